@@ -1,0 +1,52 @@
+# make test   set up .venv by the lock, then run everything that CI runs
+# make demo   train, measure and report
+# make bench  the benchmark table, beside OpenSpiel, PettingZoo and Pgx
+# make lock   resolve all dependencies anew and pin them
+
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+BIN := .venv/bin
+export PIP_DISABLE_PIP_VERSION_CHECK = 1
+
+.PHONY: test demo bench lock clean
+
+test: .venv/ready
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/pytest
+
+demo: .venv/ready
+	@echo "make demo comes with self-play training, in the release after this one."
+	@echo "What is there now:"
+	$(BIN)/python -m cc_env games
+	$(BIN)/python -m cc_env perft --depth 5
+
+bench: .venv/bench
+	$(BIN)/python -m benchmarks
+
+.venv/ready: requirements.lock setup.cfg pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "cc_env needs Python 3.11 or newer; set PYTHON=...")'
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet -r requirements.lock
+	$(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
+	$(BIN)/pip check
+	touch $@
+
+.venv/bench: .venv/ready requirements-bench.lock
+	$(BIN)/pip install --quiet -r requirements-bench.lock
+	touch $@
+
+# torch is pinned in setup.cfg; a local version such as +cpu is no part of the pin.
+lock:
+	rm -rf .venv
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet "torch==2.13.0"
+	$(BIN)/pip install --quiet --editable .[dev]
+	$(BIN)/pip freeze --all --exclude-editable --exclude pip | sed 's/+.*//' > requirements.lock
+	$(BIN)/pip install --quiet --editable .[dev,bench]
+	$(BIN)/pip freeze --all --exclude-editable --exclude pip | sed 's/+.*//' > requirements-bench.lock
+	touch .venv/ready .venv/bench
+
+clean:
+	rm -rf .venv build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

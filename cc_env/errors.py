@@ -1,0 +1,41 @@
+"""What can be wrong with what came in: every error says what came, where, and what would do."""
+
+from collections.abc import Iterable
+
+
+class CcEnvError(ValueError):
+    """Base of all errors that bad input can raise here."""
+
+
+class UnknownOption(CcEnvError):
+    """A game, an option, a seat, an opponent or a mode that does not exist."""
+
+
+class BadPosition(CcEnvError):
+    """A position text that cannot be read, or a position that cannot be."""
+
+
+class IllegalAction(CcEnvError):
+    """An action or a turn that the rules do not allow in the position at hand."""
+
+
+class BadRecord(CcEnvError):
+    """A record or a recorded position that is broken, or that the rules contradict."""
+
+
+class EpisodeOver(CcEnvError):
+    """A step in an episode that is over: `reset` comes first."""
+
+
+class MissingExtra(ImportError):
+    """A package that only an extra of the installation brings."""
+
+    def __init__(self, what: str, package: str, extra: str) -> None:
+        super().__init__(f"{what} needs {package}: pip install 'cc_env[{extra}]'")
+
+
+def listed(items: Iterable[object], limit: int = 12) -> str:
+    """Return the items separated by commas, cut after `limit` of them."""
+    texts = [str(item) for item in items]
+    more = f", … ({len(texts)} in all)" if len(texts) > limit else ""
+    return ", ".join(texts[:limit]) + more

@@ -1,0 +1,94 @@
+"""The cache on disk: found again by the next process, and never older than the sources."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parents[1] / "cc_env"
+
+COUNT = """
+import numpy as np
+from cc_env import games, rules
+from cc_env.rules import legal_actions
+game = games.make("capture_conquer", size=4)
+count = len(game.legal_actions(game.initial))
+print(count, sum(legal_actions.stats.cache_hits.values()))
+"""
+
+
+def run(code, folder):
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(folder),
+        "NUMBA_CACHE_DIR": str(folder / "cache"),
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout.split()
+
+
+@pytest.mark.slow
+def test_an_edited_rule_is_compiled_anew_and_an_unedited_one_is_not(tmp_path):
+    shutil.copytree(PACKAGE, tmp_path / "cc_env", ignore=shutil.ignore_patterns("__pycache__"))
+    steps_and_jumps, hits = run(COUNT, tmp_path)
+    assert (steps_and_jumps, hits) == ("9", "0")
+    assert run(COUNT, tmp_path) == ["9", "1"]
+
+    # The generic functions lie in another file than the rule that changes.
+    rules = tmp_path / "cc_env/games/capture_conquer/rules.py"
+    source = rules.read_text()
+    assert "if start & jumping:" in source
+    rules.write_text(source.replace("if start & jumping:", "if start & jumping & ZERO:"))
+    assert run(COUNT, tmp_path) == ["7", "0"]
+
+
+FOREIGN = """
+from typing import NamedTuple
+import numpy as np
+from cc_env import rules
+from cc_env.compile import jit
+
+class Position(NamedTuple):
+    left: np.uint64
+
+@jit
+def legal_actions(position, out):
+    out[0] = {action}
+    return 1
+
+@jit
+def other(position, *_):
+    return 0
+
+rules.register(Position, legal_actions=legal_actions, apply=other, to_move=other,
+               mid_turn=other, outcome=other, observe=other)
+"""
+
+USE = """
+import numpy as np
+from foreign import Position
+from cc_env.rules import legal_actions
+out = np.zeros(1, np.int32)
+legal_actions(Position(np.uint64(3)), out)
+print(out[0], sum(legal_actions.stats.cache_hits.values()))
+"""
+
+
+@pytest.mark.slow
+def test_a_game_from_another_package_is_compiled_anew_when_it_is_edited(tmp_path):
+    (tmp_path / "cc_env").symlink_to(PACKAGE)
+    (tmp_path / "foreign.py").write_text(FOREIGN.format(action=5))
+    assert run(USE, tmp_path) == ["5", "0"]
+    assert run(USE, tmp_path) == ["5", "1"]
+    (tmp_path / "foreign.py").write_text(FOREIGN.format(action=6))
+    assert run(USE, tmp_path) == ["6", "0"]
