@@ -1,0 +1,116 @@
+"""The search for positions in which C&C's generator is slow, and the worst ones that it found.
+
+    python -m benchmarks.worst_case --seconds 60
+
+Hill climbing on crowded 8x8 boards: change a few cells, keep the change if generating everything
+(the legal actions, and for each what it can capture) takes no less time.
+"""
+
+import argparse
+import time
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cc_env import games, rules
+from cc_env.compile import jit
+from cc_env.game import Game
+from cc_env.rules import ONGOING, Position
+
+WORST = (
+    "1b1r3r/bb1b1bb1/8/bb1b1b1b/5r1r/bbbbrbb1/1b1rbr1r/1brrbbbb b",
+    "br1b1b1b/rbbb1b2/5b2/bb1b1bbb/7r/1b1b1bb1/1b3r1b/rrrb1bbb b",
+    "1b1r1b2/bb1b1bbr/1b3b2/rb1bbb1b/br1r3r/rbrb1br1/1b1r1b1b/rrrbrbbr b",
+    "1r3r2/rb1b1bbr/br5r/rb1b1bb1/1r5b/bb1b1bbr/1b1b1b1b/b2r1r2 b",
+    "1b1r1r2/rbb1bbr1/br5r/rbb1bbbr/1b6/bb2bbbb/1b1b1b1b/rrrb2bb b",
+)
+
+
+class Cost(NamedTuple):
+    """Microseconds that a position costs."""
+
+    legal: float  # to generate the legal actions
+    slowest: float  # to play the slowest of them, or to generate its capture decisions
+    everything: float  # to generate them and play them all
+
+
+@jit
+def _everything(position: Position, out: NDArray[np.int32]) -> int:
+    captures = 0
+    for index in range(rules.legal_actions(position, out)):
+        captures += rules.mid_turn(rules.apply(position, np.int64(out[index])))
+    return captures
+
+
+def cost(game: Game, position: Position, repeats: int = 5) -> Cost:
+    """Measure a position; the best of some repeats, as other programs disturb."""
+    out = np.empty(game.num_actions, np.int32)
+    legal = _microseconds(lambda: rules.legal_actions(position, out), repeats)
+    slowest = 0.0
+    for action in map(int, game.legal_actions(position)):
+        slowest = max(slowest, _microseconds(lambda a=action: rules.apply(position, a), repeats))
+    return Cost(legal, slowest, _microseconds(lambda: _everything(position, out), repeats))
+
+
+def _microseconds(call: object, repeats: int) -> float:
+    best = float("inf")
+    for _ in range(repeats):
+        began = time.perf_counter()
+        call()  # type: ignore[operator]
+        best = min(best, time.perf_counter() - began)
+    return best * 1e6
+
+
+def search(seconds: float, seed: int) -> None:
+    """Print each position that is worse than all before, until the time is up."""
+    game = games.make("capture_conquer", size=8)
+    cost(game, game.initial)  # compiles
+    rng = np.random.default_rng(seed)
+    until, worst = time.monotonic() + seconds, 0.0
+    while time.monotonic() < until:
+        text, found = _climb(game, rng, until)
+        if found.slowest > worst:
+            worst = found.slowest
+            costs = f"legal {found.legal:.0f} us, slowest {found.slowest:.0f} us"
+            print(f"{costs}, everything {found.everything:.0f} us: {text}", flush=True)
+
+
+def _climb(game: Game, rng: np.random.Generator, until: float) -> tuple[str, Cost]:
+    cells = _crowded(rng)
+    best = cost(game, _position(game, cells), 1)
+    stale = 0
+    while stale < 1000 and time.monotonic() < until:
+        changed = cells.copy()
+        for _ in range(rng.integers(1, 4)):
+            changed[rng.integers(8), rng.integers(8)] = rng.choice(list(".br"))
+        position = _position(game, changed)
+        if "b" not in changed or "r" not in changed or game.outcome(position) != ONGOING:
+            continue
+        out = np.empty(game.num_actions, np.int32)
+        took = _microseconds(lambda p=position, o=out: _everything(p, o), 2)
+        stale = 0 if took > best.everything * 1.02 else stale + 1
+        if took >= best.everything:
+            cells, best = changed, best._replace(everything=took)
+    position = _position(game, cells)
+    return game.to_text(position), cost(game, position)
+
+
+def _crowded(rng: np.random.Generator) -> NDArray[np.str_]:
+    """Return a board with pieces on three of the four classes of equal parity."""
+    cells = rng.choice(list("bbbr."), (8, 8))
+    cells[::2, ::2] = rng.choice(list("b........"), (4, 4))
+    return cells
+
+
+def _position(game: Game, cells: NDArray[np.str_]) -> Position:
+    sides = [sum(1 << int(i) for i in np.flatnonzero(cells.ravel() == letter)) for letter in "br"]
+    own, enemy = map(np.uint64, sides)
+    return game.initial._replace(own=own, enemy=enemy)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--seed", type=int, default=0)
+    search(**vars(parser.parse_args()))

@@ -1,0 +1,152 @@
+"""What a game is to everything above its rules: one record of facts, texts and pieces."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cc_env import rules
+from cc_env.errors import IllegalAction, listed
+from cc_env.rules import ONGOING, Position
+
+Cell = tuple[int, int]  # (row, column) from the upper left, in the fixed frame of the board
+Turn = tuple[int, ...]  # the actions of one turn, in order
+
+
+class Symmetry(NamedTuple):
+    """A way to turn the board over that keeps the rules, for data augmentation.
+
+    It takes a position `p` to `position(p)`, an action `a` to `actions[a]`, and the planes `o` of
+    an observation to `o.reshape(C, -1)[:, cells].reshape(C, H, W)`.
+    """
+
+    name: str
+    position: Callable[[Position], Position]
+    actions: NDArray[np.int32]  # [num_actions]
+    cells: NDArray[np.int64]  # [H * W]
+
+
+class Track(NamedTuple):
+    """What a turn did on the board: the cells its piece went through, the pieces it took."""
+
+    path: tuple[Cell, ...]
+    captured: tuple[Cell, ...]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Game:
+    """One game with its options settled; `cc_env.games.make` makes them."""
+
+    name: str
+    options: Mapping[str, Any]
+    initial: Position
+    num_actions: int
+    observation_shape: tuple[int, int, int]  # planes, rows, columns
+    planes: tuple[str, ...]  # what each plane shows
+    players: tuple[str, str]  # what the first and the second player are called
+    symmetries: tuple[Symmetry, ...]  # without the identity
+    to_text: Callable[[Position], str]
+    from_text: Callable[[str], Position]  # raises BadPosition
+    action_text: Callable[[Position, int], str]  # any action id; the text of a turn is their sum
+    ending: Callable[[Position], str]  # how a finished game ended, in one word
+    pieces: Callable[[Position], Mapping[Cell, str]]  # letters as in the text form
+    goals: tuple[Cell, Cell] | tuple[()]  # a cell for each player that pictures mark
+    track: Callable[[Position, Turn], Track]
+
+    def __repr__(self) -> str:
+        options = "".join(f", {name}={value!r}" for name, value in self.options.items())
+        return f"games.make({self.name!r}{options})"
+
+    def legal_actions(self, position: Position) -> NDArray[np.int32]:
+        """Return the legal action ids, ascending; none when the game is over."""
+        out = np.empty(self.num_actions, np.int32)
+        over = rules.outcome(position) != ONGOING
+        return out[: 0 if over else rules.legal_actions(position, out)]
+
+    def action_mask(self, position: Position) -> NDArray[np.int8]:
+        """Return int8[num_actions]: 1 where the action is legal, else 0."""
+        mask = np.zeros(self.num_actions, np.int8)
+        mask[self.legal_actions(position)] = 1
+        return mask
+
+    def apply(self, position: Position, action: int) -> Position:
+        """Return the position after `action`; raise IllegalAction where it is not legal."""
+        if action not in self.legal_actions(position):
+            raise self.illegal(position, action)
+        return self.words(position, rules.apply(position, int(action)))
+
+    @staticmethod
+    def words(like: Position, fields: tuple[int, ...]) -> Position:
+        """Return the position of the class of `like` that has these fields, as unsigned words."""
+        return type(like)(*map(np.uint64, fields))
+
+    def to_move(self, position: Position) -> int:
+        """Return the player to move, 0 or 1."""
+        return int(rules.to_move(position))
+
+    def mid_turn(self, position: Position) -> bool:
+        """Return whether the player to move is in the middle of a turn."""
+        return bool(rules.mid_turn(position))
+
+    def outcome(self, position: Position) -> int:
+        """Return FIRST_WINS (0), SECOND_WINS (1), DRAW (2) or ONGOING (-1), by the rules alone."""
+        return int(rules.outcome(position))
+
+    def observe(self, position: Position, player: int | None = None) -> NDArray[np.int8]:
+        """Return int8[C, H, W], as `player` (None: the player to move) sees the position."""
+        planes = np.empty(self.observation_shape, np.int8)
+        rules.observe(position, self.to_move(position) if player is None else player, planes)
+        return planes
+
+    def turns(self, position: Position) -> Iterator[Turn]:
+        """Yield every way to finish the present turn, as the actions that it takes."""
+        for action in map(int, self.legal_actions(position)):
+            after = self.apply(position, action)
+            if self.mid_turn(after):
+                yield from ((action, *rest) for rest in self.turns(after))
+            else:
+                yield (action,)
+
+    def turn_text(self, position: Position, turn: Turn) -> str:
+        """Return the notation of a turn, finished or not; raise IllegalAction if it is illegal."""
+        text = ""
+        for action in turn:
+            after = self.apply(position, action)
+            text += self.action_text(position, action)
+            position = after
+        return text
+
+    def parse_turn(self, position: Position, text: str) -> Turn:
+        """Return the legal turn written as `text`; raise IllegalAction where there is none."""
+        wanted = "".join(text.split()).lower()
+        texts = {self.turn_text(position, turn).lower(): turn for turn in self.turns(position)}
+        if wanted in texts:
+            return texts[wanted]
+        near = [other for other in texts if wanted and other.startswith(wanted)]
+        would_do = f"did you mean {listed(near)}?" if near else self._what_is_legal(position)
+        raise IllegalAction(f"'{text}' is not legal in '{self.to_text(position)}'; {would_do}")
+
+    def illegal(self, position: Position, action: object) -> IllegalAction:
+        """Return the error that tells what `action` is, where, and what would be legal."""
+        given = f"action {action!r}"
+        if isinstance(action, int | np.integer) and 0 <= action < self.num_actions:
+            given = f"action {action} ({self.action_text(position, int(action))})"
+        where = f"'{self.to_text(position)}'"
+        return IllegalAction(f"{given} is not legal in {where}; {self._what_is_legal(position)}")
+
+    def _what_is_legal(self, position: Position) -> str:
+        legal = self.legal_actions(position)
+        if not len(legal):
+            return "the game is over"
+        return "legal: " + listed(f"{a} ({self.action_text(position, int(a))})" for a in legal)
+
+
+class Recording(NamedTuple):
+    """A recorded position to compare the rules with, as a game's `read_recording` returns it."""
+
+    game: Game
+    position: Position
+    outcome: int  # as `rules.outcome`
+    turns: frozenset[str]  # all legal turns in notation; none where the game is over

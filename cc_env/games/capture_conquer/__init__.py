@@ -1,0 +1,98 @@
+"""Capturing & Conquering (C&C): step towards the far corner, or jump in chains over anything.
+
+Position  own, enemy: the two sides as bits 8r + c, in the frame of the player to move (the board
+          is turned by 180 degrees for the second player); pending: 0, or 1 + the (start, end)
+          action of a turn that still has to say what it captures; player: 0 or 1; size: 4..8
+Action    ids ascending by start, then end, of all geometrically possible (start, end); then one
+          id a cell: capture there; last: capture nothing. The latter are legal only where a
+          (start, end) can be reached with different captures, as a second decision of the turn
+Turn      1,2-3,4 or, with a capture, 1,2-3,4x2,3, or 1,2-3,4x- where "nothing" was the choice
+Ending    conquest (a piece on the far corner), capture (the opponent has one piece left, the
+          mover more), blocked (the player to move cannot: a draw)
+Symmetry  transposition
+
+    6x6 start, as text:  bbb3/bb4/b5/5r/4rr/3rrr b     b blue, first   r red, second
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Any
+
+from cc_env.errors import UnknownOption
+from cc_env.game import Game, Recording
+from cc_env.games.capture_conquer.rules import NUM_JUMPS, PLANES, SIZES, initial
+from cc_env.games.capture_conquer.text import (
+    action_text,
+    ending,
+    from_text,
+    pieces,
+    to_text,
+    track,
+    transposition,
+)
+from cc_env.rules import DRAW, ONGOING
+
+CORNERS = {4: 2, 5: 3, 6: 3, 7: 3, 8: 4}  # edge of the start triangle, by size
+PLAYERS = "blue", "red"
+
+
+def make(size: int = 6, corner: int | None = None) -> Game:
+    """Return the game on `size` by `size` cells, 4 to 8, each side in a triangle of edge `corner`.
+
+    `corner` is 2 to size - 1; None is the published one. Raises UnknownOption on other values.
+    """
+    if not isinstance(size, int) or size not in SIZES:
+        raise UnknownOption(f"capture_conquer: size={size!r}; sizes are 4 to 8")
+    corner = CORNERS[size] if corner is None else corner
+    if not isinstance(corner, int) or corner not in range(2, size):
+        raise UnknownOption(
+            f"capture_conquer: corner={corner!r}; with size={size}, 2 to {size - 1}"
+        )
+    return Game(
+        name="capture_conquer",
+        options={"size": size, "corner": corner},
+        initial=initial(size, corner),
+        num_actions=int(NUM_JUMPS[size]) + size * size + 1,
+        observation_shape=(len(PLANES), size, size),
+        planes=PLANES,
+        players=PLAYERS,
+        symmetries=(transposition(size),),
+        to_text=to_text,
+        from_text=partial(from_text, size=size),
+        action_text=action_text,
+        ending=ending,
+        pieces=pieces,
+        goals=((size - 1, size - 1), (0, 0)),
+        track=track,
+    )
+
+
+def read_recording(line: Mapping[str, Any]) -> Recording:
+    """Return the recorded position of a line.
+
+    Its fields are size, first and second (lists of cells), to_move, moves and result.
+
+    Raises KeyError or CcEnvError where a field is missing or cannot be.
+    """
+    game = make(line["size"])
+    letters = {tuple(cell): "b" for cell in line["first"]}
+    letters |= {tuple(cell): "r" for cell in line["second"]}
+    cells = range(game.options["size"])
+    rows = ("".join(letters.get((r, c), ".") for c in cells) for r in cells)
+    position = game.from_text("/".join(rows) + " " + "br"[line["to_move"] - 1])
+    results = {None: ONGOING, "draw": DRAW, "loss": 2 - line["to_move"]}
+    turns = frozenset(_turn_texts(line["moves"]))
+    return Recording(game, position, results[line["result"]], turns)
+
+
+def _turn_texts(moves: list[Any]) -> Iterator[str]:
+    """Yield start-end, with x and the captured cell, or x- where that is one of several ways."""
+    choices = Counter((tuple(start), tuple(end)) for start, end, _ in moves)
+    for start, end, captured in moves:
+        text = f"{start[0]},{start[1]}-{end[0]},{end[1]}"
+        if captured:
+            text += f"x{captured[0]},{captured[1]}"
+        elif choices[tuple(start), tuple(end)] > 1:
+            text += "x-"
+        yield text

@@ -1,0 +1,243 @@
+"""The compiled rules of C&C; the head of the package describes positions and actions."""
+
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cc_env import rules
+from cc_env.bits import ONE, ZERO, lowest, lowest_bit, popcount, reverse
+from cc_env.compile import jit
+from cc_env.game import Cell
+from cc_env.games.capture_conquer.chains import Word, can_reach, captures, jumpers, reachable
+from cc_env.rules import DRAW, ONGOING, Bool, Int
+
+SIZES = range(4, 9)
+STEPS = (0, 1), (1, 0), (1, 1)  # towards the far corner, in the mover's frame
+PLANES = "own pieces", "enemy pieces", "start of the pending jump", "end of the pending jump"
+
+_1, _3, _7, _8, _9, _63 = (np.uint64(n) for n in (1, 3, 7, 8, 9, 63))
+_NOT_FIRST = np.uint64(0xFEFEFEFEFEFEFEFE)  # columns 1-7
+
+
+def bit(row: int, column: int) -> int:
+    return 1 << (8 * row + column)
+
+
+def all_cells(size: int) -> list[Cell]:
+    return [(row, column) for row in range(size) for column in range(size)]
+
+
+def _leads(start: Cell, end: Cell) -> bool:
+    """Return whether a step or a jump chain can go from `start` to `end` on an open board."""
+    by = end[0] - start[0], end[1] - start[1]
+    return by in STEPS or (by != (0, 0) and by[0] % 2 == 0 and by[1] % 2 == 0)
+
+
+# Tables, first index the size: BOARD all cells; ENDS[start] where actions from there can end;
+# FIRST_ID[start] the id of the first of them; STARTS[id], ENDINGS[id] the cells of an action;
+# NUM_JUMPS how many there are, and so the id of the first capture decision.
+BOARD = np.zeros(9, np.uint64)
+ENDS = np.zeros((9, 64), np.uint64)
+FIRST_ID = np.zeros((9, 64), np.int64)
+STARTS = np.zeros((9, 1121), np.uint64)
+ENDINGS = np.zeros((9, 1121), np.uint64)
+NUM_JUMPS = np.zeros(9, np.int64)
+for _size in SIZES:
+    for _row, _column in all_cells(_size):
+        _start = 8 * _row + _column
+        BOARD[_size] |= np.uint64(1 << _start)
+        FIRST_ID[_size, _start] = NUM_JUMPS[_size]
+        for _end in filter(partial(_leads, (_row, _column)), all_cells(_size)):
+            ENDS[_size, _start] |= np.uint64(bit(*_end))
+            STARTS[_size, NUM_JUMPS[_size]] = _start
+            ENDINGS[_size, NUM_JUMPS[_size]] = 8 * _end[0] + _end[1]
+            NUM_JUMPS[_size] += 1
+
+
+class Position(NamedTuple):
+    """See the head of this file."""
+
+    own: np.uint64
+    enemy: np.uint64
+    pending: np.uint64
+    player: np.uint64
+    size: np.uint64
+
+
+def initial(size: int, corner: int) -> Position:
+    """Return the start position: a triangle of edge `corner` for each side."""
+    own = sum(bit(r, c) for r, c in all_cells(size) if r + c < corner)
+    enemy = sum(bit(size - 1 - r, size - 1 - c) for r, c in all_cells(size) if r + c < corner)
+    return Position(np.uint64(own), np.uint64(enemy), ZERO, ZERO, np.uint64(size))
+
+
+@jit
+def legal_actions(position: Position, out: NDArray[np.int32]) -> int:
+    """As `rules.legal_actions`."""
+    if position.pending:
+        return _legal_captures(position, out)
+    occupied = position.own | position.enemy
+    empty = BOARD[position.size] & ~occupied
+    jumping = jumpers(position.own, occupied, empty)
+    pieces = position.own
+    count = 0
+    while pieces:
+        start = lowest_bit(pieces)
+        pieces ^= start
+        ends = steps(start, empty)
+        if start & jumping:
+            ends |= reachable(start, occupied ^ start, empty) ^ start
+        count = _write(position.size, lowest(start), ends, out, count)
+    return count
+
+
+@jit
+def steps(cells: Word, empty: Word) -> Word:
+    return ((cells << _1 | cells << _9) & _NOT_FIRST | cells << _8) & empty
+
+
+@jit
+def _write(size: Word, start: Word, ends: Word, out: NDArray[np.int32], count: int) -> int:
+    """Append the ids of the actions from the cell `start` to `ends`; return the new count."""
+    while ends:
+        end = lowest_bit(ends)
+        ends ^= end
+        out[count] = FIRST_ID[size, start] + popcount(ENDS[size, start] & (end - ONE))
+        count += 1
+    return count
+
+
+@jit
+def _legal_captures(position: Position, out: NDArray[np.int32]) -> int:
+    start, end = jump(position, np.int64(position.pending) - 1)
+    victims, free = choices(position, start, end)
+    size = np.int64(position.size)
+    count = 0
+    while victims:
+        cell = lowest(victims)
+        victims ^= ONE << cell
+        out[count] = NUM_JUMPS[size] + np.int64(cell >> _3) * size + np.int64(cell & _7)
+        count += 1
+    if free:
+        out[count] = NUM_JUMPS[size] + size * size
+        count += 1
+    return count
+
+
+@jit
+def jump(position: Position, action: Int) -> tuple[Word, Word]:
+    """Return the start and the end of a (start, end) action."""
+    return ONE << STARTS[position.size, action], ONE << ENDINGS[position.size, action]
+
+
+@jit
+def choices(position: Position, start: Word, end: Word) -> tuple[Word, bool]:
+    """Return what a legal jump chain can capture, and whether it can do without."""
+    own, enemy = position.own ^ start, position.enemy
+    empty = BOARD[position.size] & ~(position.own | position.enemy)
+    victims = captures(start, end, own, enemy, empty)
+    if not victims:
+        return victims, True
+    return victims, can_reach(start, end, own, own, empty)
+
+
+@jit
+def apply(position: Position, action: Int) -> Position:
+    """As `rules.apply`."""
+    if position.pending:
+        start, end = jump(position, np.int64(position.pending) - 1)
+        return _moved(position, start, end, _victim(position, action))
+    start, end = jump(position, action)
+    if steps(start, end):
+        return _moved(position, start, end, ZERO)
+    victims, free = choices(position, start, end)
+    if popcount(victims) + np.int64(free) > 1:
+        own, enemy, player, size = position.own, position.enemy, position.player, position.size
+        return Position(own, enemy, np.uint64(action + 1), player, size)
+    return _moved(position, start, end, victims)
+
+
+@jit
+def _victim(position: Position, action: Int) -> Word:
+    size = np.int64(position.size)
+    cell = action - NUM_JUMPS[size]
+    if cell == size * size:
+        return ZERO
+    return ONE << np.uint64(cell // size * 8 + cell % size)
+
+
+@jit
+def _moved(position: Position, start: Word, end: Word, victim: Word) -> Position:
+    """Return the position after the turn, in the frame of the opponent."""
+    own = _turned(position.enemy ^ victim, position.size)
+    enemy = _turned(position.own ^ start ^ end, position.size)
+    return Position(own, enemy, ZERO, position.player ^ ONE, position.size)
+
+
+@jit
+def _turned(cells: Word, size: Word) -> Word:
+    """Return the cells with the board turned by 180 degrees."""
+    return reverse(cells) >> (_63 - (size - _1) * _9)
+
+
+@jit
+def to_move(position: Position) -> Int:
+    """As `rules.to_move`."""
+    return np.int64(position.player)
+
+
+@jit
+def mid_turn(position: Position) -> bool:
+    """As `rules.mid_turn`."""
+    return True if position.pending else False  # noqa: SIM210 (compiled)
+
+
+@jit
+def outcome(position: Position) -> Int:
+    """As `rules.outcome`."""
+    if position.pending:
+        return ONGOING
+    mover = 1 - np.int64(position.player)
+    if position.enemy & ONE or is_last(position):
+        return mover
+    return DRAW if _is_blocked(position) else ONGOING
+
+
+@jit
+def is_last(position: Position) -> Bool:
+    return popcount(position.own) == 1 and popcount(position.enemy) > 1
+
+
+@jit
+def _is_blocked(position: Position) -> bool:
+    occupied = position.own | position.enemy
+    empty = BOARD[position.size] & ~occupied
+    return not (steps(position.own, empty) | jumpers(position.own, occupied, empty))
+
+
+@jit
+def observe(position: Position, player: Int, planes: NDArray[np.int8]) -> None:
+    """As `rules.observe`; the planes are named in PLANES."""
+    own, enemy, start, end = position.own, position.enemy, ZERO, ZERO
+    if position.pending:
+        start, end = jump(position, np.int64(position.pending) - 1)
+    if player != np.int64(position.player):
+        own, enemy = _turned(enemy, position.size), _turned(own, position.size)
+        start, end = _turned(start, position.size), _turned(end, position.size)
+    for plane, cells in enumerate((own, enemy, start, end)):
+        for row in range(planes.shape[1]):
+            for column in range(planes.shape[2]):
+                planes[plane, row, column] = cells >> np.uint64(8 * row + column) & ONE
+
+
+rules.register(
+    Position,
+    legal_actions=legal_actions,
+    apply=apply,
+    to_move=to_move,
+    mid_turn=mid_turn,
+    outcome=outcome,
+    observe=observe,
+)

@@ -1,0 +1,189 @@
+"""C&C as text and on the board: positions, actions, endings, and what a turn did."""
+
+import re
+from functools import cache
+
+import numpy as np
+
+from cc_env.bits import ONE, ZERO
+from cc_env.errors import BadPosition
+from cc_env.game import Cell, Symmetry, Track, Turn
+from cc_env.games.capture_conquer.chains import paths
+from cc_env.games.capture_conquer.rules import (
+    BOARD,
+    ENDINGS,
+    NUM_JUMPS,
+    STARTS,
+    Position,
+    all_cells,
+    apply,
+    bit,
+    choices,
+    is_last,
+    legal_actions,
+    steps,
+)
+
+
+def ending(position: Position) -> str:
+    """Return how a finished game ended: conquest, capture or blocked."""
+    if position.enemy & ONE:
+        return "conquest"
+    return "capture" if is_last(position) else "blocked"
+
+
+def _cell(position: Position, index: int) -> Cell:
+    """Return the cell of the board with this bit index in the mover's frame."""
+    row, column, last = index // 8, index % 8, int(position.size) - 1
+    return (row, column) if position.player == ZERO else (last - row, last - column)
+
+
+@cache
+def transposition(size: int) -> Symmetry:
+    """Return the symmetry that swaps rows and columns."""
+    jumps = int(NUM_JUMPS[size])
+    ids = {(int(STARTS[size, a]), int(ENDINGS[size, a])): a for a in range(jumps)}
+    swapped = [ids[start % 8 * 8 + start // 8, end % 8 * 8 + end // 8] for start, end in ids]
+    cells = np.arange(size * size).reshape(size, size).T.ravel()
+    actions = np.concatenate((swapped, jumps + cells, [jumps + size * size]))
+    return Symmetry("transposition", _transposed, actions.astype(np.int32), cells)
+
+
+def _transposed(position: Position) -> Position:
+    def swap(cells: np.uint64) -> np.uint64:
+        bits = (bit(i % 8, i // 8) for i in range(64) if int(cells) >> i & 1)
+        return np.uint64(sum(bits))
+
+    image = position._replace(own=swap(position.own), enemy=swap(position.enemy))
+    if not position.pending:
+        return image
+    actions = transposition(int(position.size)).actions
+    return image._replace(pending=np.uint64(actions[int(position.pending) - 1] + 1))
+
+
+def _frame_bit(position: Position, cell: Cell) -> int:
+    """Return the bit, in the mover's frame, of a cell of the board."""
+    row, column = _cell(position, 8 * cell[0] + cell[1])
+    return bit(row, column)
+
+
+def pieces(position: Position) -> dict[Cell, str]:
+    """Return the letter, b or r, of each occupied cell."""
+    own, enemy = ("b", "r") if position.player == ZERO else ("r", "b")
+    found = {}
+    for cell in all_cells(int(position.size)):
+        here = _frame_bit(position, cell)
+        if int(position.own) & here:
+            found[cell] = own
+        elif int(position.enemy) & here:
+            found[cell] = enemy
+    return found
+
+
+def to_text(position: Position) -> str:
+    """Return the position in one line: rows from the top, side to move, pending jump if any."""
+    letters, size = pieces(position), int(position.size)
+    rows = ("".join(letters.get((r, c), ".") for c in range(size)) for r in range(size))
+    board = "/".join(re.sub(r"\.+", lambda dots: str(len(dots[0])), row) for row in rows)
+    pending = ""
+    if position.pending:
+        pending = " " + _jump_text(position, int(position.pending) - 1)
+    return f"{board} {'br'[int(position.player)]}{pending}"
+
+
+def from_text(text: str, size: int) -> Position:
+    """Return the position that `to_text` wrote; raise BadPosition where there is none."""
+    fields = text.split()
+    if len(fields) not in (2, 3) or fields[1] not in ("b", "r"):
+        raise _bad(
+            text, "wanted: rows, side to move (b or r), for a pending jump its start and end"
+        )
+    rows = [re.sub("[1-9]", lambda digit: "." * int(digit[0]), row) for row in fields[0].split("/")]
+    if [len(row) for row in rows] != [size] * size or set("".join(rows)) - set("br."):
+        raise _bad(
+            text, f"wanted: {size} rows of {size} cells, made of b, r and digits, joined by /"
+        )
+    empty = Position(ZERO, ZERO, ZERO, np.uint64("br".index(fields[1])), np.uint64(size))
+    sides = {"b": 0, "r": 0, ".": 0}
+    for row, column in all_cells(size):
+        sides[rows[row][column]] |= _frame_bit(empty, (row, column))
+    if not sides["b"] or not sides["r"]:
+        raise _bad(text, "each side needs a piece")
+    enemy = "r" if fields[1] == "b" else "b"
+    position = empty._replace(own=np.uint64(sides[fields[1]]), enemy=np.uint64(sides[enemy]))
+    return position if len(fields) == 2 else _with_pending(position, fields[2], text)
+
+
+def _bad(text: str, why: str) -> BadPosition:
+    return BadPosition(f"capture_conquer: cannot read position '{text}': {why}")
+
+
+def _with_pending(position: Position, jump: str, text: str) -> Position:
+    for action in _legal(position):
+        after = Position(*map(np.uint64, apply(position, action)))
+        if after.pending and _jump_text(position, action) == jump:
+            return after
+    raise _bad(text, f"'{jump}' is not a jump here that leaves a choice of captures")
+
+
+def _legal(position: Position) -> list[int]:
+    out = np.empty(STARTS.shape[1], np.int32)
+    return list(map(int, out[: legal_actions(position, out)]))
+
+
+def _cell_text(position: Position, index: int) -> str:
+    row, column = _cell(position, index)
+    return f"{row},{column}"
+
+
+def _jump_text(position: Position, action: int) -> str:
+    """Return the start and end, as 1,2-3,4."""
+    return "-".join(_cell_text(position, index) for index in _ends(position, action))
+
+
+def _ends(position: Position, action: int) -> tuple[int, int]:
+    return int(STARTS[position.size, action]), int(ENDINGS[position.size, action])
+
+
+def _decision(position: Position, action: int) -> int | None:
+    """Return the bit index of the cell on which a capture decision captures, None for nothing."""
+    row, column = divmod(action - int(NUM_JUMPS[position.size]), int(position.size))
+    return None if row == int(position.size) else 8 * row + column
+
+
+def _victims(position: Position, action: int) -> list[int]:
+    """Return the bit indices of the cells that a legal (start, end) action can capture on."""
+    start, end = (ONE << np.uint64(index) for index in _ends(position, action))
+    if steps(start, end):
+        return []
+    victims = int(choices(position, start, end)[0])
+    return [index for index in range(64) if victims >> index & 1]
+
+
+def action_text(position: Position, action: int) -> str:
+    """Return 1,2-3,4 or, if the capture is certain, 1,2-3,4x2,3; for a decision x2,3 or x-."""
+    if action >= NUM_JUMPS[position.size]:
+        index = _decision(position, action)
+        return "x-" if index is None else f"x{_cell_text(position, index)}"
+    text = _jump_text(position, action)
+    if position.pending or action not in _legal(position) or apply(position, action)[2]:
+        return text
+    return text + "".join(f"x{_cell_text(position, index)}" for index in _victims(position, action))
+
+
+def track(position: Position, turn: Turn) -> Track:
+    """Return the shortest path of a turn and its capture; of a lone decision only the latter."""
+    decided = [_decision(position, a) for a in turn if a >= NUM_JUMPS[position.size]]
+    if position.pending:
+        return Track((), tuple(_cell(position, index) for index in decided if index is not None))
+    start, end = _ends(position, turn[0])
+    unfinished = not decided and apply(position, turn[0])[2]
+    if unfinished or end - start in (1, 8, 9):
+        return Track((_cell(position, start), _cell(position, end)), ())
+    victim = decided[0] if decided else next(iter(_victims(position, turn[0])), None)
+    own, enemy = int(position.own) ^ 1 << start, int(position.enemy)
+    empty = int(BOARD[position.size]) & ~int(position.own | position.enemy)
+    chains = paths(start, end, own, enemy, empty)
+    path = next(chain.cells for chain in chains if chain.victim == victim)
+    captured = () if victim is None else (_cell(position, victim),)
+    return Track(tuple(_cell(position, index) for index in path), captured)

@@ -1,0 +1,40 @@
+"""Perft: how many different sequences of turns there are, the standard check of move generators."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cc_env import rules
+from cc_env.compile import jit
+from cc_env.errors import UnknownOption
+from cc_env.game import Game
+from cc_env.rules import ONGOING, Position
+
+
+def perft(game: Game, position: Position, depth: int) -> int:
+    """Return the number of sequences of `depth` turns; finished games are not extended.
+
+    Turns are counted, not decisions. Raises UnknownOption for a depth below 0.
+    """
+    if depth < 0:
+        raise UnknownOption(f"perft: depth={depth}; it is 0 or more")
+    return int(_perft(position, depth, np.empty(0, np.int32), game.num_actions)) if depth else 1
+
+
+@jit
+def _perft(position: Position, depth: int, free: NDArray[np.int32], most: int) -> int:
+    """Count below `position`; `free` is room for lists of actions, `most` the longest of them."""
+    if rules.outcome(position) != ONGOING:
+        return 0
+    if free.size < most:
+        free = np.empty(16 * most, np.int32)
+    count = rules.legal_actions(position, free)
+    total = 0
+    for index in range(count):
+        after = rules.apply(position, np.int64(free[index]))
+        if rules.mid_turn(after):
+            total += _perft(after, depth, free[count:], most)
+        elif depth == 1:
+            total += 1
+        else:
+            total += _perft(after, depth - 1, free[count:], most)
+    return total

@@ -1,0 +1,73 @@
+"""C&C moves by walking every jump path, straight from the rules; to check the generator against."""
+
+import numpy as np
+from numba import njit
+
+NOTHING = 64  # captured index
+
+
+def all_turns(rows, first_moves, most=10_000_000):
+    """Return the turns as {(start, end, captured or None)}, cells as (row, column), and the paths.
+
+    Gives up with (None, most) after so many paths.
+    """
+    size = len(rows)
+    board = np.zeros((size, size), np.int8)
+    for row in range(size):
+        for column in range(size):
+            board[row, column] = {".": 0, "b": 1, "r": 2}[rows[row][column]]
+    if not first_moves:  # look at it from the other side
+        board = np.ascontiguousarray(np.array([0, 2, 1], np.int8)[board][::-1, ::-1])
+    found = np.zeros((64, 64, 65), np.bool_)
+    paths = _walk_all(board, found, most)
+    if paths >= most:
+        return None, most
+
+    def cell(index):
+        if index == NOTHING:
+            return None
+        row, column = divmod(int(index), 8)
+        return (row, column) if first_moves else (size - 1 - row, size - 1 - column)
+
+    return {tuple(map(cell, triple)) for triple in zip(*np.nonzero(found), strict=True)}, paths
+
+
+@njit
+def _walk_all(board, found, most):
+    size, paths = len(board), 0
+    used = np.zeros_like(board)
+    for row in range(size):
+        for column in range(size):
+            if board[row, column] != 1:
+                continue
+            start = 8 * row + column
+            for down, right in ((0, 1), (1, 0), (1, 1)):
+                r, c = row + down, column + right
+                if r < size and c < size and board[r, c] == 0:
+                    found[start, 8 * r + c, NOTHING] = True
+            paths += _walk(board, used, row, column, start, np.int64(NOTHING), found, most - paths)
+    return paths
+
+
+@njit
+def _walk(board, used, row, column, start, captured, found, most):
+    """Try every hop; the start cell still holds its piece, so nothing lands on it."""
+    size, paths = len(board), 1
+    for down in range(-1, 2):
+        for right in range(-1, 2):
+            r, c = row + 2 * down, column + 2 * right
+            if paths >= most:
+                return paths
+            if not (0 <= r < size and 0 <= c < size) or board[r, c] != 0:
+                continue
+            over = row + down, column + right
+            if board[over] == 0 or used[over] or 8 * over[0] + over[1] == start:
+                continue
+            taken = captured
+            if captured == NOTHING and board[over] == 2:
+                taken = 8 * over[0] + over[1]
+            found[start, 8 * r + c, taken] = True
+            used[over] = 1
+            paths += _walk(board, used, r, c, start, taken, found, most - paths)
+            used[over] = 0
+    return paths

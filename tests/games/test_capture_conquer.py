@@ -1,0 +1,363 @@
+"""C&C: drawn positions, published examples, recorded positions, counts, and random play."""
+
+import re
+
+import numpy as np
+import pytest
+from chain_walk import all_turns
+from conftest import ORACLE
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchmarks.worst_case import WORST
+from cc_env import games, oracle
+from cc_env.errors import BadPosition, IllegalAction, UnknownOption
+from cc_env.perft import perft
+from cc_env.playouts import play_randomly
+from cc_env.rules import DRAW, FIRST_WINS, ONGOING, SECOND_WINS
+
+EXAMPLE = "6/1bb3/1brrr1/1r1r2/6/6 b"  # published
+SIZES = (4, 5, 6, 7, 8)
+
+
+def turns(text):
+    """Return the legal turns of a position, in notation."""
+    made = games.make("capture_conquer", size=text.count("/") + 1)
+    position = made.from_text(text)
+    return {made.turn_text(position, turn) for turn in made.turns(position)}
+
+
+def result(text):
+    """Return the outcome and, when the game is over, how it ended."""
+    made = games.make("capture_conquer", size=text.count("/") + 1)
+    position = made.from_text(text)
+    outcome = made.outcome(position)
+    return outcome if outcome == ONGOING else (outcome, made.ending(position))
+
+
+# Drawn positions, one rule each
+
+
+def test_steps_go_towards_the_far_corner():
+    assert turns("4/1b2/4/3r b") == {"1,1-1,2", "1,1-2,1", "1,1-2,2"}
+    assert turns("b3/4/2r1/4 r") == {"2,2-1,1", "2,2-1,2", "2,2-2,1"}
+
+
+def test_steps_stay_on_the_board_and_off_other_pieces():
+    assert turns("4/4/3b/3r b") == set()
+    assert turns("4/4/4/2br b") == set()
+
+
+def test_jumps_go_in_all_eight_directions():
+    around = turns("6/1rrr2/1rbr2/1rrr2/6/5b b")
+    for end in ("0,0", "0,2", "0,4", "2,0", "2,4", "4,0", "4,2", "4,4"):
+        assert any(turn.startswith(f"2,2-{end}x") for turn in around)
+
+
+def test_a_chain_may_stop_after_each_hop():
+    assert {"0,0-0,2", "0,0-0,4"} <= turns("bb1b2/6/6/6/6/5r b")
+
+
+def test_jumping_over_an_own_piece_captures_nothing():
+    assert "0,0-0,2" in turns("bb4/6/6/6/6/5r b")
+
+
+def test_the_first_enemy_piece_is_captured_and_the_second_stays():
+    text = "br1r2/6/6/6/6/b4r b"
+    assert {"0,0-0,2x0,1", "0,0-0,4x0,1"} <= turns(text)
+    made = games.make("capture_conquer")
+    position = made.from_text(text)
+    (action,) = made.parse_turn(position, "0,0-0,4x0,1")
+    assert made.to_text(made.apply(position, action)) == "3rb1/6/6/6/6/b4r r"
+
+
+def test_own_pieces_hopped_over_before_the_enemy_piece_do_not_shield_it():
+    assert "0,0-0,4x0,3" in turns("bb1r2/6/6/6/6/5r b")
+
+
+def test_no_hop_lands_on_the_start_cell():
+    # From 0,0 over 0,1 1,2 2,1 the fourth hop, over 1,0, would come home.
+    round_trip = turns("bb3/b1b2/1b3/5/4r b")
+    assert {"0,0-0,2", "0,0-2,2", "0,0-2,0"} <= round_trip
+    assert not any(turn.startswith("0,0-0,0") for turn in round_trip)
+
+
+def test_a_piece_is_hopped_over_once_in_a_chain():
+    # 0,0 over 1,1 to 2,2, over 2,1 to 2,0; to 0,2 it would have to cross 1,1 again.
+    reached = turns("b4/1b3/1b3/5/4r b")
+    assert {"0,0-2,2", "0,0-2,0"} <= reached
+    assert "0,0-0,2" not in reached
+
+
+def test_two_ways_that_differ_in_the_capture_are_two_turns():
+    assert {"1,2-3,2x2,2", "1,2-3,2x2,3", "1,2-3,2x3,1", "1,2-3,2x3,3", "1,2-3,2x-"} <= turns(
+        EXAMPLE
+    )
+
+
+# Published examples
+
+
+def test_the_published_jumps():
+    published = """3,2x2,2 3,0x2,2 3,4x2,2 1,4x2,2 3,0x- 3,2x3,1 3,4x3,1 1,4x3,1 1,0x- 3,2x- 3,4x3,3
+    1,4x3,3 3,4x2,3 1,4x2,3"""
+    found = turns(EXAMPLE)
+    assert {f"1,2-{jump}" for jump in published.split()} <= found
+    assert "1,2-3,2x2,3" in found  # legal, but missing from the published list
+    assert "1,2-1,3" in found
+    walked, _ = all_turns(["......", ".bb...", ".brrr.", ".r.r..", "......", "......"], True)
+    assert len([turn for turn in found if turn.startswith("1,2-")]) == len(
+        [turn for turn in walked if turn[0] == (1, 2)]
+    )
+
+
+def test_the_published_example_has_37_jump_chains_for_its_piece():
+    # The two other blue pieces become red: what is jumped over matters not for counting paths.
+    _, paths = all_turns(["......", ".rb...", ".rrrr.", ".r.r..", "......", "......"], True)
+    assert paths - 1 == 37
+
+
+def test_the_published_draw():
+    assert turns("6/6/6/6/5b/3brr b") == set()
+    assert result("6/6/6/6/5b/3brr b") == (DRAW, "blocked")
+
+
+# Endings
+
+
+def test_a_piece_on_the_far_corner_wins():
+    assert result("6/6/6/3rr1/6/4bb r") == (FIRST_WINS, "conquest")
+    assert result("rb4/6/6/6/6/4bb b") == (SECOND_WINS, "conquest")
+
+
+def test_leaving_one_piece_wins_unless_the_mover_has_one_too():
+    assert result("bb4/6/6/6/6/4r1 r") == (FIRST_WINS, "capture")
+    assert result("b5/6/6/6/6/3rr1 b") == (SECOND_WINS, "capture")
+    assert result("b5/6/6/6/6/4r1 r") == ONGOING
+
+
+def test_conquest_comes_before_capture():
+    assert result("6/6/6/6/4r1/4bb r") == (FIRST_WINS, "conquest")
+
+
+# Recorded positions, counts, published statistics
+
+
+def test_all_recorded_positions_agree():
+    compared = list(oracle.compare(ORACLE / "capture_conquer.jsonl.gz", "capture_conquer"))
+    assert len(compared) == 4932
+    assert not [each for each in compared if each.differences]
+
+
+@pytest.mark.slow
+def test_perft_from_the_6x6_start(game):
+    counts = [perft(game, game.initial, depth) for depth in range(1, 7)]
+    assert counts == [16, 257, 4945, 98494, 2152352, 48822191]
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_perft_agrees_with_walking_every_path(size):
+    made = games.make("capture_conquer", size=size)
+
+    def count(position, depth):
+        if made.outcome(position) != ONGOING:
+            return 0
+        assert played(made, position) == walked(made, position)
+        if depth == 1:
+            return len(list(made.turns(position)))
+        return sum(count(after(made, position, turn), depth - 1) for turn in made.turns(position))
+
+    assert count(made.initial, 2) == perft(made, made.initial, 2)
+
+
+def test_random_play_has_the_published_statistics(game):
+    played = play_randomly(game, 20000, seed=1)
+    assert played.unfinished == 0
+    assert 0.49 < played.first_wins / 20000 < 0.52
+    assert played.draws / 20000 < 0.003
+    assert 32.5 < played.turns / 20000 < 34
+    assert play_randomly(game, 20000, seed=1) == played
+
+
+# Against walking every path
+
+
+def after(made, position, turn):
+    for action in turn:
+        position = made.apply(position, action)
+    return position
+
+
+def played(made, position):
+    """Return what the generator says: {(start, end, captured)}."""
+    found = set()
+    for turn in made.turns(position):
+        path, captured = made.track(position, turn)
+        found.add((path[0], path[-1], captured[0] if captured else None))
+    return found
+
+
+def walked(made, position):
+    board, side = made.to_text(position).split()
+    rows = [re.sub(r"\d", lambda digit: "." * int(digit[0]), row) for row in board.split("/")]
+    return all_turns(rows, side == "b")[0]  # None: too many paths to walk
+
+
+@st.composite
+def crowded(draw):
+    """A text of a position; one of the four classes of equal parity is emptier, for long chains."""
+    size = draw(st.sampled_from(SIZES))
+    weights = draw(st.sampled_from(["..br", ".bbr", ".bbb", "bbbr", ".brr"]))
+    empty_class = draw(st.sampled_from([(0, 0), (0, 1), (1, 0), (1, 1), None]))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    rows = [
+        "".join(
+            rng.choice(list(".......b" if (r % 2, c % 2) == empty_class else weights))
+            for c in range(size)
+        )
+        for r in range(size)
+    ]
+    board = "/".join(rows)
+    return board, draw(st.sampled_from("br"))
+
+
+@given(crowded())
+def test_crowded_positions_agree_with_walking_every_path(drawn):
+    board, side = drawn
+    made = games.make("capture_conquer", size=board.count("/") + 1)
+    if "b" not in board or "r" not in board:
+        return
+    position = made.from_text(f"{board} {side}")
+    expected = walked(made, position)
+    if made.outcome(position) == ONGOING and expected is not None:
+        assert played_ends(made, position) == expected
+
+
+def played_ends(made, position):
+    """As `played`, without asking for paths, which can take long in crowded positions."""
+    found = set()
+    for turn in made.turns(position):
+        start, end, *captured = re.split("[-x]", made.turn_text(position, turn))
+        cells = [tuple(map(int, cell.split(","))) for cell in (start, end, *filter(None, captured))]
+        found.add((*cells, None) if len(cells) == 2 else tuple(cells))
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("text", WORST)
+def test_the_worst_positions_agree_with_walking_every_path(text):
+    made = games.make("capture_conquer", size=8)
+    position = made.from_text(text)
+    assert played_ends(made, position) == walked(made, position)
+
+
+# Random play
+
+
+@given(st.sampled_from(SIZES), st.integers(0, 2**32))
+def test_along_a_random_game(size, seed):
+    made = games.make("capture_conquer", size=size)
+    rng = np.random.default_rng(seed)
+    (transposition,) = made.symmetries
+    position = made.initial
+    while made.outcome(position) == ONGOING:
+        legal = made.legal_actions(position)
+        assert np.all(np.diff(legal) > 0)
+        assert np.array_equal(np.flatnonzero(made.action_mask(position)), legal)
+        assert made.from_text(made.to_text(position)) == position
+
+        image = transposition.position(position)
+        assert sorted(transposition.actions[legal]) == list(made.legal_actions(image))
+        planes = made.observe(position)
+        turned = planes.reshape(4, -1)[:, transposition.cells].reshape(planes.shape)
+        assert np.array_equal(turned, made.observe(image))
+
+        action = int(rng.choice(legal))
+        before, position = position, made.apply(position, action)
+        assert transposition.position(position) == made.apply(image, transposition.actions[action])
+        if not made.mid_turn(position):
+            assert made.to_move(position) != made.to_move(before)
+    assert not made.legal_actions(position).size
+    assert not made.action_mask(position).any()
+
+
+def test_observations_show_the_board_from_both_sides(game):
+    position = game.apply(game.initial, game.parse_turn(game.initial, "0,2-1,3")[0])
+    red, blue = game.observe(position), game.observe(position, 0)
+    assert np.array_equal(red, game.observe(position, 1))
+    assert np.array_equal(blue[0, ::-1, ::-1], red[1])
+    assert np.array_equal(blue[1, ::-1, ::-1], red[0])
+    assert blue[0, 1, 3] == 1
+    assert blue[0, 0, 2] == 0
+
+
+def test_the_paths_of_a_turn_come_shortest_first(game):
+    from cc_env.games.capture_conquer.chains import paths
+
+    chains = list(paths(0, 4, own=0b1010 | 1 << 8, enemy=0, empty=0b10100 | 1 << 16))
+    lengths = [len(chain.cells) for chain in chains]
+    assert lengths == sorted(lengths)
+    assert chains[0].cells == (0, 2, 4)
+
+
+# Bad input
+
+
+@pytest.mark.parametrize("size", [3, 9, 6.0, "6", None, -1])
+def test_a_wrong_size_is_refused(size):
+    with pytest.raises(UnknownOption, match=r"size=.*4 to 8"):
+        games.make("capture_conquer", size=size)
+
+
+@pytest.mark.parametrize("corner", [1, 6, 2.5, "3"])
+def test_a_wrong_corner_is_refused(corner):
+    with pytest.raises(UnknownOption, match=r"corner=.*2 to 5"):
+        games.make("capture_conquer", corner=corner)
+
+
+def test_unknown_names_are_refused_with_the_known_ones():
+    with pytest.raises(UnknownOption, match=r"no game 'chess'.*capture_conquer"):
+        games.make("chess")
+    with pytest.raises(UnknownOption, match=r"no option colour; it has: size, corner"):
+        games.make("capture_conquer", colour="blue")
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("", "wanted: rows"),
+        ("6/6/6/6/6/b4r", "wanted: rows"),
+        ("6/6/6/6/6/b4r w", "wanted: rows"),
+        ("6/6/6/6/b4r b", "6 rows of 6 cells"),
+        ("6/6/6/6/6/b5r b", "6 rows of 6 cells"),
+        ("6/6/6/6/6/b3kr b", "6 rows of 6 cells"),
+        ("6/6/6/6/6/6 b", "each side needs a piece"),
+        ("6/6/6/6/6/b5 b", "each side needs a piece"),
+        (f"{EXAMPLE} 1,2-1,3", "leaves a choice"),
+        (f"{EXAMPLE} nonsense", "leaves a choice"),
+    ],
+)
+def test_a_wrong_position_text_is_refused(game, text, why):
+    with pytest.raises(BadPosition, match=why) as caught:
+        game.from_text(text)
+    assert repr(text) in str(caught.value)
+
+
+def test_an_illegal_action_is_refused_in_words(game):
+    with pytest.raises(IllegalAction) as caught:
+        game.apply(game.initial, 5)
+    message = str(caught.value)
+    assert "action 5 (0,0-2,0)" in message
+    assert game.to_text(game.initial) in message
+    assert "6 (0,0-2,2)" in message
+    for action in (-1, 410, "a", None, 1.5):
+        with pytest.raises(IllegalAction, match="legal"):
+            game.apply(game.initial, action)
+
+
+def test_an_illegal_turn_is_refused_with_near_ones(game):
+    position = game.from_text(EXAMPLE)
+    with pytest.raises(IllegalAction, match=r"did you mean .*1,2-3,2x-"):
+        game.parse_turn(position, "1,2-3,2")
+    with pytest.raises(IllegalAction, match=r"legal: 76 \(1,1-1,3\)"):
+        game.parse_turn(position, "9,9-9,9")
