@@ -1,0 +1,149 @@
+"""The commands of `python -m cc_env`."""
+
+import ast
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+from cc_env import ENVIRONMENTS, games, oracle, record
+from cc_env.errors import MissingExtra, UnknownOption, listed
+from cc_env.game import Game
+from cc_env.perft import perft as count
+from cc_env.pictures import draw
+
+try:
+    import typer
+    from rich.console import Console
+    from rich.progress import track
+    from rich.table import Table
+except ImportError as missing:
+    raise MissingExtra("python -m cc_env", "typer and rich", "cli") from missing
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="Board games of the Capturing & Conquering family: count, replay and check.",
+)
+console = Console(highlight=False)
+
+GameName = Annotated[str, typer.Option("--game", "-g", help="Which game; `games` lists them.")]
+Options = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--option", "-o", metavar="NAME=VALUE", help="An option of the game, e.g. size=8."
+    ),
+]
+
+
+@app.command("games")
+def list_games() -> None:
+    """List the games with their options and environments."""
+    table = Table("game", "environment", "actions", "options (default)")
+    for column in table.columns[:2]:
+        column.no_wrap = True
+    environments = {game: name for name, game in ENVIRONMENTS.items()}
+    for name in games.GAMES:
+        game = games.make(name)
+        options = listed(f"{key}={value}" for key, value in games.option_defaults(name).items())
+        table.add_row(name, environments.get(name, ""), str(game.num_actions), options)
+    console.print(table)
+
+
+@app.command()
+def perft(
+    game: GameName = "capture_conquer",
+    depth: Annotated[int, typer.Option("--depth", "-d", min=1, help="Turns to look ahead.")] = 5,
+    option: Options = None,
+    position: Annotated[
+        str | None, typer.Option("--position", "-p", help="Position text; default the start.")
+    ] = None,
+) -> None:
+    """Count the sequences of turns from a position, for each depth."""
+    made = games.make(game, **_options(option))
+    start = made.initial if position is None else made.from_text(position)
+    console.print(str(draw(made, start)), markup=False)
+    count(made, start, 1)  # compiles
+    for turns in range(1, depth + 1):
+        began = time.perf_counter()
+        number = count(made, start, turns)
+        seconds = time.perf_counter() - began
+        console.print(f"depth {turns}: {number:,} in {seconds:.3f} s")
+
+
+@app.command()
+def replay(
+    file: Annotated[
+        Path, typer.Argument(help="Records, one JSON object a line.", show_default=False)
+    ],
+    line: Annotated[
+        int | None,
+        typer.Option("--line", "-l", min=1, help="Show the game of this line, turn by turn."),
+    ] = None,
+) -> None:
+    """Replay recorded games and say how each ended; exit with status 2 at the first broken one."""
+    shown = 0
+    for number, one in record.read(file):
+        if line in (None, number):
+            shown += 1
+            if line is not None:
+                _show_turns(one)
+            players, turns = " - ".join(one.players), len(one.turns)
+            console.print(f"line {number}: {players}  {one.result} ({one.reason}), {turns} turns")
+    if line is not None and not shown:
+        raise UnknownOption(f"{file} has no record in line {line}")
+
+
+@app.command()
+def check(
+    file: Annotated[Path, typer.Argument(help="Recorded positions.", show_default=False)],
+    game: Annotated[
+        str | None,
+        typer.Option("--game", "-g", help="Which game; default: what the file name says."),
+    ] = None,
+) -> None:
+    """Compare recorded positions with the rules; exit with status 1 where any differs."""
+    agreed, differing = 0, 0
+    name = game or file.name.split(".")[0]
+    for each in track(oracle.compare(file, name), "comparing", console=console, transient=True):
+        agreed += not each.differences
+        differing += bool(each.differences)
+        if each.differences:
+            console.print(
+                f"line {each.line}: '{each.position}': {listed(each.differences)}", markup=False
+            )
+    console.print(f"{agreed:,} of {agreed + differing:,} positions agree")
+    if differing:
+        raise typer.Exit(1)
+
+
+def _show_turns(one: record.Record) -> None:
+    match = record.replay(one)
+    position = match.start
+    console.print(str(draw(match.game, position)), markup=False)
+    for number, text in enumerate(match.turns, 1):
+        turn = match.game.parse_turn(position, text)
+        after = _after(match.game, position, turn)
+        picture = draw(match.game, after, last=(position, turn))
+        console.print(f"\n{number}. {text}\n{picture}", markup=False)
+        position = after
+
+
+def _after(game: Game, position: Any, turn: tuple[int, ...]) -> Any:
+    for action in turn:
+        position = game.apply(position, action)
+    return position
+
+
+def _options(pairs: list[str] | None) -> dict[str, Any]:
+    """Return options given as NAME=VALUE; a value that is no Python literal is a word."""
+    options: dict[str, Any] = {}
+    for pair in pairs or []:
+        name, equals, value = pair.partition("=")
+        if not equals:
+            raise UnknownOption(f"--option {pair!r}: wanted NAME=VALUE, for example size=8")
+        try:
+            options[name] = ast.literal_eval(value)
+        except (ValueError, SyntaxError):
+            options[name] = value
+    return options

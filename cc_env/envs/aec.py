@@ -1,0 +1,173 @@
+"""The PettingZoo environment (AEC): both players in turn."""
+
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+from numpy.typing import NDArray
+
+from cc_env import games
+from cc_env.envs.boards import OUTCOME, TO_MOVE, Boards
+from cc_env.envs.rendering import FRAMES_PER_SECOND, MODES, Renderer
+from cc_env.envs.spaces import LegalActions
+from cc_env.envs.turns import TurnLog
+from cc_env.errors import MissingExtra
+from cc_env.game import Cell
+from cc_env.pictures import Picture, draw
+from cc_env.rules import DRAW, ONGOING, Position
+
+try:
+    from pettingzoo import AECEnv
+    from pettingzoo.utils.wrappers import BaseWrapper, OrderEnforcingWrapper
+except ImportError as missing:
+    raise MissingExtra("the AEC environment", "pettingzoo", "pettingzoo") from missing
+
+Observation = NDArray[np.int8]
+
+
+def env(game: str = "capture_conquer", **arguments: Any) -> Any:
+    """Return `BoardGameAEC` in PettingZoo's wrapper that asks for `reset` before anything else."""
+    return OrderEnforcingWrapper(BoardGameAEC(game, **arguments))
+
+
+class BoardGameAEC(AECEnv):
+    """A two-player game in which "player_0" moves first.
+
+    Observations, actions and their masks are those of `BoardGameEnv`; the mask of the agent to move
+    is `infos[agent]["action_mask"]` (all 0 for the other one). A turn can take an agent several
+    steps. When the game is over both agents have their reward: +1 and -1, or 0 and 0.
+    `MaskInObservation` wraps it for learners that want the mask in the observation.
+    """
+
+    def __init__(
+        self,
+        game: str,
+        *,
+        max_turns: int | None = 200,
+        repetitions: int | None = None,
+        render_mode: str | None = None,
+        **options: Any,
+    ) -> None:
+        """Make the environment of `game` with its `options`; raise UnknownOption on bad values."""
+        super().__init__()
+        self.game = games.make(game, **options)
+        self.metadata = {
+            "name": f"{game}_v0",
+            "render_modes": list(MODES),
+            "render_fps": FRAMES_PER_SECOND,
+            "is_parallelizable": False,
+        }
+        self.render_mode = render_mode
+        self._renderer = Renderer(render_mode, self.game.name)
+        self._boards = Boards(self.game, seat=0, max_turns=max_turns, repetitions=repetitions)
+        self._boards.seed(0)  # nothing is random here
+        self._log = TurnLog(self.game)
+        self.possible_agents = ["player_0", "player_1"]
+        planes = spaces.Box(0, 1, self.game.observation_shape, np.int8)
+        actions = LegalActions(self._boards.seen.masks[0])
+        self.observation_spaces = dict.fromkeys(self.possible_agents, planes)
+        self.action_spaces = dict.fromkeys(self.possible_agents, actions)
+
+    def observation_space(self, agent: str) -> spaces.Box:
+        """Return the space of the planes: int8[C, H, W] of zeros and ones."""
+        return self.observation_spaces[agent]
+
+    def action_space(self, agent: str) -> LegalActions:
+        """Return Discrete(num_actions), which samples what is legal for the agent to move."""
+        return self.action_spaces[agent]
+
+    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
+        """Begin a game, from `options["position"]` if given; nothing depends on `seed`.
+
+        Raises BadPosition, and changes nothing, for a text that is no position to begin from.
+        """
+        text = (options or {}).get("position")
+        self._boards.reset(positions=[] if text is None else [self.game.from_text(text)])
+        self._log.clear()
+        self.agents = self.possible_agents[:]
+        self.rewards = dict.fromkeys(self.agents, 0.0)
+        self._cumulative_rewards = dict.fromkeys(self.agents, 0.0)
+        self.terminations = dict.fromkeys(self.agents, False)
+        self.truncations = dict.fromkeys(self.agents, False)
+        self._skip_agent_selection = None
+        self._look()
+
+    def step(self, action: int | np.integer[Any] | None) -> None:
+        """Play a legal action of the agent to move; None for an agent whose game is over.
+
+        Raises IllegalAction, and changes nothing, for an action that is not legal here.
+        """
+        agent = self.agent_selection
+        if self.terminations[agent] or self.truncations[agent]:
+            self._was_dead_step(action)
+            return
+        self._boards.play(action, self._log)
+        self._cumulative_rewards[agent] = 0.0
+        terminated, truncated, outcome, _ = self._boards.seen.facts[:, 0].tolist()
+        self.rewards = dict.fromkeys(self.agents, 0.0)
+        if outcome not in (ONGOING, DRAW):
+            winner = self.possible_agents[outcome]
+            self.rewards = {each: 1.0 if each == winner else -1.0 for each in self.agents}
+        self.terminations = dict.fromkeys(self.agents, bool(terminated))
+        self.truncations = dict.fromkeys(self.agents, bool(truncated))
+        self._look()
+        self._accumulate_rewards()
+        if self.render_mode == "human":
+            self.render()
+
+    def observe(self, agent: str) -> Observation:
+        """Return int8[C, H, W], the board as `agent` sees it, on move or not."""
+        return self.game.observe(self.position, self.possible_agents.index(agent))
+
+    @property
+    def position(self) -> Position:
+        """Return the position on the board, for `self.game`."""
+        return self._boards.position()
+
+    def picture(self, select: Cell | None = None) -> Picture:
+        """Return the board with the last turn and, for a cell, the legal targets of its piece."""
+        return draw(self.game, self.position, last=self._log.last, select=select)
+
+    def _repr_svg_(self) -> str:
+        return self.picture()._repr_svg_()
+
+    def render(self) -> Any:
+        """Return the frame that `render_mode` asks for, or show it."""
+        return None if self.render_mode is None else self._renderer.frame(self.picture())
+
+    def close(self) -> None:
+        """Close the window, if there is one."""
+        self._renderer.close()
+
+    def _look(self) -> None:
+        """Set who is to move and the infos."""
+        seen = self._boards.seen
+        self.agent_selection = self.possible_agents[seen.facts[TO_MOVE, 0]]
+        masks = {agent: np.zeros_like(seen.masks[0]) for agent in self.agents}
+        masks[self.agent_selection] = seen.masks[0].copy()
+        self.infos: dict[str, dict[str, Any]] = {a: {"action_mask": masks[a]} for a in self.agents}
+        if self._boards.done[0]:
+            end = {"outcome": int(seen.facts[OUTCOME, 0]), "ending": self._boards.ending()}
+            self.infos = {agent: info | end for agent, info in self.infos.items()}
+
+
+class MaskInObservation(BaseWrapper):
+    """Observations {"observation": planes, "action_mask": mask}, as RLlib and others want them."""
+
+    def __init__(self, env: Any) -> None:
+        super().__init__(env)
+        self._spaces = {agent: self._dict_space(agent) for agent in env.possible_agents}
+
+    def _dict_space(self, agent: str) -> spaces.Dict:
+        mask = spaces.Box(0, 1, (int(self.env.action_space(agent).n),), np.int8)
+        planes = self.env.observation_space(agent)
+        return spaces.Dict({"observation": planes, "action_mask": mask})
+
+    def observation_space(self, agent: str) -> spaces.Dict:
+        """Return the space of both."""
+        return self._spaces[agent]
+
+    def observe(self, agent: str) -> dict[str, Observation]:
+        """Return the planes and the mask of `agent`."""
+        mask = self.env.infos[agent]["action_mask"]
+        return {"observation": self.env.observe(agent), "action_mask": mask}

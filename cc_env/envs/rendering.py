@@ -1,0 +1,38 @@
+"""The render modes that all environments share."""
+
+from typing import Any
+
+from cc_env.errors import UnknownOption, listed
+from cc_env.pictures import Picture
+
+MODES = ("ansi", "rgb_array", "human")
+FRAMES_PER_SECOND = 2
+
+
+class Renderer:
+    """Turns pictures into what a render mode asks for."""
+
+    def __init__(self, mode: str | None, title: str) -> None:
+        """Raise UnknownOption for an unknown mode, MissingExtra where it needs pygame."""
+        if mode not in (None, *MODES):
+            raise UnknownOption(f"unknown render_mode {mode!r}; there are: {listed(MODES)}")
+        self.mode = mode
+        self._window: Any = None
+        if mode in ("rgb_array", "human"):
+            from cc_env.pictures.pixels import Window, to_pixels
+
+            self._to_pixels, self._window = to_pixels, Window(title)
+
+    def frame(self, picture: Picture) -> Any:
+        """Return text, uint8[height, width, 3], or None after showing the picture in the window."""
+        if self.mode == "ansi":
+            return str(picture)
+        if self.mode == "rgb_array":
+            return self._to_pixels(picture)
+        self._window.show(picture, 1 / FRAMES_PER_SECOND)
+        return None
+
+    def close(self) -> None:
+        """Close the window, if there is one."""
+        if self._window is not None:
+            self._window.close()

@@ -1,0 +1,223 @@
+"""The Gymnasium environment: one learner against an opponent."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+from numpy.typing import NDArray
+
+from cc_env import games
+from cc_env.envs.boards import OUTCOME, SEAT, STREAM, TO_MOVE, Boards
+from cc_env.envs.rendering import FRAMES_PER_SECOND, MODES, Renderer
+from cc_env.envs.spaces import LegalActions
+from cc_env.envs.turns import TurnLog
+from cc_env.errors import UnknownOption, listed
+from cc_env.game import Cell
+from cc_env.pictures import Picture, draw
+from cc_env.rules import DRAW, ONGOING, Position
+
+Observation = NDArray[np.int8]
+Info = dict[str, Any]
+Opponent = Callable[[Observation, Info], int]
+
+OPPONENTS = ("random",)
+
+
+class BoardGameEnv(gymnasium.Env[Observation, np.int64]):
+    """A two-player game seen by one player; the opponent answers within `step`.
+
+    Observation
+        MultiBinary([C, H, W]), int8: planes in the learner's own frame, named in `game.planes`.
+    Action
+        Discrete(num_actions): one decision; an id means the same in every position. Legal are those
+        of `info["action_mask"]` (int8[num_actions]), also `action_masks()` (bool); by default
+        `action_space.sample()` samples among them.
+    Reward
+        +1 for a win, -1 for a loss, 0 for a draw and before the end.
+    Ending
+        `terminated` by the rules of the game; `truncated` after `max_turns` turns of both players
+        together, or when one position occurs for the `repetitions`-th time.
+    Info
+        action_mask; seat, 0 (moves first) or 1. At the end also outcome: the player who won, 2 for
+        a draw, -1 if truncated; and ending: in one word, how.
+    Reset
+        `options={"position": TEXT}` begins in that position instead of the start.
+
+    Versions
+        v0: as first published.
+    """
+
+    metadata = {"render_modes": list(MODES), "render_fps": FRAMES_PER_SECOND}
+
+    def __init__(
+        self,
+        game: str,
+        *,
+        opponent: str | Opponent = "random",
+        seat: int | None = None,
+        max_turns: int | None = 200,
+        repetitions: int | None = None,
+        render_mode: str | None = None,
+        **options: Any,
+    ) -> None:
+        """Make the environment of `game` with its `options`; raise UnknownOption on bad values.
+
+        `opponent` is "random", or a function `(observation, info) -> action` that is given what a
+        learner in its seat would be given. `seat` None is drawn at every reset. `max_turns` and
+        `repetitions` None are no limits.
+        """
+        if not callable(opponent) and opponent not in OPPONENTS:
+            there_is = f"{listed(OPPONENTS)}, or a function (observation, info) -> action"
+            raise UnknownOption(f"unknown opponent {opponent!r}; there is: {there_is}")
+        self.game = games.make(game, **options)
+        self.opponent = opponent
+        self.render_mode = render_mode
+        self._renderer = Renderer(render_mode, self.game.name)
+        self._compiled = render_mode is None and not callable(opponent)
+        self._boards = Boards(
+            self.game,
+            replies=self._compiled,
+            seat=seat,
+            max_turns=max_turns,
+            repetitions=repetitions,
+        )
+        self._log = TurnLog(self.game)
+        self.observation_space = spaces.MultiBinary(self.game.observation_shape)
+        self.action_space = LegalActions(self._boards.seen.masks[0])
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Observation, Info]:
+        """Begin an episode; raise UnknownOption or BadPosition, and change nothing, on bad ones."""
+        start = self._start(options or {})
+        with self._all_or_nothing():
+            super().reset(seed=seed)
+            self._boards.rows[0, STREAM] = self.np_random.integers(2**64, dtype=np.uint64)
+            self._boards.reset(positions=start)
+            self._log.clear()
+            self._reply()
+        return self._result()[0], self._info()
+
+    def step(self, action: np.int64 | int) -> tuple[Observation, float, bool, bool, Info]:
+        """Play a legal action and the opponent's answer.
+
+        Raises IllegalAction for an action that is not legal here, EpisodeOver after the end; what
+        the opponent raises, or IllegalAction for what it chose, comes through. Then nothing has
+        changed.
+        """
+        if self._compiled:
+            self._boards.play(action)
+        else:
+            with self._all_or_nothing():
+                self._boards.play(action, self._log)
+                self._reply()
+        observation, reward, terminated, truncated = self._result()
+        info = self._info()
+        if terminated or truncated:
+            info["outcome"] = int(self._boards.seen.facts[OUTCOME, 0])
+            info["ending"] = self._boards.ending()
+        if self.render_mode == "human":
+            self.render()
+        return observation, reward, terminated, truncated, info
+
+    def action_masks(self) -> NDArray[np.bool_]:
+        """Return bool[num_actions], true where the action is legal; sb3-contrib looks for this."""
+        return np.array(self._boards.seen.masks[0], np.bool_)
+
+    @property
+    def position(self) -> Position:
+        """Return the position on the board, for `self.game`."""
+        return self._boards.position()
+
+    def picture(self, select: Cell | None = None) -> Picture:
+        """Return the board with the last turn (known where there is a render mode or a function for
+        opponent) and, where `select` names a cell, the legal targets of its piece.
+        """
+        return draw(self.game, self.position, last=self._log.last, select=select)
+
+    def _repr_svg_(self) -> str:
+        return self.picture()._repr_svg_()
+
+    def render(self) -> Any:
+        """Return the frame that `render_mode` asks for, or show it."""
+        if self.render_mode is None:
+            gymnasium.logger.warn(
+                "render() has nothing to do: make the environment with a render_mode"
+            )
+            return None
+        return self._renderer.frame(self.picture())
+
+    def close(self) -> None:
+        """Close the window, if there is one."""
+        self._renderer.close()
+
+    def _start(self, options: dict[str, Any]) -> list[Position]:
+        if unknown := sorted(set(options) - {"position"}):
+            raise UnknownOption(f"reset has no option {listed(unknown)}; it has: position")
+        return [self.game.from_text(options["position"])] if "position" in options else []
+
+    def _reply(self) -> None:
+        """Let the opponent decide until it is the learner's turn; the boards do so if compiled."""
+        boards = self._boards
+        while not self._compiled and not boards.done[0]:
+            if boards.seen.facts[TO_MOVE, 0] == boards.rows[0, SEAT]:
+                break
+            if callable(self.opponent):
+                info = {"action_mask": boards.seen.masks[0].copy(), "seat": 1 - self._seat()}
+                action = self.opponent(boards.seen.observations[0].copy(), info)
+            else:
+                action = boards.draw()
+            boards.play(action, self._log)
+
+    def _seat(self) -> int:
+        return int(self._boards.rows[0, SEAT])
+
+    def _info(self) -> Info:
+        return {"action_mask": self._boards.seen.masks[0].copy(), "seat": self._seat()}
+
+    def _result(self) -> tuple[Observation, float, bool, bool]:
+        """Return observation, reward, terminated and truncated, all as the learner sees them."""
+        boards = self._boards
+        terminated, truncated, outcome, _ = boards.seen.facts[:, 0].tolist()
+        if self._compiled:
+            observation, reward = boards.seen.observations[0].copy(), float(boards.seen.rewards[0])
+        else:
+            observation = self.game.observe(self.position, self._seat())
+            reward = 0.0 if outcome in (ONGOING, DRAW) else 1.0 if outcome == self._seat() else -1.0
+        return observation, reward, bool(terminated), bool(truncated)
+
+    @contextmanager
+    def _all_or_nothing(self) -> Iterator[None]:
+        """Put everything back if the block fails."""
+        boards, last = self._boards.snapshot(), self._log.last
+        generator, seed = self._np_random, self._np_random_seed
+        state = dict(generator.bit_generator.state) if generator else {}
+        try:
+            yield
+        except BaseException:
+            self._boards.restore(boards)
+            self._log.last, self._np_random, self._np_random_seed = last, generator, seed
+            if generator:
+                generator.bit_generator.state = state
+            raise
+
+
+class MaskInObservation(
+    gymnasium.ObservationWrapper[dict[str, Observation], np.int64, Observation]
+):
+    """Observations {"observation": planes, "action_mask": mask}, as RLlib and others want them."""
+
+    def __init__(self, env: gymnasium.Env[Observation, np.int64]) -> None:
+        """Wrap an environment that has `action_masks()`."""
+        super().__init__(env)
+        mask = spaces.Box(0, 1, (len(env.get_wrapper_attr("action_masks")()),), np.int8)
+        both = {"observation": env.observation_space, "action_mask": mask}
+        self.observation_space = spaces.Dict(both)  # type: ignore[assignment]
+
+    def observation(self, observation: Observation) -> dict[str, Observation]:
+        """Return the observation with the mask beside it."""
+        mask = self.get_wrapper_attr("action_masks")()
+        return {"observation": observation, "action_mask": mask.astype(np.int8)}

@@ -1,0 +1,56 @@
+"""Action spaces whose samples are legal, so that the loop of every tutorial plays a whole game."""
+
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+from numpy.typing import NDArray
+
+
+class LegalActions(spaces.Discrete):
+    """`Discrete(n)` that by default samples among the actions that are legal at the moment.
+
+    Copies and pickles are a plain `Discrete`: they do not follow the environment.
+    """
+
+    def __init__(self, mask: NDArray[np.int8]) -> None:
+        """Make the space over `mask` (int8[n]), which the environment goes on writing."""
+        super().__init__(len(mask))
+        self._now = mask
+
+    def sample(self, mask: Any = None, probability: Any = None) -> np.int64:
+        """Return a legal action, or one that `mask` or `probability` allows, as Gymnasium does.
+
+        When the game is over no action is legal, and any may be returned.
+        """
+        if mask is None and probability is None and len(legal := self._now.nonzero()[0]):
+            return np.int64(legal[int(self.np_random.random() * len(legal))])
+        return super().sample(mask, probability)
+
+    def __repr__(self) -> str:
+        return f"Discrete({self.n})"
+
+    def __reduce__(self) -> tuple[type, tuple[int]]:
+        return spaces.Discrete, (int(self.n),)
+
+
+class LegalActionBatch(spaces.MultiDiscrete):
+    """`MultiDiscrete([n] * N)` that by default samples a legal action for each board."""
+
+    def __init__(self, masks: NDArray[np.int8]) -> None:
+        """Make the space over `masks` (int8[N, n]), which the environment goes on writing."""
+        super().__init__(np.full(len(masks), masks.shape[1], np.int64))
+        self._now = masks
+
+    def sample(self, mask: Any = None, probability: Any = None) -> NDArray[np.int64]:
+        """Return a legal action for each board, 0 for a board whose game is over."""
+        if mask is not None or probability is not None:
+            return super().sample(mask, probability)
+        boards, actions = np.nonzero(self._now)
+        counts = np.bincount(boards, minlength=len(self._now))
+        draws = (self.np_random.random(len(counts)) * counts).astype(np.int64)
+        picks = np.cumsum(counts) - counts + draws
+        return np.where(counts > 0, actions[np.minimum(picks, len(actions) - 1)], 0)
+
+    def __reduce__(self) -> tuple[type, tuple[NDArray[np.int64]]]:
+        return spaces.MultiDiscrete, (self.nvec,)

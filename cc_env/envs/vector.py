@@ -1,0 +1,205 @@
+"""The vector environment: any number of boards, stepped by one compiled call."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
+from numpy.typing import NDArray
+
+from cc_env import games
+from cc_env.envs.boards import OUTCOME, SEAT, TERMINATED, TO_MOVE, TRUNCATED, Autoreset, Boards
+from cc_env.envs.rendering import MODES, Renderer
+from cc_env.envs.spaces import LegalActionBatch
+from cc_env.errors import IllegalAction, UnknownOption, listed
+from cc_env.pictures import draw
+from cc_env.rules import Position
+
+Batch = NDArray[np.int8]
+Info = dict[str, Any]
+Step = tuple[Batch, NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], Info]
+
+AUTORESETS = {
+    AutoresetMode.DISABLED: Autoreset.DISABLED,
+    AutoresetMode.NEXT_STEP: Autoreset.NEXT_STEP,
+    AutoresetMode.SAME_STEP: Autoreset.SAME_STEP,
+}
+
+
+class BoardGameVectorEnv(VectorEnv[Batch, NDArray[np.int64], NDArray[Any]]):
+    """Many boards of one game; against random opponents, or two-sided for self-play.
+
+    With `opponent="random"` each board is as in `BoardGameEnv`. With `opponent=None` whoever is to
+    move acts: `info["to_move"]` says who that is, observation and mask are his, and the reward
+    after a step is that of the player who has just acted.
+
+    Info, in `reset` and `step`, for all boards: action_mask int8[N, num_actions]; to_move, seat,
+    outcome int8[N] (of the game that the step ended or went on with: 0, 1, 2 draw, -1 none).
+    With SAME_STEP, also final_obs int8[N, C, H, W], of which the rows that `_final_obs` (bool[N])
+    names have a meaning: they are what was seen when the game ended.
+
+    Board i has a random stream of its own: it plays the same game whatever N is.
+    """
+
+    metadata = {"render_modes": [mode for mode in MODES if mode != "human"]}
+
+    def __init__(
+        self,
+        game: str,
+        num_envs: int = 1,
+        *,
+        opponent: str | None = "random",
+        seat: int | None = None,
+        max_turns: int | None = 200,
+        repetitions: int | None = None,
+        autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
+        copy: bool = True,
+        render_mode: str | None = None,
+        **options: Any,
+    ) -> None:
+        """Make `num_envs` boards of `game`; raise UnknownOption on bad values.
+
+        With `copy=False` what `step` returns are read-only views that the next step overwrites.
+        The other arguments are those of `BoardGameEnv`.
+        """
+        if opponent not in ("random", None):
+            there_is = "'random', or None: whoever is to move acts, so that you play both sides"
+            raise UnknownOption(
+                f"unknown opponent {opponent!r} for many boards; there is: {there_is}"
+            )
+        if render_mode not in (None, *self.metadata["render_modes"]):
+            there_is = listed(self.metadata["render_modes"])
+            raise UnknownOption(f"unknown render_mode {render_mode!r}; there is: {there_is}")
+        self.autoreset_mode = _autoreset_mode(autoreset_mode)
+        self.metadata = {**self.metadata, "autoreset_mode": self.autoreset_mode}
+        self.game = games.make(game, **options)
+        self.num_envs = num_envs
+        self.render_mode = render_mode
+        self._renderer = Renderer(render_mode, self.game.name)
+        self._copy = copy
+        self._boards = Boards(
+            self.game,
+            num_envs,
+            replies=opponent == "random",
+            seat=seat,
+            max_turns=max_turns,
+            repetitions=repetitions,
+            autoreset=AUTORESETS[self.autoreset_mode],
+        )
+        self.single_observation_space = spaces.MultiBinary(self.game.observation_shape)
+        self.observation_space = batch_space(self.single_observation_space, num_envs)
+        self.single_action_space = spaces.Discrete(self.game.num_actions)
+        self.action_space = LegalActionBatch(self._boards.seen.masks)
+        self._actions = np.zeros(num_envs, np.int64)
+        self._seeded = False
+
+    def reset(
+        self,
+        *,
+        seed: int | Sequence[int] | None = None,
+        options: dict[str, Any] | None = None,
+    ) -> tuple[Batch, Info]:
+        """Begin an episode on all boards, or where `options["reset_mask"]` (bool[N]) is true.
+
+        `seed` is one for all boards or one for each; without one the streams go on.
+        `options["position"]` is a position text for all boards, or one for each. Raises
+        UnknownOption or BadPosition, and changes nothing, on bad options.
+        """
+        which, positions = self._start(options or {})
+        super().reset(seed=seed if isinstance(seed, int) else None)
+        streams = self._boards.rows.copy()
+        if seed is not None or not self._seeded:
+            self._seed(seed)
+        try:
+            self._boards.reset(which, positions)
+        except Exception:
+            self._boards.rows[:] = streams
+            raise
+        self._seeded = True
+        return self._out(self._boards.seen.observations), self._info()
+
+    def step(self, actions: NDArray[np.int64]) -> Step:
+        """Play actions[i] (int[N]) on board i.
+
+        Raises IllegalAction or EpisodeOver naming the first board that refuses; then no board has
+        changed.
+        """
+        try:
+            chosen = np.asarray(actions).astype(np.int64, casting="same_kind", copy=False)
+        except (TypeError, ValueError) as error:
+            raise IllegalAction(f"actions must be integers: {error}") from None
+        if chosen.shape != (self.num_envs,):
+            raise IllegalAction(f"actions have shape {chosen.shape}; wanted: ({self.num_envs},)")
+        self._actions[:] = chosen
+        self._boards.step(self._actions)
+        seen = self._boards.seen
+        terminated, truncated = seen.facts[TERMINATED], seen.facts[TRUNCATED]
+        return (
+            self._out(seen.observations),
+            self._out(seen.rewards),
+            self._out(terminated.view(np.bool_)),
+            self._out(truncated.view(np.bool_)),
+            self._info(),
+        )
+
+    def position(self, board: int) -> Position:
+        """Return the position on a board, for `self.game`."""
+        return self._boards.position(board)
+
+    def render(self) -> tuple[Any, ...] | None:
+        """Return a frame for each board."""
+        if self.render_mode is None:
+            return None
+        positions = map(self.position, range(self.num_envs))
+        return tuple(self._renderer.frame(draw(self.game, position)) for position in positions)
+
+    def _seed(self, seed: int | Sequence[int] | None) -> None:
+        if isinstance(seed, Sequence) and len(seed) != self.num_envs:
+            raise UnknownOption(f"{len(seed)} seeds for {self.num_envs} boards")
+        self._boards.seed(seed)
+
+    def _start(self, options: dict[str, Any]) -> tuple[NDArray[np.bool_] | None, list[Position]]:
+        known = ("position", "reset_mask")
+        if unknown := sorted(set(options) - set(known)):
+            raise UnknownOption(f"reset has no option {listed(unknown)}; it has: {listed(known)}")
+        texts = options.get("position", [])
+        texts = [texts] if isinstance(texts, str) else list(texts)
+        if len(texts) not in (0, 1, self.num_envs):
+            raise UnknownOption(f"{len(texts)} positions for {self.num_envs} boards")
+        which = options.get("reset_mask")
+        if which is not None and np.shape(which) != (self.num_envs,):
+            raise UnknownOption(
+                f"reset_mask has shape {np.shape(which)}; wanted: ({self.num_envs},)"
+            )
+        which = None if which is None else np.array(which, np.bool_)
+        return which, [self.game.from_text(text) for text in texts]
+
+    def _out(self, array: NDArray[Any]) -> NDArray[Any]:
+        if self._copy:
+            return array.copy()
+        view = array.view()
+        view.flags.writeable = False
+        return view
+
+    def _info(self) -> Info:
+        seen = self._boards.seen
+        info = {
+            "action_mask": self._out(seen.masks),
+            "to_move": self._out(seen.facts[TO_MOVE]),
+            "seat": self._boards.rows[:, SEAT].astype(np.int8),
+            "outcome": self._out(seen.facts[OUTCOME]),
+        }
+        if self.autoreset_mode == AutoresetMode.SAME_STEP:
+            over = (seen.facts[TERMINATED] | seen.facts[TRUNCATED]).view(np.bool_)
+            info |= {"final_obs": self._out(seen.final_observations), "_final_obs": over}
+        return info
+
+
+def _autoreset_mode(mode: AutoresetMode | str) -> AutoresetMode:
+    try:
+        return AutoresetMode(mode)
+    except ValueError:
+        there_are = listed(repr(each.value) for each in AutoresetMode)
+        raise UnknownOption(f"unknown autoreset_mode {mode!r}; there are: {there_are}") from None

@@ -1,0 +1,87 @@
+"""A game in progress between two players, and the limits that a match sets to it."""
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from cc_env.errors import IllegalAction, UnknownOption
+from cc_env.game import Game
+from cc_env.rules import DRAW, ONGOING, Position
+
+LIMITS = "repetition", "max_turns"  # reasons for a draw that are not in the rules
+FAULTS = "time", "illegal", "error"  # reasons for a loss that are not in the rules
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What bounds a match; None is no limit. Not part of any game's rules."""
+
+    max_turns: int | None = 200  # a game that reaches so many turns is a draw
+    repetitions: int | None = 3  # and one in which a position occurs so many times
+    seconds_per_turn: float | None = None  # who thinks longer loses
+    seconds_per_game: float | None = None
+
+    def __post_init__(self) -> None:
+        for name, least in (("max_turns", 1), ("repetitions", 2)):
+            value = getattr(self, name)
+            if value is not None and not (isinstance(value, int) and value >= least):
+                raise UnknownOption(
+                    f"{name}={value!r}; it is {least} or more, or None for no limit"
+                )
+        for name in ("seconds_per_turn", "seconds_per_game"):
+            value = getattr(self, name)
+            if value is not None and not value > 0:
+                raise UnknownOption(f"{name}={value!r}; it is more than 0, or None for no limit")
+
+
+class Result(NamedTuple):
+    """How a match ended."""
+
+    outcome: int  # FIRST_WINS, SECOND_WINS or DRAW
+    reason: str  # the game's word for it, or one of LIMITS or of FAULTS
+
+
+class Match:
+    """A game in progress: it takes legal actions, counts turns and repetitions, knows the end."""
+
+    def __init__(
+        self, game: Game, start: Position | None = None, limits: Limits | None = None
+    ) -> None:
+        """Begin at `start`, None for the game's own."""
+        self.game = game
+        self.limits = limits or Limits()
+        self.start = game.initial if start is None else start
+        self.position = self.start
+        self.turns: list[str] = []  # finished ones, in notation
+        self.result = self._by_rules()
+        self._turn = ""
+        self._seen = Counter([self.start])
+
+    def play(self, action: int) -> None:
+        """Play an action; raise IllegalAction, and change nothing, where it is illegal."""
+        if self.result is not None:
+            raise IllegalAction(f"action {action!r}: the game is over ({self.result.reason})")
+        after = self.game.apply(self.position, action)
+        self._turn += self.game.action_text(self.position, action)
+        self.position = after
+        if not self.game.mid_turn(after):
+            self.turns.append(self._turn)
+            self._turn = ""
+            self._seen[after] += 1
+            self.result = self._by_rules() or self._by_limits()
+
+    def forfeit(self, player: int, fault: str) -> None:
+        """End the game: `player` loses it for a fault that is not in the rules."""
+        self.result = Result(1 - player, fault)
+
+    def _by_rules(self) -> Result | None:
+        outcome = self.game.outcome(self.position)
+        return None if outcome == ONGOING else Result(outcome, self.game.ending(self.position))
+
+    def _by_limits(self) -> Result | None:
+        limits = self.limits
+        if limits.repetitions and self._seen[self.position] >= limits.repetitions:
+            return Result(DRAW, "repetition")
+        if limits.max_turns and len(self.turns) >= limits.max_turns:
+            return Result(DRAW, "max_turns")
+        return None

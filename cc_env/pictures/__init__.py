@@ -1,0 +1,77 @@
+"""A position as a picture: text, SVG, pixels or a window. Pictures know no rules; they are told."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from cc_env.errors import UnknownOption
+from cc_env.game import Cell, Game, Turn
+from cc_env.rules import DRAW, ONGOING, Position
+
+
+@dataclass(frozen=True)
+class Picture:
+    """What there is to draw. In a notebook it shows itself."""
+
+    rows: int
+    columns: int
+    players: tuple[str, str]  # colour names; a piece's letter is the first of its player's
+    pieces: Mapping[Cell, str]
+    goals: tuple[Cell, ...] = ()  # of the first and of the second player
+    path: tuple[Cell, ...] = ()  # of the last turn
+    captured: tuple[Cell, ...] = ()  # in the last turn
+    targets: tuple[Cell, ...] = ()  # where the selected piece can go
+    caption: str = ""
+
+    def _repr_svg_(self) -> str:
+        from cc_env.pictures.svg import to_svg
+
+        return to_svg(self)
+
+    def __str__(self) -> str:
+        from cc_env.pictures.text import to_text
+
+        return to_text(self)
+
+
+def draw(
+    game: Game,
+    position: Position,
+    *,
+    last: tuple[Position, Turn] | None = None,
+    select: Cell | None = None,
+) -> Picture:
+    """Return the picture of a position.
+
+    `last` is the turn that led here and the position it was played in: its path and captures are
+    shown. `select` is a cell whose legal targets are shown; raises UnknownOption off the board.
+    """
+    _, rows, columns = game.observation_shape
+    if select is not None and not (0 <= select[0] < rows and 0 <= select[1] < columns):
+        raise UnknownOption(f"select={select!r} is off the board of {rows} x {columns} cells")
+    path, captured = game.track(*last) if last else ((), ())
+    return Picture(
+        rows=rows,
+        columns=columns,
+        players=game.players,
+        pieces=game.pieces(position),
+        goals=game.goals,
+        path=path,
+        captured=captured,
+        targets=() if select is None else targets(game, position, select),
+        caption=_caption(game, position, last),
+    )
+
+
+def targets(game: Game, position: Position, cell: Cell) -> tuple[Cell, ...]:
+    """Return the cells that the piece on `cell` can go to with one legal action."""
+    tracks = (game.track(position, (int(a),)) for a in game.legal_actions(position))
+    return tuple(sorted({track.path[-1] for track in tracks if track.path[:1] == (cell,)}))
+
+
+def _caption(game: Game, position: Position, last: tuple[Position, Turn] | None) -> str:
+    played = f" · last {game.turn_text(*last)}" if last else ""
+    result = game.outcome(position)
+    if result == ONGOING:
+        return f"{game.players[game.to_move(position)]} to move{played}"
+    winner = "draw" if result == DRAW else f"{game.players[result]} wins"
+    return f"{winner} ({game.ending(position)}){played}"

@@ -1,0 +1,137 @@
+"""What a picture is made of, once for SVG and pixels: squares, discs, lines and words."""
+
+from typing import NamedTuple
+
+from cc_env.game import Cell
+from cc_env.pictures import Picture
+
+CELL = 60  # edge of a cell; all sizes are in the same unit, a pixel of the plain picture
+MARGIN = 28  # around the board, for the numbers
+FOOT = 30  # for the caption
+
+BOARD = ("#f3ead7", "#e6d8bd")
+INK = "#3a3226"
+COLOURS = {
+    "blue": ("#2f74c0", "#1b4a80"),
+    "red": ("#cf4a3e", "#86271f"),
+    "black": ("#3c3c3c", "#141414"),
+    "white": ("#fafafa", "#8a8a8a"),
+}
+LAST, CAPTURED, TARGET = "#f2b233", "#7a1fa2", "#2e9e5b"
+
+
+class Square(NamedTuple):
+    """A filled square with its upper left corner."""
+
+    x: float
+    y: float
+    edge: float
+    fill: str
+
+
+class Disc(NamedTuple):
+    """A filled disc with a rim."""
+
+    x: float
+    y: float
+    radius: float
+    fill: str
+    rim: str
+    width: float
+
+
+class Line(NamedTuple):
+    """An open polygon with round corners."""
+
+    points: tuple[tuple[float, float], ...]
+    colour: str
+    width: float
+
+
+class Words(NamedTuple):
+    """Text centred on a point."""
+
+    x: float
+    y: float
+    text: str
+    size: float
+    colour: str
+
+
+Shape = Square | Disc | Line | Words
+
+
+def size(picture: Picture) -> tuple[int, int]:
+    """Return width and height."""
+    return 2 * MARGIN + picture.columns * CELL, 2 * MARGIN + picture.rows * CELL + FOOT
+
+
+def shapes(picture: Picture) -> list[Shape]:
+    """Return what to paint, from back to front."""
+    return [
+        *_board(picture),
+        *_path(picture),
+        *_pieces(picture),
+        *_marks(picture),
+        *_words(picture),
+    ]
+
+
+def _centre(cell: Cell) -> tuple[float, float]:
+    row, column = cell
+    return MARGIN + (column + 0.5) * CELL, MARGIN + (row + 0.5) * CELL
+
+
+def _board(picture: Picture) -> list[Shape]:
+    found: list[Shape] = []
+    for row in range(picture.rows):
+        for column in range(picture.columns):
+            corner = MARGIN + column * CELL, MARGIN + row * CELL
+            found.append(Square(*corner, CELL, BOARD[(row + column) % 2]))
+    for player, goal in zip(picture.players, picture.goals, strict=False):
+        x, y = _centre(goal)
+        points = ((x - 22, y - 22), (x + 22, y - 22), (x + 22, y + 22), (x - 22, y + 22))
+        found.append(Line((*points, points[0]), COLOURS[player][0], 4))
+    return found
+
+
+def _path(picture: Picture) -> list[Shape]:
+    if not picture.path:
+        return []
+    start, *_, end = picture.path
+    return [
+        Disc(*_centre(end), 27, LAST, LAST, 0),
+        Disc(*_centre(start), 9, LAST, LAST, 0),
+        Line(tuple(map(_centre, picture.path)), LAST, 7),
+    ]
+
+
+def _pieces(picture: Picture) -> list[Shape]:
+    found: list[Shape] = []
+    for cell, letter in picture.pieces.items():
+        player = next(name for name in picture.players if name[0] == letter.lower())
+        fill, rim = COLOURS[player]
+        found.append(Disc(*_centre(cell), 21, fill, rim, 3))
+        if letter.isupper():
+            found.append(Words(*_centre(cell), "K", 20, "#ffffff"))
+    return found
+
+
+def _marks(picture: Picture) -> list[Shape]:
+    found: list[Shape] = []
+    for x, y in map(_centre, picture.captured):
+        found.append(Line(((x - 13, y - 13), (x + 13, y + 13)), CAPTURED, 6))
+        found.append(Line(((x - 13, y + 13), (x + 13, y - 13)), CAPTURED, 6))
+    return found + [Disc(*_centre(cell), 9, TARGET, "#ffffff", 2) for cell in picture.targets]
+
+
+def _words(picture: Picture) -> list[Shape]:
+    width, height = size(picture)
+    found: list[Shape] = [Words(width / 2, height - FOOT / 2 - 4, picture.caption, 17, INK)]
+    for row in range(picture.rows):
+        y = MARGIN + (row + 0.5) * CELL
+        found += [Words(MARGIN / 2, y, str(row), 15, INK)]
+    for column in range(picture.columns):
+        x = MARGIN + (column + 0.5) * CELL
+        found += [Words(x, MARGIN / 2, str(column), 15, INK)]
+    return found

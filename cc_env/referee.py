@@ -1,0 +1,99 @@
+"""The referee: asks the players in turn, checks them, keeps the clock, writes the record."""
+
+import math
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from cc_env.errors import IllegalAction
+from cc_env.game import Game
+from cc_env.match import Limits, Match
+from cc_env.record import Record
+from cc_env.rules import Position
+
+
+class Clock(NamedTuple):
+    """How long a player may think, in seconds."""
+
+    turn: float = math.inf  # for one turn
+    game: float = math.inf  # for all turns that are left
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What a player chose, and what it knows about it."""
+
+    action: int
+    value: float | None = None  # expected result for the player, -1 to 1
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Player(Protocol):
+    """Somebody who plays. Anything with this method will do."""
+
+    def choose(self, position: Position, rng: np.random.Generator, clock: Clock) -> Decision:
+        """Return a decision in `position`; all randomness comes from `rng`."""
+
+
+@dataclass(frozen=True)
+class RandomPlayer:
+    """Plays every legal action with the same probability."""
+
+    game: Game
+
+    def choose(self, position: Position, rng: np.random.Generator, clock: Clock) -> Decision:
+        """Return a random decision."""
+        return Decision(int(rng.choice(self.game.legal_actions(position))))
+
+
+def play(
+    game: Game,
+    players: Sequence[Player],
+    *,
+    names: Sequence[str] = ("first", "second"),
+    start: Position | None = None,
+    limits: Limits | None = None,
+    seed: int = 0,
+) -> Record:
+    """Let the two players play, and return the record of it.
+
+    Each has a random generator of its own, made from `seed`. A player that raises an exception,
+    chooses an illegal action or takes too long loses; the record says why.
+    """
+    match = Match(game, start, limits)
+    rngs = [np.random.default_rng(one) for one in np.random.SeedSequence(seed).spawn(2)]
+    seconds: list[float] = []
+    spent = [0.0, 0.0]
+    detail = ""
+    while match.result is None:
+        mover, turn = game.to_move(match.position), len(match.turns)
+        used = seconds[turn] if turn < len(seconds) else 0.0
+        clock = _clock(match.limits, used, spent[mover])
+        began = time.perf_counter()
+        try:
+            action = players[mover].choose(match.position, rngs[mover], clock).action
+            fault = ""
+        except Exception as error:
+            fault, detail = "error", f"{type(error).__name__}: {error}"
+        thought = time.perf_counter() - began
+        spent[mover] += thought
+        seconds[turn:] = [used + thought]
+        if thought > min(clock):
+            fault, detail = "time", f"{thought:.3f} s, had {min(clock):.3f} s"
+        if not fault:
+            try:
+                match.play(action)
+            except IllegalAction as error:
+                fault, detail = "illegal", str(error)
+        if fault:
+            match.forfeit(mover, fault)
+    return Record.of(match, players=names, seconds=seconds, seed=seed, detail=detail)
+
+
+def _clock(limits: Limits, used: float, spent: float) -> Clock:
+    """Return what is left to a player who has `used` seconds of this turn, `spent` of the game."""
+    turn, game = limits.seconds_per_turn or math.inf, limits.seconds_per_game or math.inf
+    return Clock(turn - used, game - spent)
