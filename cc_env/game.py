@@ -71,6 +71,16 @@ class Game:
         mask[self.legal_actions(position)] = 1
         return mask
 
+    def opening_mask(self) -> NDArray[np.int8]:
+        """Return int8[num_actions]: 1 where an action is legal in every first decision of a player."""
+        mask = self.action_mask(self.initial)
+        for turn in self.turns(self.initial):
+            position = self.initial
+            for action in turn:
+                position = self.apply(position, action)
+            mask &= self.action_mask(position)
+        return mask
+
     def apply(self, position: Position, action: int) -> Position:
         """Return the position after `action`; raise IllegalAction where it is not legal."""
         if action not in self.legal_actions(position):

@@ -13,18 +13,34 @@ class LegalActions(spaces.Discrete):
     Copies and pickles are a plain `Discrete`: they do not follow the environment.
     """
 
-    def __init__(self, mask: NDArray[np.int8]) -> None:
-        """Make the space over `mask` (int8[n]), which the environment goes on writing."""
+    def __init__(self, mask: NDArray[np.int8], opening: NDArray[np.int8]) -> None:
+        """Make the space over `mask` (int8[n]), which the environment goes on writing.
+
+        `opening` (int8[n]) has the actions that are legal whenever an episode begins. They are
+        preferred once after `seed`: checkers seed the space, sample, and only then reset.
+        """
         super().__init__(len(mask))
-        self._now = mask
+        self._now, self._opening = mask, opening
+        self._just_seeded = False
+
+    def seed(self, seed: int | None = None) -> int:
+        """Seed the generator of the samples; return the seed."""
+        self._just_seeded = True
+        return int(super().seed(seed))
 
     def sample(self, mask: Any = None, probability: Any = None) -> np.int64:
         """Return a legal action, or one that `mask` or `probability` allows, as Gymnasium does.
 
         When the game is over no action is legal, and any may be returned.
         """
-        if mask is None and probability is None and len(legal := self._now.nonzero()[0]):
-            return np.int64(legal[int(self.np_random.random() * len(legal))])
+        if mask is None and probability is None:
+            legal = self._now.nonzero()[0]
+            if self._just_seeded:
+                self._just_seeded = False
+                both = (self._now & self._opening).nonzero()[0]
+                legal = both if len(both) else legal
+            if len(legal):
+                return np.int64(legal[int(self.np_random.random() * len(legal))])
         return super().sample(mask, probability)
 
     def __repr__(self) -> str:

@@ -1,0 +1,182 @@
+"""The PettingZoo environment."""
+
+import builtins
+import sys
+import warnings
+
+import numpy as np
+import pettingzoo
+import pytest
+
+from cc_env.envs import aec
+from cc_env.errors import BadPosition, IllegalAction, UnknownOption
+
+with warnings.catch_warnings():  # of PettingZoo's own, about the environments that its tests import
+    warnings.simplefilter("ignore")
+    from pettingzoo.test import api_test, render_test, seed_test
+
+ID = "cc_env/CaptureConquer-v0"
+
+
+def both_ways():
+    """Return the two ways to make the environment."""
+    return [lambda **kw: pettingzoo.make("aec", ID, **kw), lambda **kw: aec.env(**kw)]
+
+
+def play(env):
+    """Play until both agents are done; return the reward that each was told in the end."""
+    rng = np.random.default_rng(4)
+    rewards = {}
+    for agent in env.agent_iter():
+        _, reward, terminated, truncated, info = env.last()
+        if terminated or truncated:
+            rewards[agent] = reward
+            env.step(None)
+        else:
+            env.step(rng.choice(np.flatnonzero(info["action_mask"])))
+    return rewards
+
+
+# Conformance: warnings are errors here (setup.cfg)
+
+
+@pytest.mark.parametrize("make", both_ways())
+@pytest.mark.parametrize("arguments", [{}, {"size": 8}, {"size": 4, "max_turns": 5}])
+def test_pettingzoo_api_test(make, arguments):
+    api_test(make(**arguments), num_cycles=300)
+
+
+@pytest.mark.parametrize("make", both_ways())
+def test_pettingzoo_seed_test(make):
+    seed_test(make, num_cycles=50)
+
+
+def test_pettingzoo_render_test(monkeypatch):
+    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
+    monkeypatch.setattr("cc_env.envs.rendering.FRAMES_PER_SECOND", 1000)
+    render_test(lambda **arguments: aec.env(size=4, **arguments))
+
+
+# Play
+
+
+@pytest.mark.parametrize(
+    ("position", "turn", "rewards"),
+    [
+        ("6/6/6/6/3r1b/rr1b2 b", "4,5-5,5", {"player_0": 1, "player_1": -1}),
+        ("1r4/6/6/3b1b/3r2/r5 r", "0,1-0,0", {"player_0": -1, "player_1": 1}),
+        ("3r2/6/6/6/5b/3brr r", "0,3-0,2", {"player_0": 0, "player_1": 0}),
+    ],
+)
+def test_both_rewards_are_right_at_the_end_whoever_moved_last(position, turn, rewards):
+    env = aec.env()
+    env.reset(options={"position": position})
+    env.step(env.unwrapped.game.parse_turn(env.unwrapped.position, turn)[0])
+    assert env.rewards == rewards
+    assert all(env.terminations.values())
+    assert play(env) == rewards
+
+
+def test_rewards_of_whole_games_add_up_to_zero():
+    env = aec.env()
+    for seed in range(20):
+        env.reset(seed=seed)
+        rewards = play(env)
+        assert set(rewards) == {"player_0", "player_1"}
+        assert sum(rewards.values()) == 0
+
+
+def test_a_turn_of_two_decisions_is_two_steps_of_one_agent():
+    env = aec.env()
+    env.reset(options={"position": "6/1bb3/1brrr1/1r1r2/6/6 b"})
+    first, second = env.unwrapped.game.parse_turn(env.unwrapped.position, "1,2-3,2x2,3")
+    env.step(first)
+    assert env.agent_selection == "player_0"
+    env.step(second)
+    assert env.agent_selection == "player_1"
+
+
+def test_the_agent_not_on_move_sees_its_own_side_and_no_legal_action():
+    env = aec.env()
+    env.reset()
+    env.step(env.unwrapped.game.parse_turn(env.unwrapped.position, "0,0-2,2")[0])
+    blue, red = env.observe("player_0"), env.observe("player_1")
+    assert np.array_equal(blue[0, ::-1, ::-1], red[1])
+    assert not env.infos["player_0"]["action_mask"].any()
+    assert env.infos["player_1"]["action_mask"].any()
+
+
+def test_truncation_tells_both():
+    env = aec.env(max_turns=3)
+    env.reset()
+    assert play(env) == {"player_0": 0, "player_1": 0}
+    assert not env.agents
+
+
+def test_the_mask_in_the_observation():
+    env = aec.MaskInObservation(aec.env())
+    env.reset(seed=0)
+    for agent in env.agent_iter(30):
+        observation, _, terminated, truncated, info = env.last()
+        assert env.observation_space(agent).contains(observation)
+        assert np.array_equal(observation["action_mask"], info["action_mask"])
+        over = terminated or truncated
+        mask = observation["action_mask"]
+        env.step(None if over else env.action_space(agent).sample(mask))
+
+
+def test_it_is_the_same_game_as_the_gymnasium_environment():
+    import gymnasium
+
+    env, single = aec.env(size=5), gymnasium.make(ID, size=5)
+    env.reset()
+    single.reset(seed=0)
+    assert env.action_space("player_0").n == single.action_space.n
+    assert env.observation_space("player_0").shape == single.observation_space.shape
+    assert single.observation_space.contains(env.observe("player_0"))
+
+
+# Bad input
+
+
+def test_an_illegal_action_changes_nothing():
+    env = aec.env()
+    env.reset()
+    position = env.unwrapped.position
+    for action in (5, -1, 410, "x", 1.5, None):
+        with pytest.raises(IllegalAction, match="not legal in 'bbb3/bb4"):
+            env.step(action)
+    assert env.unwrapped.position == position
+    env.step(6)
+
+
+def test_a_refused_reset_changes_nothing():
+    env = aec.env()
+    env.reset()
+    env.step(6)
+    position, agent = env.unwrapped.position, env.agent_selection
+    with pytest.raises(BadPosition):
+        env.reset(options={"position": "6/6/6/6/5b/3brr b"})
+    assert (env.unwrapped.position, env.agent_selection) == (position, agent)
+
+
+def test_wrong_arguments_are_refused():
+    for make in both_ways():
+        with pytest.raises(UnknownOption, match="sizes are 4 to 8"):
+            make(size=3)
+    with pytest.raises(UnknownOption, match="no option shape"):
+        aec.env(shape=3)
+
+
+def test_without_pettingzoo_the_error_says_what_to_install(monkeypatch):
+    real_import = builtins.__import__
+
+    def no_pettingzoo(name, *arguments):
+        if name.startswith("pettingzoo"):
+            raise ImportError(name)
+        return real_import(name, *arguments)
+
+    monkeypatch.delitem(sys.modules, "cc_env.envs.aec")
+    monkeypatch.setattr(builtins, "__import__", no_pettingzoo)
+    with pytest.raises(ImportError, match=r"pip install 'cc_env\[pettingzoo\]'"):
+        import cc_env.envs.aec  # noqa: F401

@@ -1,0 +1,381 @@
+"""The Gymnasium environment."""
+
+import pickle
+import subprocess
+import sys
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env, data_equivalence
+
+from cc_env.envs.single import MaskInObservation
+from cc_env.errors import BadPosition, EpisodeOver, IllegalAction, UnknownOption
+
+ID = "cc_env/CaptureConquer-v0"
+WIN_IN_ONE = "6/6/6/6/3r1b/rr1b2 b"  # 4,5-5,5
+
+
+def make(**arguments):
+    return gymnasium.make(ID, **arguments)
+
+
+def play(env, seed):
+    """Play an episode of legal actions; return all that was seen of it."""
+    observation, info = env.reset(seed=seed)
+    env.action_space.seed(seed)
+    seen = [(observation, info)]
+    over = False
+    while not over:
+        *step, info = env.step(env.action_space.sample())
+        over = step[2] or step[3]
+        seen.append((*step, info))
+    return seen
+
+
+# Conformance: warnings are errors here (setup.cfg)
+
+
+@pytest.mark.parametrize("size", [4, 5, 6, 7, 8])
+@pytest.mark.parametrize("seat", [None, 0, 1])
+def test_gymnasium_check_env(size, seat):
+    for _ in range(10):  # the checker samples without a seed
+        check_env(make(size=size, seat=seat).unwrapped, skip_render_check=True)
+
+
+@pytest.mark.parametrize("mode", ["ansi", "rgb_array", "human"])
+def test_gymnasium_check_env_with_each_render_mode(mode, monkeypatch):
+    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
+    check_env(make(render_mode=mode, size=4).unwrapped)
+
+
+def test_stable_baselines_check_env():
+    from stable_baselines3.common.env_checker import check_env
+
+    check_env(make().unwrapped, warn=True)
+    check_env(make(size=8).unwrapped, warn=True)
+
+
+@pytest.mark.slow
+def test_maskable_ppo_learns_to_beat_random():
+    import torch
+    from sb3_contrib import MaskablePPO
+    from sb3_contrib.common.maskable.utils import get_action_masks
+
+    torch.set_num_threads(1)
+    env = make()
+    model = MaskablePPO(
+        "MlpPolicy", env, n_steps=512, batch_size=256, learning_rate=1e-3, gamma=0.97, seed=1
+    )
+    before = wins(model, get_action_masks, games=100)
+    model.learn(20_000)
+    after = wins(model, get_action_masks, games=200)
+    assert before < 0.8
+    assert after >= 0.9
+
+
+def wins(model, get_action_masks, games):
+    env = make()
+    won = 0
+    for seed in range(games):
+        observation, _ = env.reset(seed=10_000 + seed)
+        over = False
+        while not over:
+            action, _ = model.predict(
+                observation, action_masks=get_action_masks(env), deterministic=True
+            )
+            observation, reward, terminated, truncated, _ = env.step(action)
+            over = terminated or truncated
+        won += reward > 0
+    return won / games
+
+
+# Spaces and masks
+
+
+def test_the_mask_comes_three_ways():
+    env = make()
+    wrapped = MaskInObservation(env)
+    observation, info = wrapped.reset(seed=3)
+    assert info["action_mask"].dtype == np.int8
+    assert env.unwrapped.action_masks().dtype == np.bool_
+    assert np.array_equal(info["action_mask"], env.unwrapped.action_masks())
+    assert np.array_equal(info["action_mask"], observation["action_mask"])
+    assert wrapped.observation_space.contains(observation)
+    legal = env.unwrapped.game.legal_actions(env.unwrapped.position)
+    assert np.array_equal(np.flatnonzero(info["action_mask"]), legal)
+    observation, *_ = wrapped.step(wrapped.action_space.sample())
+    assert np.array_equal(np.flatnonzero(observation["action_mask"]), legal_now(env))
+
+
+def legal_now(env):
+    return env.unwrapped.game.legal_actions(env.unwrapped.position)
+
+
+def test_samples_of_the_action_space_are_legal_and_its_copies_plain():
+    env = make()
+    env.reset(seed=1)
+    legal = set(legal_now(env).tolist())
+    assert {int(env.action_space.sample()) for _ in range(300)} == legal
+    copy = pickle.loads(pickle.dumps(env.action_space))
+    assert type(copy) is gymnasium.spaces.Discrete
+    assert copy == env.action_space
+
+
+def test_what_was_returned_is_never_written_again():
+    env = make()
+    first, info = env.reset(seed=1)
+    kept = first.copy(), info["action_mask"].copy()
+    env.step(env.action_space.sample())
+    assert np.array_equal(first, kept[0])
+    assert np.array_equal(info["action_mask"], kept[1])
+
+
+# Episodes
+
+
+@pytest.mark.parametrize("seat", [0, 1])
+def test_the_learner_sees_his_own_side(seat):
+    env = make(seat=seat)
+    observation, info = env.reset(seed=0)
+    assert info["seat"] == seat
+    assert env.unwrapped.game.to_move(env.unwrapped.position) == seat
+    assert observation[0].sum() == 6
+    assert observation[0, 0, 0] == 1  # the own corner is always at the upper left
+
+
+def test_a_drawn_seat_is_either():
+    env = make()
+    seats = [env.reset(seed=0)[1]["seat"]] + [env.reset()[1]["seat"] for _ in range(40)]
+    assert 10 < sum(seats) < 31
+
+
+def test_a_win_is_worth_one_and_says_how():
+    env = make(seat=0)
+    env.reset(seed=0, options={"position": WIN_IN_ONE})
+    game, position = env.unwrapped.game, env.unwrapped.position
+    _, reward, terminated, truncated, info = env.step(game.parse_turn(position, "4,5-5,5")[0])
+    assert (reward, terminated, truncated) == (1.0, True, False)
+    assert (info["outcome"], info["ending"]) == (0, "conquest")
+    assert not info["action_mask"].any()
+
+
+def test_a_loss_is_worth_minus_one():
+    def conqueror(observation, info):
+        env = opponent_env.unwrapped
+        return env.game.parse_turn(env.position, "0,1-0,0")[0]
+
+    opponent_env = make(seat=0, opponent=conqueror)
+    opponent_env.reset(seed=0, options={"position": "1r4/6/6/3b1b/3r2/r5 b"})
+    game, position = opponent_env.unwrapped.game, opponent_env.unwrapped.position
+    step = opponent_env.step(game.parse_turn(position, "3,3-3,4")[0])
+    assert step[1:4] == (-1.0, True, False)
+    assert step[4]["outcome"] == 1
+
+
+def test_a_blocked_opponent_is_a_draw():
+    env = make(seat=1)
+    env.reset(seed=0, options={"position": "3r2/6/6/6/5b/3brr r"})
+    game, position = env.unwrapped.game, env.unwrapped.position
+    step = env.step(game.parse_turn(position, "0,3-0,2")[0])
+    assert step[1:4] == (0.0, True, False)
+    assert (step[4]["outcome"], step[4]["ending"]) == (2, "blocked")
+
+
+def test_max_turns_truncates_and_says_so():
+    env = make(max_turns=4, seat=0)
+    seen = play(env, 0)
+    assert len(seen) <= 4
+    *_, terminated, truncated, info = seen[-1]
+    assert (terminated, truncated) == (False, True)
+    assert (info["outcome"], info["ending"]) == (-1, "max_turns")
+
+
+def test_repetition_truncates_where_it_is_asked_for():
+    moves = {0: ("0,0-2,0", "2,0-0,0"), 1: ("5,5-3,5", "3,5-5,5")}
+    text = "b5/b5/6/6/5r/5r b"
+
+    def shuffler(observation, info):
+        return shuffle(1)
+
+    def shuffle(player):
+        unwrapped = env.unwrapped
+        texts = {
+            unwrapped.game.action_text(unwrapped.position, int(a)): int(a)
+            for a in unwrapped.game.legal_actions(unwrapped.position)
+        }
+        return next(texts[move] for move in moves[player] if move in texts)
+
+    env = make(seat=0, opponent=shuffler, repetitions=3)
+    env.reset(options={"position": text})
+    for _ in range(3):
+        *_, truncated, info = env.step(shuffle(0))
+        assert not truncated
+    *_, truncated, info = env.step(shuffle(0))
+    assert truncated
+    assert info["ending"] == "repetition"
+
+
+def test_a_function_plays_as_well_as_a_name():
+    seats = set()
+
+    def opponent(observation, info):
+        seats.add(info["seat"])
+        assert observation.shape == (4, 6, 6)
+        assert set(info) == {"action_mask", "seat"}
+        return int(np.flatnonzero(info["action_mask"])[0])
+
+    env = make(opponent=opponent)
+    for seed in range(8):
+        assert play(env, seed)[-1][2]
+    assert seats == {0, 1}
+
+
+# Determinism
+
+
+def test_the_same_seed_gives_the_same_episode_rendered_or_not():
+    plain = play(make(), 5)
+    assert data_equivalence(plain, play(make(), 5))
+    assert data_equivalence(plain, play(make(render_mode="ansi"), 5))
+    assert not data_equivalence(plain, play(make(), 6))
+
+
+def test_the_same_seed_gives_the_same_episode_in_another_process():
+    code = (
+        "import cc_env, gymnasium\n"
+        f"env = gymnasium.make({ID!r})\n"
+        "_, info = env.reset(seed=11); env.action_space.seed(11); over = False; total = 0\n"
+        "while not over:\n"
+        "    action = int(env.action_space.sample()); total = total * 31 % 10**9 + action\n"
+        "    _, _, a, b, _ = env.step(action); over = a or b\n"
+        "print(total)"
+    )
+    runs = [
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        for _ in range(2)
+    ]
+    assert runs[0].stdout == runs[1].stdout
+
+
+def test_two_environments_share_no_generator():
+    alone, first, second = make(), make(), make()
+    expected = play(alone, 9)
+    first.reset(seed=9)
+    first.action_space.seed(9)
+    play(second, 1)
+    assert data_equivalence(expected, play(first, 9))
+
+
+# Pictures
+
+
+def test_text_pictures_show_the_last_turn():
+    env = make(render_mode="ansi", seat=0)
+    env.reset(seed=0)
+    text = env.render()
+    assert text.splitlines()[1] == " 0 b b b . . ."
+    assert "blue to move" in text
+    env.step(env.action_space.sample())
+    assert "last " in env.render()
+
+
+def test_pixels_and_svg():
+    env = make(render_mode="rgb_array")
+    env.reset(seed=0)
+    frame = env.render()
+    assert frame.dtype == np.uint8
+    assert frame.ndim == 3
+    assert env.unwrapped._repr_svg_().startswith("<svg")
+
+
+# Bad input: says what would do, and changes nothing
+
+
+def test_an_illegal_action_changes_nothing():
+    env = make(seat=0)
+    env.reset(seed=0)
+    position = env.unwrapped.position
+    for action in (5, 410, -1, "x", None, 2.5, np.array([1, 2])):
+        with pytest.raises(IllegalAction, match="not legal in 'bbb3/bb4") as caught:
+            env.step(action)
+        assert "6 (0,0-2,2)" in str(caught.value)
+        assert env.unwrapped.position == position
+    env.step(env.action_space.sample())
+
+
+def test_a_step_after_the_end_is_refused():
+    env = make(max_turns=2)
+    play(env, 0)
+    with pytest.raises(EpisodeOver, match="call reset"):
+        env.step(0)
+    env.reset()
+    env.step(env.action_space.sample())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        ({"size": 9}, "sizes are 4 to 8"),
+        ({"corner": 9}, "2 to 5"),
+        ({"seat": 2}, "it is 0"),
+        ({"opponent": "kasparov"}, "there is: random"),
+        ({"opponent": None}, "there is: random"),
+        ({"max_turns": 0}, "1 or more"),
+        ({"repetitions": 1}, "2 or more"),
+        ({"repetitions": 3, "max_turns": None}, "with max_turns set"),
+        ({"color": "blue"}, "no option color; it has: size, corner"),
+    ],
+)
+def test_wrong_arguments_are_refused(arguments, why):
+    with pytest.raises(UnknownOption, match=why):
+        make(**arguments)
+
+
+def test_an_unknown_render_mode_is_refused():
+    from cc_env.envs.single import BoardGameEnv
+
+    with pytest.raises(UnknownOption, match="there are: ansi, rgb_array, human"):
+        BoardGameEnv("capture_conquer", render_mode="holo")
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        ({"position": "nonsense"}, BadPosition),
+        ({"position": "6/6/6/6/5b/3brr b"}, BadPosition),  # blocked
+        ({"position": "rb4/6/6/6/6/4bb b"}, BadPosition),  # conquered
+        ({"start": "x"}, UnknownOption),
+    ],
+)
+def test_a_refused_reset_changes_nothing(options, error):
+    env = make(seat=0)
+    env.reset(seed=4)
+    env.step(env.action_space.sample())
+    position, state = env.unwrapped.position, env.unwrapped.np_random.bit_generator.state
+    with pytest.raises(error):
+        env.reset(seed=8, options=options)
+    assert env.unwrapped.position == position
+    assert env.unwrapped.np_random.bit_generator.state == state
+    env.step(env.action_space.sample())
+
+
+def test_a_failing_opponent_changes_nothing():
+    def broken(observation, info):
+        if fail:
+            raise RuntimeError("out of ideas")
+        return -7 if cheat else int(np.flatnonzero(info["action_mask"])[0])
+
+    fail = cheat = False
+    env = make(seat=0, opponent=broken)
+    env.reset(seed=0)
+    position = env.unwrapped.position
+    fail = True
+    with pytest.raises(RuntimeError, match="out of ideas"):
+        env.step(env.action_space.sample())
+    fail, cheat = False, True
+    with pytest.raises(IllegalAction, match="-7"):
+        env.step(env.action_space.sample())
+    assert env.unwrapped.position == position
+    cheat = False
+    env.step(env.action_space.sample())

@@ -1,0 +1,341 @@
+"""The vector environment."""
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.vector import AutoresetMode
+
+from cc_env.envs.vector import BoardGameVectorEnv
+from cc_env.errors import BadPosition, EpisodeOver, IllegalAction, UnknownOption
+
+ID = "cc_env/CaptureConquer-v0"
+MODES = list(AutoresetMode)
+
+
+def make(count=8, **arguments):
+    return gymnasium.make_vec(
+        ID, num_envs=count, vectorization_mode="vector_entry_point", **arguments
+    ).unwrapped
+
+
+def policy(masks, ply):
+    """Return legal actions that depend on the mask alone."""
+    counts = masks.sum(1, dtype=np.int64)
+    picks = np.where(counts > 0, (ply * 7 + counts) % np.maximum(counts, 1), 0)
+    return np.array(
+        [np.flatnonzero(m)[k] if m.any() else 0 for m, k in zip(masks, picks, strict=True)]
+    )
+
+
+def run(envs, steps, seed=0):
+    """Return what each board saw, by board: (observation, mask, reward, terminated, truncated)."""
+    observations, info = envs.reset(seed=seed)
+    seen = [[(observations[i], info["action_mask"][i])] for i in range(envs.num_envs)]
+    for ply in range(steps):
+        *step, info = envs.step(policy(info["action_mask"], ply))
+        for i, board in enumerate(seen):
+            board.append(tuple(part[i] for part in (*step, info["action_mask"], info["seat"])))
+    return seen
+
+
+def same(first, second):
+    return all(
+        np.array_equal(a, b)
+        for one, other in zip(first, second, strict=True)
+        for a, b in zip(one, other, strict=True)
+    )
+
+
+# Conformance
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("opponent", ["random", None])
+def test_shapes_dtypes_and_spaces(mode, opponent):
+    envs = make(5, autoreset_mode=mode, opponent=opponent)
+    assert isinstance(envs, gymnasium.vector.VectorEnv)
+    assert envs.metadata["autoreset_mode"] == mode
+    observations, info = envs.reset(seed=1)
+    assert envs.observation_space.contains(observations)
+    assert envs.single_observation_space.contains(observations[0])
+    for _ in range(3):
+        actions = envs.action_space.sample()
+        assert envs.action_space.contains(actions)
+        assert info["action_mask"][np.arange(5), actions].all()
+        observations, rewards, terminated, truncated, info = envs.step(actions)
+        assert envs.observation_space.contains(observations)
+        assert rewards.shape == terminated.shape == truncated.shape == (5,)
+        assert (rewards.dtype, terminated.dtype, truncated.dtype) == (float, bool, bool)
+        assert info["action_mask"].dtype == np.int8
+
+
+def test_gymnasium_wrappers_work_on_it():
+    envs = gymnasium.wrappers.vector.RecordEpisodeStatistics(make(4))
+    envs.reset(seed=0)
+    finished = 0
+    for _ in range(100):
+        *_, info = envs.step(envs.action_space.sample())
+        finished += int(np.sum(info.get("_episode", 0)))
+    assert finished > 4
+
+
+# One board of many
+
+
+def test_board_i_plays_the_same_game_however_many_there_are():
+    many, few = run(make(8), 120), run(make(3), 120)
+    assert all(same(many[i], few[i]) for i in range(3))
+    assert not same(many[0], many[1])
+
+
+def test_the_same_seed_gives_the_same_games_and_two_environments_share_nothing():
+    first = make()
+    expected = run(make(), 60)
+    first.reset(seed=0)
+    run(make(), 20, seed=3)
+    assert all(map(same, run(first, 60), expected))
+    assert not same(run(make(), 60, seed=1)[0], expected[0])
+
+
+def test_a_seed_for_each_board():
+    alone = run(make(1), 40, seed=[17])
+    both = run(make(2), 40, seed=[5, 17])
+    assert same(alone[0], both[1])
+
+
+def test_streams_go_on_without_a_seed():
+    envs = make(1, seat=1)
+    first, _ = envs.reset(seed=0)
+    openings = {envs.reset()[0].tobytes() for _ in range(10)} | {first.tobytes()}
+    assert len(openings) > 3
+
+
+def test_one_board_plays_as_the_single_environment_does():
+    envs, single = make(1, seat=0), gymnasium.make(ID, seat=0)
+    single.reset(seed=2)
+    envs.reset(seed=2)
+    envs._boards.rows[:, -3] = single.unwrapped._boards.rows[:, -3]  # the same stream
+    over = False
+    while not over:
+        action = int(policy(single.unwrapped.action_masks()[None], 3)[0])
+        observation, reward, terminated, truncated, info = single.step(action)
+        batch = envs.step(np.array([action]))
+        assert np.array_equal(batch[0][0], observation)
+        assert (batch[1][0], batch[2][0], batch[3][0]) == (reward, terminated, truncated)
+        assert np.array_equal(batch[4]["action_mask"][0], info["action_mask"])
+        over = terminated or truncated
+
+
+# Autoreset
+
+
+def start_planes(envs):
+    return envs.game.observe(envs.game.initial)
+
+
+def test_next_step_mode_begins_anew_in_the_step_after_the_end():
+    envs = make(6, seat=0, autoreset_mode=AutoresetMode.NEXT_STEP)
+    _, info = envs.reset(seed=0)
+    over = np.zeros(6, bool)
+    ends = 0
+    for ply in range(150):
+        observations, rewards, terminated, truncated, info = envs.step(
+            policy(info["action_mask"], ply)
+        )
+        for i in np.flatnonzero(over):
+            assert np.array_equal(observations[i], start_planes(envs))
+            assert (rewards[i], terminated[i], truncated[i]) == (0, False, False)
+        over = terminated | truncated
+        assert not info["action_mask"][over].any()
+        assert np.array_equal(rewards != 0, terminated & (info["outcome"] != 2))
+        ends += over.sum()
+    assert ends > 6
+
+
+def test_same_step_mode_begins_anew_at_once_and_keeps_the_last_sight():
+    envs = make(6, seat=0, autoreset_mode="SameStep")
+    mirror = make(6, seat=0, autoreset_mode="Disabled")
+    _, info = envs.reset(seed=0)
+    mirror.reset(seed=0)
+    for ply in range(200):
+        actions = policy(info["action_mask"], ply)
+        last, *_ = mirror.step(actions)
+        observations, _, terminated, truncated, info = envs.step(actions)
+        over = terminated | truncated
+        assert np.array_equal(info["_final_obs"], over)
+        assert np.array_equal(info["final_obs"][over], last[over])
+        assert np.array_equal(observations[~over], last[~over])
+        assert info["action_mask"].any(axis=1).all()
+        if over.any():
+            for i in np.flatnonzero(over):
+                assert np.array_equal(observations[i], start_planes(envs))
+            return
+    raise AssertionError("no game ended")
+
+
+def test_disabled_mode_waits_for_a_reset_of_the_boards_that_ended():
+    envs = make(6, autoreset_mode=AutoresetMode.DISABLED)
+    _, info = envs.reset(seed=0)
+    over = np.zeros(6, bool)
+    while not over.any():
+        *_, terminated, truncated, info = envs.step(envs.action_space.sample())
+        over = terminated | truncated
+    before = [envs.position(i) for i in range(6)]
+    with pytest.raises(EpisodeOver, match=rf"board {np.flatnonzero(over)[0]}: .* call reset"):
+        envs.step(envs.action_space.sample())
+    observations, info = envs.reset(options={"reset_mask": over})
+    for i in range(6):
+        assert over[i] or envs.position(i) == before[i]
+    envs.step(envs.action_space.sample())
+
+
+# Two-sided
+
+
+def test_two_sided_whoever_is_to_move_acts_and_is_rewarded():
+    envs = make(4, opponent=None, autoreset_mode=AutoresetMode.DISABLED)
+    observations, info = envs.reset(seed=0)
+    assert list(info["to_move"]) == [0] * 4
+    ended = np.zeros(4, bool)
+    for ply in range(300):
+        movers = info["to_move"].copy()
+        positions = [envs.position(i) for i in range(4)]
+        for i, position in enumerate(positions):
+            assert np.array_equal(observations[i], envs.game.observe(position))
+        actions = policy(info["action_mask"], ply)
+        observations, rewards, terminated, truncated, info = envs.step(actions)
+        for i in np.flatnonzero(terminated):
+            winner = info["outcome"][i]
+            assert rewards[i] == (0 if winner == 2 else 1 if winner == movers[i] else -1)
+        ended |= terminated
+        over = terminated | truncated
+        if over.any():
+            observations, info = envs.reset(options={"reset_mask": over})
+    assert ended.any()
+
+
+def test_a_turn_of_two_decisions_stays_with_the_player():
+    envs = make(1, opponent=None)
+    _, info = envs.reset(options={"position": "6/1bb3/1brrr1/1r1r2/6/6 b"})
+    first, _ = envs.game.parse_turn(envs.position(0), "1,2-3,2x-")
+    *_, info = envs.step(np.array([first]))
+    assert info["to_move"][0] == 0
+    *_, info = envs.step(np.array([envs.game.num_actions - 1]))
+    assert info["to_move"][0] == 1
+
+
+# Limits, views, pictures
+
+
+def test_max_turns_truncates():
+    envs = make(3, max_turns=5, seat=0)
+    envs.reset(seed=0)
+    for _ in range(2):
+        *_, truncated, _ = envs.step(envs.action_space.sample())
+        assert not truncated.any()
+    *_, terminated, truncated, info = envs.step(envs.action_space.sample())
+    assert truncated.all()
+    assert not terminated.any()
+    assert (info["outcome"] == -1).all()
+
+
+def test_repetitions_truncate():
+    text = "b5/b5/6/6/5r/5r b"
+    envs = make(1, opponent=None, repetitions=3)
+    _, info = envs.reset(options={"position": text})
+    cycle = ["0,0-2,0", "5,5-3,5", "2,0-0,0", "3,5-5,5"]
+    truncations = []
+    for turn in cycle * 2:
+        action = envs.game.parse_turn(envs.position(0), turn)[0]
+        truncations.append(bool(envs.step(np.array([action]))[3][0]))
+    assert truncations == [False] * 7 + [True]
+
+
+def test_without_copies_the_arrays_are_read_only_views():
+    envs = make(3, copy=False)
+    observations, info = envs.reset(seed=0)
+    before = observations.copy()
+    with pytest.raises(ValueError, match="read-only"):
+        observations[0] = 0
+    with pytest.raises(ValueError, match="read-only"):
+        info["action_mask"][0] = 1
+    envs.step(envs.action_space.sample())
+    assert not np.array_equal(observations, before)
+    copies = make(3)
+    observations, _ = copies.reset(seed=0)
+    kept = observations.copy()
+    copies.step(copies.action_space.sample())
+    assert np.array_equal(observations, kept)
+
+
+def test_frames():
+    envs = make(2, render_mode="ansi")
+    envs.reset(seed=0)
+    assert len(envs.render()) == 2
+    envs = make(2, render_mode="rgb_array")
+    envs.reset(seed=0)
+    assert envs.render()[0].shape[2] == 3
+
+
+# Bad input
+
+
+@pytest.mark.parametrize(
+    ("actions", "why"),
+    [
+        ([6, 5, 6], r"board 1: action 5 \(0,0-2,0\) is not legal in 'bbb3"),
+        ([6, 6, 410], "board 2: action 410"),
+        ([6, 6, -1], "board 2: action -1"),
+        ([6, 6], "shape"),
+        ([6.0, 6.0, 6.0], "integers"),
+        (["a", "b", "c"], "integers"),
+    ],
+)
+def test_a_refused_step_changes_no_board(actions, why):
+    envs = make(3, opponent=None)
+    envs.reset(seed=0)
+    before = [envs.position(i) for i in range(3)]
+    with pytest.raises(IllegalAction, match=why):
+        envs.step(np.array(actions))
+    assert [envs.position(i) for i in range(3)] == before
+    envs.step(envs.action_space.sample())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        ({"opponent": "kasparov"}, "'random', or None"),
+        ({"opponent": print}, "'random', or None"),
+        ({"autoreset_mode": "Sometimes"}, "NextStep"),
+        ({"render_mode": "human"}, "ansi, rgb_array"),
+        ({"size": 1}, "sizes are 4 to 8"),
+        ({"seat": "red"}, "seat"),
+        ({"num_envs": 0}, "1 or more"),
+    ],
+)
+def test_wrong_arguments_are_refused(arguments, why):
+    with pytest.raises(UnknownOption, match=why):
+        BoardGameVectorEnv("capture_conquer", **arguments)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "why"),
+    [
+        ({"seed": [1, 2]}, UnknownOption, "2 seeds for 3 boards"),
+        ({"options": {"position": ["x", "y"]}}, UnknownOption, "2 positions for 3 boards"),
+        ({"options": {"position": "nonsense"}}, BadPosition, "nonsense"),
+        ({"options": {"position": "rb4/6/6/6/6/4bb b"}}, BadPosition, "no episode can begin"),
+        ({"options": {"reset_mask": [True]}}, UnknownOption, "reset_mask has shape"),
+        ({"options": {"mask": 1}}, UnknownOption, "it has: position, reset_mask"),
+    ],
+)
+def test_a_refused_reset_changes_nothing(arguments, error, why):
+    envs, twin = make(3), make(3)
+    for each in (envs, twin):
+        each.reset(seed=0)
+    with pytest.raises(error, match=why):
+        envs.reset(**arguments)
+    _, info = envs.reset()
+    _, expected = twin.reset()
+    assert np.array_equal(info["seat"], expected["seat"])
+    assert np.array_equal(info["action_mask"], expected["action_mask"])
