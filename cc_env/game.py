@@ -72,7 +72,7 @@ class Game:
         return mask
 
     def opening_mask(self) -> NDArray[np.int8]:
-        """Return int8[num_actions]: 1 where an action is legal in every first decision of a player."""
+        """Return int8[num_actions]: 1 where an action is legal however an episode begins."""
         mask = self.action_mask(self.initial)
         for turn in self.turns(self.initial):
             position = self.initial

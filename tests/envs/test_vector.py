@@ -175,15 +175,15 @@ def test_same_step_mode_begins_anew_at_once_and_keeps_the_last_sight():
 
 def test_disabled_mode_waits_for_a_reset_of_the_boards_that_ended():
     envs = make(6, autoreset_mode=AutoresetMode.DISABLED)
-    _, info = envs.reset(seed=0)
+    envs.reset(seed=0)
     over = np.zeros(6, bool)
     while not over.any():
-        *_, terminated, truncated, info = envs.step(envs.action_space.sample())
+        *_, terminated, truncated, _ = envs.step(envs.action_space.sample())
         over = terminated | truncated
     before = [envs.position(i) for i in range(6)]
     with pytest.raises(EpisodeOver, match=rf"board {np.flatnonzero(over)[0]}: .* call reset"):
         envs.step(envs.action_space.sample())
-    observations, info = envs.reset(options={"reset_mask": over})
+    envs.reset(options={"reset_mask": over})
     for i in range(6):
         assert over[i] or envs.position(i) == before[i]
     envs.step(envs.action_space.sample())
@@ -242,7 +242,7 @@ def test_max_turns_truncates():
 def test_repetitions_truncate():
     text = "b5/b5/6/6/5r/5r b"
     envs = make(1, opponent=None, repetitions=3)
-    _, info = envs.reset(options={"position": text})
+    envs.reset(options={"position": text})
     cycle = ["0,0-2,0", "5,5-3,5", "2,0-0,0", "3,5-5,5"]
     truncations = []
     for turn in cycle * 2:

@@ -19,8 +19,8 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
-from cc_env.errors import UnknownOption
-from cc_env.game import Game, Recording
+from cc_env.errors import BadPosition, UnknownOption
+from cc_env.game import Cell, Game, Recording
 from cc_env.games.capture_conquer.rules import NUM_JUMPS, PLANES, SIZES, initial
 from cc_env.games.capture_conquer.text import (
     action_text,
@@ -76,12 +76,19 @@ def read_recording(line: Mapping[str, Any]) -> Recording:
     Raises KeyError or CcEnvError where a field is missing or cannot be.
     """
     game = make(line["size"])
-    letters = {tuple(cell): "b" for cell in line["first"]}
-    letters |= {tuple(cell): "r" for cell in line["second"]}
-    cells = range(game.options["size"])
-    rows = ("".join(letters.get((r, c), ".") for c in cells) for r in cells)
-    position = game.from_text("/".join(rows) + " " + "br"[line["to_move"] - 1])
+    side = {1: "b", 2: "r"}.get(line["to_move"])
     results = {None: ONGOING, "draw": DRAW, "loss": 2 - line["to_move"]}
+    if side is None or line["result"] not in results:
+        raise BadPosition("wanted: to_move 1 or 2, result null, 'draw' or 'loss'")
+    letters: dict[Cell, str] = {}
+    for letter, cells in (("b", line["first"]), ("r", line["second"])):
+        for row, column in cells:
+            if (row, column) in letters or not {row, column} <= set(range(line["size"])):
+                raise BadPosition(f"cell {row},{column} is off the board, or occupied twice")
+            letters[row, column] = letter
+    span = range(line["size"])
+    rows = ("".join(letters.get((r, c), ".") for c in span) for r in span)
+    position = game.from_text(f"{'/'.join(rows)} {side}")
     turns = frozenset(_turn_texts(line["moves"]))
     return Recording(game, position, results[line["result"]], turns)
 

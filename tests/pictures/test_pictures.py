@@ -1,0 +1,92 @@
+"""Pictures: what they show, in text, SVG and pixels."""
+
+import xml.etree.ElementTree as ET
+
+import numpy as np
+import pytest
+
+from cc_env.errors import UnknownOption
+from cc_env.pictures import draw
+from cc_env.pictures.pixels import to_pixels
+from cc_env.pictures.shapes import CELL, COLOURS, LAST, MARGIN, TARGET
+from cc_env.pictures.svg import to_svg
+from cc_env.pictures.text import to_text
+
+EXAMPLE = "6/1bb3/1brrr1/1r1r2/6/6 b"
+
+
+def after(game, text, turn):
+    """Return the picture after a turn."""
+    before = game.from_text(text)
+    actions = game.parse_turn(before, turn)
+    position = before
+    for action in actions:
+        position = game.apply(position, action)
+    return draw(game, position, last=(before, actions))
+
+
+def shows(frame, cell, colour):
+    """Return whether the middle of a cell has nearly this colour."""
+    wanted = [int(COLOURS[colour][0][i : i + 2], 16) for i in (1, 3, 5)]
+    row, column = (MARGIN + CELL * n + CELL // 2 for n in cell)
+    return np.abs(frame[row, column].astype(int) - wanted).max() < 8
+
+
+def test_text_shows_path_capture_and_who_is_to_move(game):
+    assert to_text(after(game, EXAMPLE, "1,2-3,0x2,3")).splitlines() == [
+        "   0 1 2 3 4 5",
+        " 0 . . . . . .",
+        " 1 . b + . . .",
+        " 2 . b r x r .",
+        " 3 b r + r + .",
+        " 4 . . . . . .",
+        " 5 . . . . . .",
+        "red to move · last 1,2-3,0x2,3",
+    ]
+
+
+def test_text_shows_the_targets_of_a_selected_piece(game):
+    picture = draw(game, game.from_text(EXAMPLE), select=(2, 1))
+    assert picture.targets == ((0, 1), (0, 3), (3, 2), (4, 1))
+    assert "".join(to_text(picture).splitlines()[1:7]).count("*") == 4
+    assert draw(game, game.from_text(EXAMPLE), select=(5, 5)).targets == ()
+
+
+def test_the_caption_tells_the_end(game):
+    picture = after(game, "6/6/6/6/3r1b/rr1b2 b", "4,5-5,5")
+    assert picture.caption == "blue wins (conquest) · last 4,5-5,5"
+    assert draw(game, game.from_text("6/6/6/6/5b/3brr b")).caption == "draw (blocked)"
+
+
+def test_a_turn_in_progress_is_shown(game):
+    before = game.from_text(EXAMPLE)
+    first, _ = game.parse_turn(before, "1,2-3,2x2,3")
+    picture = draw(game, game.apply(before, first), last=(before, (first,)))
+    assert picture.path == ((1, 2), (3, 2))
+    assert picture.caption == "blue to move · last 1,2-3,2"
+
+
+def test_svg_is_well_formed_and_shows_everything(game):
+    picture = after(game, EXAMPLE, "1,2-3,0x2,3")
+    root = ET.fromstring(to_svg(picture))
+    fills = [element.get("fill") for element in root.iter("{http://www.w3.org/2000/svg}circle")]
+    assert fills.count(COLOURS["blue"][0]) == 3
+    assert fills.count(COLOURS["red"][0]) == 4
+    assert LAST in fills
+    assert picture._repr_svg_() == to_svg(picture)
+    assert TARGET in to_svg(draw(game, game.initial, select=(0, 2)))
+
+
+def test_pixels_show_the_pieces_where_they_stand(game):
+    frame = to_pixels(draw(game, game.initial))
+    assert frame.dtype == np.uint8
+    assert frame.shape == (446, 416, 3)
+    assert shows(frame, (0, 0), "blue")
+    assert shows(frame, (5, 5), "red")
+    assert not shows(frame, (2, 2), "blue")
+    assert not shows(frame, (2, 2), "red")
+
+
+def test_a_cell_off_the_board_cannot_be_selected(game):
+    with pytest.raises(UnknownOption, match="off the board of 6 x 6"):
+        draw(game, game.initial, select=(6, 0))

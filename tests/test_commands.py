@@ -1,0 +1,92 @@
+"""python -m cc_env, as a user calls it."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+from conftest import ORACLE
+
+from cc_env import record, referee
+from cc_env.referee import RandomPlayer
+
+
+def run(*arguments, status=0):
+    done = subprocess.run(
+        [sys.executable, "-m", "cc_env", *map(str, arguments)], capture_output=True, text=True
+    )
+    assert done.returncode == status, done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+    return done.stdout + done.stderr
+
+
+@pytest.fixture
+def games_file(game, tmp_path):
+    path = tmp_path / "games.jsonl"
+    for seed in range(2):
+        found = referee.play(game, (RandomPlayer(game),) * 2, names=("ann", "bob"), seed=seed)
+        record.append(path, found)
+    return path
+
+
+def test_games():
+    out = run("games")
+    assert "capture_conquer" in out
+    assert "cc_env/CaptureConquer-v0" in out
+
+
+def test_perft():
+    out = run("perft", "--depth", 4)
+    assert "depth 4: 98,494" in out
+    assert "0 b b b" in out
+    assert "3 b" not in run("perft", "-d", 2, "-o", "size=4", "-o", "corner=2")
+    out = run("perft", "-d", 1, "--position", "6/1bb3/1brrr1/1r1r2/6/6 b")
+    assert "depth 1: 28" in out
+
+
+def test_replay(games_file):
+    out = run("replay", games_file)
+    assert out.count("ann - bob") == 2
+    assert "line 2: ann - bob" in out
+    shown = run("replay", games_file, "--line", 2)
+    assert "\n1. " in shown
+    assert "line 1" not in shown
+    assert "no record in line 7" in run("replay", games_file, "--line", 7, status=2)
+
+
+def test_replay_names_the_line_and_the_turn_that_is_broken(games_file):
+    first, second = games_file.read_text().splitlines()
+    broken = json.loads(second)
+    broken["turns"][3] = "0,0-0,0"
+    games_file.write_text(f"{first}\n{json.dumps(broken)}\n")
+    assert "line 2: turn 4: '0,0-0,0' is not legal" in run("replay", games_file, status=2)
+
+
+def test_check(tmp_path):
+    out = run("check", ORACLE / "capture_conquer.jsonl.gz")
+    assert "4,932 of 4,932 positions agree" in out
+
+    line = {"size": 4, "first": [[0, 0], [0, 1]], "second": [[3, 3], [3, 2]], "to_move": 1}
+    path = tmp_path / "capture_conquer.jsonl"
+    path.write_text(json.dumps(line | {"moves": [], "result": None}))
+    out = run("check", path, status=1)
+    assert "line 1: 'bb2/4/4/2rr b'" in out
+    assert "0 of 1 positions agree" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (["perft", "-g", "chess"], "no game 'chess'"),
+        (["perft", "-o", "size=9"], "sizes are 4 to 8"),
+        (["perft", "-o", "size"], "wanted NAME=VALUE"),
+        (["perft", "-p", "junk"], "cannot read position 'junk'"),
+        (["perft", "-d", "0"], "depth"),
+        (["check", "nowhere.jsonl", "-g", "capture_conquer"], "nowhere.jsonl"),
+        (["check", "notes.txt"], "no game 'notes'"),
+        (["replay", "nowhere.jsonl"], "nowhere.jsonl"),
+        (["conquer"], "conquer"),
+    ],
+)
+def test_bad_input_is_one_line_and_status_2(arguments, why):
+    assert why in run(*arguments, status=2)

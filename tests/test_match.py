@@ -1,0 +1,241 @@
+"""Matches, the referee and records."""
+
+import json
+import time
+
+import pytest
+
+from cc_env import games, record, referee
+from cc_env.errors import BadRecord, IllegalAction, UnknownOption
+from cc_env.match import Limits, Match, Result
+from cc_env.record import Record
+from cc_env.referee import Decision, RandomPlayer
+from cc_env.rules import DRAW, FIRST_WINS, SECOND_WINS
+
+SHUFFLE = "b5/b5/6/6/5r/5r b"
+CYCLE = ["0,0-2,0", "5,5-3,5", "2,0-0,0", "3,5-5,5"]
+
+
+class Script:
+    """Plays given turns, then stops with an error."""
+
+    def __init__(self, game, turns):
+        self.game, self.turns, self.rest = game, iter(turns), []
+
+    def choose(self, position, rng, clock):
+        self.rest = self.rest or list(self.game.parse_turn(position, next(self.turns)))
+        return Decision(self.rest.pop(0))
+
+
+class Stubborn:
+    """Chooses the same whatever the position is."""
+
+    def __init__(self, action):
+        self.action = action
+
+    def choose(self, position, rng, clock):
+        return Decision(self.action)
+
+
+class Sleeper(RandomPlayer):
+    def choose(self, position, rng, clock):
+        time.sleep(0.02)
+        return super().choose(position, rng, clock)
+
+
+def played(game, turns, start=None, **limits):
+    match = Match(game, start, Limits(**limits))
+    for turn in turns:
+        for action in game.parse_turn(match.position, turn):
+            match.play(action)
+    return match
+
+
+# Matches
+
+
+def test_the_third_occurrence_of_a_position_is_a_draw(game):
+    start = game.from_text(SHUFFLE)
+    assert played(game, CYCLE * 2, start).result == Result(DRAW, "repetition")
+    assert played(game, (CYCLE * 2)[:-1], start).result is None
+    assert played(game, CYCLE, start, repetitions=2).result == Result(DRAW, "repetition")
+    assert played(game, CYCLE * 4, start, repetitions=None).result is None
+
+
+def test_max_turns_is_a_draw(game):
+    start = game.from_text(SHUFFLE)
+    assert played(game, CYCLE, start, max_turns=4).result == Result(DRAW, "max_turns")
+    assert played(game, CYCLE[:3], start, max_turns=4).result is None
+
+
+def test_the_rules_come_before_the_limits(game):
+    start = game.from_text("6/6/6/6/3r1b/rr1b2 b")
+    assert played(game, ["4,5-5,5"], start, max_turns=1).result == Result(FIRST_WINS, "conquest")
+
+
+def test_a_turn_of_two_decisions_counts_once(game):
+    match = played(game, [], game.from_text("6/1bb3/1brrr1/1r1r2/6/6 b"))
+    first, second = game.parse_turn(match.position, "1,2-3,2x2,3")
+    match.play(first)
+    assert match.turns == []
+    match.play(second)
+    assert match.turns == ["1,2-3,2x2,3"]
+
+
+def test_an_illegal_action_changes_nothing(game):
+    match = Match(game)
+    with pytest.raises(IllegalAction, match="not legal"):
+        match.play(5)
+    assert match.position == game.initial
+    start = game.from_text("rb4/6/6/6/6/4bb b")
+    with pytest.raises(IllegalAction, match="over"):
+        Match(game, start).play(0)
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [{"max_turns": 0}, {"repetitions": 1}, {"seconds_per_turn": 0}, {"seconds_per_game": -1}],
+)
+def test_wrong_limits_are_refused(limits):
+    with pytest.raises(UnknownOption, match=next(iter(limits))):
+        Limits(**limits)
+
+
+# The referee
+
+
+def test_random_players_finish_and_the_same_seed_plays_the_same_game(game):
+    players = RandomPlayer(game), RandomPlayer(game)
+    first, again, other = (referee.play(game, players, seed=seed) for seed in (1, 1, 2))
+    assert first.turns == again.turns != other.turns
+    assert len(first.seconds) == len(first.turns)
+    assert first.result in ("1-0", "0-1")
+
+
+@pytest.mark.parametrize("seat", [0, 1])
+def test_an_illegal_choice_loses_and_the_record_says_why(game, seat):
+    players = [RandomPlayer(game), RandomPlayer(game)]
+    players[seat] = Stubborn(5)
+    found = referee.play(game, players)
+    assert (found.result, found.reason) == (("0-1", "1-0")[seat], "illegal")
+    assert "action 5" in found.detail
+    assert record.replay(found).result.outcome == 1 - seat
+
+
+def test_an_exception_loses(game):
+    found = referee.play(game, [Script(game, ["0,0-2,2"]), RandomPlayer(game)])
+    assert (found.result, found.reason) == ("0-1", "error")
+    assert found.detail.startswith("StopIteration")
+    assert len(found.turns) == 2
+    assert record.replay(found).result == Result(SECOND_WINS, "error")
+
+
+def test_a_decision_that_is_none_loses(game):
+    class Nothing:
+        def choose(self, position, rng, clock):
+            return None
+
+    assert referee.play(game, [Nothing(), RandomPlayer(game)]).reason == "error"
+
+
+@pytest.mark.parametrize("limits", [{"seconds_per_turn": 0.01}, {"seconds_per_game": 0.03}])
+def test_who_thinks_too_long_loses(game, limits):
+    players = [RandomPlayer(game), Sleeper(game)]
+    found = referee.play(game, players, limits=Limits(**limits))
+    assert (found.result, found.reason) == ("1-0", "time")
+    assert "had" in found.detail
+
+
+def test_players_are_told_what_time_is_left(game):
+    clocks = []
+
+    class Watcher(RandomPlayer):
+        def choose(self, position, rng, clock):
+            clocks.append(clock)
+            return super().choose(position, rng, clock)
+
+    limits = Limits(seconds_per_turn=5, seconds_per_game=60)
+    referee.play(game, [Watcher(game), RandomPlayer(game)], limits=limits)
+    assert all(clock.turn <= 5 for clock in clocks)
+    left = [clock.game for clock in clocks]
+    assert left == sorted(left, reverse=True)
+    assert 59 < left[-1] < left[0] == 60
+
+
+# Records
+
+
+@pytest.mark.parametrize("size", [4, 6, 8])
+def test_a_record_survives_json_and_replays_to_the_same_position(size):
+    game = games.make("capture_conquer", size=size)
+    for seed in range(5):
+        found = referee.play(game, (RandomPlayer(game), RandomPlayer(game)), seed=seed)
+        again = Record.from_json(found.to_json())
+        assert again == found
+        match = record.replay(again)
+        assert match.turns == list(found.turns)
+        assert record.RESULTS[match.result.outcome] == found.result
+
+
+def test_a_record_may_begin_anywhere_and_end_by_a_limit(game):
+    match = played(game, CYCLE * 2, game.from_text(SHUFFLE))
+    found = Record.of(match, players=("a", "b"))
+    assert found.start == SHUFFLE
+    assert record.replay(found).result.reason == "repetition"
+
+
+def test_files_of_records_replay(game, tmp_path):
+    path = tmp_path / "games.jsonl"
+    players = RandomPlayer(game), RandomPlayer(game)
+    for seed in range(3):
+        record.append(path, referee.play(game, players, seed=seed))
+    assert [number for number, _ in record.read(path)] == [1, 2, 3]
+
+
+def golden(game):
+    return json.loads(
+        Record.of(played(game, CYCLE * 2, game.from_text(SHUFFLE)), players="ab").to_json()
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"turns": ["0,0-2,0", "5,5-4,4"]}, "turn 2: '5,5-4,4' is not legal|after turn 2"),
+        ({"turns": ["0,0-9,9"]}, "turn 1: '0,0-9,9' is not legal"),
+        ({"turns": [*CYCLE, *CYCLE, CYCLE[0]]}, "turn 9: the game was over"),
+        ({"turns": CYCLE}, "after turn 4 the game is not over"),
+        ({"result": "1-0"}, r"is 1/2-1/2 \(repetition\), recorded 1-0"),
+        ({"reason": "max_turns"}, "recorded 1/2-1/2"),
+        ({"reason": "time"}, "recorded"),
+        ({"game": "chess"}, "no game 'chess'"),
+        ({"options": {"size": 77}}, "sizes are 4 to 8"),
+        ({"start": "junk"}, "cannot read position"),
+        ({"limits": {"days": 3}}, "days"),
+        ({"colour": "red"}, "unknown field colour"),
+    ],
+)
+def test_a_broken_record_is_refused(game, tmp_path, change, why):
+    path = tmp_path / "games.jsonl"
+    good = golden(game)
+    path.write_text(json.dumps(good) + "\n" + json.dumps(good | change) + "\n")
+    with pytest.raises(BadRecord, match=rf"games\.jsonl, line 2: .*({why})"):
+        list(record.read(path))
+
+
+@pytest.mark.parametrize("line", ["{", "[1, 2]", '{"game": "capture_conquer"}', "nonsense"])
+def test_a_line_that_is_no_record_is_refused(tmp_path, line):
+    path = tmp_path / "games.jsonl"
+    path.write_text(line)
+    with pytest.raises(BadRecord, match="line 1: "):
+        list(record.read(path))
+
+
+def test_a_match_that_goes_on_has_no_record(game):
+    with pytest.raises(BadRecord, match="goes on"):
+        Record.of(Match(game), players=("a", "b"))
+
+
+def test_a_missing_file_is_said_to_be_missing(tmp_path):
+    with pytest.raises(BadRecord, match=r"none\.jsonl"):
+        list(record.read(tmp_path / "none.jsonl"))

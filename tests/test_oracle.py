@@ -1,0 +1,86 @@
+"""Comparing recorded positions: differences are found, broken lines named."""
+
+import gzip
+import json
+
+import pytest
+
+from cc_env import oracle
+from cc_env.errors import BadRecord, UnknownOption
+
+GOOD = {
+    "size": 4,
+    "corner": 2,
+    "first": [[0, 0], [1, 1]],
+    "second": [[3, 3], [3, 2]],
+    "to_move": 1,
+    "moves": [
+        [[0, 0], [0, 1], None],
+        [[0, 0], [1, 0], None],
+        [[0, 0], [2, 2], None],
+        [[1, 1], [1, 2], None],
+        [[1, 1], [2, 1], None],
+        [[1, 1], [2, 2], None],
+    ],
+    "result": None,
+}
+
+
+def compare(tmp_path, *lines, name="positions.jsonl"):
+    path = tmp_path / name
+    text = "\n".join(line if isinstance(line, str) else json.dumps(line) for line in lines)
+    path.write_bytes(gzip.compress(text.encode()) if name.endswith("gz") else text.encode())
+    return list(oracle.compare(path, "capture_conquer"))
+
+
+@pytest.mark.parametrize("name", ["positions.jsonl", "positions.jsonl.gz"])
+def test_agreement(tmp_path, name):
+    (found,) = compare(tmp_path, GOOD, name=name)
+    assert not found.differences
+
+
+def test_differences_are_named(tmp_path):
+    missing = GOOD | {"moves": GOOD["moves"][1:]}
+    extra = GOOD | {"moves": [*GOOD["moves"], [[0, 0], [3, 0], [1, 1]]]}
+    over = GOOD | {"result": "loss"}
+    found = compare(tmp_path, GOOD, missing, extra, over)
+    assert [each.differences for each in found] == [
+        (),
+        ("0,0-0,1 is not recorded",),
+        ("0,0-3,0x1,1 is recorded, but not legal",),
+        ("outcome -1, recorded 1",),
+    ]
+    assert found[1].line == 2
+    assert found[1].position == "b3/1b2/4/2rr b"
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("{", "Expecting"),
+        ("[]", ""),
+        ({key: value for key, value in GOOD.items() if key != "moves"}, "'moves' is missing"),
+        (GOOD | {"size": 12}, "sizes are 4 to 8"),
+        (GOOD | {"second": []}, "each side needs a piece"),
+        (GOOD | {"first": [[0, 0], [9, 9]]}, "9,9 is off the board"),
+        (GOOD | {"second": [[0, 0]]}, "occupied twice"),
+        (GOOD | {"to_move": 3}, "to_move 1 or 2"),
+        (GOOD | {"result": "won"}, "'draw' or 'loss'"),
+        (GOOD | {"moves": [[1, 2]]}, ""),
+    ],
+)
+def test_a_broken_line_is_refused_with_its_number(tmp_path, line, why):
+    with pytest.raises(BadRecord, match=rf"line 2: .*{why}"):
+        compare(tmp_path, GOOD, line)
+
+
+def test_a_cut_file_is_refused_after_the_last_good_line(tmp_path):
+    path = tmp_path / "positions.jsonl.gz"
+    path.write_bytes(gzip.compress(json.dumps(GOOD).encode() * 1)[:-9])
+    with pytest.raises(BadRecord, match="after line 0"):
+        list(oracle.compare(path, "capture_conquer"))
+
+
+def test_an_unknown_game_is_refused(tmp_path):
+    with pytest.raises(UnknownOption, match="no game 'go'"):
+        list(oracle.compare(tmp_path / "x", "go"))
