@@ -52,6 +52,34 @@ def test_an_edited_rule_is_compiled_anew_and_an_unedited_one_is_not(tmp_path):
     assert run(COUNT, tmp_path) == ["7", "0"]
 
 
+EVERYTHING = """
+import gymnasium, cc_env
+from cc_env import games, perft, playouts
+game = games.make("capture_conquer")
+print(perft.perft(game, game.initial, 4), playouts.play_randomly(game, 50, seed=1).turns)
+env = gymnasium.make("cc_env/CaptureConquer-v0")
+env.reset(seed=1)
+print(int(env.step(8 if env.unwrapped.action_masks()[8] else 6)[0].sum()))
+envs = gymnasium.make_vec("cc_env/CaptureConquer-v0", num_envs=3, opponent=None)
+_, info = envs.reset(seed=1)
+for _ in range(50):
+    *_, info = envs.step(info["action_mask"].argmax(1))
+print(int(info["action_mask"].sum()))
+chains = game.from_text("6/1bb3/1brrr1/1r1r2/6/6 b")
+print(len(list(game.turns(chains))), game.track(chains, game.parse_turn(chains, "1,2-3,0x3,3")))
+"""
+
+
+@pytest.mark.slow
+def test_everything_compiled_runs_again_from_the_cache(tmp_path):
+    (tmp_path / "cc_env").symlink_to(PACKAGE)
+    cold = run(EVERYTHING, tmp_path)
+    assert cold[0] == "98494"
+    files = len(list((tmp_path / "cache").rglob("*.nbc")))
+    assert run(EVERYTHING, tmp_path) == cold
+    assert len(list((tmp_path / "cache").rglob("*.nbc"))) == files > 20
+
+
 FOREIGN = """
 from typing import NamedTuple
 import numpy as np

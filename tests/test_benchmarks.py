@@ -1,0 +1,83 @@
+"""The benchmark table: our own rows measure something, and a missing peer is only a row."""
+
+import sys
+
+import numpy as np
+import pytest
+
+from benchmarks import ours, peers
+from benchmarks.measure import row
+from cc_env import games
+from cc_env.perft import perft
+
+commands = pytest.importorskip("benchmarks.commands")
+TINY = 1e-4  # seconds
+
+
+def test_each_of_our_rows_has_a_positive_rate():
+    pytest.importorskip("pettingzoo")
+    rows = list(commands.measured(ours.tasks(), TINY))
+    assert len(rows) == len(ours.tasks())
+    for each in rows:
+        assert each.value, each
+        assert each.value > 0
+
+
+def test_the_command_prints_the_picked_rows_as_a_github_table(capsys):
+    commands.app(
+        ["--seconds", str(TINY), "--only", "vector, 1 .*C&C", "--markdown"], standalone_mode=False
+    )
+    head, rule, line, gap, conditions = capsys.readouterr().out.splitlines()
+    assert head == "| what | who | rate | unit | note |"
+    assert rule.count("|") == head.count("|")
+    assert line.startswith("| vector, 1 × C&C 6×6 | cc_env ")
+    assert not gap
+    assert "Python 3" in conditions
+
+
+def test_a_pattern_that_picks_nothing_is_refused():
+    with pytest.raises(commands.typer.BadParameter, match="no-such-row"):
+        commands.app(["--only", "no-such-row"], standalone_mode=False)
+
+
+@pytest.mark.parametrize(
+    ("module", "pip", "what"),
+    [
+        ("pyspiel", "open_spiel", "checkers"),
+        ("pettingzoo", "pettingzoo", "AEC, connect four"),
+        ("chess", "chess", "AEC, chess"),
+        ("pgx", "pgx", "1 × othello"),
+        ("jax", "jax", "1 × othello"),
+    ],
+)
+def test_a_missing_peer_is_a_row_that_says_what_to_install(monkeypatch, module, pip, what):
+    monkeypatch.setitem(sys.modules, module, None)
+    if module == "chess":  # whatever else its row needs is there
+        monkeypatch.setitem(sys.modules, "pygame", sys)
+    task = next(task for task in peers.tasks() if task.what == what)
+    missing = row(task, TINY)
+    assert missing.value is None
+    assert missing.note.startswith("not installed: pip install ")
+    assert pip in missing.note
+
+
+@pytest.mark.parametrize("size", [6, 8])
+def test_the_listed_turns_are_those_that_perft_counts(size):
+    game = games.make("capture_conquer", size=size)
+    rng = np.random.default_rng(0)
+    actions = np.empty((2, game.num_actions), np.int32)
+    turns = np.empty((game.num_actions**2, 2), np.int32)
+    position = game.initial
+    while len(legal := game.legal_actions(position)):
+        count = ours.list_turns(position, actions, turns)
+        assert len({tuple(turn) for turn in turns[:count]}) == count == perft(game, position, 1)
+        position = game.apply(position, int(rng.choice(legal)))
+        while game.mid_turn(position):
+            position = game.apply(position, int(rng.choice(game.legal_actions(position))))
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(1.234, "1.23"), (45.67, "45.7"), (999.6, "1.00 k"), (2.5e6, "2.50 M")]
+)
+def test_rates_have_three_digits(value, text):
+    assert commands._short(value) == text

@@ -1,0 +1,27 @@
+"""What README shows, works."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+README = (Path(__file__).parents[1] / "README.md").read_text()
+
+
+@pytest.mark.slow
+def test_the_python_examples_run(capsys):
+    import torch
+
+    torch.set_num_threads(1)
+    blocks = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
+    assert len(blocks) == 4
+    names = {}
+    for block in blocks:
+        exec(block.replace("learn(20_000)", "learn(600)"), names)
+    assert names["infos"]["action_mask"].shape == (1024, 410)
+    assert "1,2-3,2x2,3" in capsys.readouterr().out
+
+
+def test_files_and_pictures_that_it_names_exist():
+    for target in re.findall(r"\]\(([^)#]+)\)|src=\"([^\"]+)\"", README):
+        assert (Path(__file__).parents[1] / next(filter(None, target))).exists()
