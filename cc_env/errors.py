@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable
 
+import numpy as np
+
 
 class CcEnvError(ValueError):
     """Base of all errors that bad input can raise here."""
@@ -32,6 +34,12 @@ class MissingExtra(ImportError):
 
     def __init__(self, what: str, package: str, extra: str) -> None:
         super().__init__(f"{what} needs {package}: pip install 'cc_env[{extra}]'")
+
+
+def is_whole(value: object, least: int) -> bool:
+    """Return whether the value is an integer, Python's or NumPy's, of `least` or more."""
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    return whole and bool(value >= least)  # type: ignore[operator]
 
 
 def listed(items: Iterable[object], limit: int = 12) -> str:

@@ -4,7 +4,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from cc_env.errors import IllegalAction, UnknownOption
+from cc_env.errors import IllegalAction, UnknownOption, is_whole
 from cc_env.game import Game
 from cc_env.rules import DRAW, ONGOING, Position
 
@@ -24,7 +24,7 @@ class Limits:
     def __post_init__(self) -> None:
         for name, least in (("max_turns", 1), ("repetitions", 2)):
             value = getattr(self, name)
-            if value is not None and not (isinstance(value, int) and value >= least):
+            if value is not None and not is_whole(value, least):
                 raise UnknownOption(
                     f"{name}={value!r}; it is {least} or more, or None for no limit"
                 )

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from cc_env import randomness, rules
 from cc_env.compile import jit
 from cc_env.envs.turns import TurnLog
-from cc_env.errors import BadPosition, EpisodeOver, IllegalAction, UnknownOption
+from cc_env.errors import BadPosition, EpisodeOver, IllegalAction, UnknownOption, is_whole
 from cc_env.game import Game
 from cc_env.rules import DRAW, ONGOING, Bool, Int, Position
 
@@ -70,9 +70,9 @@ class Boards:
         self.game, self.count = game, count
         self.settings = Settings(
             int(replies),
-            -1 if seat is None else seat,
-            max_turns or 0,
-            repetitions or 0,
+            -1 if seat is None else int(seat),
+            int(max_turns or 0),
+            int(repetitions or 0),
             int(autoreset),
         )
         self.rows = np.zeros((count, len(game.initial) + 4), np.uint64)
@@ -180,16 +180,15 @@ class Boards:
 
 
 def _check(count: int, seat: int | None, max_turns: int | None, repetitions: int | None) -> None:
-    if count < 1:
+    if not is_whole(count, 1):
         raise UnknownOption(f"num_envs={count!r}; it is 1 or more")
-    if seat not in (None, 0, 1):
+    if seat is not None and not (is_whole(seat, 0) and seat <= 1):
         raise UnknownOption(f"seat={seat!r}; it is 0 (moves first), 1, or None for a drawn seat")
-    if max_turns is not None and not max_turns >= 1:
+    if max_turns is not None and not is_whole(max_turns, 1):
         raise UnknownOption(f"max_turns={max_turns!r}; it is 1 or more, or None for no limit")
-    if repetitions is not None and not (repetitions >= 2 and max_turns):
-        raise UnknownOption(
-            f"repetitions={repetitions!r}; it is None, or 2 or more with max_turns set"
-        )
+    if repetitions is not None and not (is_whole(repetitions, 2) and max_turns):
+        would_do = "it is None for no limit, or 2 or more with max_turns set"
+        raise UnknownOption(f"repetitions={repetitions!r}; {would_do}")
 
 
 @jit

@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
-from cc_env.errors import BadPosition, UnknownOption
+from cc_env.errors import BadPosition, UnknownOption, is_whole
 from cc_env.game import Cell, Game, Recording
 from cc_env.games.capture_conquer.rules import NUM_JUMPS, PLANES, SIZES, initial
 from cc_env.games.capture_conquer.text import (
@@ -42,16 +42,17 @@ def make(size: int = 6, corner: int | None = None) -> Game:
 
     `corner` is 2 to size - 1; None is the published one. Raises UnknownOption on other values.
     """
-    if not isinstance(size, int) or size not in SIZES:
+    if not is_whole(size, min(SIZES)) or size > max(SIZES):
         raise UnknownOption(f"capture_conquer: size={size!r}; sizes are 4 to 8")
+    size = int(size)
     corner = CORNERS[size] if corner is None else corner
-    if not isinstance(corner, int) or corner not in range(2, size):
+    if not is_whole(corner, 2) or corner >= size:
         raise UnknownOption(
             f"capture_conquer: corner={corner!r}; with size={size}, 2 to {size - 1}"
         )
     return Game(
         name="capture_conquer",
-        options={"size": size, "corner": corner},
+        options={"size": size, "corner": int(corner)},
         initial=initial(size, corner),
         num_actions=int(NUM_JUMPS[size]) + size * size + 1,
         observation_shape=(len(PLANES), size, size),
