@@ -81,16 +81,40 @@ def reachable(start: Word, middles: Word, empty: Word) -> Word:
     reached = flood(start, middles, middles, empty)
     corners = (reached << _9) & (reached >> _9) & (reached << _7) & (reached >> _7)
     crossed = middles & corners & _NOT_FIRST & _NOT_LAST
-    if not crossed:
-        return reached
-    certain = flood(start, middles ^ crossed, middles ^ crossed, empty)
-    doubtful = reached ^ certain
+    if crossed:
+        return _reachable_crossing(start, reached, middles, crossed, empty)
+    return reached
+
+
+@jit
+def _reachable_crossing(
+    start: Word, reached: Word, middles: Word, crossed: Word, empty: Word
+) -> Word:
+    """Return those of `reached` that a chain gets to without using one of `crossed` twice."""
+    certain = _spread(start, middles ^ crossed, crossed, empty)
+    doubtful = reached & ~certain
     while doubtful:
         end = lowest_bit(doubtful)
         doubtful ^= end
         if can_reach(start, end, middles, middles, empty):
             certain |= end
     return certain
+
+
+@jit
+def _spread(start: Word, plain: Word, crossed: Word, empty: Word) -> Word:
+    """Return cells that a chain from `start` surely gets to: `crossed` are used up one by one."""
+    reached = flood(start, plain, plain, empty)
+    while hop(reached, crossed, crossed, empty) & ~reached:
+        candidates = crossed
+        while candidates:
+            middle = lowest_bit(candidates)
+            candidates ^= middle
+            new = hop(reached, middle, middle, empty) & ~reached
+            if new:
+                reached |= flood(new, plain, plain, empty)
+                crossed ^= middle
+    return reached
 
 
 @jit
