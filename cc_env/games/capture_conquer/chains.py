@@ -137,15 +137,40 @@ def captures(start: Word, end: Word, own: Word, enemy: Word, empty: Word) -> Wor
 
     `own` is without the moving piece; `empty` without the start cell.
     """
-    own_ways = _Ways(own, own, own | enemy, own | enemy)
+    before = flood(start, own, own, empty)
+    after = flood(end, own | enemy, own | enemy, empty)
+    candidates = _between(before, after, enemy)
     found = ZERO
-    candidates = _between(start, end, enemy, empty, own_ways)
     while candidates:
         victim = lowest_bit(candidates)
         candidates ^= victim
-        rest = (own | enemy) ^ victim
-        if _can_capture(_Chain(start, victim, end, empty), _Ways(own, own, rest, rest)):
+        if ends_capturing(start, victim, end, own, (own | enemy) ^ victim, empty):
             found |= victim
+    return found
+
+
+@jit
+def ends_capturing(
+    start: Word, victim: Word, ends: Word, own: Word, others: Word, empty: Word
+) -> Word:
+    """Return those of `ends` that a chain from `start` gets to which captures `victim`.
+
+    `own` is what it may hop over before, `others` after the victim.
+    """
+    found = ZERO
+    landing = hop(start, victim, victim, empty)
+    if landing:  # capturing at once is the usual way, and settles most ends
+        found = reachable(landing, others, empty) & ends
+    doubtful = ends & ~found
+    if doubtful and hop(start, own, own, empty):
+        before = flood(start, own, own, empty)
+        landings = hop(before, victim, victim, empty)
+        doubtful &= flood(landings, others, others, empty)
+        while doubtful:
+            end = lowest_bit(doubtful)
+            doubtful ^= end
+            if _can_capture(_Chain(start, victim, end, empty), _Ways(own, own, others, others)):
+                found |= end
     return found
 
 
@@ -179,10 +204,8 @@ def _without(ways: _Ways, gone: _Ways) -> _Ways:
 
 
 @jit
-def _between(start: Word, end: Word, victims: Word, empty: Word, ways: _Ways) -> Word:
-    """Return those of `victims` between a cell reached from `start` and one that leads to `end`."""
-    before = flood(start, ways.falling, ways.rising, empty)
-    after = flood(end, ways.falling_after, ways.rising_after, empty)
+def _between(before: Word, after: Word, victims: Word) -> Word:
+    """Return those of `victims` that a hop from a cell of `before` to one of `after` goes over."""
     east, west = after & _LANDS_EAST, after & _LANDS_WEST
     sides = (before << _1 & east >> _1) | (before << _9 & east >> _9) | (before >> _7 & east << _7)
     sides |= (before >> _1 & west << _1) | (before >> _9 & west << _9) | (before << _7 & west >> _7)
@@ -193,8 +216,9 @@ def _between(start: Word, end: Word, victims: Word, empty: Word, ways: _Ways) ->
 @jit
 def _possible(chain: _Chain, ways: _Ways) -> bool:
     """Return whether the chain exists if pieces could be used twice."""
-    linked = _between(chain.start, chain.end, chain.victim, chain.empty, ways)
-    return True if linked else False  # noqa: SIM210 (compiled)
+    before = flood(chain.start, ways.falling, ways.rising, chain.empty)
+    after = flood(chain.end, ways.falling_after, ways.rising_after, chain.empty)
+    return True if _between(before, after, chain.victim) else False  # noqa: SIM210 (compiled)
 
 
 @jit
