@@ -11,18 +11,18 @@ from importlib.util import find_spec
 
 import gymnasium
 
-__version__ = "0.1.0"
+from cc_env.table import GAMES
 
-ENVIRONMENTS = {"cc_env/CaptureConquer-v0": "capture_conquer"}  # id -> game
+__version__ = "0.1.0"
 
 
 def _register() -> None:
-    for environment, game in ENVIRONMENTS.items():
+    for name, game in GAMES.items():
         gymnasium.register(
-            environment,
+            game.environment,
             entry_point="cc_env.envs.single:BoardGameEnv",
             vector_entry_point="cc_env.envs.vector:BoardGameVectorEnv",
-            kwargs={"game": game},
+            kwargs={"game": name},
         )
     if find_spec("pettingzoo") is not None:
         _register_with_pettingzoo()
@@ -32,9 +32,9 @@ def _register_with_pettingzoo() -> None:
     import pettingzoo
 
     if hasattr(pettingzoo, "register"):  # since 1.27; before that there is only aec.env()
-        for environment, game in ENVIRONMENTS.items():
-            kwargs = {"game": game}
-            pettingzoo.register("aec", environment, "cc_env.envs.aec:env", kwargs=kwargs)
+        for name, game in GAMES.items():
+            kwargs = {"game": name}
+            pettingzoo.register("aec", game.environment, "cc_env.envs.aec:env", kwargs=kwargs)
 
 
 _register()

@@ -5,11 +5,12 @@ import time
 from pathlib import Path
 from typing import Annotated, Any
 
-from cc_env import ENVIRONMENTS, games, oracle, record
-from cc_env.errors import MissingExtra, UnknownOption, listed
+from cc_env import games, oracle, record
+from cc_env.errors import BadRecord, MissingExtra, UnknownOption, listed
 from cc_env.game import Game
 from cc_env.perft import perft as count
 from cc_env.pictures import draw
+from cc_env.table import GAMES
 
 try:
     import typer
@@ -42,11 +43,10 @@ def list_games() -> None:
     table = Table("game", "environment", "actions", "options (default)")
     for column in table.columns[:2]:
         column.no_wrap = True
-    environments = {game: name for name, game in ENVIRONMENTS.items()}
-    for name in games.GAMES:
+    for name, entry in GAMES.items():
         game = games.make(name)
         options = listed(f"{key}={value}" for key, value in games.option_defaults(name).items())
-        table.add_row(name, environments.get(name, ""), str(game.num_actions), options)
+        table.add_row(name, entry.environment, str(game.num_actions), options)
     console.print(table)
 
 
@@ -105,6 +105,10 @@ def check(
     """Compare recorded positions with the rules; exit with status 1 where any differs."""
     agreed, differing = 0, 0
     name = game or file.name.split(".")[0]
+    if not file.exists():
+        raise BadRecord(f"{file}: there is no such file")
+    if game is None and name not in GAMES:
+        raise UnknownOption(f"{file}: say which game it is of: --game {' or '.join(GAMES)}")
     for each in track(oracle.compare(file, name), "comparing", console=console, transient=True):
         agreed += not each.differences
         differing += bool(each.differences)

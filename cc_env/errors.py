@@ -36,10 +36,10 @@ class MissingExtra(ImportError):
         super().__init__(f"{what} needs {package}: pip install 'cc_env[{extra}]'")
 
 
-def is_whole(value: object, least: int) -> bool:
-    """Return whether the value is an integer, Python's or NumPy's, of `least` or more."""
+def is_whole(value: object, least: int, most: int = 2**31 - 1) -> bool:
+    """Return whether the value is an integer, Python's or NumPy's, of `least` to `most`."""
     whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    return whole and bool(value >= least)  # type: ignore[operator]
+    return whole and bool(least <= value <= most)  # type: ignore[operator]
 
 
 def listed(items: Iterable[object], limit: int = 12) -> str:

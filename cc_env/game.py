@@ -1,5 +1,6 @@
 """What a game is to everything above its rules: one record of facts, texts and pieces."""
 
+import operator
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -83,9 +84,13 @@ class Game:
 
     def apply(self, position: Position, action: int) -> Position:
         """Return the position after `action`; raise IllegalAction where it is not legal."""
-        if action not in self.legal_actions(position):
+        try:
+            chosen = operator.index(action)
+        except TypeError:
+            raise self.illegal(position, action) from None
+        if chosen not in self.legal_actions(position):
             raise self.illegal(position, action)
-        return self.words(position, rules.apply(position, int(action)))
+        return self.words(position, rules.apply(position, chosen))
 
     @staticmethod
     def words(like: Position, fields: tuple[int, ...]) -> Position:

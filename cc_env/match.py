@@ -30,7 +30,7 @@ class Limits:
                 )
         for name in ("seconds_per_turn", "seconds_per_game"):
             value = getattr(self, name)
-            if value is not None and not value > 0:
+            if value is not None and not (isinstance(value, int | float) and value > 0):
                 raise UnknownOption(f"{name}={value!r}; it is more than 0, or None for no limit")
 
 

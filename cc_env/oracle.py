@@ -27,14 +27,22 @@ class Comparison(NamedTuple):
 def compare(path: Path, game: str) -> Iterator[Comparison]:
     """Yield a comparison for each line of the file; raise BadRecord, naming it, at a bad one."""
     read = games.module(game).read_recording
+    found = False
     for number, text in lines(path):
+        found = True
         try:
             recording = read(json.loads(text))
-        except (CcEnvError, KeyError, TypeError, ValueError) as error:
-            what = f"field {error} is missing" if isinstance(error, KeyError) else str(error)
-            raise BadRecord(f"{path}, line {number}: {what}") from error
+        except (CcEnvError, json.JSONDecodeError) as error:
+            raise BadRecord(f"{path}, line {number}: {error}") from error
+        except KeyError as error:
+            raise BadRecord(f"{path}, line {number}: field {error} is missing") from error
+        except (TypeError, ValueError, LookupError, AttributeError, RecursionError) as error:
+            wrong = f"no recorded position of {game} ({error})"
+            raise BadRecord(f"{path}, line {number}: {wrong}") from error
         position = recording.game.to_text(recording.position)
         yield Comparison(number, position, tuple(_differences(recording)))
+    if not found:
+        raise BadRecord(f"{path}: there is no recorded position in it")
 
 
 def _differences(recording: Recording) -> Iterator[str]:

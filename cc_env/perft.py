@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 from cc_env import rules
 from cc_env.compile import jit
-from cc_env.errors import UnknownOption
+from cc_env.errors import UnknownOption, is_whole
 from cc_env.game import Game
 from cc_env.rules import ONGOING, Position
 
@@ -15,8 +15,8 @@ def perft(game: Game, position: Position, depth: int) -> int:
 
     Turns are counted, not decisions. Raises UnknownOption for a depth below 0.
     """
-    if depth < 0:
-        raise UnknownOption(f"perft: depth={depth}; it is 0 or more")
+    if not is_whole(depth, 0):
+        raise UnknownOption(f"perft: depth={depth!r}; it is 0 or more")
     return int(_perft(position, depth, np.empty(0, np.int32), game.num_actions)) if depth else 1
 
 

@@ -1,7 +1,7 @@
 """Records of games: one JSON object a line, which replays to the same positions or is refused."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,12 @@ class Record:
     seed: int | None = None
     version: str = __version__  # of cc_env
 
+    def __post_init__(self) -> None:
+        """Raise BadRecord where a field is not what it must be."""
+        for name, is_right in _FIELDS.items():
+            if not is_right(getattr(self, name)):
+                raise BadRecord(f"field {name} cannot be {getattr(self, name)!r}")
+
     def to_json(self) -> str:
         """Return the record as one line, without the line end."""
         return json.dumps(asdict(self), separators=(",", ":"), ensure_ascii=False)
@@ -41,7 +47,7 @@ class Record:
         """Return the record of one line; raise BadRecord where it is none."""
         try:
             line = json.loads(text)
-        except json.JSONDecodeError as error:
+        except (ValueError, RecursionError) as error:
             raise BadRecord(f"not JSON: {error}") from None
         if not isinstance(line, dict):
             raise BadRecord(f"wanted an object, got {type(line).__name__}")
@@ -79,8 +85,30 @@ class Record:
             start=None if match.start == game.initial else game.to_text(match.start),
             limits=asdict(match.limits),
             seconds=tuple(round(each, 6) for each in seconds),
-            seed=seed,
+            seed=None if seed is None else int(seed),
         )
+
+
+def _is_texts(value: Any) -> bool:
+    return isinstance(value, tuple) and all(isinstance(each, str) for each in value)
+
+
+_FIELDS: dict[str, Callable[[Any], bool]] = {
+    "game": lambda value: isinstance(value, str),
+    "options": lambda value: isinstance(value, Mapping),
+    "players": lambda value: _is_texts(value) and len(value) == 2,
+    "turns": _is_texts,
+    "result": lambda value: value in RESULTS.values(),
+    "reason": lambda value: isinstance(value, str),
+    "detail": lambda value: isinstance(value, str),
+    "start": lambda value: value is None or isinstance(value, str),
+    "limits": lambda value: isinstance(value, Mapping),
+    "seconds": lambda value: (
+        isinstance(value, tuple) and all(isinstance(each, int | float) for each in value)
+    ),
+    "seed": lambda value: value is None or isinstance(value, int),
+    "version": lambda value: isinstance(value, str),
+}
 
 
 def _frozen(value: Any) -> Any:

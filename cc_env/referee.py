@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from cc_env.errors import IllegalAction
+from cc_env.errors import IllegalAction, UnknownOption
 from cc_env.game import Game
 from cc_env.match import Limits, Match
 from cc_env.record import Record
@@ -61,8 +61,11 @@ def play(
     """Let the two players play, and return the record of it.
 
     Each has a random generator of its own, made from `seed`. A player that raises an exception,
-    chooses an illegal action or takes too long loses; the record says why.
+    chooses an illegal action or takes too long loses; the record says why. Raises UnknownOption
+    unless there are two players and two names.
     """
+    if len(players) != 2 or len(names) != 2:
+        raise UnknownOption(f"{len(players)} players and {len(names)} names; wanted: two of each")
     match = Match(game, start, limits)
     rngs = [np.random.default_rng(one) for one in np.random.SeedSequence(seed).spawn(2)]
     seconds: list[float] = []
@@ -73,24 +76,30 @@ def play(
         used = seconds[turn] if turn < len(seconds) else 0.0
         clock = _clock(match.limits, used, spent[mover])
         began = time.perf_counter()
-        try:
-            action = players[mover].choose(match.position, rngs[mover], clock).action
-            fault = ""
-        except Exception as error:
-            fault, detail = "error", f"{type(error).__name__}: {error}"
+        action, fault, detail = _ask(players[mover], match.position, rngs[mover], clock)
         thought = time.perf_counter() - began
         spent[mover] += thought
         seconds[turn:] = [used + thought]
         if thought > min(clock):
             fault, detail = "time", f"{thought:.3f} s, had {min(clock):.3f} s"
-        if not fault:
-            try:
+        try:
+            if not fault:
                 match.play(action)
-            except IllegalAction as error:
-                fault, detail = "illegal", str(error)
+        except IllegalAction as error:
+            fault, detail = "illegal", str(error)
         if fault:
             match.forfeit(mover, fault)
     return Record.of(match, players=names, seconds=seconds, seed=seed, detail=detail)
+
+
+def _ask(
+    player: Player, position: Position, rng: np.random.Generator, clock: Clock
+) -> tuple[Any, str, str]:
+    """Return what the player chose, or a fault and what went wrong."""
+    try:
+        return player.choose(position, rng, clock).action, "", ""
+    except Exception as error:
+        return None, "error", f"{type(error).__name__}: {error}"
 
 
 def _clock(limits: Limits, used: float, spent: float) -> Clock:

@@ -39,7 +39,7 @@ def test_perft():
     out = run("perft", "--depth", 4)
     assert "depth 4: 98,494" in out
     assert "0 b b b" in out
-    assert "3 b" not in run("perft", "-d", 2, "-o", "size=4", "-o", "corner=2")
+    assert "depth 2: 83" in run("perft", "-d", 2, "-o", "size=4", "-o", "corner=2")
     out = run("perft", "-d", 1, "--position", "6/1bb3/1brrr1/1r1r2/6/6 b")
     assert "depth 1: 28" in out
 
@@ -83,7 +83,8 @@ def test_check(tmp_path):
         (["perft", "-p", "junk"], "cannot read position 'junk'"),
         (["perft", "-d", "0"], "depth"),
         (["check", "nowhere.jsonl", "-g", "capture_conquer"], "nowhere.jsonl"),
-        (["check", "notes.txt"], "no game 'notes'"),
+        (["check", "notes.txt"], "notes.txt: there is no such file"),
+        (["check", "README.md"], "say which game it is of: --game capture_conquer"),
         (["replay", "nowhere.jsonl"], "nowhere.jsonl"),
         (["conquer"], "conquer"),
     ],

@@ -3,6 +3,7 @@
 import json
 import time
 
+import numpy as np
 import pytest
 
 from cc_env import games, record, referee
@@ -106,9 +107,10 @@ def test_wrong_limits_are_refused(limits):
 
 def test_random_players_finish_and_the_same_seed_plays_the_same_game(game):
     players = RandomPlayer(game), RandomPlayer(game)
-    first, again, other = (referee.play(game, players, seed=seed) for seed in (1, 1, 2))
+    first, again, other = (referee.play(game, players, seed=seed) for seed in (1, np.int64(1), 2))
     assert first.turns == again.turns != other.turns
     assert len(first.seconds) == len(first.turns)
+    assert Record.from_json(again.to_json()) == again
     assert first.result in ("1-0", "0-1")
 
 
@@ -120,6 +122,19 @@ def test_an_illegal_choice_loses_and_the_record_says_why(game, seat):
     assert (found.result, found.reason) == (("0-1", "1-0")[seat], "illegal")
     assert "action 5" in found.detail
     assert record.replay(found).result.outcome == 1 - seat
+
+
+@pytest.mark.parametrize("action", [[1, 2], 6.0, "6", None])
+def test_what_is_no_action_loses(game, action):
+    found = referee.play(game, [Stubborn(action), RandomPlayer(game)])
+    assert (found.result, found.reason) == ("0-1", "illegal")
+
+
+def test_there_are_two_players_with_two_names(game):
+    with pytest.raises(UnknownOption, match="1 players and 2 names"):
+        referee.play(game, [RandomPlayer(game)])
+    with pytest.raises(UnknownOption, match="2 players and 1 names"):
+        referee.play(game, [RandomPlayer(game)] * 2, names=["a"])
 
 
 def test_an_exception_loses(game):
@@ -213,6 +228,16 @@ def golden(game):
         ({"start": "junk"}, "cannot read position"),
         ({"limits": {"days": 3}}, "days"),
         ({"colour": "red"}, "unknown field colour"),
+        ({"turns": [1, 2]}, "field turns cannot be"),
+        ({"turns": None}, "field turns cannot be"),
+        ({"start": 5}, "field start cannot be"),
+        ({"players": ["a"]}, "field players cannot be"),
+        ({"players": 5}, "field players cannot be"),
+        ({"seconds": 5}, "field seconds cannot be"),
+        ({"seed": "x"}, "field seed cannot be"),
+        ({"version": 1}, "field version cannot be"),
+        ({"result": "win"}, "field result cannot be"),
+        ({"limits": {"seconds_per_turn": "a"}}, "seconds_per_turn"),
     ],
 )
 def test_a_broken_record_is_refused(game, tmp_path, change, why):
@@ -223,7 +248,9 @@ def test_a_broken_record_is_refused(game, tmp_path, change, why):
         list(record.read(path))
 
 
-@pytest.mark.parametrize("line", ["{", "[1, 2]", '{"game": "capture_conquer"}', "nonsense"])
+@pytest.mark.parametrize(
+    "line", ["{", "[1, 2]", "[" * 100000, "9" * 5000, '{"game": "capture_conquer"}', "nonsense"]
+)
 def test_a_line_that_is_no_record_is_refused(tmp_path, line):
     path = tmp_path / "games.jsonl"
     path.write_text(line)

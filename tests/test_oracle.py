@@ -58,15 +58,17 @@ def test_differences_are_named(tmp_path):
     ("line", "why"),
     [
         ("{", "Expecting"),
-        ("[]", ""),
+        ("[]", "no recorded position of capture_conquer"),
         ({key: value for key, value in GOOD.items() if key != "moves"}, "'moves' is missing"),
         (GOOD | {"size": 12}, "sizes are 4 to 8"),
-        (GOOD | {"second": []}, "each side needs a piece"),
+        (GOOD | {"second": []}, "it needs a piece"),
         (GOOD | {"first": [[0, 0], [9, 9]]}, "9,9 is off the board"),
         (GOOD | {"second": [[0, 0]]}, "occupied twice"),
         (GOOD | {"to_move": 3}, "to_move 1 or 2"),
         (GOOD | {"result": "won"}, "'draw' or 'loss'"),
-        (GOOD | {"moves": [[1, 2]]}, ""),
+        (GOOD | {"moves": [[1, 2]]}, "no recorded position"),
+        (GOOD | {"moves": [[[1], [2], None]]}, "no recorded position"),
+        (GOOD | {"to_move": "b"}, "to_move 1 or 2|no recorded position"),
     ],
 )
 def test_a_broken_line_is_refused_with_its_number(tmp_path, line, why):
@@ -79,6 +81,11 @@ def test_a_cut_file_is_refused_after_the_last_good_line(tmp_path):
     path.write_bytes(gzip.compress(json.dumps(GOOD).encode() * 1)[:-9])
     with pytest.raises(BadRecord, match="after line 0"):
         list(oracle.compare(path, "capture_conquer"))
+
+
+def test_a_file_without_positions_is_refused(tmp_path):
+    with pytest.raises(BadRecord, match="no recorded position in it"):
+        compare(tmp_path, "", "")
 
 
 def test_an_unknown_game_is_refused(tmp_path):

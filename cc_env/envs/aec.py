@@ -33,10 +33,11 @@ def env(game: str = "capture_conquer", **arguments: Any) -> Any:
 class BoardGameAEC(AECEnv):
     """A two-player game in which "player_0" moves first.
 
-    Observations, actions and their masks are those of `BoardGameEnv`; the mask of the agent to move
-    is `infos[agent]["action_mask"]` (all 0 for the other one). A turn can take an agent several
-    steps. When the game is over both agents have their reward: +1 and -1, or 0 and 0.
-    `MaskInObservation` wraps it for learners that want the mask in the observation.
+    Observations, actions and masks are the same arrays and ids as in `BoardGameEnv` (the space of
+    the observations is a Box, as PettingZoo's checker wants it). The mask of the agent to move is
+    `infos[agent]["action_mask"]`, all 0 for the other one. A turn can take an agent several steps.
+    When the game is over both agents have their reward: +1 and -1, or 0 and 0. `MaskInObservation`
+    wraps it for learners that want the mask in the observation.
     """
 
     def __init__(
@@ -79,10 +80,13 @@ class BoardGameAEC(AECEnv):
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
         """Begin a game, from `options["position"]` if given; nothing depends on `seed`.
 
+        Other options are passed over, as PettingZoo's checker asks.
+
         Raises BadPosition, and changes nothing, for a text that is no position to begin from.
         """
-        text = (options or {}).get("position")
-        self._boards.reset(positions=[] if text is None else [self.game.from_text(text)])
+        given = options or {}
+        start = [self.game.from_text(given["position"])] if "position" in given else []
+        self._boards.reset(positions=start)
         self._log.clear()
         self.agents = self.possible_agents[:]
         self.rewards = dict.fromkeys(self.agents, 0.0)
@@ -91,6 +95,8 @@ class BoardGameAEC(AECEnv):
         self.truncations = dict.fromkeys(self.agents, False)
         self._skip_agent_selection = None
         self._look()
+        if self.render_mode == "human":
+            self.render()
 
     def step(self, action: int | np.integer[Any] | None) -> None:
         """Play a legal action of the agent to move; None for an agent whose game is over.

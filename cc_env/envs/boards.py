@@ -4,7 +4,7 @@ A board is a row of unsigned words: the fields of its position, then the four co
 """
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from enum import IntEnum
 from typing import Any, NamedTuple
 
@@ -21,6 +21,7 @@ from cc_env.rules import DRAW, ONGOING, Bool, Int, Position
 TURNS, STREAM, SEAT, DONE = -4, -3, -2, -1  # turns played, random stream, seat 0 or 1, game over?
 TERMINATED, TRUNCATED, OUTCOME, TO_MOVE = range(4)  # rows of `Seen.facts`
 ACCEPTED = -1
+ATTEMPTS = 100  # at a reply that does not end the game at once
 
 
 class Autoreset(IntEnum):
@@ -67,6 +68,8 @@ class Boards:
     ) -> None:
         """Make `count` boards, to be seeded and reset; raise UnknownOption on bad values."""
         _check(count, seat, max_turns, repetitions)
+        if replies and max_turns == 1 and seat != 0:
+            raise UnknownOption("max_turns=1; it is 2 or more where the opponent may move first")
         self.game, self.count = game, count
         self.settings = Settings(
             int(replies),
@@ -90,13 +93,19 @@ class Boards:
             np.zeros(final, np.int8),
         )
 
-    def seed(self, seed: int | Sequence[int] | np.random.SeedSequence | None) -> None:
-        """Give each board a random stream; from one seed, board i has the same whatever N is."""
+    def seed(
+        self, seed: int | Sequence[int] | None, which: NDArray[np.bool_] | None = None
+    ) -> None:
+        """Give all boards or `which` of them random streams, from one seed or one seed each.
+
+        From one seed, board i has the same stream whatever N is.
+        """
+        which = np.ones(self.count, np.bool_) if which is None else which
         if isinstance(seed, Sequence):
             streams = np.concatenate([randomness.streams(one, 1) for one in seed])
         else:
             streams = randomness.streams(seed, self.count)
-        self.rows[:, STREAM] = streams
+        self.rows[which, STREAM] = streams[which]
 
     def reset(
         self, which: NDArray[np.bool_] | None = None, positions: Sequence[Position] = ()
@@ -104,7 +113,8 @@ class Boards:
         """Begin anew on all boards or `which` of them, from the start or from `positions`.
 
         `positions` has one for all boards or one for each. Raises BadPosition, and changes nothing,
-        where the game is over in one of them or before the seat has anything to decide.
+        where the game is over in one of them. Replies that would end the game before the seat has
+        anything to decide are drawn again.
         """
         which = np.ones(self.count, np.bool_) if which is None else which
         starts = np.array(positions or [self.game.initial], np.uint64)
@@ -113,10 +123,13 @@ class Boards:
         over = np.flatnonzero(which & self.done)
         if len(over):
             self.restore(before)
-            text = self.game.to_text(positions[over[0] % len(positions)])
-            raise BadPosition(
-                f"no episode can begin in '{text}': the game is over, or was lost at once"
-            )
+            raise self.no_episode(starts[over[0] % len(starts)])
+
+    def no_episode(self, start: Iterable[np.uint64]) -> BadPosition:
+        """Return the error that says that no episode can begin there."""
+        text = self.game.to_text(type(self.game.initial)(*start))
+        over = "the game is over, or ends before there is anything to decide"
+        return BadPosition(f"no episode can begin in '{text}': {over}")
 
     def step(self, actions: NDArray[np.int64]) -> None:
         """Play actions[i] on board i; raise IllegalAction or EpisodeOver, and change nothing.
@@ -271,15 +284,20 @@ def _begin(
     """Return the position in which the seat decides first; the random stream goes on."""
     row[TURNS] = 0
     row[SEAT] = settings.seat
+    after = position
     if settings.seat < 0:
         row[SEAT] = randomness.below(row[STREAM], 2)
         row[STREAM] = randomness.advance(row[STREAM])
     if len(keys):
         keys[0] = rules.key(position)
-    position = _reply(position, settings, row, keys, legal)
-    _, over = _status(position, settings, row, keys)
-    row[DONE] = over
-    return position
+    for _ in range(ATTEMPTS):
+        row[TURNS] = 0
+        after = _reply(position, settings, row, keys, legal)
+        _, over = _status(after, settings, row, keys)
+        row[DONE] = over
+        if not over:
+            break
+    return after
 
 
 @jit

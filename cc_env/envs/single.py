@@ -10,7 +10,7 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from cc_env import games
-from cc_env.envs.boards import OUTCOME, SEAT, STREAM, TO_MOVE, Boards
+from cc_env.envs.boards import ATTEMPTS, OUTCOME, SEAT, STREAM, TO_MOVE, Boards
 from cc_env.envs.rendering import FRAMES_PER_SECOND, MODES, Renderer
 from cc_env.envs.spaces import LegalActions
 from cc_env.envs.turns import TurnLog
@@ -97,8 +97,9 @@ class BoardGameEnv(gymnasium.Env[Observation, np.int64]):
             super().reset(seed=seed)
             self._boards.rows[0, STREAM] = self.np_random.integers(2**64, dtype=np.uint64)
             self._boards.reset(positions=start)
-            self._log.clear()
-            self._reply()
+            self._first_reply()
+        if self.render_mode == "human":
+            self.render()
         return self._result()[0], self._info()
 
     def step(self, action: np.int64 | int) -> tuple[Observation, float, bool, bool, Info]:
@@ -159,6 +160,19 @@ class BoardGameEnv(gymnasium.Env[Observation, np.int64]):
             raise UnknownOption(f"reset has no option {listed(unknown)}; it has: position")
         return [self.game.from_text(options["position"])] if "position" in options else []
 
+    def _first_reply(self) -> None:
+        """Let the opponent open the game, without ending it, where it is his turn."""
+        boards, begun = self._boards, self._boards.snapshot()
+        for _ in range(ATTEMPTS):
+            self._log.clear()
+            self._reply()
+            if not boards.done[0]:
+                return
+            stream = boards.rows[0, STREAM]
+            boards.restore(begun)
+            boards.rows[0, STREAM] = stream
+        raise boards.no_episode(boards.position())
+
     def _reply(self) -> None:
         """Let the opponent decide until it is the learner's turn; the boards do so if compiled."""
         boards = self._boards
@@ -206,13 +220,15 @@ class BoardGameEnv(gymnasium.Env[Observation, np.int64]):
 
 
 class MaskInObservation(
-    gymnasium.ObservationWrapper[dict[str, Observation], np.int64, Observation]
+    gymnasium.ObservationWrapper[dict[str, Observation], np.int64, Observation],
+    gymnasium.utils.RecordConstructorArgs,
 ):
     """Observations {"observation": planes, "action_mask": mask}, as RLlib and others want them."""
 
     def __init__(self, env: gymnasium.Env[Observation, np.int64]) -> None:
         """Wrap an environment that has `action_masks()`."""
-        super().__init__(env)
+        gymnasium.utils.RecordConstructorArgs.__init__(self)
+        gymnasium.ObservationWrapper.__init__(self, env)
         mask = spaces.Box(0, 1, (len(env.get_wrapper_attr("action_masks")()),), np.int8)
         both = {"observation": env.observation_space, "action_mask": mask}
         self.observation_space = spaces.Dict(both)  # type: ignore[assignment]

@@ -63,6 +63,8 @@ class LegalActionBatch(spaces.MultiDiscrete):
         if mask is not None or probability is not None:
             return super().sample(mask, probability)
         boards, actions = np.nonzero(self._now)
+        if not len(actions):
+            return np.zeros(len(self._now), np.int64)
         counts = np.bincount(boards, minlength=len(self._now))
         draws = (self.np_random.random(len(counts)) * counts).astype(np.int64)
         picks = np.cumsum(counts) - counts + draws

@@ -13,7 +13,7 @@ from cc_env import games
 from cc_env.envs.boards import OUTCOME, SEAT, TERMINATED, TO_MOVE, TRUNCATED, Autoreset, Boards
 from cc_env.envs.rendering import MODES, Renderer
 from cc_env.envs.spaces import LegalActionBatch
-from cc_env.errors import IllegalAction, UnknownOption, listed
+from cc_env.errors import EpisodeOver, IllegalAction, UnknownOption, listed
 from cc_env.pictures import draw
 from cc_env.rules import Position
 
@@ -36,9 +36,10 @@ class BoardGameVectorEnv(VectorEnv[Batch, NDArray[np.int64], NDArray[Any]]):
     after a step is that of the player who has just acted.
 
     Info, in `reset` and `step`, for all boards: action_mask int8[N, num_actions]; to_move, seat,
-    outcome int8[N] (of the game that the step ended or went on with: 0, 1, 2 draw, -1 none).
-    With SAME_STEP, also final_obs int8[N, C, H, W], of which the rows that `_final_obs` (bool[N])
-    names have a meaning: they are what was seen when the game ended.
+    outcome int8[N] (of the game that the step ended or went on with: 0, 1, 2 draw, -1 none); for
+    each key a `_key`, bool[N], as Gymnasium has it. With SAME_STEP, `step` also has final_obs
+    int8[N, C, H, W] and final_info (seat, outcome): the rows that `_final_obs` names are what was
+    seen when the game ended.
 
     Board i has a random stream of its own: it plays the same game whatever N is.
     """
@@ -93,7 +94,7 @@ class BoardGameVectorEnv(VectorEnv[Batch, NDArray[np.int64], NDArray[Any]]):
         self.single_action_space = spaces.Discrete(self.game.num_actions)
         self.action_space = LegalActionBatch(self._boards.seen.masks)
         self._actions = np.zeros(num_envs, np.int64)
-        self._seeded = False
+        self._begun = False
 
     def reset(
         self,
@@ -104,20 +105,24 @@ class BoardGameVectorEnv(VectorEnv[Batch, NDArray[np.int64], NDArray[Any]]):
         """Begin an episode on all boards, or where `options["reset_mask"]` (bool[N]) is true.
 
         `seed` is one for all boards or one for each; without one the streams go on.
-        `options["position"]` is a position text for all boards, or one for each. Raises
+        `options["position"]` is a position text for all boards, or a list of one for each; boards
+        that begin anew by themselves begin at the game's own start. Raises
         UnknownOption or BadPosition, and changes nothing, on bad options.
         """
         which, positions = self._start(options or {})
-        super().reset(seed=seed if isinstance(seed, int) else None)
+        seeds = seed if seed is None or np.ndim(seed) == 0 else np.asarray(seed).tolist()
+        if isinstance(seeds, list) and len(seeds) != self.num_envs:
+            raise UnknownOption(f"{len(seeds)} seeds for {self.num_envs} boards")
         streams = self._boards.rows.copy()
-        if seed is not None or not self._seeded:
-            self._seed(seed)
+        if seeds is not None or not self._begun:
+            self._boards.seed(seeds, which)
         try:
             self._boards.reset(which, positions)
         except Exception:
             self._boards.rows[:] = streams
             raise
-        self._seeded = True
+        super().reset(seed=seeds if isinstance(seeds, int) else None)
+        self._begun = True
         return self._out(self._boards.seen.observations), self._info()
 
     def step(self, actions: NDArray[np.int64]) -> Step:
@@ -132,7 +137,10 @@ class BoardGameVectorEnv(VectorEnv[Batch, NDArray[np.int64], NDArray[Any]]):
             raise IllegalAction(f"actions must be integers: {error}") from None
         if chosen.shape != (self.num_envs,):
             raise IllegalAction(f"actions have shape {chosen.shape}; wanted: ({self.num_envs},)")
+        if not self._begun:
+            raise EpisodeOver("no episode has begun; call reset() before step()")
         self._actions[:] = chosen
+        seats = self._boards.rows[:, SEAT].astype(np.int8)
         self._boards.step(self._actions)
         seen = self._boards.seen
         terminated, truncated = seen.facts[TERMINATED], seen.facts[TRUNCATED]
@@ -141,7 +149,7 @@ class BoardGameVectorEnv(VectorEnv[Batch, NDArray[np.int64], NDArray[Any]]):
             self._out(seen.rewards),
             self._out(terminated.view(np.bool_)),
             self._out(truncated.view(np.bool_)),
-            self._info(),
+            self._info(seats),
         )
 
     def position(self, board: int) -> Position:
@@ -155,20 +163,17 @@ class BoardGameVectorEnv(VectorEnv[Batch, NDArray[np.int64], NDArray[Any]]):
         positions = map(self.position, range(self.num_envs))
         return tuple(self._renderer.frame(draw(self.game, position)) for position in positions)
 
-    def _seed(self, seed: int | Sequence[int] | None) -> None:
-        if isinstance(seed, Sequence) and len(seed) != self.num_envs:
-            raise UnknownOption(f"{len(seed)} seeds for {self.num_envs} boards")
-        self._boards.seed(seed)
-
     def _start(self, options: dict[str, Any]) -> tuple[NDArray[np.bool_] | None, list[Position]]:
         known = ("position", "reset_mask")
         if unknown := sorted(set(options) - set(known)):
             raise UnknownOption(f"reset has no option {listed(unknown)}; it has: {listed(known)}")
         texts = options.get("position", [])
-        texts = [texts] if isinstance(texts, str) else list(texts)
+        texts = list(texts) if isinstance(texts, list | tuple) else [texts]
         if len(texts) not in (0, 1, self.num_envs):
             raise UnknownOption(f"{len(texts)} positions for {self.num_envs} boards")
         which = options.get("reset_mask")
+        if which is not None and not self._begun:
+            raise UnknownOption("reset_mask: the first reset is of all boards")
         if which is not None and np.shape(which) != (self.num_envs,):
             raise UnknownOption(
                 f"reset_mask has shape {np.shape(which)}; wanted: ({self.num_envs},)"
@@ -183,17 +188,25 @@ class BoardGameVectorEnv(VectorEnv[Batch, NDArray[np.int64], NDArray[Any]]):
         view.flags.writeable = False
         return view
 
-    def _info(self) -> Info:
+    def _info(self, final_seats: Batch | None = None) -> Info:
         seen = self._boards.seen
-        info = {
+        info: Info = {
             "action_mask": self._out(seen.masks),
             "to_move": self._out(seen.facts[TO_MOVE]),
             "seat": self._boards.rows[:, SEAT].astype(np.int8),
             "outcome": self._out(seen.facts[OUTCOME]),
         }
-        if self.autoreset_mode == AutoresetMode.SAME_STEP:
+        info |= {f"_{key}": np.ones(self.num_envs, np.bool_) for key in info}
+        if self.autoreset_mode == AutoresetMode.SAME_STEP and final_seats is not None:
             over = (seen.facts[TERMINATED] | seen.facts[TRUNCATED]).view(np.bool_)
-            info |= {"final_obs": self._out(seen.final_observations), "_final_obs": over}
+            final = {
+                "seat": final_seats,
+                "outcome": info["outcome"],
+                "_seat": over,
+                "_outcome": over,
+            }
+            info |= {"final_obs": self._out(seen.final_observations), "final_info": final}
+            info |= {"_final_obs": over, "_final_info": over}
         return info
 
 

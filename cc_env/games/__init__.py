@@ -1,4 +1,4 @@
-"""The games, by name. A new game is a file in this folder and a line in `GAMES`."""
+"""The games, by name, each in a module of this folder that is imported when first asked for."""
 
 import inspect
 from importlib import import_module
@@ -7,11 +7,7 @@ from typing import Any, cast
 
 from cc_env.errors import UnknownOption, listed
 from cc_env.game import Game
-
-GAMES = {  # name -> module, imported when first asked for, with `make(**options) -> Game`
-    # and `read_recording(line) -> Recording`
-    "capture_conquer": "cc_env.games.capture_conquer",
-}
+from cc_env.table import GAMES
 
 
 def make(name: str, **options: Any) -> Game:
@@ -32,4 +28,4 @@ def module(name: str) -> ModuleType:
     """Return the module of the game `name`; raise UnknownOption with the games that there are."""
     if name not in GAMES:
         raise UnknownOption(f"there is no game {name!r}; there are: {listed(sorted(GAMES))}")
-    return import_module(GAMES[name])
+    return import_module(GAMES[name].module)

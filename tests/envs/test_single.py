@@ -112,6 +112,12 @@ def legal_now(env):
     return env.unwrapped.game.legal_actions(env.unwrapped.position)
 
 
+def test_the_wrapper_can_be_made_again_from_its_spec():
+    wrapped = MaskInObservation(make(size=5))
+    again = gymnasium.make(wrapped.spec)
+    assert again.observation_space == wrapped.observation_space
+
+
 def test_samples_of_the_action_space_are_legal_and_its_copies_plain():
     env = make()
     env.reset(seed=1)
@@ -322,7 +328,9 @@ def test_a_step_after_the_end_is_refused():
         ({"opponent": "kasparov"}, "there is: random"),
         ({"opponent": None}, "there is: random"),
         ({"max_turns": 0}, "1 or more"),
+        ({"max_turns": 1}, "2 or more where the opponent may move first"),
         ({"max_turns": 5.5}, "1 or more"),
+        ({"max_turns": 10**20}, "1 or more"),
         ({"max_turns": "9"}, "1 or more"),
         ({"seat": True}, "it is 0"),
         ({"repetitions": 1}, "2 or more"),
@@ -342,10 +350,43 @@ def test_an_unknown_render_mode_is_refused():
         BoardGameEnv("capture_conquer", render_mode="holo")
 
 
+@pytest.mark.parametrize("opponent", ["random", "visible", "function"])
+def test_an_opponent_that_could_win_at_once_leaves_the_learner_a_decision(opponent):
+    def first(observation, info):
+        return int(np.flatnonzero(info["action_mask"])[-1])
+
+    arguments = {"random": {}, "visible": {"render_mode": "ansi"}, "function": {"opponent": first}}
+    env = make(seat=0, **arguments[opponent])
+    for seed in range(30):
+        env.reset(seed=seed, options={"position": "5r/1r4/6/6/b5/1b4 r"})
+        assert env.unwrapped.game.to_move(env.unwrapped.position) == 0
+        assert env.unwrapped.action_masks().any()
+
+
+def test_rendered_or_not_replies_are_drawn_again_alike():
+    for seed in range(30):
+        options = {"position": "5r/1r4/6/6/b5/1b4 r"}
+        plain, shown = make(seat=0), make(seat=0, render_mode="ansi")
+        plain.reset(seed=seed, options=options)
+        shown.reset(seed=seed, options=options)
+        assert plain.unwrapped.position == shown.unwrapped.position
+
+
+def test_an_opponent_that_must_win_at_once_leaves_no_episode():
+    def conqueror(observation, info):
+        env = opponent_env.unwrapped
+        return env.game.parse_turn(env.position, "1,1-0,0")[0]
+
+    opponent_env = make(seat=0, opponent=conqueror)
+    with pytest.raises(BadPosition, match="no episode can begin"):
+        opponent_env.reset(options={"position": "5r/1r4/6/6/b5/1b4 r"})
+
+
 @pytest.mark.parametrize(
     ("options", "error"),
     [
         ({"position": "nonsense"}, BadPosition),
+        ({"position": None}, BadPosition),
         ({"position": "6/6/6/6/5b/3brr b"}, BadPosition),  # blocked
         ({"position": "rb4/6/6/6/6/4bb b"}, BadPosition),  # conquered
         ({"start": "x"}, UnknownOption),

@@ -268,6 +268,50 @@ def test_without_copies_the_arrays_are_read_only_views():
     assert np.array_equal(observations, kept)
 
 
+def test_boards_that_are_all_over_can_be_sampled():
+    envs = make(3, max_turns=3, seat=0)
+    assert not envs.action_space.sample().any()
+    envs.reset(seed=0)
+    for _ in range(8):
+        envs.step(envs.action_space.sample())
+    alone = make(1)
+    alone.reset(seed=0)
+    for _ in range(100):
+        alone.step(alone.action_space.sample())
+
+
+def test_nothing_is_stepped_before_the_first_reset():
+    envs = make(3)
+    with pytest.raises(EpisodeOver, match=r"call reset\(\) before"):
+        envs.step(np.zeros(3, int))
+    with pytest.raises(UnknownOption, match="the first reset is of all boards"):
+        envs.reset(options={"reset_mask": [True, False, False]})
+
+
+def test_a_seed_is_for_the_boards_that_are_reset():
+    envs = make(4)
+    envs.reset(seed=0)
+    streams = envs._boards.rows[:, -3].copy()
+    envs.reset(seed=9, options={"reset_mask": [True, False, False, False]})
+    assert (envs._boards.rows[:, -3] != streams).tolist() == [True, False, False, False]
+    lists, arrays = make(2), make(2)
+    lists.reset(seed=[5, 17])
+    arrays.reset(seed=np.array([5, 17]))
+    assert np.array_equal(lists._boards.rows, arrays._boards.rows)
+
+
+def test_gymnasium_can_split_the_infos():
+    envs = gymnasium.wrappers.vector.DictInfoToList(make(3, autoreset_mode="SameStep"))
+    _, infos = envs.reset(seed=0)
+    assert infos[2]["action_mask"].shape == (410,)
+    while not any("final_info" in info for info in infos):
+        *_, infos = envs.step(envs.action_space.sample())
+    (ended, *_) = (info for info in infos if "final_info" in info)
+    assert ended["final_info"]["seat"] in (0, 1)
+    assert ended["final_info"]["outcome"] in (0, 1, 2)
+    assert ended["final_obs"].shape == (4, 6, 6)
+
+
 def test_frames():
     envs = make(2, render_mode="ansi")
     envs.reset(seed=0)
@@ -324,6 +368,7 @@ def test_wrong_arguments_are_refused(arguments, why):
         ({"seed": [1, 2]}, UnknownOption, "2 seeds for 3 boards"),
         ({"options": {"position": ["x", "y"]}}, UnknownOption, "2 positions for 3 boards"),
         ({"options": {"position": "nonsense"}}, BadPosition, "nonsense"),
+        ({"options": {"position": 5}}, BadPosition, "given as text"),
         ({"options": {"position": "rb4/6/6/6/6/4bb b"}}, BadPosition, "no episode can begin"),
         ({"options": {"reset_mask": [True]}}, UnknownOption, "reset_mask has shape"),
         ({"options": {"mask": 1}}, UnknownOption, "it has: position, reset_mask"),

@@ -138,6 +138,15 @@ def test_leaving_one_piece_wins_unless_the_mover_has_one_too():
     assert result("b5/6/6/6/6/4r1 r") == ONGOING
 
 
+def test_one_against_one_the_capture_of_the_last_piece_blocks_and_so_draws():
+    made = games.make("capture_conquer")
+    position = made.from_text("6/6/2b3/3r2/6/6 b")
+    (action,) = made.parse_turn(position, "2,2-4,4x3,3")
+    left = made.apply(position, action)
+    assert (made.outcome(left), made.ending(left)) == (DRAW, "blocked")
+    assert made.from_text(made.to_text(left)) == left
+
+
 def test_conquest_comes_before_capture():
     assert result("6/6/6/6/4r1/4bb r") == (FIRST_WINS, "conquest")
 
@@ -333,16 +342,29 @@ def test_unknown_names_are_refused_with_the_known_ones():
         ("6/6/6/6/b4r b", "6 rows of 6 cells"),
         ("6/6/6/6/6/b5r b", "6 rows of 6 cells"),
         ("6/6/6/6/6/b3kr b", "6 rows of 6 cells"),
-        ("6/6/6/6/6/6 b", "each side needs a piece"),
-        ("6/6/6/6/6/b5 b", "each side needs a piece"),
+        ("6/6/6/6/6/6 b", "r has just moved, so it needs a piece"),
+        ("6/6/6/6/6/b5 b", "r has just moved, so it needs a piece"),
         (f"{EXAMPLE} 1,2-1,3", "leaves a choice"),
         (f"{EXAMPLE} nonsense", "leaves a choice"),
+        (f"r{EXAMPLE.replace('6', '5', 1)} 1,2-3,2", r"the game is over \(conquest\)"),
     ],
 )
 def test_a_wrong_position_text_is_refused(game, text, why):
     with pytest.raises(BadPosition, match=why) as caught:
         game.from_text(text)
     assert repr(text) in str(caught.value)
+
+
+@pytest.mark.parametrize("text", [None, 5, ["6/6/6/6/6/b5 r"]])
+def test_what_is_no_text_is_no_position(game, text):
+    with pytest.raises(BadPosition, match="given as text, not as"):
+        game.from_text(text)
+
+
+@pytest.mark.parametrize("depth", [-1, 1.5, "2", True])
+def test_a_wrong_perft_depth_is_refused(game, depth):
+    with pytest.raises(UnknownOption, match="depth="):
+        perft(game, game.initial, depth)
 
 
 def test_an_illegal_action_is_refused_in_words(game):
@@ -352,7 +374,7 @@ def test_an_illegal_action_is_refused_in_words(game):
     assert "action 5 (0,0-2,0)" in message
     assert game.to_text(game.initial) in message
     assert "6 (0,0-2,2)" in message
-    for action in (-1, 410, "a", None, 1.5):
+    for action in (-1, 410, "a", None, 1.5, 6.0, [6, 7]):
         with pytest.raises(IllegalAction, match="legal"):
             game.apply(game.initial, action)
 

@@ -8,7 +8,7 @@ Action    ids ascending by start, then end, of all geometrically possible (start
           (start, end) can be reached with different captures, as a second decision of the turn
 Turn      1,2-3,4 or, with a capture, 1,2-3,4x2,3, or 1,2-3,4x- where "nothing" was the choice
 Ending    conquest (a piece on the far corner), capture (the opponent has one piece left, the
-          mover more), blocked (the player to move cannot: a draw)
+          mover more), blocked (the player to move cannot, or has no piece left: a draw)
 Symmetry  transposition
 
     6x6 start, as text:  bbb3/bb4/b5/5r/4rr/3rrr b     b blue, first   r red, second

@@ -57,7 +57,7 @@ for _size in SIZES:
 
 
 class Position(NamedTuple):
-    """See the head of this file."""
+    """Two sets of cells, a pending jump, who moves, the size; see the head of the package."""
 
     own: np.uint64
     enemy: np.uint64

@@ -21,8 +21,10 @@ from cc_env.games.capture_conquer.rules import (
     choices,
     is_last,
     legal_actions,
+    outcome,
     steps,
 )
+from cc_env.rules import ONGOING
 
 
 def ending(position: Position) -> str:
@@ -93,6 +95,8 @@ def to_text(position: Position) -> str:
 
 def from_text(text: str, size: int) -> Position:
     """Return the position that `to_text` wrote; raise BadPosition where there is none."""
+    if not isinstance(text, str):
+        raise BadPosition(f"capture_conquer: a position is given as text, not as {text!r}")
     fields = text.split()
     if len(fields) not in (2, 3) or fields[1] not in ("b", "r"):
         raise _bad(
@@ -107,9 +111,9 @@ def from_text(text: str, size: int) -> Position:
     sides = {"b": 0, "r": 0, ".": 0}
     for row, column in all_cells(size):
         sides[rows[row][column]] |= _frame_bit(empty, (row, column))
-    if not sides["b"] or not sides["r"]:
-        raise _bad(text, "each side needs a piece")
     enemy = "r" if fields[1] == "b" else "b"
+    if not sides[enemy]:
+        raise _bad(text, f"{enemy} has just moved, so it needs a piece")
     position = empty._replace(own=np.uint64(sides[fields[1]]), enemy=np.uint64(sides[enemy]))
     return position if len(fields) == 2 else _with_pending(position, fields[2], text)
 
@@ -119,6 +123,8 @@ def _bad(text: str, why: str) -> BadPosition:
 
 
 def _with_pending(position: Position, jump: str, text: str) -> Position:
+    if outcome(position) != ONGOING:
+        raise _bad(text, f"nothing can be pending, the game is over ({ending(position)})")
     for action in _legal(position):
         after = Position(*map(np.uint64, apply(position, action)))
         if after.pending and _jump_text(position, action) == jump:

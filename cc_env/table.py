@@ -1,0 +1,15 @@
+"""The table of games: a new game has one line here, and a module."""
+
+from typing import NamedTuple
+
+
+class Entry(NamedTuple):
+    """Where a game is found."""
+
+    module: str  # with make(**options) -> Game and read_recording(line) -> Recording
+    environment: str  # id of its environments
+
+
+GAMES = {
+    "capture_conquer": Entry("cc_env.games.capture_conquer", "cc_env/CaptureConquer-v0"),
+}
