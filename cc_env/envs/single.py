@@ -10,7 +10,8 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from cc_env import games
-from cc_env.envs.boards import ATTEMPTS, OUTCOME, SEAT, STREAM, TO_MOVE, Boards
+from cc_env.envs.boards import Boards
+from cc_env.envs.kernels import ATTEMPTS, OUTCOME, SEAT, STREAM, TO_MOVE
 from cc_env.envs.rendering import FRAMES_PER_SECOND, MODES, Renderer
 from cc_env.envs.spaces import LegalActions
 from cc_env.envs.turns import TurnLog

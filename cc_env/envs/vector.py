@@ -10,7 +10,8 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from cc_env import games
-from cc_env.envs.boards import OUTCOME, SEAT, TERMINATED, TO_MOVE, TRUNCATED, Autoreset, Boards
+from cc_env.envs.boards import Boards
+from cc_env.envs.kernels import OUTCOME, SEAT, TERMINATED, TO_MOVE, TRUNCATED, Autoreset
 from cc_env.envs.rendering import MODES, Renderer
 from cc_env.envs.spaces import LegalActionBatch
 from cc_env.errors import EpisodeOver, IllegalAction, UnknownOption, listed
