@@ -1,4 +1,4 @@
-"""Any number of boards of one game, stepped by one compiled call: the ground of all environments."""
+"""Any number of boards of one game, stepped by one compiled call; the environments use them."""
 
 import operator
 from collections.abc import Iterable, Sequence
