@@ -62,15 +62,14 @@ def test_a_missing_peer_is_a_row_that_says_what_to_install(monkeypatch, module, 
 
 
 @pytest.mark.parametrize("size", [6, 8])
-def test_the_listed_turns_are_those_that_perft_counts(size):
+def test_the_listed_moves_are_those_that_perft_counts(size):
     game = games.make("capture_conquer", size=size)
     rng = np.random.default_rng(0)
-    actions = np.empty((2, game.num_actions), np.int32)
-    turns = np.empty((game.num_actions**2, 2), np.int32)
+    moves = np.empty((game.num_actions * 64, 3), np.uint64)
     position = game.initial
     while len(legal := game.legal_actions(position)):
-        count = ours.list_turns(position, actions, turns)
-        assert len({tuple(turn) for turn in turns[:count]}) == count == perft(game, position, 1)
+        count = ours.list_moves(position, moves)
+        assert len({tuple(move) for move in moves[:count]}) == count == perft(game, position, 1)
         position = game.apply(position, int(rng.choice(legal)))
         while game.mid_turn(position):
             position = game.apply(position, int(rng.choice(game.legal_actions(position))))

@@ -139,7 +139,7 @@ def captures(start: Word, end: Word, own: Word, enemy: Word, empty: Word) -> Wor
     """
     before = flood(start, own, own, empty)
     after = flood(end, own | enemy, own | enemy, empty)
-    candidates = _between(before, after, enemy)
+    candidates = between(before, after, enemy)
     found = ZERO
     while candidates:
         victim = lowest_bit(candidates)
@@ -204,7 +204,7 @@ def _without(ways: _Ways, gone: _Ways) -> _Ways:
 
 
 @jit
-def _between(before: Word, after: Word, victims: Word) -> Word:
+def between(before: Word, after: Word, victims: Word) -> Word:
     """Return those of `victims` that a hop from a cell of `before` to one of `after` goes over."""
     east, west = after & _LANDS_EAST, after & _LANDS_WEST
     sides = (before << _1 & east >> _1) | (before << _9 & east >> _9) | (before >> _7 & east << _7)
@@ -218,7 +218,7 @@ def _possible(chain: _Chain, ways: _Ways) -> bool:
     """Return whether the chain exists if pieces could be used twice."""
     before = flood(chain.start, ways.falling, ways.rising, chain.empty)
     after = flood(chain.end, ways.falling_after, ways.rising_after, chain.empty)
-    return True if _between(before, after, chain.victim) else False  # noqa: SIM210 (compiled)
+    return True if between(before, after, chain.victim) else False  # noqa: SIM210 (compiled)
 
 
 @jit

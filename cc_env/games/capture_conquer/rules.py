@@ -148,15 +148,15 @@ def apply(position: Position, action: Int) -> Position:
     """As `rules.apply`."""
     if position.pending:
         start, end = jump(position, np.int64(position.pending) - 1)
-        return _moved(position, start, end, _victim(position, action))
+        return moved(position, start, end, _victim(position, action))
     start, end = jump(position, action)
     if steps(start, end):
-        return _moved(position, start, end, ZERO)
+        return moved(position, start, end, ZERO)
     victims, free = choices(position, start, end)
     if popcount(victims) + np.int64(free) > 1:
         own, enemy, player, size = position.own, position.enemy, position.player, position.size
         return Position(own, enemy, np.uint64(action + 1), player, size)
-    return _moved(position, start, end, victims)
+    return moved(position, start, end, victims)
 
 
 @jit
@@ -169,7 +169,7 @@ def _victim(position: Position, action: Int) -> Word:
 
 
 @jit
-def _moved(position: Position, start: Word, end: Word, victim: Word) -> Position:
+def moved(position: Position, start: Word, end: Word, victim: Word) -> Position:
     """Return the position after the turn, in the frame of the opponent."""
     own = _turned(position.enemy ^ victim, position.size)
     enemy = _turned(position.own ^ start ^ end, position.size)

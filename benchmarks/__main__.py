@@ -1,0 +1,34 @@
+"""python -m benchmarks: our environments beside what a user would pick instead, in one table."""
+
+import os
+import sys
+
+ONE_THREAD = {
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "NUMBA_NUM_THREADS": "1",
+    "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false",
+    "JAX_PLATFORMS": "cpu",
+    "PYGAME_HIDE_SUPPORT_PROMPT": "1",  # it would print into the table
+}
+
+
+def main() -> int:
+    """Run the command line in one thread on one core; return the exit status."""
+    os.environ.update(ONE_THREAD)  # before the libraries that read it are imported
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    from cc_env.errors import MissingExtra
+
+    try:
+        from benchmarks.commands import app
+    except MissingExtra as missing:
+        print(missing, file=sys.stderr)
+        return 2
+    app()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

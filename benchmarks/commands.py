@@ -1,0 +1,105 @@
+"""The command of `python -m benchmarks`."""
+
+import platform
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Annotated
+
+from benchmarks import ours, peers
+from benchmarks.measure import RUNS, Row, Task, row
+from cc_env.errors import MissingExtra
+
+try:
+    import typer
+    from rich.console import Console
+    from rich.progress import Progress
+    from rich.table import Table
+except ImportError as missing:
+    raise MissingExtra("python -m benchmarks", "typer and rich", "bench") from missing
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+
+HEAD = ("what", "who", "rate", "unit", "note")
+
+
+@app.command()
+def table(
+    seconds: Annotated[float, typer.Option("--seconds", "-s", help="Length of a run.")] = 1.5,
+    only: Annotated[
+        str, typer.Option("--only", "-k", metavar="PATTERN", help="Regular expression for rows.")
+    ] = "",
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print a table for GitHub.")] = False,
+) -> None:
+    """Measure our environments and what a user would pick instead, side by side."""
+    tasks = [task for task in (*ours.tasks(), *peers.tasks()) if _matches(task, only)]
+    if not tasks:
+        raise typer.BadParameter(f"no row has {only!r} in its names", param_hint="--only")
+    rows = list(measured(tasks, seconds))
+    if markdown:
+        typer.echo("\n".join(in_markdown(rows, seconds)))
+    else:
+        _print(rows, seconds)
+
+
+def measured(tasks: list[Task], seconds: float) -> Iterator[Row]:
+    """Yield the row of each task; the progress goes to stderr."""
+    with Progress(console=Console(stderr=True), transient=True) as progress:
+        bar = progress.add_task("", total=len(tasks))
+        for task in tasks:
+            progress.update(bar, description=f"{task.package}: {task.what}")
+            yield row(task, seconds)
+            progress.advance(bar)
+
+
+def in_markdown(rows: Iterable[Row], seconds: float) -> Iterator[str]:
+    """Yield the lines of a GitHub table, and what they were measured on."""
+    yield "| " + " | ".join(HEAD) + " |"
+    yield "| --- | --- | ---: | --- | --- |"
+    for each in rows:
+        yield "| " + " | ".join(cell.replace("|", "\\|") for cell in _cells(each)) + " |"
+    yield ""
+    yield conditions(seconds)
+
+
+def conditions(seconds: float) -> str:
+    """Return in one line what the rates were measured on, and how."""
+    how = f"one process on one core, medians of {RUNS} runs of {seconds:g} s"
+    return f"{_cpu()}, Python {platform.python_version()}; {how}."
+
+
+def _print(rows: Iterable[Row], seconds: float) -> None:
+    view = Table(*HEAD, caption=conditions(seconds))
+    view.columns[HEAD.index("rate")].justify = "right"
+    for each in rows:
+        view.add_row(*_cells(each))
+    Console(highlight=False).print(view, markup=False)
+
+
+def _matches(task: Task, pattern: str) -> bool:
+    return re.search(pattern, f"{task.package} {task.what} {task.note}", re.IGNORECASE) is not None
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    return row.what, row.who, "–" if row.value is None else _short(row.value), row.unit, row.note
+
+
+def _short(value: float) -> str:
+    """Return three significant digits."""
+    for size, letter in ((1e6, " M"), (1e3, " k")):
+        if value >= 0.9995 * size:
+            return f"{_digits(value / size)}{letter}"
+    return _digits(value)
+
+
+def _digits(value: float) -> str:
+    places = 0 if value >= 99.95 else 1 if value >= 9.995 else 2
+    return f"{value:.{places}f}"
+
+
+def _cpu() -> str:
+    """Return the model of the CPU, as well as the system tells."""
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text().splitlines() if info.exists() else []
+    models = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(models, "") or platform.processor() or platform.machine()

@@ -1,0 +1,72 @@
+"""Random play through the interfaces that we share with others, so that all are timed alike."""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import gymnasium
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.measure import Chunk, Tally
+
+
+def single(env: gymnasium.Env[Any, Any], steps: int = 1000) -> Chunk:
+    """Return the loop of every tutorial: `action_space.sample()`, `step`, `reset` at the end."""
+    env.reset(seed=0)
+
+    def chunk() -> Tally:
+        began = time.perf_counter()
+        for _ in range(steps):
+            _, _, terminated, truncated, _ = env.step(env.action_space.sample())
+            if terminated or truncated:
+                env.reset()
+        return Tally(steps, time.perf_counter() - began)
+
+    return chunk
+
+
+def vector(
+    envs: gymnasium.vector.VectorEnv[Any, Any, Any], *, alone: bool = True, steps: int = 50
+) -> Chunk:
+    """Return random play on boards that restart in the next step (NEXT_STEP).
+
+    With `alone` only `step` is timed, else `action_space.sample()` too. Restarts are no steps.
+    """
+    envs.reset(seed=0)
+    over: NDArray[np.bool_] = np.zeros(envs.num_envs, np.bool_)
+
+    def chunk() -> Tally:
+        done, spent = 0, 0.0
+        for _ in range(steps):
+            sampling = time.perf_counter()
+            actions = envs.action_space.sample()
+            stepping = time.perf_counter()
+            _, _, terminated, truncated, _ = envs.step(actions)
+            spent += time.perf_counter() - (stepping if alone else sampling)
+            done += envs.num_envs - int(over.sum())
+            np.logical_or(terminated, truncated, out=over)
+        return Tally(done, spent)
+
+    return chunk
+
+
+def agents(env: Any, mask_of: Callable[[Any, Any], Any], steps: int = 200) -> Chunk:
+    """Return PettingZoo's AEC loop: `last`, a sample under the mask, `step`; `reset` at the end.
+
+    `mask_of(observation, info)` is the mask of the agent to move.
+    """
+    env.reset(seed=0)
+
+    def chunk() -> Tally:
+        began = time.perf_counter()
+        for _ in range(steps):
+            observation, _, terminated, truncated, info = env.last()
+            if terminated or truncated:
+                env.reset()
+                observation, _, _, _, info = env.last()
+            space = env.action_space(env.agent_selection)
+            env.step(space.sample(mask_of(observation, info)))
+        return Tally(steps, time.perf_counter() - began)
+
+    return chunk

@@ -1,0 +1,230 @@
+"""Our own rows: compiled play, and every interface that the package has."""
+
+import itertools
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from typing import Any
+
+import gymnasium
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks import loops, worst_case
+from benchmarks.measure import RUNS, Chunk, Tally, Task, timed
+from cc_env import games, playouts, randomness, rules
+from cc_env.bits import ZERO, lowest_bit
+from cc_env.compile import jit
+from cc_env.game import Game
+from cc_env.games.capture_conquer.chains import (
+    Word,
+    between,
+    ends_capturing,
+    flood,
+    jumpers,
+    reachable,
+)
+from cc_env.games.capture_conquer.rules import BOARD, moved, steps
+from cc_env.rules import ONGOING, Position
+
+ENVIRONMENT = "cc_env/CaptureConquer-v0"
+FIRST_USE = f"""
+import gymnasium
+env = gymnasium.make({ENVIRONMENT!r})
+env.reset(seed=0)
+env.step(env.action_space.sample())
+"""
+ALONE = "stepping alone, with observations and masks"
+
+
+def tasks() -> list[Task]:
+    """Return the tasks, in the order of the table."""
+    return [
+        *(_compiled(size) for size in (6, 8)),
+        *(_listing(size) for size in (6, 8)),
+        _task("Gymnasium, C&C 6×6", "steps/s", _single, note="opponent's answers included"),
+        *(_vector(boards, ALONE, opponent=None) for boards in (1, 64, 1024)),
+        _vector(1024, f"{ALONE}; copy=False", opponent=None, copy=False),
+        _vector(1024, "stepping and sample()", alone=False, opponent=None),
+        _vector(1024, f"{ALONE}; opponent's answers included", "steps/s", opponent="random"),
+        _task("AEC, C&C 6×6", "steps/s", _agents, "pettingzoo>=1.27", "last + sample(mask) + step"),
+        _start("import cc_env", "pass", "in a new process"),
+        _start("first use of C&C, cold cache", FIRST_USE, "make, reset, step; compiles"),
+        _start("first use of C&C, warm cache", FIRST_USE, "make, reset, step", warm=True),
+        _worst("legal", "legal actions"),
+        _worst("slowest", "slowest decision"),
+    ]
+
+
+def _task(what: str, unit: str, prepare: Any, needs: str = "", note: str = "") -> Task:
+    measure = timed(prepare)
+    return Task(what=what, package="cc_env", unit=unit, measure=measure, needs=needs, note=note)
+
+
+def _compiled(size: int) -> Task:
+    what = f"compiled random play, C&C {size}×{size}"
+    return _task(what, "turns/s", lambda: _play(_game(size)), note="start to end")
+
+
+def _listing(size: int) -> Task:
+    what = f"random play, every turn listed, C&C {size}×{size}"
+    return _task(
+        what,
+        "turns/s",
+        lambda: _list(_game(size)),
+        note="every (start, end, capture) at every turn, one chosen",
+    )
+
+
+def _vector(
+    boards: int, note: str, unit: str = "decisions/s", *, alone: bool = True, **options: Any
+) -> Task:
+    def prepare() -> Chunk:
+        envs = gymnasium.make_vec(
+            ENVIRONMENT, num_envs=boards, vectorization_mode="vector_entry_point", **options
+        )
+        return loops.vector(envs, alone=alone)
+
+    return _task(f"vector, {boards} × C&C 6×6", unit, prepare, note=note)
+
+
+def _worst(field: str, name: str) -> Task:
+    def measure(_: float) -> float:
+        game = _game(8)
+        positions = [game.from_text(text) for text in worst_case.WORST]
+
+        def slowest() -> float:
+            costs = (worst_case.cost(game, position) for position in positions)
+            return max(float(getattr(cost, field)) for cost in costs)
+
+        return statistics.median(slowest() for _ in range(RUNS))
+
+    return Task(
+        what=f"worst known 8×8 positions: {name}",
+        package="cc_env",
+        unit="µs",
+        measure=measure,
+        note="less is better; each the best of 5 repeats",
+    )
+
+
+def _start(what: str, code: str, note: str, *, warm: bool = False) -> Task:
+    def measure(_: float) -> float:
+        with tempfile.TemporaryDirectory() as cache:
+            if warm:
+                _seconds_to_run(code, cache)
+            return _seconds_to_run(code, cache)
+
+    return Task(what=what, package="cc_env", unit="s", measure=measure, note=f"{note}; once")
+
+
+def _seconds_to_run(code: str, cache: str) -> float:
+    """Return how long a new process takes for `import cc_env` and `code`, once it has begun."""
+    timed_code = "import time; began = time.perf_counter(); import cc_env\n" + code
+    timed_code += "\nprint(time.perf_counter() - began)"
+    environment = {**os.environ, "NUMBA_CACHE_DIR": cache}
+    run = [sys.executable, "-c", timed_code]
+    done = subprocess.run(run, env=environment, capture_output=True, text=True, check=True)
+    return float(done.stdout)
+
+
+def _game(size: int) -> Game:
+    return games.make("capture_conquer", size=size)
+
+
+def _single() -> Chunk:
+    return loops.single(gymnasium.make(ENVIRONMENT))
+
+
+def _agents() -> Chunk:
+    from pettingzoo import make
+
+    return loops.agents(make("aec", ENVIRONMENT), lambda observation, info: info["action_mask"])
+
+
+def _play(game: Game) -> Chunk:
+    seeds = itertools.count()
+
+    def chunk() -> Tally:
+        began = time.perf_counter()
+        played = playouts.play_randomly(game, 500, next(seeds))
+        return Tally(played.turns, time.perf_counter() - began)
+
+    return chunk
+
+
+def _list(game: Game) -> Chunk:
+    moves = np.empty((game.num_actions * 64, 3), np.uint64)
+    seeds = itertools.count()
+
+    def chunk() -> Tally:
+        began = time.perf_counter()
+        state = randomness.streams(next(seeds), 1)[0]
+        done = play_listed(game.initial, 500, state, moves)
+        return Tally(int(done), time.perf_counter() - began)
+
+    return chunk
+
+
+@jit
+def play_listed(
+    start: Position, games: int, state: np.uint64, moves: NDArray[np.uint64]
+) -> rules.Int:
+    """Play games in which each different move is equally likely; return the turns played."""
+    played = 0
+    for _ in range(games):
+        position = start
+        while rules.outcome(position) == ONGOING:
+            chosen = moves[randomness.below(state, list_moves(position, moves))]
+            state = randomness.advance(state)
+            position = moved(position, chosen[0], chosen[1], chosen[2])
+            played += 1
+    return played
+
+
+@jit
+def list_moves(position: Position, moves: NDArray[np.uint64]) -> int:
+    """Write every different (start, end, captured or 0), as bits, into `moves`; return how many."""
+    occupied = position.own | position.enemy
+    empty = BOARD[position.size] & ~occupied
+    jumping = jumpers(position.own, occupied, empty)
+    pieces = position.own
+    count = 0
+    while pieces:
+        start = lowest_bit(pieces)
+        pieces ^= start
+        count = _write(start, steps(start, empty), ZERO, moves, count)
+        if start & jumping:
+            count = _list_jumps(start, position.own ^ start, position.enemy, empty, moves, count)
+    return count
+
+
+@jit
+def _list_jumps(
+    start: Word, own: Word, enemy: Word, empty: Word, moves: NDArray[np.uint64], count: int
+) -> int:
+    ends = reachable(start, own | enemy, empty) ^ start
+    before = flood(start, own, own, empty)
+    victims = between(before, empty, enemy)
+    if not victims:
+        return _write(start, ends, ZERO, moves, count)
+    count = _write(start, reachable(start, own, empty) ^ start, ZERO, moves, count)
+    while victims:
+        victim = lowest_bit(victims)
+        victims ^= victim
+        found = ends_capturing(start, victim, ends, own, (own | enemy) ^ victim, empty)
+        count = _write(start, found, victim, moves, count)
+    return count
+
+
+@jit
+def _write(start: Word, ends: Word, victim: Word, moves: NDArray[np.uint64], count: int) -> int:
+    while ends:
+        end = lowest_bit(ends)
+        ends ^= end
+        moves[count, 0], moves[count, 1], moves[count, 2] = start, end, victim
+        count += 1
+    return count

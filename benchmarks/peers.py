@@ -1,0 +1,214 @@
+"""The rows of others: what a user would pick instead, in random legal play with restarts.
+
+Nothing here is imported before its task is measured, so that a missing peer costs only its row.
+"""
+
+import importlib
+import random
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import gymnasium
+
+from benchmarks import loops
+from benchmarks.measure import Chunk, Tally, Task, timed
+
+ALONE = "stepping alone, with observations and masks"
+TOGETHER = "one compiled call chooses and steps"
+
+
+def tasks() -> list[Task]:
+    """Return the tasks, in the order of the table."""
+    return [*_open_spiel(), *_pettingzoo(), *_pgx(), *_gymnasium()]
+
+
+def _open_spiel() -> list[Task]:
+    task = partial(Task, package="open_spiel", unit="decisions/s")
+    small = {"rows": 6, "columns": 6}
+    legal = "Python: legal_actions + apply_action, no observation"
+    return [
+        task(what="checkers", note=legal, measure=timed(lambda: _states("checkers", {}))),
+        task(
+            what="breakthrough 6×6",
+            note=legal,
+            measure=timed(lambda: _states("breakthrough", small)),
+        ),
+        task(
+            what="rl_environment, checkers",
+            note="observation and legal actions",
+            measure=timed(lambda: _time_steps("checkers")),
+        ),
+    ]
+
+
+def _pettingzoo() -> list[Task]:
+    task = partial(Task, package="pettingzoo", unit="steps/s", note="last + sample(mask) + step")
+    return [
+        task(
+            what="AEC, connect four",
+            needs="'pettingzoo>=1.27' pygame",
+            measure=timed(lambda: _classic("connect_four-v3", "pygame")),
+        ),
+        task(
+            what="AEC, chess",
+            needs="'pettingzoo>=1.27' pygame chess",
+            measure=timed(lambda: _classic("chess-v6", "pygame", "chess")),
+        ),
+    ]
+
+
+def _pgx() -> list[Task]:
+    kinds = (
+        (1, _pgx_together, TOGETHER),
+        (1024, _pgx_together, TOGETHER),
+        (1024, _pgx_alone, ALONE),
+    )
+    return [
+        Task(
+            what=f"{boards} × {game.replace('_', ' ')}",
+            package="pgx",
+            unit="decisions/s",
+            needs="pgx jax",
+            note=f"on the CPU; {note}",
+            measure=timed(partial(play, game, boards)),
+        )
+        for game in ("connect_four", "othello")
+        for boards, play, note in kinds
+    ]
+
+
+def _gymnasium() -> list[Task]:
+    task = partial(Task, package="gymnasium", unit="steps/s")
+    return [
+        task(
+            what="CartPole",
+            note="the floor of API overhead",
+            measure=timed(lambda: loops.single(gymnasium.make("CartPole-v1"))),
+        ),
+        task(
+            what="vector, 1024 × CartPole",
+            note="the floor of API overhead; stepping alone",
+            measure=timed(_cart_poles),
+        ),
+    ]
+
+
+def _states(name: str, parameters: dict[str, int]) -> Chunk:
+    import pyspiel
+
+    game = pyspiel.load_game(name, parameters)
+    rng, state = random.Random(0), game.new_initial_state()
+
+    def chunk(steps: int = 1000) -> Tally:
+        nonlocal state
+        began = time.perf_counter()
+        for _ in range(steps):
+            if state.is_terminal():
+                state = game.new_initial_state()
+            actions = state.legal_actions()
+            state.apply_action(actions[int(rng.random() * len(actions))])
+        return Tally(steps, time.perf_counter() - began)
+
+    return chunk
+
+
+def _time_steps(name: str) -> Chunk:
+    from open_spiel.python import rl_environment
+
+    env = rl_environment.Environment(name)
+    rng, now = random.Random(0), env.reset()
+
+    def chunk(steps: int = 500) -> Tally:
+        nonlocal now
+        began = time.perf_counter()
+        for _ in range(steps):
+            if now.last():
+                now = env.reset()
+            actions = now.observations["legal_actions"][now.observations["current_player"]]
+            now = env.step([actions[int(rng.random() * len(actions))]])
+        return Tally(steps, time.perf_counter() - began)
+
+    return chunk
+
+
+def _classic(name: str, *modules: str) -> Chunk:
+    for module in modules:  # PettingZoo's own error for a missing one is no ImportError
+        importlib.import_module(module)
+    from pettingzoo import make
+
+    env = make("aec", f"classic/{name}")
+    return loops.agents(env, lambda observation, info: observation["action_mask"])
+
+
+def _pgx_together(name: str, boards: int) -> Chunk:
+    import jax
+
+    choose, step, state = _pgx_functions(name, boards)
+
+    @jax.jit  # type: ignore[untyped-decorator]
+    def play(state: Any, key: Any) -> tuple[Any, Any]:
+        key, *keys = jax.random.split(key, 3)
+        return step(state, choose(state.legal_action_mask, keys[0]), keys[1]), key
+
+    key = jax.random.PRNGKey(1)
+
+    def chunk(steps: int = 50) -> Tally:
+        nonlocal state, key
+        began = time.perf_counter()
+        for _ in range(steps):
+            state, key = play(state, key)
+            jax.block_until_ready(state)
+        return Tally(steps * boards, time.perf_counter() - began)
+
+    return chunk
+
+
+def _pgx_alone(name: str, boards: int) -> Chunk:
+    import jax
+
+    choose, step, state = _pgx_functions(name, boards)
+    choose, step, split = jax.jit(choose), jax.jit(step), jax.jit(partial(jax.random.split, num=3))
+    key = jax.random.PRNGKey(1)
+
+    def chunk(steps: int = 50) -> Tally:
+        nonlocal state, key
+        spent = 0.0
+        for _ in range(steps):
+            key, first, second = split(key)
+            actions = jax.block_until_ready(choose(state.legal_action_mask, first))
+            began = time.perf_counter()
+            state = jax.block_until_ready(step(state, actions, second))
+            spent += time.perf_counter() - began
+        return Tally(steps * boards, spent)
+
+    return chunk
+
+
+def _pgx_functions(name: str, boards: int) -> tuple[Callable[..., Any], Callable[..., Any], Any]:
+    """Return how to choose, how to step with restarts in the same step, and the first states."""
+    import jax
+    import jax.numpy as jnp
+    import pgx
+    from pgx.experimental import auto_reset
+
+    env = pgx.make(name)
+
+    def choose(masks: Any, key: Any) -> Any:
+        """One draw a board: several times faster than `jax.random.categorical` over the mask."""
+        counts = jnp.cumsum(masks.astype(jnp.int32), axis=1)
+        draws = jax.random.uniform(key, (boards, 1)) * counts[:, -1:]
+        return jnp.argmax(counts > draws.astype(jnp.int32), axis=1)
+
+    def step(state: Any, actions: Any, key: Any) -> Any:
+        keys = jax.random.split(key, boards)
+        return jax.vmap(auto_reset(env.step, env.init))(state, actions, keys)
+
+    starts = jax.random.split(jax.random.PRNGKey(0), boards)
+    return choose, step, jax.jit(jax.vmap(env.init))(starts)
+
+
+def _cart_poles() -> Chunk:
+    envs = gymnasium.make_vec("CartPole-v1", num_envs=1024, vectorization_mode="vector_entry_point")
+    return loops.vector(envs)
