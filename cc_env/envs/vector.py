@@ -95,6 +95,8 @@ class BoardGameVectorEnv(VectorEnv[Batch, NDArray[np.int64], NDArray[Any]]):
         self.single_action_space = spaces.Discrete(self.game.num_actions)
         self.action_space = LegalActionBatch(self._boards.seen.masks)
         self._actions = np.zeros(num_envs, np.int64)
+        self._all_boards = np.ones(num_envs, np.bool_)
+        self._all_boards.flags.writeable = False
         self._begun = False
 
     def reset(
@@ -197,7 +199,7 @@ class BoardGameVectorEnv(VectorEnv[Batch, NDArray[np.int64], NDArray[Any]]):
             "seat": self._boards.rows[:, SEAT].astype(np.int8),
             "outcome": self._out(seen.facts[OUTCOME]),
         }
-        info |= {f"_{key}": np.ones(self.num_envs, np.bool_) for key in info}
+        info |= {f"_{key}": self._all_boards for key in info}
         if self.autoreset_mode == AutoresetMode.SAME_STEP and final_seats is not None:
             over = (seen.facts[TERMINATED] | seen.facts[TRUNCATED]).view(np.bool_)
             final = {
