@@ -162,7 +162,9 @@ class BoardGameEnv(gymnasium.Env[Observation, np.int64]):
         return [self.game.from_text(options["position"])] if "position" in options else []
 
     def _first_reply(self) -> None:
-        """Let the opponent open the game, without ending it, where it is his turn."""
+        """Let the opponent open the game, without ending it; the boards do so if compiled."""
+        if self._compiled:
+            return
         boards, begun = self._boards, self._boards.snapshot()
         for _ in range(ATTEMPTS):
             self._log.clear()
