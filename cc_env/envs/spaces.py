@@ -6,6 +6,8 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
+from cc_env.compile import jit
+
 
 class LegalActions(spaces.Discrete):
     """`Discrete(n)` that by default samples among the actions that are legal at the moment.
@@ -62,13 +64,23 @@ class LegalActionBatch(spaces.MultiDiscrete):
         """Return a legal action for each board, 0 for a board whose game is over."""
         if mask is not None or probability is not None:
             return super().sample(mask, probability)
-        boards, actions = np.nonzero(self._now)
-        if not len(actions):
-            return np.zeros(len(self._now), np.int64)
-        counts = np.bincount(boards, minlength=len(self._now))
-        draws = (self.np_random.random(len(counts)) * counts).astype(np.int64)
-        picks = np.cumsum(counts) - counts + draws
-        return np.where(counts > 0, actions[np.minimum(picks, len(actions) - 1)], 0)
+        chosen = np.zeros(len(self._now), np.int64)
+        _choose(self._now, self.np_random.random(len(self._now)), chosen)
+        return chosen
 
     def __reduce__(self) -> tuple[type, tuple[NDArray[np.int64]]]:
         return spaces.MultiDiscrete, (self.nvec,)
+
+
+@jit
+def _choose(masks: NDArray[np.int8], draws: NDArray[np.float64], chosen: NDArray[np.int64]) -> None:
+    """Write, where row i of `masks` has ones, the column of the one that draws[i] (0..1) picks."""
+    for row in range(len(masks)):
+        mask = masks[row]
+        left = np.int64(draws[row] * np.sum(mask))
+        for action in range(len(mask)):
+            if mask[action]:
+                if left == 0:
+                    chosen[row] = action
+                    break
+                left -= 1
