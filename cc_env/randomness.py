@@ -15,10 +15,9 @@ _GAMMA = np.uint64(0x9E3779B97F4A7C15)
 _HALF = np.uint64(32)
 
 
-def streams(seed: int | np.random.SeedSequence | None, count: int) -> NDArray[np.uint64]:
+def streams(seed: int | None, count: int) -> NDArray[np.uint64]:
     """Return initial states, uint64[count], of which the first ones do not depend on `count`."""
-    sequence = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
-    return sequence.generate_state(count, np.uint64).astype(np.uint64)
+    return np.random.SeedSequence(seed).generate_state(count, np.uint64).astype(np.uint64)
 
 
 @jit
