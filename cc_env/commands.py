@@ -7,7 +7,6 @@ from typing import Annotated, Any
 
 from cc_env import games, oracle, record
 from cc_env.errors import BadRecord, MissingExtra, UnknownOption, listed
-from cc_env.game import Game
 from cc_env.perft import perft as count
 from cc_env.pictures import draw
 from cc_env.table import GAMES
@@ -127,16 +126,10 @@ def _show_turns(one: record.Record) -> None:
     console.print(str(draw(match.game, position)), markup=False)
     for number, text in enumerate(match.turns, 1):
         turn = match.game.parse_turn(position, text)
-        after = _after(match.game, position, turn)
+        after = match.game.play_turn(position, turn)
         picture = draw(match.game, after, last=(position, turn))
         console.print(f"\n{number}. {text}\n{picture}", markup=False)
         position = after
-
-
-def _after(game: Game, position: Any, turn: tuple[int, ...]) -> Any:
-    for action in turn:
-        position = game.apply(position, action)
-    return position
 
 
 def _options(pairs: list[str] | None) -> dict[str, Any]:

@@ -76,10 +76,7 @@ class Game:
         """Return int8[num_actions]: 1 where an action is legal however an episode begins."""
         mask = self.action_mask(self.initial)
         for turn in self.turns(self.initial):
-            position = self.initial
-            for action in turn:
-                position = self.apply(position, action)
-            mask &= self.action_mask(position)
+            mask &= self.action_mask(self.play_turn(self.initial, turn))
         return mask
 
     def apply(self, position: Position, action: int) -> Position:
@@ -91,6 +88,12 @@ class Game:
         if chosen not in self.legal_actions(position):
             raise self.illegal(position, action)
         return self.words(position, rules.apply(position, chosen))
+
+    def play_turn(self, position: Position, turn: Turn) -> Position:
+        """Return the position after these actions; raise IllegalAction where one is not legal."""
+        for action in turn:
+            position = self.apply(position, action)
+        return position
 
     @staticmethod
     def words(like: Position, fields: tuple[int, ...]) -> Position:

@@ -8,7 +8,6 @@ from cc_env.errors import IllegalAction, UnknownOption, is_whole
 from cc_env.game import Game
 from cc_env.rules import DRAW, ONGOING, Position
 
-LIMITS = "repetition", "max_turns"  # reasons for a draw that are not in the rules
 FAULTS = "time", "illegal", "error"  # reasons for a loss that are not in the rules
 
 
@@ -38,7 +37,7 @@ class Result(NamedTuple):
     """How a match ended."""
 
     outcome: int  # FIRST_WINS, SECOND_WINS or DRAW
-    reason: str  # the game's word for it, or one of LIMITS or of FAULTS
+    reason: str  # the game's word for it, repetition, max_turns, or one of FAULTS
 
 
 class Match:

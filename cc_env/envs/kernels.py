@@ -67,6 +67,7 @@ def reset(
             position = _begin(position, settings, rows[board], history[board], legal)
             seen.rewards[board] = 0.0
             seen.facts[TERMINATED, board] = seen.facts[TRUNCATED, board] = 0
+            seen.facts[OUTCOME, board] = ONGOING
             _show(position, settings, rows[board], seen, board, legal)
 
 
@@ -128,7 +129,6 @@ def _begin(
     legal: NDArray[np.int32],
 ) -> Position:
     """Return the position in which the seat decides first; the random stream goes on."""
-    row[TURNS] = 0
     row[SEAT] = settings.seat
     after = position
     if settings.seat < 0:
@@ -230,7 +230,6 @@ def _show(
 ) -> None:
     """Store the position, and write what is seen of it."""
     rules.store(position, row)
-    seen.facts[OUTCOME, board] = rules.outcome(position)
     seen.facts[TO_MOVE, board] = rules.to_move(position)
     _observe(position, settings, row, seen.observations[board])
     mask = seen.masks[board]

@@ -224,9 +224,11 @@ def _possible(chain: _Chain, ways: _Ways) -> bool:
 @jit
 def _can_capture(chain: _Chain, ways: _Ways) -> bool:
     """Return whether the chain exists, within `ways` and each piece used once."""
-    if not _possible(chain, ways):
+    before = flood(chain.start, ways.falling, ways.rising, chain.empty)
+    after = flood(chain.end, ways.falling_after, ways.rising_after, chain.empty)
+    if not between(before, after, chain.victim):
         return False
-    used = _shortest(chain, ways)
+    used = _shortest(chain, ways, before, after)
     twice_before = used.falling & used.rising
     twice_after = used.falling_after & used.rising_after
     both = (used.falling | used.rising) & (used.falling_after | used.rising_after)
@@ -251,12 +253,12 @@ def _can_capture(chain: _Chain, ways: _Ways) -> bool:
 
 
 @jit
-def _shortest(chain: _Chain, ways: _Ways) -> _Ways:
-    """Return the pieces that one chain uses, shortest before the victim and shortest after it."""
-    before = flood(chain.start, ways.falling, ways.rising, chain.empty)
-    after = flood(chain.end, ways.falling_after, ways.rising_after, chain.empty)
-    beside = hop(after, chain.victim, chain.victim, before)  # hops can be undone
-    beside = lowest_bit(beside)
+def _shortest(chain: _Chain, ways: _Ways, before: Word, after: Word) -> _Ways:
+    """Return the pieces that one chain uses, shortest before the victim and shortest after it.
+
+    `before` are the cells that it can reach from its start, `after` those that lead to its end.
+    """
+    beside = lowest_bit(hop(after, chain.victim, chain.victim, before))  # hops can be undone
     landing = lowest_bit(hop(beside, chain.victim, chain.victim, after))
     start, empty = chain.start, chain.empty
     _, falling, rising = _trace(start, start, beside, ways.falling, ways.rising, empty)
