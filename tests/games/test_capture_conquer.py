@@ -176,7 +176,7 @@ def test_perft_agrees_with_walking_every_path(size):
         assert played(made, position) == walked(made, position)
         if depth == 1:
             return len(list(made.turns(position)))
-        return sum(count(after(made, position, turn), depth - 1) for turn in made.turns(position))
+        return sum(count(made.play_turn(position, turn), depth - 1) for turn in made.turns(position))
 
     assert count(made.initial, 2) == perft(made, made.initial, 2)
 
@@ -191,12 +191,6 @@ def test_random_play_has_the_published_statistics(game):
 
 
 # Against walking every path
-
-
-def after(made, position, turn):
-    for action in turn:
-        position = made.apply(position, action)
-    return position
 
 
 def played(made, position):

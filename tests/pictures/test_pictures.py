@@ -19,10 +19,7 @@ def after(game, text, turn):
     """Return the picture after a turn."""
     before = game.from_text(text)
     actions = game.parse_turn(before, turn)
-    position = before
-    for action in actions:
-        position = game.apply(position, action)
-    return draw(game, position, last=(before, actions))
+    return draw(game, game.play_turn(before, actions), last=(before, actions))
 
 
 def shows(frame, cell, colour):
