@@ -176,7 +176,9 @@ def test_perft_agrees_with_walking_every_path(size):
         assert played(made, position) == walked(made, position)
         if depth == 1:
             return len(list(made.turns(position)))
-        return sum(count(made.play_turn(position, turn), depth - 1) for turn in made.turns(position))
+        return sum(
+            count(made.play_turn(position, turn), depth - 1) for turn in made.turns(position)
+        )
 
     assert count(made.initial, 2) == perft(made, made.initial, 2)
 
