@@ -1,11 +1,10 @@
 """The commands of `python -m cc_env`."""
 
-import ast
 import time
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
-from cc_env import games, oracle, record
+from cc_env import games, options, oracle, record
 from cc_env.errors import BadRecord, MissingExtra, UnknownOption, listed
 from cc_env.perft import perft as count
 from cc_env.pictures import draw
@@ -28,7 +27,7 @@ app = typer.Typer(
 console = Console(highlight=False)
 
 GameName = Annotated[str, typer.Option("--game", "-g", help="Which game; `games` lists them.")]
-Options = Annotated[
+Pairs = Annotated[
     list[str] | None,
     typer.Option(
         "--option", "-o", metavar="NAME=VALUE", help="An option of the game, e.g. size=8."
@@ -44,8 +43,9 @@ def list_games() -> None:
         column.no_wrap = True
     for name, entry in GAMES.items():
         game = games.make(name)
-        options = listed(f"{key}={value}" for key, value in games.option_defaults(name).items())
-        table.add_row(name, entry.environment, str(game.num_actions), options)
+        defaults = games.option_defaults(name).items()
+        known = listed(f"{key}={value}" for key, value in defaults)
+        table.add_row(name, entry.environment, str(game.num_actions), known)
     console.print(table)
 
 
@@ -53,13 +53,13 @@ def list_games() -> None:
 def perft(
     game: GameName = "capture_conquer",
     depth: Annotated[int, typer.Option("--depth", "-d", min=1, help="Turns to look ahead.")] = 5,
-    option: Options = None,
+    option: Pairs = None,
     position: Annotated[
         str | None, typer.Option("--position", "-p", help="Position text; default the start.")
     ] = None,
 ) -> None:
     """Count the sequences of turns from a position, for each depth."""
-    made = games.make(game, **_options(option))
+    made = games.make(game, **options.read(option or []))
     start = made.initial if position is None else made.from_text(position)
     console.print(str(draw(made, start)), markup=False)
     count(made, start, 1)  # compiles
@@ -130,17 +130,3 @@ def _show_turns(one: record.Record) -> None:
         picture = draw(match.game, after, last=(position, turn))
         console.print(f"\n{number}. {text}\n{picture}", markup=False)
         position = after
-
-
-def _options(pairs: list[str] | None) -> dict[str, Any]:
-    """Return options given as NAME=VALUE; a value that is no Python literal is a word."""
-    options: dict[str, Any] = {}
-    for pair in pairs or []:
-        name, equals, value = pair.partition("=")
-        if not equals:
-            raise UnknownOption(f"--option {pair!r}: wanted NAME=VALUE, for example size=8")
-        try:
-            options[name] = ast.literal_eval(value)
-        except (ValueError, SyntaxError):
-            options[name] = value
-    return options

@@ -38,17 +38,6 @@ class Player(Protocol):
         """Return a decision in `position`; all randomness comes from `rng`."""
 
 
-@dataclass(frozen=True)
-class RandomPlayer:
-    """Plays every legal action with the same probability."""
-
-    game: Game
-
-    def choose(self, position: Position, rng: np.random.Generator, clock: Clock) -> Decision:
-        """Return a random decision."""
-        return Decision(int(rng.choice(self.game.legal_actions(position))))
-
-
 def play(
     game: Game,
     players: Sequence[Player],

@@ -8,7 +8,7 @@ import pytest
 from conftest import ORACLE
 
 from cc_env import record, referee
-from cc_env.referee import RandomPlayer
+from cc_env.players import RandomPlayer
 
 
 def run(*arguments, status=0):

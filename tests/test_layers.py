@@ -7,7 +7,8 @@ ROOT = Path(__file__).parents[1]
 
 # From the bottom up; modules of one line may import each other.
 LAYERS = [
-    ["cc_env.table", "cc_env.compile", "cc_env.errors", "cc_env.files"],
+    ["cc_env.table", "cc_env.compile", "cc_env.errors"],
+    ["cc_env.files", "cc_env.options"],
     ["cc_env.bits"],
     ["cc_env.rules"],
     ["cc_env.game", "cc_env.randomness"],
@@ -15,6 +16,7 @@ LAYERS = [
     ["cc_env.perft", "cc_env.playouts", "cc_env.oracle", "cc_env.match", "cc_env.pictures"],
     ["cc_env.record"],
     ["cc_env.referee"],
+    ["cc_env.players"],
     ["cc_env.envs"],
     ["cc_env"],
     ["cc_env.commands"],

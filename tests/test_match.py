@@ -9,8 +9,9 @@ import pytest
 from cc_env import games, record, referee
 from cc_env.errors import BadRecord, IllegalAction, UnknownOption
 from cc_env.match import Limits, Match, Result
+from cc_env.players import RandomPlayer
 from cc_env.record import Record
-from cc_env.referee import Decision, RandomPlayer
+from cc_env.referee import Decision
 from cc_env.rules import DRAW, FIRST_WINS, SECOND_WINS
 
 SHUFFLE = "b5/b5/6/6/5r/5r b"

@@ -1,0 +1,30 @@
+"""Options as people type them: NAME=VALUE."""
+
+import ast
+from collections.abc import Iterable
+from typing import Any
+
+from cc_env.errors import UnknownOption
+
+
+def read(pairs: Iterable[str]) -> dict[str, Any]:
+    """Return the options of NAME=VALUE texts; a value that is no Python literal is a word.
+
+    Raises UnknownOption where a text has no "=" or a name comes twice.
+    """
+    options: dict[str, Any] = {}
+    for pair in pairs:
+        name, equals, text = (part.strip() for part in pair.partition("="))
+        if not equals or not name:
+            raise UnknownOption(f"{pair!r}: wanted NAME=VALUE, for example size=8")
+        if name in options:
+            raise UnknownOption(f"{pair!r}: {name} is given twice")
+        options[name] = _value(text)
+    return options
+
+
+def _value(text: str) -> Any:
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text
