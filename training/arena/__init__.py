@@ -1,0 +1,150 @@
+"""The arena: players meet, and tables say who is stronger and how surely.
+
+    hold   a match or a tournament, without files
+    run    one in a folder: killed and called again, it goes on where it was
+
+The same config and seed are the same games, however many workers play them.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any
+
+from cc_env import players, referee
+from cc_env.errors import UnknownOption, is_whole
+from cc_env.record import Record
+from training.arena import folder
+from training.arena import workers as processes
+from training.arena.ratings import Interval
+from training.arena.schedule import Config, Pairing, schedule
+from training.arena.standings import Standings, standings
+
+__all__ = ["Config", "Interval", "Standings", "Tournament", "hold", "run"]
+
+Progress = Callable[[int, int], None]  # is told how many games are finished, of how many
+
+
+@dataclass(frozen=True, eq=False)
+class Tournament:
+    """A tournament that was played, with what could not be."""
+
+    config: Config
+    schedule: Sequence[Pairing]
+    records: Mapping[int, Record]  # by index in the schedule, ascending
+    unplayed: Mapping[int, str]  # by index: why
+
+    @cached_property
+    def standings(self) -> Standings:
+        """The tables."""
+        openings = [self.schedule[index].opening for index in self.records]
+        return standings(self.config, list(self.records.values()), openings)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return config, tables and games, without any times."""
+        games = [
+            {
+                "game": index,
+                "opening": self.schedule[index].opening,
+                "players": list(one.players),
+                "result": one.result,
+                "reason": one.reason,
+                "turns": len(one.turns),
+            }
+            for index, one in self.records.items()
+        ]
+        return {
+            "config": self.config.to_json(),
+            "anchor": self.config.anchor,
+            **self.standings.to_json(),
+            "games": games,
+            "unplayed": [{"game": index, "why": why} for index, why in self.unplayed.items()],
+        }
+
+
+def hold(
+    names: Iterable[str], game: str = "capture_conquer", *, workers: int = 0, **config: Any
+) -> Standings:
+    """Let players meet, and return the tables; `config` are further fields of `Config`.
+
+    With 0 workers it happens in this process, where `agents.register` may have named players.
+    Raises UnknownOption where a player cannot be made or `Config` raises it, ChildProcessError
+    where a game could not be played.
+    """
+    settled = Config(players=tuple(names), game=game, **config)
+    plan, found = schedule(settled), {}
+    _try_players(settled)
+    for pairing, one in processes.each(partial(play, settled), plan, _count(workers)):
+        if isinstance(one, processes.Failure):
+            raise ChildProcessError(f"game {pairing.index} could not be played: {one}")
+        found[pairing.index] = one
+    return Tournament(settled, plan, dict(sorted(found.items())), {}).standings
+
+
+def run(
+    config: Config,
+    path: Path,
+    *,
+    workers: int | None = None,
+    on_progress: Progress = lambda finished, total: None,
+) -> Tournament:
+    """Play a tournament in a folder, or what is left of it, and write its results.json.
+
+    `workers` are processes, None for one a core. A game whose process dies is left out, and tried
+    again by the next call. Raises UnknownOption, before anything is written, where the folder is
+    another tournament's or in use, or a player cannot be made; BadRecord where its games are
+    broken; ChildProcessError where processes cannot even begin.
+    """
+    plan = schedule(config)
+    _try_players(config)
+    unplayed: dict[int, str] = {}
+    with folder.opened(path, config):
+        records = folder.played(path, plan)
+        on_progress(len(records), len(plan))
+        left = [each for each in plan if each.index not in records]
+        playing = processes.each(partial(play, config), left, _count(workers))
+        for pairing, found in playing:
+            if isinstance(found, processes.Failure):
+                unplayed[pairing.index] = str(found)
+            else:
+                folder.append(path, found)
+                records[pairing.index] = found
+                on_progress(len(records), len(plan))
+        tournament = Tournament(config, plan, dict(sorted(records.items())), unplayed)
+        folder.write(path / folder.RESULTS, folder.to_text(tournament.to_json()))
+    return tournament
+
+
+def play(config: Config, pairing: Pairing) -> Record:
+    """Play one game of a tournament, with fresh players."""
+    game = config.make_game()
+    return referee.play(
+        game,
+        [players.make(name, game) for name in pairing.players],
+        names=pairing.players,
+        start=game.from_text(pairing.start),
+        limits=config.limits,
+        seed=pairing.seed,
+    )
+
+
+def _count(workers: int | None) -> int:
+    if workers is None:
+        return processes.cores()
+    if not is_whole(workers, 0):
+        raise UnknownOption(f"workers={workers!r}; it is a whole number, 0 for this process alone")
+    return workers
+
+
+def _try_players(config: Config) -> None:
+    """Raise UnknownOption where one cannot be made."""
+    game = config.make_game()
+    for name in config.players:
+        try:
+            players.make(name, game)
+        except UnknownOption:
+            raise
+        except Exception as error:
+            why = f"{type(error).__name__}: {error}"
+            raise UnknownOption(f"player {name} cannot be made: {why}") from error

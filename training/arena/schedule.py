@@ -1,0 +1,130 @@
+"""Which games a tournament consists of: every pair in both seats from the same openings.
+
+It goes opening by opening, then pair by pair, then seat by seat, so that any beginning of it is a
+fair tournament. All of it follows from the config.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from itertools import combinations, product
+from typing import Any
+
+import numpy as np
+
+import agents  # noqa: F401  adds its players to the table of spoken names
+from cc_env import __version__, games, players
+from cc_env.errors import UnknownOption, is_whole, listed
+from cc_env.game import Game
+from cc_env.match import Limits
+from cc_env.rules import ONGOING, Position
+
+TRIES = 200  # random openings before one that was there already will do
+OPENINGS, GAMES = range(2)  # what a stream of random numbers is for
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """A tournament. The same config is the same games, unless limits of time decide them.
+
+    Raises UnknownOption, saying what there is, where a player, a game, an option or a number cannot
+    be.
+    """
+
+    players: tuple[str, ...]  # spoken names, see `cc_env.players`
+    game: str = "capture_conquer"
+    options: Mapping[str, Any] = field(default_factory=dict)  # of the game; here completed
+    games: int = 100  # of each pair; even: each opening is played in both seats
+    opening_turns: int = 4  # random ones, before the players take over
+    limits: Limits = field(default_factory=Limits)
+    seed: int = 0
+    anchor: str | None = None  # whose Elo is 0; None: the mean of all. Decides no game
+
+    def __post_init__(self) -> None:
+        """Check all, and complete the options of the game."""
+        for name in self.players:
+            players.check(name)
+        twice = sorted({name for name in self.players if self.players.count(name) > 1})
+        if len(self.players) < 2 or twice:
+            given = f"{listed(twice)} twice" if twice else listed(self.players) or "none"
+            raise UnknownOption(f"players: {given}; wanted: two or more different ones")
+        if not is_whole(self.games, 2) or self.games % 2:
+            raise UnknownOption(
+                f"games={self.games!r}; it is even, 2 or more: each opening is played in both seats"
+            )
+        if self.anchor is not None and self.anchor not in self.players:
+            raise UnknownOption(f"anchor {self.anchor!r} does not play; {listed(self.players)} do")
+        for name in ("opening_turns", "seed"):
+            if not is_whole(getattr(self, name), 0):
+                raise UnknownOption(f"{name}={getattr(self, name)!r}; it is a whole number from 0")
+        object.__setattr__(self, "players", tuple(self.players))
+        object.__setattr__(self, "options", dict(self.make_game().options))
+
+    def make_game(self) -> Game:
+        """Return the game."""
+        return games.make(self.game, **self.options)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return all that decides the games, the version included."""
+        found = {**asdict(self), "players": list(self.players), "version": __version__}
+        del found["anchor"]
+        return found
+
+
+@dataclass(frozen=True)
+class Pairing:
+    """A game of the tournament, to be played."""
+
+    index: int  # in the schedule
+    opening: int
+    players: tuple[str, str]  # in the first and in the second seat
+    start: str  # position text
+    seed: int  # below 2**53, which JSON keeps everywhere
+
+
+def schedule(config: Config) -> list[Pairing]:
+    """Return all games of the tournament; raise UnknownOption as `openings` does."""
+    pairs = combinations(config.players, 2)
+    seats = [seating for one, other in pairs for seating in ((one, other), (other, one))]
+    return [
+        Pairing(index, opening, seating, start, _seed(config, index))
+        for index, ((opening, start), seating) in enumerate(
+            product(enumerate(openings(config)), seats)
+        )
+    ]
+
+
+def openings(config: Config) -> list[str]:
+    """Return games / 2 position texts, distinct as far as the game has so many.
+
+    Raises UnknownOption where random play does not last so many turns.
+    """
+    game, rng = config.make_game(), np.random.default_rng((config.seed, OPENINGS))
+    found: list[str] = []
+    tries = 0
+    while len(found) < config.games // 2:
+        position = _after_random_turns(game, config.opening_turns, rng)
+        tries += 1
+        if game.outcome(position) == ONGOING:
+            text = game.to_text(position)
+            if text not in found or tries > TRIES:
+                found.append(text)
+                tries = 0
+        elif tries > TRIES:
+            raise UnknownOption(
+                f"opening_turns={config.opening_turns}: games of {game!r} end before; fewer will do"
+            )
+    return found
+
+
+def _after_random_turns(game: Game, turns: int, rng: np.random.Generator) -> Position:
+    position = game.initial
+    played = 0
+    while played < turns and game.outcome(position) == ONGOING:
+        position = game.apply(position, int(rng.choice(game.legal_actions(position))))
+        played += not game.mid_turn(position)
+    return position
+
+
+def _seed(config: Config, index: int) -> int:
+    words = np.random.SeedSequence((config.seed, GAMES, index)).generate_state(1, np.uint64)
+    return int(words[0]) >> 11
