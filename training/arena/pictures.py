@@ -1,0 +1,166 @@
+"""Charts of a tournament: who beats whom, the Elo ladder, the advantage of a seat, game lengths."""
+
+import io
+import textwrap
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import matplotlib
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator, PercentFormatter
+
+from training.arena.ratings import Interval
+from training.arena.standings import Standings
+
+INK, FAINT = "#23272e", "#8a919c"  # text and axes; what lies behind the data
+DATA, MIDDLE = "#2f74c0", "#cf4a3e"
+WIDTH = 6.0  # inches
+NAME_WIDTH = 24  # characters in a line
+STYLE: Any = {
+    "axes.edgecolor": FAINT,
+    "axes.labelcolor": INK,
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.titlecolor": INK,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.titlesize": 12,
+    "font.size": 10.5,
+    "text.color": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "text.parse_math": False,  # names are shown as they are
+}
+
+
+def ladder(standings: Standings) -> Figure:
+    """Return the players by Elo, best on top, with intervals."""
+    figure, axes = _rows(len(standings.players))
+    _points(axes, [each.elo for each in standings.players], "{:+.0f}")
+    _names(axes, [each.name for each in standings.players])
+    axes.axvline(0, color=FAINT, linewidth=1, zorder=0)
+    axes.set(title="Elo with 95 % intervals", xlabel="Elo")
+    axes.margins(x=0.12)
+    return figure
+
+
+def matrix(standings: Standings) -> Figure:
+    """Return a cell for each pair: the score of the row's player, wins-draws-losses."""
+    names = [each.name for each in standings.players]
+    count = len(names)
+    figure, axes = _figure(0.85 * count + 2.6, 0.62 * count + 1.6)
+    scores = np.full((count, count), np.nan)
+    size = 9.5 if count < 9 else 7
+    for row, column in zip(*np.nonzero(~np.eye(count, dtype=bool)), strict=True):
+        line = standings.pair(names[row], names[column]).line
+        scores[row, column] = line.score.value
+        text = f"{line.score.value:.0%}\n{line}"
+        axes.text(column, row, text, ha="center", va="center", fontsize=size, color="#1d2026")
+    axes.imshow(scores, cmap=_two_colours(), vmin=0, vmax=1, aspect="auto")
+    _names(axes, names)
+    labels = [_wrapped(name, 12) for name in names]
+    axes.set_xticks(range(count), labels, fontsize=8.5)
+    axes.tick_params(length=0)
+    axes.spines[:].set_visible(False)
+    axes.set(title="Score of the left against the lower, win-draw-loss")
+    return figure
+
+
+def seats(standings: Standings) -> Figure:
+    """Return how the first seat scores in the games of all and of each pair."""
+    rows = [("all games", standings.first_seat.score)]
+    if len(standings.pairs) > 1:
+        rows += [(" – ".join(each.players), each.first_seat) for each in standings.pairs]
+    figure, axes = _rows(len(rows))
+    _points(axes, [score for _, score in rows], "{:.0%}")
+    _names(axes, [name for name, _ in rows])
+    axes.axvline(0.5, color=FAINT, linewidth=1, zorder=0)
+    axes.xaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+    axes.set(title="Score of the first seat", xlim=(-0.02, 1.02))
+    return figure
+
+
+def lengths(standings: Standings) -> Figure:
+    """Return how many games took how many turns."""
+    figure, axes = _figure(WIDTH, 3)
+    turns = np.array(standings.turns)
+    width = max(1, round(turns.max(initial=1) / 40))
+    edges = np.arange(turns.min(initial=0), turns.max(initial=1) + 2 * width, width) - 0.5
+    axes.hist(turns, edges.tolist(), color=DATA, edgecolor="white", linewidth=0.4)
+    axes.axvline(float(np.median(turns)), color=MIDDLE, linewidth=1.6)
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_locator(MaxNLocator(integer=True))
+    axes.set(title="Length of the games (red: median)", xlabel="turns", ylabel="games")
+    return figure
+
+
+CHARTS: dict[str, Callable[[Standings], Figure]] = {
+    "ladder": ladder,
+    "matrix": matrix,
+    "seats": seats,
+    "lengths": lengths,
+}
+
+
+def to_png(name: str, standings: Standings) -> bytes:
+    """Return one of CHARTS as a PNG, on white."""
+    return _drawn(name, standings, {"format": "png", "dpi": 160, "facecolor": "white"})
+
+
+def to_svg(name: str, standings: Standings) -> str:
+    """Return one of CHARTS as an SVG element, transparent, in the page's own text colour."""
+    data = _drawn(
+        name, standings, {"format": "svg", "transparent": True, "metadata": {"Date": None}}
+    )
+    text = data.decode()
+    return text[text.index("<svg") :].replace(INK, "currentColor")
+
+
+def _drawn(name: str, standings: Standings, how: dict[str, Any]) -> bytes:
+    with matplotlib.rc_context(STYLE | {"svg.hashsalt": name}), io.BytesIO() as file:
+        CHARTS[name](standings).savefig(file, **how)
+        return file.getvalue()
+
+
+def _figure(width: float, height: float) -> tuple[Figure, Axes]:
+    figure = Figure(figsize=(width, height), layout="constrained")
+    return figure, figure.add_subplot()
+
+
+def _rows(count: int) -> tuple[Figure, Axes]:
+    """Return a chart with a row for each of `count`, the first on top."""
+    figure, axes = _figure(WIDTH, 1.1 + 0.42 * count)
+    axes.set_ylim(count - 0.5, -0.5)
+    axes.grid(axis="x", color=FAINT, alpha=0.25)
+    return figure, axes
+
+
+def _points(axes: Axes, rows: Sequence[Interval], text: str) -> None:
+    for row, (value, low, high) in enumerate(rows):
+        axes.plot((low, high), (row, row), color=DATA, linewidth=5, alpha=0.35)
+        axes.plot(value, row, "o", color=DATA, markersize=7)
+        axes.annotate(
+            text.format(value),
+            (value, row),
+            (0, 7),
+            textcoords="offset points",
+            ha="center",
+            size=9,
+        )
+
+
+def _names(axes: Axes, names: Sequence[str]) -> None:
+    labels = [_wrapped(name, NAME_WIDTH) for name in names]
+    axes.set_yticks(range(len(names)), labels, fontsize=9)
+
+
+def _wrapped(name: str, width: int) -> str:
+    return "\n".join(textwrap.wrap(name, width))
+
+
+def _two_colours() -> matplotlib.colors.Colormap:
+    colours = ["#e58a7e", "#f5f1ea", "#7fb0e0"]
+    found = matplotlib.colors.LinearSegmentedColormap.from_list("score", colours)
+    return found.with_extremes(bad=(0, 0, 0, 0.06))

@@ -1,0 +1,98 @@
+"""The report of a tournament: one HTML file that needs nothing else, and the charts as PNGs."""
+
+from pathlib import Path
+from statistics import mean, median
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from cc_env import __version__, record
+from cc_env.match import FAULTS
+from cc_env.pictures import draw
+from cc_env.record import Record
+from training.arena import Tournament, folder, pictures
+from training.arena.standings import times
+from training.arena.wording import elo, interval, milliseconds, percent, summary
+
+REPORT = "report.html"
+EXAMPLES = 8  # games to step through, at most
+LONGEST = 300  # turns of such a game that are shown
+FAULTY = 20  # faults that are listed
+
+
+def write(tournament: Tournament, path: Path, command: str) -> Path:
+    """Write the report and the charts into a folder; return the report's path.
+
+    `command` is what to type to play the same tournament again.
+    """
+    for name in pictures.CHARTS:
+        folder.write(path / f"{name}.png", pictures.to_png(name, tournament.standings))
+    folder.write(path / REPORT, to_html(tournament, command))
+    return path / REPORT
+
+
+def to_html(tournament: Tournament, command: str) -> str:
+    """Return the report as one HTML document."""
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(percent=percent, interval=interval, elo=elo, ms=milliseconds)
+    standings, records = tournament.standings, list(tournament.records.values())
+    return environment.get_template(REPORT).render(
+        charts={name: Markup(pictures.to_svg(name, standings)) for name in pictures.CHARTS},
+        command=command,
+        config=tournament.config,
+        examples=examples(tournament),
+        faults=[each for each in records if each.reason in FAULTS][:FAULTY],
+        mean_turns=mean(standings.turns),
+        median_turns=median(standings.turns),
+        standings=standings,
+        summary=summary(tournament.standings),
+        times=times(tournament.config.players, records),
+        tournament=tournament,
+        version=__version__,
+    )
+
+
+def examples(tournament: Tournament) -> dict[str, Any]:
+    """Return the games of the first opening that the best player was in, to step through.
+
+    `frames` of a game are the pictures as numbers of `lines`, which the pictures share.
+    """
+    best = tournament.standings.players[0].name
+    shown = [
+        one
+        for index, one in tournament.records.items()
+        if tournament.schedule[index].opening == 0 and best in one.players
+    ]
+    lines: dict[str, int] = {}
+    found = [
+        {
+            "title": f"{one.players[0]} – {one.players[1]}",
+            "result": f"{one.result} ({one.reason})",
+            "frames": [
+                [lines.setdefault(text, len(lines)) for text in frame.split("\n")]
+                for frame in _frames(one)
+            ],
+        }
+        for one in shown[:EXAMPLES]
+    ]
+    return {"lines": list(lines), "games": found}
+
+
+def _frames(one: Record) -> list[str]:
+    """Return the positions of a game as SVG, the start first."""
+    match = record.replay(one)
+    game, position = match.game, match.start
+    found = [draw(game, position)._repr_svg_()]
+    for text in match.turns[:LONGEST]:
+        turn = game.parse_turn(position, text)
+        after = game.play_turn(position, turn)
+        found.append(draw(game, after, last=(position, turn))._repr_svg_())
+        position = after
+    return found

@@ -1,0 +1,70 @@
+"""The tables of a tournament in the terminal."""
+
+from statistics import mean, median
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from training.arena import Tournament
+from training.arena.standings import times
+from training.arena.wording import elo, interval, milliseconds, percent, summary
+
+
+def show(tournament: Tournament, console: Console) -> None:
+    """Print them."""
+    standings = tournament.standings
+    console.print(_ladder(tournament))
+    if len(standings.players) > 2:
+        console.print(_pairs(tournament))
+    seat = standings.first_seat
+    console.print(f"first seat  {percent(seat.score.value)} ({interval(seat.score)}), {seat}")
+    if standings.turns:
+        average, middle = mean(standings.turns), median(standings.turns)
+        console.print(f"turns       {average:.1f} on average, {middle:g} in the middle")
+    endings = ", ".join(f"{count} {reason}" for reason, count in standings.endings.items())
+    console.print(f"endings     {endings}")
+    console.print(f"\n{escape(summary(standings))}")
+    for index, why in tournament.unplayed.items():
+        names = " – ".join(tournament.schedule[index].players)
+        console.print(escape(f"game {index}, {names}, could not be played: {why}"))
+
+
+def _table(*names: str) -> Table:
+    """Return an empty table: a name that may wrap, then numbers."""
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    table.add_column(names[0], overflow="fold")
+    for name in names[1:]:
+        table.add_column(name, justify="right", no_wrap=True)
+    return table
+
+
+def _ladder(tournament: Tournament) -> Table:
+    thought = times(tournament.config.players, list(tournament.records.values()))
+    table = _table("player", "Elo", "score", "95 %", "W-D-L", "a turn", "longest", "faults")
+    for each in tournament.standings.players:
+        time = thought.get(each.name)
+        table.add_row(
+            escape(each.name),
+            elo(each.elo),
+            percent(each.line.score.value),
+            interval(each.line.score),
+            str(each.line),
+            milliseconds(time.mean) if time else "",
+            milliseconds(time.longest) if time else "",
+            ", ".join(f"{count} {reason}" for reason, count in each.faults.items()),
+        )
+    return table
+
+
+def _pairs(tournament: Tournament) -> Table:
+    table = _table("\npair", "\nscore", "\n95 %", "\nW-D-L", "\nfirst seat")
+    for each in tournament.standings.pairs:
+        table.add_row(
+            escape(" – ".join(each.players)),
+            percent(each.line.score.value),
+            interval(each.line.score),
+            str(each.line),
+            percent(each.first_seat.value),
+        )
+    return table

@@ -1,0 +1,125 @@
+"""python -m training.evaluate PLAYER PLAYER …: a tournament, its tables and its report."""
+
+import hashlib
+import json
+import re
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from cc_env import options
+from cc_env.commands import GameName, Pairs
+from cc_env.errors import CcEnvError
+from cc_env.match import Limits
+from training import arena
+from training.arena.tables import show
+
+INTERRUPTED = 130  # exit status, as shells have it
+RUNS = Path("runs")
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+console = Console(highlight=False)
+
+
+@app.command()
+def evaluate(
+    players: Annotated[
+        list[str], typer.Argument(help="Who plays, e.g. random minimax:depth=3.", metavar="PLAYER…")
+    ],
+    game: GameName = "capture_conquer",
+    size: Annotated[int | None, typer.Option(help="Short for -o size=…")] = None,
+    option: Pairs = None,
+    games: Annotated[int, typer.Option(help="Games of each pair; even.")] = 100,
+    opening_turns: Annotated[int, typer.Option(help="Random turns at first.")] = 4,
+    max_turns: Annotated[int, typer.Option(min=0, help="A longer game is a draw; 0: none.")] = 200,
+    repetitions: Annotated[
+        int, typer.Option(min=0, help="A position that occurs so often is a draw; 0: none.")
+    ] = 3,
+    seconds_per_turn: Annotated[float | None, typer.Option(help="Who is later loses.")] = None,
+    seconds_per_game: Annotated[float | None, typer.Option(help="Who is later loses.")] = None,
+    seed: Annotated[int, typer.Option(help="Of openings and players.")] = 0,
+    anchor: Annotated[
+        str | None, typer.Option(help="Whose Elo is 0.", show_default="the mean of all")
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=0, help="Processes.", show_default="one a core")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder of the results.", show_default="runs/…")
+    ] = None,
+) -> None:
+    """Let every pair of players meet in both seats of the same openings; say who is stronger.
+
+    The same command continues a tournament that was stopped.
+    """
+    config = arena.Config(
+        players=tuple(players),
+        game=game,
+        options=options.read([*([f"size={size}"] if size is not None else []), *(option or [])]),
+        games=games,
+        opening_turns=opening_turns,
+        limits=Limits(max_turns or None, repetitions or None, seconds_per_turn, seconds_per_game),
+        seed=seed,
+        anchor=anchor,
+    )
+    path = out or RUNS / folder_name(config)
+    tournament = _play(config, path, workers)
+    show(tournament, console)
+    _report(tournament, path)
+    if tournament.unplayed:
+        raise typer.Exit(1)
+
+
+def folder_name(config: arena.Config) -> str:
+    """Return a name that people can read and that no other tournament has."""
+    names = config.players if len(config.players) < 4 else [f"{len(config.players)} players"]
+    words = re.sub(r"[^\w=]+", "-", " vs ".join(names))[:60].strip("-")
+    digest = hashlib.sha256(json.dumps(config.to_json(), sort_keys=True).encode()).hexdigest()
+    return f"{words}-{digest[:6]}"
+
+
+def _play(config: arena.Config, path: Path, workers: int | None) -> arena.Tournament:
+    """Play with a progress bar; where it is interrupted, say how to go on, and exit."""
+    columns = TextColumn("games"), BarColumn(None), MofNCompleteColumn(), TimeRemainingColumn()
+    finished = 0
+    try:
+        with Progress(*columns, console=console, transient=True) as progress:
+            bar = progress.add_task("games", total=None)
+
+            def advance(done: int, total: int) -> None:
+                nonlocal finished
+                finished = done
+                progress.update(bar, completed=done, total=total)
+
+            return arena.run(config, path, workers=workers, on_progress=advance)
+    except KeyboardInterrupt:
+        console.print(f"stopped; {finished} games are finished, in {path}", soft_wrap=True)
+        console.print("the same command goes on from there")
+        raise typer.Exit(INTERRUPTED) from None
+
+
+def _report(tournament: arena.Tournament, path: Path) -> None:
+    from training.arena import report  # not above: workers import this module, and draw nothing
+
+    command = shlex.join(["python", "-m", "training.evaluate", *sys.argv[1:]])
+    file = report.write(tournament, path, command)
+    console.print(f"report: {file}", soft_wrap=True, markup=False)
+
+
+def main() -> int:
+    """Run the command line; return the exit status, 2 for bad input."""
+    try:
+        app()
+    except (CcEnvError, OSError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
