@@ -98,12 +98,13 @@ def run(
     """
     plan = schedule(config)
     _try_players(config)
+    count = _count(workers)
     unplayed: dict[int, str] = {}
     with folder.opened(path, config):
         records = folder.played(path, plan)
         on_progress(len(records), len(plan))
         left = [each for each in plan if each.index not in records]
-        playing = processes.each(partial(play, config), left, _count(workers))
+        playing = processes.each(partial(play, config), left, count)
         for pairing, found in playing:
             if isinstance(found, processes.Failure):
                 unplayed[pairing.index] = str(found)
@@ -111,7 +112,9 @@ def run(
                 folder.append(path, found)
                 records[pairing.index] = found
                 on_progress(len(records), len(plan))
-        tournament = Tournament(config, plan, dict(sorted(records.items())), unplayed)
+        tournament = Tournament(
+            config, plan, dict(sorted(records.items())), dict(sorted(unplayed.items()))
+        )
         folder.write(path / folder.RESULTS, folder.to_text(tournament.to_json()))
     return tournament
 

@@ -1,7 +1,7 @@
 """Charts of a tournament: who beats whom, the Elo ladder, the advantage of a seat, game lengths."""
 
 import io
-import textwrap
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -64,7 +64,7 @@ def matrix(standings: Standings) -> Figure:
     axes.set_xticks(range(count), labels, fontsize=8.5)
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
-    axes.set(title="Score of the left against the lower, win-draw-loss")
+    axes.set(title="Row against column")
     return figure
 
 
@@ -75,7 +75,7 @@ def seats(standings: Standings) -> Figure:
         rows += [(" – ".join(each.players), each.first_seat) for each in standings.pairs]
     figure, axes = _rows(len(rows))
     _points(axes, [score for _, score in rows], "{:.0%}")
-    _names(axes, [name for name, _ in rows])
+    _names(axes, [name for name, _ in rows], 2 * NAME_WIDTH)
     axes.axvline(0.5, color=FAINT, linewidth=1, zorder=0)
     axes.xaxis.set_major_formatter(PercentFormatter(1, decimals=0))
     axes.set(title="Score of the first seat", xlim=(-0.02, 1.02))
@@ -151,13 +151,19 @@ def _points(axes: Axes, rows: Sequence[Interval], text: str) -> None:
         )
 
 
-def _names(axes: Axes, names: Sequence[str]) -> None:
-    labels = [_wrapped(name, NAME_WIDTH) for name in names]
+def _names(axes: Axes, names: Sequence[str], width: int = NAME_WIDTH) -> None:
+    labels = [_wrapped(name, width) for name in names]
     axes.set_yticks(range(len(names)), labels, fontsize=9)
 
 
 def _wrapped(name: str, width: int) -> str:
-    return "\n".join(textwrap.wrap(name, width))
+    """Return the name in lines of so many characters or one word, broken after punctuation."""
+    found = [""]
+    for word in re.split(r"(?<=[:,.=–])", name):
+        if found[-1] and len(found[-1] + word) > width:
+            found.append("")
+        found[-1] += word
+    return "\n".join(line.strip() for line in found)
 
 
 def _two_colours() -> matplotlib.colors.Colormap:

@@ -1,0 +1,278 @@
+"""Tournaments: the same however they are played, and none of their games is lost."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import agents
+from cc_env import record
+from cc_env.errors import BadRecord, UnknownOption
+from cc_env.match import Limits
+from cc_env.players import RandomPlayer
+from training import arena
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+LOWEST, HIGHEST = "arena_players.Lowest", "arena_players.Lowest:highest=True"
+PLAYERS = "random", LOWEST, HIGHEST
+
+
+def config(**change):
+    return arena.Config(**{"players": PLAYERS, "games": 10, "seed": 3, **change})
+
+
+def results(path):
+    return (path / "results.json").read_bytes()
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """The folder of a tournament that was played at once, here."""
+    path = tmp_path_factory.mktemp("whole")
+    arena.run(config(), path, workers=0)
+    return path
+
+
+@pytest.fixture
+def half(whole, tmp_path):
+    """The folder of the same tournament, stopped after 11 games."""
+    path = tmp_path / "half"
+    path.mkdir()
+    shutil.copy(whole / "config.json", path)
+    lines = (whole / "games.jsonl").read_text().splitlines(keepends=True)
+    (path / "games.jsonl").write_text("".join(lines[:11]))
+    return path
+
+
+# The same games
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", [1, 2, 4])
+def test_the_results_are_the_same_bytes_with_any_number_of_workers(whole, tmp_path, workers):
+    arena.run(config(), tmp_path, workers=workers)
+    assert results(tmp_path) == results(whole)
+
+
+def test_results_hold_tables_and_games_but_no_times(whole):
+    found = json.loads(results(whole))
+    assert found["config"]["options"] == {"size": 6, "corner": 3}
+    assert [each["game"] for each in found["games"]] == list(range(30))
+    assert found["players"][0]["name"] == HIGHEST
+    assert {"value", "low", "high"} == set(found["players"][0]["elo"])
+    assert sum(found["endings"].values()) == 30
+    assert found["unplayed"] == []
+    assert b"seconds_per_turn" in results(whole)
+    assert b'"seconds"' not in results(whole)
+
+
+def test_all_games_replay(whole):
+    games = [one for _, one in record.read(whole / "games.jsonl")]
+    assert len(games) == 30
+    assert {one.limits["max_turns"] for one in games} == {200}
+
+
+def test_deterministic_players_play_different_games():
+    found = arena.hold((LOWEST, HIGHEST), games=10)
+    assert len(set(found.turns)) > 2
+
+
+def test_another_seed_is_another_tournament(whole, tmp_path):
+    arena.run(config(seed=4), tmp_path, workers=0)
+    assert json.loads(results(tmp_path))["games"] != json.loads(results(whole))["games"]
+
+
+# Without files
+
+
+def test_a_match_is_held_in_this_process_by_players_that_are_named_here(monkeypatch):
+    monkeypatch.setattr("cc_env.players.PLAYERS", dict(agents.PLAYERS))
+    monkeypatch.setattr("agents.PLAYERS", {})
+    made = []
+
+    def candidate(game):
+        made.append(game)
+        return RandomPlayer(game)
+
+    agents.register("candidate", candidate)
+    found = arena.hold(("candidate", HIGHEST), options={"size": 4}, games=4)
+    assert found.pair(HIGHEST, "candidate").line.games == 4
+    assert len(made) == 1 + 4, "one to try, then a fresh one for each game"
+
+
+@pytest.mark.slow
+def test_a_match_in_processes_that_die_is_an_error():
+    with pytest.raises(ChildProcessError, match=r"game \d could not be played: its process died"):
+        arena.hold(("random", "arena_players.Crash"), games=2, workers=1)
+
+
+# Stopped and continued
+
+
+def test_a_stopped_tournament_is_continued(whole, half):
+    told = []
+    before = (half / "games.jsonl").read_text()
+    arena.run(config(), half, workers=0, on_progress=lambda *state: told.append(state))
+    assert told == [(done, 30) for done in range(11, 31)]
+    assert (half / "games.jsonl").read_text().startswith(before)
+    assert results(half) == results(whole)
+
+
+def test_a_half_written_line_is_played_again(whole, half):
+    with (half / "games.jsonl").open("a") as file:
+        file.write('{"game":"capture_conquer","opt')
+    arena.run(config(), half, workers=0)
+    assert results(half) == results(whole)
+    assert len(list(record.read(half / "games.jsonl"))) == 30
+
+
+def test_a_finished_tournament_is_not_played_again(whole):
+    before = (whole / "games.jsonl").read_bytes()
+    again = arena.run(config(anchor="random"), whole, workers=0)
+    assert (whole / "games.jsonl").read_bytes() == before
+    assert next(each.elo.value for each in again.standings.players if each.name == "random") == 0
+    arena.run(config(), whole, workers=0)
+
+
+@pytest.mark.slow
+def test_killed_at_any_moment_no_finished_game_is_lost_or_played_twice(tmp_path):
+    slow = arena.Config(players=("random", "arena_players.Slow"), games=40, seed=5)
+    script = (
+        "from pathlib import Path; from training import arena\n"
+        "if __name__ == '__main__':\n"
+        f"    arena.run(arena.Config(players={slow.players}, games=40, seed=5),"
+        f" Path({str(tmp_path / 'killed')!r}), workers=2)"
+    )
+    (tmp_path / "script.py").write_text(script)
+    paths = os.pathsep.join(map(str, (ROOT, HERE)))
+    killed, finished = tmp_path / "killed" / "games.jsonl", []
+    for wanted in (3, 12):
+        process = subprocess.Popen(
+            [sys.executable, tmp_path / "script.py"], env={**os.environ, "PYTHONPATH": paths}
+        )
+        until = time.monotonic() + 60
+        while time.monotonic() < until and len(finished) < wanted:
+            time.sleep(0.02)
+            finished = killed.read_text().splitlines() if killed.exists() else []
+        process.kill()
+        process.wait()
+        assert wanted <= len(finished) < 40, "killed in the middle"
+    arena.run(slow, tmp_path / "killed", workers=0)
+    assert killed.read_text().splitlines()[:12] == finished[:12]
+    found = [one.seed for _, one in record.read(killed)]
+    assert len(found) == len(set(found)) == 40
+    arena.run(slow, tmp_path / "whole", workers=0)
+    assert results(tmp_path / "killed") == results(tmp_path / "whole")
+
+
+# What is refused
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"games": 12}, "games is 10 there, 12 here"),
+        ({"seed": 4}, "seed is 3 there, 4 here"),
+        ({"options": {"size": 5}}, "size is 6 there, 5 here"),
+        ({"limits": Limits(max_turns=50)}, "max_turns is 200 there, 50 here"),
+        ({"players": (LOWEST, HIGHEST)}, "players is .* there"),
+    ],
+)
+def test_the_folder_of_another_tournament_is_refused_and_left_alone(half, change, why):
+    before = {path: path.read_bytes() for path in half.iterdir()}
+    with pytest.raises(UnknownOption, match=f"holds another tournament: .*{why}"):
+        arena.run(config(**change), half, workers=0)
+    assert {path: path.read_bytes() for path in half.iterdir()} == before
+
+
+def test_a_folder_with_other_games_is_refused(half):
+    (half / "config.json").unlink()
+    with pytest.raises(UnknownOption, match=r"has games\.jsonl but no config\.json"):
+        arena.run(config(), half, workers=0)
+
+
+def test_a_folder_in_use_is_refused(half):
+    def again(done, total):
+        with pytest.raises(UnknownOption, match="is in use"):
+            arena.run(config(), half, workers=0)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        arena.run(config(), half, workers=0, on_progress=again)
+    assert arena.run(config(), half, workers=0).unplayed == {}
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (lambda line: line[: len(line) // 2] + "\n", "line 3: not JSON"),
+        (lambda line: line.replace('"seed":', '"seed":1'), "line 3: not a game of this tournament"),
+        (lambda line: line.replace("random", "greedy"), "line 3: not a game of this tournament"),
+    ],
+)
+def test_games_that_are_broken_or_from_elsewhere_are_refused(half, change, why):
+    lines = (half / "games.jsonl").read_text().splitlines(keepends=True)
+    lines[2] = change(lines[2])
+    (half / "games.jsonl").write_text("".join(lines))
+    with pytest.raises(BadRecord, match=why):
+        arena.run(config(), half, workers=0)
+
+
+def test_a_player_that_cannot_be_made_is_refused_before_anything_is_written(tmp_path):
+    wrong = config(players=("random", "arena_players.unmakable:depth=3"))
+    with pytest.raises(UnknownOption, match=r"cannot be made: RuntimeError: no depth 3 today"):
+        arena.run(wrong, tmp_path / "new", workers=0)
+    assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize("workers", [-1, 1.5])
+def test_a_wrong_number_of_workers_is_refused(tmp_path, workers):
+    with pytest.raises(UnknownOption, match=f"workers={workers}"):
+        arena.run(config(), tmp_path / "new", workers=workers)
+    assert not (tmp_path / "new").exists()
+
+
+# Players that fail
+
+
+@pytest.mark.parametrize(
+    ("name", "reason", "detail"),
+    [
+        ("arena_players.Raiser", "error", "RuntimeError: lost my head"),
+        ("arena_players.Cheat", "illegal", "is not legal"),
+        ("arena_players.Sleeper", "time", "had 0.100 s"),
+    ],
+)
+def test_who_fails_loses_for_that_reason_and_the_tournament_goes_on(tmp_path, name, reason, detail):
+    faulty = config(players=("random", name, LOWEST), games=2, limits=Limits(seconds_per_turn=0.1))
+    found = arena.run(faulty, tmp_path, workers=0)
+    assert len(found.records) == 6
+    lost = [one for one in found.records.values() if name in one.players]
+    assert len(lost) == 4
+    for one in lost:
+        assert one.reason == reason
+        assert detail in one.detail
+        assert one.players[one.result == "1-0"] == name
+    others = [one.reason for one in found.records.values() if name not in one.players]
+    assert reason not in others
+    worst = found.standings.players[-1]
+    assert (worst.name, worst.faults) == (name, {reason: 4})
+
+
+@pytest.mark.slow
+def test_a_game_whose_process_dies_is_left_out_and_named_and_tried_again(tmp_path):
+    crashing = config(players=("random", "arena_players.Crash"), games=4)
+    for _ in range(2):
+        found = arena.run(crashing, tmp_path, workers=2)
+        plan = found.schedule
+        crashed = [each.index for each in plan if each.players == ("random", "arena_players.Crash")]
+        assert sorted(found.unplayed) == crashed
+        assert set(found.unplayed.values()) == {"its process died (SIGKILL)"}
+        assert len(found.records) == 2
+    assert [each["game"] for each in json.loads(results(tmp_path))["unplayed"]] == crashed

@@ -1,0 +1,84 @@
+"""What a tournament consists of, and which ones there cannot be."""
+
+from collections import Counter
+from itertools import permutations
+
+import pytest
+
+from cc_env.errors import UnknownOption
+from cc_env.rules import ONGOING
+from training.arena.schedule import Config, openings, schedule
+
+THREE = "random", "arena_players.Lowest", "arena_players.Lowest:highest=True"
+
+
+def test_every_pair_plays_each_opening_from_both_seats():
+    plan = schedule(Config(players=THREE, games=6))
+    assert [each.index for each in plan] == list(range(18))
+    starts = {each.opening: each.start for each in plan}
+    met = Counter((each.opening, each.start, each.players) for each in plan)
+    wanted = {(k, start, pair) for k, start in starts.items() for pair in permutations(THREE, 2)}
+    assert set(met) == wanted
+    assert set(met.values()) == {1}
+    assert len({each.seed for each in plan}) == 18
+
+
+def test_any_beginning_of_the_schedule_is_fair():
+    few, many = (schedule(Config(players=THREE, games=games)) for games in (4, 10))
+    assert many[: len(few)] == few
+
+
+@pytest.mark.parametrize("size", [4, 6, 8])
+@pytest.mark.parametrize("turns", [1, 4, 7])
+def test_openings_are_different_and_go_on(size, turns):
+    config = Config(players=THREE, games=40, options={"size": size}, opening_turns=turns)
+    game = config.make_game()
+    found = openings(config)
+    positions = [game.from_text(text) for text in found]
+    assert all(game.outcome(each) == ONGOING and not game.mid_turn(each) for each in positions)
+    assert all(game.to_move(each) == turns % 2 for each in positions)
+    assert len(found) == 20
+    if turns > 1:
+        assert len(set(found)) == 20
+
+
+def test_openings_repeat_where_the_game_has_no_more():
+    config = Config(players=THREE, games=6, opening_turns=0)
+    assert openings(config) == [config.make_game().to_text(config.make_game().initial)] * 3
+
+
+def test_the_seed_decides_openings_and_games():
+    first, again, other = (schedule(Config(players=THREE, games=4, seed=s)) for s in (1, 1, 2))
+    assert first == again
+    assert not {each.start for each in first} & {each.start for each in other}
+    assert not {each.seed for each in first} & {each.seed for each in other}
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"players": ("random",)}, "two or more"),
+        ({"players": ()}, "none; wanted: two or more"),
+        ({"players": ("random", "random")}, "random twice"),
+        ({"players": ("random", "gambler")}, "no player 'gambler'; there are: .*random"),
+        ({"players": ("random", "random:x=1")}, "no option x"),
+        ({"players": ("random", "nowhere.Player")}, "nowhere"),
+        ({"game": "chess"}, "no game 'chess'; there are: .*capture_conquer"),
+        ({"options": {"sise": 6}}, "no option sise; it has: size, corner"),
+        ({"options": {"size": 9}}, "sizes are 4 to 8"),
+        ({"games": 7}, "games=7; it is even"),
+        ({"games": 0}, "games=0"),
+        ({"games": 2.0}, "games=2.0"),
+        ({"opening_turns": -1}, "opening_turns=-1"),
+        ({"seed": -1}, "seed=-1"),
+        ({"anchor": "greedy"}, "anchor 'greedy' does not play; random"),
+    ],
+)
+def test_what_cannot_be_is_refused(change, why):
+    with pytest.raises(UnknownOption, match=why):
+        Config(**{"players": THREE, **change})
+
+
+def test_openings_that_outlast_the_game_are_refused():
+    with pytest.raises(UnknownOption, match=r"opening_turns=5000: .* end before"):
+        schedule(Config(players=THREE, options={"size": 4}, opening_turns=5000))

@@ -1,0 +1,70 @@
+"""Worker processes: all tasks are answered, whatever happens to the processes."""
+
+import os
+import time
+
+import pytest
+
+from training.arena.workers import THREADS, Failure, each
+
+
+def work(task):
+    """Do what the task says, in the worker."""
+    match task:
+        case "die":
+            os.kill(os.getpid(), 9)
+        case "exit":
+            raise SystemExit(3)
+        case "fail":
+            raise RuntimeError("broken")
+        case "sleep":
+            time.sleep(60)
+        case "who":
+            return os.getpid(), [os.environ[name] for name in THREADS]
+    return task * task
+
+
+class Unloadable:
+    """Work that a worker cannot even take up."""
+
+    def __reduce__(self):
+        return os._exit, (7,)
+
+
+def test_without_workers_it_all_happens_here_in_order():
+    assert list(each(work, [3, 1, 2], 0)) == [(3, 9), (1, 1), (2, 4)]
+
+
+def test_a_process_that_dies_takes_only_its_own_task_along():
+    found = dict(each(work, [1, "die", 2, "fail", 3, "exit", 4], 2))
+    assert {task: value for task, value in found.items() if isinstance(task, int)} == {
+        1: 1,
+        2: 4,
+        3: 9,
+        4: 16,
+    }
+    assert found["die"] == "its process died (SIGKILL)"
+    assert found["fail"] == "RuntimeError: broken"
+    assert found["exit"] == "SystemExit: 3"
+    assert all(isinstance(found[task], Failure) for task in ("die", "fail", "exit"))
+
+
+def test_workers_have_one_thread_and_leave_this_process_as_it_was():
+    before = dict(os.environ)
+    ((_, (process, threads)),) = each(work, ["who"], 3)
+    assert process != os.getpid()
+    assert threads == ["1"] * len(THREADS)
+    assert dict(os.environ) == before
+
+
+def test_who_stops_iterating_stops_the_workers():
+    began = time.monotonic()
+    playing = each(work, [1, "sleep", "sleep"], 2)
+    assert next(playing) == (1, 1)
+    playing.close()
+    assert time.monotonic() - began < 30
+
+
+def test_workers_that_cannot_begin_are_an_error():
+    with pytest.raises(ChildProcessError, match=r"could not begin: its process died .*status 7"):
+        list(each(Unloadable(), [1, 2], 1))
