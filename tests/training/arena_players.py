@@ -44,7 +44,7 @@ class Slow(RandomPlayer):
     """Takes some time, so that a tournament can be killed in the middle."""
 
     def choose(self, position, rng, clock):
-        time.sleep(0.005)
+        time.sleep(0.003)
         return super().choose(position, rng, clock)
 
 
@@ -59,3 +59,10 @@ class Crash(RandomPlayer):
 
 def unmakable(game, *, depth=1):
     raise RuntimeError(f"no depth {depth} today")
+
+
+class Named(RandomPlayer):
+    """Plays at random under any name."""
+
+    def __init__(self, game, *, name):
+        super().__init__(game)

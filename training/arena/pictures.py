@@ -111,10 +111,9 @@ def to_png(name: str, standings: Standings) -> bytes:
 
 def to_svg(name: str, standings: Standings) -> str:
     """Return one of CHARTS as an SVG element, transparent, in the page's own text colour."""
-    data = _drawn(
-        name, standings, {"format": "svg", "transparent": True, "metadata": {"Date": None}}
-    )
-    text = data.decode()
+    nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+    how = {"format": "svg", "transparent": True, "metadata": nothing}
+    text = _drawn(name, standings, how).decode()
     return text[text.index("<svg") :].replace(INK, "currentColor")
 
 

@@ -1,11 +1,14 @@
 """The report of a tournament: one HTML file that needs nothing else, and the charts as PNGs."""
 
+import re
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from statistics import mean, median
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from cc_env import __version__, record
 from cc_env.match import FAULTS
@@ -18,7 +21,7 @@ from training.arena.wording import elo, interval, milliseconds, percent, summary
 REPORT = "report.html"
 EXAMPLES = 8  # games to step through, at most
 LONGEST = 300  # turns of such a game that are shown
-FAULTY = 20  # faults that are listed
+FAULTY = 20  # different faults that are listed
 
 
 def write(tournament: Tournament, path: Path, command: str) -> Path:
@@ -41,14 +44,16 @@ def to_html(tournament: Tournament, command: str) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(percent=percent, interval=interval, elo=elo, ms=milliseconds)
+    environment.filters.update(
+        name=breakable, percent=percent, interval=interval, elo=elo, ms=milliseconds
+    )
     standings, records = tournament.standings, list(tournament.records.values())
     return environment.get_template(REPORT).render(
         charts={name: Markup(pictures.to_svg(name, standings)) for name in pictures.CHARTS},
         command=command,
         config=tournament.config,
         examples=examples(tournament),
-        faults=[each for each in records if each.reason in FAULTS][:FAULTY],
+        faults=faults(records),
         mean_turns=mean(standings.turns),
         median_turns=median(standings.turns),
         standings=standings,
@@ -57,6 +62,21 @@ def to_html(tournament: Tournament, command: str) -> str:
         tournament=tournament,
         version=__version__,
     )
+
+
+def faults(records: Sequence[Record]) -> list[tuple[str, str, str, int]]:
+    """Return who failed, by which reason and detail, and how often; the most frequent first."""
+    found = Counter(
+        (one.players[one.result == "1-0"], one.reason, one.detail)
+        for one in records
+        if one.reason in FAULTS
+    )
+    return [(*fault, count) for fault, count in found.most_common(FAULTY)]
+
+
+def breakable(name: str) -> Markup:
+    """Return a name as HTML that may be broken after punctuation."""
+    return Markup(re.sub(r"([:.,=])", r"\1<wbr>", str(escape(name))))
 
 
 def examples(tournament: Tournament) -> dict[str, Any]:

@@ -18,6 +18,7 @@ def show(tournament: Tournament, console: Console) -> None:
     if len(standings.players) > 2:
         console.print(_pairs(tournament))
     seat = standings.first_seat
+    console.print()
     console.print(f"first seat  {percent(seat.score.value)} ({interval(seat.score)}), {seat}")
     if standings.turns:
         average, middle = mean(standings.turns), median(standings.turns)
@@ -41,9 +42,14 @@ def _table(*names: str) -> Table:
 
 def _ladder(tournament: Tournament) -> Table:
     thought = times(tournament.config.players, list(tournament.records.values()))
-    table = _table("player", "Elo", "score", "95 %", "W-D-L", "a turn", "longest", "faults")
-    for each in tournament.standings.players:
+    players = tournament.standings.players
+    table = _table("player", "Elo", "score", "95 %", "W-D-L", "a turn", "longest")
+    faulty = any(each.faults for each in players)
+    if faulty:
+        table.add_column("faults")
+    for each in players:
         time = thought.get(each.name)
+        faults = ", ".join(f"{count} {reason}" for reason, count in each.faults.items())
         table.add_row(
             escape(each.name),
             elo(each.elo),
@@ -52,7 +58,7 @@ def _ladder(tournament: Tournament) -> Table:
             str(each.line),
             milliseconds(time.mean) if time else "",
             milliseconds(time.longest) if time else "",
-            ", ".join(f"{count} {reason}" for reason, count in each.faults.items()),
+            *([faults] if faulty else []),
         )
     return table
 

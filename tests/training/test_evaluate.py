@@ -1,0 +1,123 @@
+"""python -m training.evaluate, as a user calls it."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from cc_env import record
+from training import arena
+from training.evaluate import folder_name
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+HIGHEST = "arena_players.Lowest:highest=True"
+
+
+def start(folder, *arguments):
+    paths = os.pathsep.join(map(str, (ROOT, HERE)))
+    return subprocess.Popen(
+        [sys.executable, "-m", "training.evaluate", *map(str, arguments)],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": paths, "COLUMNS": "100"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def run(folder, *arguments, status=0):
+    process = start(folder, *arguments)
+    out, _ = process.communicate(timeout=60)
+    assert process.returncode == status, out
+    assert "Traceback" not in out
+    return out
+
+
+def test_a_tournament_and_its_continuation(tmp_path):
+    players = "random", "arena_players.Lowest"
+    command = *players, "--size", 5, "--games", 6, "--workers", 0, "--anchor", "random"
+    out = run(tmp_path, *command)
+    (folder,) = (tmp_path / "runs").iterdir()
+    assert re.search(r"arena_players.Lowest +[+−]\d+ ± \d+ +[\d.]+ %", out)
+    assert re.search(r"random +\+0 ± 0 ", out)
+    assert "conquest" in out
+    assert f"report: runs/{folder.name}/report.html" in out
+    found = json.loads((folder / "results.json").read_text())
+    assert found["config"]["options"]["size"] == 5
+    assert len(list(record.read(folder / "games.jsonl"))) == 6
+    assert "training.evaluate random" in (folder / "report.html").read_text()
+    before = (folder / "games.jsonl").read_bytes()
+    assert run(tmp_path, *command) == out
+    assert (folder / "games.jsonl").read_bytes() == before
+
+
+@pytest.mark.slow
+def test_interrupted_it_says_how_far_it_is_and_goes_on(tmp_path):
+    command = (
+        "random",
+        "arena_players.Slow",
+        "--games",
+        40,
+        "--workers",
+        2,
+        "--out",
+        tmp_path / "out",
+    )
+    process = start(tmp_path, *command)
+    games, until = tmp_path / "out" / "games.jsonl", time.monotonic() + 60
+    while time.monotonic() < until and not (games.exists() and games.read_text().count("\n") > 3):
+        time.sleep(0.02)
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to the workers too
+    out, _ = process.communicate(timeout=20)
+    assert process.returncode == 130, out
+    assert "Traceback" not in out
+    finished = games.read_text().splitlines()
+    assert 3 < len(finished) < 40
+    assert f"stopped; {len(finished)} games are finished, in {tmp_path / 'out'}" in out
+    run(tmp_path, *command)
+    assert games.read_text().splitlines()[: len(finished)] == finished
+    assert len(games.read_text().splitlines()) == 40
+
+
+@pytest.mark.slow
+def test_a_game_that_could_not_be_played_is_said_and_status_1(tmp_path):
+    out = run(tmp_path, "random", "arena_players.Crash", "--games", 2, "--workers", 1, status=1)
+    assert "random – arena_players.Crash, could not be played: its process died (SIGKILL)" in out
+    (page,) = tmp_path.glob("runs/*/report.html")
+    assert "1 games could not be played" in page.read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (["random", "gambler"], "no player 'gambler'; there are: "),
+        (["random", "arena_players.Lowest:lowest=1"], "no option lowest; it has: highest=False"),
+        (["random", HIGHEST, "--size", 9], "sizes are 4 to 8"),
+        (["random", HIGHEST, "--size", 6, "-o", "size=5"], "size is given twice"),
+        (["random", HIGHEST, "--game", "chess"], "no game 'chess'"),
+        (["random", HIGHEST, "--games", 5], "games=5; it is even"),
+        (["random"], "two or more"),
+        (["random", HIGHEST, "--seconds-per-turn", 0], "seconds_per_turn=0.0; it is more than 0"),
+    ],
+)
+def test_bad_input_is_one_line_and_status_2_and_nothing_is_written(tmp_path, arguments, why):
+    assert why in run(tmp_path, *arguments, status=2)
+    assert not list(tmp_path.iterdir())
+
+
+def test_folders_have_readable_names_of_their_own():
+    first = arena.Config(players=("random", HIGHEST))
+    again = arena.Config(players=("random", HIGHEST), options={"size": 6}, anchor="random")
+    other = arena.Config(players=("random", HIGHEST), seed=1)
+    assert re.fullmatch(
+        r"random-vs-arena_players-Lowest-highest=True-[0-9a-f]{6}", folder_name(first)
+    )
+    assert folder_name(first) == folder_name(again) != folder_name(other)

@@ -1,0 +1,169 @@
+"""The report: one file that needs nothing else, and says what the tables say."""
+
+import json
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+from cc_env import record
+from training import arena
+from training.arena import pictures, report
+from training.arena.ratings import Interval
+from training.arena.standings import Line, Pair, Standing, Standings
+from training.arena.wording import elo, milliseconds, percent, summary
+
+HIGHEST, RAISER = "arena_players.Lowest:highest=True", "arena_players.Raiser"
+STRANGE = "arena_players.Named:name=<b>$x_1$&'\""
+COMMAND = "python -m training.evaluate random 'a & b'"
+
+
+@pytest.fixture(scope="module")
+def tournament(tmp_path_factory):
+    config = arena.Config(players=("random", HIGHEST, RAISER, STRANGE), games=4)
+    return arena.run(config, tmp_path_factory.mktemp("arena"), workers=0)
+
+
+@pytest.fixture(scope="module")
+def page(tournament):
+    return report.to_html(tournament, COMMAND)
+
+
+class Reader(HTMLParser):
+    """Collects what a page refers to, its tags and its text."""
+
+    def __init__(self):
+        super().__init__()
+        self.tags, self.references, self.text, self.titles = set(), [], [], []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.add(tag)
+        named = dict(attrs)
+        self.references += [named[key] for key in ("src", "href", "xlink:href") if key in named]
+        self.titles += [named["title"]] if "title" in named else []
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+
+def read(page):
+    reader = Reader()
+    reader.feed(page)
+    return reader
+
+
+def test_the_page_needs_nothing_else(page):
+    found = read(page)
+    assert all(each.startswith("#") for each in found.references)
+    assert not found.tags & {"link", "img", "iframe", "object", "embed", "base"}
+    outside = set(re.findall(r"""https?://[^\s"'<>)\\]+""", page))
+    assert outside == {"http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"}, "names only"
+    assert "url(http" not in page
+    assert "@import" not in page
+    assert len(page) < 2_000_000
+
+
+def test_the_page_says_what_the_tables_say(tournament, page):
+    text = "".join(read(page).text)
+    for each in tournament.standings.players:
+        assert each.name in text
+        assert elo(each.elo) in text
+        assert str(each.line) in text
+    assert summary(tournament.standings) in text
+    assert COMMAND in text
+    assert "lost 12 games by error: RuntimeError: lost my head" in text
+    for name, value in (("seed", 0), ("max_turns", 200), ("seconds_per_turn", "no limit")):
+        assert re.search(rf"{name}\s*{value}", text)
+    for reason, count in tournament.standings.endings.items():
+        assert re.search(rf"{reason}\s*{count}", text)
+
+
+def test_cells_tell_more_when_pointed_at(page):
+    hints = [each for each in read(page).titles if each.startswith(f"{HIGHEST} against random: ")]
+    assert len(hints) == 1
+    assert re.search(r"\d+-\d+-\d+, [\d.]+ % \(", hints[0])
+
+
+def test_names_are_shown_as_they_are_and_never_become_tags(page):
+    found = read(page)
+    assert "<b>$x" not in page
+    assert STRANGE in "".join(found.text)
+
+
+def test_example_games_show_every_position_of_a_record(tournament, page):
+    data = json.loads(re.search(r"const \{ lines, games \} = (.*);\n", page)[1])
+    best = tournament.standings.players[0].name
+    shown = [one for one in tournament.records.values() if best in one.players][:6]
+    assert len(data["games"]) == 6
+    for game, one in zip(data["games"], shown, strict=True):
+        assert game["title"] == " – ".join(one.players)
+        assert len(game["frames"]) == len(one.turns) + 1
+        pages = ["\n".join(data["lines"][i] for i in frame) for frame in game["frames"]]
+        assert all(each.startswith("<svg") and each.endswith("</svg>") for each in pages)
+        assert len(set(pages)) == len(pages)
+        for text, picture in zip(one.turns, pages[1:], strict=True):
+            assert f"last {text}" in picture
+        assert record.replay(one).turns == list(one.turns)
+
+
+def test_charts_are_pictures_and_drawn_in_the_colour_of_the_page(tournament):
+    for name in pictures.CHARTS:
+        assert pictures.to_png(name, tournament.standings).startswith(b"\x89PNG\r\n")
+        svg = pictures.to_svg(name, tournament.standings)
+        assert svg.startswith("<svg")
+        assert "currentColor" in svg
+        assert pictures.INK not in svg
+
+
+def test_the_ladder_shows_each_elo_with_its_interval(tournament):
+    (axes,) = pictures.ladder(tournament.standings).axes
+    players = tournament.standings.players
+    assert next(each.get_text() for each in axes.get_yticklabels()).replace("\n", "") == HIGHEST
+    bars = [line.get_xdata() for line in axes.lines if len(line.get_xdata()) == 2][: len(players)]
+    for each, (low, high) in zip(players, bars, strict=True):
+        assert (low, high) == (each.elo.low, each.elo.high)
+
+
+def test_the_matrix_shows_each_score_from_both_sides(tournament):
+    (axes,) = pictures.matrix(tournament.standings).axes
+    (image,) = axes.images
+    scores = image.get_array().filled(np.nan)
+    assert np.isnan(np.diag(scores)).all()
+    both = scores + scores.T
+    assert both[~np.eye(4, dtype=bool)] == pytest.approx(1)
+    best, second, *_ = (each.name for each in tournament.standings.players)
+    assert scores[0, 1] == tournament.standings.pair(best, second).line.score.value
+
+
+def test_the_histogram_counts_every_game(tournament):
+    (axes,) = pictures.lengths(tournament.standings).axes
+    assert sum(bar.get_height() for bar in axes.patches) == len(tournament.records)
+
+
+def test_all_files_are_written(tournament, tmp_path):
+    assert report.write(tournament, tmp_path, COMMAND) == tmp_path / "report.html"
+    names = {"ladder.png", "matrix.png", "seats.png", "lengths.png", "report.html"}
+    assert {each.name for each in tmp_path.iterdir()} == names
+
+
+@pytest.mark.parametrize(
+    ("score", "verdict"),
+    [
+        (Interval(0.7, 0.6, 0.8), "a is the stronger"),
+        (Interval(0.6, 0.45, 0.7), "too close to say"),
+        (Interval(0.2, 0.1, 0.3), "b wins that match, a leads by the other games"),
+    ],
+)
+def test_the_verdict_is_no_surer_than_the_games(score, verdict):
+    line = Line(7, 0, 3, score)
+    ladder = tuple(Standing(name, score, line, {}) for name in "ab")
+    pair = Pair(("a", "b"), line, score)
+    assert verdict in summary(Standings(ladder, (pair,), line, (9,), {"conquest": 1}))
+
+
+def test_numbers_read_well():
+    assert percent(0.5) == "50.0 %"
+    assert elo(Interval(-12.3, -40, 16)) == "−12 ± 28"
+    times = [milliseconds(each) for each in (0.000012, 0.0012, 0.0126, 0.25, 12.5)]
+    assert times == ["0.01 ms", "1.2 ms", "13 ms", "250 ms", "12,500 ms"]
