@@ -40,8 +40,8 @@ def evaluate(
     repetitions: Annotated[
         int, typer.Option(min=0, help="A position that occurs so often is a draw; 0: none.")
     ] = 3,
-    seconds_per_turn: Annotated[float | None, typer.Option(help="Who is later loses.")] = None,
-    seconds_per_game: Annotated[float | None, typer.Option(help="Who is later loses.")] = None,
+    seconds_per_turn: Annotated[float | None, typer.Option(help="Who thinks longer loses.")] = None,
+    seconds_per_game: Annotated[float | None, typer.Option(help="Who thinks longer loses.")] = None,
     seed: Annotated[int, typer.Option(help="Of openings and players.")] = 0,
     anchor: Annotated[
         str | None, typer.Option(help="Whose Elo is 0.", show_default="the mean of all")

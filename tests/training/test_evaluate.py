@@ -13,7 +13,7 @@ import pytest
 
 from cc_env import record
 from training import arena
-from training.evaluate import folder_name
+from training.evaluate import folder_name, main
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -108,9 +108,20 @@ def test_a_game_that_could_not_be_played_is_said_and_status_1(tmp_path):
         (["random", HIGHEST, "--seconds-per-turn", 0], "seconds_per_turn=0.0; it is more than 0"),
     ],
 )
-def test_bad_input_is_one_line_and_status_2_and_nothing_is_written(tmp_path, arguments, why):
-    assert why in run(tmp_path, *arguments, status=2)
+def test_bad_input_is_one_line_and_nothing_is_written(
+    tmp_path, monkeypatch, capsys, arguments, why
+):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["evaluate", *map(str, arguments)])
+    assert main() == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("error: ")
+    assert why in line
     assert not list(tmp_path.iterdir())
+
+
+def test_bad_input_is_status_2(tmp_path):
+    assert "there are: " in run(tmp_path, "random", "gambler", status=2)
 
 
 def test_folders_have_readable_names_of_their_own():

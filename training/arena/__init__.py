@@ -1,7 +1,9 @@
 """The arena: players meet, and tables say who is stronger and how surely.
 
-    hold   a match or a tournament, without files
+    hold   a match or a tournament, without files: hold(("new", "old"), games=40).standings
     run    one in a folder: killed and called again, it goes on where it was
+
+`tables.show` prints a tournament, `report.write` makes a page of it.
 
 The same config and seed are the same games, however many workers play them.
 """
@@ -65,8 +67,8 @@ class Tournament:
 
 def hold(
     names: Iterable[str], game: str = "capture_conquer", *, workers: int = 0, **config: Any
-) -> Standings:
-    """Let players meet, and return the tables; `config` are further fields of `Config`.
+) -> Tournament:
+    """Let players meet, without any files; `config` are further fields of `Config`.
 
     With 0 workers it happens in this process, where `agents.register` may have named players.
     Raises UnknownOption where a player cannot be made or `Config` raises it, ChildProcessError
@@ -79,7 +81,7 @@ def hold(
         if isinstance(one, processes.Failure):
             raise ChildProcessError(f"game {pairing.index} could not be played: {one}")
         found[pairing.index] = one
-    return Tournament(settled, plan, dict(sorted(found.items())), {}).standings
+    return Tournament(settled, plan, dict(sorted(found.items())), {})
 
 
 def run(
