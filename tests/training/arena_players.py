@@ -66,3 +66,16 @@ class Named(RandomPlayer):
 
     def __init__(self, game, *, name):
         super().__init__(game)
+
+
+class LateStarter(RandomPlayer):
+    """Is slow at its first turn in a process, as one that compiles is."""
+
+    def choose(self, position, rng, clock):
+        if not STARTED:
+            STARTED.append(self)
+            time.sleep(0.3)
+        return super().choose(position, rng, clock)
+
+
+STARTED = []

@@ -103,7 +103,7 @@ def test_a_match_is_held_in_this_process_by_players_that_are_named_here(monkeypa
     agents.register("candidate", candidate)
     found = arena.hold(("candidate", HIGHEST), options={"size": 4}, games=4)
     assert found.standings.pair(HIGHEST, "candidate").line.games == 4
-    assert len(made) == 1 + 4, "one to try, then a fresh one for each game"
+    assert len(made) == 2 + 4, "one to try, one to warm up, then a fresh one for each game"
 
 
 @pytest.mark.slow
@@ -236,6 +236,16 @@ def test_a_wrong_number_of_workers_is_refused(tmp_path, workers):
     with pytest.raises(UnknownOption, match=f"workers={workers}"):
         arena.run(config(), tmp_path / "new", workers=workers)
     assert not (tmp_path / "new").exists()
+
+
+# Clocks
+
+
+def test_no_clock_pays_for_what_a_player_does_once_in_a_process():
+    found = arena.hold(
+        ("random", "arena_players.LateStarter"), games=2, limits=Limits(seconds_per_turn=0.1)
+    )
+    assert "time" not in found.standings.endings
 
 
 # Players that fail
