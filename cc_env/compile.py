@@ -10,9 +10,9 @@ import contextlib
 import functools
 import hashlib
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 import numba
 from numba.core import caching
@@ -34,11 +34,13 @@ def source_hash(file: Path) -> str:
     return digest.hexdigest()
 
 
-def _position_hashes(signature: tuple[Any, ...]) -> tuple[str, ...]:
-    """Return the source hashes of the position classes among the argument types."""
-    classes = (getattr(argument, "instance_class", None) for argument in signature)
-    files = (getattr(sys.modules.get(cls.__module__), "__file__", None) for cls in classes if cls)
-    return tuple(sorted({source_hash(Path(file)) for file in files if file}))
+def _modules(types: Iterable[Any]) -> set[str]:
+    """Return the modules of the NamedTuple classes among numba's types, nested ones included."""
+    found = set()
+    for each in types:
+        if hasattr(each, "instance_class"):
+            found |= {each.instance_class.__module__, *_modules(each)}
+    return found
 
 
 class _PackageStamp:
@@ -63,15 +65,52 @@ class _CacheImpl(caching.CompileResultCacheImpl):
 
 
 class _Cache(caching.FunctionCache):
+    """A function's cache: one index for our own types, one for those of each foreign package.
+
+    To read an index is to import the modules of its types, which elsewhere may not be there.
+    """
+
     _impl_class = _CacheImpl
 
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        self._choose_file(sig)
+        return super().load_overload(sig, target_context)
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        self._choose_file(sig)
+        super().save_overload(sig, data)
+
+    def _choose_file(self, signature: tuple[Any, ...]) -> None:
+        packages = {module.partition(".")[0] for module in _modules(signature)}
+        foreign = sorted(packages - {_OWN_SOURCE.parent.name})
+        self._cache_file = caching.IndexDataCacheFile(
+            cache_path=self._cache_path,
+            filename_base="-".join([self._impl.filename_base, *foreign]),
+            source_stamp=self._impl.locator.get_source_stamp(),
+        )
+
     def _index_key(self, sig: Any, codegen: Any) -> tuple[Any, ...]:
-        return (*super()._index_key(sig, codegen), _position_hashes(sig))
+        files = (getattr(sys.modules.get(name), "__file__", None) for name in _modules(sig))
+        hashes = sorted({source_hash(Path(file)) for file in files if file})
+        return (*super()._index_key(sig, codegen), *hashes)
 
 
-def jit(function: F) -> F:
-    """Compile `function` at its first call; every later process finds it in the cache on disk."""
-    compiled = numba.njit(error_model="numpy", boundscheck=False)(function)
+@overload
+def jit(function: F) -> F: ...
+
+
+@overload
+def jit(*, nogil: bool) -> Callable[[F], F]: ...
+
+
+def jit(function: Any = None, *, nogil: bool = False) -> Any:
+    """Compile `function` at its first call; every later process finds it in the cache on disk.
+
+    With `nogil` other threads of Python run while it does.
+    """
+    if function is None:
+        return functools.partial(jit, nogil=nogil)
+    compiled = numba.njit(error_model="numpy", boundscheck=False, nogil=nogil)(function)
     with contextlib.suppress(RuntimeError):  # no file or folder for a cache: compile every time
         compiled._cache = _Cache(compiled.py_func)
-    return compiled  # type: ignore[no-any-return]
+    return compiled

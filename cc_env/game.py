@@ -55,6 +55,7 @@ class Game:
     pieces: Callable[[Position], Mapping[Cell, str]]  # letters as in the text form
     goals: tuple[Cell, Cell] | tuple[()]  # a cell for each player that pictures mark
     track: Callable[[Position, Turn], Track]
+    evaluations: Mapping[str, Any]  # by name, the best first; each for `rules.evaluate`
 
     def __repr__(self) -> str:
         options = "".join(f", {name}={value!r}" for name, value in self.options.items())

@@ -10,10 +10,11 @@ The class, or any function, is called with the game and the options as keywords,
 """
 
 import inspect
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -22,6 +23,10 @@ from cc_env.errors import UnknownOption, listed
 from cc_env.game import Game
 from cc_env.referee import Clock, Decision, Player
 from cc_env.rules import Position
+from cc_env.search import greedy, limits
+from cc_env.search.alphabeta import MOST_DEPTH, AlphaBeta
+from cc_env.search.mcts import TreeSearch
+from cc_env.search.scores import expected
 
 Factory = Callable[..., Player]
 
@@ -37,8 +42,105 @@ class RandomPlayer:
         return Decision(int(rng.choice(self.game.legal_actions(position))))
 
 
+class GreedyPlayer:
+    """Looks one turn ahead: wins if it can, else makes the evaluation best; ties are drawn."""
+
+    def __init__(self, game: Game, *, evaluation: str | None = None) -> None:
+        """Use the game's evaluation of this name, its first by default; raise UnknownOption."""
+        self._game, self._evaluation = game, _evaluation(game, evaluation)
+
+    def choose(self, position: Position, rng: np.random.Generator, clock: Clock) -> Decision:
+        """Return a decision that begins one of the best turns."""
+        actions, scores = greedy.scores(self._game, position, self._evaluation)
+        highest = max(scores)
+        best = [action for action, score in zip(actions, scores, strict=True) if score == highest]
+        return Decision(int(rng.choice(best)), expected(highest), {"score": highest})
+
+
+class MinimaxPlayer:
+    """Alpha-beta search: plays the same in the same position, unless time cuts it short."""
+
+    def __init__(
+        self,
+        game: Game,
+        *,
+        level: str | None = None,
+        depth: int | None = None,
+        nodes: int | None = None,
+        seconds: float | None = None,
+        evaluation: str | None = None,
+        table_megabytes: float = 16,
+    ) -> None:
+        """Look `depth` turns ahead, at `nodes` positions or for `seconds`, what comes first.
+
+        A level is a name for such limits, which those given replace; without any it is "normal".
+        `evaluation` is the name of one of the game's. Raises UnknownOption on bad values.
+        """
+        given: dict[str, Any] = {"depth": depth, "nodes": nodes, "seconds": seconds}
+        given = {name: value for name, value in given.items() if value is not None}
+        if level is not None and level not in LEVELS:
+            raise UnknownOption(f"minimax has no level {level!r}; it has: {listed(LEVELS)}")
+        if level is not None or not given:
+            given = {**LEVELS[level or "normal"], **given}
+        self._depth, self._nodes, self._seconds = map(given.get, ("depth", "nodes", "seconds"))
+        limits.whole("depth", self._depth, MOST_DEPTH)
+        limits.whole("nodes", self._nodes)
+        limits.check_seconds(self._seconds)
+        chosen = _evaluation(game, evaluation)
+        self._search = AlphaBeta(game, chosen, table_megabytes=table_megabytes)
+
+    def choose(self, position: Position, rng: np.random.Generator, clock: Clock) -> Decision:
+        """Return the first decision of the principal variation."""
+        seconds = _allowance(self._seconds, clock)
+        found = self._search.search(position, depth=self._depth, nodes=self._nodes, seconds=seconds)
+        return Decision(found.action, found.value, found.details())
+
+
+class MCTSPlayer:
+    """Monte-Carlo tree search."""
+
+    def __init__(
+        self,
+        game: Game,
+        *,
+        simulations: int | None = None,
+        seconds: float | None = None,
+        playout: str = "evaluation",
+        exploration: float = 1.0,
+        evaluation: str | None = None,
+    ) -> None:
+        """Run so many simulations or seconds, what comes first; 1000 simulations by default.
+
+        `playout` is "random" or "evaluation", how a simulation finds its result; `exploration`
+        weighs the bounds of actions rarely tried. Raises UnknownOption on bad values.
+        """
+        self._simulations, self._seconds = simulations, seconds
+        if simulations is None and seconds is None:
+            self._simulations = 1000
+        limits.whole("simulations", simulations)
+        limits.check_seconds(seconds)
+        chosen = _evaluation(game, evaluation)
+        self._search = TreeSearch(game, chosen, playout=playout, exploration=exploration)
+
+    def choose(self, position: Position, rng: np.random.Generator, clock: Clock) -> Decision:
+        """Return the decision most visited."""
+        seconds = _allowance(self._seconds, clock)
+        found = self._search.search(position, rng, simulations=self._simulations, seconds=seconds)
+        return Decision(found.action, found.value, found.details())
+
+
+LEVELS: dict[str, dict[str, Any]] = {
+    "easy": {"depth": 1},
+    "normal": {"depth": 3},
+    "hard": {"depth": 6},
+    "extreme": {"seconds": 2},
+}
+
 PLAYERS: dict[str, Factory] = {
     "random": RandomPlayer,
+    "greedy": GreedyPlayer,
+    "minimax": MinimaxPlayer,
+    "mcts": MCTSPlayer,
 }
 
 
@@ -49,6 +151,16 @@ def make(name: str, game: Game) -> Player:
     """
     factory, given = _parse(name)
     return factory(game, **given)
+
+
+def of(opponent: object, game: Game) -> Player:
+    """Return a player that is given by spoken name or as itself; raise UnknownOption."""
+    if isinstance(opponent, str):
+        return make(opponent, game)
+    if not hasattr(opponent, "choose"):
+        would_do = "a player's name or an object with choose(position, rng, clock)"
+        raise UnknownOption(f"{opponent!r} is no player; wanted: {would_do}")
+    return cast(Player, opponent)
 
 
 def check(name: str) -> None:
@@ -92,3 +204,19 @@ def _imported(path: str) -> Factory:
     if not callable(found):
         raise UnknownOption(f"player {path!r} is no class and no function: {found!r}")
     return found  # type: ignore[no-any-return]
+
+
+def _evaluation(game: Game, name: str | None) -> Any:
+    """Return the game's evaluation of this name, its first for None."""
+    known = game.evaluations
+    if not known:
+        raise UnknownOption(f"{game.name} has no evaluation")
+    if name is not None and name not in known:
+        raise UnknownOption(f"{game.name} has no evaluation {name!r}; it has: {listed(known)}")
+    return known[name or next(iter(known))]
+
+
+def _allowance(seconds: float | None, clock: Clock) -> float | None:
+    """Return how long to think: as asked, if the clock allows it, with something to spare."""
+    bound = min(0.9 * clock.turn - 0.005, clock.game / 25)
+    return seconds if bound == math.inf else max(0.0, min(seconds or math.inf, bound))

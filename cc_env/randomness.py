@@ -27,6 +27,6 @@ def advance(state: np.uint64) -> np.uint64:
 
 
 @jit
-def below(state: np.uint64, bound: int) -> Int:
+def below(state: np.uint64, bound: Int) -> Int:
     """Return the draw of this state, uniform on 0..bound-1 to one part in 2**32 / bound."""
     return np.int64(((scramble(state) >> _HALF) * np.uint64(bound)) >> _HALF)

@@ -87,7 +87,7 @@ def _ask(
     """Return what the player chose, or a fault and what went wrong."""
     try:
         return player.choose(position, rng, clock).action, "", ""
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         return None, "error", f"{type(error).__name__}: {error}"
 
 

@@ -21,6 +21,8 @@ from cc_env.compile import jit
 FIRST, SECOND = 0, 1  # the players
 FIRST_WINS, SECOND_WINS, DRAW, ONGOING = FIRST, SECOND, 2, -1  # the outcomes: a win is its winner
 
+_SALT = np.uint64(0xD1342543DE82EF95)  # keeps the fields of a hash apart
+
 Rule = Callable[..., Any]
 Int = int | np.int64  # a small number: in compiled code always the latter
 Bool = bool | np.bool_
@@ -43,7 +45,9 @@ _to_move = _slot("to_move")
 _mid_turn = _slot("mid_turn")
 _outcome = _slot("outcome")
 _observe = _slot("observe")
+_loud_actions = _slot("loud_actions")
 _load = _slot("load")
+_evaluate = _slot("evaluate")
 
 
 def register(
@@ -55,11 +59,12 @@ def register(
     mid_turn: Rule,
     outcome: Rule,
     observe: Rule,
+    loud_actions: Rule | None = None,
 ) -> None:
     """Make the generic functions below play the game of `position_class`.
 
     The arguments are functions compiled with `cc_env.compile.jit`, each as described by the
-    generic function of the same name.
+    generic function of the same name. A game may do without `loud_actions`.
     """
     _fill(_legal_actions, position_class, legal_actions)
     _fill(_apply, position_class, apply)
@@ -67,6 +72,7 @@ def register(
     _fill(_mid_turn, position_class, mid_turn)
     _fill(_outcome, position_class, outcome)
     _fill(_observe, position_class, observe)
+    _fill(_loud_actions, position_class, loud_actions or _no_actions)
 
 
 def _fill(slot: Rule, position_class: type, rule: Rule) -> None:
@@ -74,6 +80,20 @@ def _fill(slot: Rule, position_class: type, rule: Rule) -> None:
     def choose(position, *rest):  # type: ignore[no-untyped-def]
         if getattr(position, "instance_class", None) is position_class:
             return lambda position, *rest: rule(position, *rest)
+        return None
+
+
+def register_evaluation(position_class: type, evaluation_class: type, evaluate: Rule) -> None:
+    """Make `evaluate` below call this compiled function for an evaluation of this class.
+
+    `evaluation_class` is a NamedTuple of the weights.
+    """
+
+    @overload(_evaluate)
+    def choose(position, player, evaluation):  # type: ignore[no-untyped-def]
+        classes = (getattr(each, "instance_class", None) for each in (position, evaluation))
+        if tuple(classes) == (position_class, evaluation_class):
+            return lambda position, player, evaluation: evaluate(position, player, evaluation)
         return None
 
 
@@ -124,6 +144,27 @@ def observe(position: Position, player: Int, planes: NDArray[np.int8]) -> None:
 
 
 @jit
+def loud_actions(position: Position, out: NDArray[np.int32]) -> int:
+    """Write the actions that no evaluation should come before into `out`; return how many.
+
+    These are the captures and the like of the player to move, among them all decisions within a
+    turn. Many games have none, their evaluation taking account of what can be captured.
+    """
+    return _loud_actions(position, out)  # type: ignore[no-any-return]
+
+
+@jit
+def _no_actions(position: Position, out: NDArray[np.int32]) -> int:
+    return 0
+
+
+@jit
+def evaluate(position: Position, player: Int, evaluation: Any) -> Int:
+    """Return what the position is worth to `player`, in hundredths of a piece."""
+    return _evaluate(position, player, evaluation)  # type: ignore[no-any-return]
+
+
+@jit
 def load(row: NDArray[np.uint64], like: Position) -> Position:
     """Return the position of the class of `like` whose fields `store` wrote into `row`."""
     return _load(row, like)
@@ -139,7 +180,7 @@ def store(position: Position, row: NDArray[np.uint64]) -> None:
 @jit
 def key(position: Position) -> np.uint64:
     """Return a 64-bit hash of the position, side to move included."""
-    state = ZERO
+    mixed = ZERO
     for field in range(len(position)):
-        state = scramble(state ^ position[field])
-    return state
+        mixed ^= scramble(position[field] + np.uint64(field) * _SALT)
+    return mixed

@@ -54,7 +54,12 @@ def test_an_edited_rule_is_compiled_anew_and_an_unedited_one_is_not(tmp_path):
 
 EVERYTHING = """
 import gymnasium, cc_env
+import numpy as np
 from cc_env import games, perft, playouts
+from cc_env.games.capture_conquer.evaluation import Published
+from cc_env.search import greedy
+from cc_env.search.alphabeta import AlphaBeta
+from cc_env.search.mcts import TreeSearch
 game = games.make("capture_conquer")
 print(perft.perft(game, game.initial, 4), playouts.play_randomly(game, 50, seed=1).turns)
 env = gymnasium.make("cc_env/CaptureConquer-v0")
@@ -66,6 +71,12 @@ for _ in range(50):
     *_, info = envs.step(info["action_mask"].argmax(1))
 print(int(info["action_mask"].sum()))
 chains = game.from_text("6/1bb3/1brrr1/1r1r2/6/6 b")
+print(AlphaBeta(game).search(game.initial, depth=4).line, greedy.scores(game, chains, Published()))
+print(AlphaBeta(game, Published()).search(game.initial, depth=4).line)
+print(TreeSearch(game).search(chains, np.random.default_rng(1), simulations=100).visits)
+envs = gymnasium.make_vec("cc_env/CaptureConquer-v0", num_envs=3, opponent="minimax:depth=2")
+_, info = envs.reset(seed=1)
+print(envs.step(info["action_mask"].argmax(1))[0].sum())
 print(len(list(game.turns(chains))), game.track(chains, game.parse_turn(chains, "1,2-3,0x3,3")))
 """
 
@@ -120,3 +131,13 @@ def test_a_game_from_another_package_is_compiled_anew_when_it_is_edited(tmp_path
     assert run(USE, tmp_path) == ["5", "1"]
     (tmp_path / "foreign.py").write_text(FOREIGN.format(action=6))
     assert run(USE, tmp_path) == ["6", "0"]
+
+
+@pytest.mark.slow
+def test_a_game_that_is_gone_leaves_a_cache_that_others_can_use(tmp_path):
+    (tmp_path / "cc_env").symlink_to(PACKAGE)
+    (tmp_path / "foreign.py").write_text(FOREIGN.format(action=5))
+    assert run(USE, tmp_path) == ["5", "0"]
+    assert run(COUNT, tmp_path) == ["9", "0"]
+    (tmp_path / "foreign.py").unlink()
+    assert run(COUNT, tmp_path) == ["9", "1"]

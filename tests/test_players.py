@@ -3,10 +3,13 @@
 import numpy as np
 import pytest
 
-from cc_env import players
+from cc_env import games, players, referee
 from cc_env.errors import UnknownOption
+from cc_env.match import Limits
 from cc_env.options import read
 from cc_env.referee import Clock, Decision
+from cc_env.rules import ONGOING
+from cc_env.search.scores import WIN
 
 
 class Lowest:
@@ -64,3 +67,131 @@ def test_values_are_python_literals_or_words():
     }  # fmt: skip
     with pytest.raises(UnknownOption, match=r"'size': wanted NAME=VALUE"):
         read(["size"])
+
+
+def rng():
+    return np.random.default_rng(0)
+
+
+def test_players_that_search_tell_what_they_know(game):
+    chosen = players.make("minimax:depth=4", game).choose(game.initial, rng(), Clock())
+    assert chosen.action == chosen.details["principal_variation"][0]
+    assert set(chosen.details) == {
+        "depth", "nodes", "nodes_per_second", "principal_variation", "score", "cuts_max", "cuts_min"
+    }  # fmt: skip
+    assert chosen.details["depth"] == 4
+    assert -1 < chosen.value < 1
+    chosen = players.make("mcts:simulations=50", game).choose(game.initial, rng(), Clock())
+    assert chosen.details["nodes"] == 50 == sum(number for _, number in chosen.details["visits"])
+
+
+@pytest.mark.parametrize(("name", "depth"), [("easy", 1), ("normal", 3), ("hard", 6)])
+def test_levels_are_names_of_limits(game, name, depth):
+    def found(player):
+        return players.make(player, game).choose(game.initial, rng(), Clock()).details["depth"]
+
+    assert found(f"minimax:{name}") == found(f"minimax:level={name}") == depth
+    assert found(f"minimax:{name},depth=2") == 2
+    assert found("minimax") == 3
+
+
+def test_extreme_takes_its_time_and_less_if_the_clock_says_so(game):
+    player = players.make("minimax:extreme", game)
+    player.choose(game.initial, rng(), Clock(turn=0.05))
+    limits = Limits(max_turns=6, seconds_per_turn=0.1)
+    others = [players.make(name, game) for name in ("mcts:seconds=5", "minimax:depth=50")]
+    for pair in ((player, others[0]), (others[1], player)):
+        record = referee.play(game, pair, limits=limits)
+        assert record.reason == "max_turns", record.detail
+        assert all(0.01 < seconds < 0.1 for seconds in record.seconds)
+
+
+def worth(game, position, turn, evaluation):
+    """Return what a turn is worth to the mover, as `greedy` should see it."""
+    from cc_env import rules
+
+    after, player = game.play_turn(position, turn), game.to_move(position)
+    outcome = game.outcome(after)
+    if outcome != ONGOING:
+        return {player: WIN - 1, 1 - player: 1 - WIN}.get(outcome, 0)
+    return int(rules.evaluate(after, player, game.evaluations[evaluation]))
+
+
+@pytest.mark.parametrize("evaluation", ["standard", "published"])
+def test_greedy_begins_one_of_the_best_turns_and_draws_among_them(game, evaluation):
+    player, generator = players.make(f"greedy:evaluation={evaluation}", game), rng()
+    position, mid_turns, ties = game.from_text("6/1bb3/1brrr1/1r1r2/6/6 b"), 0, 0
+    for _ in range(60):
+        if game.outcome(position) != ONGOING:
+            position = game.initial
+        values = {turn: worth(game, position, turn, evaluation) for turn in game.turns(position)}
+        best = {turn[0] for turn, value in values.items() if value == max(values.values())}
+        found = player.choose(position, generator, Clock())
+        assert found.action in best
+        assert found.details["score"] == max(values.values())
+        ties += len(best) > 1
+        mid_turns += game.mid_turn(position)
+        position = game.apply(position, int(generator.choice(game.legal_actions(position))))
+    assert ties > 0
+    assert mid_turns > 0
+
+
+def test_greedy_draws_among_equals(game):
+    player, generator = players.make("greedy", game), rng()
+    drawn = {player.choose(game.initial, generator, Clock()).action for _ in range(60)}
+    mirror = game.symmetries[0].actions
+    assert len(drawn) == 2
+    assert {int(mirror[action]) for action in drawn} == drawn
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("minimax:godlike", "no level 'godlike'; it has: easy, normal, hard, extreme"),
+        ("minimax:depth=0", "depth=0; it is 1 to 100"),
+        ("minimax:nodes=many", "nodes='many'; it is 1 or more"),
+        ("minimax:seconds=-1", "seconds=-1; it is 0 or more"),
+        ("minimax:plies=3", "no option plies; it has: level=None, depth=None, nodes=None"),
+        ("minimax:evaluation=best", "no evaluation 'best'; it has: standard, published"),
+        ("greedy:evaluation=best", "no evaluation 'best'; it has: standard, published"),
+        ("mcts:simulations=0", "simulations=0; it is 1 or more"),
+        ("mcts:playout=long", "playout='long'; there are: random, evaluation"),
+    ],
+)
+def test_wrong_options_are_told_what_there_is(game, name, says):
+    with pytest.raises(UnknownOption, match=says):
+        players.make(name, game)
+
+
+def opening(game, seed):
+    """Return the position after four random turns."""
+    generator, position, turns = np.random.default_rng(seed), game.initial, 0
+    while turns < 4:
+        position = game.apply(position, int(generator.choice(game.legal_actions(position))))
+        turns += not game.mid_turn(position)
+    return position
+
+
+def wins(game, one, other, count):
+    """Return the score of a player against another, both seats in every opening."""
+    score = 0.0
+    for seed in range(count):
+        seats = (one, other) if seed % 2 == 0 else (other, one)
+        made = [players.make(name, game) for name in seats]
+        result = referee.play(game, made, start=opening(game, seed // 2), seed=seed).result
+        score += {"1-0": seats[0] == one, "0-1": seats[1] == one}.get(result, 0.5)
+    return score
+
+
+@pytest.mark.parametrize("size", range(4, 9))
+def test_searchers_beat_random(size):
+    game = games.make("capture_conquer", size=size)
+    assert wins(game, "minimax:depth=3", "random", 40) >= 38
+    assert wins(game, "greedy", "random", 40) >= 32
+    assert wins(game, "mcts:simulations=200", "random", 20) >= 18
+
+
+def test_standard_beats_published(game):
+    for kind in ("greedy:{}", "minimax:depth=3,{}"):
+        one, other = (kind.format(f"evaluation={name}") for name in ("standard", "published"))
+        assert wins(game, one, other, 60) >= 39  # 110 Elo

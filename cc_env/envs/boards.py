@@ -1,7 +1,8 @@
 """Any number of boards of one game, stepped by one compiled call; the environments use them."""
 
 import operator
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -9,10 +10,24 @@ from numpy.typing import NDArray
 
 from cc_env import randomness
 from cc_env.envs import kernels
-from cc_env.envs.kernels import ACCEPTED, DONE, STREAM, TRUNCATED, TURNS, Autoreset, Seen, Settings
+from cc_env.envs.kernels import (
+    ACCEPTED,
+    ATTEMPTS,
+    DONE,
+    SEAT,
+    STREAM,
+    TO_MOVE,
+    TRUNCATED,
+    TURNS,
+    Autoreset,
+    Replies,
+    Seen,
+    Settings,
+)
 from cc_env.envs.turns import TurnLog
 from cc_env.errors import BadPosition, EpisodeOver, IllegalAction, UnknownOption, is_whole
 from cc_env.game import Game
+from cc_env.referee import Clock, Player
 from cc_env.rules import Position
 
 
@@ -24,17 +39,22 @@ class Boards:
         game: Game,
         count: int = 1,
         *,
-        replies: bool = False,
+        replies: Replies = Replies.NONE,
+        opponent: Player | None = None,
         seat: int | None = None,
         max_turns: int | None = None,
         repetitions: int | None = None,
         autoreset: Autoreset = Autoreset.DISABLED,
     ) -> None:
-        """Make `count` boards, to be seeded and reset; raise UnknownOption on bad values."""
+        """Make `count` boards, to be seeded and reset; raise UnknownOption on bad values.
+
+        `opponent` takes the decisions that are not the seat's where they are ANSWERS; without one
+        whoever uses the boards plays them.
+        """
         _check(count, seat, max_turns, repetitions)
         if replies and max_turns == 1 and seat != 0:
             raise UnknownOption("max_turns=1; it is 2 or more where the opponent may move first")
-        self.game, self.count = game, count
+        self.game, self.count, self.opponent = game, count, opponent
         self.settings = Settings(
             int(replies),
             -1 if seat is None else int(seat),
@@ -82,14 +102,14 @@ class Boards:
         """
         which = np.ones(self.count, np.bool_) if which is None else which
         starts = np.array(positions or [self.game.initial], np.uint64)
-        before = self.snapshot()
-        kernels.reset(
-            self.game.initial, self.settings, self.rows, self._history, which, starts, self.seen
-        )
-        over = np.flatnonzero(which & self.done)
-        if len(over):
-            self.restore(before)
-            raise self.no_episode(starts[over[0] % len(starts)])
+        with self.all_or_nothing():
+            for _ in range(ATTEMPTS if self.opponent else 1):  # replies in compiled code try there
+                kernels.reset(*self._args(), which, starts, self.seen)
+                self._answer()
+                which = which & self.done
+                if not which.any():
+                    return
+            raise self.no_episode(starts[which.argmax() % len(starts)])
 
     def no_episode(self, start: Iterable[np.uint64]) -> BadPosition:
         """Return the error that says that no episode can begin there."""
@@ -102,11 +122,47 @@ class Boards:
 
         The actions of boards that begin anew in this step (NEXT_STEP) have no meaning.
         """
-        refused = kernels.step(
-            self.game.initial, self.settings, self.rows, self._history, actions, self.seen
-        )
+        if not self.opponent:
+            self._step(actions)
+            return
+        with self.all_or_nothing():
+            self._step(actions)
+            self._answer()
+
+    def _step(self, actions: NDArray[np.int64]) -> None:
+        refused = kernels.step(*self._args(), actions, self.seen)
         if refused != ACCEPTED:
             raise self._refusal(refused, actions[refused])
+
+    def _args(self) -> tuple[Position, Settings, NDArray[np.uint64], NDArray[np.uint64]]:
+        """Return what the kernels begin with."""
+        return self.game.initial, self.settings, self.rows, self._history
+
+    def _answer(self) -> None:
+        """Let the opponent decide on all boards until it is the seat's turn."""
+        if self.opponent is None:
+            return
+        while True:
+            seats = self.rows[:, SEAT].astype(np.int8)
+            waiting = np.flatnonzero(~self.done & (self.seen.facts[TO_MOVE] != seats))
+            if not len(waiting):
+                return
+            for board in waiting.tolist():
+                action = self.choose(self.opponent, board)
+                kernels.answer(*self._args(), board, action, self.seen)
+
+    def choose(self, player: Player, board: int = 0) -> int:
+        """Return what a player chooses on a board, its randomness from the board's own stream.
+
+        Raises IllegalAction where that is illegal; what the player raises comes through.
+        """
+        stream = self.rows[board, STREAM]
+        self.rows[board, STREAM] = randomness.advance(stream)
+        position = self.position(board)
+        action = player.choose(position, np.random.default_rng(int(stream)), Clock()).action
+        if not (is_whole(action, 0, self.game.num_actions - 1) and self.seen.masks[board, action]):
+            raise self.game.illegal(position, action)
+        return int(action)
 
     def play(self, action: object, log: TurnLog | None = None) -> None:
         """Play one action on the only board, as `step`, and note it in the log."""
@@ -156,6 +212,16 @@ class Boards:
         arrays: list[NDArray[Any]] = [self.rows, self._history, *self.seen]
         for array, saved in zip(arrays, snapshot, strict=True):
             array[...] = saved
+
+    @contextmanager
+    def all_or_nothing(self) -> Iterator[None]:
+        """Put the boards back to where they were if the block fails."""
+        before = self.snapshot()
+        try:
+            yield
+        except BaseException:
+            self.restore(before)
+            raise
 
 
 def _check(count: int, seat: int | None, max_turns: int | None, repetitions: int | None) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cc_env import randomness, rules
+from cc_env.bits import ZERO
 from cc_env.compile import jit
 from cc_env.rules import DRAW, ONGOING, Bool, Int, Position
 
@@ -30,10 +31,18 @@ class Autoreset(IntEnum):
     SAME_STEP = 2
 
 
+class Replies(IntEnum):
+    """Who takes the decisions that are not the seat's; NONE: there is no seat."""
+
+    NONE = 0
+    RANDOM = 1
+    ANSWERS = 2  # they come by `answer`
+
+
 class Settings(NamedTuple):
     """How the boards are played; 0 is no limit."""
 
-    replies: int  # 1: the decisions that are not the seat's are random; 0: all come from outside
+    replies: int  # who takes the decisions that are not the seat's: a `Replies`
     seat: int  # 0, 1, or -1: drawn at every reset
     max_turns: int  # the game is truncated after so many turns
     repetitions: int  # and when one position occurs for the so-manieth time
@@ -87,28 +96,69 @@ def step(
     legal = np.empty(seen.masks.shape[1], np.int32)
     for board in range(len(rows)):
         row = rows[board]
-        result: Int = ONGOING
-        over: Bool = False
         seen.rewards[board] = 0.0
         if row[DONE]:
             position = _begin(start, settings, row, history[board], legal)
+            seen.facts[TERMINATED, board] = seen.facts[TRUNCATED, board] = 0
+            seen.facts[OUTCOME, board] = ONGOING
+            _show(position, settings, row, seen, board, legal)
         else:
             before = rules.load(row, start)
             position = _play(before, np.int64(actions[board]), row, history[board])
             position = _reply(position, settings, row, history[board], legal)
-            result, over = _status(position, settings, row, history[board])
             viewer = np.int64(row[SEAT]) if settings.replies else rules.to_move(before)
-            seen.rewards[board] = _reward(result, viewer)
-            row[DONE] = over
-        ended = result != ONGOING
-        seen.facts[TERMINATED, board] = ended
-        seen.facts[TRUNCATED, board] = over and not ended
-        if over and settings.autoreset == Autoreset.SAME_STEP:
-            _observe(position, settings, row, seen.final_observations[board])
-            position = _begin(start, settings, row, history[board], legal)
-        _show(position, settings, row, seen, board, legal)
-        seen.facts[OUTCOME, board] = result
+            _conclude(position, viewer, start, settings, row, history[board], seen, board, legal)
     return ACCEPTED
+
+
+@jit
+def answer(
+    start: Position,
+    settings: Settings,
+    rows: NDArray[np.uint64],
+    history: NDArray[np.uint64],
+    board: int,
+    action: int,
+    seen: Seen,
+) -> None:
+    """Play a legal action that is not the seat's; one before its first leaves rewards and facts."""
+    legal = np.empty(seen.masks.shape[1], np.int32)
+    row = rows[board]
+    is_opening = row[TURNS] == ZERO
+    position = _play(rules.load(row, start), np.int64(action), row, history[board])
+    if is_opening:
+        _, over = _status(position, settings, row, history[board])
+        row[DONE] = over
+        _show(position, settings, row, seen, board, legal)
+    else:
+        seat = np.int64(row[SEAT])
+        _conclude(position, seat, start, settings, row, history[board], seen, board, legal)
+
+
+@jit
+def _conclude(
+    position: Position,
+    viewer: Int,
+    start: Position,
+    settings: Settings,
+    row: NDArray[np.uint64],
+    keys: NDArray[np.uint64],
+    seen: Seen,
+    board: int,
+    legal: NDArray[np.int32],
+) -> None:
+    """Write what a played decision brought to `viewer`; begin anew where that is due at once."""
+    result, over = _status(position, settings, row, keys)
+    seen.rewards[board] = _reward(result, viewer)
+    row[DONE] = over
+    ended = result != ONGOING
+    seen.facts[TERMINATED, board] = ended
+    seen.facts[TRUNCATED, board] = over and not ended
+    if over and settings.autoreset == Autoreset.SAME_STEP:
+        _observe(position, settings, row, seen.final_observations[board])
+        position = _begin(start, settings, row, keys, legal)
+    _show(position, settings, row, seen, board, legal)
+    seen.facts[OUTCOME, board] = result
 
 
 @jit
@@ -168,7 +218,7 @@ def _reply(
     legal: NDArray[np.int32],
 ) -> Position:
     """Return the position after all random decisions until the seat is to move, if any are due."""
-    while settings.replies and rules.to_move(position) != np.int64(row[SEAT]):
+    while settings.replies == Replies.RANDOM and rules.to_move(position) != np.int64(row[SEAT]):
         _, over = _status(position, settings, row, keys)
         if over:
             break

@@ -2,29 +2,28 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 
 import gymnasium
 import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from cc_env import games
+from cc_env import games, players
 from cc_env.envs.boards import Boards
-from cc_env.envs.kernels import ATTEMPTS, OUTCOME, SEAT, STREAM, TO_MOVE
+from cc_env.envs.kernels import ATTEMPTS, OUTCOME, SEAT, STREAM, TO_MOVE, Replies
 from cc_env.envs.rendering import FRAMES_PER_SECOND, MODES, Renderer
 from cc_env.envs.spaces import LegalActions
 from cc_env.envs.turns import TurnLog
 from cc_env.errors import UnknownOption, listed
 from cc_env.game import Cell
 from cc_env.pictures import Picture, draw
+from cc_env.referee import Player
 from cc_env.rules import DRAW, ONGOING, Position
 
 Observation = NDArray[np.int8]
 Info = dict[str, Any]
 Opponent = Callable[[Observation, Info], int]
-
-OPPONENTS = ("random",)
 
 
 class BoardGameEnv(gymnasium.Env[Observation, np.int64]):
@@ -57,7 +56,7 @@ class BoardGameEnv(gymnasium.Env[Observation, np.int64]):
         self,
         game: str,
         *,
-        opponent: str | Opponent = "random",
+        opponent: str | Player | Opponent = "random",
         seat: int | None = None,
         max_turns: int | None = 200,
         repetitions: int | None = None,
@@ -66,21 +65,19 @@ class BoardGameEnv(gymnasium.Env[Observation, np.int64]):
     ) -> None:
         """Make the environment of `game` with its `options`; raise UnknownOption on bad values.
 
-        `opponent` is "random", or a function `(observation, info) -> action` that is given what a
-        learner in its seat would be given. `seat` None is drawn at every reset. `max_turns` and
-        `repetitions` None are no limits.
+        `opponent` is a player's spoken name (see `cc_env.players`), a player, or a function
+        `(observation, info) -> action` that is given what a learner in its seat would be given.
+        `seat` None is drawn at every reset. `max_turns` and `repetitions` None are no limits.
         """
-        if not callable(opponent) and opponent not in OPPONENTS:
-            there_is = f"{listed(OPPONENTS)}, or a function (observation, info) -> action"
-            raise UnknownOption(f"unknown opponent {opponent!r}; there is: {there_is}")
         self.game = games.make(game, **options)
         self.opponent = opponent
+        self._player = None if _is_function(opponent) else players.of(opponent, self.game)
         self.render_mode = render_mode
         self._renderer = Renderer(render_mode, self.game.name)
-        self._compiled = render_mode is None and not callable(opponent)
+        self._compiled = render_mode is None and opponent == "random"
         self._boards = Boards(
             self.game,
-            replies=self._compiled,
+            replies=Replies.RANDOM if self._compiled else Replies.NONE,
             seat=seat,
             max_turns=max_turns,
             repetitions=repetitions,
@@ -135,8 +132,8 @@ class BoardGameEnv(gymnasium.Env[Observation, np.int64]):
         return self._boards.position()
 
     def picture(self, select: Cell | None = None) -> Picture:
-        """Return the board with the last turn (known where there is a render mode or a function for
-        opponent) and, where `select` names a cell, the legal targets of its piece.
+        """Return the board with the last turn, unless replies are random and there is no render
+        mode, and, where `select` names a cell, the legal targets of its piece.
         """
         return draw(self.game, self.position, last=self._log.last, select=select)
 
@@ -182,12 +179,17 @@ class BoardGameEnv(gymnasium.Env[Observation, np.int64]):
         while not self._compiled and not boards.done[0]:
             if boards.seen.facts[TO_MOVE, 0] == boards.rows[0, SEAT]:
                 break
-            if callable(self.opponent):
-                info = {"action_mask": boards.seen.masks[0].copy(), "seat": 1 - self._seat()}
-                action = self.opponent(boards.seen.observations[0].copy(), info)
-            else:
-                action = boards.draw()
-            boards.play(action, self._log)
+            boards.play(self._answer(), self._log)
+
+    def _answer(self) -> int:
+        """Return what the opponent chooses."""
+        boards = self._boards
+        if self.opponent == "random":
+            return boards.draw()
+        if self._player:
+            return boards.choose(self._player)
+        info = {"action_mask": boards.seen.masks[0].copy(), "seat": 1 - self._seat()}
+        return cast(Opponent, self.opponent)(boards.seen.observations[0].copy(), info)
 
     def _seat(self) -> int:
         return int(self._boards.rows[0, SEAT])
@@ -220,6 +222,10 @@ class BoardGameEnv(gymnasium.Env[Observation, np.int64]):
             if generator:
                 generator.bit_generator.state = state
             raise
+
+
+def _is_function(opponent: object) -> bool:
+    return callable(opponent) and not hasattr(opponent, "choose")
 
 
 class MaskInObservation(

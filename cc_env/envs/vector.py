@@ -9,13 +9,14 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
-from cc_env import games
+from cc_env import games, players
 from cc_env.envs.boards import Boards
-from cc_env.envs.kernels import OUTCOME, SEAT, TERMINATED, TO_MOVE, TRUNCATED, Autoreset
+from cc_env.envs.kernels import OUTCOME, SEAT, TERMINATED, TO_MOVE, TRUNCATED, Autoreset, Replies
 from cc_env.envs.rendering import MODES, Renderer
 from cc_env.envs.spaces import LegalActionBatch
 from cc_env.errors import EpisodeOver, IllegalAction, UnknownOption, listed
 from cc_env.pictures import draw
+from cc_env.referee import Player
 from cc_env.rules import Position
 
 Batch = NDArray[np.int8]
@@ -30,11 +31,12 @@ AUTORESETS = {
 
 
 class BoardGameVectorEnv(VectorEnv[Batch, NDArray[np.int64], NDArray[Any]]):
-    """Many boards of one game; against random opponents, or two-sided for self-play.
+    """Many boards of one game; against an opponent, or two-sided for self-play.
 
-    With `opponent="random"` each board is as in `BoardGameEnv`. With `opponent=None` whoever is to
-    move acts: `info["to_move"]` says who that is, observation and mask are his, and the reward
-    after a step is that of the player who has just acted.
+    With an opponent each board is as in `BoardGameEnv`: "random" replies within the compiled step,
+    other players, given by spoken name or as objects, choose for one board after the other. With
+    `opponent=None` whoever is to move acts: `info["to_move"]` says who that is, observation and
+    mask are his, and the reward after a step is that of the player who has just acted.
 
     Info, in `reset` and `step`, for all boards: action_mask int8[N, num_actions]; to_move, seat,
     outcome int8[N] (of the game that the step ended or went on with: 0, 1, 2 draw, -1 none); for
@@ -52,7 +54,7 @@ class BoardGameVectorEnv(VectorEnv[Batch, NDArray[np.int64], NDArray[Any]]):
         game: str,
         num_envs: int = 1,
         *,
-        opponent: str | None = "random",
+        opponent: str | Player | None = "random",
         seat: int | None = None,
         max_turns: int | None = 200,
         repetitions: int | None = None,
@@ -66,17 +68,17 @@ class BoardGameVectorEnv(VectorEnv[Batch, NDArray[np.int64], NDArray[Any]]):
         With `copy=False` what `step` returns are read-only views that the next step overwrites.
         The other arguments are those of `BoardGameEnv`.
         """
-        if opponent not in ("random", None):
-            there_is = "'random', or None: whoever is to move acts, so that you play both sides"
-            raise UnknownOption(
-                f"unknown opponent {opponent!r} for many boards; there is: {there_is}"
-            )
         if render_mode not in (None, *self.metadata["render_modes"]):
             there_is = listed(self.metadata["render_modes"])
             raise UnknownOption(f"unknown render_mode {render_mode!r}; there is: {there_is}")
         self.autoreset_mode = _autoreset_mode(autoreset_mode)
         self.metadata = {**self.metadata, "autoreset_mode": self.autoreset_mode}
         self.game = games.make(game, **options)
+        replies, player = Replies.ANSWERS, None
+        if opponent in ("random", None):
+            replies = Replies.RANDOM if opponent else Replies.NONE
+        else:
+            player = players.of(opponent, self.game)
         self.num_envs = num_envs
         self.render_mode = render_mode
         self._renderer = Renderer(render_mode, self.game.name)
@@ -84,7 +86,8 @@ class BoardGameVectorEnv(VectorEnv[Batch, NDArray[np.int64], NDArray[Any]]):
         self._boards = Boards(
             self.game,
             num_envs,
-            replies=opponent == "random",
+            replies=replies,
+            opponent=player,
             seat=seat,
             max_turns=max_turns,
             repetitions=repetitions,

@@ -11,6 +11,7 @@ from gymnasium.utils.env_checker import check_env, data_equivalence
 
 from cc_env.envs.single import MaskInObservation
 from cc_env.errors import BadPosition, EpisodeOver, IllegalAction, UnknownOption
+from cc_env.players import RandomPlayer
 
 ID = "cc_env/CaptureConquer-v0"
 WIN_IN_ONE = "6/6/6/6/3r1b/rr1b2 b"  # 4,5-5,5
@@ -325,8 +326,11 @@ def test_a_step_after_the_end_is_refused():
         ({"size": 9}, "sizes are 4 to 8"),
         ({"corner": 9}, "2 to 5"),
         ({"seat": 2}, "it is 0"),
-        ({"opponent": "kasparov"}, "there is: random"),
-        ({"opponent": None}, "there is: random"),
+        (
+            {"opponent": "kasparov"},
+            "no player 'kasparov'; there are: greedy, mcts, minimax, random",
+        ),
+        ({"opponent": None}, "None is no player; wanted: a player's name"),
         ({"max_turns": 0}, "1 or more"),
         ({"max_turns": 1}, "2 or more where the opponent may move first"),
         ({"max_turns": 5.5}, "1 or more"),
@@ -423,3 +427,29 @@ def test_a_failing_opponent_changes_nothing():
     assert env.unwrapped.position == position
     cheat = False
     env.step(env.action_space.sample())
+
+
+@pytest.mark.parametrize("opponent", ["greedy", "minimax:depth=2", "mcts:simulations=50"])
+def test_named_opponents_answer(opponent):
+    def episode(seed, **options):
+        env = make(opponent=opponent, size=4, **options).unwrapped
+        _, info = env.reset(seed=seed)
+        seen = []
+        over = False
+        while not over:
+            assert env.game.to_move(env.position) == info["seat"]
+            seen.append(env.game.to_text(env.position))
+            _, reward, terminated, truncated, info = env.step(int(info["action_mask"].argmax()))
+            over = terminated or truncated
+        return seen, reward
+
+    games_ = [episode(seed) for seed in range(5)]
+    assert games_ == [episode(seed) for seed in range(5)]
+    assert games_ == [episode(seed, render_mode="ansi") for seed in range(5)]
+    assert {reward for _, reward in games_} & {-1.0}
+
+
+def test_a_player_object_can_be_the_opponent(game):
+    env = make(opponent=RandomPlayer(game))
+    env.reset(seed=0)
+    assert not env.step(env.action_space.sample())[2]

@@ -5,8 +5,10 @@ import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode
 
+from cc_env import games
 from cc_env.envs.vector import BoardGameVectorEnv
 from cc_env.errors import BadPosition, EpisodeOver, IllegalAction, UnknownOption
+from cc_env.referee import Decision
 
 ID = "cc_env/CaptureConquer-v0"
 MODES = list(AutoresetMode)
@@ -348,8 +350,8 @@ def test_a_refused_step_changes_no_board(actions, why):
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        ({"opponent": "kasparov"}, "'random', or None"),
-        ({"opponent": print}, "'random', or None"),
+        ({"opponent": "kasparov"}, "no player 'kasparov'; there are: greedy"),
+        ({"opponent": print}, "print> is no player; wanted: a player's name or an object"),
         ({"autoreset_mode": "Sometimes"}, "NextStep"),
         ({"render_mode": "human"}, "ansi, rgb_array"),
         ({"size": 1}, "sizes are 4 to 8"),
@@ -384,3 +386,72 @@ def test_a_refused_reset_changes_nothing(arguments, error, why):
     _, expected = twin.reset()
     assert np.array_equal(info["seat"], expected["seat"])
     assert np.array_equal(info["action_mask"], expected["action_mask"])
+
+
+class Last:
+    """Plays the last legal action; counts."""
+
+    def __init__(self, game):
+        self.game, self.asked = game, 0
+
+    def choose(self, position, rng, clock):
+        self.asked += 1
+        return Decision(int(self.game.legal_actions(position)[-1]))
+
+
+@pytest.mark.parametrize("mode", list(AutoresetMode))
+@pytest.mark.parametrize("opponent", ["greedy", "minimax:depth=2", "mcts:simulations=20"])
+def test_named_opponents_play_the_same_on_one_board_and_on_many(opponent, mode):
+    """Board i of many, its learner always playing the first legal action, against board i alone."""
+    seeds = [11, 22, 33]
+    envs = BoardGameVectorEnv(
+        "capture_conquer", 3, size=4, opponent=opponent, autoreset_mode=mode, max_turns=30
+    )
+    _, info = envs.reset(seed=seeds)
+    alone = [
+        BoardGameVectorEnv(
+            "capture_conquer", 1, size=4, opponent=opponent, autoreset_mode=mode, max_turns=30
+        )
+        for _ in seeds
+    ]
+    infos = [env.reset(seed=[seed])[1] for env, seed in zip(alone, seeds, strict=True)]
+    ended = 0
+    for _ in range(25):
+        if mode == AutoresetMode.DISABLED and envs._boards.done.any():
+            break
+        assert (info["to_move"] == info["seat"])[~envs._boards.done].all()
+        observations, rewards, terminated, _, info = envs.step(info["action_mask"].argmax(1))
+        ended += int(terminated.sum())
+        for board, env in enumerate(alone):
+            one = env.step(infos[board]["action_mask"].argmax(1))
+            infos[board] = one[4]
+            np.testing.assert_array_equal(one[0][0], observations[board])
+            assert (one[1][0], one[2][0]) == (rewards[board], terminated[board])
+    assert ended > 0
+
+
+def test_the_reward_is_the_seats_when_a_named_opponent_wins():
+    envs = BoardGameVectorEnv("capture_conquer", 2, opponent="minimax:depth=1", seat=0)
+    envs.reset(seed=0, options={"position": "b5/r5/6/6/b5/4rr b"})
+    game = envs.game
+    step = game.parse_turn(envs.position(0), "0,0-0,1")[0]
+    _, rewards, terminated, _, info = envs.step(np.array([step, step]))
+    assert rewards.tolist() == [-1, -1]
+    assert terminated.all()
+    assert info["outcome"].tolist() == [1, 1]
+
+
+def test_a_player_object_answers_and_its_failure_changes_nothing():
+    game = games.make("capture_conquer")
+    player = Last(game)
+    envs = BoardGameVectorEnv("capture_conquer", 2, opponent=player, seat=1)
+    envs.reset(seed=0)
+    assert player.asked == 2
+    before = [envs.position(i) for i in range(2)]
+    player.choose = lambda position, rng, clock: Decision(0)
+    legal = envs.action_space.sample()
+    with pytest.raises(IllegalAction, match="action 0"):
+        envs.step(legal)
+    assert [envs.position(i) for i in range(2)] == before
+    del player.choose
+    envs.step(legal)

@@ -21,7 +21,7 @@ from typing import NamedTuple
 import choix
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtrit  # type: ignore[import-untyped]
+from scipy.special import stdtrit
 
 Array = NDArray[np.float64]
 

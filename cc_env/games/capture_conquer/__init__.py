@@ -21,6 +21,7 @@ from typing import Any
 
 from cc_env.errors import BadPosition, UnknownOption, is_whole
 from cc_env.game import Cell, Game, Recording
+from cc_env.games.capture_conquer.evaluation import STANDARD, Published
 from cc_env.games.capture_conquer.rules import NUM_JUMPS, PLANES, SIZES, initial
 from cc_env.games.capture_conquer.text import (
     action_text,
@@ -66,6 +67,7 @@ def make(size: int = 6, corner: int | None = None) -> Game:
         pieces=pieces,
         goals=((size - 1, size - 1), (0, 0)),
         track=track,
+        evaluations={"standard": STANDARD[size], "published": Published()},
     )
 
 

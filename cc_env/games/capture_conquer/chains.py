@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cc_env.bits import ONE, ZERO, lowest, lowest_bit
+from cc_env.bits import ONE, ZERO, lowest, lowest_bit, popcount
 from cc_env.compile import jit
 
 Word = np.uint64  # a set of cells
@@ -62,6 +62,20 @@ def jumpers(pieces: Word, middles: Word, empty: Word) -> Word:
     back |= ((west << _9 & middles) << _9) | ((west >> _7 & middles) >> _7)
     back |= ((empty >> _8 & middles) >> _8) | ((empty << _8 & middles) << _8)
     return pieces & back
+
+
+@jit
+def count_hops(pieces: Word, middles: Word, empty: Word) -> np.int64:
+    """Return in how many ways one of `pieces` can hop once."""
+    east, west = empty & _LANDS_EAST, empty & _LANDS_WEST
+    count = popcount((east >> _1 & middles) >> _1 & pieces)
+    count += popcount((east >> _9 & middles) >> _9 & pieces)
+    count += popcount((east << _7 & middles) << _7 & pieces)
+    count += popcount((west << _1 & middles) << _1 & pieces)
+    count += popcount((west << _9 & middles) << _9 & pieces)
+    count += popcount((west >> _7 & middles) >> _7 & pieces)
+    count += popcount((empty >> _8 & middles) >> _8 & pieces)
+    return count + popcount((empty << _8 & middles) << _8 & pieces)
 
 
 @jit

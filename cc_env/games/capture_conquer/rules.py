@@ -171,13 +171,13 @@ def _victim(position: Position, action: Int) -> Word:
 @jit
 def moved(position: Position, start: Word, end: Word, victim: Word) -> Position:
     """Return the position after the turn, in the frame of the opponent."""
-    own = _turned(position.enemy ^ victim, position.size)
-    enemy = _turned(position.own ^ start ^ end, position.size)
+    own = turned(position.enemy ^ victim, position.size)
+    enemy = turned(position.own ^ start ^ end, position.size)
     return Position(own, enemy, ZERO, position.player ^ ONE, position.size)
 
 
 @jit
-def _turned(cells: Word, size: Word) -> Word:
+def turned(cells: Word, size: Word) -> Word:
     """Return the cells with the board turned by 180 degrees."""
     return reverse(cells) >> (_63 - (size - _1) * _9)
 
@@ -224,8 +224,8 @@ def observe(position: Position, player: Int, planes: NDArray[np.int8]) -> None:
     if position.pending:
         start, end = jump(position, np.int64(position.pending) - 1)
     if player != np.int64(position.player):
-        own, enemy = _turned(enemy, position.size), _turned(own, position.size)
-        start, end = _turned(start, position.size), _turned(end, position.size)
+        own, enemy = turned(enemy, position.size), turned(own, position.size)
+        start, end = turned(start, position.size), turned(end, position.size)
     for plane, cells in enumerate((own, enemy, start, end)):
         for row in range(planes.shape[1]):
             for column in range(planes.shape[2]):

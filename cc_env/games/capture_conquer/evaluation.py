@@ -1,0 +1,155 @@
+"""What C&C positions are worth: two evaluations made by hand and by matches."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cc_env import rules
+from cc_env.bits import ONE, lowest, popcount
+from cc_env.compile import jit
+from cc_env.games.capture_conquer.chains import Word, count_hops
+from cc_env.games.capture_conquer.rules import BOARD, SIZES, Position, all_cells, turned
+from cc_env.games.capture_conquer.weights import WEIGHTS
+from cc_env.rules import Int
+
+_1, _7, _8, _9 = (np.uint64(n) for n in (1, 7, 8, 9))
+_NOT_FIRST, _NOT_LAST = np.uint64(0xFEFEFEFEFEFEFEFE), np.uint64(0x7F7F7F7F7F7F7F7F)
+
+# RINGS[size, n]: the cells n steps from the far corner, in the mover's frame.
+RINGS = np.zeros((9, 8), np.uint64)
+for _size in SIZES:
+    for _row, _column in all_cells(_size):
+        _steps = _size - 1 - min(_row, _column)
+        RINGS[_size, _steps] |= np.uint64(1 << (8 * _row + _column))
+
+# Where the weights of `Standard` lie: one for each cell, then those of the features below.
+FEW, CONNECTED, STEPS, HOPS, PREY, ANY_PREY, DANGER, MORE_DANGER, TEMPO = range(64, 73)
+RACE, RACE_OTHER = 73, 81
+NUM_WEIGHTS = 89
+
+
+class Standard(NamedTuple):
+    """Our own evaluation: material, race, pieces in danger, mobility and structure.
+
+    It is the sum of `weights` (int64[NUM_WEIGHTS]), each for what it counts on the mover's side
+    less what it counts on the opponent's: a piece on each cell (material, advance, and a guard at
+    home, without which the opponent need only get there); few pieces left; pieces beside each
+    other; possible steps; possible hops. For the mover alone: being to move; enemy pieces that he
+    can hop over at once, less his own that can be hopped over; and where a target is not occupied,
+    how far the foremost piece is from it.
+    """
+
+    weights: NDArray[np.int64]
+
+
+@jit
+def standard(position: Position, player: Int, evaluation: Standard) -> Int:
+    """As `rules.evaluate`."""
+    weights, size = evaluation.weights, position.size
+    own, enemy = position.own, turned(position.enemy, size)
+    own_empty = BOARD[size] & ~(own | position.enemy)
+    enemy_empty = turned(own_empty, size)
+    value: Int = _side(own, own_empty, size, weights) - _side(enemy, enemy_empty, size, weights)
+    value += weights[TEMPO]
+    occupied = position.own | position.enemy
+    hops = count_hops(position.own, occupied, own_empty)
+    value += (hops - count_hops(position.enemy, occupied, own_empty)) * weights[HOPS]
+    prey = popcount(_exposed(position.enemy, own, own_empty))
+    danger = popcount(_exposed(own, position.enemy, own_empty))
+    value += prey * weights[PREY] - danger * weights[DANGER]
+    if prey:
+        value += weights[ANY_PREY]
+    if danger > 1:
+        value -= weights[MORE_DANGER]
+    target = ONE << (size - ONE) * _9
+    if own_empty & target:
+        value += weights[RACE + _distance(own, size)]
+    if own_empty & ONE:
+        value -= weights[RACE_OTHER + _distance(enemy, size)]
+    return value if player == np.int64(position.player) else -value
+
+
+@jit
+def _side(own: Word, empty: Word, size: Word, weights: NDArray[np.int64]) -> Int:
+    """Return what one side's pieces are worth, by themselves; all in its own frame."""
+    value: Int = np.int64(0)
+    if popcount(own) <= 2:
+        value += weights[FEW]
+    east, west = (own & _NOT_LAST) << _1, (own & _NOT_FIRST) >> _1
+    row = own | east | west
+    value += popcount(own & (east | west | row << _8 | row >> _8)) * weights[CONNECTED]
+    steps = popcount(east & empty) + popcount(own << _8 & empty) + popcount(east << _8 & empty)
+    value += steps * weights[STEPS]
+    while own:
+        value += weights[lowest(own)]
+        own &= own - ONE
+    return value
+
+
+@jit
+def _distance(own: Word, size: Word) -> int:
+    """Return how many steps the foremost piece is from its target."""
+    distance = 1
+    while distance < np.int64(size) - 1 and not own & RINGS[size, distance]:
+        distance += 1
+    return distance
+
+
+@jit
+def _exposed(victims: Word, hunters: Word, empty: Word) -> Word:
+    """Return the victims that a hunter can hop over at once."""
+    east, west = (hunters & _NOT_LAST) << _1, (hunters & _NOT_FIRST) >> _1
+    empty_east, empty_west = (empty & _NOT_LAST) << _1, (empty & _NOT_FIRST) >> _1
+    over = (east & empty_west) | (west & empty_east)
+    over |= (hunters << _8 & empty >> _8) | (hunters >> _8 & empty << _8)
+    over |= (east << _8 & empty_west >> _8) | (west >> _8 & empty_east << _8)
+    over |= (east >> _8 & empty_west << _8) | (west << _8 & empty_east >> _8)
+    return victims & over
+
+
+class Published(NamedTuple):
+    """The published evaluation of the "smart" player, in its own units.
+
+    For each own piece `(size - dr)**2 + (size - dc)**2 + 10`, where `dr` and `dc` are the rows and
+    columns to its target; minus the same for the opponent, with `size - 1` for `size`.
+    """
+
+    piece: np.int64 = np.int64(10)
+
+
+# SQUARES[i, size, cell]: what is published for a piece there; i is 1 for the opponent's.
+SQUARES = np.zeros((2, 9, 64), np.int64)
+for _size in SIZES:
+    for _row, _column in all_cells(_size):
+        SQUARES[:, _size, 8 * _row + _column] = (
+            (_row + 1) ** 2 + (_column + 1) ** 2,
+            _row**2 + _column**2,
+        )
+
+
+@jit
+def published(position: Position, player: Int, evaluation: Published) -> Int:
+    """As `rules.evaluate`."""
+    size = position.size
+    own, enemy = position.own, turned(position.enemy, size)
+    if player != np.int64(position.player):
+        own, enemy = enemy, own
+    value = evaluation.piece * (popcount(own) - popcount(enemy))
+    return value + _sum(own, SQUARES[0, size]) - _sum(enemy, SQUARES[1, size])
+
+
+@jit
+def _sum(cells: Word, table: NDArray[np.int64]) -> Int:
+    total: Int = np.int64(0)
+    while cells:
+        total += table[lowest(cells)]
+        cells &= cells - ONE
+    return total
+
+
+rules.register_evaluation(Position, Standard, standard)
+rules.register_evaluation(Position, Published, published)
+
+# Sizes differ in how much is won by what.
+STANDARD = {size: Standard(np.array(WEIGHTS[size], np.int64)) for size in SIZES}

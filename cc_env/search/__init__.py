@@ -1,0 +1,1 @@
+"""Search, generic over games and compiled: alpha-beta and Monte-Carlo trees."""

@@ -1,0 +1,406 @@
+"""Alpha-beta search: iterative deepening, transposition table, principal variation search.
+
+The value of a position to the player to move is found as plain minimax would find it, to a depth
+counted in turns, which may hold several decisions; but of turns that cannot change the outcome
+only so much is looked at as proves it (Knuth and Moore, 1975). What comes after the first turn is
+searched with a window of no width, and again if it was better after all (Reinefeld, 1983). Tried
+first are the table's action, then what makes the evaluation best (captures and conquests among
+them), killers and history deciding ties; just above the horizon, history alone.
+A position that occurs again on the path to it is a draw.
+"""
+
+import time
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cc_env import rules
+from cc_env.bits import scramble
+from cc_env.compile import jit
+from cc_env.errors import UnknownOption
+from cc_env.game import Game
+from cc_env.rules import ONGOING, Bool, Int, Position
+from cc_env.search import limits, table
+from cc_env.search.report import Report
+from cc_env.search.scores import INFINITE, PROVEN, expected, final
+from cc_env.search.table import EXACT, LOWER, NONE, UPPER, Found
+
+PLIES = 128  # decisions on the longest path
+MOST_DEPTH = 100  # turns
+
+# What `counts` holds.
+NODES, CUTS_MAX, CUTS_MIN, STOP, MAX_DEPTH, MAX_NODES, DEPTH, DONE = range(8)
+ROOT_PLAYER, AGE, SALT, VALUE, FOUND = range(8, 13)
+
+ACTION, RANK, ROW = range(3)  # columns of `actions`
+# What a rank is made of: the evaluation leads; a killer is worth more than all history.
+_STATIC, _KILLER, _MOST_HISTORY = 1 << 20, 1 << 18, (1 << 18) - 1
+
+
+class Tools(NamedTuple):
+    """What a search works with: all that it writes to is in the first two, made once."""
+
+    table: table.Table
+    memory: Any  # a record, see `_memory`
+    evaluation: Any
+
+
+def _memory(game: Game) -> Any:
+    """Return a record of arrays; compiled code passes it on as one pointer.
+
+    Its type is the same for all sizes of a game, so that the search is compiled once for all.
+    """
+    actions = max(2048, 1 << (game.num_actions - 1).bit_length())
+    layout = [
+        ("positions", np.uint64, (PLIES * actions, len(game.initial))),  # after each action
+        ("actions", np.int64, (PLIES * actions, 3)),  # action, rank, row of `positions`
+        ("legal", np.int32, (actions,)),
+        ("loud", np.int32, (PLIES * actions,)),
+        ("path", np.uint64, (PLIES,)),  # keys, from the root
+        ("killers", np.int64, (PLIES, 2)),  # the last two actions that caused a cut-off
+        ("history", np.int64, (2, actions)),  # how often and how high each did, by player
+        ("lines", np.int32, (PLIES, PLIES)),  # principal variations from each ply, then NONE
+        ("counts", np.int64, (13,)),
+    ]
+    return np.zeros(1, np.dtype(layout))[0]
+
+
+class Frame(NamedTuple):
+    """What is asked of a node: its value if between `alpha` and `beta`, else a bound of it."""
+
+    depth: Int  # turns to look ahead
+    ply: Int  # decisions from the root
+    alpha: Int
+    beta: Int
+
+
+@jit
+def search(position: Position, frame: Frame, tools: Tools) -> Int:
+    """Return the value, to the player to move, of a position in which the game goes on."""
+    depth, ply, alpha, beta = frame
+    tools.memory.counts[NODES] += 1
+    tools.memory.lines[ply, 0] = NONE
+    player = rules.to_move(position)
+    if ply >= PLIES - 1:
+        return _worth(position, player, tools)
+    key = _key(position, tools)
+    if _is_repeated(key, ply, tools):
+        return np.int64(0)
+    found = table.probe(tools.table, key)
+    if _settles(found, frame):
+        return _from_here(found.value, ply)
+    best: Int = np.int64(-INFINITE)
+    best_action: Int = np.int64(NONE)
+    listed_at = 0 if found.action == NONE else 1  # the table's action needs no list
+    index: Int = 0
+    count: Int = listed_at
+    while alpha < beta:
+        if index == listed_at:
+            count += _rank(position, frame, found.action, tools)
+        if index == count:
+            break
+        place = index - listed_at
+        action, after = _take(position, frame, place, count - listed_at, found.action, tools)
+        left = depth if rules.mid_turn(after) else depth - 1
+        is_end, value = _end(after, Frame(left, ply + 1, alpha, beta), player, tools)
+        same, top = rules.to_move(after) == player, beta if index == 0 else alpha + 1
+        while not is_end:
+            child = Frame(left, ply + 1, alpha if same else -top, top if same else -alpha)
+            value = search(after, child, tools)
+            value = value if same else -value
+            is_end = top == beta or not alpha < value < beta
+            top = beta
+        if _is_stopped(tools):
+            return np.int64(0)
+        if value > best:
+            best, best_action = value, action
+        if best > alpha:
+            alpha = best
+            _extend(action, value, ply, tools)
+        index += 1
+    if best >= beta:
+        _note_cut(best_action, player, frame, tools)
+    bound = LOWER if best >= beta else EXACT if best > frame.alpha else UPPER
+    entry = Found(_from_there(best, ply), best_action, depth, np.int64(bound))
+    table.keep(tools.table, key, entry, tools.memory.counts[AGE])
+    return best
+
+
+@jit
+def _key(position: Position, tools: Tools) -> np.uint64:
+    """Return the key of the position in this search; entries of older ones do not match it."""
+    return rules.key(position) ^ scramble(np.uint64(tools.memory.counts[SALT]))
+
+
+@jit
+def _is_repeated(key: np.uint64, ply: Int, tools: Tools) -> bool:
+    """Note the key on the path; return whether it was there already."""
+    tools.memory.path[ply] = key
+    for earlier in range(ply):  # noqa: SIM110 (compiled)
+        if tools.memory.path[earlier] == key:
+            return True
+    return False
+
+
+@jit
+def _settles(found: Found, frame: Frame) -> Bool:
+    """Return whether an entry of the table answers the frame; the open window is searched anew."""
+    if found.depth < frame.depth or frame.beta - frame.alpha > 1:
+        return False
+    value = _from_here(found.value, frame.ply)
+    if found.bound == LOWER:
+        return value >= frame.beta
+    if found.bound == UPPER:
+        return value <= frame.alpha
+    return found.bound == EXACT
+
+
+@jit
+def _from_here(value: Int, ply: Int) -> Int:
+    """Return the value counted from the root: wins in the table are counted from their node."""
+    return value - ply if value >= PROVEN else value + ply if value <= -PROVEN else value
+
+
+@jit
+def _from_there(value: Int, ply: Int) -> Int:
+    """Return the value counted from the node at this ply."""
+    return value + ply if value >= PROVEN else value - ply if value <= -PROVEN else value
+
+
+@jit
+def _end(position: Position, frame: Frame, player: Int, tools: Tools) -> tuple[bool, Int]:
+    """Return whether the search need not go on from here, and if so the value to `player`."""
+    result = rules.outcome(position)
+    if result != ONGOING:
+        tools.memory.counts[NODES] += 1
+        tools.memory.lines[frame.ply, 0] = NONE
+        return True, final(result, player, frame.ply)
+    if frame.depth > 0:
+        return False, np.int64(0)
+    if rules.to_move(position) == player:
+        return True, _quiesce(position, frame, tools)
+    turned = Frame(frame.depth, frame.ply, -frame.beta, -frame.alpha)
+    return True, -_quiesce(position, turned, tools)
+
+
+@jit
+def _quiesce(position: Position, frame: Frame, tools: Tools) -> Int:
+    """Return the value to the player to move where only loud actions are looked at.
+
+    He may also stop here, with the evaluation, unless loud actions are all that there are.
+    """
+    depth, ply, alpha, beta = frame
+    tools.memory.counts[NODES] += 1
+    tools.memory.lines[ply, 0] = NONE
+    player = rules.to_move(position)
+    best = _worth(position, player, tools)
+    base = ply * len(tools.memory.legal)
+    count = 0 if ply >= PLIES - 1 else rules.loud_actions(position, tools.memory.loud[base:])
+    for index in range(count):
+        alpha = max(alpha, best)
+        if alpha >= beta:
+            break
+        after = rules.apply(position, np.int64(tools.memory.loud[base + index]))
+        result, same = rules.outcome(after), rules.to_move(after) == player
+        if result != ONGOING:
+            tools.memory.counts[NODES] += 1
+            value = final(result, player, ply + 1)
+        else:
+            low, high = (alpha, beta) if same else (-beta, -alpha)
+            value = _quiesce(after, Frame(depth, ply + 1, low, high), tools)
+            value = value if same else -value
+        best = max(best, value)
+    return best
+
+
+@jit
+def _rank(position: Position, frame: Frame, without: Int, tools: Tools) -> Int:
+    """List the legal actions but one, with ranks and what they lead to; return how many.
+
+    Just above the horizon nothing is played for the ranks.
+    """
+    memory, ply = tools.memory, frame.ply
+    player, row = rules.to_move(position), ply * len(memory.legal)
+    for index in range(rules.legal_actions(position, memory.legal)):
+        action = np.int64(memory.legal[index])
+        if action == without:
+            continue
+        rank = min(memory.history[player, action], _MOST_HISTORY)
+        if action == memory.killers[ply, 0] or action == memory.killers[ply, 1]:
+            rank += _KILLER
+        if frame.depth > 1:
+            after = rules.apply(position, action)
+            rules.store(after, memory.positions[row])
+            rank += _STATIC * _static(after, player, tools)
+        memory.actions[row, ACTION] = action
+        memory.actions[row, RANK] = rank
+        memory.actions[row, ROW] = row
+        row += 1
+    return row - ply * len(memory.legal)
+
+
+@jit
+def _static(position: Position, player: Int, tools: Tools) -> Int:
+    """Return the value to `player` without looking further."""
+    result = rules.outcome(position)
+    if result != ONGOING:
+        return final(result, player, np.int64(0))
+    return _worth(position, player, tools)
+
+
+@jit
+def _worth(position: Position, player: Int, tools: Tools) -> Int:
+    """Return the evaluation for `player`, always as the player to move at the root sees it."""
+    root = tools.memory.counts[ROOT_PLAYER]
+    value = rules.evaluate(position, root, tools.evaluation)
+    return value if player == root else -value
+
+
+@jit
+def _take(
+    position: Position, frame: Frame, place: Int, count: Int, first: Int, tools: Tools
+) -> tuple[Int, Position]:
+    """Return the best action that is left, and what it leads to; before place 0 it is `first`.
+
+    It is brought to its place in the list, which has `count` actions.
+    """
+    if place < 0:
+        return first, rules.apply(position, first)
+    actions = tools.memory.actions
+    begin = frame.ply * len(tools.memory.legal)
+    here = best = begin + place
+    for row in range(here + 1, begin + count):
+        if actions[row, RANK] > actions[best, RANK]:
+            best = row
+    for column in range(3):
+        actions[best, column], actions[here, column] = actions[here, column], actions[best, column]
+    action = actions[here, ACTION]
+    if frame.depth > 1:
+        return action, rules.load(tools.memory.positions[actions[here, ROW]], position)
+    return action, rules.apply(position, action)
+
+
+@jit
+def _extend(action: Int, value: Int, ply: Int, tools: Tools) -> None:
+    """Make `action`, followed by the line after it, the principal variation from this ply."""
+    if ply == 0:
+        tools.memory.counts[FOUND] = value
+    tools.memory.lines[ply, 0] = action
+    for index in range(PLIES - 1):
+        tools.memory.lines[ply, index + 1] = tools.memory.lines[ply + 1, index]
+        if tools.memory.lines[ply + 1, index] == NONE:
+            break
+
+
+@jit
+def _note_cut(action: Int, player: Int, frame: Frame, tools: Tools) -> None:
+    """Remember the action that caused a cut-off."""
+    memory = tools.memory
+    memory.counts[CUTS_MAX if player == memory.counts[ROOT_PLAYER] else CUTS_MIN] += 1
+    memory.history[player, action] += frame.depth * frame.depth
+    killers = memory.killers[frame.ply]
+    if killers[0] != action:
+        killers[1] = killers[0]
+        killers[0] = action
+
+
+@jit
+def _is_stopped(tools: Tools) -> Bool:
+    """Return whether a limit is reached; the first iteration, of one turn, is always finished."""
+    counts = tools.memory.counts
+    return bool(counts[DEPTH] > 1 and (counts[STOP] != 0 or counts[NODES] >= counts[MAX_NODES]))
+
+
+@jit(nogil=True)
+def deepen(position: Position, tools: Tools, best: NDArray[np.int32]) -> None:
+    """Search deeper and deeper, until a limit or a proven end, with `counts` set up for it.
+
+    `best` (int32[PLIES]) becomes the principal variation, `counts[VALUE]` its value. An iteration
+    that was stopped counts if it has seen more than the best action of the one before.
+    """
+    counts = tools.memory.counts
+    for depth in range(1, counts[MAX_DEPTH] + 1):
+        counts[DEPTH] = depth
+        tools.memory.history[:] //= 2
+        frame = Frame(np.int64(depth), np.int64(0), np.int64(-INFINITE), np.int64(INFINITE))
+        search(position, frame, tools)
+        if tools.memory.lines[0, 0] != NONE:
+            best[:] = tools.memory.lines[0]
+            counts[VALUE] = counts[FOUND]
+        if _is_stopped(tools):
+            break
+        counts[DONE] = depth
+        if abs(counts[VALUE]) >= PROVEN:
+            break
+
+
+class AlphaBeta:
+    """The search for one game. Every search begins with an empty table."""
+
+    def __init__(self, game: Game, evaluation: Any = None, *, table_megabytes: float = 16) -> None:
+        """Make room; `evaluation` is one of `game.evaluations`, None the first of them.
+
+        Raises UnknownOption for a table of less than a kilobyte.
+        """
+        if not (isinstance(table_megabytes, int | float) and table_megabytes >= 1 / 1024):
+            raise UnknownOption(f"table_megabytes={table_megabytes!r}; it is 1/1024 or more")
+        self.game = game
+        if evaluation is None:
+            evaluation = next(iter(game.evaluations.values()))
+        self._tools = Tools(table.empty(table_megabytes), _memory(game), evaluation)
+        self._searches = 0
+
+    def search(
+        self,
+        position: Position,
+        *,
+        depth: int | None = None,
+        nodes: int | None = None,
+        seconds: float | None = None,
+    ) -> Report:
+        """Return what was found up to `depth` turns, `nodes` positions, or in `seconds`.
+
+        The result depends on the arguments alone, unless `seconds` cut it short. At least one turn
+        is always looked ahead; where only one action is legal nothing is. Raises UnknownOption for
+        limits that are none, IllegalAction where the game is over.
+        """
+        began = time.perf_counter()
+        legal = self.game.legal_actions(position)
+        if not len(legal):
+            raise self.game.illegal(position, None)
+        most = limits.whole("depth", depth, MOST_DEPTH), limits.whole("nodes", nodes)
+        limits.check_seconds(seconds)
+        counts = self._prepare(position, most)
+        line = np.full(PLIES, NONE, np.int32)
+        if len(legal) == 1:
+            line[0] = legal[0]
+        else:
+            with limits.alarm(counts, STOP, seconds):
+                deepen(position, self._tools, line)
+        found = counts.tolist()
+        score = None if len(legal) == 1 else found[VALUE]
+        return Report(
+            line=tuple(line[: line.tolist().index(NONE)].tolist()),
+            score=score,
+            value=None if score is None else expected(score),
+            depth=found[DONE],
+            nodes=found[NODES],
+            seconds=time.perf_counter() - began,
+            cuts_max=found[CUTS_MAX],
+            cuts_min=found[CUTS_MIN],
+        )
+
+    def _prepare(self, position: Position, most: tuple[int, int]) -> NDArray[np.int64]:
+        """Forget the search before; return the counts, set up for a new one."""
+        memory = self._tools.memory
+        memory["killers"][:] = NONE
+        memory["history"][:] = 0
+        counts: NDArray[np.int64] = memory["counts"]
+        counts[:] = 0
+        counts[MAX_DEPTH], counts[MAX_NODES] = most
+        counts[ROOT_PLAYER] = self.game.to_move(position)
+        self._searches += 1
+        counts[AGE] = self._searches % table.AGES
+        counts[SALT] = self._searches
+        return counts

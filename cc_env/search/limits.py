@@ -1,0 +1,45 @@
+"""What bounds a search."""
+
+import math
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cc_env.errors import UnknownOption, is_whole
+
+UNBOUNDED = 2**62
+
+
+def whole(name: str, value: int | None, most: int = UNBOUNDED) -> int:
+    """Return a limit, None being the most; raise UnknownOption where it is no limit."""
+    if value is None:
+        return most
+    if not is_whole(value, 1, most):
+        span = "1 or more" if most == UNBOUNDED else f"1 to {most}"
+        raise UnknownOption(f"{name}={value!r}; it is {span}, or None for no limit")
+    return int(value)
+
+
+def check_seconds(value: float | None) -> None:
+    """Raise UnknownOption where this is no time."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if value is not None and not (is_number and value >= 0):
+        raise UnknownOption(f"seconds={value!r}; it is 0 or more, or None for no limit")
+
+
+@contextmanager
+def alarm(flags: NDArray[np.int64], index: int, seconds: float | None) -> Iterator[None]:
+    """Set `flags[index]` to 1 after so many seconds, if the block lasts as long."""
+    if seconds is None or math.isinf(seconds):
+        yield
+        return
+    ring = threading.Timer(min(seconds, threading.TIMEOUT_MAX), flags.__setitem__, (index, 1))
+    ring.daemon = True
+    ring.start()
+    try:
+        yield
+    finally:
+        ring.cancel()

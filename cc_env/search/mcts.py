@@ -1,0 +1,254 @@
+"""Monte-Carlo tree search: UCT (Kocsis and Szepesvári, 2006), a node for each decision.
+
+A simulation follows the tree to a leaf by upper confidence bounds (UCB1), grows the tree by what
+can be played there, and finds a result: by playing on at random, or by the evaluation. An action
+that wins at once is the only one that is considered where there is one ("decisive moves", Teytaud
+and Teytaud, 2010).
+"""
+
+import math
+import time
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cc_env import randomness, rules
+from cc_env.compile import jit
+from cc_env.errors import UnknownOption, listed
+from cc_env.game import Game
+from cc_env.rules import DRAW, FIRST, ONGOING, Bool, Int, Position
+from cc_env.search import limits
+from cc_env.search.report import Report
+from cc_env.search.scores import expected
+
+PLAYOUTS = "random", "evaluation"  # how a simulation finds its result
+LONGEST = 256  # decisions from the root that a simulation follows the tree
+LAST_TURN = 200  # a random playout of so many decisions is a draw
+UNGROWN = 0  # `first` of a node without children: no node's child is the root
+
+STOP, SIZE, DEPTH, DONE = range(4)  # of `counts`
+
+
+class Tree(NamedTuple):
+    """The nodes, in the order in which they came; the children of a node lie side by side."""
+
+    first: NDArray[np.int32]  # [capacity]: the first child
+    children: NDArray[np.int32]  # [capacity]: how many
+    action: NDArray[np.int32]  # [capacity]: what led here
+    mover: NDArray[np.int8]  # [capacity]: who played it
+    visits: NDArray[np.int32]  # [capacity]
+    total: NDArray[np.float64]  # [capacity]: sum of results to the mover, -1 to 1 each
+    path: NDArray[np.int32]  # [LONGEST + 1]: the nodes of the present simulation
+    legal: NDArray[np.int32]  # [num_actions]
+    counts: NDArray[np.int64]  # [4]: named above
+
+
+class Settings(NamedTuple):
+    """How to search."""
+
+    simulations: np.int64
+    exploration: np.float64
+    by_evaluation: np.bool_
+    evaluation: Any
+
+
+@jit(nogil=True)
+def grow(root: Position, tree: Tree, settings: Settings, state: np.uint64) -> None:
+    """Run simulations until a limit; `state` is that of the random generator."""
+    tree.counts[SIZE], tree.counts[DEPTH], tree.counts[DONE] = 1, 0, 0
+    _clear(tree, 0)
+    while tree.counts[DONE] < settings.simulations and not (
+        tree.counts[STOP] and tree.counts[DONE]
+    ):
+        position, depth, state = _descend(root, tree, settings, state)
+        value, state = _result(position, tree, settings, state)
+        for index in range(depth + 1):
+            node = tree.path[index]
+            tree.visits[node] += 1
+            tree.total[node] += value if tree.mover[node] == FIRST else -value
+        tree.counts[DEPTH] = max(tree.counts[DEPTH], depth)
+        tree.counts[DONE] += 1
+
+
+@jit
+def _clear(tree: Tree, node: Int) -> None:
+    tree.first[node] = UNGROWN
+    tree.children[node] = tree.visits[node] = 0
+    tree.total[node] = 0.0
+
+
+@jit
+def _descend(
+    position: Position, tree: Tree, settings: Settings, state: np.uint64
+) -> tuple[Position, Int, np.uint64]:
+    """Follow the tree to a leaf, which is grown if it was visited before; note the path."""
+    node: Int = np.int64(0)
+    depth: Int = np.int64(0)
+    tree.path[0] = 0
+    while depth < LONGEST:
+        if not tree.children[node]:
+            is_due = tree.visits[node] > 0 or depth == 0
+            if not is_due or rules.outcome(position) != ONGOING or not _grow(position, node, tree):
+                break
+        node = _best_child(node, tree, settings.exploration, state)
+        state = randomness.advance(state)
+        position = rules.apply(position, np.int64(tree.action[node]))
+        depth += 1
+        tree.path[depth] = node
+    return position, depth, state
+
+
+@jit
+def _grow(position: Position, node: Int, tree: Tree) -> Bool:
+    """Give the node its children; return whether there was room for them."""
+    count = rules.legal_actions(position, tree.legal)
+    begin, player = tree.counts[SIZE], rules.to_move(position)
+    if begin + count > len(tree.first):
+        return False
+    tree.first[node] = begin
+    for index in range(count):
+        action = tree.legal[index]
+        if rules.outcome(rules.apply(position, np.int64(action))) == player:
+            begin, count, tree.legal[0] = tree.counts[SIZE], 1, action
+            break
+    for index in range(count):
+        child = begin + index
+        _clear(tree, child)
+        tree.action[child] = tree.legal[index]
+        tree.mover[child] = player
+    tree.children[node] = count
+    tree.counts[SIZE] = begin + count
+    return True
+
+
+@jit
+def _best_child(node: Int, tree: Tree, exploration: float, state: np.uint64) -> Int:
+    """Return the child with the highest upper confidence bound; one not yet visited comes first."""
+    count: Int = np.int64(tree.children[node])
+    offset = randomness.below(state, count)
+    log_visits = math.log(tree.visits[node] + 1.0)
+    best, highest = np.int64(0), -math.inf
+    for index in range(count):
+        child = np.int64(tree.first[node]) + (index + offset) % count
+        visits = tree.visits[child]
+        if not visits:
+            return child
+        bound = tree.total[child] / visits + exploration * math.sqrt(log_visits / visits)
+        if bound > highest:
+            best, highest = child, bound
+    return best
+
+
+@jit
+def _result(
+    position: Position, tree: Tree, settings: Settings, state: np.uint64
+) -> tuple[float, np.uint64]:
+    """Return the result to the first player, -1 to 1, and the generator's next state."""
+    result = rules.outcome(position)
+    if settings.by_evaluation and result == ONGOING:
+        score = rules.evaluate(position, np.int64(FIRST), settings.evaluation)
+        return expected(np.int64(score)), state
+    for _ in range(LAST_TURN):
+        if result != ONGOING:
+            break
+        count = rules.legal_actions(position, tree.legal)
+        action = tree.legal[randomness.below(state, count)]
+        state = randomness.advance(state)
+        position = rules.apply(position, np.int64(action))
+        result = rules.outcome(position)
+    if result in (ONGOING, DRAW):
+        return 0.0, state
+    return 1.0 if result == FIRST else -1.0, state
+
+
+class TreeSearch:
+    """The search for one game. Every search begins with an empty tree."""
+
+    def __init__(
+        self,
+        game: Game,
+        evaluation: Any = None,
+        *,
+        playout: str = "evaluation",
+        exploration: float = 1.0,
+        capacity: int = 2**20,
+    ) -> None:
+        """Make room for `capacity` nodes; a full tree is searched on, but grows no more.
+
+        `evaluation` is one of `game.evaluations`, None the first of them; `exploration` weighs the
+        bounds. Raises UnknownOption on bad values.
+        """
+        if playout not in PLAYOUTS:
+            raise UnknownOption(f"playout={playout!r}; there are: {listed(PLAYOUTS)}")
+        if not (isinstance(exploration, int | float) and exploration >= 0):
+            raise UnknownOption(f"exploration={exploration!r}; it is 0 or more")
+        if evaluation is None:
+            evaluation = next(iter(game.evaluations.values()))
+        self.game = game
+        self._how = np.float64(exploration), np.bool_(playout == "evaluation"), evaluation
+        capacity = max(limits.whole("capacity", capacity), 2 * game.num_actions)
+        self._tree = Tree(
+            first=np.empty(capacity, np.int32),
+            children=np.empty(capacity, np.int32),
+            action=np.empty(capacity, np.int32),
+            mover=np.zeros(capacity, np.int8),
+            visits=np.empty(capacity, np.int32),
+            total=np.empty(capacity, np.float64),
+            path=np.zeros(LONGEST + 1, np.int32),
+            legal=np.empty(game.num_actions, np.int32),
+            counts=np.zeros(4, np.int64),
+        )
+
+    def search(
+        self,
+        position: Position,
+        rng: np.random.Generator,
+        *,
+        simulations: int | None = None,
+        seconds: float | None = None,
+    ) -> Report:
+        """Return what was found in so many simulations or seconds, at least in one simulation.
+
+        Where only one action is legal there is none. Raises UnknownOption for limits that are none
+        and where there is no limit, IllegalAction where the game is over.
+        """
+        began = time.perf_counter()
+        legal = self.game.legal_actions(position)
+        if not len(legal):
+            raise self.game.illegal(position, None)
+        if simulations is None and seconds is None:
+            raise UnknownOption("simulations=None, seconds=None; at least one is wanted")
+        limits.check_seconds(seconds)
+        most = np.int64(limits.whole("simulations", simulations))
+        if len(legal) == 1:
+            spent = time.perf_counter() - began
+            return Report(line=(int(legal[0]),), value=None, depth=0, nodes=0, seconds=spent)
+        counts = self._tree.counts
+        counts[:] = 0
+        state = rng.integers(2**64, dtype=np.uint64)
+        with limits.alarm(counts, STOP, seconds):
+            grow(position, self._tree, Settings(most, *self._how), state)
+        line, visits, value = self._read()
+        return Report(
+            line=line,
+            value=value,
+            depth=int(counts[DEPTH]),
+            nodes=int(counts[DONE]),
+            seconds=time.perf_counter() - began,
+            visits=visits,
+        )
+
+    def _read(self) -> tuple[tuple[int, ...], tuple[tuple[int, int], ...], float]:
+        """Return the line most visited, the root's actions with their visits, and its value."""
+        tree, node, line = self._tree, 0, []
+        while tree.visits[node] and tree.children[node]:
+            node = max(self._children(node), key=lambda child: int(tree.visits[child]))
+            line.append(int(tree.action[node]))
+        children = sorted(self._children(0), key=lambda child: -int(tree.visits[child]))
+        visits = tuple((int(tree.action[each]), int(tree.visits[each])) for each in children)
+        return tuple(line), visits, float(tree.total[children[0]] / tree.visits[children[0]])
+
+    def _children(self, node: int) -> range:
+        first = int(self._tree.first[node])
+        return range(first, first + int(self._tree.children[node]))

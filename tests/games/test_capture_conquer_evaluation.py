@@ -1,0 +1,106 @@
+"""The evaluations of C&C."""
+
+import numpy as np
+import pytest
+
+from cc_env import games, rules
+from cc_env.games.capture_conquer.evaluation import (
+    ANY_PREY,
+    CONNECTED,
+    DANGER,
+    FEW,
+    HOPS,
+    MORE_DANGER,
+    NUM_WEIGHTS,
+    PREY,
+    RACE,
+    RACE_OTHER,
+    STEPS,
+    TEMPO,
+    Published,
+    Standard,
+)
+
+
+def published(text):
+    """Return what the published program computes, for the player to move, from a 6×6 text."""
+    board, player = text.split()
+    rows = [row.replace("6", "......") for row in board.split("/")]
+    value = 0
+    for r, row in enumerate(rows):
+        for c, piece in enumerate(row):
+            down, right = (r, c) if piece == "b" else (5 - r, 5 - c)  # of its own corner
+            if piece != ".":
+                size = 6 if piece == player else 5
+                points = (size - (5 - down)) ** 2 + (size - (5 - right)) ** 2 + 10
+                value += points if piece == player else -points
+    return value
+
+
+@pytest.mark.parametrize("player", ["b", "r"])
+@pytest.mark.parametrize(
+    "board",
+    [
+        "bbb.../bb..../b...../.....r/....rr/...rrr",
+        "6/.bb.../.brrr./.r.r../6/6",
+        "6/6/..b.../6/6/r...r.",
+    ],
+)
+def test_published_is_what_was_published(game, board, player):
+    position = game.from_text(f"{board} {player}")
+    value = published(f"{board} {player}")
+    mover = "br".index(player)
+    assert rules.evaluate(position, mover, Published()) == value
+
+
+def value(game, text, which, player=0):
+    """Return what one weight counts in a position."""
+    weights = np.zeros(NUM_WEIGHTS, np.int64)
+    weights[which] = 1
+    return rules.evaluate(game.from_text(text), player, Standard(weights))
+
+
+@pytest.mark.parametrize(
+    ("text", "which", "count"),
+    [
+        ("b.b.../6/6/6/6/...rr. b", 0, 1),  # the guard at home
+        ("b.b.../6/6/6/6/....rr b", 2, 1),
+        ("..b.../6/6/6/6/....rr r", 0, 1),
+        ("bb..../6/6/6/6/.r.r.r b", FEW, 1),
+        ("bbb.../6/6/6/6/....rr b", FEW, -1),
+        ("bb.b../6/6/6/6/r.r..r b", CONNECTED, 2),
+        ("b...../.b..../6/6/r..r../....r. b", CONNECTED, 2 - 2),
+        ("b...../6/6/6/6/.....r b", STEPS, 3 - 3),
+        ("b....b/6/6/6/6/.....r b", STEPS, 4 - 3),
+        ("bb..../6/6/6/6/.....r b", HOPS, 1),
+        ("b...../.r..../6/6/6/...r.. b", PREY, 1),
+        ("b...../.r..../6/6/6/...r.. b", ANY_PREY, 1),
+        ("b...../.r..../6/6/6/...r.. r", PREY, 0),
+        ("6/.b..../..r.../6/6/...r.. b", DANGER, -1),
+        ("6/.b..../..r.../6/6/...r.. b", MORE_DANGER, 0),
+        ("6/6/6/6/6/r....b b", TEMPO, 1),
+        ("6/6/6/...b../6/rr.... b", RACE + 2, 1),
+        ("6/6/6/...b../6/rr...r b", RACE + 2, 0),
+        ("6/6/6/...b../6/rr.... b", RACE_OTHER + 5, -1),
+        ("6/6/6/...b../r...../.r.... r", RACE + 4, 1),
+    ],
+)
+def test_what_each_weight_counts(game, text, which, count):
+    player = "br".index(text[-1])
+    assert value(game, text, which, player) == count
+    assert value(game, text, which, 1 - player) == -count
+
+
+@pytest.mark.parametrize("size", range(4, 9))
+@pytest.mark.parametrize("name", ["standard", "published"])
+def test_mirror_images_are_worth_the_same(size, name):
+    game = games.make("capture_conquer", size=size)
+    evaluation, rng = game.evaluations[name], np.random.default_rng(size)
+    (mirror,) = game.symmetries
+    position = game.initial
+    for _ in range(200):
+        for player in (0, 1):
+            one = rules.evaluate(position, player, evaluation)
+            assert one == rules.evaluate(mirror.position(position), player, evaluation)
+        legal = game.legal_actions(position)
+        position = game.apply(position, int(rng.choice(legal))) if len(legal) else game.initial

@@ -1,0 +1,111 @@
+"""A toy game in which what is taken can be taken back: for quiescence.
+
+The player to move waits (action 0) or, while there is something left to take, takes (action 1)
+GAINS[left] points. The game is over, drawn, after eight turns; all that counts is the evaluation,
+the difference of points.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from cc_env import rules
+from cc_env.bits import ONE, ZERO
+from cc_env.compile import jit
+from cc_env.game import Game
+from cc_env.rules import DRAW, ONGOING
+
+GAINS = np.array([0, 2, 9, 3], np.uint64)
+
+
+class Position(NamedTuple):
+    own: np.uint64
+    enemy: np.uint64
+    left: np.uint64
+    player: np.uint64
+    turns: np.uint64
+
+
+class Points(NamedTuple):
+    each: np.int64 = np.int64(100)
+
+
+@jit
+def legal_actions(position, out):
+    out[0] = 0
+    out[1] = 1
+    return 2 if position.left else 1
+
+
+@jit
+def loud_actions(position, out):
+    out[0] = 1
+    return 1 if position.left else 0
+
+
+@jit
+def apply(position, action):
+    own, left = position.own, position.left
+    if action == 1:
+        own, left = own + GAINS[left], left - ONE
+    return Position(position.enemy, own, left, position.player ^ ONE, position.turns + ONE)
+
+
+@jit
+def to_move(position):
+    return np.int64(position.player)
+
+
+@jit
+def mid_turn(position):
+    return False
+
+
+@jit
+def outcome(position):
+    return DRAW if position.turns >= np.uint64(8) else ONGOING
+
+
+@jit
+def observe(position, player, planes):
+    planes[:] = 0
+
+
+@jit
+def evaluate(position, player, evaluation):
+    lead = evaluation.each * (np.int64(position.own) - np.int64(position.enemy))
+    return lead if player == np.int64(position.player) else -lead
+
+
+rules.register(
+    Position,
+    legal_actions=legal_actions,
+    apply=apply,
+    to_move=to_move,
+    mid_turn=mid_turn,
+    outcome=outcome,
+    observe=observe,
+    loud_actions=loud_actions,
+)
+rules.register_evaluation(Position, Points, evaluate)
+
+
+def make():
+    return Game(
+        name="exchange",
+        options={},
+        initial=Position(ZERO, ZERO, np.uint64(3), ZERO, ZERO),
+        num_actions=2,
+        observation_shape=(1, 1, 1),
+        planes=("nothing",),
+        players=("one", "two"),
+        symmetries=(),
+        to_text=repr,
+        from_text=lambda text: None,
+        action_text=lambda position, action: ("wait", "take")[action],
+        ending=lambda position: "over",
+        pieces=lambda position: {},
+        goals=(),
+        track=lambda position, turn: None,
+        evaluations={"points": Points()},
+    )

@@ -1,0 +1,228 @@
+"""Alpha-beta against plain minimax, planted wins, limits and reports."""
+
+import threading
+import time
+
+import exchange
+import numpy as np
+import pytest
+
+from cc_env import games, rules
+from cc_env.compile import jit
+from cc_env.errors import IllegalAction, UnknownOption
+from cc_env.rules import DRAW, ONGOING
+from cc_env.search.alphabeta import AlphaBeta
+from cc_env.search.scores import WIN, expected
+
+
+@jit
+def minimax(position, depth, ply, root, evaluation, free):
+    """Return the value to the player to move; `free` is room for lists of actions."""
+    count = rules.legal_actions(position, free)
+    best = np.int64(-2 * WIN)
+    for index in range(count):
+        after = rules.apply(position, np.int64(free[index]))
+        value, result = np.int64(0), rules.outcome(after)
+        if result not in (ONGOING, DRAW):
+            value = WIN - ply - 1 if result == root else ply + 1 - WIN
+        elif result == ONGOING and depth == 1 and not rules.mid_turn(after):
+            value = rules.evaluate(after, root, evaluation)
+        elif result == ONGOING:
+            left = depth if rules.mid_turn(after) else depth - 1
+            value = minimax(after, left, ply + 1, root, evaluation, free[count:])
+            value = value if rules.to_move(after) == root else -value
+        best = max(best, value if rules.to_move(position) == root else -value)
+    return best
+
+
+def plain(game, position, depth, evaluation):
+    """Return the value of every legal action to the player to move, by plain minimax."""
+    player, free = game.to_move(position), np.empty(100_000, np.int32)
+    values = {}
+    for action in map(int, game.legal_actions(position)):
+        after = game.apply(position, action)
+        result, left = game.outcome(after), depth if game.mid_turn(after) else depth - 1
+        if result != ONGOING:
+            values[action] = 0 if result == DRAW else WIN - 1 if result == player else 1 - WIN
+        elif left == 0:
+            values[action] = int(rules.evaluate(after, player, evaluation))
+        else:
+            value = int(minimax(after, left, 1, player, evaluation, free))
+            values[action] = value if game.to_move(after) == player else -value
+    return values
+
+
+def positions(game, count, seed):
+    """Yield positions of random games in which the game goes on, mid-turn ones among them."""
+    rng = np.random.default_rng(seed)
+    position = game.initial
+    while count:
+        legal = game.legal_actions(position)
+        if not len(legal):
+            position = game.initial
+            continue
+        if rng.random() < 0.3:
+            count -= 1
+            yield position
+        position = game.apply(position, int(rng.choice(legal)))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("size", "count"), [(4, 150), (5, 60), (6, 60), (8, 6)])
+@pytest.mark.parametrize("name", ["standard", "published"])
+def test_it_finds_what_plain_minimax_finds(size, count, name):
+    game = games.make("capture_conquer", size=size)
+    search = AlphaBeta(game, game.evaluations[name], table_megabytes=1)
+    for position in positions(game, count, seed=size):
+        for depth in range(1, 5 if size < 8 else 4):
+            values = plain(game, position, depth, game.evaluations[name])
+            found = search.search(position, depth=depth)
+            if len(values) > 1:
+                assert found.score == max(values.values())
+                assert values[found.action] == found.score
+
+
+def test_the_principal_variation_leads_to_its_value(game):
+    search, checked = AlphaBeta(game), 0
+    for position in positions(game, 60, seed=1):
+        found = search.search(position, depth=4)
+        player, end = game.to_move(position), position
+        for action in found.line:
+            end = game.apply(end, action)
+        if game.outcome(end) == ONGOING and len(game.legal_actions(position)) > 1:
+            assert found.score == rules.evaluate(end, player, game.evaluations["standard"])
+            checked += 1
+    assert checked > 30
+
+
+@pytest.mark.parametrize("turns", [1, 2, 3, 4])
+def test_it_finds_a_race_won_in_so_many_turns_of_its_own(game, turns):
+    start = 5 - turns
+    rows = [["."] * 6 for _ in range(6)]
+    for row, column, piece in ((start, start, "b"), (0, 5, "b"), (5, 0, "r"), (4, 0, "r")):
+        rows[row][column] = piece
+    position = game.from_text("/".join(map("".join, rows)) + " b")
+    found = AlphaBeta(game).search(position, depth=9)
+    assert found.score == WIN - (2 * turns - 1)
+    assert found.value == 1
+    assert found.depth == 2 * turns - 1  # it looks no further
+    assert len(found.line) == 2 * turns - 1
+    assert game.outcome(game.play_turn(position, found.line)) == 0
+
+
+def test_it_sees_a_lost_race_and_holds_out_as_long_as_it_can(game):
+    position = game.from_text("5b/6/6/3b2/r5/r5 r")
+    found = AlphaBeta(game).search(position, depth=8)
+    assert found.score == 4 - WIN
+    assert found.value == -1
+    values = plain(game, position, 4, game.evaluations["standard"])
+    assert max(values.values()) == 4 - WIN
+
+
+@pytest.mark.parametrize("limit", [{"nodes": 1}, {"seconds": 0}, {"depth": 1}])
+def test_an_immediate_win_is_taken_whatever_the_limit(game, limit):
+    search = AlphaBeta(game)
+    for text in ("5b/6/6/6/4b1/rr4 b", "1bb3/r5/6/6/6/4r1 r", "6/6/2b3/3r2/6/b4r b"):
+        position = game.from_text(text)
+        found = search.search(position, **limit)
+        end = game.play_turn(position, found.line)
+        assert game.outcome(end) == game.to_move(position), text
+
+
+def test_the_only_action_is_played_at_once(game):
+    position = game.from_text("6/6/6/5b/r4b/1r1r1r b")
+    found = AlphaBeta(game).search(position, depth=20)
+    assert found.line == tuple(game.legal_actions(position)) == game.parse_turn(position, "4,5-2,5")
+    assert (found.nodes, found.depth, found.score, found.value) == (0, 0, None, None)
+
+
+def test_limits(game):
+    search = AlphaBeta(game)
+    search.search(game.initial, depth=1)
+    found = search.search(game.initial, nodes=5000)
+    assert 5000 <= found.nodes <= 5100
+    found = search.search(game.initial, seconds=0.2)
+    assert found.depth > 3
+    assert 0.19 < found.seconds < 1  # a few milliseconds late, but on a busy machine
+    assert found.nodes_per_second == pytest.approx(found.nodes / found.seconds)
+
+
+def test_other_threads_run_while_it_searches(game):
+    search, ticks = AlphaBeta(game), []
+    search.search(game.initial, depth=1)
+    ended = threading.Event()
+
+    def tick():
+        while not ended.wait(0.01):
+            ticks.append(time.perf_counter())
+
+    thread = threading.Thread(target=tick)
+    thread.start()
+    search.search(game.initial, seconds=0.3)
+    ended.set()
+    thread.join()
+    assert len(ticks) > 3
+
+
+def test_a_search_does_not_depend_on_those_before(game):
+    fresh, used = AlphaBeta(game), AlphaBeta(game)
+    for position in positions(game, 20, seed=3):
+        used.search(position, depth=3)
+    for position in positions(game, 20, seed=4):
+        one, other = fresh.search(position, depth=5), used.search(position, depth=5)
+        assert (one.line, one.score, one.nodes) == (other.line, other.score, other.nodes)
+
+
+def test_a_small_table_finds_the_same_value(game):
+    small, large = AlphaBeta(game, table_megabytes=1 / 1024), AlphaBeta(game)
+    for position in positions(game, 30, seed=5):
+        assert small.search(position, depth=4).score == large.search(position, depth=4).score
+
+
+def test_cut_offs_are_counted_for_both_sides(game):
+    found = AlphaBeta(game).search(game.initial, depth=5)
+    assert found.cuts_max > 0
+    assert found.cuts_min > 0
+    assert found.cuts_max + found.cuts_min < found.nodes
+
+
+def test_a_lead_of_a_piece_is_worth_something_and_a_win_everything():
+    assert expected(0) == 0
+    assert 0.4 < expected(100) == -expected(-100) < 0.8
+    assert (expected(WIN - 7), expected(9 - WIN)) == (1, -1)
+
+
+@pytest.mark.parametrize(
+    ("limit", "says"),
+    [
+        ({"depth": 0}, "depth=0; it is 1 to 100, or None"),
+        ({"depth": 2.5}, "depth=2.5; it is 1 to 100"),
+        ({"nodes": 0}, "nodes=0; it is 1 or more"),
+        ({"seconds": -1}, "seconds=-1; it is 0 or more"),
+        ({"seconds": "long"}, "seconds='long'; it is 0 or more"),
+    ],
+)
+def test_limits_that_are_none(game, limit, says):
+    with pytest.raises(UnknownOption, match=says):
+        AlphaBeta(game).search(game.initial, **limit)
+
+
+def test_a_finished_game_cannot_be_searched(game):
+    with pytest.raises(IllegalAction, match="the game is over"):
+        AlphaBeta(game).search(game.from_text("bb4/6/6/6/6/rr3b r"), depth=1)
+
+
+def test_a_table_too_small_to_be_one(game):
+    with pytest.raises(UnknownOption, match="table_megabytes=0; it is 1/1024 or more"):
+        AlphaBeta(game, table_megabytes=0)
+
+
+@pytest.mark.parametrize(
+    ("left", "depth", "score", "action"),
+    [(3, 1, 0, 0), (2, 1, 700, 1), (1, 1, 200, 1), (3, 2, 0, 0)],
+)
+def test_captures_are_looked_at_beyond_the_horizon(left, depth, score, action):
+    """Whoever takes 3 loses 9 for it, and wins 2 back."""
+    game = exchange.make()
+    found = AlphaBeta(game).search(game.initial._replace(left=np.uint64(left)), depth=depth)
+    assert (found.score, found.action) == (score, action)

@@ -1,0 +1,53 @@
+"""The transposition table."""
+
+import numpy as np
+import pytest
+
+from cc_env.search import table
+from cc_env.search.table import EXACT, LOWER, NONE, UPPER, Found
+
+
+def found(value=5, action=7, depth=3, bound=EXACT):
+    return Found(*map(np.int64, (value, action, depth, bound)))
+
+
+def keep(entries, key, what, age=1):
+    table.keep(entries, np.uint64(key), what, np.int64(age))
+
+
+def probe(entries, key):
+    return tuple(table.probe(entries, np.uint64(key)))
+
+
+@pytest.mark.parametrize("value", [0, 1, -1, 999_999, -1_000_000])
+@pytest.mark.parametrize("action", [NONE, 0, 409, 65_534])
+@pytest.mark.parametrize("bound", [EXACT, LOWER, UPPER])
+def test_what_is_kept_is_found(value, action, bound):
+    entries = table.empty(1)
+    for depth in (1, 100):
+        keep(entries, 2**63 + 12, found(value, action, depth, bound), age=63)
+        assert probe(entries, 2**63 + 12) == (value, action, depth, bound)
+    assert probe(entries, 12) == (0, NONE, 0, 0)
+
+
+def test_a_bucket_keeps_the_deepest_and_the_latest():
+    entries = table.empty(32 / 2**20)  # one bucket
+    assert entries.shape == (2, 2)
+    keep(entries, 1, found(depth=5))
+    keep(entries, 2, found(depth=3))
+    keep(entries, 3, found(depth=4))
+    assert [probe(entries, key)[2] for key in (1, 2, 3)] == [5, 0, 4]
+    keep(entries, 4, found(depth=6))
+    assert [probe(entries, key)[2] for key in (1, 3, 4)] == [0, 4, 6]
+
+
+def test_what_is_of_an_older_search_gives_way():
+    entries = table.empty(32 / 2**20)
+    keep(entries, 1, found(depth=50), age=1)
+    keep(entries, 2, found(depth=1), age=2)
+    assert [probe(entries, key)[2] for key in (1, 2)] == [0, 1]
+
+
+@pytest.mark.parametrize(("megabytes", "entries"), [(16, 2**20), (17, 2**20), (1 / 1024, 64)])
+def test_its_size_is_the_greatest_power_of_two_that_fits(megabytes, entries):
+    assert len(table.empty(megabytes)) == entries

@@ -1,0 +1,227 @@
+"""python -m training.tune: fit the weights of an evaluation to self-play, and let matches judge.
+
+Each round the best weights so far play themselves, a few moves at random; the results of the games
+are fitted by logistic regression on what each weight counts in each position; the fitted weights
+play the best ones so far, and replace them if they win. Works for every evaluation that is linear
+in an array field `weights`, such as that of C&C.
+"""
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+import typer
+from numpy.typing import NDArray
+from rich.console import Console
+from rich.progress import track
+from scipy.optimize import minimize
+
+from cc_env import games, options, players, rules
+from cc_env.commands import GameName, Pairs
+from cc_env.compile import jit
+from cc_env.errors import CcEnvError, UnknownOption
+from cc_env.game import Game
+from cc_env.players import MinimaxPlayer
+from cc_env.referee import Clock
+from cc_env.rules import DRAW, ONGOING, Position
+from cc_env.search.scores import SCALE
+from training import arena
+from training.arena.ratings import Interval
+from training.arena.wording import interval, percent
+
+Weights = NDArray[np.int64]
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+console = Console(highlight=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """How to tune."""
+
+    rounds: int = 6
+    games: int = 2000  # of self-play, each round
+    matches: int = 400  # games between new and best weights
+    depth: int = 3  # turns, in self-play and in matches
+    opening_turns: int = 6  # random ones
+    exploration: float = 0.15  # share of random decisions afterwards
+    remembered: int = 4  # rounds whose games are fitted
+    penalty: float = 2e-5  # on the squares of the weights, against over-fitting
+    seed: int = 0
+
+
+class Sample(NamedTuple):
+    """What self-play brought: positions, and the results to the player to move."""
+
+    positions: NDArray[np.uint64]  # [N, fields]
+    results: NDArray[np.float64]  # [N]: 0 loss, 0.5 draw, 1 win
+
+
+class Judgement(NamedTuple):
+    """A round: the weights that came of it, and how they did against the best before."""
+
+    weights: Weights
+    loss: float  # mean logistic loss of the fit
+    score: Interval
+    adopted: bool
+
+
+def tune(game: Game, config: Config) -> Iterator[Judgement]:
+    """Yield the rounds; the last one adopted has the best weights."""
+    best = np.array(_evaluation(game).weights)
+    samples: list[Sample] = []
+    for round_ in range(config.rounds):
+        rng = np.random.default_rng((config.seed, round_))
+        player = _player(game, best, config)
+        samples = [*samples, self_play(game, player, config, rng)][-config.remembered :]
+        joined = Sample(*map(np.concatenate, zip(*samples, strict=True)))
+        weights, loss = fit(game, joined, config.penalty)
+        score = match(game, weights, best, config, seed=round_)
+        adopted = score.value > 0.5
+        best = weights if adopted else best
+        yield Judgement(weights, loss, score, adopted)
+
+
+def self_play(
+    game: Game, player: MinimaxPlayer, config: Config, rng: np.random.Generator
+) -> Sample:
+    """Let the player play itself; return the positions in which it chose."""
+    positions, results = [], []
+    for _ in track(range(config.games), "self-play", console=console, transient=True):
+        position, turns = game.initial, 0
+        seen: list[Position] = []
+        while game.outcome(position) == ONGOING and turns < 200:
+            if turns < config.opening_turns or rng.random() < config.exploration:
+                action = int(rng.choice(game.legal_actions(position)))
+            else:
+                seen += [] if game.mid_turn(position) else [position]
+                action = player.choose(position, rng, Clock()).action
+            position = game.apply(position, action)
+            turns += not game.mid_turn(position)
+        outcome = game.outcome(position)
+        positions += seen
+        results += [_result(outcome, game.to_move(each)) for each in seen]
+    return Sample(np.array(positions, np.uint64), np.array(results))
+
+
+def fit(game: Game, sample: Sample, penalty: float) -> tuple[Weights, float]:
+    """Return the weights that predict the results best, and the mean logistic loss.
+
+    Positions are fitted with their mirror images. The weights are such that
+    `cc_env.search.scores.expected` is the mean result.
+    """
+    mirrored = [_mirrored(sample.positions, each.position, game) for each in game.symmetries]
+    results = np.tile(sample.results, 1 + len(mirrored))
+    counts = features(game, np.concatenate([sample.positions, *mirrored])).astype(np.float64)
+    used = np.flatnonzero(counts.any(0))
+    counts = counts[:, used]
+
+    def loss(weights: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        logits = counts @ weights
+        misses = 1 / (1 + np.exp(-logits)) - results
+        value = np.logaddexp(0, logits) - results * logits
+        gradient = counts.T @ misses / len(counts) + 2 * penalty * weights
+        return float(value.mean() + penalty * (weights @ weights)), gradient
+
+    found = minimize(loss, np.zeros(len(used)), jac=True, method="L-BFGS-B")
+    weights = np.zeros(len(_evaluation(game).weights), np.int64)
+    weights[used] = np.round(found.x * SCALE / 2)
+    return weights, float(found.fun)
+
+
+def features(game: Game, positions: NDArray[np.uint64]) -> NDArray[np.int16]:
+    """Return how often each weight counts in each position, [N, weights]."""
+    evaluation = _evaluation(game)
+    units = np.eye(len(evaluation.weights), dtype=np.int64)
+    out = np.zeros((len(positions), len(units)), np.int16)
+    _count(game.initial, positions, evaluation._replace(weights=units[0].copy()), units, out)
+    return out
+
+
+@jit
+def _count(
+    like: Position,
+    rows: NDArray[np.uint64],
+    evaluation: Any,
+    units: NDArray[np.int64],
+    out: NDArray[np.int16],
+) -> None:
+    for unit in range(len(units)):
+        evaluation.weights[:] = units[unit]
+        for row in range(len(rows)):
+            position = rules.load(rows[row], like)
+            out[row, unit] = rules.evaluate(position, rules.to_move(position), evaluation)
+
+
+def match(game: Game, new: Weights, best: Weights, config: Config, seed: int) -> Interval:
+    """Return the score of the new weights against the best ones."""
+    for name, weights in (("new", new), ("best", best)):
+        players.register(name, lambda _, weights=weights: _player(game, weights, config))
+    tournament = arena.hold(
+        ("new", "best"),
+        game.name,
+        options=game.options,
+        games=config.matches,
+        opening_turns=config.opening_turns,
+        seed=seed,
+    )
+    return tournament.standings.pair("new", "best").line.score
+
+
+def _player(game: Game, weights: Weights, config: Config) -> MinimaxPlayer:
+    """Return the player of an evaluation with these weights."""
+    tuned = replace(game, evaluations={"tuned": _evaluation(game)._replace(weights=weights)})
+    return MinimaxPlayer(tuned, depth=config.depth, table_megabytes=1)
+
+
+def _evaluation(game: Game) -> Any:
+    """Return the game's first evaluation; raise UnknownOption where it has no weights."""
+    evaluation = next(iter(game.evaluations.values()), None)
+    if not hasattr(evaluation, "weights"):
+        raise UnknownOption(f"{game.name} has no evaluation with weights to tune")
+    return evaluation
+
+
+def _mirrored(rows: NDArray[np.uint64], symmetry: Any, game: Game) -> NDArray[np.uint64]:
+    return np.array([symmetry(type(game.initial)(*row)) for row in rows], np.uint64)
+
+
+def _result(outcome: int, player: int) -> float:
+    return 0.5 if outcome in (ONGOING, DRAW) else float(outcome == player)
+
+
+@app.command()
+def main(
+    game: GameName = "capture_conquer",
+    size: Annotated[int | None, typer.Option(help="Short for -o size=…")] = None,
+    option: Pairs = None,
+    rounds: int = Config.rounds,
+    games_: Annotated[
+        int, typer.Option("--games", help="Of self-play, each round.")
+    ] = Config.games,
+    matches: Annotated[int, typer.Option(help="Games against the best.")] = Config.matches,
+    depth: Annotated[int, typer.Option(help="Turns that players look ahead.")] = Config.depth,
+    seed: int = 0,
+) -> None:
+    """Tune the weights of a game's evaluation; print the rounds, and the best weights."""
+    given = [*([f"size={size}"] if size is not None else []), *(option or [])]
+    made = games.make(game, **options.read(given))
+    config = Config(rounds=rounds, games=games_, matches=matches, depth=depth, seed=seed)
+    best = _evaluation(made).weights
+    for number, found in enumerate(tune(made, config), 1):
+        verdict = "adopted" if found.adopted else "dropped"
+        against = f"{percent(found.score.value)} ({interval(found.score)}) against the best so far"
+        console.print(f"round {number}: loss {found.loss:.4f}; {against}: {verdict}")
+        best = found.weights if found.adopted else best
+    for begin in range(0, len(best), 8):
+        console.print(", ".join(map(str, best[begin : begin + 8])) + ",")
+
+
+if __name__ == "__main__":
+    try:
+        app()
+    except CcEnvError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(2)
