@@ -7,6 +7,8 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import gymnasium
@@ -15,7 +17,7 @@ from numpy.typing import NDArray
 
 from benchmarks import loops, worst_case
 from benchmarks.measure import RUNS, Chunk, Tally, Task, timed
-from cc_env import games, playouts, randomness, rules
+from cc_env import games, players, playouts, randomness, referee, rules
 from cc_env.bits import ZERO, lowest_bit
 from cc_env.compile import jit
 from cc_env.game import Game
@@ -29,6 +31,9 @@ from cc_env.games.capture_conquer.chains import (
 )
 from cc_env.games.capture_conquer.rules import BOARD, moved, steps
 from cc_env.rules import ONGOING, Position
+from cc_env.search.alphabeta import AlphaBeta
+from cc_env.search.mcts import TreeSearch
+from cc_env.search.report import Report
 
 ENVIRONMENT = "cc_env/CaptureConquer-v0"
 FIRST_USE = f"""
@@ -50,6 +55,20 @@ def tasks() -> list[Task]:
         _vector(1024, f"{ALONE}; copy=False", opponent=None, copy=False),
         _vector(1024, "stepping and sample()", alone=False, opponent=None),
         _vector(1024, f"{ALONE}; opponent's answers included", "steps/s", opponent="random"),
+        _search(
+            "alpha-beta", 6, lambda game: partial(AlphaBeta(game).search, depth=9), "to depth 9"
+        ),
+        _search(
+            "alpha-beta", 8, lambda game: partial(AlphaBeta(game).search, depth=7), "to depth 7"
+        ),
+        _depth(6, 9),
+        _depth(6, 12, once=True),
+        _depth(8, 6),
+        _search("MCTS", 6, _tree("random"), "random playouts"),
+        _search("MCTS", 6, _tree("evaluation"), "the evaluation for a playout"),
+        _task(
+            "minimax:depth=3 against random, C&C 6×6", "games/s", _games, note="referee and records"
+        ),
         _task("AEC, C&C 6×6", "steps/s", _agents, "pettingzoo>=1.27", "last + sample(mask) + step"),
         _start("import cc_env", "pass", "in a new process"),
         _start("first use of C&C, cold cache", FIRST_USE, "make, reset, step; compiles"),
@@ -89,6 +108,67 @@ def _vector(
         return loops.vector(envs, alone=alone)
 
     return _task(f"vector, {boards} × C&C 6×6", unit, prepare, note=note)
+
+
+def _search(
+    kind: str, size: int, prepare: Callable[[Game], Callable[[Position], Report]], note: str
+) -> Task:
+    """Return the task of searching from the start position, a new search each time."""
+
+    def chunks() -> Chunk:
+        game = _game(size)
+        search = prepare(game)
+
+        def chunk() -> Tally:
+            found = search(game.initial)
+            return Tally(found.nodes, found.seconds)
+
+        return chunk
+
+    unit = "nodes/s" if kind == "alpha-beta" else "simulations/s"
+    return _task(f"{kind}, C&C {size}×{size}", unit, chunks, note=f"from the start, {note}")
+
+
+def _tree(playout: str) -> Callable[[Game], Callable[[Position], Report]]:
+    def prepare(game: Game) -> Callable[[Position], Report]:
+        search = TreeSearch(game, playout=playout)
+        return lambda position: search.search(
+            position, np.random.default_rng(0), simulations=20_000
+        )
+
+    return prepare
+
+
+def _depth(size: int, depth: int, *, once: bool = False) -> Task:
+    """Return the task of looking so many turns ahead from the start."""
+
+    def measure(_: float) -> float:
+        game = _game(size)
+        search = AlphaBeta(game)
+        search.search(game.initial, depth=1)
+        runs = range(1 if once else RUNS)
+        return statistics.median(search.search(game.initial, depth=depth).seconds for _ in runs)
+
+    return Task(
+        what=f"alpha-beta, C&C {size}×{size}, depth {depth} from the start",
+        package="cc_env",
+        unit="s",
+        measure=measure,
+        note="less is better; depth in turns" + ("; once" if once else ""),
+    )
+
+
+def _games() -> Chunk:
+    game, seeds = _game(6), itertools.count()
+    pair = players.make("minimax:depth=3", game), players.make("random", game)
+
+    def chunk() -> Tally:
+        began = time.perf_counter()
+        for _ in range(10):
+            referee.play(game, pair, seed=next(seeds))
+        return Tally(10, time.perf_counter() - began)
+
+    return chunk
 
 
 def _worst(field: str, name: str) -> Task:

@@ -40,6 +40,18 @@ def _open_spiel() -> list[Task]:
             note="observation and legal actions",
             measure=timed(lambda: _time_steps("checkers")),
         ),
+        task(
+            what="alpha-beta, checkers",
+            unit="leaves/s",
+            note="its Python search, the only one that it offers to Python; depth 6 from the start",
+            measure=timed(lambda: _alpha_beta("checkers", 6)),
+        ),
+        task(
+            what="MCTS, checkers",
+            unit="simulations/s",
+            note="its C++ search, from the start, random playouts",
+            measure=timed(lambda: _mcts("checkers")),
+        ),
     ]
 
 
@@ -129,6 +141,46 @@ def _time_steps(name: str) -> Chunk:
             actions = now.observations["legal_actions"][now.observations["current_player"]]
             now = env.step([actions[int(rng.random() * len(actions))]])
         return Tally(steps, time.perf_counter() - began)
+
+    return chunk
+
+
+def _alpha_beta(name: str, depth: int) -> Chunk:
+    import pyspiel
+    from open_spiel.python.algorithms import minimax
+
+    game = pyspiel.load_game(name)
+
+    def chunk() -> Tally:
+        leaves = 0
+
+        def worth(_: Any) -> float:
+            nonlocal leaves
+            leaves += 1
+            return float(leaves * 7919 % 100)  # any evaluation: what is timed is the search
+
+        began = time.perf_counter()
+        minimax.alpha_beta_search(
+            game, value_function=worth, maximum_depth=depth, maximizing_player_id=0
+        )
+        return Tally(leaves, time.perf_counter() - began)
+
+    return chunk
+
+
+def _mcts(name: str) -> Chunk:
+    import pyspiel
+
+    game = pyspiel.load_game(name)
+    simulations = 2000
+    evaluator = pyspiel.RandomRolloutEvaluator(1, 0)
+    bot = pyspiel.MCTSBot(game, evaluator, 1.4, simulations, 100, False, 0, False)
+    state = game.new_initial_state()
+
+    def chunk() -> Tally:
+        began = time.perf_counter()
+        bot.mcts_search(state)
+        return Tally(simulations, time.perf_counter() - began)
 
     return chunk
 
