@@ -5,6 +5,7 @@ from itertools import permutations
 
 import pytest
 
+from cc_env import games
 from cc_env.errors import UnknownOption
 from cc_env.rules import ONGOING
 from training.arena.schedule import Config, openings, schedule
@@ -31,9 +32,8 @@ def test_any_beginning_of_the_schedule_is_fair():
 @pytest.mark.parametrize("size", [4, 6, 8])
 @pytest.mark.parametrize("turns", [1, 4, 7])
 def test_openings_are_different_and_go_on(size, turns):
-    config = Config(players=THREE, games=40, options={"size": size}, opening_turns=turns)
-    game = config.make_game()
-    found = openings(config)
+    game = games.make("capture_conquer", size=size)
+    found = openings(game, turns, 20, seed=0)
     positions = [game.from_text(text) for text in found]
     assert all(game.outcome(each) == ONGOING and not game.mid_turn(each) for each in positions)
     assert all(game.to_move(each) == turns % 2 for each in positions)
@@ -42,9 +42,8 @@ def test_openings_are_different_and_go_on(size, turns):
         assert len(set(found)) == 20
 
 
-def test_openings_repeat_where_the_game_has_no_more():
-    config = Config(players=THREE, games=6, opening_turns=0)
-    assert openings(config) == [config.make_game().to_text(config.make_game().initial)] * 3
+def test_openings_repeat_where_the_game_has_no_more(game):
+    assert openings(game, 0, 3, seed=0) == [game.to_text(game.initial)] * 3
 
 
 def test_the_seed_decides_openings_and_games():

@@ -83,26 +83,25 @@ class Pairing:
 
 def schedule(config: Config) -> list[Pairing]:
     """Return all games of the tournament; raise UnknownOption as `openings` does."""
+    starts = openings(config.make_game(), config.opening_turns, config.games // 2, config.seed)
     pairs = combinations(config.players, 2)
     seats = [seating for one, other in pairs for seating in ((one, other), (other, one))]
     return [
-        Pairing(index, opening, seating, start, _seed(config, index))
-        for index, ((opening, start), seating) in enumerate(
-            product(enumerate(openings(config)), seats)
-        )
+        Pairing(index, opening, seating, start, game_seed(config.seed, index))
+        for index, ((opening, start), seating) in enumerate(product(enumerate(starts), seats))
     ]
 
 
-def openings(config: Config) -> list[str]:
-    """Return games / 2 position texts, distinct as far as the game has so many.
+def openings(game: Game, turns: int, count: int, seed: int) -> list[str]:
+    """Return `count` texts of positions after random turns, distinct as far as there are so many.
 
     Raises UnknownOption where random play does not last so many turns.
     """
-    game, rng = config.make_game(), np.random.default_rng((config.seed, OPENINGS))
+    rng = np.random.default_rng((seed, OPENINGS))
     found: list[str] = []
     tries = 0
-    while len(found) < config.games // 2:
-        position = _after_random_turns(game, config.opening_turns, rng)
+    while len(found) < count:
+        position = _after_random_turns(game, turns, rng)
         tries += 1
         if game.outcome(position) == ONGOING:
             text = game.to_text(position)
@@ -111,7 +110,7 @@ def openings(config: Config) -> list[str]:
                 tries = 0
         elif tries > TRIES:
             raise UnknownOption(
-                f"opening_turns={config.opening_turns}: games of {game!r} end before; fewer will do"
+                f"opening_turns={turns}: games of {game!r} end before; fewer will do"
             )
     return found
 
@@ -125,6 +124,7 @@ def _after_random_turns(game: Game, turns: int, rng: np.random.Generator) -> Pos
     return position
 
 
-def _seed(config: Config, index: int) -> int:
-    words = np.random.SeedSequence((config.seed, GAMES, index)).generate_state(1, np.uint64)
+def game_seed(seed: int, index: int) -> int:
+    """Return the seed of a game of a tournament that has this seed."""
+    words = np.random.SeedSequence((seed, GAMES, index)).generate_state(1, np.uint64)
     return int(words[0]) >> 11

@@ -101,13 +101,14 @@ def standings(config: Config, records: Sequence[Record], openings: Sequence[int]
             for i in order
         ),
         pairs=tuple(_pair(found, players, two) for two in combinations(order, 2)),
-        first_seat=_tally(found.points, found.openings),
+        first_seat=tally(found.points, found.openings),
         turns=tuple(len(each.turns) for each in records),
         endings=dict(Counter(sorted(each.reason for each in records)).most_common()),
     )
 
 
-def _tally(points: Any, openings: Any) -> Line:
+def tally(points: Any, openings: Any) -> Line:
+    """Return the line of games with these points (0, 1/2 or 1), from openings by number."""
     wins, draws = int((points == 1).sum()), int((points == 0.5).sum())
     return Line(wins, draws, len(points) - wins - draws, score(points, openings))
 
@@ -116,7 +117,7 @@ def _line(found: Games, player: int) -> Line:
     """Return how a player did against everybody."""
     mine = (found.first == player) | (found.second == player)
     points = np.where(found.first == player, found.points, 1 - found.points)
-    return _tally(points[mine], found.openings[mine])
+    return tally(points[mine], found.openings[mine])
 
 
 def _pair(found: Games, players: Sequence[str], two: tuple[int, int]) -> Pair:
@@ -124,7 +125,7 @@ def _pair(found: Games, players: Sequence[str], two: tuple[int, int]) -> Pair:
     theirs = np.isin(found.first, two) & np.isin(found.second, two)
     points, openings = found.points[theirs], found.openings[theirs]
     mine = np.where(found.first[theirs] == one, points, 1 - points)
-    return Pair((players[one], players[other]), _tally(mine, openings), score(points, openings))
+    return Pair((players[one], players[other]), tally(mine, openings), score(points, openings))
 
 
 def _turned(line: Line) -> Line:
