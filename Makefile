@@ -16,10 +16,9 @@ test: .venv/ready
 	$(BIN)/pytest
 
 demo: .venv/ready
-	@echo "make demo comes with self-play training, in the release after this one."
-	@echo "What is there now:"
 	$(BIN)/python -m cc_env games
-	$(BIN)/python -m cc_env perft --depth 5
+	$(BIN)/python -m training.evaluate random greedy minimax:easy minimax:normal mcts:simulations=400 \
+		--games 40 --out runs/demo
 
 bench: .venv/bench
 	$(BIN)/python -m benchmarks

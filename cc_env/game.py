@@ -137,6 +137,17 @@ class Game:
             position = after
         return text
 
+    def turn_texts(self, position: Position, line: Turn) -> list[str]:
+        """Return the notation of each turn of a line of actions; raise as `turn_text`."""
+        texts = [""]
+        for action in line:
+            after = self.apply(position, action)
+            texts[-1] += self.action_text(position, action)
+            if not self.mid_turn(after):
+                texts.append("")
+            position = after
+        return [text for text in texts if text]
+
     def parse_turn(self, position: Position, text: str) -> Turn:
         """Return the legal turn written as `text`; raise IllegalAction where there is none."""
         wanted = "".join(text.split()).lower()

@@ -1,4 +1,6 @@
-"""How players learn and are measured: PPO, AlphaZero, the arena. Runs from a checkout.
+"""How players are measured and learn. Runs from a checkout.
 
-They come with the releases after this one.
+arena      who is stronger; its command is python -m training.evaluate
+published  the experiments of the game's publication, and what they could not ask
+tune       the weights of an evaluation, by self-play and matches
 """

@@ -400,3 +400,18 @@ def test_the_golden_games_end_as_they_did():
 def end(one):
     match = record.replay(one)
     return match.game.to_text(match.position)
+
+
+def test_a_line_of_actions_is_told_turn_by_turn(game):
+    position = game.from_text("6/1bb3/1brrr1/1r1r2/6/6 b")
+    turns = ["1,2-3,0x3,3", "2,3-1,2"]
+    line, at = (), position
+    for text in turns[:1]:
+        turn = game.parse_turn(at, text)
+        assert len(turn) == 2
+        line, at = (*line, *turn), game.play_turn(at, turn)
+    reply = next(iter(game.turns(at)))
+    expected = [turns[0], game.turn_text(at, reply)]
+    assert game.turn_texts(position, (*line, *reply)) == expected
+    assert game.turn_texts(position, ()) == []
+    assert game.turn_texts(position, line[:1]) == ["1,2-3,0"]
