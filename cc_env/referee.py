@@ -1,8 +1,11 @@
 """The referee: asks the players in turn, checks them, keeps the clock, writes the record."""
 
 import math
+import signal
+import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
@@ -50,8 +53,9 @@ def play(
     """Let the two players play, and return the record of it.
 
     Each has a random generator of its own, made from `seed`. A player that raises an exception,
-    chooses an illegal action or takes too long loses; the record says why. Raises UnknownOption
-    unless there are two players and two names.
+    chooses an illegal action or takes too long loses; the record says why. One that does not come
+    back is interrupted when its time is up, if this is the main thread and the system has alarms.
+    Raises UnknownOption unless there are two players and two names.
     """
     if len(players) != 2 or len(names) != 2:
         raise UnknownOption(f"{len(players)} players and {len(names)} names; wanted: two of each")
@@ -86,9 +90,36 @@ def _ask(
 ) -> tuple[Any, str, str]:
     """Return what the player chose, or a fault and what went wrong."""
     try:
-        return player.choose(position, rng, clock).action, "", ""
+        with _alarm(min(clock)):
+            return player.choose(position, rng, clock).action, "", ""
+    except _TimeIsUpError:
+        return None, "time", ""
     except (Exception, SystemExit) as error:
         return None, "error", f"{type(error).__name__}: {error}"
+
+
+class _TimeIsUpError(BaseException):
+    """What interrupts a player; not an Exception, which he might catch."""
+
+
+@contextmanager
+def _alarm(seconds: float) -> Iterator[None]:
+    """Raise _TimeIsUpError in the block when its time is up, where that is possible."""
+    can = hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread()
+    if math.isinf(seconds) or not can or signal.getitimer(signal.ITIMER_REAL)[0]:
+        yield
+        return
+
+    def ring(*_: Any) -> None:
+        raise _TimeIsUpError
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, max(seconds, 1e-6))
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before or signal.SIG_DFL)
 
 
 def _clock(limits: Limits, used: float, spent: float) -> Clock:

@@ -1,6 +1,10 @@
 """Matches, the referee and records."""
 
+import contextlib
 import json
+import signal
+import sys
+import threading
 import time
 
 import numpy as np
@@ -160,6 +164,46 @@ def test_who_thinks_too_long_loses(game, limits):
     found = referee.play(game, players, limits=Limits(**limits))
     assert (found.result, found.reason) == ("1-0", "time")
     assert "had" in found.detail
+
+
+@pytest.mark.parametrize("how", ["loop", "sleep", "stubborn"])
+def test_who_does_not_come_back_is_interrupted(game, how):
+    class Endless(RandomPlayer):
+        def choose(self, position, rng, clock):
+            while True:
+                if how == "sleep":
+                    time.sleep(60)
+                if how == "stubborn":
+                    with contextlib.suppress(Exception):
+                        time.sleep(60)
+
+    players = [Endless(game), RandomPlayer(game)]
+    found = referee.play(game, players, limits=Limits(seconds_per_turn=0.05))
+    assert (found.result, found.reason) == ("0-1", "time")
+    assert 0.05 <= found.seconds[0] < 2
+    assert "had 0.050 s" in found.detail
+    assert signal.getsignal(signal.SIGALRM) == signal.SIG_DFL
+
+
+def test_in_another_thread_time_counts_all_the_same(game):
+    found = []
+    players = [RandomPlayer(game), Sleeper(game)]
+    limits = Limits(seconds_per_turn=0.01)
+    thread = threading.Thread(
+        target=lambda: found.append(referee.play(game, players, limits=limits))
+    )
+    thread.start()
+    thread.join()
+    assert (found[0].result, found[0].reason) == ("1-0", "time")
+
+
+def test_a_player_that_exits_loses(game):
+    class Leaver(RandomPlayer):
+        def choose(self, position, rng, clock):
+            sys.exit("enough")
+
+    found = referee.play(game, [RandomPlayer(game), Leaver(game)])
+    assert (found.result, found.reason, found.detail) == ("1-0", "error", "SystemExit: enough")
 
 
 def test_players_are_told_what_time_is_left(game):
