@@ -10,7 +10,7 @@ from cc_env.rules import DRAW, Int
 WIN = 1_000_000  # less one for every decision that it takes
 INFINITE = 2_000_000
 PROVEN = WIN - 10_000  # scores from here on are won games
-SCALE = 150.0  # a lead of so much wins at odds of e squared
+SCALE = 200.0  # a lead of so much wins at odds of e squared
 
 
 @jit

@@ -1,0 +1,90 @@
+"""Tuning: what is counted, what is fitted, and that it gets better."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from cc_env import games, rules
+from cc_env.errors import UnknownOption
+from training import tune
+from training.tune import Config, Sample
+
+
+@pytest.fixture(scope="module")
+def game():
+    return games.make("capture_conquer", size=4)
+
+
+@pytest.fixture(scope="module")
+def positions(game):
+    rng, position, found = np.random.default_rng(1), game.initial, []
+    while len(found) < 3000:
+        legal = game.legal_actions(position)
+        if not len(legal):
+            position = game.initial
+            continue
+        if not game.mid_turn(position):
+            found.append(position)
+        position = game.apply(position, int(rng.choice(legal)))
+    return np.array(found, np.uint64)
+
+
+def with_weights(game, weights):
+    evaluation = game.evaluations["standard"]._replace(weights=np.array(weights, np.int64))
+    return replace(game, evaluations={"standard": evaluation})
+
+
+def test_counts_times_weights_are_the_evaluation(game, positions):
+    evaluation = game.evaluations["standard"]
+    found = tune.features(game, positions[:300]) @ evaluation.weights
+    for row, value in zip(positions[:300], found, strict=True):
+        position = type(game.initial)(*row)
+        assert value == rules.evaluate(position, game.to_move(position), evaluation)
+
+
+def test_the_fit_finds_the_weights_that_made_the_results(game, positions):
+    rng = np.random.default_rng(2)
+    true = with_weights(game, np.where(game.evaluations["standard"].weights, 60, 0))
+    scores = tune.features(true, positions) @ true.evaluations["standard"].weights
+    chances = 1 / (1 + np.exp(-2 * scores / tune.SCALE))
+    results = (rng.random(len(chances)) < chances).astype(float)
+    weights, loss = tune.fit(game, Sample(positions, results), penalty=2e-5)
+    guessed = tune.features(game, positions) @ weights
+    assert np.corrcoef(guessed, scores)[0, 1] > 0.97
+    assert np.polyfit(scores, guessed, 1)[0] == pytest.approx(1, abs=0.15)
+    assert loss < 0.6
+    assert weights[1] == weights[8]  # mirror images
+
+
+def test_self_play_notes_the_results_of_those_to_move(game):
+    config = Config(games=20, depth=1)
+    player = tune._player(game, game.evaluations["standard"].weights, config)
+    sample = tune.self_play(game, player, config, np.random.default_rng(3))
+    assert len(sample.positions) == len(sample.results) > 50
+    assert set(sample.results) <= {0, 0.5, 1}
+    # Whoever can win at once has won, for then the player does.
+    for row, result in zip(sample.positions, sample.results, strict=True):
+        position = type(game.initial)(*row)
+        wins = [
+            turn
+            for turn in game.turns(position)
+            if game.outcome(game.play_turn(position, turn)) == game.to_move(position)
+        ]
+        assert not wins or result == 1
+
+
+@pytest.mark.slow
+def test_one_round_makes_something_of_nothing():
+    game = games.make("capture_conquer", size=5)
+    config = Config(rounds=1, games=300, matches=60, depth=2, exploration=0.3)
+    nothing = with_weights(game, np.zeros(len(game.evaluations["standard"].weights)))
+    (found,) = tune.tune(nothing, config)
+    assert found.adopted
+    assert found.score.low > 0.5
+
+
+def test_a_game_without_weights_is_refused(game):
+    bare = replace(game, evaluations={"published": game.evaluations["published"]})
+    with pytest.raises(UnknownOption, match="capture_conquer has no evaluation with weights"):
+        next(tune.tune(bare, Config()))
