@@ -10,17 +10,18 @@ The same functions fill notebooks/published_experiments.ipynb.
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import cache
 from statistics import mean
 from typing import Annotated, NamedTuple
 
 import numpy as np
 import typer
+from rich.columns import Columns
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import track
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from cc_env import games as table_of_games
@@ -29,6 +30,7 @@ from cc_env.errors import CcEnvError, UnknownOption, is_whole
 from cc_env.game import Game
 from cc_env.match import FAULTS
 from cc_env.pictures import Picture, draw
+from training import arena
 from training.arena import workers as processes
 from training.arena.schedule import Pairing, game_seed, openings
 from training.arena.standings import POINTS, Line, tally
@@ -36,12 +38,14 @@ from training.arena.wording import interval, percent
 
 RANDOM = "random"
 SMART = "minimax:depth=3,evaluation=published"
-STRONG = {  # by size: where depth 6 takes seconds a game, it is left to who has the time
-    6: (*(f"minimax:depth={depth}" for depth in (1, 3, 5, 6)), "mcts:simulations=400"),
-    8: (*(f"minimax:depth={depth}" for depth in (1, 3, 5)), "mcts:simulations=400"),
+MCTS = "mcts:simulations=400"
+STRONG = {  # by size; depth 6 takes three seconds a game on 8×8
+    6: (*(f"minimax:depth={depth}" for depth in range(1, 7)), MCTS),
+    8: (*(f"minimax:depth={depth}" for depth in range(1, 6)), MCTS),
 }
-OPENING_TURNS = 2  # random ones; even, so that the first player is to move again
+OPENING_TURNS = 4  # random ones; even, so that the first player is to move again
 GAMES, SEAT_GAMES = 1000, 200
+MEASURED = "1st : 2nd : drawn", "score of the first", "turns", "s a game"  # columns
 FIFTH = 5  # smart plays so many times fewer games than random in each seat
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
@@ -57,8 +61,11 @@ class Figures(NamedTuple):
     seconds: float | None = None  # a game
     turns: int | None = None  # a game
 
-    def __str__(self) -> str:
-        return f"{self.first} : {self.second} : {self.draws}"
+    @property
+    def line(self) -> Line:
+        """How the first player did, every game by itself."""
+        points = np.repeat((1.0, 0.0, 0.5), (self.first, self.second, self.draws))
+        return tally(points, np.arange(len(points)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,13 +81,12 @@ class Experiment:
     size: int = 6
     opening_turns: int = 0  # random ones, before the players take over; even
     seed: int = 0
+    is_always: bool = False  # the same game, however often it is played
     published: Figures | None = None
 
     def __post_init__(self) -> None:
         """Check all."""
-        players.check(self.first)
-        players.check(self.second)
-        self.make_game()
+        arena.try_players((self.first, self.second), self.make_game())
         for name, least in (("games", 1), ("opening_turns", 0), ("seed", 0)):
             if not is_whole(value := getattr(self, name), least):
                 raise UnknownOption(f"{name}={value!r}; it is a whole number from {least}")
@@ -116,10 +122,25 @@ class Row:
     seconds: float  # a game, the making of the players included
 
     @property
+    def points(self) -> list[float]:
+        """Of the first player: 0, 1/2 or 1 for each game."""
+        return [POINTS[each.result] for each in self.records]
+
+    @property
+    def openings(self) -> list[int]:
+        """The number of each game's opening.
+
+        Games from the game's own start have one each: nothing joins them but their players' luck.
+        """
+        if not self.experiment.opening_turns:
+            return list(range(len(self.records)))
+        number: dict[str | None, int] = {}
+        return [number.setdefault(each.start, len(number)) for each in self.records]
+
+    @property
     def line(self) -> Line:
-        """How the first player did. Every game counts by itself: see `play`."""
-        points = np.array([POINTS[each.result] for each in self.records])
-        return tally(points, np.arange(len(points)))
+        """How the first player did."""
+        return tally(np.array(self.points), np.array(self.openings))
 
     @property
     def turns(self) -> float:
@@ -162,7 +183,13 @@ def experiments(games: int = GAMES, seed: int = 0) -> list[Experiment]:
             seed=seed,
             published=Figures(19, 30, 1, seconds=178),
         ),
-        Experiment(first=SMART, second=SMART, games=1, published=Figures(0, 50, 0, turns=20)),
+        Experiment(
+            first=SMART,
+            second=SMART,
+            games=1,
+            is_always=True,
+            published=Figures(0, 50, 0, turns=20),
+        ),
     ]
 
 
@@ -187,24 +214,41 @@ def seat_advantage(
     ]
 
 
-def play(experiment: Experiment, *, workers: int = 0) -> Row:
-    """Play the games, in so many processes, 0 for this one alone.
+def play(
+    wanted: Sequence[Experiment],
+    *,
+    workers: int = 0,
+    on_progress: arena.Progress = lambda finished, total: None,
+) -> list[Row]:
+    """Play experiments, in so many processes, 0 for this one alone.
 
-    Games from the same start are independent draws if a player draws at random, games of players
-    that do not are if their openings are drawn: either way the unit to count is the game.
-    Raises ChildProcessError where one could not be played or a player failed in it.
+    Raises ChildProcessError where a game could not be played or a player failed in it.
     """
-    found: dict[int, _Played] = {}
-    for pairing, one in processes.each(partial(_timed, experiment), experiment.plan(), workers):
-        if isinstance(one, processes.Failure):
-            raise ChildProcessError(f"game {pairing.index} could not be played: {one}")
-        if one.record.reason in FAULTS:
-            why = f"{one.record.reason}, {one.record.detail}"
-            raise ChildProcessError(f"game {pairing.index}, {' – '.join(pairing.players)}: {why}")
-        found[pairing.index] = one
+    tasks = [_Task(which, one, each) for which, one in enumerate(wanted) for each in one.plan()]
+    found: dict[int, dict[int, _Played]] = {which: {} for which in range(len(wanted))}
+    for done, (task, played) in enumerate(processes.each(_timed, tasks, workers), 1):
+        if isinstance(played, processes.Failure):
+            raise ChildProcessError(f"{task} could not be played: {played}")
+        if played.record.reason in FAULTS:
+            raise ChildProcessError(f"{task}: {played.record.reason}, {played.record.detail}")
+        found[task.which][task.pairing.index] = played
+        on_progress(done, len(tasks))
+    return [_row(one, found[which]) for which, one in enumerate(wanted)]
+
+
+def _row(experiment: Experiment, found: dict[int, "_Played"]) -> Row:
     played = [found[index] for index in sorted(found)]
     seconds = mean(each.seconds for each in played)
     return Row(experiment, tuple(each.record for each in played), seconds)
+
+
+class _Task(NamedTuple):
+    which: int  # of the experiments
+    experiment: Experiment
+    pairing: Pairing
+
+    def __str__(self) -> str:
+        return f"game {self.pairing.index} of {' – '.join(self.pairing.players)}"
 
 
 class _Played(NamedTuple):
@@ -212,11 +256,11 @@ class _Played(NamedTuple):
     seconds: float
 
 
-def _timed(experiment: Experiment, pairing: Pairing) -> _Played:
+def _timed(task: _Task) -> _Played:
     """Play a game by the clock, and one before it in each process, so that none pays to compile."""
-    _warm_up(experiment)
+    _warm_up(task.experiment)
     began = time.perf_counter()
-    one = _referee(experiment, pairing)
+    one = _referee(task.experiment, task.pairing)
     return _Played(one, time.perf_counter() - began)
 
 
@@ -236,6 +280,15 @@ def _referee(experiment: Experiment, pairing: Pairing) -> record.Record:
     )
 
 
+def together(rows: Sequence[Row]) -> Line:
+    """Return how the first seat did in all these matches, which had the same openings.
+
+    What the players do from one opening may hang together: the unit that counts is the opening.
+    """
+    points = np.concatenate([row.points for row in rows])
+    return tally(points, np.concatenate([row.openings for row in rows]))
+
+
 def pictures(one: record.Record) -> Iterator[Picture]:
     """Yield the picture of the position after each turn of a game."""
     match = record.replay(one)
@@ -247,73 +300,60 @@ def pictures(one: record.Record) -> Iterator[Picture]:
         position = after
 
 
-def notation(one: record.Record) -> str:
-    """Return the turns of a game, numbered."""
-    return "  ".join(f"{number}. {text}" for number, text in enumerate(one.turns, 1))
+def numbered(one: record.Record) -> list[str]:
+    """Return the turns of a game in notation, with their numbers."""
+    return [f"{number}. {text}" for number, text in enumerate(one.turns, 1)]
 
 
 def published_table(rows: Iterable[Row]) -> Table:
-    """Return the experiments beside what was published, for the terminal or a notebook."""
-    table = _table(
-        "first – second",
-        "\ngames",
-        "first wins :\nsecond : draws",
-        "first's score\n(95 %)",
-        "\nturns",
-        "seconds\na game",
-        "published:\nresult",
-        "\nturns",
-        "seconds\na game",
-    )
+    """Return the experiments, each above what was published, for the terminal or a notebook."""
+    table = _table("first – second", "games", *MEASURED)
     for row in rows:
-        given = row.experiment.published
-        turns = str(given.turns) if given and given.turns else ""
-        seconds = f"{given.seconds:g}" if given and given.seconds else ""
-        names = " – ".join(map(_said, (row.experiment.first, row.experiment.second)))
-        table.add_row(names, *_measured(row), str(given or ""), turns, seconds)
+        one = row.experiment
+        names = " – ".join(map(_said, (one.first, one.second)))
+        result = _result(row.line, one.is_always)
+        table.add_row(names, str(row.line.games), *result, *_length(row))
+        if given := one.published:
+            result = _result(given.line, one.is_always)
+            turns = f"{given.turns}" if given.turns else ""
+            seconds = f"{given.seconds:g}" if given.seconds else ""
+            table.add_row(
+                "  published", str(given.line.games), *result, turns, seconds, style="dim"
+            )
     return table
 
 
-def seats_table(rows: Iterable[Row]) -> Table:
-    """Return how moving first did, for the terminal or a notebook."""
-    table = _table(
-        "player, in both seats",
-        "\ngames",
-        "first wins :\nsecond : draws",
-        "first's score\n(95 %)",
-        "\nturns",
-        "seconds\na game",
-        "\ndrawn by",
-    )
-    for row in rows:
-        size = row.experiment.size
-        drawn_by = ", ".join(f"{count} {reason}" for reason, count in row.drawn_by.items())
-        table.add_row(
-            f"{size}×{size} {escape(row.experiment.first)}", *_measured(row), drawn_by or "–"
-        )
+def seats_table(rows: Sequence[Row]) -> Table:
+    """Return how moving first did, for the terminal or a notebook; all players of a size last."""
+    table = _table("player, in both seats", *MEASURED, "drawn by")
+    for size in dict.fromkeys(row.experiment.size for row in rows):
+        ours = [row for row in rows if row.experiment.size == size]
+        for row in ours:
+            name = f"{size}×{size} {escape(row.experiment.first)}"
+            drawn_by = "\n".join(f"{count} {reason}" for reason, count in row.drawn_by.items())
+            table.add_row(name, *_result(row.line), *_length(row), drawn_by)
+        if len(ours) > 1:
+            table.add_row(f"{size}×{size} together", *_result(together(ours)), style="bold")
     return table
 
 
 def _table(*names: str) -> Table:
     """Return an empty table: a name that may wrap, then numbers."""
     table = Table(box=None, pad_edge=False, header_style="dim")
-    table.add_column(f"\n{names[0]}", overflow="fold")
+    table.add_column(names[0], overflow="fold")
     for name in names[1:]:
         table.add_column(name, justify="right", no_wrap=True)
     return table
 
 
-def _measured(row: Row) -> tuple[str, ...]:
-    """Return games, result, score, turns and seconds. One game has no score to speak of."""
-    line = row.line
-    score = f"{percent(line.score.value)}\n({interval(line.score)})"
-    return (
-        str(line.games),
-        f"{line.wins} : {line.losses} : {line.draws}",
-        score if line.games > 1 else "one game",
-        f"{row.turns:.1f}",
-        f"{row.seconds:.2g}",
-    )
+def _result(line: Line, is_always: bool = False) -> tuple[str, str]:
+    """Return the count of results, and the score, with its interval if other games could be."""
+    known = "always" if is_always else interval(line.score)
+    return f"{line.wins} : {line.losses} : {line.draws}", f"{percent(line.score.value)} ({known})"
+
+
+def _length(row: Row) -> tuple[str, str]:
+    return f"{row.turns:.1f}", f"{row.seconds:.2g}"
 
 
 def _said(name: str) -> str:
@@ -321,7 +361,7 @@ def _said(name: str) -> str:
 
 
 @app.command()
-def main_command(
+def run(
     names: Annotated[
         list[str] | None,
         typer.Argument(
@@ -344,21 +384,30 @@ def main_command(
     second = [
         each for size in STRONG for each in seat_advantage(size, seat_games, seed, names or ())
     ]
-    count = processes.cores() if workers is None else workers
-    rows = [
-        play(each, workers=count)
-        for each in track(first + second, "playing", console=console, transient=True)
-    ]
+    rows = _play(first + second, processes.cores() if workers is None else workers)
     console.print(f"The published experiments. smart: {SMART}\n", markup=False)
     console.print(published_table(rows[: len(first)]))
     _show_game(rows[len(first) - 1].records[0])
-    console.print(f"\nMoving first, after {OPENING_TURNS} random turns\n")
+    console.print(f"\nMoving first, in {seat_games} games after {OPENING_TURNS} random turns\n")
     console.print(seats_table(rows[len(first) :]))
+
+
+def _play(wanted: Sequence[Experiment], workers: int) -> list[Row]:
+    """Play with a progress bar."""
+    columns = TextColumn("games"), BarColumn(None), MofNCompleteColumn(), TimeRemainingColumn()
+    with Progress(*columns, console=console, transient=True) as progress:
+        bar = progress.add_task("games", total=None)
+        return play(
+            wanted,
+            workers=workers,
+            on_progress=lambda done, total: progress.update(bar, completed=done, total=total),
+        )
 
 
 def _show_game(one: record.Record) -> None:
     *_, last = pictures(one)
-    console.print(f"\nSmart against smart, always this game:\n{notation(one)}", markup=False)
+    console.print("\nSmart against smart, always this game:", markup=False)
+    console.print(Columns(numbered(one), padding=(0, 2)))
     console.print(f"\n{last}", markup=False)
 
 

@@ -20,6 +20,7 @@ import numpy as np
 
 from cc_env import games, players, referee
 from cc_env.errors import UnknownOption, is_whole
+from cc_env.game import Game
 from cc_env.match import Limits
 from cc_env.record import Record
 from training.arena import folder
@@ -81,7 +82,7 @@ def hold(
     """
     settled = Config(players=tuple(names), game=game, **config)
     plan, found = schedule(settled), {}
-    _try_players(settled)
+    try_players(settled.players, settled.make_game())
     for pairing, one in processes.each(partial(play, settled), plan, _count(workers)):
         if isinstance(one, processes.Failure):
             raise ChildProcessError(f"game {pairing.index} could not be played: {one}")
@@ -104,7 +105,7 @@ def run(
     broken; ChildProcessError where processes cannot even begin.
     """
     plan = schedule(config)
-    _try_players(config)
+    try_players(config.players, config.make_game())
     count = _count(workers)
     unplayed: dict[int, str] = {}
     with folder.opened(path, config):
@@ -158,10 +159,9 @@ def _count(workers: int | None) -> int:
     return workers
 
 
-def _try_players(config: Config) -> None:
+def try_players(names: Iterable[str], game: Game) -> None:
     """Raise UnknownOption where one cannot be made."""
-    game = config.make_game()
-    for name in config.players:
+    for name in names:
         try:
             players.make(name, game)
         except UnknownOption:
