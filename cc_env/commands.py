@@ -1,13 +1,19 @@
 """The commands of `python -m cc_env`."""
 
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
-from cc_env import games, options, oracle, record
+import numpy as np
+
+from cc_env import games, options, oracle, players, record
 from cc_env.errors import BadRecord, MissingExtra, UnknownOption, listed
+from cc_env.game import Game
 from cc_env.perft import perft as count
 from cc_env.pictures import draw
+from cc_env.referee import Clock, Decision
+from cc_env.rules import Position
 from cc_env.table import GAMES
 
 try:
@@ -22,7 +28,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
-    help="Board games of the Capturing & Conquering family: count, replay and check.",
+    help="Board games of the Capturing & Conquering family: count, analyse, replay and check.",
 )
 console = Console(highlight=False)
 
@@ -68,6 +74,30 @@ def perft(
         number = count(made, start, turns)
         seconds = time.perf_counter() - began
         console.print(f"depth {turns}: {number:,} in {seconds:.3f} s")
+
+
+@app.command()
+def analyse(
+    player: Annotated[
+        str, typer.Argument(help="Who is asked, e.g. minimax:depth=8 or mcts:seconds=2.")
+    ] = "minimax:seconds=1",
+    game: GameName = "capture_conquer",
+    option: Pairs = None,
+    position: Annotated[
+        str | None, typer.Option("--position", "-p", help="Position text; default the start.")
+    ] = None,
+) -> None:
+    """Ask a player what to play in a position, and why."""
+    made = games.make(game, **options.read(option or []))
+    start = made.initial if position is None else made.from_text(position)
+    if not len(made.legal_actions(start)):
+        raise UnknownOption(f"'{made.to_text(start)}': the game is over ({made.ending(start)})")
+    found = players.make(player, made).choose(start, np.random.default_rng(0), Clock())
+    console.print(str(draw(made, start)), markup=False)
+    table = Table(show_header=False, box=None)
+    for name, text in _told(made, start, found):
+        table.add_row(name, text)
+    console.print(table)
 
 
 @app.command()
@@ -118,6 +148,20 @@ def check(
     console.print(f"{agreed:,} of {agreed + differing:,} positions agree")
     if differing:
         raise typer.Exit(1)
+
+
+def _told(game: Game, position: Position, found: Decision) -> Iterator[tuple[str, str]]:
+    """Yield what a player knows about its decision, as names and texts."""
+    details = dict(found.details)
+    line = details.pop("principal_variation", (found.action,))
+    yield "play", " ".join(game.turn_texts(position, line[:1]))
+    if found.value is not None:
+        yield "value", f"{found.value:+.3f}"
+    yield "line", " ".join(game.turn_texts(position, line))
+    for action, number in details.pop("visits", ())[:5]:
+        yield "visits", f"{number:,} {game.action_text(position, action)}"
+    for name, value in details.items():
+        yield name.replace("_", " "), f"{value:,.0f}" if isinstance(value, float) else f"{value:,}"
 
 
 def _show_turns(one: record.Record) -> None:

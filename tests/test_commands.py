@@ -91,3 +91,21 @@ def test_check(tmp_path):
 )
 def test_bad_input_is_one_line_and_status_2(arguments, why):
     assert why in run(*arguments, status=2)
+
+
+def test_analyse():
+    out = run("analyse", "minimax:depth=5", "--position", "5b/6/6/6/4b1/rr4 b")
+    assert "blue to move" in out
+    assert "4,4-5,5" in out
+    assert "+1.000" in out
+    assert "cuts max" in out
+    out = run("analyse", "mcts:simulations=50", "-o", "size=4")
+    assert "visits" in out
+    assert "nodes per second" in out
+    assert "play" in run("analyse", "random")
+
+
+def test_analyse_says_what_is_wrong():
+    assert "there is no player 'minmax'; there are: greedy" in run("analyse", "minmax", status=2)
+    over = run("analyse", "random", "-p", "bb4/6/6/6/6/rr3b r", status=2)
+    assert "the game is over (conquest)" in over

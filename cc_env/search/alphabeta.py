@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cc_env import rules
-from cc_env.bits import scramble
 from cc_env.compile import jit
 from cc_env.errors import UnknownOption
 from cc_env.game import Game
@@ -34,6 +33,8 @@ NODES, CUTS_MAX, CUTS_MIN, STOP, MAX_DEPTH, MAX_NODES, DEPTH, DONE = range(8)
 ROOT_PLAYER, AGE, SALT, VALUE, FOUND = range(8, 13)
 
 ACTION, RANK, ROW = range(3)  # columns of `actions`
+# Keeps searches apart. Not `scramble`, of which keys are made: small numbers are positions, too.
+_SALT = np.uint64(0x9FB21C651E98DF25)
 # What a rank is made of: the evaluation leads; a killer is worth more than all history.
 _STATIC, _KILLER, _MOST_HISTORY = 1 << 20, 1 << 18, (1 << 18) - 1
 
@@ -130,7 +131,7 @@ def search(position: Position, frame: Frame, tools: Tools) -> Int:
 @jit
 def _key(position: Position, tools: Tools) -> np.uint64:
     """Return the key of the position in this search; entries of older ones do not match it."""
-    return rules.key(position) ^ scramble(np.uint64(tools.memory.counts[SALT]))
+    return rules.key(position) + np.uint64(tools.memory.counts[SALT]) * _SALT
 
 
 @jit
@@ -350,6 +351,7 @@ class AlphaBeta:
             evaluation = next(iter(game.evaluations.values()))
         self._tools = Tools(table.empty(table_megabytes), _memory(game), evaluation)
         self._searches = 0
+        self.search(game.initial, depth=1)  # compiles, so that no limit of time pays for it
 
     def search(
         self,

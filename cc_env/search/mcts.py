@@ -199,6 +199,7 @@ class TreeSearch:
             legal=np.empty(game.num_actions, np.int32),
             counts=np.zeros(4, np.int64),
         )
+        self.search(game.initial, np.random.default_rng(0), simulations=1)  # compiles
 
     def search(
         self,

@@ -11,6 +11,7 @@ from cc_env import games, rules
 from cc_env.compile import jit
 from cc_env.errors import IllegalAction, UnknownOption
 from cc_env.rules import DRAW, ONGOING
+from cc_env.search import alphabeta
 from cc_env.search.alphabeta import AlphaBeta
 from cc_env.search.scores import WIN, expected
 
@@ -171,6 +172,18 @@ def test_a_search_does_not_depend_on_those_before(game):
     for position in positions(game, 20, seed=4):
         one, other = fresh.search(position, depth=5), used.search(position, depth=5)
         assert (one.line, one.score, one.nodes) == (other.line, other.score, other.nodes)
+
+
+def test_numbers_of_searches_are_not_taken_for_positions():
+    """On the smallest board positions are small numbers, too."""
+    game = games.make("capture_conquer", size=4)
+    search = AlphaBeta(game)
+    keys = set()
+    for own in range(1, 16):
+        for number in range(1, 16):
+            search._tools.memory["counts"][alphabeta.SALT] = number
+            keys.add(int(alphabeta._key(game.initial._replace(own=np.uint64(own)), search._tools)))
+    assert len(keys) == 15 * 15
 
 
 def test_a_small_table_finds_the_same_value(game):
