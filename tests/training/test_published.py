@@ -1,0 +1,191 @@
+"""The published experiments, and what moving first is worth."""
+
+import os
+import re
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from cc_env.errors import UnknownOption
+from training import published
+from training.published import SMART, Experiment, experiments, play, seat_advantage
+
+HERE = Path(__file__).parent
+LOWEST = "arena_players.Lowest"
+HIGHEST = "arena_players.Lowest:highest=True"
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return play(experiments(40))
+
+
+def as_text(table):
+    console = Console(width=120, color_system=None)
+    with console.capture() as capture:
+        console.print(table)
+    return capture.get()
+
+
+def games_of(rows):
+    return [[(each.players, each.turns, each.result) for each in row.records] for row in rows]
+
+
+def test_every_game_is_played_and_counted_once(rows):
+    assert [len(row.records) for row in rows] == [40, 8, 8, 1]
+    for row in rows:
+        results = [each.result for each in row.records]
+        counted = row.line.wins, row.line.losses, row.line.draws
+        assert counted == tuple(map(results.count, ("1-0", "0-1", "1/2-1/2")))
+        assert row.turns == sum(len(each.turns) for each in row.records) / len(results)
+
+
+def test_each_is_beside_what_was_published_of_it(rows):
+    lines = [line.split() for line in as_text(published.published_table(rows)).splitlines()]
+    names = [" ".join(line[:3]) for line in lines[1::2]]
+    assert names == ["random – random", "smart – random", "random – smart", "smart – smart"]
+    figures = [" ".join(line[1:7]) for line in lines[2::2]]
+    assert figures == [
+        "1000 510 : 490 : 0",
+        "50 33 : 17 : 0",
+        "50 19 : 30 : 1",
+        "50 0 : 50 : 0",
+    ]
+    assert [line[-1] for line in lines[2::2]] == ["0.1", "155", "178", "20"]
+    assert ["(always)" in line for line in lines[1:]] == [False] * 6 + [True] * 2
+
+
+def test_smart_beats_random_from_the_seat_that_it_is_said_to_have(rows):
+    _, first, second, _ = rows
+    assert {each.players for each in first.records} == {(SMART, "random")}
+    assert {each.players for each in second.records} == {("random", SMART)}
+    assert first.line.score.value > 0.8
+    assert second.line.score.value < 0.2
+
+
+def test_the_seed_decides_the_games(rows):
+    again, other = play(experiments(40)), play(experiments(40, seed=1))
+    assert games_of(again) == games_of(rows)
+    assert games_of(other)[3] == games_of(rows)[3]  # nobody draws lots in it
+    assert all(a != b for a, b in zip(games_of(other)[:3], games_of(rows), strict=False))
+
+
+def test_published_games_begin_at_the_games_own_start(rows):
+    assert {each.start for row in rows for each in row.records} == {None}
+    assert rows[0].openings == list(range(40))
+
+
+def test_pictures_show_every_turn_of_a_game(rows):
+    (one,) = rows[3].records
+    pictures = list(published.pictures(one))
+    assert [each.caption.split("last ")[1] for each in pictures] == list(one.turns)
+    winner = "blue" if one.result == "1-0" else "red"
+    assert pictures[-1].caption.startswith(f"{winner} wins ({one.reason})")
+    assert published.numbered(one)[1] == f"2. {one.turns[1]}"
+
+
+def test_players_meet_themselves_from_the_same_different_openings():
+    wanted = seat_advantage(6, 12, names=(LOWEST, HIGHEST))
+    assert [(each.first, each.second) for each in wanted] == [(LOWEST,) * 2, (HIGHEST,) * 2]
+    lowest, highest = ([each.start for each in one.plan()] for one in wanted)
+    assert lowest == highest
+    assert len(set(lowest)) == 12
+    game = wanted[0].make_game()
+    assert {game.to_move(game.from_text(start)) for start in lowest} == {0}
+
+
+@pytest.mark.parametrize("size", [6, 8])
+def test_strong_players_can_be_made_on_each_size(size):
+    wanted = seat_advantage(size, 2)
+    assert len(wanted) > 5
+    assert {each.size for each in wanted} == {size}
+
+
+def test_the_same_games_twice_say_nothing_more():
+    row, twin = play(seat_advantage(6, 12, names=(LOWEST, LOWEST)))
+    line = published.together([row, twin])
+    assert line.wins == 2 * row.line.wins
+    assert line.score == row.line.score
+
+
+def test_a_repeated_opening_says_nothing_more():
+    one = Experiment(first=LOWEST, second=LOWEST, games=200, size=4, opening_turns=2)
+    (row,) = play([one])
+    distinct = {each.start for each in row.records}
+    assert len(set(row.openings)) == len(distinct) < 200
+    alone = replace(row, experiment=replace(one, opening_turns=0)).line.score
+    assert row.line.score.value == alone.value
+    assert row.line.score.low < alone.low < alone.high < row.line.score.high
+
+
+def test_draws_are_told_by_their_reasons():
+    (row,) = play(seat_advantage(6, 12, names=(LOWEST,)))
+    assert sum(row.drawn_by.values()) == row.line.draws > 0
+    assert set(row.drawn_by) <= {"repetition", "max_turns", "blocked"}
+    text = as_text(published.seats_table([row]))
+    assert all(f"{count} {reason}" in text for reason, count in row.drawn_by.items())
+
+
+def test_progress_is_told():
+    told = []
+    wanted = seat_advantage(4, 2, names=(LOWEST, HIGHEST))
+    play(wanted, on_progress=lambda *counts: told.append(counts))
+    assert told == [(1, 4), (2, 4), (3, 4), (4, 4)]
+
+
+@pytest.mark.slow
+def test_workers_change_no_game(rows):
+    assert games_of(play(experiments(40), workers=2)) == games_of(rows)
+
+
+def test_a_player_that_fails_is_no_result():
+    with pytest.raises(ChildProcessError, match=r"game 0 of arena_players.Raiser .*lost my head"):
+        play(seat_advantage(6, 2, names=("arena_players.Raiser",)))
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"first": "gambler"}, "no player 'gambler'; there are: "),
+        ({"second": "minimax:depth=0"}, "depth=0"),
+        ({"second": "arena_players.unmakable"}, "cannot be made: RuntimeError: no depth 1"),
+        ({"size": 9}, "sizes are 4 to 8"),
+        ({"games": 0}, "games=0; it is a whole number from 1"),
+        ({"opening_turns": 3}, "opening_turns=3; even"),
+        ({"seed": -1}, "seed=-1"),
+    ],
+)
+def test_what_cannot_be_is_refused(change, why):
+    with pytest.raises(UnknownOption, match=why):
+        Experiment(**{"first": "random", "second": "random", "games": 2, **change})
+
+
+def test_the_command_shows_both_parts():
+    command = f"{LOWEST} {HIGHEST} --games 10 --seat-games 4 --workers 0".split()
+    paths = os.pathsep.join(map(str, (HERE.parents[1], HERE)))
+    out = subprocess.run(
+        [sys.executable, "-m", "training.published", *command],
+        env={**os.environ, "PYTHONPATH": paths, "COLUMNS": "130"},
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=100,
+    ).stdout
+    assert re.search(r"smart – random +2 +2 : 0 : 0 +100.0 %", out)
+    assert re.search(r"published +50 +33 : 17 : 0 +66.0 % .* 155", out)
+    assert re.search(r"^1\. \d,\d-\d,\d +2\. ", out, re.MULTILINE)
+    assert re.search(r"(blue|red) wins \(\w+\) · last", out)
+    assert "Moving first, in 4 games after 4 random turns" in out
+    for name in ("6×6 " + LOWEST, "8×8 " + HIGHEST, "6×6 together", "8×8 together"):
+        assert re.search(rf"{re.escape(name)} +\d+ : \d+ : \d+ +\d+.\d %", out)
+
+
+def test_bad_input_is_one_line_and_status_2(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["published", "gambler"])
+    assert published.main() == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("error: there is no player 'gambler'")
