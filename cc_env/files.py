@@ -15,7 +15,8 @@ def lines(path: Path) -> Iterator[tuple[int, str]]:
     """
     number = 0
     try:
-        with gzip.open(path, "rt") if path.suffix == ".gz" else path.open() as file:
+        opened = gzip.open if path.suffix == ".gz" else open
+        with opened(path, "rt", encoding="utf-8") as file:
             for number, text in enumerate(file, 1):
                 if text.strip():
                     yield number, text

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cc_env import rules
-from cc_env.errors import IllegalAction, listed
+from cc_env.errors import IllegalAction, UnknownOption, listed
 from cc_env.rules import ONGOING, Position
 
 Cell = tuple[int, int]  # (row, column) from the upper left, in the fixed frame of the board
@@ -118,6 +118,18 @@ class Game:
         planes = np.empty(self.observation_shape, np.int8)
         rules.observe(position, self.to_move(position) if player is None else player, planes)
         return planes
+
+    def evaluation(self, which: Any = None) -> Any:
+        """Return an evaluation by name, None being the first; what is no name comes back.
+
+        Raises UnknownOption where the game has none, or none of this name.
+        """
+        if which is not None and not isinstance(which, str):
+            return which
+        if not self.evaluations or (which and which not in self.evaluations):
+            has = listed(self.evaluations) or "none"
+            raise UnknownOption(f"{self.name} has no evaluation {which or ''!r}; it has: {has}")
+        return self.evaluations[which or next(iter(self.evaluations))]
 
     def turns(self, position: Position) -> Iterator[Turn]:
         """Yield every way to finish the present turn, as the actions that it takes."""

@@ -47,7 +47,7 @@ class GreedyPlayer:
 
     def __init__(self, game: Game, *, evaluation: str | None = None) -> None:
         """Use the game's evaluation of this name, its first by default; raise UnknownOption."""
-        self._game, self._evaluation = game, _evaluation(game, evaluation)
+        self._game, self._evaluation = game, game.evaluation(evaluation)
 
     def choose(self, position: Position, rng: np.random.Generator, clock: Clock) -> Decision:
         """Return a decision that begins one of the best turns."""
@@ -73,6 +73,7 @@ class MinimaxPlayer:
     ) -> None:
         """Look `depth` turns ahead, at `nodes` positions or for `seconds`, what comes first.
 
+        `seconds` are for each decision; a clock makes them fewer, with something to spare.
         A level is a name for such limits, which those given replace; without any it is "normal".
         `evaluation` is the name of one of the game's. Raises UnknownOption on bad values.
         """
@@ -86,7 +87,7 @@ class MinimaxPlayer:
         limits.whole("depth", self._depth, MOST_DEPTH)
         limits.whole("nodes", self._nodes)
         limits.check_seconds(self._seconds)
-        chosen = _evaluation(game, evaluation)
+        chosen = game.evaluation(evaluation)
         self._search = AlphaBeta(game, chosen, table_megabytes=table_megabytes)
 
     def choose(self, position: Position, rng: np.random.Generator, clock: Clock) -> Decision:
@@ -109,7 +110,7 @@ class MCTSPlayer:
         exploration: float = 1.0,
         evaluation: str | None = None,
     ) -> None:
-        """Run so many simulations or seconds, what comes first; 1000 simulations by default.
+        """Run so many simulations or seconds a decision; 1000 simulations by default.
 
         `playout` is "random" or "evaluation", how a simulation finds its result; `exploration`
         weighs the bounds of actions rarely tried. Raises UnknownOption on bad values.
@@ -119,7 +120,7 @@ class MCTSPlayer:
             self._simulations = 1000
         limits.whole("simulations", simulations)
         limits.check_seconds(seconds)
-        chosen = _evaluation(game, evaluation)
+        chosen = game.evaluation(evaluation)
         self._search = TreeSearch(game, chosen, playout=playout, exploration=exploration)
 
     def choose(self, position: Position, rng: np.random.Generator, clock: Clock) -> Decision:
@@ -150,7 +151,10 @@ def make(name: str, game: Game) -> Player:
     Raises UnknownOption where there is no such player, option or value, saying what there is.
     """
     factory, given = _parse(name)
-    return factory(game, **given)
+    player = factory(game, **given)
+    if not hasattr(player, "choose"):
+        raise UnknownOption(f"player {name!r} is {player!r}, which has no method choose")
+    return player
 
 
 def of(opponent: object, game: Game) -> Player:
@@ -175,24 +179,34 @@ def register(name: str, factory: Factory) -> None:
     PLAYERS[name] = factory
 
 
-def option_defaults(factory: Factory) -> dict[str, Any]:
-    """Return the options of a player with their defaults."""
-    _, *parameters = inspect.signature(factory).parameters.values()
-    return {each.name: each.default for each in parameters}
-
-
 def _parse(name: str) -> tuple[Factory, dict[str, Any]]:
+    if not isinstance(name, str):
+        raise UnknownOption(f"{name!r} is no name of a player")
     kind, _, rest = name.partition(":")
     factory = _imported(kind) if "." in kind else PLAYERS.get(kind)
     if factory is None:
         raise UnknownOption(f"there is no player {kind!r}; there are: {listed(sorted(PLAYERS))}")
-    known = option_defaults(factory)
-    words = [f"level={word}" if "=" not in word else word for word in rest.split(",") if word]
-    given = options.read(words)
+    known = _known(kind, factory)
+    words = [word for word in rest.split(",") if word]
+    levels = [word for word in words if "=" not in word]
+    if levels and "level" not in known:
+        raise UnknownOption(f"player {kind} has no levels, such as {levels[0]!r}")
+    given = options.read(word if "=" in word else f"level={word}" for word in words)
     if unknown := sorted(set(given) - set(known)):
         has = listed(f"{key}={value}" for key, value in known.items()) or "none"
         raise UnknownOption(f"player {kind} has no option {listed(unknown)}; it has: {has}")
     return factory, given
+
+
+def _known(kind: str, factory: Factory) -> dict[str, Any]:
+    """Return a player's options with their defaults; raise UnknownOption if it takes no game."""
+    try:
+        parameters = list(inspect.signature(factory).parameters.values())
+    except (TypeError, ValueError):
+        parameters = []
+    if not parameters:
+        raise UnknownOption(f"player {kind!r} cannot be made with a game: it takes no arguments")
+    return {each.name: each.default for each in parameters[1:]}
 
 
 def _imported(path: str) -> Factory:
@@ -206,17 +220,9 @@ def _imported(path: str) -> Factory:
     return found  # type: ignore[no-any-return]
 
 
-def _evaluation(game: Game, name: str | None) -> Any:
-    """Return the game's evaluation of this name, its first for None."""
-    known = game.evaluations
-    if not known:
-        raise UnknownOption(f"{game.name} has no evaluation")
-    if name is not None and name not in known:
-        raise UnknownOption(f"{game.name} has no evaluation {name!r}; it has: {listed(known)}")
-    return known[name or next(iter(known))]
-
-
 def _allowance(seconds: float | None, clock: Clock) -> float | None:
     """Return how long to think: as asked, if the clock allows it, with something to spare."""
-    bound = min(0.9 * clock.turn - 0.005, clock.game / 25)
-    return seconds if bound == math.inf else max(0.0, min(seconds or math.inf, bound))
+    bound = max(0.0, min(0.75 * clock.turn - 0.02, clock.game / 25))
+    if bound == math.inf:
+        return seconds
+    return bound if seconds is None else min(seconds, bound)

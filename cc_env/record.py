@@ -163,5 +163,5 @@ def read(path: Path) -> Iterator[tuple[int, Record]]:
 
 def append(path: Path, record: Record) -> None:
     """Add the record to a file as one line, all of it or nothing."""
-    with path.open("a") as file:
+    with path.open("a", encoding="utf-8") as file:
         file.write(record.to_json() + "\n")

@@ -54,7 +54,8 @@ def play(
 
     Each has a random generator of its own, made from `seed`. A player that raises an exception,
     chooses an illegal action or takes too long loses; the record says why. One that does not come
-    back is interrupted when its time is up, if this is the main thread and the system has alarms.
+    back is interrupted when its time is up, if this is the main thread, the system has alarms, and
+    it is not lost in compiled code.
     Raises UnknownOption unless there are two players and two names.
     """
     if len(players) != 2 or len(names) != 2:
@@ -95,7 +96,15 @@ def _ask(
     except _TimeIsUpError:
         return None, "time", ""
     except (Exception, SystemExit) as error:
-        return None, "error", f"{type(error).__name__}: {error}"
+        return None, "error", f"{type(error).__name__}: {_text(error)}"
+
+
+def _text(error: BaseException) -> str:
+    """Return what an error says, if it can be said and written."""
+    try:
+        return str(error).encode("utf-8", "backslashreplace").decode()
+    except Exception:
+        return "?"
 
 
 class _TimeIsUpError(BaseException):

@@ -197,6 +197,24 @@ def test_in_another_thread_time_counts_all_the_same(game):
     assert (found[0].result, found[0].reason) == ("1-0", "time")
 
 
+def test_whatever_an_error_says_the_record_can_be_written(game, tmp_path):
+    class Unspeakable(Exception):
+        def __str__(self):
+            raise ValueError
+
+    class Speaker(RandomPlayer):
+        def choose(self, position, rng, clock):
+            raise self.error
+
+    speaker = Speaker(game)
+    for error, said in ((ValueError("\ud800…"), r"\ud800…"), (Unspeakable(), "Unspeakable: ?")):
+        object.__setattr__(speaker, "error", error)
+        found = referee.play(game, [RandomPlayer(game), speaker])
+        assert said in found.detail
+        record.append(tmp_path / "games.jsonl", found)
+    assert [one.reason for _, one in record.read(tmp_path / "games.jsonl")] == ["error", "error"]
+
+
 def test_a_player_that_exits_loses(game):
     class Leaver(RandomPlayer):
         def choose(self, position, rng, clock):

@@ -51,6 +51,9 @@ def test_a_registered_player_has_a_name_of_its_own(game, monkeypatch):
         ("test_players.Lowest:highest=1,highest=2", r"highest is given twice"),
         ("nowhere.Player", r"'nowhere.Player' cannot be imported: No module"),
         ("test_players.Nobody", r"cannot be imported: .* no attribute 'Nobody'"),
+        ("os.getcwd", r"player 'os.getcwd' cannot be made with a game: it takes no arguments"),
+        ("random:easy", r"player random has no levels, such as 'easy'"),
+        (None, r"None is no name of a player"),
         ("numpy.pi", r"'numpy.pi' is no class and no function: 3.14"),
     ],
 )
@@ -59,6 +62,11 @@ def test_a_wrong_name_is_told_what_there_is(game, name, says):
         players.make(name, game)
     with pytest.raises(UnknownOption, match=says):
         players.check(name)
+
+
+def test_what_cannot_play_is_no_player(game):
+    with pytest.raises(UnknownOption, match=r"'builtins.repr' is .* which has no method choose"):
+        players.make("builtins.repr", game)
 
 
 def test_values_are_python_literals_or_words():
@@ -98,12 +106,18 @@ def test_levels_are_names_of_limits(game, name, depth):
 def test_extreme_takes_its_time_and_less_if_the_clock_says_so(game):
     player = players.make("minimax:extreme", game)
     player.choose(game.initial, rng(), Clock(turn=0.05))
-    limits = Limits(max_turns=6, seconds_per_turn=0.1)
+    limits = Limits(max_turns=6, seconds_per_turn=0.3)
     others = [players.make(name, game) for name in ("mcts:seconds=5", "minimax:depth=50")]
     for pair in ((player, others[0]), (others[1], player)):
         record = referee.play(game, pair, limits=limits)
         assert record.reason == "max_turns", record.detail
-        assert all(0.01 < seconds < 0.1 for seconds in record.seconds)
+        assert all(0.01 < seconds < 0.3 for seconds in record.seconds)
+
+
+@pytest.mark.parametrize("name", ["minimax:seconds=0", "mcts:seconds=0"])
+def test_no_time_at_all_is_not_the_clocks_time(game, name):
+    player = players.make(name, game)
+    assert player.choose(game.initial, rng(), Clock(turn=20)).details["depth"] < 5
 
 
 def worth(game, position, turn, evaluation):

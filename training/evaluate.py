@@ -14,7 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from cc_env import options
 from cc_env.commands import GameName, Pairs
-from cc_env.errors import CcEnvError
+from cc_env.errors import BadRecord, CcEnvError, listed
 from cc_env.match import Limits
 from training import arena
 from training.arena.tables import show
@@ -69,6 +69,9 @@ def evaluate(
     )
     path = out or RUNS / folder_name(config)
     tournament = _play(config, path, workers)
+    if not tournament.records:
+        why = listed(dict.fromkeys(tournament.unplayed.values()))
+        raise BadRecord(f"no game could be played: {why}")
     show(tournament, console)
     _report(tournament, path)
     if tournament.unplayed:

@@ -1,12 +1,14 @@
 """Alpha-beta search: iterative deepening, transposition table, principal variation search.
 
-The value of a position to the player to move is found as plain minimax would find it, to a depth
-counted in turns, which may hold several decisions; but of turns that cannot change the outcome
-only so much is looked at as proves it (Knuth and Moore, 1975). What comes after the first turn is
-searched with a window of no width, and again if it was better after all (Reinefeld, 1983). Tried
-first are the table's action, then what makes the evaluation best (captures and conquests among
-them), killers and history deciding ties; just above the horizon, history alone.
-A position that occurs again on the path to it is a draw.
+The value of a position to the player to move is that of plain minimax to a depth counted in turns,
+which may hold several decisions; but of turns that cannot change it only so much is looked at as
+proves that (Knuth and Moore, 1975). From depth 5 on a value can differ from that of plain minimax:
+the table may know a position from a deeper search, or from a path on which a reply repeated it.
+
+What comes after the first turn is searched with a window of no width, and again if it was better
+after all (Reinefeld, 1983). Tried first are the table's action, then what makes the evaluation best
+(captures and conquests among them), killers and history deciding ties; just above the horizon,
+history alone. A position that occurs again on the path to it is a draw.
 """
 
 import time
@@ -17,7 +19,6 @@ from numpy.typing import NDArray
 
 from cc_env import rules
 from cc_env.compile import jit
-from cc_env.errors import UnknownOption
 from cc_env.game import Game
 from cc_env.rules import ONGOING, Bool, Int, Position
 from cc_env.search import limits, table
@@ -80,29 +81,22 @@ class Frame(NamedTuple):
 def search(position: Position, frame: Frame, tools: Tools) -> Int:
     """Return the value, to the player to move, of a position in which the game goes on."""
     depth, ply, alpha, beta = frame
-    tools.memory.counts[NODES] += 1
-    tools.memory.lines[ply, 0] = NONE
-    player = rules.to_move(position)
-    if ply >= PLIES - 1:
-        return _worth(position, player, tools)
-    key = _key(position, tools)
-    if _is_repeated(key, ply, tools):
-        return np.int64(0)
-    found = table.probe(tools.table, key)
-    if _settles(found, frame):
-        return _from_here(found.value, ply)
+    player, key = rules.to_move(position), _key(position, tools)
+    is_known, value, first = _enter(position, key, frame, tools)
+    if is_known:
+        return value
     best: Int = np.int64(-INFINITE)
     best_action: Int = np.int64(NONE)
-    listed_at = 0 if found.action == NONE else 1  # the table's action needs no list
+    listed_at = 0 if first == NONE else 1  # the table's action needs no list
     index: Int = 0
     count: Int = listed_at
     while alpha < beta:
         if index == listed_at:
-            count += _rank(position, frame, found.action, tools)
+            count += _rank(position, frame, first, tools)
         if index == count:
             break
         place = index - listed_at
-        action, after = _take(position, frame, place, count - listed_at, found.action, tools)
+        action, after = _take(position, frame, place, count - listed_at, first, tools)
         left = depth if rules.mid_turn(after) else depth - 1
         is_end, value = _end(after, Frame(left, ply + 1, alpha, beta), player, tools)
         same, top = rules.to_move(after) == player, beta if index == 0 else alpha + 1
@@ -120,18 +114,41 @@ def search(position: Position, frame: Frame, tools: Tools) -> Int:
             alpha = best
             _extend(action, value, ply, tools)
         index += 1
-    if best >= beta:
-        _note_cut(best_action, player, frame, tools)
-    bound = LOWER if best >= beta else EXACT if best > frame.alpha else UPPER
-    entry = Found(_from_there(best, ply), best_action, depth, np.int64(bound))
-    table.keep(tools.table, key, entry, tools.memory.counts[AGE])
+    _leave(key, player, Found(best, best_action, depth, np.int64(0)), frame, tools)
     return best
+
+
+@jit
+def _enter(position: Position, key: np.uint64, frame: Frame, tools: Tools) -> tuple[bool, Int, Int]:
+    """Return whether the value is known without searching, the value, and the table's action."""
+    tools.memory.counts[NODES] += 1
+    tools.memory.lines[frame.ply, 0] = NONE
+    nothing = np.int64(NONE)
+    if frame.ply >= PLIES - 1:
+        return True, _worth(position, rules.to_move(position), tools), nothing
+    if _is_repeated(key, frame.ply, tools):
+        return True, np.int64(0), nothing
+    found = table.probe(tools.table, key)
+    if _settles(found, frame):
+        return True, _from_here(found.value, frame.ply), nothing
+    return False, np.int64(0), found.action
+
+
+@jit
+def _leave(key: np.uint64, player: Int, found: Found, frame: Frame, tools: Tools) -> None:
+    """Keep what a node has found; its bound follows from the frame."""
+    best, action, depth, _ = found
+    bound = LOWER if best >= frame.beta else EXACT if best > frame.alpha else UPPER
+    if bound == LOWER:
+        _note_cut(action, player, frame, tools)
+    entry = Found(_from_there(best, frame.ply), action, depth, np.int64(bound))
+    table.keep(tools.table, key, entry, tools.memory.counts[AGE])
 
 
 @jit
 def _key(position: Position, tools: Tools) -> np.uint64:
     """Return the key of the position in this search; entries of older ones do not match it."""
-    return rules.key(position) + np.uint64(tools.memory.counts[SALT]) * _SALT
+    return rules.key(position) ^ np.uint64(tools.memory.counts[SALT]) * _SALT
 
 
 @jit
@@ -337,19 +354,19 @@ def deepen(position: Position, tools: Tools, best: NDArray[np.int32]) -> None:
 
 
 class AlphaBeta:
-    """The search for one game. Every search begins with an empty table."""
+    """The search for one game. Every search begins with an empty table.
+
+    It is compiled code, in which other threads run on, but Ctrl-C has to wait for the limit.
+    """
 
     def __init__(self, game: Game, evaluation: Any = None, *, table_megabytes: float = 16) -> None:
-        """Make room; `evaluation` is one of `game.evaluations`, None the first of them.
+        """Make room; `evaluation` is as for `Game.evaluation`.
 
-        Raises UnknownOption for a table of less than a kilobyte.
+        Raises UnknownOption for an evaluation that is not there, and for a size that is none.
         """
-        if not (isinstance(table_megabytes, int | float) and table_megabytes >= 1 / 1024):
-            raise UnknownOption(f"table_megabytes={table_megabytes!r}; it is 1/1024 or more")
         self.game = game
-        if evaluation is None:
-            evaluation = next(iter(game.evaluations.values()))
-        self._tools = Tools(table.empty(table_megabytes), _memory(game), evaluation)
+        chosen = game.evaluation(evaluation)
+        self._tools = Tools(table.empty(table_megabytes), _memory(game), chosen)
         self._searches = 0
         self.search(game.initial, depth=1)  # compiles, so that no limit of time pays for it
 
@@ -365,7 +382,7 @@ class AlphaBeta:
 
         The result depends on the arguments alone, unless `seconds` cut it short. At least one turn
         is always looked ahead; where only one action is legal nothing is. Raises UnknownOption for
-        limits that are none, IllegalAction where the game is over.
+        limits that are none and where there is no limit, IllegalAction where the game is over.
         """
         began = time.perf_counter()
         legal = self.game.legal_actions(position)
@@ -373,6 +390,7 @@ class AlphaBeta:
             raise self.game.illegal(position, None)
         most = limits.whole("depth", depth, MOST_DEPTH), limits.whole("nodes", nodes)
         limits.check_seconds(seconds)
+        limits.check_any(depth=depth, nodes=nodes, seconds=seconds)
         counts = self._prepare(position, most)
         line = np.full(PLIES, NONE, np.int32)
         if len(legal) == 1:
@@ -404,5 +422,7 @@ class AlphaBeta:
         counts[ROOT_PLAYER] = self.game.to_move(position)
         self._searches += 1
         counts[AGE] = self._searches % table.AGES
+        if not counts[AGE]:  # entries from here on are no longer older
+            self._tools.table[:] = 0
         counts[SALT] = self._searches
         return counts

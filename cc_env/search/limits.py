@@ -30,6 +30,13 @@ def check_seconds(value: float | None) -> None:
         raise UnknownOption(f"seconds={value!r}; it is 0 or more, or None for no limit")
 
 
+def check_any(**given: float | None) -> None:
+    """Raise UnknownOption where no limit is given."""
+    if all(value is None for value in given.values()):
+        none = ", ".join(f"{name}=None" for name in given)
+        raise UnknownOption(f"{none}; at least one of them is wanted")
+
+
 @contextmanager
 def alarm(flags: NDArray[np.int64], index: int, seconds: float | None) -> Iterator[None]:
     """Set `flags[index]` to 1 after so many seconds, if the block lasts as long."""

@@ -176,17 +176,16 @@ class TreeSearch:
     ) -> None:
         """Make room for `capacity` nodes; a full tree is searched on, but grows no more.
 
-        `evaluation` is one of `game.evaluations`, None the first of them; `exploration` weighs the
-        bounds. Raises UnknownOption on bad values.
+        `evaluation` is as for `Game.evaluation`; `exploration` weighs the bounds. Raises
+        UnknownOption on bad values.
         """
         if playout not in PLAYOUTS:
             raise UnknownOption(f"playout={playout!r}; there are: {listed(PLAYOUTS)}")
         if not (isinstance(exploration, int | float) and exploration >= 0):
             raise UnknownOption(f"exploration={exploration!r}; it is 0 or more")
-        if evaluation is None:
-            evaluation = next(iter(game.evaluations.values()))
         self.game = game
-        self._how = np.float64(exploration), np.bool_(playout == "evaluation"), evaluation
+        chosen = game.evaluation(evaluation)
+        self._how = np.float64(exploration), np.bool_(playout == "evaluation"), chosen
         capacity = max(limits.whole("capacity", capacity), 2 * game.num_actions)
         self._tree = Tree(
             first=np.empty(capacity, np.int32),
@@ -218,9 +217,8 @@ class TreeSearch:
         legal = self.game.legal_actions(position)
         if not len(legal):
             raise self.game.illegal(position, None)
-        if simulations is None and seconds is None:
-            raise UnknownOption("simulations=None, seconds=None; at least one is wanted")
         limits.check_seconds(seconds)
+        limits.check_any(simulations=simulations, seconds=seconds)
         most = np.int64(limits.whole("simulations", simulations))
         if len(legal) == 1:
             spent = time.perf_counter() - began

@@ -13,7 +13,7 @@ class Report:
     depth: int  # turns looked ahead in full; in a tree, decisions of its longest path
     nodes: int  # positions looked at; in a tree, simulations
     seconds: float
-    score: int | None = None  # alpha-beta: the value in hundredths of a piece; a win near 1,000,000
+    score: int | None = None  # alpha-beta: the value, as the evaluation counts; a win: 1,000,000
     cuts_max: int = 0  # alpha-beta: cut-offs where the player to move at the root was to move
     cuts_min: int = 0  # and where his opponent was
     visits: tuple[tuple[int, int], ...] = ()  # tree: (action, simulations), most first

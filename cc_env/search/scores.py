@@ -1,4 +1,7 @@
-"""Scores: what positions are worth, in hundredths of a piece, and what result that promises."""
+"""Scores: what positions are worth, about hundredths of a piece, and what result that promises.
+
+Evaluations with units of their own, such as C&C's `published`, promise it less well.
+"""
 
 import math
 

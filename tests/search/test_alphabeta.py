@@ -11,7 +11,7 @@ from cc_env import games, rules
 from cc_env.compile import jit
 from cc_env.errors import IllegalAction, UnknownOption
 from cc_env.rules import DRAW, ONGOING
-from cc_env.search import alphabeta
+from cc_env.search import alphabeta, table
 from cc_env.search.alphabeta import AlphaBeta
 from cc_env.search.scores import WIN, expected
 
@@ -165,11 +165,14 @@ def test_other_threads_run_while_it_searches(game):
     assert len(ticks) > 3
 
 
-def test_a_search_does_not_depend_on_those_before(game):
-    fresh, used = AlphaBeta(game), AlphaBeta(game)
-    for position in positions(game, 20, seed=3):
-        used.search(position, depth=3)
-    for position in positions(game, 20, seed=4):
+@pytest.mark.parametrize("before", [0, 1, 10, table.AGES - 1, table.AGES])
+def test_a_search_does_not_depend_on_those_before(game, before):
+    """Not even when the table is full of what they found."""
+    used = AlphaBeta(game, table_megabytes=1 / 64)
+    for position in positions(game, before, seed=3):
+        used.search(position, depth=4)
+    for position in positions(game, 5, seed=4):
+        fresh = AlphaBeta(game, table_megabytes=1 / 64)
         one, other = fresh.search(position, depth=5), used.search(position, depth=5)
         assert (one.line, one.score, one.nodes) == (other.line, other.score, other.nodes)
 
@@ -225,9 +228,24 @@ def test_a_finished_game_cannot_be_searched(game):
         AlphaBeta(game).search(game.from_text("bb4/6/6/6/6/rr3b r"), depth=1)
 
 
-def test_a_table_too_small_to_be_one(game):
-    with pytest.raises(UnknownOption, match="table_megabytes=0; it is 1/1024 or more"):
-        AlphaBeta(game, table_megabytes=0)
+@pytest.mark.parametrize("size", [0, -1, float("inf"), float("nan"), 10**9, True, "big"])
+def test_a_table_that_cannot_be(game, size):
+    with pytest.raises(UnknownOption, match=f"table_megabytes={size!r}; it is 1/1024 to 65536"):
+        AlphaBeta(game, table_megabytes=size)
+
+
+def test_an_evaluation_goes_by_name_or_as_itself(game):
+    named, given = AlphaBeta(game, "published"), AlphaBeta(game, game.evaluations["published"])
+    default = AlphaBeta(game).search(game.initial, depth=3).score
+    scores = {each.search(game.initial, depth=3).score for each in (named, given)}
+    assert scores == {62} != {default}
+    with pytest.raises(UnknownOption, match="no evaluation 'best'; it has: standard, published"):
+        AlphaBeta(game, "best")
+
+
+def test_a_search_without_limit_is_refused(game):
+    with pytest.raises(UnknownOption, match="depth=None, nodes=None, seconds=None; at least one"):
+        AlphaBeta(game).search(game.initial)
 
 
 @pytest.mark.parametrize(

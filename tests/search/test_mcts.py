@@ -98,7 +98,7 @@ def test_the_only_action_is_played_at_once(game):
 
 def test_bad_input(game):
     for limit, says in (
-        ({}, "at least one is wanted"),
+        ({}, "at least one of them is wanted"),
         ({"simulations": 0}, "simulations=0; it is 1 or more"),
         ({"seconds": -1}, "seconds=-1; it is 0 or more"),
     ):

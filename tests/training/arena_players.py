@@ -40,6 +40,24 @@ class Sleeper(RandomPlayer):
         return super().choose(position, rng, clock)
 
 
+class Forever(RandomPlayer):
+    def choose(self, position, rng, clock):
+        while True:
+            pass
+
+
+class Leaver(RandomPlayer):
+    def choose(self, position, rng, clock):
+        raise SystemExit("bye")
+
+
+class Dead(RandomPlayer):
+    """Takes its whole process along at its first turn."""
+
+    def choose(self, position, rng, clock):
+        os.kill(os.getpid(), 9)
+
+
 class Slow(RandomPlayer):
     """Takes some time, so that a tournament can be killed in the middle."""
 
@@ -66,16 +84,3 @@ class Named(RandomPlayer):
 
     def __init__(self, game, *, name):
         super().__init__(game)
-
-
-class LateStarter(RandomPlayer):
-    """Is slow at its first turn in a process, as one that compiles is."""
-
-    def choose(self, position, rng, clock):
-        if not STARTED:
-            STARTED.append(self)
-            time.sleep(0.3)
-        return super().choose(position, rng, clock)
-
-
-STARTED = []

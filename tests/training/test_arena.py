@@ -16,6 +16,7 @@ from cc_env.errors import BadRecord, UnknownOption
 from cc_env.match import Limits
 from cc_env.players import RandomPlayer
 from training import arena
+from training.arena import report
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -103,7 +104,7 @@ def test_a_match_is_held_in_this_process_by_players_that_are_named_here(monkeypa
     agents.register("candidate", candidate)
     found = arena.hold(("candidate", HIGHEST), options={"size": 4}, games=4)
     assert found.standings.pair(HIGHEST, "candidate").line.games == 4
-    assert len(made) == 2 + 4, "one to try, one to warm up, then a fresh one for each game"
+    assert len(made) == 1 + 4, "one to try, then a fresh one for each game"
 
 
 @pytest.mark.slow
@@ -241,13 +242,6 @@ def test_a_wrong_number_of_workers_is_refused(tmp_path, workers):
 # Clocks
 
 
-def test_no_clock_pays_for_what_a_player_does_once_in_a_process():
-    found = arena.hold(
-        ("random", "arena_players.LateStarter"), games=2, limits=Limits(seconds_per_turn=0.1)
-    )
-    assert "time" not in found.standings.endings
-
-
 # Players that fail
 
 
@@ -257,6 +251,8 @@ def test_no_clock_pays_for_what_a_player_does_once_in_a_process():
         ("arena_players.Raiser", "error", "RuntimeError: lost my head"),
         ("arena_players.Cheat", "illegal", "is not legal"),
         ("arena_players.Sleeper", "time", "had 0.100 s"),
+        ("arena_players.Forever", "time", "had 0.100 s"),
+        ("arena_players.Leaver", "error", "SystemExit: bye"),
     ],
 )
 def test_who_fails_loses_for_that_reason_and_the_tournament_goes_on(tmp_path, name, reason, detail):
@@ -286,3 +282,25 @@ def test_a_game_whose_process_dies_is_left_out_and_named_and_tried_again(tmp_pat
         assert set(found.unplayed.values()) == {"its process died (SIGKILL)"}
         assert len(found.records) == 2
     assert [each["game"] for each in json.loads(results(tmp_path))["unplayed"]] == crashed
+
+
+@pytest.mark.slow
+def test_who_never_finishes_a_game_leaves_the_others_their_tables(tmp_path):
+    config = arena.Config(
+        players=("random", HIGHEST, "arena_players.Dead"), options={"size": 4}, games=2
+    )
+    found = arena.run(config, tmp_path, workers=1)
+    assert len(found.records) == 2
+    assert len(found.unplayed) == 4
+    by_name = {each.name: each for each in found.standings.players}
+    assert by_name["arena_players.Dead"].line.games == 0
+    assert by_name["arena_players.Dead"].elo.high > by_name["random"].elo.high
+    assert (tmp_path / "results.json").exists()
+    assert "arena_players.Dead" in report.to_html(found, "command")
+
+
+def test_games_from_one_position_are_one_opening():
+    found = arena.hold(("minimax:depth=1", "minimax:depth=2"), games=20, opening_turns=0)
+    assert {each.opening for each in found.schedule} == {0}
+    interval = found.standings.pair("minimax:depth=1", "minimax:depth=2").line.score
+    assert interval.high - interval.low > 0.5

@@ -132,3 +132,9 @@ def test_folders_have_readable_names_of_their_own():
         r"random-vs-arena_players-Lowest-highest=True-[0-9a-f]{6}", folder_name(first)
     )
     assert folder_name(first) == folder_name(again) != folder_name(other)
+
+
+@pytest.mark.slow
+def test_where_nobody_finishes_a_game_it_says_so(tmp_path):
+    out = run(tmp_path, "arena_players.Dead", "random", "--games", 2, "--workers", 1, status=2)
+    assert "no game could be played: " in out

@@ -9,19 +9,14 @@ The same config and seed are the same games, however many workers play them.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache, cached_property, partial
-from math import inf
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from cc_env import games, players, referee
+from cc_env import players, referee
 from cc_env.errors import UnknownOption, is_whole
 from cc_env.game import Game
-from cc_env.match import Limits
 from cc_env.record import Record
 from training.arena import folder
 from training.arena import workers as processes
@@ -130,8 +125,7 @@ def run(
 def play(config: Config, pairing: Pairing) -> Record:
     """Play one game of a tournament, with fresh players."""
     game = config.make_game()
-    for name in pairing.players:
-        _warm_up(name, config.game, tuple(config.options.items()), config.limits)
+    next(game.turns(game.initial))  # compiles the rules; players compile when they are made
     return referee.play(
         game,
         [players.make(name, game) for name in pairing.players],
@@ -140,15 +134,6 @@ def play(config: Config, pairing: Pairing) -> Record:
         limits=config.limits,
         seed=pairing.seed,
     )
-
-
-@cache
-def _warm_up(name: str, game: str, options: tuple[tuple[str, Any], ...], limits: Limits) -> None:
-    """Let a player choose once in each process, so that nobody's clock pays for compiling."""
-    made = games.make(game, **dict(options))
-    clock = referee.Clock(limits.seconds_per_turn or inf, limits.seconds_per_game or inf)
-    with suppress(Exception):  # which its games will show
-        players.make(name, made).choose(made.initial, np.random.default_rng(0), clock)
 
 
 def _count(workers: int | None) -> int:

@@ -80,7 +80,7 @@ def _check(path: Path, config: Config) -> None:
         if (path / GAMES).exists():
             raise UnknownOption(f"{path} has {GAMES} but no {CONFIG}: wanted a folder of its own")
         return
-    there = json.loads((path / CONFIG).read_text())
+    there = json.loads((path / CONFIG).read_text(encoding="utf-8"))
     here = json.loads(to_text(config.to_json()))
     if there != here:
         raise UnknownOption(

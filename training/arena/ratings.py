@@ -7,10 +7,10 @@ Scores  Wilson's interval (Wilson 1927) with as many trials as the openings are 
         both games of an opening end alike, more where seats or draws even them out. The spread
         within is estimated with one more opening won and one lost, so that it is never zero.
 Elo     the Bradley-Terry model, a draw being half a win; ratings by `choix` (I-LSR: Maystre and
-        Grossglauser 2015). Each pair that met counts one more game, drawn, so that ratings are
-        finite. Intervals come from the sandwich H^-1 M H^-1 (Huber 1967): H the Fisher information,
-        M the squared scores summed over openings, the drawn games' included; their width from
-        Student's t with as many degrees of freedom as there are openings.
+        Grossglauser 2015). Each pair counts one more game, drawn, so that ratings are finite.
+        Intervals come from the sandwich H^-1 M H^-1 (Huber 1967): H the Fisher information, M the
+        squared scores summed over openings, the drawn games' included; their width from Student's t
+        with as many degrees of freedom as there are openings.
 
 Elo is of both seats together, and assumes that strength is one number: who beats whom by a special
 weakness shows in the scores of pairs, not here.
@@ -78,7 +78,7 @@ def elo(games: Games, players: int, anchor: int | None = None) -> list[Interval]
     wins = np.zeros((players, players))
     np.add.at(wins, (games.first, games.second), games.points)
     np.add.at(wins, (games.second, games.first), 1 - games.points)
-    wins += PRIOR * (wins + wins.T > 0)
+    wins += PRIOR * (1 - np.eye(players))
     rating = choix.ilsr_pairwise_dense(wins)
     contrasts = np.eye(players) - _zero(players, anchor)
     variance = np.diag(contrasts @ _covariance(games, wins, rating) @ contrasts.T)

@@ -75,7 +75,7 @@ class Pairing:
     """A game of the tournament, to be played."""
 
     index: int  # in the schedule
-    opening: int
+    opening: int  # by number; the same for the same position
     players: tuple[str, str]  # in the first and in the second seat
     start: str  # position text
     seed: int  # below 2**53, which JSON keeps everywhere
@@ -86,9 +86,10 @@ def schedule(config: Config) -> list[Pairing]:
     starts = openings(config.make_game(), config.opening_turns, config.games // 2, config.seed)
     pairs = combinations(config.players, 2)
     seats = [seating for one, other in pairs for seating in ((one, other), (other, one))]
+    number = {start: index for index, start in reversed(list(enumerate(starts)))}  # where it is new
     return [
-        Pairing(index, opening, seating, start, game_seed(config.seed, index))
-        for index, ((opening, start), seating) in enumerate(product(enumerate(starts), seats))
+        Pairing(index, number[start], seating, start, game_seed(config.seed, index))
+        for index, (start, seating) in enumerate(product(starts, seats))
     ]
 
 
