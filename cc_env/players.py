@@ -48,6 +48,7 @@ class GreedyPlayer:
     def __init__(self, game: Game, *, evaluation: str | None = None) -> None:
         """Use the game's evaluation of this name, its first by default; raise UnknownOption."""
         self._game, self._evaluation = game, game.evaluation(evaluation)
+        greedy.scores(game, game.initial, self._evaluation)  # compiles
 
     def choose(self, position: Position, rng: np.random.Generator, clock: Clock) -> Decision:
         """Return a decision that begins one of the best turns."""

@@ -112,7 +112,8 @@ class Published(NamedTuple):
     """The published evaluation of the "smart" player, in its own units.
 
     For each own piece `(size - dr)**2 + (size - dc)**2 + 10`, where `dr` and `dc` are the rows and
-    columns to its target; minus the same for the opponent, with `size - 1` for `size`.
+    columns to its target; minus the same for the opponent, with `size - 1` for `size`. What was
+    published for finished games (win 1000, loss -9999999, draw 100) is not here: a win is a win.
     """
 
     piece: np.int64 = np.int64(10)
