@@ -1,5 +1,6 @@
 """The commands of `python -m cc_env`."""
 
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,7 +9,7 @@ from typing import Annotated
 import numpy as np
 
 from cc_env import games, options, oracle, players, record
-from cc_env.errors import BadRecord, MissingExtra, UnknownOption, listed
+from cc_env.errors import BadRecord, CcEnvError, MissingExtra, UnknownOption, listed
 from cc_env.game import Game
 from cc_env.perft import perft as count
 from cc_env.pictures import draw
@@ -39,6 +40,16 @@ Pairs = Annotated[
         "--option", "-o", metavar="NAME=VALUE", help="An option of the game, e.g. size=8."
     ),
 ]
+
+
+def run(commands: typer.Typer) -> int:
+    """Run a command line; return the exit status, 2 for bad input, which it says in one line."""
+    try:
+        commands()
+    except (CcEnvError, OSError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    return 0
 
 
 @app.command("games")

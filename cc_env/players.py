@@ -24,8 +24,9 @@ from cc_env.game import Game
 from cc_env.referee import Clock, Decision, Player
 from cc_env.rules import Position
 from cc_env.search import greedy, limits
-from cc_env.search.alphabeta import MOST_DEPTH, AlphaBeta
+from cc_env.search.alphabeta import AlphaBeta
 from cc_env.search.mcts import TreeSearch
+from cc_env.search.memory import MOST_DEPTH
 from cc_env.search.scores import expected
 
 Factory = Callable[..., Player]

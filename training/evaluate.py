@@ -13,8 +13,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from cc_env import options
-from cc_env.commands import GameName, Pairs
-from cc_env.errors import BadRecord, CcEnvError, listed
+from cc_env.commands import GameName, Pairs, run
+from cc_env.errors import BadRecord, listed
 from cc_env.match import Limits
 from training import arena
 from training.arena.tables import show
@@ -116,12 +116,7 @@ def _report(tournament: arena.Tournament, path: Path) -> None:
 
 def main() -> int:
     """Run the command line; return the exit status, 2 for bad input."""
-    try:
-        app()
-    except (CcEnvError, OSError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    return 0
+    return run(app)
 
 
 if __name__ == "__main__":

@@ -24,9 +24,9 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from cc_env import commands, players, record, referee
 from cc_env import games as table_of_games
-from cc_env import players, record, referee
-from cc_env.errors import CcEnvError, UnknownOption, is_whole
+from cc_env.errors import UnknownOption, is_whole
 from cc_env.game import Game
 from cc_env.match import FAULTS
 from cc_env.pictures import Picture, draw
@@ -413,12 +413,7 @@ def _show_game(one: record.Record) -> None:
 
 def main() -> int:
     """Run the command line; return the exit status, 2 for bad input."""
-    try:
-        app()
-    except (CcEnvError, OSError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    return 0
+    return commands.run(app)
 
 
 if __name__ == "__main__":

@@ -19,9 +19,9 @@ from rich.progress import track
 from scipy.optimize import minimize
 
 from cc_env import games, options, players, rules
-from cc_env.commands import GameName, Pairs
+from cc_env.commands import GameName, Pairs, run
 from cc_env.compile import jit
-from cc_env.errors import CcEnvError, UnknownOption
+from cc_env.errors import UnknownOption
 from cc_env.game import Game
 from cc_env.players import MinimaxPlayer
 from cc_env.referee import Clock
@@ -220,8 +220,4 @@ def main(
 
 
 if __name__ == "__main__":
-    try:
-        app()
-    except CcEnvError as error:
-        print(f"error: {error}", file=sys.stderr)
-        sys.exit(2)
+    sys.exit(run(app))

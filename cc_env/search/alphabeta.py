@@ -12,7 +12,7 @@ history alone. A position that occurs again on the path to it is a draw.
 """
 
 import time
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,60 +21,37 @@ from cc_env import rules
 from cc_env.compile import jit
 from cc_env.game import Game
 from cc_env.rules import ONGOING, Bool, Int, Position
-from cc_env.search import limits, table
+from cc_env.search import limits, memory, table
+from cc_env.search.memory import (
+    ACTION,
+    AGE,
+    CUTS_MAX,
+    CUTS_MIN,
+    DEPTH,
+    DONE,
+    FOUND,
+    MAX_DEPTH,
+    MAX_NODES,
+    MOST_DEPTH,
+    NODES,
+    PLIES,
+    RANK,
+    ROOT_PLAYER,
+    ROW,
+    SALT,
+    STOP,
+    VALUE,
+    Frame,
+    Tools,
+)
 from cc_env.search.report import Report
 from cc_env.search.scores import INFINITE, PROVEN, expected, final
 from cc_env.search.table import EXACT, LOWER, NONE, UPPER, Found
 
-PLIES = 128  # decisions on the longest path
-MOST_DEPTH = 100  # turns
-
-# What `counts` holds.
-NODES, CUTS_MAX, CUTS_MIN, STOP, MAX_DEPTH, MAX_NODES, DEPTH, DONE = range(8)
-ROOT_PLAYER, AGE, SALT, VALUE, FOUND = range(8, 13)
-
-ACTION, RANK, ROW = range(3)  # columns of `actions`
-# Keeps searches apart. Not `scramble`, of which keys are made: small numbers are positions, too.
-_SALT = np.uint64(0x9FB21C651E98DF25)
 # What a rank is made of: the evaluation leads; a killer is worth more than all history.
 _STATIC, _KILLER, _MOST_HISTORY = 1 << 20, 1 << 18, (1 << 18) - 1
-
-
-class Tools(NamedTuple):
-    """What a search works with: all that it writes to is in the first two, made once."""
-
-    table: table.Table
-    memory: Any  # a record, see `_memory`
-    evaluation: Any
-
-
-def _memory(game: Game) -> Any:
-    """Return a record of arrays; compiled code passes it on as one pointer.
-
-    Its type is the same for all sizes of a game, so that the search is compiled once for all.
-    """
-    actions = max(2048, 1 << (game.num_actions - 1).bit_length())
-    layout = [
-        ("positions", np.uint64, (PLIES * actions, len(game.initial))),  # after each action
-        ("actions", np.int64, (PLIES * actions, 3)),  # action, rank, row of `positions`
-        ("legal", np.int32, (actions,)),
-        ("loud", np.int32, (PLIES * actions,)),
-        ("path", np.uint64, (PLIES,)),  # keys, from the root
-        ("killers", np.int64, (PLIES, 2)),  # the last two actions that caused a cut-off
-        ("history", np.int64, (2, actions)),  # how often and how high each did, by player
-        ("lines", np.int32, (PLIES, PLIES)),  # principal variations from each ply, then NONE
-        ("counts", np.int64, (13,)),
-    ]
-    return np.zeros(1, np.dtype(layout))[0]
-
-
-class Frame(NamedTuple):
-    """What is asked of a node: its value if between `alpha` and `beta`, else a bound of it."""
-
-    depth: Int  # turns to look ahead
-    ply: Int  # decisions from the root
-    alpha: Int
-    beta: Int
+# Keeps searches apart. Not `scramble`, of which keys are made: small numbers are positions, too.
+_SALT = np.uint64(0x9FB21C651E98DF25)
 
 
 @jit
@@ -366,7 +343,7 @@ class AlphaBeta:
         """
         self.game = game
         chosen = game.evaluation(evaluation)
-        self._tools = Tools(table.empty(table_megabytes), _memory(game), chosen)
+        self._tools = Tools(table.empty(table_megabytes), memory.make(game), chosen)
         self._searches = 0
         self.search(game.initial, depth=1)  # compiles, so that no limit of time pays for it
 
