@@ -16,8 +16,9 @@ TINY = 1e-4  # seconds
 
 def test_each_of_our_rows_has_a_positive_rate():
     pytest.importorskip("pettingzoo")
-    rows = list(commands.measured(ours.tasks(), TINY))
-    assert len(rows) == len(ours.tasks())
+    tasks = [task for task in ours.tasks() if "depth 12" not in task.what]  # some ten seconds
+    assert len(tasks) == len(ours.tasks()) - 1
+    rows = list(commands.measured(tasks, TINY))
     for each in rows:
         assert each.value, each
         assert each.value > 0

@@ -5,8 +5,13 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
+
+from cc_env.borrow import borrow
+from cc_env.compile import jit
 
 PACKAGE = Path(__file__).parents[1] / "cc_env"
 
@@ -35,6 +40,27 @@ def run(code, folder):
         check=True,
     )
     return done.stdout.split()
+
+
+class Nested(NamedTuple):
+    pair: Any
+    number: float
+
+
+@jit
+def write_borrowed(arrays, nested):
+    arrays, nested = borrow(arrays), borrow(nested)
+    for _ in range(1000):
+        arrays[0][0] += 1
+        nested.pair[1][0] += nested.number
+
+
+def test_borrowed_arrays_are_the_same_arrays_and_nobody_loses_count():
+    first, second = np.zeros(3, np.int64), np.zeros(3)
+    before = sys.getrefcount(first), sys.getrefcount(second)
+    write_borrowed((first, second), Nested((first, second), 0.5))
+    assert (first[0], second[0]) == (1000, 500)
+    assert (sys.getrefcount(first), sys.getrefcount(second)) == before
 
 
 @pytest.mark.slow

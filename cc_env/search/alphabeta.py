@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cc_env import rules
+from cc_env.borrow import borrow
 from cc_env.compile import jit
 from cc_env.game import Game
 from cc_env.rules import ONGOING, Bool, Int, Position
@@ -265,9 +266,11 @@ def _take(
     actions = tools.memory.actions
     begin = frame.ply * len(tools.memory.legal)
     here = best = begin + place
+    highest = actions[here, RANK]
     for row in range(here + 1, begin + count):
-        if actions[row, RANK] > actions[best, RANK]:
-            best = row
+        rank = actions[row, RANK]
+        if rank > highest:
+            best, highest = row, rank
     for column in range(3):
         actions[best, column], actions[here, column] = actions[here, column], actions[best, column]
     action = actions[here, ACTION]
@@ -314,6 +317,7 @@ def deepen(position: Position, tools: Tools, best: NDArray[np.int32]) -> None:
     `best` (int32[PLIES]) becomes the principal variation, `counts[VALUE]` its value. An iteration
     that was stopped counts if it has seen more than the best action of the one before.
     """
+    tools = borrow(tools)
     counts = tools.memory.counts
     for depth in range(1, counts[MAX_DEPTH] + 1):
         counts[DEPTH] = depth

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cc_env import randomness, rules
+from cc_env.borrow import borrow
 from cc_env.compile import jit
 from cc_env.errors import UnknownOption, listed
 from cc_env.game import Game
@@ -56,6 +57,7 @@ class Settings(NamedTuple):
 @jit(nogil=True)
 def grow(root: Position, tree: Tree, settings: Settings, state: np.uint64) -> None:
     """Run simulations until a limit; `state` is that of the random generator."""
+    tree, settings = borrow(tree), borrow(settings)
     tree.counts[SIZE], tree.counts[DEPTH], tree.counts[DONE] = 1, 0, 0
     _clear(tree, 0)
     while tree.counts[DONE] < settings.simulations and not (
