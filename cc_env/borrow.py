@@ -15,7 +15,8 @@ from numba.extending import intrinsic
 def borrow(typing_context: Any, value: Any) -> Any:
     """Return an array, or a tuple with arrays in it, that nobody counts the references to.
 
-    For arguments that came from Python, in the function that Python called, and not to be returned.
+    Only for arguments that came from Python, in the function that Python called, and not to be
+    returned; never for an array made here, which would be freed.
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:

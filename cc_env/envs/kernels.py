@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cc_env import randomness, rules
+from cc_env.borrow import borrow
 from cc_env.bits import ZERO
 from cc_env.compile import jit
 from cc_env.rules import DRAW, ONGOING, Bool, Int, Position
@@ -69,6 +70,7 @@ def reset(
     starts: NDArray[np.uint64],
     seen: Seen,
 ) -> None:
+    rows, history, seen = borrow(rows), borrow(history), borrow(seen)
     legal = np.empty(seen.masks.shape[1], np.int32)
     for board in range(len(rows)):
         if which[board]:
@@ -90,6 +92,7 @@ def step(
     seen: Seen,
 ) -> int:
     """Step every board, or none: return ACCEPTED or the first board whose action is refused."""
+    rows, history, seen = borrow(rows), borrow(history), borrow(seen)
     for board in range(len(rows)):
         if not _accepts(settings, rows[board], actions[board], seen.masks[board]):
             return board
