@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cc_env import randomness, rules
-from cc_env.borrow import borrow
 from cc_env.bits import ZERO
+from cc_env.borrow import borrow
 from cc_env.compile import jit
 from cc_env.rules import DRAW, ONGOING, Bool, Int, Position
 
