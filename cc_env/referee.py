@@ -76,14 +76,20 @@ def play(
         seconds[turn:] = [used + thought]
         if thought > min(clock):
             fault, detail = "time", f"{thought:.3f} s, had {min(clock):.3f} s"
-        try:
-            if not fault:
-                match.play(action)
-        except IllegalAction as error:
-            fault, detail = "illegal", str(error)
+        if not fault:
+            fault, detail = _play(match, action)
         if fault:
             match.forfeit(mover, fault)
     return Record.of(match, players=names, seconds=seconds, seed=seed, detail=detail)
+
+
+def _play(match: Match, action: Any) -> tuple[str, str]:
+    """Play an action; return a fault and what is wrong with it, or nothing."""
+    try:
+        match.play(action)
+    except IllegalAction as error:
+        return "illegal", str(error)
+    return "", ""
 
 
 def _ask(

@@ -67,15 +67,7 @@ class Boards:
         keys = (max_turns or 0) + 1 if repetitions else 0
         self._history = np.zeros((count, keys), np.uint64)
         self._action = np.zeros(1, np.int64)
-        shape = (count, *game.observation_shape)
-        final = shape if autoreset == Autoreset.SAME_STEP else (0, *shape[1:])
-        self.seen = Seen(
-            np.zeros(shape, np.int8),
-            np.zeros((count, game.num_actions), np.int8),
-            np.zeros(count),
-            np.zeros((4, count), np.int8),
-            np.zeros(final, np.int8),
-        )
+        self.seen = _nothing_seen(game, count, autoreset)
 
     def seed(
         self, seed: int | Sequence[int] | None, which: NDArray[np.bool_] | None = None
@@ -222,6 +214,18 @@ class Boards:
         except BaseException:
             self.restore(before)
             raise
+
+
+def _nothing_seen(game: Game, count: int, autoreset: Autoreset) -> Seen:
+    shape = (count, *game.observation_shape)
+    final = shape if autoreset == Autoreset.SAME_STEP else (0, *shape[1:])
+    return Seen(
+        np.zeros(shape, np.int8),
+        np.zeros((count, game.num_actions), np.int8),
+        np.zeros(count),
+        np.zeros((4, count), np.int8),
+        np.zeros(final, np.int8),
+    )
 
 
 def _check(count: int, seat: int | None, max_turns: int | None, repetitions: int | None) -> None:

@@ -15,6 +15,7 @@ from cc_env.envs.kernels import OUTCOME, SEAT, TERMINATED, TO_MOVE, TRUNCATED, A
 from cc_env.envs.rendering import MODES, Renderer
 from cc_env.envs.spaces import LegalActionBatch
 from cc_env.errors import EpisodeOver, IllegalAction, UnknownOption, listed
+from cc_env.game import Game
 from cc_env.pictures import draw
 from cc_env.referee import Player
 from cc_env.rules import Position
@@ -74,20 +75,13 @@ class BoardGameVectorEnv(VectorEnv[Batch, NDArray[np.int64], NDArray[Any]]):
         self.autoreset_mode = _autoreset_mode(autoreset_mode)
         self.metadata = {**self.metadata, "autoreset_mode": self.autoreset_mode}
         self.game = games.make(game, **options)
-        replies, player = Replies.ANSWERS, None
-        if opponent in ("random", None):
-            replies = Replies.RANDOM if opponent else Replies.NONE
-        else:
-            player = players.of(opponent, self.game)
-        self.num_envs = num_envs
-        self.render_mode = render_mode
+        self.num_envs, self.render_mode = num_envs, render_mode
         self._renderer = Renderer(render_mode, self.game.name)
-        self._copy = copy
+        self._copy, self._begun = copy, False
         self._boards = Boards(
             self.game,
             num_envs,
-            replies=replies,
-            opponent=player,
+            **_replies(opponent, self.game),
             seat=seat,
             max_turns=max_turns,
             repetitions=repetitions,
@@ -100,7 +94,6 @@ class BoardGameVectorEnv(VectorEnv[Batch, NDArray[np.int64], NDArray[Any]]):
         self._actions = np.zeros(num_envs, np.int64)
         self._all_boards = np.ones(num_envs, np.bool_)
         self._all_boards.flags.writeable = False
-        self._begun = False
 
     def reset(
         self,
@@ -214,6 +207,15 @@ class BoardGameVectorEnv(VectorEnv[Batch, NDArray[np.int64], NDArray[Any]]):
             info |= {"final_obs": self._out(seen.final_observations), "final_info": final}
             info |= {"_final_obs": over, "_final_info": over}
         return info
+
+
+def _replies(opponent: str | Player | None, game: Game) -> dict[str, Any]:
+    """Return who takes the decisions that are not the seat's, as `Boards` wants it."""
+    if opponent is None:
+        return {"replies": Replies.NONE}
+    if opponent == "random":
+        return {"replies": Replies.RANDOM}
+    return {"replies": Replies.ANSWERS, "opponent": players.of(opponent, game)}
 
 
 def _autoreset_mode(mode: AutoresetMode | str) -> AutoresetMode:
