@@ -4,7 +4,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -42,6 +42,17 @@ Pairs = Annotated[
 ]
 
 
+Size = Annotated[int | None, typer.Option(help="Short for -o size=…")]
+PositionText = Annotated[
+    str | None, typer.Option("--position", "-p", help="Position text; default the start.")
+]
+
+
+def game_options(option: list[str] | None, size: int | None = None) -> dict[str, Any]:
+    """Return the options of a game as they were typed; raise UnknownOption."""
+    return options.read([*([] if size is None else [f"size={size}"]), *(option or [])])
+
+
 def run(commands: typer.Typer) -> int:
     """Run a command line; return the exit status, 2 for bad input, which it says in one line."""
     try:
@@ -71,13 +82,10 @@ def perft(
     game: GameName = "capture_conquer",
     depth: Annotated[int, typer.Option("--depth", "-d", min=1, help="Turns to look ahead.")] = 5,
     option: Pairs = None,
-    position: Annotated[
-        str | None, typer.Option("--position", "-p", help="Position text; default the start.")
-    ] = None,
+    position: PositionText = None,
 ) -> None:
     """Count the sequences of turns from a position, for each depth."""
-    made = games.make(game, **options.read(option or []))
-    start = made.initial if position is None else made.from_text(position)
+    made, start = _begin(game, option, position)
     console.print(str(draw(made, start)), markup=False)
     count(made, start, 1)  # compiles
     for turns in range(1, depth + 1):
@@ -94,13 +102,10 @@ def analyse(
     ] = "minimax:seconds=1",
     game: GameName = "capture_conquer",
     option: Pairs = None,
-    position: Annotated[
-        str | None, typer.Option("--position", "-p", help="Position text; default the start.")
-    ] = None,
+    position: PositionText = None,
 ) -> None:
     """Ask a player what to play in a position, and why."""
-    made = games.make(game, **options.read(option or []))
-    start = made.initial if position is None else made.from_text(position)
+    made, start = _begin(game, option, position)
     if not len(made.legal_actions(start)):
         raise UnknownOption(f"'{made.to_text(start)}': the game is over ({made.ending(start)})")
     found = players.make(player, made).choose(start, np.random.default_rng(0), Clock())
@@ -159,6 +164,11 @@ def check(
     console.print(f"{agreed:,} of {agreed + differing:,} positions agree")
     if differing:
         raise typer.Exit(1)
+
+
+def _begin(game: str, option: list[str] | None, position: str | None) -> tuple[Game, Position]:
+    made = games.make(game, **game_options(option))
+    return made, made.initial if position is None else made.from_text(position)
 
 
 def _told(game: Game, position: Position, found: Decision) -> Iterator[tuple[str, str]]:

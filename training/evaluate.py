@@ -12,8 +12,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from cc_env import options
-from cc_env.commands import GameName, Pairs, run
+from cc_env.commands import GameName, Pairs, Size, game_options, run
 from cc_env.errors import BadRecord, listed
 from cc_env.match import Limits
 from training import arena
@@ -32,7 +31,7 @@ def evaluate(
         list[str], typer.Argument(help="Who plays, e.g. random minimax:depth=3.", metavar="PLAYER…")
     ],
     game: GameName = "capture_conquer",
-    size: Annotated[int | None, typer.Option(help="Short for -o size=…")] = None,
+    size: Size = None,
     option: Pairs = None,
     games: Annotated[int, typer.Option(help="Games of each pair; even.")] = 100,
     opening_turns: Annotated[int, typer.Option(help="Random turns at first.")] = 4,
@@ -60,7 +59,7 @@ def evaluate(
     config = arena.Config(
         players=tuple(players),
         game=game,
-        options=options.read([*([f"size={size}"] if size is not None else []), *(option or [])]),
+        options=game_options(option, size),
         games=games,
         opening_turns=opening_turns,
         limits=Limits(max_turns or None, repetitions or None, seconds_per_turn, seconds_per_game),

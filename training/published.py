@@ -24,7 +24,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from cc_env import commands, players, record, referee
+from cc_env import commands, record
 from cc_env import games as table_of_games
 from cc_env.errors import UnknownOption, is_whole
 from cc_env.game import Game
@@ -260,24 +260,13 @@ def _timed(task: _Task) -> _Played:
     """Play a game by the clock, and one before it in each process, so that none pays to compile."""
     _warm_up(task.experiment)
     began = time.perf_counter()
-    one = _referee(task.experiment, task.pairing)
+    one = arena.play(task.experiment.make_game(), task.pairing)
     return _Played(one, time.perf_counter() - began)
 
 
 @cache
 def _warm_up(experiment: Experiment) -> None:
-    _referee(experiment, replace(experiment, games=1).plan()[0])
-
-
-def _referee(experiment: Experiment, pairing: Pairing) -> record.Record:
-    game = experiment.make_game()
-    return referee.play(
-        game,
-        [players.make(name, game) for name in pairing.players],
-        names=pairing.players,
-        start=game.from_text(pairing.start),
-        seed=pairing.seed,
-    )
+    arena.play(experiment.make_game(), replace(experiment, games=1).plan()[0])
 
 
 def together(rows: Sequence[Row]) -> Line:

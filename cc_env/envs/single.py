@@ -211,13 +211,12 @@ class BoardGameEnv(gymnasium.Env[Observation, np.int64]):
     @contextmanager
     def _all_or_nothing(self) -> Iterator[None]:
         """Put everything back if the block fails."""
-        boards, last = self._boards.snapshot(), self._log.last
-        generator, seed = self._np_random, self._np_random_seed
+        last, generator, seed = self._log.last, self._np_random, self._np_random_seed
         state = dict(generator.bit_generator.state) if generator else {}
         try:
-            yield
+            with self._boards.all_or_nothing():
+                yield
         except BaseException:
-            self._boards.restore(boards)
             self._log.last, self._np_random, self._np_random_seed = last, generator, seed
             if generator:
                 generator.bit_generator.state = state

@@ -17,6 +17,7 @@ from typing import Any
 from cc_env import players, referee
 from cc_env.errors import UnknownOption, is_whole
 from cc_env.game import Game
+from cc_env.match import Limits
 from cc_env.record import Record
 from training.arena import folder
 from training.arena import workers as processes
@@ -78,7 +79,7 @@ def hold(
     settled = Config(players=tuple(names), game=game, **config)
     plan, found = schedule(settled), {}
     try_players(settled.players, settled.make_game())
-    for pairing, one in processes.each(partial(play, settled), plan, _count(workers)):
+    for pairing, one in processes.each(partial(_play, settled), plan, _count(workers)):
         if isinstance(one, processes.Failure):
             raise ChildProcessError(f"game {pairing.index} could not be played: {one}")
         found[pairing.index] = one
@@ -107,7 +108,7 @@ def run(
         records = folder.played(path, plan)
         on_progress(len(records), len(plan))
         left = [each for each in plan if each.index not in records]
-        playing = processes.each(partial(play, config), left, count)
+        playing = processes.each(partial(_play, config), left, count)
         for pairing, found in playing:
             if isinstance(found, processes.Failure):
                 unplayed[pairing.index] = str(found)
@@ -122,16 +123,19 @@ def run(
     return tournament
 
 
-def play(config: Config, pairing: Pairing) -> Record:
-    """Play one game of a tournament, with fresh players."""
-    game = config.make_game()
+def _play(config: Config, pairing: Pairing) -> Record:
+    return play(config.make_game(), pairing, config.limits)
+
+
+def play(game: Game, pairing: Pairing, limits: Limits | None = None) -> Record:
+    """Play one game of a plan, with fresh players."""
     next(game.turns(game.initial))  # compiles the rules; players compile when they are made
     return referee.play(
         game,
         [players.make(name, game) for name in pairing.players],
         names=pairing.players,
         start=game.from_text(pairing.start),
-        limits=config.limits,
+        limits=limits,
         seed=pairing.seed,
     )
 

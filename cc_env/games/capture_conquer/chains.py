@@ -35,8 +35,8 @@ _1, _7, _8, _9 = np.uint64(1), np.uint64(7), np.uint64(8), np.uint64(9)
 _TWO_RISING = np.uint64(14)  # index distance of a hop along a rising diagonal
 _LANDS_EAST = np.uint64(0xFCFCFCFCFCFCFCFC)  # columns 2-7
 _LANDS_WEST = np.uint64(0x3F3F3F3F3F3F3F3F)  # columns 0-5
-_NOT_FIRST = np.uint64(0xFEFEFEFEFEFEFEFE)  # columns 1-7
-_NOT_LAST = np.uint64(0x7F7F7F7F7F7F7F7F)  # columns 0-6
+NOT_FIRST = np.uint64(0xFEFEFEFEFEFEFEFE)  # columns 1-7
+NOT_LAST = np.uint64(0x7F7F7F7F7F7F7F7F)  # columns 0-6
 
 
 @jit
@@ -54,28 +54,37 @@ def hop(cells: Word, falling: Word, rising: Word, empty: Word) -> Word:
 
 
 @jit
+def _takeoffs(middles: Word, empty: Word) -> tuple[Word, ...]:
+    """Return the cells from which a hop over `middles` can land, for each of the directions."""
+    east, west = empty & _LANDS_EAST, empty & _LANDS_WEST
+    return (
+        (east >> _1 & middles) >> _1,
+        (east >> _9 & middles) >> _9,
+        (east << _7 & middles) << _7,
+        (west << _1 & middles) << _1,
+        (west << _9 & middles) << _9,
+        (west >> _7 & middles) >> _7,
+        (empty >> _8 & middles) >> _8,
+        (empty << _8 & middles) << _8,
+    )
+
+
+@jit
 def jumpers(pieces: Word, middles: Word, empty: Word) -> Word:
     """Return those of `pieces` that can hop at all."""
-    east, west = empty & _LANDS_EAST, empty & _LANDS_WEST
-    back = ((east >> _1 & middles) >> _1) | ((east >> _9 & middles) >> _9)
-    back |= ((east << _7 & middles) << _7) | ((west << _1 & middles) << _1)
-    back |= ((west << _9 & middles) << _9) | ((west >> _7 & middles) >> _7)
-    back |= ((empty >> _8 & middles) >> _8) | ((empty << _8 & middles) << _8)
-    return pieces & back
+    found = ZERO
+    for takeoffs in _takeoffs(middles, empty):
+        found |= takeoffs
+    return pieces & found
 
 
 @jit
 def count_hops(pieces: Word, middles: Word, empty: Word) -> np.int64:
     """Return in how many ways one of `pieces` can hop once."""
-    east, west = empty & _LANDS_EAST, empty & _LANDS_WEST
-    count = popcount((east >> _1 & middles) >> _1 & pieces)
-    count += popcount((east >> _9 & middles) >> _9 & pieces)
-    count += popcount((east << _7 & middles) << _7 & pieces)
-    count += popcount((west << _1 & middles) << _1 & pieces)
-    count += popcount((west << _9 & middles) << _9 & pieces)
-    count += popcount((west >> _7 & middles) >> _7 & pieces)
-    count += popcount((empty >> _8 & middles) >> _8 & pieces)
-    return count + popcount((empty << _8 & middles) << _8 & pieces)
+    count = np.int64(0)
+    for takeoffs in _takeoffs(middles, empty):
+        count += popcount(pieces & takeoffs)
+    return count
 
 
 @jit
@@ -94,7 +103,7 @@ def reachable(start: Word, middles: Word, empty: Word) -> Word:
     """Return `start` and all cells at which a chain over `middles`, each used once, can end."""
     reached = flood(start, middles, middles, empty)
     corners = (reached << _9) & (reached >> _9) & (reached << _7) & (reached >> _7)
-    crossed = middles & corners & _NOT_FIRST & _NOT_LAST
+    crossed = middles & corners & NOT_FIRST & NOT_LAST
     if crossed:
         return _reachable_crossing(start, reached, middles, crossed, empty)
     return reached

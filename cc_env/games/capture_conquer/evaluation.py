@@ -8,13 +8,12 @@ from numpy.typing import NDArray
 from cc_env import rules
 from cc_env.bits import ONE, lowest, popcount
 from cc_env.compile import jit
-from cc_env.games.capture_conquer.chains import Word, count_hops
+from cc_env.games.capture_conquer.chains import NOT_FIRST, NOT_LAST, Word, between, count_hops
 from cc_env.games.capture_conquer.rules import BOARD, SIZES, Position, all_cells, turned
 from cc_env.games.capture_conquer.weights import WEIGHTS
 from cc_env.rules import Int
 
-_1, _7, _8, _9 = (np.uint64(n) for n in (1, 7, 8, 9))
-_NOT_FIRST, _NOT_LAST = np.uint64(0xFEFEFEFEFEFEFEFE), np.uint64(0x7F7F7F7F7F7F7F7F)
+_1, _8, _9 = (np.uint64(n) for n in (1, 8, 9))
 
 # RINGS[size, n]: the cells n steps from the far corner, in the mover's frame.
 RINGS = np.zeros((9, 8), np.uint64)
@@ -55,8 +54,8 @@ def standard(position: Position, player: Int, evaluation: Standard) -> Int:
     occupied = position.own | position.enemy
     hops = count_hops(position.own, occupied, own_empty)
     value += (hops - count_hops(position.enemy, occupied, own_empty)) * weights[HOPS]
-    prey = popcount(_exposed(position.enemy, own, own_empty))
-    danger = popcount(_exposed(own, position.enemy, own_empty))
+    prey = popcount(between(own, own_empty, position.enemy))
+    danger = popcount(between(position.enemy, own_empty, own))
     value += prey * weights[PREY] - danger * weights[DANGER]
     if prey:
         value += weights[ANY_PREY]
@@ -76,15 +75,12 @@ def _side(own: Word, empty: Word, size: Word, weights: NDArray[np.int64]) -> Int
     value: Int = np.int64(0)
     if popcount(own) <= 2:
         value += weights[FEW]
-    east, west = (own & _NOT_LAST) << _1, (own & _NOT_FIRST) >> _1
+    east, west = (own & NOT_LAST) << _1, (own & NOT_FIRST) >> _1
     row = own | east | west
     value += popcount(own & (east | west | row << _8 | row >> _8)) * weights[CONNECTED]
     steps = popcount(east & empty) + popcount(own << _8 & empty) + popcount(east << _8 & empty)
     value += steps * weights[STEPS]
-    while own:
-        value += weights[lowest(own)]
-        own &= own - ONE
-    return value
+    return value + _sum(own, weights)
 
 
 @jit
@@ -94,18 +90,6 @@ def _distance(own: Word, size: Word) -> int:
     while distance < np.int64(size) - 1 and not own & RINGS[size, distance]:
         distance += 1
     return distance
-
-
-@jit
-def _exposed(victims: Word, hunters: Word, empty: Word) -> Word:
-    """Return the victims that a hunter can hop over at once."""
-    east, west = (hunters & _NOT_LAST) << _1, (hunters & _NOT_FIRST) >> _1
-    empty_east, empty_west = (empty & _NOT_LAST) << _1, (empty & _NOT_FIRST) >> _1
-    over = (east & empty_west) | (west & empty_east)
-    over |= (hunters << _8 & empty >> _8) | (hunters >> _8 & empty << _8)
-    over |= (east << _8 & empty_west >> _8) | (west >> _8 & empty_east << _8)
-    over |= (east >> _8 & empty_west << _8) | (west << _8 & empty_east >> _8)
-    return victims & over
 
 
 class Published(NamedTuple):

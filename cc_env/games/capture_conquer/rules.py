@@ -10,7 +10,14 @@ from cc_env import rules
 from cc_env.bits import ONE, ZERO, lowest, lowest_bit, popcount, reverse
 from cc_env.compile import jit
 from cc_env.game import Cell
-from cc_env.games.capture_conquer.chains import Word, can_reach, captures, jumpers, reachable
+from cc_env.games.capture_conquer.chains import (
+    NOT_FIRST,
+    Word,
+    can_reach,
+    captures,
+    jumpers,
+    reachable,
+)
 from cc_env.rules import DRAW, ONGOING, Bool, Int
 
 SIZES = range(4, 9)
@@ -18,7 +25,6 @@ STEPS = (0, 1), (1, 0), (1, 1)  # towards the far corner, in the mover's frame
 PLANES = "own pieces", "enemy pieces", "start of the pending jump", "end of the pending jump"
 
 _1, _3, _7, _8, _9, _63 = (np.uint64(n) for n in (1, 3, 7, 8, 9, 63))
-_NOT_FIRST = np.uint64(0xFEFEFEFEFEFEFEFE)  # columns 1-7
 
 
 def bit(row: int, column: int) -> int:
@@ -95,7 +101,7 @@ def legal_actions(position: Position, out: NDArray[np.int32]) -> int:
 
 @jit
 def steps(cells: Word, empty: Word) -> Word:
-    return ((cells << _1 | cells << _9) & _NOT_FIRST | cells << _8) & empty
+    return ((cells << _1 | cells << _9) & NOT_FIRST | cells << _8) & empty
 
 
 @jit
