@@ -11,7 +11,8 @@ The class, or any function, is called with the game and the options as keywords,
 
 import inspect
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, cast
@@ -179,6 +180,19 @@ def register(name: str, factory: Factory) -> None:
     if not name.isidentifier():
         raise UnknownOption(f"a player cannot be called {name!r}: letters, digits and _ only")
     PLAYERS[name] = factory
+
+
+@contextmanager
+def named(**factories: Factory) -> Iterator[None]:
+    """Give players spoken names for as long as the block runs; raise as `register`."""
+    before = dict(PLAYERS)
+    try:
+        for name, factory in factories.items():
+            register(name, factory)
+        yield
+    finally:
+        PLAYERS.clear()
+        PLAYERS.update(before)
 
 
 def _parse(name: str) -> tuple[Factory, dict[str, Any]]:

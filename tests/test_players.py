@@ -41,6 +41,17 @@ def test_a_registered_player_has_a_name_of_its_own(game, monkeypatch):
         players.register("my-player", Lowest)
 
 
+def test_a_name_can_be_for_a_while(game):
+    before = dict(players.PLAYERS)
+    with players.named(lowest=Lowest, random=Lowest):
+        assert isinstance(players.make("lowest", game), Lowest)
+        assert isinstance(players.make("random", game), Lowest)
+    assert before == players.PLAYERS
+    with pytest.raises(UnknownOption, match="letters, digits"), players.named(**{"a-b": Lowest}):
+        pass
+    assert before == players.PLAYERS
+
+
 @pytest.mark.parametrize(
     ("name", "says"),
     [

@@ -18,8 +18,8 @@ from rich.console import Console
 from rich.progress import track
 from scipy.optimize import minimize
 
-from cc_env import games, options, players, rules
-from cc_env.commands import GameName, Pairs, run
+from cc_env import games, players, rules
+from cc_env.commands import GameName, Pairs, Size, game_options, run
 from cc_env.compile import jit
 from cc_env.errors import UnknownOption
 from cc_env.game import Game
@@ -157,16 +157,17 @@ def _count(
 
 def match(game: Game, new: Weights, best: Weights, config: Config, seed: int) -> Interval:
     """Return the score of the new weights against the best ones."""
-    for name, weights in (("new", new), ("best", best)):
-        players.register(name, lambda _, weights=weights: _player(game, weights, config))
-    tournament = arena.hold(
-        ("new", "best"),
-        game.name,
-        options=game.options,
-        games=config.matches,
-        opening_turns=config.opening_turns,
-        seed=seed,
-    )
+    with players.named(
+        new=lambda _: _player(game, new, config), best=lambda _: _player(game, best, config)
+    ):
+        tournament = arena.hold(
+            ("new", "best"),
+            game.name,
+            options=game.options,
+            games=config.matches,
+            opening_turns=config.opening_turns,
+            seed=seed,
+        )
     return tournament.standings.pair("new", "best").line.score
 
 
@@ -178,7 +179,7 @@ def _player(game: Game, weights: Weights, config: Config) -> MinimaxPlayer:
 
 def _evaluation(game: Game) -> Any:
     """Return the game's first evaluation; raise UnknownOption where it has no weights."""
-    evaluation = next(iter(game.evaluations.values()), None)
+    evaluation = game.evaluation()
     if not hasattr(evaluation, "weights"):
         raise UnknownOption(f"{game.name} has no evaluation with weights to tune")
     return evaluation
@@ -195,7 +196,7 @@ def _result(outcome: int, player: int) -> float:
 @app.command()
 def main(
     game: GameName = "capture_conquer",
-    size: Annotated[int | None, typer.Option(help="Short for -o size=…")] = None,
+    size: Size = None,
     option: Pairs = None,
     rounds: int = Config.rounds,
     games_: Annotated[
@@ -206,8 +207,7 @@ def main(
     seed: int = 0,
 ) -> None:
     """Tune the weights of a game's evaluation; print the rounds, and the best weights."""
-    given = [*([f"size={size}"] if size is not None else []), *(option or [])]
-    made = games.make(game, **options.read(given))
+    made = games.make(game, **game_options(option, size))
     config = Config(rounds=rounds, games=games_, matches=matches, depth=depth, seed=seed)
     best = _evaluation(made).weights
     for number, found in enumerate(tune(made, config), 1):

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cc_env import games, rules
+from cc_env import games, players, rules
 from cc_env.errors import UnknownOption
 from training import tune
 from training.tune import Config, Sample
@@ -82,6 +82,7 @@ def test_one_round_makes_something_of_nothing():
     (found,) = tune.tune(nothing, config)
     assert found.adopted
     assert found.score.low > 0.5
+    assert not {"new", "best"} & set(players.PLAYERS)
 
 
 def test_a_game_without_weights_is_refused(game):
