@@ -25,6 +25,10 @@ class BadRecord(CcEnvError):
     """A record or a recorded position that is broken, or that the rules contradict."""
 
 
+class BadCheckpoint(CcEnvError):
+    """Saved weights or a saved run that is broken, or of another game, size or version."""
+
+
 class EpisodeOver(CcEnvError):
     """A step in an episode that is over: `reset` comes first."""
 

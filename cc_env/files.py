@@ -1,6 +1,7 @@
-"""Text files of one item a line."""
+"""Files: those of one item a line, and those that are written whole or not at all."""
 
 import gzip
+import os
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,3 +23,25 @@ def lines(path: Path) -> Iterator[tuple[int, str]]:
                     yield number, text
     except (OSError, EOFError, UnicodeDecodeError, zlib.error) as error:
         raise BadRecord(f"{path}, after line {number}: {error}") from error
+
+
+def write(path: Path, content: str | bytes) -> None:
+    """Write a file, all of it or nothing; raise OSError, and leave what was there."""
+    half = path.with_name(path.name + ".half")
+    try:
+        with half.open("wb") as file:
+            file.write(content.encode() if isinstance(content, str) else content)
+            file.flush()
+            os.fsync(file.fileno())
+        half.replace(path)
+    except BaseException:
+        half.unlink(missing_ok=True)
+        raise
+
+
+def drop_half_a_line(path: Path) -> None:
+    """Cut off what a killed process left of the last line."""
+    content = path.read_bytes()
+    whole = content.rfind(b"\n") + 1
+    if whole < len(content):
+        os.truncate(path, whole)

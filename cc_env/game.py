@@ -38,12 +38,18 @@ class Track(NamedTuple):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Game:
-    """One game with its options settled; `cc_env.games.make` makes them."""
+    """One game with its options settled; `cc_env.games.make` makes them.
+
+    `action_cells` are for networks and pictures: cells of an observation, row * columns + column,
+    in the mover's frame; an action on one cell starts and ends there, one without a cell has
+    rows * columns for both. Two actions may share theirs where they are never legal together.
+    """
 
     name: str
     options: Mapping[str, Any]
     initial: Position
     num_actions: int
+    action_cells: NDArray[np.int64]  # [num_actions, 2]: where each starts and ends; see below
     observation_shape: tuple[int, int, int]  # planes, rows, columns
     planes: tuple[str, ...]  # what each plane shows
     players: tuple[str, str]  # what the first and the second player are called

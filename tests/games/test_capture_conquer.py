@@ -415,3 +415,21 @@ def test_a_line_of_actions_is_told_turn_by_turn(game):
     assert game.turn_texts(position, (*line, *reply)) == expected
     assert game.turn_texts(position, ()) == []
     assert game.turn_texts(position, line[:1]) == ["1,2-3,0"]
+
+
+@pytest.mark.parametrize("size", range(4, 9))
+def test_actions_know_their_cells(size):
+    game = games.make("capture_conquer", size=size)
+    texts = [game.action_text(game.initial, action) for action in range(game.num_actions)]
+    cells = [divmod(cell, size) for cell in game.action_cells.ravel().tolist()]
+    for text, start, end in zip(texts, cells[::2], cells[1::2], strict=True):
+        if "-" in text[1:-1]:
+            assert text.partition("x")[0] == f"{start[0]},{start[1]}-{end[0]},{end[1]}"
+        elif text == "x-":
+            assert start == end == (size, 0)
+        else:
+            assert start == end
+            assert text == f"x{start[0]},{start[1]}"
+    (transposition,) = game.symmetries
+    images = np.append(np.argsort(transposition.cells), size * size)
+    assert (game.action_cells[transposition.actions] == images[game.action_cells]).all()

@@ -96,6 +96,7 @@ def make():
         options={},
         initial=Position(ZERO, ZERO, np.uint64(3), ZERO, ZERO),
         num_actions=2,
+        action_cells=np.array([[0, 0], [1, 1]]),
         observation_shape=(1, 1, 1),
         planes=("nothing",),
         players=("one", "two"),

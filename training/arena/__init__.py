@@ -16,6 +16,7 @@ from typing import Any
 
 from cc_env import players, referee
 from cc_env.errors import UnknownOption, is_whole
+from cc_env.files import write
 from cc_env.game import Game
 from cc_env.match import Limits
 from cc_env.record import Record
@@ -119,7 +120,7 @@ def run(
         tournament = Tournament(
             config, plan, dict(sorted(records.items())), dict(sorted(unplayed.items()))
         )
-        folder.write(path / folder.RESULTS, folder.to_text(tournament.to_json()))
+        write(path / folder.RESULTS, folder.to_text(tournament.to_json()))
     return tournament
 
 

@@ -6,7 +6,6 @@ can be continued: a half-written last line is dropped.
 
 import fcntl
 import json
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import Any
 
 from cc_env import record
 from cc_env.errors import BadRecord, UnknownOption
-from cc_env.files import lines
+from cc_env.files import drop_half_a_line, lines, write
 from cc_env.record import Record
 from training.arena.schedule import Config, Pairing
 
@@ -35,7 +34,7 @@ def opened(path: Path, config: Config) -> Iterator[None]:
         except OSError:
             raise UnknownOption(f"{path} is in use: another process plays there") from None
         write(path / CONFIG, to_text(config.to_json()))
-        _drop_half_a_line(path / GAMES)
+        drop_half_a_line(path / GAMES)
         yield
 
 
@@ -68,13 +67,6 @@ def to_text(value: Any) -> str:
     return json.dumps(value, indent=1, ensure_ascii=False) + "\n"
 
 
-def write(path: Path, content: str | bytes) -> None:
-    """Write a file, all of it or nothing."""
-    half = path.with_name(path.name + ".half")
-    half.write_bytes(content.encode() if isinstance(content, str) else content)
-    half.replace(path)
-
-
 def _check(path: Path, config: Config) -> None:
     if not (path / CONFIG).exists():
         if (path / GAMES).exists():
@@ -96,10 +88,3 @@ def _differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> Iterator[
             yield from _differences(old, new)
         elif old != new:
             yield f"{key} is {old!r} there, {new!r} here"
-
-
-def _drop_half_a_line(path: Path) -> None:
-    content = path.read_bytes()
-    whole = content.rfind(b"\n") + 1
-    if whole < len(content):
-        os.truncate(path, whole)

@@ -10,11 +10,11 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from cc_env import __version__, record
+from cc_env import __version__, files, record
 from cc_env.match import FAULTS
 from cc_env.pictures import draw
 from cc_env.record import Record
-from training.arena import Tournament, folder, pictures
+from training.arena import Tournament, pictures
 from training.arena.standings import times
 from training.arena.wording import elo, interval, milliseconds, percent, summary
 
@@ -30,8 +30,8 @@ def write(tournament: Tournament, path: Path, command: str) -> Path:
     `command` is what to type to play the same tournament again.
     """
     for name in pictures.CHARTS:
-        folder.write(path / f"{name}.png", pictures.to_png(name, tournament.standings))
-    folder.write(path / REPORT, to_html(tournament, command))
+        files.write(path / f"{name}.png", pictures.to_png(name, tournament.standings))
+    files.write(path / REPORT, to_html(tournament, command))
     return path / REPORT
 
 

@@ -24,6 +24,7 @@ from cc_env.game import Cell, Game, Recording
 from cc_env.games.capture_conquer.evaluation import STANDARD, Published
 from cc_env.games.capture_conquer.rules import NUM_JUMPS, PLANES, SIZES, initial
 from cc_env.games.capture_conquer.text import (
+    action_cells,
     action_text,
     ending,
     from_text,
@@ -56,6 +57,7 @@ def make(size: int = 6, corner: int | None = None) -> Game:
         options={"size": size, "corner": int(corner)},
         initial=initial(size, corner),
         num_actions=int(NUM_JUMPS[size]) + size * size + 1,
+        action_cells=action_cells(size),
         observation_shape=(len(PLANES), size, size),
         planes=PLANES,
         players=PLAYERS,

@@ -4,6 +4,7 @@ import re
 from functools import cache
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cc_env.bits import ONE, ZERO
 from cc_env.errors import BadPosition
@@ -38,6 +39,14 @@ def _cell(position: Position, index: int) -> Cell:
     """Return the cell of the board with this bit index in the mover's frame."""
     row, column, last = index // 8, index % 8, int(position.size) - 1
     return (row, column) if position.player == ZERO else (last - row, last - column)
+
+
+@cache
+def action_cells(size: int) -> NDArray[np.int64]:
+    """Return the start and the end of each action; those that capture have the captured cell."""
+    jumps = np.stack((STARTS[size], ENDINGS[size]), 1)[: NUM_JUMPS[size]].astype(np.int64)
+    captures = np.arange(size * size + 1)[:, np.newaxis].repeat(2, 1)
+    return np.concatenate((jumps // 8 * size + jumps % 8, captures))
 
 
 @cache

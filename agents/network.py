@@ -1,0 +1,203 @@
+"""The network of the learned players, and its file.
+
+A residual tower of convolutions reads the planes of an observation. The value comes from its mean
+and maximum over the board; the logit of an action is the product of what the cell where it starts
+asks for and what the cell where it ends offers (`Game.action_cells`), so that what is learned in
+one place serves in all others.
+"""
+
+import copy
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import safetensors
+import safetensors.torch
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from cc_env import __version__
+from cc_env.errors import BadCheckpoint, UnknownOption, is_whole
+from cc_env.files import write
+from cc_env.game import Game
+from cc_env.table import GAMES
+
+FORMAT = 1  # of the file
+BATCHES = 16  # positions are evaluated in multiples of so many: few shapes, each optimised once
+
+
+@dataclass(frozen=True)
+class Size:
+    """How big a network is."""
+
+    blocks: int = 4  # residual ones, of two convolutions each
+    channels: int = 64
+    keys: int = 32  # numbers by which the start and the end of an action find each other
+
+    def __post_init__(self) -> None:
+        """Raise UnknownOption where a number is none."""
+        for name, value in asdict(self).items():
+            if not is_whole(value, 1, 4096):
+                raise UnknownOption(f"{name}={value!r}; it is a whole number from 1")
+
+
+class Network(nn.Module):
+    """Policy and value of one game's positions, as the player to move sees them."""
+
+    def __init__(self, game: Game, size: Size | None = None) -> None:
+        """Make an untrained network, drawn from torch's generator."""
+        super().__init__()
+        self.size = size = size or Size()
+        planes, rows, columns = game.observation_shape
+        self.stem = nn.Conv2d(planes, size.channels, 3, padding=1)
+        self.tower = nn.Sequential(*(_Block(size.channels) for _ in range(size.blocks)))
+        self.keys = nn.Linear(size.channels, 2 * size.keys)
+        self.value = nn.Sequential(
+            nn.Linear(2 * size.channels, size.channels), nn.ReLU(), nn.Linear(size.channels, 1)
+        )
+        starts, ends = torch.from_numpy(game.action_cells).T
+        pairs = starts * (rows * columns + 1) + ends
+        self.pairs: Tensor
+        self.register_buffer("pairs", pairs, persistent=False)
+
+    def forward(self, planes: Tensor) -> tuple[Tensor, Tensor]:
+        """Return logits float[N, num_actions] and values float[N], -1 to 1, of float[N, C, H, W].
+
+        Logits of illegal actions have no meaning.
+        """
+        cells = self.tower(torch.relu(self.stem(planes))).flatten(2).transpose(1, 2)
+        mean = cells.mean(1, keepdim=True)  # stands for "nowhere" too
+        starts, ends = self.keys(torch.cat((cells, mean), 1)).chunk(2, -1)
+        logits = torch.bmm(starts, ends.transpose(1, 2)).flatten(1)[:, self.pairs]
+        value = self.value(torch.cat((mean[:, 0], cells.amax(1)), 1))
+        return logits.float() * self.size.keys**-0.5, torch.tanh(value[:, 0].float())
+
+
+class _Block(nn.Module):
+    def __init__(self, channels: int) -> None:
+        super().__init__()
+        self.first = nn.Conv2d(channels, channels, 3, padding=1)
+        self.second = nn.Conv2d(channels, channels, 3, padding=1)
+        nn.init.zeros_(self.second.weight)  # a new block changes nothing
+        nn.init.zeros_(self.second.bias)  # type: ignore[arg-type]
+
+    def forward(self, cells: Tensor) -> Tensor:
+        return torch.relu(cells + self.second(torch.relu(self.first(cells))))
+
+
+class Evaluator:
+    """A network as it plays: NumPy in and out, in the fastest arithmetic of the machine.
+
+    That is bfloat16 on CUDA and on CPUs with AMX, else float32.
+    """
+
+    def __init__(self, network: Network, device: str = "cpu") -> None:
+        """Take a copy of the weights; raise UnknownOption as `device_of` does."""
+        self._device = device_of(device)
+        self._dtype = fast_dtype(self._device)
+        copied = copy.deepcopy(network).requires_grad_(False)
+        self._network = copied.to(self._device, self._dtype, memory_format=torch.channels_last)
+
+    def __call__(self, planes: NDArray[np.int8]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Return logits float32[N, num_actions] and values float32[N] of int8[N, C, H, W]."""
+        count = len(planes)
+        batch = torch.zeros((-count % BATCHES + count, *planes.shape[1:]), dtype=torch.int8)
+        batch[:count] = torch.from_numpy(planes)
+        with torch.inference_mode():
+            ready = batch.to(self._device, self._dtype).contiguous(
+                memory_format=torch.channels_last
+            )
+            logits, values = self._network(ready)
+        return logits[:count].cpu().numpy(), values[:count].cpu().numpy()
+
+
+def device_of(name: str) -> torch.device:
+    """Return a device that is there; raise UnknownOption, naming what there is."""
+    there = ["cpu", *(f"cuda:{index}" for index in range(torch.cuda.device_count()))]
+    wanted = "cuda:0" if name == "cuda" else name
+    if wanted not in there:
+        raise UnknownOption(f"device={name!r}; this machine has: {', '.join(there)}")
+    return torch.device(wanted)
+
+
+def fast_dtype(device: torch.device) -> torch.dtype:
+    """Return the kind of number that the device multiplies fastest."""
+    if device.type == "cuda" or torch.cpu.get_capabilities().get("amx_bf16"):
+        return torch.bfloat16
+    return torch.float32
+
+
+def save(path: Path, network: Network, game: Game, about: Mapping[str, Any]) -> None:
+    """Write the weights, all of them or nothing, with what is to be known `about` them (JSON).
+
+    The format is safetensors: numbers and texts, nothing that could run.
+    """
+    tensors = {name: each.float().contiguous().cpu() for name, each in network.state_dict().items()}
+    header = {
+        "format": FORMAT,
+        "version": __version__,
+        **_kind(game),
+        "size": asdict(network.size),
+        "about": about,
+        "sha256": _digest(tensors),
+    }
+    write(path, safetensors.torch.save(tensors, {"cc_env": json.dumps(header)}))
+
+
+def load(path: Path, game: Game) -> tuple[Network, dict[str, Any]]:
+    """Return the network of a file, and what is known about it.
+
+    Raises BadCheckpoint, saying what was wanted and what was found, where the file is not one of
+    `save`, is broken or altered, or is another game's.
+    """
+    header, tensors = _read(path)
+    if header["format"] != FORMAT:
+        raise BadCheckpoint(
+            f"{path}: format {header['format']}, written by cc_env {header['version']}; "
+            f"this is cc_env {__version__}, which reads format {FORMAT}"
+        )
+    for name, wanted in json.loads(json.dumps(_kind(game))).items():
+        if header[name] != wanted:
+            raise BadCheckpoint(f"{path}: {name} is {header[name]!r}; wanted: {wanted!r}")
+    if _digest(tensors) != header["sha256"]:
+        raise BadCheckpoint(f"{path}: the weights are not those that were saved")
+    network = Network(game, Size(**header["size"]))
+    try:
+        network.load_state_dict(tensors)
+    except RuntimeError as error:
+        raise BadCheckpoint(f"{path}: {error}") from error
+    return network, header["about"]
+
+
+def _read(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    try:
+        with safetensors.safe_open(path, "pt") as file:
+            header = json.loads((file.metadata() or {})["cc_env"])
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except FileNotFoundError as error:
+        raise BadCheckpoint(f"{path}: there is no such file") from error
+    except (safetensors.SafetensorError, OSError, KeyError, ValueError) as error:
+        what = "wanted a file of weights, whole and unaltered"
+        raise BadCheckpoint(f"{path}: {what}; found: {error!r}") from error
+    return header, tensors
+
+
+def _kind(game: Game) -> dict[str, Any]:
+    """Return what decides which positions and actions a network knows."""
+    entry = GAMES.get(game.name)
+    return {
+        "environment": entry.environment if entry else game.name,
+        "options": dict(game.options),
+    }
+
+
+def _digest(tensors: Mapping[str, Tensor]) -> str:
+    digest = hashlib.sha256()
+    for name in sorted(tensors):
+        digest.update(name.encode() + tensors[name].numpy().tobytes())
+    return digest.hexdigest()

@@ -1,0 +1,122 @@
+"""The network and its file."""
+
+import json
+
+import numpy as np
+import pytest
+import safetensors.torch
+import torch
+
+from agents.network import Evaluator, Network, Size, device_of, load, save
+from cc_env import games
+from cc_env.errors import BadCheckpoint, UnknownOption
+
+SMALL = Size(blocks=1, channels=8, keys=4)
+
+
+@pytest.fixture
+def network(game):
+    torch.manual_seed(0)
+    return Network(game, SMALL)
+
+
+@pytest.fixture
+def file(game, network, tmp_path):
+    save(tmp_path / "weights.safetensors", network, game, {"trained": "not at all"})
+    return tmp_path / "weights.safetensors"
+
+
+def test_there_is_a_logit_for_each_action_and_a_value(game, network):
+    planes = torch.from_numpy(np.stack([game.observe(game.initial)] * 3)).float()
+    logits, values = network(planes)
+    assert logits.shape == (3, game.num_actions)
+    assert values.shape == (3,)
+    assert values.abs().max() < 1
+
+
+def test_a_logit_is_about_the_cells_of_its_action(game, network):
+    # The logit of (start, end) is the only one that the keys of both cells decide.
+    planes = torch.from_numpy(game.observe(game.initial)[np.newaxis]).float()
+    cells = network.tower(torch.relu(network.stem(planes))).flatten(2).transpose(1, 2)
+    starts, ends = network.keys(cells).chunk(2, -1)
+    logits = network(planes)[0][0]
+    for action in game.legal_actions(game.initial):
+        start, end = game.action_cells[action]
+        expected = (starts[0, start] * ends[0, end]).sum() / 2
+        assert logits[action].item() == pytest.approx(expected.item(), abs=1e-5)
+
+
+def test_an_evaluator_plays_what_the_network_says(game, network):
+    rng = np.random.default_rng(0)
+    planes = rng.integers(0, 2, (21, *game.observation_shape), dtype=np.int8)
+    logits, values = Evaluator(network)(planes)
+    with torch.no_grad():
+        wanted_logits, wanted_values = network(torch.from_numpy(planes).float())
+    np.testing.assert_allclose(logits, wanted_logits, atol=0.05)
+    np.testing.assert_allclose(values, wanted_values, atol=0.05)
+
+
+def test_an_evaluator_has_a_copy_of_the_weights(game, network):
+    planes = game.observe(game.initial)[np.newaxis]
+    evaluator = Evaluator(network)
+    before = evaluator(planes)[1]
+    torch.nn.init.zeros_(network.value[2].weight)
+    torch.nn.init.zeros_(network.value[2].bias)
+    assert evaluator(planes)[1] == before != 0
+
+
+def test_what_was_saved_is_loaded(game, network, file):
+    loaded, about = load(file, game)
+    assert about == {"trained": "not at all"}
+    assert loaded.size == SMALL
+    for name, tensor in network.state_dict().items():
+        assert torch.equal(tensor, loaded.state_dict()[name])
+
+
+def test_weights_of_another_size_are_refused(file):
+    wanted = "options is .*'size': 6.*; wanted: .*'size': 8"
+    with pytest.raises(BadCheckpoint, match=wanted):
+        load(file, games.make("capture_conquer", size=8))
+
+
+def test_broken_files_are_refused(game, file, tmp_path):
+    whole = file.read_bytes()
+    for content in (b"", whole[:100], whole[:-7], b"\0" * 50, b"PK\3\4 something else"):
+        file.write_bytes(content)
+        with pytest.raises(BadCheckpoint, match="whole and unaltered"):
+            load(file, game)
+    file.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+    with pytest.raises(BadCheckpoint, match="not those that were saved"):
+        load(file, game)
+    with pytest.raises(BadCheckpoint, match="no such file"):
+        load(tmp_path / "none", game)
+
+
+def test_files_of_another_kind_or_format_are_refused(game, network, file):
+    tensors = network.state_dict()
+    file.write_bytes(safetensors.torch.save(tensors))
+    with pytest.raises(BadCheckpoint, match="whole and unaltered"):
+        load(file, game)
+    header = {"format": 99, "version": "7.0"}
+    file.write_bytes(safetensors.torch.save(tensors, {"cc_env": json.dumps(header)}))
+    with pytest.raises(BadCheckpoint, match=r"format 99, written by cc_env 7.0; .* reads format 1"):
+        load(file, game)
+
+
+def test_a_failed_save_leaves_what_was_there(game, network, file, monkeypatch):
+    before = file.read_bytes()
+    monkeypatch.setattr("os.fsync", lambda _: (_ for _ in ()).throw(OSError("no space left")))
+    with pytest.raises(OSError, match="no space left"):
+        save(file, network, game, {})
+    assert file.read_bytes() == before
+    assert list(file.parent.iterdir()) == [file]
+
+
+def test_a_device_that_is_not_there_is_refused():
+    with pytest.raises(UnknownOption, match="device='cuda:9'; this machine has: cpu"):
+        device_of("cuda:9")
+
+
+def test_sizes_are_checked():
+    with pytest.raises(UnknownOption, match="blocks=0"):
+        Size(blocks=0)
