@@ -101,7 +101,8 @@ class Evaluator:
         self._device = device_of(device)
         self._dtype = fast_dtype(self._device)
         copied = copy.deepcopy(network).requires_grad_(False)
-        self._network = copied.to(self._device, self._dtype, memory_format=torch.channels_last)
+        self._network = copied.to(self._device, self._dtype)
+        self._network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
     def __call__(self, planes: NDArray[np.int8]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Return logits float32[N, num_actions] and values float32[N] of int8[N, C, H, W]."""
