@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from cc_env import record
 from cc_env.errors import BadRecord, UnknownOption
@@ -29,10 +29,7 @@ def opened(path: Path, config: Config) -> Iterator[None]:
     _check(path, config)
     path.mkdir(parents=True, exist_ok=True)
     with (path / GAMES).open("ab") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise UnknownOption(f"{path} is in use: another process plays there") from None
+        lock(file, path)
         write(path / CONFIG, to_text(config.to_json()))
         drop_half_a_line(path / GAMES)
         yield
@@ -62,6 +59,14 @@ def append(path: Path, one: Record) -> None:
     record.append(path / GAMES, one)
 
 
+def lock(file: IO[bytes], path: Path) -> None:
+    """Keep the file, and so the folder `path`, for this process; raise UnknownOption if in use."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        raise UnknownOption(f"{path} is in use: another process works there") from None
+
+
 def to_text(value: Any) -> str:
     """Return JSON that people can read."""
     return json.dumps(value, indent=1, ensure_ascii=False) + "\n"
@@ -76,15 +81,16 @@ def _check(path: Path, config: Config) -> None:
     here = json.loads(to_text(config.to_json()))
     if there != here:
         raise UnknownOption(
-            f"{path} holds another tournament: {'; '.join(_differences(there, here))}; "
+            f"{path} holds another tournament: {'; '.join(differences(there, here))}; "
             "wanted the same, or another folder"
         )
 
 
-def _differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> Iterator[str]:
+def differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> Iterator[str]:
+    """Yield in words where two configs differ."""
     for key in sorted({*there, *here}):
         old, new = there.get(key), here.get(key)
         if isinstance(old, dict) and isinstance(new, dict):
-            yield from _differences(old, new)
+            yield from differences(old, new)
         elif old != new:
             yield f"{key} is {old!r} there, {new!r} here"

@@ -1,0 +1,290 @@
+"""Runs: what was saved comes back, whatever happens in between."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cc_env.errors import BadCheckpoint, UnknownOption
+from training import runs
+
+ROOT = Path(__file__).parents[2]
+CONFIG = {"game": "capture_conquer", "options": {"size": 6}, "minutes": 3, "rates": (0.1, 0.2)}
+
+
+def arrays(number):
+    rng = np.random.default_rng(number)
+    return {
+        "weights": rng.random((3, 4)).astype(np.float32),
+        "turned": rng.random((3, 4)).T,
+        "streams": rng.integers(0, 2**64, 5, np.uint64),
+        "planes": rng.integers(0, 2, (2, 3), np.int8),
+        "over": rng.random(4) < 0.5,
+        "step": np.array(number),
+        "nothing": np.zeros((0, 7)),
+    }
+
+
+def opened(path, resume=False, **change):
+    return runs.opened(path, {**CONFIG, **change}, resume)
+
+
+def same(saved, number):
+    assert saved.number == number
+    assert saved.about == {"number": number, "name": "ö"}
+    assert saved.arrays.keys() == arrays(number).keys()
+    for name, array in arrays(number).items():
+        np.testing.assert_array_equal(saved.arrays[name], array, strict=True)
+    return True
+
+
+def work(run, numbers):
+    """Log two rows and write a checkpoint for each number, then log a row more."""
+    for number in numbers:
+        run.log(10 * number, {"loss": 1 / number, "score": None})
+        run.log(10 * number + 5, {"loss": 1 / number, "score": 0.5, "minutes": number})
+        run.checkpoint(number, arrays(number), {"number": number, "name": "ö"})
+    run.log(10 * number + 9, {"loss": float("nan")})
+
+
+@pytest.fixture
+def path(tmp_path):
+    """The folder of a run that was stopped after its third checkpoint."""
+    with opened(tmp_path / "run") as run:
+        work(run, [1, 2, 3])
+    return tmp_path / "run"
+
+
+def checkpoint(path, number):
+    return path / "checkpoints" / f"{number:06d}.safetensors"
+
+
+def logged(path):
+    return [json.loads(line)["step"] for line in (path / "log.jsonl").read_text().splitlines()]
+
+
+def go_on(path, then=lambda run: None, **change):
+    """Open the run, do something, and return the checkpoint and the rows that it went on from."""
+    with opened(path, resume=True, **change) as run:
+        found = run.latest(), run.rows
+        then(run)
+        return found
+
+
+# What is kept
+
+
+def test_a_new_run_has_nothing_to_go_on_from(tmp_path):
+    with opened(tmp_path / "deep" / "run") as run:
+        assert run.latest() is None
+        assert run.rows == []
+    assert json.loads((tmp_path / "deep/run/config.json").read_text()) == {
+        **CONFIG,
+        "rates": [0.1, 0.2],
+    }
+
+
+def test_a_checkpoint_comes_back_with_all_kinds_of_arrays(path):
+    with opened(path, resume=True) as run:
+        assert same(run.latest(), 3)
+        work(run, [4])
+        assert same(run.latest(), 4)
+
+
+def test_the_newest_two_checkpoints_are_kept(path):
+    assert sorted(checkpoint(path, 1).parent.iterdir()) == [
+        checkpoint(path, 2),
+        checkpoint(path, 3),
+    ]
+
+
+def test_the_log_has_what_was_logged_until_the_checkpoint(path):
+    assert logged(path) == [10, 15, 20, 25, 30, 35, 39]
+    with opened(path, resume=True) as run:
+        assert run.rows[0] == {"step": 10, "loss": 1.0}
+        assert run.rows[-1] == {"step": 35, "loss": 1 / 3, "score": 0.5, "minutes": 3.0}
+        run.log(40, {"loss": np.float32(0.5), "games": np.int64(3)})
+    assert logged(path) == [10, 15, 20, 25, 30, 35, 40]
+    assert json.loads((path / "log.jsonl").read_text().splitlines()[-1])["loss"] == 0.5
+
+
+def test_a_row_that_was_half_written_is_dropped(path):
+    whole = (path / "log.jsonl").read_bytes()
+    with opened(path, resume=True) as run:
+        run.checkpoint(4, {}, {})
+        run.log(40, {"loss": 0.25})
+    with (path / "log.jsonl").open("ab") as file:
+        file.write(b'{"step": 50, "lo')
+    with opened(path, resume=True) as run:
+        assert run.rows[-1]["step"] == 35
+    assert whole.startswith((path / "log.jsonl").read_bytes())
+
+
+def test_a_run_killed_before_its_first_checkpoint_begins_anew(tmp_path):
+    with opened(tmp_path / "run") as run:
+        run.log(1, {"loss": 1})
+    with opened(tmp_path / "run", resume=True) as run:
+        assert (run.latest(), run.rows, logged(run.path)) == (None, [], [])
+
+
+def test_tensorboard_forgets_what_was_lost(path):
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    with opened(path, resume=True) as run:
+        run.log(38, {"loss": 0.5})
+    events = EventAccumulator(str(path / "tensorboard")).Reload()
+    assert [event.step for event in events.Scalars("loss")] == [10, 15, 20, 25, 30, 35, 38]
+    assert events.Scalars("score")[-1].value == 0.5
+
+
+def test_curves_are_drawn(path):
+    with opened(path, resume=True) as run:
+        run.draw({"Loss": ["loss"], "Score": ["score", "unheard of"], "Nothing": ["nothing"]})
+        before = (path / "curves.png").read_bytes()
+        run.draw({"Loss": ["loss"]})
+    assert before.startswith(b"\x89PNG")
+    assert (path / "curves.png").read_bytes() != before
+
+
+# What is broken
+
+
+def truncated(content):
+    return content[: len(content) // 2]
+
+
+def altered(content):
+    return content[:-1] + bytes([content[-1] ^ 1])
+
+
+def altered_header(content):
+    assert b'\\"number\\": 3' in content
+    return content.replace(b'\\"number\\": 3', b'\\"number\\": 4')
+
+
+@pytest.mark.parametrize("broken", [truncated, altered, altered_header, lambda _: b""])
+def test_a_broken_checkpoint_is_passed_over(path, broken):
+    checkpoint(path, 3).write_bytes(broken(checkpoint(path, 3).read_bytes()))
+    with pytest.warns(UserWarning, match=r"000003.* going on from 000002"):
+        saved, rows = go_on(path)
+    assert same(saved, 2)
+    assert [row["step"] for row in rows] == logged(path) == [10, 15, 20, 25]
+
+
+def test_what_was_broken_is_kept_until_the_next_checkpoint_and_never_counts(path):
+    checkpoint(path, 3).write_bytes(b"")
+    with pytest.warns(UserWarning, match="going on from"):
+        go_on(path)
+    assert checkpoint(path, 3).exists()
+    with pytest.warns(UserWarning, match="going on from"):
+        go_on(path, then=lambda run: run.checkpoint(2, {}, {}))
+    assert sorted(checkpoint(path, 1).parent.iterdir()) == [checkpoint(path, 2)]
+
+
+def test_where_no_checkpoint_is_whole_nothing_is_begun(path):
+    for number in (2, 3):
+        checkpoint(path, number).write_bytes(b"PK\3\4 something else")
+    before = (path / "log.jsonl").read_bytes()
+    with pytest.raises(BadCheckpoint, match=r"000003.*whole and unaltered.*no other"):
+        go_on(path)
+    assert (path / "log.jsonl").read_bytes() == before
+
+
+def test_another_format_is_refused(path, monkeypatch):
+    monkeypatch.setattr(runs, "FORMAT", 2)
+    with pytest.raises(BadCheckpoint, match=r"format 1, written by .*; .* reads format 2"):
+        runs.read(checkpoint(path, 3))
+
+
+def test_a_full_disk_leaves_what_was_there(path, monkeypatch):
+    with opened(path, resume=True) as run:
+        before = {each: each.read_bytes() for each in checkpoint(path, 1).parent.iterdir()}
+        full = OSError("no space left")
+        monkeypatch.setattr("os.fsync", lambda _: (_ for _ in ()).throw(full))
+        with pytest.raises(OSError, match="no space left"):
+            run.checkpoint(4, arrays(4), {})
+        assert {each: each.read_bytes() for each in checkpoint(path, 1).parent.iterdir()} == before
+        assert same(run.latest(), 3)
+
+
+SCRIPT = """
+import sys
+from pathlib import Path
+import numpy as np
+from training import runs
+
+with runs.opened(Path(sys.argv[1]), {}, resume=sys.argv[2] == "resume") as run:
+    saved = run.latest()
+    number = saved.number if saved else 0
+    while True:
+        number += 1
+        run.log(number, {"loss": 1 / number})
+        run.checkpoint(number, {"all": np.full(1_000_000, number)}, {})
+        run.log(number, {"lost": 1})
+"""
+
+
+@pytest.mark.slow
+def test_killed_while_it_saves_a_run_goes_on(tmp_path):
+    path, number = tmp_path / "run", 0
+    for kill in range(4):
+        command = [sys.executable, "-c", SCRIPT, path, "resume" if kill else "new"]
+        process = subprocess.Popen(command, env={**os.environ, "PYTHONPATH": str(ROOT)})
+        until = time.monotonic() + 60
+        while time.monotonic() < until and not checkpoint(path, number + 3).exists():
+            time.sleep(0.001)
+        half = checkpoint(path, 0).parent
+        while time.monotonic() < until and not any(half.glob("*.half")):
+            pass
+        process.kill()
+        assert process.wait() == -signal.SIGKILL
+        with runs.opened(path, {}, resume=True) as run:
+            saved = run.latest()
+            assert saved.number > number
+            number = saved.number
+            assert (saved.arrays["all"] == number).all()
+            assert [row["step"] for row in run.rows if "loss" in row] == [*range(1, number + 1)]
+            assert run.rows[-1] == {"step": number, "loss": 1 / number}
+            assert not any(half.glob("*.half"))
+
+
+# What is refused
+
+
+def test_a_folder_that_is_there_is_only_resumed(path, tmp_path):
+    with pytest.raises(UnknownOption, match="exists: --resume goes on with it, another --name"):
+        opened(path).__enter__()
+    with pytest.raises(UnknownOption, match=r"no run .*other to go on with; without --resume"):
+        go_on(tmp_path / "other")
+    assert not (tmp_path / "other").exists()
+
+
+def test_another_config_is_refused_and_the_run_left_alone(path):
+    before = {each: each.read_bytes() for each in path.rglob("*") if each.is_file()}
+    why = "another run: minutes is 3 there, 4 here; size is 6 there, 8 here"
+    with pytest.raises(UnknownOption, match=why):
+        go_on(path, options={"size": 8}, minutes=4)
+    assert {each: each.read_bytes() for each in path.rglob("*") if each.is_file()} == before
+
+
+def test_what_may_differ_may(path):
+    with runs.opened(path, {**CONFIG, "minutes": 9}, True, may_differ=("minutes", "device")):
+        assert json.loads((path / "config.json").read_text())["minutes"] == 9
+
+
+def test_checkpoints_without_a_config_are_no_run(path):
+    (path / "config.json").unlink()
+    with pytest.raises(UnknownOption, match=r"has checkpoints but no config\.json"):
+        go_on(path)
+
+
+def test_a_folder_in_use_is_refused(path):
+    with opened(path, resume=True), pytest.raises(UnknownOption, match="is in use"):
+        go_on(path)
+    go_on(path)

@@ -1,0 +1,236 @@
+"""A training run on disk: config, log, checkpoints and curves, continued after any kill.
+
+    config.json   what the run is; another config is another run
+    log.jsonl     a row of numbers a line, each with its step; also in tensorboard/
+    checkpoints/  the newest two, each written whole or not at all, each with its own hash
+    curves.png    the log as charts
+
+A run goes on from its newest whole checkpoint; what was logged after that is dropped, for the work
+that it tells of is lost.
+"""
+
+import hashlib
+import io
+import json
+import math
+import os
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any, NamedTuple, TypeGuard
+
+import matplotlib
+import numpy as np
+import safetensors
+import safetensors.numpy
+from cycler import cycler
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+from torch.utils.tensorboard import SummaryWriter
+
+from cc_env import __version__
+from cc_env.errors import BadCheckpoint, UnknownOption
+from cc_env.files import drop_half_a_line, lines, write
+from training.arena.folder import CONFIG, differences, lock, to_text
+from training.arena.pictures import FAINT, STYLE
+
+LOG, CHECKPOINTS, CURVES, TENSORBOARD = "log.jsonl", "checkpoints", "curves.png", "tensorboard"
+FORMAT = 1  # of the checkpoints
+COLOURS = ("#2f74c0", "#cf4a3e", "#3d9a50", "#e0a030", "#8256b0", "#4aa8b5", "#8a919c", "#b0568a")
+FEW = 60  # points that are marked each
+
+Row = dict[str, Any]  # "step" and whatever was logged
+
+
+class Saved(NamedTuple):
+    """A checkpoint."""
+
+    number: int
+    arrays: dict[str, NDArray[Any]]
+    about: dict[str, Any]
+
+
+class Run:
+    """A run in progress; `opened` makes them."""
+
+    def __init__(self, path: Path, log: IO[bytes]) -> None:
+        """Go on from the newest whole checkpoint; raise BadCheckpoint where none is whole."""
+        self.path, self._log = path, log
+        (path / CHECKPOINTS).mkdir(exist_ok=True)
+        for half in (path / CHECKPOINTS).glob("*.half"):
+            half.unlink()
+        self._newest, logged = _newest_whole(path / CHECKPOINTS)
+        drop_half_a_line(path / LOG)
+        texts = [text for _, text in lines(path / LOG)][:logged]
+        os.truncate(path / LOG, sum(len(text.encode()) for text in texts))
+        self.rows: list[Row] = [json.loads(text) for text in texts]
+        begin = self.rows[-1]["step"] + 1 if self.rows else 0
+        self._board = SummaryWriter(str(path / TENSORBOARD), purge_step=begin, flush_secs=10)
+
+    def latest(self) -> Saved | None:
+        """Return the newest whole checkpoint, or None where there is none yet."""
+        return read(self._newest) if self._newest else None
+
+    def log(self, step: int, numbers: Mapping[str, float | None]) -> None:
+        """Add a row, without the numbers that are None or NaN; raise OSError."""
+        row = {name: float(value) for name, value in numbers.items() if _is_number(value)}
+        self.rows.append({"step": step, **row})
+        self._log.write(json.dumps(self.rows[-1]).encode() + b"\n")
+        self._log.flush()
+        for name, value in row.items():
+            self._board.add_scalar(name, value, step)
+
+    def checkpoint(
+        self, number: int, arrays: Mapping[str, NDArray[Any]], about: Mapping[str, Any]
+    ) -> None:
+        """Save arrays of any NumPy numbers and what is known `about` them (JSON).
+
+        `number` rises from one to the next. Raises OSError, and leaves the ones that are there.
+        """
+        os.fsync(self._log.fileno())
+        path = self.path / CHECKPOINTS / f"{number:06d}.safetensors"
+        header = {"number": number, "logged": len(self.rows), "about": about}
+        write(path, _to_bytes(arrays, header))
+        before, self._newest = self._newest, path
+        for other in set(path.parent.glob("*.safetensors")) - {before, path}:
+            other.unlink()
+
+    def draw(self, charts: Mapping[str, Sequence[str]]) -> None:
+        """Draw curves.png: a chart for each title, of columns of the log.
+
+        What they are drawn over is the column "minutes", where the rows have it, else the step.
+        """
+        count = len(charts)
+        columns = min(2, count)
+        colours = {"axes.prop_cycle": cycler(color=COLOURS)}
+        with matplotlib.rc_context(STYLE | colours), io.BytesIO() as file:
+            size = (5.2 * columns, 0.3 + 2.9 * math.ceil(count / columns))
+            figure = Figure(figsize=size, layout="constrained")
+            for place, (title, names) in enumerate(charts.items(), 1):
+                axes = figure.add_subplot(math.ceil(count / columns), columns, place)
+                _chart(axes, title, names, self.rows)
+            figure.savefig(file, format="png", dpi=130, facecolor="white")
+            write(self.path / CURVES, file.getvalue())
+
+    def close(self) -> None:
+        """Finish the files of TensorBoard."""
+        self._board.close()
+
+
+@contextmanager
+def opened(
+    path: Path, config: Mapping[str, Any], resume: bool, may_differ: Sequence[str] = ()
+) -> Iterator[Run]:
+    """Begin a run in a new folder or, with `resume`, go on with the one that is there.
+
+    Raises UnknownOption, and changes nothing, where it is there but not to be resumed, or the other
+    way round, where it is in use, or where its config differs in more than the keys `may_differ`;
+    BadCheckpoint where all of its checkpoints are broken.
+    """
+    if resume and not path.is_dir():
+        raise UnknownOption(f"there is no run {path} to go on with; without --resume it begins")
+    if not resume and path.exists() and (not path.is_dir() or any(path.iterdir())):
+        raise UnknownOption(f"{path} exists: --resume goes on with it, another --name begins anew")
+    path.mkdir(parents=True, exist_ok=True)
+    with (path / LOG).open("ab") as log:
+        lock(log, path)
+        _check(path, config, may_differ)
+        run = Run(path, log)
+        write(path / CONFIG, to_text(config))
+        try:
+            yield run
+        finally:
+            run.close()
+
+
+def read(path: Path) -> Saved:
+    """Return a checkpoint; raise BadCheckpoint where it is broken, altered or of another format."""
+    header, arrays = _read(path)
+    if header["format"] != FORMAT:
+        raise BadCheckpoint(
+            f"{path}: format {header['format']}, written by cc_env {header['version']}; "
+            f"this is cc_env {__version__}, which reads format {FORMAT}"
+        )
+    return Saved(header["number"], arrays, header["about"])
+
+
+def _newest_whole(folder: Path) -> tuple[Path | None, int]:
+    """Return the newest whole checkpoint, warning of broken ones, and the rows logged until it.
+
+    Raises BadCheckpoint where all are broken.
+    """
+    broken: list[BadCheckpoint] = []
+    for path in sorted(folder.glob("*.safetensors"), reverse=True):
+        try:
+            logged = _read(path)[0]["logged"]
+        except BadCheckpoint as error:
+            broken.append(error)
+            continue
+        for each in broken:
+            warnings.warn(f"{each}; going on from {path.name}", stacklevel=2)
+        return path, logged
+    if broken:
+        raise BadCheckpoint(f"{broken[0]}; no other checkpoint is whole")
+    return None, 0
+
+
+def _to_bytes(arrays: Mapping[str, NDArray[Any]], header: Mapping[str, Any]) -> bytes:
+    ready = {name: np.asarray(each, order="C") for name, each in arrays.items()}
+    full = json.dumps({"format": FORMAT, "version": __version__, **header})
+    return safetensors.numpy.save(ready, {"cc_env": full, "sha256": _digest(full, ready)})
+
+
+def _read(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    try:
+        with safetensors.safe_open(path, "np") as file:
+            full, digest = ((file.metadata() or {})[name] for name in ("cc_env", "sha256"))
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except (safetensors.SafetensorError, OSError, KeyError, ValueError) as error:
+        what = "wanted a checkpoint, whole and unaltered"
+        raise BadCheckpoint(f"{path}: {what}; found: {error!r}") from error
+    if _digest(full, arrays) != digest:
+        raise BadCheckpoint(f"{path}: the checkpoint is not the one that was saved")
+    return json.loads(full), arrays
+
+
+def _digest(text: str, arrays: Mapping[str, NDArray[Any]]) -> str:
+    digest = hashlib.sha256(text.encode())
+    for name, array in sorted(arrays.items()):
+        digest.update(f"{name} {array.dtype} {array.shape}".encode())
+        digest.update(array.tobytes())
+    return digest.hexdigest()
+
+
+def _check(path: Path, config: Mapping[str, Any], may_differ: Sequence[str]) -> None:
+    """Raise UnknownOption where the folder is another run's."""
+    if not (path / CONFIG).exists():
+        if any((path / CHECKPOINTS).glob("*")):
+            raise UnknownOption(f"{path} has {CHECKPOINTS} but no {CONFIG}: it is no run")
+        return
+    there, here = json.loads((path / CONFIG).read_text("utf-8")), json.loads(to_text(config))
+    for name in may_differ:
+        there.pop(name, None)
+        here.pop(name, None)
+    if found := "; ".join(differences(there, here)):
+        raise UnknownOption(f"{path} is another run: {found}; wanted the same, or another --name")
+
+
+def _is_number(value: float | None) -> TypeGuard[float]:
+    return value is not None and math.isfinite(value)
+
+
+def _chart(axes: Axes, title: str, names: Sequence[str], rows: Sequence[Row]) -> None:
+    """Draw columns of the log; those that no row has are left out."""
+    over = "minutes" if any("minutes" in row for row in rows) else "step"
+    for name in names:
+        points = [(row[over], row[name]) for row in rows if name in row and over in row]
+        if points:
+            marker = "o" if len(points) < FEW else ""
+            axes.plot(*zip(*points, strict=True), label=name, marker=marker, markersize=3.5)
+    axes.set(title=title, xlabel=over)
+    axes.grid(color=FAINT, alpha=0.25)
+    axes.margins(x=0.02)
+    if axes.lines:
+        axes.legend(frameon=False, fontsize=8.5)
