@@ -95,7 +95,7 @@ class MinimaxPlayer:
 
     def choose(self, position: Position, rng: np.random.Generator, clock: Clock) -> Decision:
         """Return the first decision of the principal variation."""
-        seconds = _allowance(self._seconds, clock)
+        seconds = allowance(self._seconds, clock)
         found = self._search.search(position, depth=self._depth, nodes=self._nodes, seconds=seconds)
         return Decision(found.action, found.value, found.details())
 
@@ -128,7 +128,7 @@ class MCTSPlayer:
 
     def choose(self, position: Position, rng: np.random.Generator, clock: Clock) -> Decision:
         """Return the decision most visited."""
-        seconds = _allowance(self._seconds, clock)
+        seconds = allowance(self._seconds, clock)
         found = self._search.search(position, rng, simulations=self._simulations, seconds=seconds)
         return Decision(found.action, found.value, found.details())
 
@@ -236,7 +236,7 @@ def _imported(path: str) -> Factory:
     return found  # type: ignore[no-any-return]
 
 
-def _allowance(seconds: float | None, clock: Clock) -> float | None:
+def allowance(seconds: float | None, clock: Clock) -> float | None:
     """Return how long to think: as asked, if the clock allows it, with something to spare."""
     bound = max(0.0, min(0.75 * clock.turn - 0.02, clock.game / 25))
     if bound == math.inf:

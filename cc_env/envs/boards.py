@@ -183,6 +183,10 @@ class Boards:
         """Return the position on a board."""
         return type(self.game.initial)(*self.rows[board, : len(self.game.initial)])
 
+    def turns(self, board: int = 0) -> int:
+        """Return how many turns were played on a board."""
+        return int(self.rows[board, TURNS])
+
     def ending(self, board: int = 0) -> str:
         """Return in one word how the game on a finished board ended: by what rule or what limit."""
         if not self.seen.facts[TRUNCATED, board]:

@@ -102,7 +102,7 @@ def openings(game: Game, turns: int, count: int, seed: int) -> list[str]:
     found: list[str] = []
     tries = 0
     while len(found) < count:
-        position = _after_random_turns(game, turns, rng)
+        position = after_random_turns(game, turns, rng)
         tries += 1
         if game.outcome(position) == ONGOING:
             text = game.to_text(position)
@@ -116,7 +116,8 @@ def openings(game: Game, turns: int, count: int, seed: int) -> list[str]:
     return found
 
 
-def _after_random_turns(game: Game, turns: int, rng: np.random.Generator) -> Position:
+def after_random_turns(game: Game, turns: int, rng: np.random.Generator) -> Position:
+    """Return a position after so many random turns, or at the end of the game if that is sooner."""
     position = game.initial
     played = 0
     while played < turns and game.outcome(position) == ONGOING:

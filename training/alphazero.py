@@ -1,0 +1,319 @@
+"""python -m training.alphazero: self-play guided by tree search.
+
+(Silver et al., "A general reinforcement learning algorithm that masters chess, shogi and Go through
+self-play", 2018; with the root of Danihelka et al., "Policy improvement by planning with
+Gumbel", 2022.)
+
+Over and over, workers play games against themselves by the newest network, each decision by a small
+tree search; meanwhile the learner fits the network to what the searches found and to how the games
+ended. Every few rounds the network, alone, meets rivals and the best network so far in the arena;
+where it beats the latter it takes its place as `best.safetensors`.
+
+The same seed is the same run, as long as rounds limit it, not minutes, and the machine computes the
+same; a run that is continued begins new games, those that went on are lost.
+"""
+
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import torch
+import typer
+from numpy.typing import NDArray
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+
+from agents.network import Network, Size, device_of, save
+from cc_env import games
+from cc_env.commands import GameName, Pairs, game_options, run
+from cc_env.commands import Size as BoardSize
+from cc_env.errors import UnknownOption
+from cc_env.game import Game
+from training import learner, runs, selfplay
+from training.engines import Engine, Threads
+from training.evaluate import INTERRUPTED, RUNS
+from training.gate import BEST, Rivals, meet
+from training.learner import Learner
+from training.replay import Replay
+from training.selfplay import Tally
+
+WEIGHTS = "best.safetensors"
+CHARTS = {
+    "score against": (*Rivals.names, BEST),
+    "Elo": ("elo",),
+    "loss": ("policy_loss", "value_loss"),
+    "self-play, decisions a second": ("decisions_per_second",),
+    "shares of the workers' time": ("network_share", "search_share"),
+    "games": ("turns_per_game", "draws_percent", "first_wins_percent"),
+}
+
+COLUMNS = (
+    BarColumn(20),
+    TaskProgressColumn(),
+    TimeElapsedColumn(),
+    TextColumn("{task.fields[told]}"),
+)
+MAY_DIFFER = "minutes", "rounds", "workers", "device"  # when a run is continued
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+console = Console(highlight=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """A run."""
+
+    game: str = "capture_conquer"
+    options: Mapping[str, Any] = field(default_factory=dict)  # of the game; here completed
+    minutes: float | None = 90  # it ends after so long, with what came before,
+    rounds: int | None = None  # or after so many rounds
+    seed: int = 0
+    device: str = "cpu"
+    network: Size = field(default_factory=Size)
+    play: selfplay.Settings = field(default_factory=selfplay.Settings)
+    learn: learner.Settings = field(default_factory=learner.Settings)
+    workers: int = 2  # threads that play, each its own boards
+    decisions: int = 16  # on each board, each round
+    replay: int = 600_000  # newest samples that are learned from
+    warm_up: int = 8_000  # samples before learning begins
+    reuse: float = 4  # how often a sample is learned from, on average
+    evaluate_every: int = 40  # rounds
+    rivals: Rivals = field(default_factory=Rivals)
+    gate: float = 0.55  # score that makes a network the best
+
+    def __post_init__(self) -> None:
+        """Check what a run would trip over late; complete the options of the game."""
+        if self.minutes is None and self.rounds is None:
+            raise UnknownOption("minutes=None, rounds=None; at least one of them is wanted")
+        device_of(self.device)
+        object.__setattr__(self, "options", dict(self.make_game().options))
+
+    def make_game(self) -> Game:
+        """Return the game."""
+        return games.make(self.game, **self.options)
+
+
+class Training:
+    """A run in progress."""
+
+    def __init__(self, config: Config, run: runs.Run) -> None:
+        """Begin, or go on from the run's newest checkpoint."""
+        self.config, self.run, self.game = config, run, config.make_game()
+        torch.manual_seed(config.seed)
+        network = Network(self.game, config.network)
+        self.learner = Learner(network, config.learn, device_of(config.device))
+        self.replay = Replay(self.game, config.replay)
+        self.rng = np.random.default_rng((config.seed, 1))
+        self.round, self.seconds = 0, 0.0
+        self.best: Network | None = None
+        if saved := run.latest():
+            self._load(saved)
+        seed = config.seed, 2, self.round
+        self.engine: Engine = Threads(self.game, config.play, config.workers, seed, config.device)
+
+    def is_over(self) -> bool:
+        """Return whether the time, or the number of rounds, is up."""
+        late = self.config.minutes is not None and self.seconds >= 60 * self.config.minutes
+        return late or (self.config.rounds is not None and self.round >= self.config.rounds)
+
+    def progress(self) -> float:
+        """Return how much of the run is done, 0 to 1."""
+        shares = [0.0]
+        if self.config.minutes:
+            shares.append(self.seconds / 60 / self.config.minutes)
+        if self.config.rounds:
+            shares.append(self.round / self.config.rounds)
+        return min(1.0, max(shares))
+
+    def close(self) -> None:
+        """Stop the workers."""
+        self.engine.close()
+
+    def go(self) -> Iterator[dict[str, float]]:
+        """Train to the end; yield what is logged of each round."""
+        while not self.is_over():
+            began = time.perf_counter()
+            before = self.seconds
+            self.engine.start(self.learner.average, self.config.decisions)
+            numbers = self._learn()
+            found = self.engine.finish()
+            for samples, _ in found:
+                self.replay.add(samples)
+            self.round += 1
+            numbers |= _told(
+                sum((tally for _, tally in found), Tally()), time.perf_counter() - began
+            )
+            self.seconds = before + time.perf_counter() - began
+            is_due = self.round % self.config.evaluate_every == 0 or self.is_over()
+            if is_due:
+                numbers |= self._evaluate()
+                self.seconds = before + time.perf_counter() - began
+            numbers |= {"minutes": self.seconds / 60, "samples": self.replay.added}
+            self.run.log(self.round, numbers)
+            if is_due:
+                self.save()
+            yield numbers
+
+    def _learn(self) -> dict[str, float]:
+        """Take this round's steps on what the rounds before brought."""
+        config = self.config
+        if self.replay.added < config.warm_up:
+            return {}
+        made = config.workers * config.play.boards * config.decisions
+        began = time.perf_counter()
+        losses = [
+            self.learner.learn(self.replay.draw(self.rng, config.learn.batch))
+            for _ in range(max(1, round(config.reuse * made / config.learn.batch)))
+        ]
+        policy, value = np.mean(losses, 0)
+        seconds = time.perf_counter() - began
+        return {
+            "policy_loss": float(policy),
+            "value_loss": float(value),
+            "learned_per_second": len(losses) * config.learn.batch / seconds,
+        }
+
+    def _evaluate(self) -> dict[str, float]:
+        """Let the newest network meet rivals and the best so far, alone; keep the better."""
+        newest = Network(self.game, self.config.network)
+        newest.load_state_dict(self.learner.average.state_dict())
+        found = meet(self.game, newest, self.best, self.config.rivals, self.round)
+        if self.best is None or found[BEST] >= self.config.gate:
+            self.best = newest
+            about = {"trained": "alphazero", "round": self.round, "config": asdict(self.config)}
+            save(self.run.path / WEIGHTS, newest, self.game, about)
+        return found
+
+    def save(self) -> None:
+        """Write a checkpoint, and draw the curves."""
+        arrays: dict[str, NDArray[Any]] = {
+            name: each.cpu().numpy() for name, each in self.learner.state().items()
+        }
+        if self.best is not None:
+            arrays |= {f"best.{n}": each.numpy() for n, each in self.best.state_dict().items()}
+        samples = self.replay.samples._asdict().items()
+        arrays |= {f"replay.{name}": each[: len(self.replay)] for name, each in samples}
+        about = {
+            "steps": self.learner.steps,
+            "added": self.replay.added,
+            "seconds": self.seconds,
+            "rng": self.rng.bit_generator.state,
+        }
+        self.run.checkpoint(self.round, arrays, about)
+        self.run.draw(CHARTS)
+
+    def _load(self, saved: runs.Saved) -> None:
+        tensors = {name: torch.from_numpy(each) for name, each in saved.arrays.items()}
+        about = saved.about
+        self.round, self.seconds = saved.number, about["seconds"]
+        self.learner.load_state(tensors, about["steps"])
+        best = {n.removeprefix("best."): each for n, each in tensors.items() if n[:5] == "best."}
+        if best:
+            self.best = Network(self.game, self.config.network)
+            self.best.load_state_dict(best)
+        for name, kept in self.replay.samples._asdict().items():
+            found = saved.arrays[f"replay.{name}"]
+            kept[: len(found)] = found
+        self.replay.added = about["added"]
+        self.rng.bit_generator.state = about["rng"]
+
+
+def _told(tally: Tally, seconds: float) -> dict[str, float]:
+    """Return what self-play did, for the log."""
+    games = max(1, tally.games)
+    return {
+        "games": tally.games,
+        "decisions_per_second": tally.decisions / seconds,
+        "evaluated_per_second": tally.evaluated / seconds,
+        "network_share": tally.network_seconds / tally.seconds,
+        "search_share": tally.search_seconds / tally.seconds,
+        "turns_per_game": tally.turns / games,
+        "draws_percent": 100 * tally.draws / games,
+        "first_wins_percent": 100 * tally.first_wins / games,
+    }
+
+
+def main(config: Config, path: Path, resume: bool = False) -> dict[str, float]:
+    """Train in a folder, with a progress bar; return the last round's numbers.
+
+    Ctrl-C raises KeyboardInterrupt, after a checkpoint of the last finished round.
+    """
+    torch.set_num_threads(1)
+    last: dict[str, float] = {}
+    with runs.opened(path, asdict(config), resume, MAY_DIFFER) as run:
+        training = Training(config, run)
+        try:
+            with Progress(*COLUMNS, console=console) as progress:
+                bar = progress.add_task("training", total=1.0, told="")
+                for numbers in training.go():
+                    last, told = numbers, _line(run.rows)
+                    progress.update(bar, completed=training.progress(), told=told)
+                    if "elo" in numbers and not console.is_terminal:
+                        console.print(f"{numbers['minutes']:.1f} minutes: {told}")
+        finally:
+            training.close()
+    return last
+
+
+def _line(rows: list[dict[str, Any]]) -> str:
+    """Return in a few words how training goes."""
+    newest = {name: value for row in rows[-200:] for name, value in row.items()}
+    words = [f"round {newest['step']}", f"{newest['decisions_per_second']:,.0f} decisions/s"]
+    if "policy_loss" in newest:
+        words.append(f"loss {newest['policy_loss']:.2f} + {newest['value_loss']:.2f}")
+    if "elo" in newest:
+        words.append(f"Elo {newest['elo']:+.0f}")
+    return ", ".join(words)
+
+
+@app.command()
+def train(
+    game: GameName = "capture_conquer",
+    size: BoardSize = None,
+    option: Pairs = None,
+    minutes: Annotated[float, typer.Option(help="How long.")] = 90,
+    seed: Annotated[int, typer.Option(help="The same seed and rounds are the same run.")] = 0,
+    blocks: Annotated[int, typer.Option(help="Of the network.")] = Size.blocks,
+    channels: Annotated[int, typer.Option(help="Of the network.")] = Size.channels,
+    simulations: Annotated[
+        int, typer.Option(help="Of the tree search, each decision.")
+    ] = selfplay.Settings.simulations,
+    workers: Annotated[int, typer.Option(help="Threads that play.")] = Config.workers,
+    device: Annotated[str, typer.Option(help="cpu, cuda or cuda:N.")] = "cpu",
+    name: Annotated[
+        str | None, typer.Option(help="Of the run: its folder in runs/.", show_default="the game")
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with a run.")] = False,
+) -> None:
+    """Train a network by self-play guided by tree search."""
+    config = Config(
+        game=game,
+        options=game_options(option, size),
+        minutes=minutes,
+        seed=seed,
+        network=Size(blocks, channels),
+        play=selfplay.Settings(simulations=simulations),
+        workers=workers,
+        device=device,
+    )
+    words = [config.game, *(str(value) for value in config.options.values())]
+    path = RUNS / (name or "-".join(["alphazero", *words]))
+    try:
+        main(config, path, resume)
+    except KeyboardInterrupt:
+        console.print(f"stopped; --resume goes on from the last checkpoint in {path}")
+        raise typer.Exit(INTERRUPTED) from None
+    console.print(f"the best network: {path / WEIGHTS}", soft_wrap=True)
+
+
+def command() -> int:
+    """Run the command line; return the exit status, 2 for bad input."""
+    return run(app)
+
+
+if __name__ == "__main__":
+    sys.exit(command())

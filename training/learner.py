@@ -1,0 +1,86 @@
+"""What fits a network to samples of self-play."""
+
+import copy
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from agents.network import Network, fast_dtype
+from training.replay import Batch
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """How to learn."""
+
+    batch: int = 512
+    rate: float = 1e-3
+    weight_decay: float = 1e-4
+    averaging: float = 0.998  # of weights, each step; the averaged ones play
+    value_weight: float = 1.0  # of the value's loss beside the policy's
+
+
+class Learner:
+    """The network and what it learns with."""
+
+    def __init__(self, network: Network, settings: Settings, device: torch.device) -> None:
+        """Begin with this network."""
+        self.steps = 0
+        self._settings, self._device = settings, device
+        self.average = copy.deepcopy(network).requires_grad_(False)
+        self._network = network.to(device)
+        self._network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        self._optimizer = torch.optim.AdamW(
+            self._network.parameters(), settings.rate, weight_decay=settings.weight_decay
+        )
+
+    def learn(self, batch: Batch) -> tuple[float, float]:
+        """Take a step; return the losses of policy (its cross-entropy) and value (squared)."""
+        planes, legal, policy, values = (torch.from_numpy(each).to(self._device) for each in batch)
+        dtype = fast_dtype(self._device)
+        planes = planes.float().contiguous(memory_format=torch.channels_last)
+        with torch.autocast(self._device.type, dtype, enabled=dtype != torch.float32):
+            logits, guessed = self._network(planes)
+        chances = logits.masked_fill(~legal, -torch.inf).log_softmax(1)
+        policy_loss = -(policy * chances.masked_fill(~legal, 0)).sum(1).mean()
+        value_loss = (guessed - values).square().mean()
+        self._optimizer.zero_grad()
+        (policy_loss + self._settings.value_weight * value_loss).backward()
+        self._optimizer.step()
+        self.steps += 1
+        self._take_average()
+        return policy_loss.item(), value_loss.item()
+
+    def _take_average(self) -> None:
+        weight = 1 - min(self._settings.averaging, self.steps / (self.steps + 10))
+        with torch.no_grad():
+            pairs = zip(self.average.parameters(), self._network.parameters(), strict=True)
+            for mean, newest in pairs:
+                mean.lerp_(newest.to(mean.device), weight)
+
+    def state(self) -> dict[str, Tensor]:
+        """Return all that was learned."""
+        found = {f"network.{name}": each for name, each in self._network.state_dict().items()}
+        found |= {f"average.{name}": each for name, each in self.average.state_dict().items()}
+        for number, one in self._optimizer.state_dict()["state"].items():
+            found |= {f"optimizer.{number}.{name}": each for name, each in one.items()}
+        return found
+
+    def load_state(self, arrays: Mapping[str, Tensor], steps: int) -> None:
+        """Go on from what `state` returned."""
+        self.steps = steps
+        parts: dict[str, dict[str, Tensor]] = {"network": {}, "average": {}, "optimizer": {}}
+        for name, tensor in arrays.items():
+            part, _, rest = name.partition(".")
+            if part in parts:
+                parts[part][rest] = tensor
+        self._network.load_state_dict(parts["network"])
+        self.average.load_state_dict(parts["average"])
+        state: dict[int, dict[str, Tensor]] = {}
+        for name, tensor in parts["optimizer"].items():
+            number, _, rest = name.partition(".")
+            state.setdefault(int(number), {})[rest] = tensor
+        full = self._optimizer.state_dict()
+        self._optimizer.load_state_dict({**full, "state": state})

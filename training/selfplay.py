@@ -1,0 +1,165 @@
+"""Self-play guided by tree search: many games at once, each decision a sample to learn from."""
+
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cc_env.envs.boards import Boards
+from cc_env.envs.kernels import OUTCOME, TO_MOVE
+from cc_env.game import Game
+from cc_env.rules import DRAW, ONGOING
+from cc_env.search.puct import Evaluate, Trees
+from training.arena.schedule import after_random_turns
+from training.replay import Samples, sparse
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """How to play against oneself."""
+
+    boards: int = 128  # games at once, in each worker
+    simulations: int = 32  # of the tree search, for each decision
+    considered: int = 16  # actions that the search tries at the root
+    opening_turns: int = 4  # at most so many random turns begin a game
+    max_turns: int = 200  # a longer game is a draw
+    repetitions: int = 3  # a position that occurs so often too
+    value_mix: float = 0.5  # of a value target comes from the search, the rest from the result
+
+
+@dataclass
+class Tally:
+    """What self-play did, and what it cost."""
+
+    decisions: int = 0
+    games: int = 0
+    turns: int = 0  # of the games that ended
+    draws: int = 0
+    first_wins: int = 0
+    evaluated: int = 0  # positions, by the network
+    network_seconds: float = 0.0
+    search_seconds: float = 0.0
+    seconds: float = 0.0
+
+    def __add__(self, other: "Tally") -> "Tally":
+        return Tally(
+            *(a + b for a, b in zip(vars(self).values(), vars(other).values(), strict=True))
+        )
+
+
+@dataclass
+class _Game:
+    """What was decided so far in a game that goes on, decision by decision."""
+
+    positions: list[NDArray[np.uint64]] = field(default_factory=list)
+    movers: list[int] = field(default_factory=list)
+    actions: list[NDArray[np.int16]] = field(default_factory=list)
+    policy: list[NDArray[np.float16]] = field(default_factory=list)
+    values: list[float] = field(default_factory=list)  # by the search, to the mover
+
+
+class SelfPlay:
+    """Games that a player plays against itself; they go on from call to call."""
+
+    def __init__(self, game: Game, settings: Settings, seed: Any) -> None:
+        """Begin the games; `seed` is what NumPy makes a generator of."""
+        self._game, self._settings = game, settings
+        self._rng = np.random.default_rng(seed)
+        self._boards = Boards(
+            game,
+            settings.boards,
+            max_turns=settings.max_turns,
+            repetitions=settings.repetitions,
+        )
+        self._trees = Trees(
+            game,
+            settings.boards,
+            simulations=settings.simulations,
+            considered=settings.considered,
+        )
+        self._games = [_Game() for _ in range(settings.boards)]
+        self._boards.reset()
+        self._begin(np.ones(settings.boards, np.bool_))
+
+    def play(self, evaluate: Evaluate, decisions: int) -> tuple[Samples, Tally]:
+        """Take so many decisions on each board; return the samples of the games that ended."""
+        began, tally = time.perf_counter(), Tally()
+        ended: list[Samples] = [self._no_samples()]
+        for _ in range(decisions):
+            self._search(evaluate, tally)
+            self._decide()
+            over = self._boards.done
+            ended += [self._finish(board, tally) for board in np.flatnonzero(over).tolist()]
+            self._begin(over)
+        tally.decisions = decisions * self._settings.boards
+        tally.seconds = time.perf_counter() - began
+        return Samples(*map(np.concatenate, zip(*ended, strict=True))), tally
+
+    def _search(self, evaluate: Evaluate, tally: Tally) -> None:
+        clock = time.perf_counter
+        before = clock()
+        fields = len(self._game.initial)
+        self._trees.begin(self._boards.rows[:, :fields], self._rng)
+        while len(planes := self._trees.select()):
+            selected = clock()
+            logits, values = evaluate(planes)
+            evaluated = clock()
+            self._trees.expand(logits, values)
+            tally.evaluated += len(planes)
+            tally.network_seconds += evaluated - selected
+            tally.search_seconds += selected - before
+            before = evaluated
+        tally.search_seconds += clock() - before
+
+    def _decide(self) -> None:
+        found = self._trees.improved()
+        actions, policy = sparse(found.actions, found.policy)
+        movers = self._boards.seen.facts[TO_MOVE]
+        for board, game in enumerate(self._games):
+            game.positions.append(self._boards.rows[board, : len(self._game.initial)].copy())
+            game.movers.append(int(movers[board]))
+            game.actions.append(actions[board])
+            game.policy.append(policy[board])
+            game.values.append(float(found.values[board]))
+        self._boards.step(found.chosen)
+
+    def _finish(self, board: int, tally: Tally) -> Samples:
+        """Return the samples of a game that is over, and forget it."""
+        game, self._games[board] = self._games[board], _Game()
+        result = int(self._boards.seen.facts[OUTCOME, board])
+        drawn = result in (DRAW, ONGOING)
+        tally.games += 1
+        tally.turns += self._boards.turns(board)
+        tally.draws += drawn
+        tally.first_wins += result == 0
+        movers, mix = np.array(game.movers), self._settings.value_mix
+        results = np.zeros(len(movers)) if drawn else np.where(movers == result, 1.0, -1.0)
+        values = mix * np.array(game.values) + (1 - mix) * results
+        return Samples(
+            np.array(game.positions),
+            np.array(game.actions),
+            np.array(game.policy),
+            values.astype(np.float32),
+        )
+
+    def _begin(self, which: NDArray[np.bool_]) -> None:
+        """Begin new games, each after a number of random turns."""
+        if which.any():
+            starts = [self._game.initial] * len(which)
+            for board in np.flatnonzero(which):
+                starts[board] = self._opening()
+            self._boards.reset(which, starts)
+
+    def _opening(self) -> Any:
+        turns = int(self._rng.integers(self._settings.opening_turns + 1))
+        while True:
+            position = after_random_turns(self._game, turns, self._rng)
+            if self._game.outcome(position) == ONGOING:
+                return position
+
+    def _no_samples(self) -> Samples:
+        empty = np.zeros((0, len(self._game.initial)), np.uint64)
+        none = np.zeros((0, self._game.num_actions), np.int32)
+        return Samples(empty, *sparse(none, none.astype(np.float32)), np.zeros(0, np.float32))
