@@ -83,7 +83,7 @@ class Improved(NamedTuple):
     """What a search says about its roots."""
 
     actions: NDArray[np.int32]  # [trees, num_actions]: the legal ones, then -1
-    policy: NDArray[np.float32]  # [trees, num_actions]: their probabilities
+    policy: NDArray[np.float32]  # [trees, num_actions]: their probabilities, then 0
     chosen: NDArray[np.int64]  # [trees]: what to play
     values: NDArray[np.float32]  # [trees]: of the root, to the player to move
 
@@ -388,7 +388,7 @@ def improved(forest: Forest, out: Improved) -> None:
     for tree in range(len(forest.roots)):
         value = _mixed_value(forest, tree)
         count = _improve(forest, tree, value, out.actions[tree], out.policy[tree])
-        out.actions[tree, count:] = -1
+        out.actions[tree, count:], out.policy[tree, count:] = -1, 0
         out.chosen[tree], out.values[tree] = _choice(forest, tree), value
 
 
@@ -667,7 +667,7 @@ def _best(children: NDArray[Any]) -> int:
     wins = children["proven"]
     if wins.max() != 0:
         return int(wins.argmax())
-    return int(np.where(wins < 0, -1, children["visits"]).argmax())
+    return int(np.where(wins < 0, -1, children["visits"] + children["prior"]).argmax())
 
 
 def _halving(considered: int, simulations: int) -> list[int]:

@@ -1,0 +1,115 @@
+"""Players that learned."""
+
+import numpy as np
+import pytest
+import torch
+
+import agents
+from agents.learned import AlphaZeroPlayer, PolicyPlayer, evaluator
+from agents.network import Network, Size, save
+from cc_env import games, players, referee
+from cc_env.errors import BadCheckpoint, UnknownOption
+from cc_env.referee import Clock
+
+
+@pytest.fixture(scope="module")
+def file(game, tmp_path_factory):
+    torch.manual_seed(0)
+    path = tmp_path_factory.mktemp("weights") / "network.safetensors"
+    save(path, Network(game, Size(blocks=1, channels=8)), game, {})
+    return path
+
+
+def decide(game, name, position=None, seed=0, clock=Clock()):  # noqa: B008
+    rng = np.random.default_rng(seed)
+    return players.make(name, game).choose(position or game.initial, rng, clock)
+
+
+@pytest.mark.parametrize("kind", ["policy", "ppo"])
+def test_a_policy_plays_the_legal_action_of_the_highest_logit(game, file, kind):
+    logits, values = evaluator(file, game)(game.observe(game.initial)[np.newaxis])
+    legal = game.legal_actions(game.initial)
+    decision = decide(game, f"{kind}:path={file}")
+    assert decision.action == max(legal, key=lambda action: logits[0, action])
+    assert decision.value == values[0]
+
+
+def test_a_search_says_what_it_found(game, file):
+    decision = decide(game, f"alphazero:path={file},simulations=100")
+    assert decision.details["nodes"] == 100
+    assert sum(visits for _, visits in decision.details["visits"]) == 100
+    assert decide(game, f"alphazero:path={file}").details["nodes"] == 64
+
+
+def test_a_search_wins_where_it_can(game, file):
+    position = game.from_text("6/6/2b3/3r2/6/b4r b")
+    decision = decide(game, f"alphazero:path={file},simulations=1", position)
+    assert game.outcome(game.apply(position, decision.action)) == 0
+    assert decision.value == 1
+
+
+def test_a_search_keeps_to_its_time_and_to_the_clock(game, file):
+    player = players.make(f"alphazero:path={file},seconds=0.3", game)
+    rng = np.random.default_rng(0)
+    long, short = (
+        player.choose(game.initial, rng, clock).details for clock in (Clock(), Clock(turn=0.06))
+    )
+    assert 0 <= short["nodes"] < long["nodes"]
+
+
+def test_it_plays_a_match_to_the_end(game, file):
+    names = f"policy:path={file}", f"alphazero:path={file},simulations=8"
+    played = referee.play(game, [players.make(name, game) for name in names], names=names)
+    assert played.reason in ("conquest", "capture", "blocked", "repetition", "max_turns")
+
+
+def test_a_file_is_read_once_until_it_changes(game, file, tmp_path):
+    copied = tmp_path / "other.safetensors"
+    copied.write_bytes(file.read_bytes())
+    first = evaluator(copied, game)
+    assert evaluator(copied, games.make("capture_conquer")) is first
+    save(copied, Network(game, Size(blocks=1, channels=8)), game, {})
+    assert evaluator(copied, game) is not first
+
+
+def test_weights_of_another_game_or_none_are_refused(game, file, tmp_path):
+    with pytest.raises(BadCheckpoint, match=r"options is .* wanted"):
+        players.make(f"policy:path={file}", games.make("capture_conquer", size=5))
+    with pytest.raises(BadCheckpoint, match="no such file"):
+        players.make(f"policy:path={tmp_path / 'none'}", game)
+    with pytest.raises(BadCheckpoint, match=r"no alphazero weights for .*size=7.* path=FILE"):
+        players.make("alphazero", games.make("capture_conquer", size=7))
+
+
+def test_bad_options_are_refused(game, file):
+    for options, says in (
+        ("simulations=0", "simulations=0; it is 1 or more"),
+        ("seconds=-1", "seconds=-1; it is 0 or more"),
+        ("wave=0", "wave=0; it is 1 or more"),
+        ("device=cuda:7", "device='cuda:7'; this machine has: cpu"),
+        ("depth=3", "has no option depth; it has: simulations=None"),
+    ):
+        with pytest.raises(UnknownOption, match=says):
+            players.make(f"alphazero:path={file},{options}", game)
+
+
+def test_they_are_in_the_table():
+    assert {"policy", "alphazero", "ppo"} <= set(agents.PLAYERS)
+
+
+def test_naming_them_does_not_import_torch():
+    import subprocess
+    import sys
+
+    code = "import agents, sys; assert 'torch' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_any_evaluation_will_do(game):
+    def even(planes):
+        count = len(planes), game.num_actions
+        return np.zeros(count, np.float32), np.zeros(len(planes), np.float32)
+
+    for player in (PolicyPlayer(game, even), AlphaZeroPlayer(game, even, simulations=5)):
+        rng = np.random.default_rng(0)
+        assert player.choose(game.initial, rng, Clock()).action in game.legal_actions(game.initial)

@@ -1,0 +1,301 @@
+"""Tree search guided by a network."""
+
+import math
+
+import numpy as np
+import pytest
+
+from cc_env import games
+from cc_env.errors import IllegalAction, UnknownOption
+from cc_env.rules import ONGOING
+from cc_env.search.alphabeta import AlphaBeta
+from cc_env.search.puct import PUCT, SURE, UNTRIED, Trees, _halving
+from cc_env.search.scores import PROVEN
+
+
+def flat(planes):
+    """Say that all actions are alike and all positions even; of any game."""
+    return np.zeros((len(planes), 2000), np.float32), np.zeros(len(planes), np.float32)
+
+
+def opinionated(planes):
+    """Say something about each position that depends on all of it and on nothing else."""
+    logits, values = np.empty((len(planes), 410), np.float32), np.empty(len(planes), np.float32)
+    for row, each in enumerate(planes):
+        seed = [int(byte) for byte in np.packbits(each)]
+        rng = np.random.default_rng(seed)
+        logits[row], values[row] = rng.normal(size=410), rng.uniform(-0.9, 0.9)
+    return logits, values
+
+
+@pytest.fixture(scope="module")
+def some_positions(game):
+    """Positions of random games, mid-turn ones among them."""
+    rng, found = np.random.default_rng(3), []
+    for _ in range(12):
+        position = game.initial
+        for _ in range(int(rng.integers(30))):
+            if game.outcome(position) == ONGOING:
+                after = game.apply(position, int(rng.choice(game.legal_actions(position))))
+                position = after if game.outcome(after) == ONGOING else position
+        found.append(position)
+    pending = game.from_text("6/1bb3/1brrr1/1r1r2/6/6 b")
+    decisions = (game.apply(pending, int(action)) for action in game.legal_actions(pending))
+    found += map(
+        game.from_text, ("6/6/2bbr1/2rrb1/6/6 b", "brr3/6/6/6/6/3bbr b")
+    )  # round and round
+    return [*found, next(after for after in decisions if game.mid_turn(after))]
+
+
+class Plain:
+    """The same search of one tree, node by node, in plain Python."""
+
+    def __init__(self, game, position, mover, prior=1.0):
+        self.game, self.position, self.mover, self.prior = game, position, mover, prior
+        self.total, self.visits, self.proven, self.children = np.float32(0), 0, 0, None
+        self.player = game.to_move(position)
+
+    repetitions = 0  # met by all searches
+
+    def simulate(self, path=()):
+        """Return the result to player 0."""
+        outcome = self.game.outcome(self.position)
+        if self.position in path or outcome == 2:
+            value = 0.0
+            Plain.repetitions += outcome != 2
+        elif outcome != ONGOING:
+            value = self.prove(SURE if outcome == self.mover else -SURE)
+        elif self.children:
+            value = max(self.children.values(), key=self.bound).simulate((*path, self.position))
+            self.look_up()
+        elif path and any(self.wins_by(action) for action in self.legal()):
+            value = self.prove(SURE - 1 if self.player == self.mover else 1 - SURE)
+        else:
+            value = self.grow()
+        self.visits += 1
+        self.total += np.float32(value if self.mover == 0 else -value)
+        return value
+
+    def legal(self):
+        return self.game.legal_actions(self.position).tolist()
+
+    def wins_by(self, action):
+        return self.game.outcome(self.game.apply(self.position, action)) == self.player
+
+    def prove(self, proven):
+        self.proven = proven
+        return 1.0 if (proven > 0) == (self.mover == 0) else -1.0
+
+    def grow(self):
+        logits, values = opinionated(self.game.observe(self.position)[np.newaxis])
+        weights = np.exp(logits[0, self.legal()] - logits[0, self.legal()].max())
+        self.children = {
+            action: Plain(self.game, self.game.apply(self.position, action), self.player, prior)
+            for action, prior in zip(self.legal(), weights / weights.sum(), strict=True)
+        }
+        return float(values[0] if self.player == 0 else -values[0])
+
+    def bound(self, child):
+        if child.proven < 0:
+            return -math.inf
+        mean = self.total / (self.visits + 1) - 1 / (self.visits + 1)  # this visit, as if lost
+        untried = (mean if child.mover == self.mover else -mean) - UNTRIED
+        value = child.total / child.visits if child.visits else untried
+        return value + 1.5 * math.sqrt(self.visits + 1) * child.prior / (1 + child.visits)
+
+    def look_up(self):
+        best = max(child.proven for child in self.children.values())
+        if best:
+            best -= int(math.copysign(1, best))
+            self.proven = best if self.player == self.mover else -best
+
+
+def test_it_searches_as_plain_python_does(game, some_positions):
+    for position in some_positions:
+        ends = [game.outcome(game.play_turn(position, turn)) for turn in game.turns(position)]
+        if any(end != ONGOING for end in ends):
+            continue  # the root looks for those at once
+        plain = Plain(game, position, 1 - game.to_move(position))
+        found = PUCT(game, opinionated, wave=1).search(position, simulations=150)
+        for _ in range(151):  # one is for the root
+            if not plain.proven:
+                plain.simulate()
+        expected = {action: child.visits for action, child in plain.children.items()}
+        assert dict(found.visits) == expected
+        value = np.sign(plain.proven) or plain.total / plain.visits
+        assert found.value == pytest.approx(-value, abs=1e-4)
+    assert Plain.repetitions > 10
+
+
+def test_it_takes_a_win_at_once_and_knows_it(game):
+    for text in ("5b/6/6/6/4b1/rr4 b", "1bb3/r5/6/6/6/4r1 r", "6/6/2b3/3r2/6/b4r b"):
+        position = game.from_text(text)
+        found = PUCT(game, flat).search(position, simulations=1)
+        assert game.outcome(game.play_turn(position, found.line[:1])) == game.to_move(position)
+        assert found.value == 1
+
+
+@pytest.mark.parametrize("turns", [2, 3])
+def test_it_proves_a_won_race_and_plays_it_out(game, turns):
+    rows = [["."] * 6 for _ in range(6)]
+    start = 5 - turns
+    for row, column, piece in ((start, start, "b"), (0, 5, "b"), (5, 0, "r"), (4, 0, "r")):
+        rows[row][column] = piece
+    position = game.from_text("/".join(map("".join, rows)) + " b")
+    found = PUCT(game, flat).search(position, simulations=5000)
+    assert game.turn_text(position, found.line[:1]) == f"{start},{start}-{start + 1},{start + 1}"
+    assert found.value == 1
+    assert found.nodes < 5000  # it stopped when it knew
+
+
+def test_what_it_proves_alpha_beta_finds_too():
+    game, proved = games.make("capture_conquer", size=4), 0
+    search, judge = PUCT(game, flat), AlphaBeta(game)
+    rng = np.random.default_rng(0)
+    for _ in range(30):
+        position = game.initial
+        for _ in range(int(rng.integers(2, 14))):
+            after = game.apply(position, int(rng.choice(game.legal_actions(position))))
+            position = position if game.outcome(after) != ONGOING else after
+        found = search.search(position, simulations=400)
+        if found.value in (-1, 1) and len(found.line) and found.nodes < 400:
+            score = judge.search(position, depth=12).score
+            assert abs(score) >= PROVEN
+            assert (score > 0) == (found.value > 0)
+            proved += 1
+    assert proved > 8
+
+
+def test_a_tree_does_not_know_of_its_neighbours(game, some_positions):
+    rows = np.array(some_positions, np.uint64)
+    together = Trees(game, len(rows), simulations=40, considered=8)
+    together.begin(rows)
+    together.run(opinionated)
+    batched = [each.copy() for each in together.improved()]
+    alone = Trees(game, 1, simulations=40, considered=8)
+    for index, row in enumerate(rows):
+        alone.begin(row[np.newaxis])
+        alone.run(opinionated)
+        for one, many in zip(alone.improved(), batched, strict=True):
+            np.testing.assert_array_equal(one[0], many[index])
+
+
+def test_leaves_evaluated_together_find_much_the_same(game):
+    one, many = (PUCT(game, opinionated, wave=wave) for wave in (1, 16))
+    few = dict(one.search(game.initial, simulations=2000).visits)
+    batched = dict(many.search(game.initial, simulations=2000).visits)
+    assert sum(few.values()) == sum(batched.values()) == 2000
+    assert sum(min(few[action], batched[action]) for action in few) > 1600
+
+
+def test_sequential_halving_gives_the_better_half_the_rest():
+    assert _halving(4, 8) == [0, 0, 0, 0, 1, 1, 2, 2]
+    assert _halving(1, 3) == [0, 1, 2]
+    assert _halving(0, 0) == []
+    order = _halving(16, 32)
+    assert len(order) == 32
+    assert order[:16] == [0] * 16
+
+
+def test_the_improved_policy_is_better_than_the_networks(game, some_positions):
+    rows = np.array(some_positions, np.uint64)
+    trees = Trees(game, len(rows), simulations=64, considered=16)
+    trees.begin(rows, np.random.default_rng(0))
+    trees.run(opinionated)
+    actions, policy, chosen, values = trees.improved()
+    for tree, position in enumerate(some_positions):
+        legal = game.legal_actions(position)
+        assert actions[tree, : len(legal)].tolist() == legal.tolist()
+        assert (actions[tree, len(legal) :] == -1).all()
+        assert policy[tree, : len(legal)].sum() == pytest.approx(1, abs=1e-5)
+        assert chosen[tree] in legal
+        assert -1 <= values[tree] <= 1
+    # Where the opponent is about to win unless he is stopped, it learns to stop him.
+    position = game.from_text("b5/6/1b4/r5/r5/5r b")
+    trees = Trees(game, 1, simulations=200, considered=32)
+    trees.begin(np.array([position], np.uint64))
+    trees.run(flat)
+    actions, policy, *_ = trees.improved()
+    for action, chance in zip(actions[0], policy[0], strict=True):
+        if action >= 0:
+            after = game.apply(position, int(action))
+            replies = [game.play_turn(after, turn) for turn in game.turns(after)]
+            is_lost = any(game.outcome(reply) == 1 for reply in replies)
+            assert not (is_lost and chance > 0.01)
+
+
+def test_gumbel_noise_draws_by_the_policy():
+    game = games.make("capture_conquer", size=4)
+    legal = game.legal_actions(game.initial)
+    rng = np.random.default_rng(0)
+    logits = rng.normal(size=(1, game.num_actions)).astype(np.float32)
+
+    def leaning(planes):
+        return logits.repeat(len(planes), 0), np.zeros(len(planes), np.float32)
+
+    count = 4000
+    trees = Trees(game, count, simulations=2, considered=2)
+    trees.begin(np.array([game.initial] * count, np.uint64), rng)
+    trees.run(leaning)
+    drawn = np.bincount(trees.improved().chosen, minlength=game.num_actions)[legal] / count
+    expected = np.exp(logits[0, legal]) / np.exp(logits[0, legal]).sum()
+    np.testing.assert_allclose(drawn, expected, atol=0.03)
+
+
+def test_the_report(game):
+    found = PUCT(game, opinionated).search(game.initial, simulations=300)
+    actions, visits = zip(*found.visits, strict=True)
+    assert sorted(actions) == game.legal_actions(game.initial).tolist()
+    assert sum(visits) == found.nodes == 300
+    assert list(visits) == sorted(visits, reverse=True)
+    assert found.action == actions[0]
+    assert -1 <= found.value <= 1
+    assert len(found.line) == found.depth > 1
+    game.turn_text(game.initial, found.line)  # legal from first to last
+    again = PUCT(game, opinionated).search(game.initial, simulations=300)
+    assert again.visits == found.visits
+
+
+def test_without_time_it_plays_what_the_network_likes_best(game):
+    found = PUCT(game, opinionated).search(game.initial, seconds=0)
+    legal = game.legal_actions(game.initial)
+    logits, _ = opinionated(game.observe(game.initial)[np.newaxis])
+    assert found.action == max(legal, key=lambda action: logits[0, action])
+    assert found.nodes == 0
+
+
+def test_limits_of_time_and_room(game):
+    search = PUCT(game, flat)
+    found = search.search(game.initial, seconds=0.2)
+    assert found.nodes > 100
+    assert found.seconds < 0.5
+    small = PUCT(game, flat, capacity=40 * game.num_actions)
+    assert 1 < small.search(game.initial, simulations=100_000).nodes < 40 * game.num_actions
+
+
+def test_the_only_action_is_played_at_once(game):
+    position = game.from_text("6/6/6/5b/r4b/1r1r1r b")
+    found = PUCT(game, flat).search(position, simulations=1000)
+    assert found.line == tuple(game.legal_actions(position))
+    assert (found.nodes, found.value) == (0, None)
+
+
+def test_bad_input(game):
+    search = PUCT(game, flat)
+    for limit, says in (
+        ({}, "at least one of them is wanted"),
+        ({"simulations": 0}, "simulations=0; it is 1 or more"),
+        ({"seconds": -1}, "seconds=-1; it is 0 or more"),
+    ):
+        with pytest.raises(UnknownOption, match=says):
+            search.search(game.initial, **limit)
+    for options, says in (
+        ({"exploration": -1}, "exploration=-1"),
+        ({"wave": 0}, "wave=0"),
+        ({"count": 0}, "count=0"),
+        ({"considered": 4}, "considered=4; that takes a number of simulations"),
+    ):
+        with pytest.raises(UnknownOption, match=says):
+            Trees(game, **options)
+    with pytest.raises(IllegalAction, match="the game is over"):
+        search.search(game.from_text("bb4/6/6/6/6/rr3b r"), simulations=1)

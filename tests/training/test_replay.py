@@ -1,0 +1,62 @@
+"""The replay buffer."""
+
+import numpy as np
+import pytest
+
+from training.replay import WIDTH, Replay, Samples, sparse
+
+
+def samples_of(game, positions, value=0.5):
+    """Return samples in which each action's probability grows with its id."""
+    actions = np.full((len(positions), game.num_actions), -1, np.int32)
+    policy = np.zeros((len(positions), game.num_actions), np.float32)
+    for row, position in enumerate(positions):
+        legal = game.legal_actions(position)
+        actions[row, : len(legal)] = legal
+        policy[row, : len(legal)] = np.arange(1, len(legal) + 1)
+    values = np.full(len(positions), value, np.float32)
+    return Samples(np.array(positions, np.uint64), *sparse(actions, policy), values)
+
+
+def test_a_policy_keeps_its_most_probable_actions():
+    actions = np.arange(100, dtype=np.int32)[np.newaxis].repeat(2, 0)
+    policy = np.tile(np.linspace(1, 2, 100, dtype=np.float32), (2, 1))
+    actions[1, 3:], policy[1, 3:] = -1, 0
+    short, kept = sparse(actions, policy)
+    assert short[0].tolist() == list(range(99, 99 - WIDTH, -1))
+    assert sorted(short[1].tolist(), reverse=True)[:3] == [2, 1, 0]
+    assert (short[1, 3:] == -1).all()
+    assert kept.sum(1) == pytest.approx(1, abs=0.01)
+
+
+def test_batches_hold_what_was_added_or_its_mirror_image(game):
+    position = game.apply(game.initial, int(game.legal_actions(game.initial)[1]))
+    replay = Replay(game, 10)
+    replay.add(samples_of(game, [position]))
+    (mirror,) = game.symmetries
+    batch = replay.draw(np.random.default_rng(0), 64)
+    seen = set()
+    for row in range(64):
+        straight = np.array_equal(batch.planes[row], game.observe(position))
+        shown = position if straight else game.words(position, mirror.position(position))
+        seen.add(straight)
+        np.testing.assert_array_equal(batch.planes[row], game.observe(shown))
+        np.testing.assert_array_equal(batch.legal[row], game.action_mask(shown))
+        legal = game.legal_actions(position)
+        images = legal if straight else mirror.actions[legal]
+        expected = np.arange(1, len(legal) + 1) / sum(range(1, len(legal) + 1))
+        np.testing.assert_allclose(batch.policy[row, images], expected, atol=1e-3)
+        assert batch.policy[row].sum() == pytest.approx(1, abs=1e-2)
+        assert batch.values[row] == 0.5
+    assert seen == {True, False}
+
+
+def test_the_oldest_samples_go(game):
+    replay = Replay(game, 5)
+    for value in range(8):
+        replay.add(samples_of(game, [game.initial], value))
+    assert (len(replay), replay.added) == (5, 8)
+    drawn = replay.draw(np.random.default_rng(0), 200).values
+    assert set(drawn) == {3, 4, 5, 6, 7}
+    replay.add(samples_of(game, [game.initial] * 13, 9))
+    assert set(replay.draw(np.random.default_rng(0), 50).values) == {9}

@@ -1,0 +1,82 @@
+"""Self-play guided by tree search."""
+
+import numpy as np
+import pytest
+
+from cc_env import games
+from training.selfplay import SelfPlay, Settings
+
+SETTINGS = Settings(boards=16, simulations=8, considered=4, value_mix=0)
+
+
+@pytest.fixture(scope="module")
+def small():
+    return games.make("capture_conquer", size=4)
+
+
+def even(planes):
+    return np.zeros((len(planes), 2000), np.float32), np.zeros(len(planes), np.float32)
+
+
+def test_samples_are_decisions_of_whole_games(small):
+    samples, tally = SelfPlay(small, SETTINGS, 0).play(even, 60)
+    assert tally.decisions == 16 * 60
+    assert tally.games > 16
+    assert 0 < len(samples.values) <= tally.decisions
+    for row in range(len(samples.values)):
+        position = small.words(small.initial, samples.positions[row])
+        actions = samples.actions[row]
+        assert sorted(actions[actions >= 0]) == small.legal_actions(position).tolist()
+        assert samples.policy[row].sum() == pytest.approx(1, abs=0.01)
+
+
+def test_values_are_results_to_the_player_to_move(small):
+    samples, tally = SelfPlay(small, SETTINGS, 0).play(even, 60)
+    assert set(samples.values) <= {-1.0, 0.0, 1.0}
+    # The last decision of a won game is the winner's, and wins.
+    positions = [small.words(small.initial, row) for row in samples.positions]
+    winning = 0
+    for position, value in zip(positions, samples.values, strict=True):
+        actions = map(int, small.legal_actions(position))
+        outcomes = {small.outcome(small.apply(position, action)) for action in actions}
+        if small.to_move(position) in outcomes:
+            assert value == 1  # the search sees it, and plays it
+            winning += 1
+    assert winning >= tally.games - tally.draws
+
+
+def test_values_mix_the_result_with_what_the_search_said(small):
+    mixed = SelfPlay(small, Settings(boards=16, simulations=8, considered=4, value_mix=1), 0)
+    values = mixed.play(even, 60)[0].values
+    assert ((values > -1) & (values < 1)).mean() > 0.3
+
+
+def test_games_begin_with_random_turns(small):
+    settings = Settings(boards=64, simulations=2, considered=2, opening_turns=3)
+    play = SelfPlay(small, settings, 0)
+    starts = {tuple(row) for row in play._boards.rows[:, : len(small.initial)].tolist()}
+    assert len(starts) > 10
+    assert tuple(map(int, small.initial)) in starts
+
+
+def test_the_same_seed_plays_the_same(small):
+    runs = [SelfPlay(small, SETTINGS, seed).play(even, 40)[0] for seed in (1, 1, 2)]
+    for one, other in zip(runs[0], runs[1], strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert not np.array_equal(runs[0].positions[:50], runs[2].positions[:50])
+
+
+def test_endless_games_are_drawn(game):
+    settings = Settings(boards=8, simulations=2, considered=2, max_turns=3, opening_turns=0)
+    _, tally = SelfPlay(game, settings, 0).play(even, 6)
+    assert tally.games >= 8
+    assert tally.draws == tally.games
+    assert tally.turns == 3 * tally.games
+
+
+def test_the_tally_says_what_it_cost(small):
+    _, tally = SelfPlay(small, SETTINGS, 0).play(even, 5)
+    assert 0 < tally.network_seconds + tally.search_seconds < tally.seconds
+    assert 0 < tally.evaluated <= tally.decisions * 9
+    both = tally + tally
+    assert both.decisions == 2 * tally.decisions
