@@ -14,8 +14,9 @@ import io
 import json
 import math
 import os
+import signal
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, NamedTuple, TypeGuard
@@ -143,6 +144,25 @@ def opened(
             yield run
         finally:
             run.close()
+
+
+@contextmanager
+def interrupts() -> Iterator[Callable[[], bool]]:
+    """Yield a function that says whether Ctrl-C was pressed, which does nothing else in the block.
+
+    So a run can end where it is whole. A second Ctrl-C interrupts at once.
+    """
+    pressed = []
+
+    def press(*_: Any) -> None:
+        pressed.append(True)
+        signal.signal(signal.SIGINT, before)
+
+    before = signal.signal(signal.SIGINT, press)
+    try:
+        yield lambda: bool(pressed)
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def read(path: Path) -> Saved:

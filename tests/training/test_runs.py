@@ -288,3 +288,17 @@ def test_a_folder_in_use_is_refused(path):
     with opened(path, resume=True), pytest.raises(UnknownOption, match="is in use"):
         go_on(path)
     go_on(path)
+
+
+# Ctrl-C
+
+
+def test_ctrl_c_is_asked_about_once_and_interrupts_the_second_time():
+    with runs.interrupts() as pressed:
+        assert not pressed()
+        signal.raise_signal(signal.SIGINT)
+        assert pressed()
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGINT)
