@@ -9,8 +9,8 @@ tree search; meanwhile the learner fits the network to what the searches found a
 ended. Every few rounds the network, alone, meets rivals and the best network so far in the arena;
 where it beats the latter it takes its place as `best.safetensors`.
 
-The same seed is the same run, as long as rounds limit it, not minutes, and the machine computes the
-same; a run that is continued begins new games, those that went on are lost.
+The same seed is the same run, as long as rounds limit it, not minutes, workers are threads, and the
+machine computes the same; a run that is continued begins new games, those that went on are lost.
 """
 
 import sys
@@ -33,8 +33,8 @@ from cc_env.commands import GameName, Pairs, game_options, run
 from cc_env.commands import Size as BoardSize
 from cc_env.errors import UnknownOption
 from cc_env.game import Game
-from training import learner, runs, selfplay
-from training.engines import Engine, Threads
+from training import engines, learner, runs, selfplay
+from training.engines import Engine
 from training.evaluate import INTERRUPTED, RUNS
 from training.gate import BEST, Rivals, meet
 from training.learner import Learner
@@ -57,7 +57,7 @@ COLUMNS = (
     TimeElapsedColumn(),
     TextColumn("{task.fields[told]}"),
 )
-MAY_DIFFER = "minutes", "rounds", "workers", "device"  # when a run is continued
+MAY_DIFFER = "minutes", "rounds", "workers", "engine", "device"  # when a run is continued
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 console = Console(highlight=False)
@@ -76,7 +76,8 @@ class Config:
     network: Size = field(default_factory=Size)
     play: selfplay.Settings = field(default_factory=selfplay.Settings)
     learn: learner.Settings = field(default_factory=learner.Settings)
-    workers: int = 2  # threads that play, each its own boards
+    workers: int = 2  # that play, each its own boards
+    engine: str = "threads"  # what they are: these, or "ray": processes on a cluster
     decisions: int = 16  # on each board, each round
     replay: int = 600_000  # newest samples that are learned from
     warm_up: int = 8_000  # samples before learning begins
@@ -90,6 +91,7 @@ class Config:
         if self.minutes is None and self.rounds is None:
             raise UnknownOption("minutes=None, rounds=None; at least one of them is wanted")
         device_of(self.device)
+        engines.check(self.engine)
         object.__setattr__(self, "options", dict(self.make_game().options))
 
     def make_game(self) -> Game:
@@ -112,8 +114,11 @@ class Training:
         self.best: Network | None = None
         if saved := run.latest():
             self._load(saved)
+        self._saved = self.round
         seed = config.seed, 2, self.round
-        self.engine: Engine = Threads(self.game, config.play, config.workers, seed, config.device)
+        self.engine: Engine = engines.make(
+            config.engine, self.game, config.play, config.workers, seed, config.device
+        )
 
     def is_over(self) -> bool:
         """Return whether the time, or the number of rounds, is up."""
@@ -135,7 +140,7 @@ class Training:
 
     def go(self) -> Iterator[dict[str, float]]:
         """Train to the end; yield what is logged of each round."""
-        while not self.is_over():
+        while not self.is_over() or self.best is None:
             began = time.perf_counter()
             before = self.seconds
             self.engine.start(self.learner.average, self.config.decisions)
@@ -189,7 +194,9 @@ class Training:
         return found
 
     def save(self) -> None:
-        """Write a checkpoint, and draw the curves."""
+        """Write a checkpoint, and draw the curves; nothing where there is nothing new."""
+        if self.round == self._saved:
+            return
         arrays: dict[str, NDArray[Any]] = {
             name: each.cpu().numpy() for name, each in self.learner.state().items()
         }
@@ -204,6 +211,7 @@ class Training:
             "rng": self.rng.bit_generator.state,
         }
         self.run.checkpoint(self.round, arrays, about)
+        self._saved = self.round
         self.run.draw(CHARTS)
 
     def _load(self, saved: runs.Saved) -> None:
@@ -254,6 +262,9 @@ def main(config: Config, path: Path, resume: bool = False) -> dict[str, float]:
                     progress.update(bar, completed=training.progress(), told=told)
                     if "elo" in numbers and not console.is_terminal:
                         console.print(f"{numbers['minutes']:.1f} minutes: {told}")
+        except KeyboardInterrupt:
+            training.save()
+            raise
         finally:
             training.close()
     return last
@@ -282,7 +293,10 @@ def train(
     simulations: Annotated[
         int, typer.Option(help="Of the tree search, each decision.")
     ] = selfplay.Settings.simulations,
-    workers: Annotated[int, typer.Option(help="Threads that play.")] = Config.workers,
+    workers: Annotated[int, typer.Option(help="That play.")] = Config.workers,
+    engine: Annotated[
+        str, typer.Option(help="What workers are: threads, or ray: processes on a cluster.")
+    ] = Config.engine,
     device: Annotated[str, typer.Option(help="cpu, cuda or cuda:N.")] = "cpu",
     name: Annotated[
         str | None, typer.Option(help="Of the run: its folder in runs/.", show_default="the game")
@@ -298,6 +312,7 @@ def train(
         network=Size(blocks, channels),
         play=selfplay.Settings(simulations=simulations),
         workers=workers,
+        engine=engine,
         device=device,
     )
     words = [config.game, *(str(value) for value in config.options.values())]

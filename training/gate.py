@@ -6,7 +6,7 @@ from functools import partial
 from agents.learned import PolicyPlayer
 from agents.network import Evaluator, Network
 from cc_env import players
-from cc_env.errors import UnknownOption, listed
+from cc_env.errors import UnknownOption, is_whole, listed
 from cc_env.game import Game
 from training import arena
 
@@ -23,11 +23,14 @@ class Rivals:
 
     def __post_init__(self) -> None:
         """Raise UnknownOption where there is no such player, or no such number of games."""
+        for name in self.names:
+            players.check(name)
         if self.anchor not in self.names:
             raise UnknownOption(
-                f"anchor {self.anchor!r} is no rival; there are {listed(self.names)}"
+                f"anchor {self.anchor!r} is no rival; there are: {listed(self.names)}"
             )
-        arena.Config(players=(*self.names, "random")[: max(2, len(self.names))], games=self.games)
+        if not is_whole(self.games, 2) or self.games % 2:
+            raise UnknownOption(f"games={self.games!r}; it is even, 2 or more")
 
 
 def meet(

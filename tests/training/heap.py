@@ -1,0 +1,99 @@
+"""A toy game to learn: take one, two or three from a heap; who takes the last one wins.
+
+Whoever leaves a multiple of four wins, so the best action is known everywhere.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from cc_env import rules
+from cc_env.bits import ONE, ZERO
+from cc_env.compile import jit
+from cc_env.game import Game
+from cc_env.rules import ONGOING
+
+HEAP = 20
+
+
+class Position(NamedTuple):
+    left: np.uint64
+    player: np.uint64
+
+
+@jit
+def legal_actions(position, out):
+    count = min(np.int64(position.left), 3)
+    for action in range(count):
+        out[action] = action
+    return count
+
+
+@jit
+def apply(position, action):
+    return Position(position.left - np.uint64(action + 1), position.player ^ ONE)
+
+
+@jit
+def to_move(position):
+    return np.int64(position.player)
+
+
+@jit
+def mid_turn(position):
+    return False
+
+
+@jit
+def outcome(position):
+    return ONGOING if position.left else 1 - np.int64(position.player)
+
+
+@jit
+def observe(position, player, planes):
+    planes[:] = 0
+    planes[np.int64(position.left)] = 1
+
+
+rules.register(
+    Position,
+    legal_actions=legal_actions,
+    apply=apply,
+    to_move=to_move,
+    mid_turn=mid_turn,
+    outcome=outcome,
+    observe=observe,
+)
+
+
+def make():
+    return Game(
+        name="heap",
+        options={},
+        initial=Position(np.uint64(HEAP), ZERO),
+        num_actions=3,
+        action_cells=np.array([[0, 0], [1, 1], [2, 2]]),
+        observation_shape=(HEAP + 1, 1, 3),
+        planes=tuple(f"{left} left" for left in range(HEAP + 1)),
+        players=("one", "two"),
+        symmetries=(),
+        to_text=lambda position: f"{position.left} {position.player}",
+        from_text=lambda text: Position(*map(np.uint64, text.split())),
+        action_text=lambda position, action: str(action + 1),
+        ending=lambda position: "taken",
+        pieces=lambda position: {},
+        goals=(),
+        track=lambda position, turn: None,
+        evaluations={},
+    )
+
+
+def read_recording(line):
+    raise NotImplementedError
+
+
+def share_of_best(choose):
+    """Return how often `choose(position)` leaves a multiple of four where that is possible."""
+    lefts = [left for left in range(1, HEAP + 1) if left % 4]
+    best = [choose(Position(np.uint64(left), ZERO)) == left % 4 - 1 for left in lefts]
+    return sum(best) / len(best)

@@ -1,0 +1,215 @@
+"""AlphaZero: it learns, goes on after any kill, and says what is wrong."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import heap
+import numpy as np
+import pytest
+import torch
+
+from agents.learned import PolicyPlayer
+from agents.network import Evaluator, Network, Size, load
+from cc_env import games
+from cc_env.errors import BadCheckpoint, UnknownOption
+from cc_env.referee import Clock
+from cc_env.table import GAMES, Entry
+from training import learner, runs, selfplay
+from training.alphazero import WEIGHTS, Config, Training, main
+from training.gate import Rivals
+
+ROOT = Path(__file__).parents[2]
+TINY = Config(
+    options={"size": 4},
+    minutes=None,
+    rounds=4,
+    network=Size(blocks=1, channels=8, keys=4),
+    play=selfplay.Settings(boards=16, simulations=4, considered=4),
+    learn=learner.Settings(batch=64),
+    decisions=8,
+    warm_up=50,
+    replay=1000,
+    evaluate_every=2,
+    rivals=Rivals(names=("random",), anchor="random", games=4),
+)
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    torch.set_num_threads(1)
+
+
+def test_it_learns_a_game_that_nobody_knows_untaught(tmp_path, monkeypatch):
+    monkeypatch.setitem(GAMES, "heap", Entry("heap", "heap/Heap-v0"))
+    config = replace(
+        TINY,
+        game="heap",
+        options={},
+        rounds=30,
+        network=Size(blocks=1, channels=32, keys=8),
+        play=selfplay.Settings(boards=32, simulations=8, considered=3),
+        learn=learner.Settings(rate=3e-3, averaging=0.95),
+        decisions=16,
+        replay=4000,
+        evaluate_every=15,
+    )
+    game = heap.make()
+
+    def skill(network):
+        player = PolicyPlayer(game, Evaluator(network))
+        rng = np.random.default_rng(0)
+        return heap.share_of_best(lambda position: player.choose(position, rng, Clock()).action)
+
+    for seed in range(5):
+        torch.manual_seed(seed)
+        assert skill(Network(game, config.network)) < 0.7
+    numbers = main(config, tmp_path / "run")
+    network, about = load(tmp_path / "run" / WEIGHTS, game)
+    assert skill(network) >= 0.9
+    assert numbers["random"] >= 0.75
+    assert about["trained"] == "alphazero"
+    _, values = Evaluator(network)(
+        np.array([game.observe(heap.Position(np.uint64(left), np.uint64(0))) for left in (4, 8, 5)])
+    )
+    assert values[0] < -0.5 < 0.5 < values[2]
+    losses = [row["policy_loss"] for row in read_log(tmp_path / "run") if "policy_loss" in row]
+    assert losses[-1] < losses[0] - 0.2
+
+
+def read_log(path):
+    return [json.loads(line) for line in (path / "log.jsonl").read_text().splitlines()]
+
+
+def test_a_run_leaves_a_folder(tmp_path):
+    main(TINY, tmp_path / "run")
+    names = {each.name for each in (tmp_path / "run").iterdir()}
+    assert {"config.json", "log.jsonl", "checkpoints", "curves.png", WEIGHTS} <= names
+    rows = read_log(tmp_path / "run")
+    assert [row["step"] for row in rows] == [1, 2, 3, 4]
+    assert [row["step"] for row in rows if "elo" in row] == [2, 4]
+    for row in rows:
+        assert row["decisions_per_second"] > 0
+        assert 0 < row["network_share"] + row["search_share"] < 1
+    assert rows[-1]["samples"] > 100
+
+
+def test_the_same_seed_is_the_same_run(tmp_path):
+    for name, seed in (("one", 1), ("other", 1), ("third", 2)):
+        main(replace(TINY, seed=seed), tmp_path / name)
+    one, other, third = (read_log(tmp_path / name) for name in ("one", "other", "third"))
+    assert [row.get("policy_loss") for row in one] == [row.get("policy_loss") for row in other]
+    assert one[-1]["policy_loss"] != third[-1]["policy_loss"]
+    game = TINY.make_game()
+    nets = [load(tmp_path / name / WEIGHTS, game)[0].state_dict() for name in ("one", "other")]
+    assert all(torch.equal(nets[0][name], nets[1][name]) for name in nets[0])
+
+
+def test_a_run_goes_on_where_it_was(tmp_path):
+    path = tmp_path / "run"
+    main(replace(TINY, rounds=2), path)
+    with runs.opened(path, json.loads((path / "config.json").read_text()), True) as run:
+        saved = run.latest()
+        resumed = Training(TINY, run)
+        state = resumed.learner.state()
+        resumed.close()
+    for name, tensor in state.items():
+        np.testing.assert_array_equal(tensor.numpy(), saved.arrays[name])
+    assert resumed.learner.steps == saved.about["steps"] > 0
+    assert resumed.replay.added == saved.about["added"] > 0
+    count = len(resumed.replay)
+    np.testing.assert_array_equal(
+        resumed.replay.samples.policy[:count], saved.arrays["replay.policy"]
+    )
+    main(TINY, path, resume=True)
+    rows = read_log(path)
+    assert [row["step"] for row in rows] == [1, 2, 3, 4]
+    assert rows[3]["minutes"] > rows[2]["minutes"] > rows[1]["minutes"]
+    assert rows[2]["samples"] >= rows[1]["samples"]
+
+
+def test_another_config_is_not_gone_on_with(tmp_path):
+    main(replace(TINY, rounds=1), tmp_path / "run")
+    with pytest.raises(UnknownOption, match=r"blocks is 1 there, 2 here"):
+        main(replace(TINY, network=Size(2, 8, 4)), tmp_path / "run", resume=True)
+    with pytest.raises(UnknownOption, match=r"exists: --resume goes on"):
+        main(TINY, tmp_path / "run")
+
+
+def test_broken_checkpoints_are_refused(tmp_path):
+    main(TINY, tmp_path / "run")
+    for file in (tmp_path / "run" / "checkpoints").iterdir():
+        file.write_bytes(file.read_bytes()[:-5])
+    with pytest.raises(BadCheckpoint, match="whole and unaltered"):
+        main(replace(TINY, rounds=6), tmp_path / "run", resume=True)
+
+
+def test_a_network_that_loses_does_not_become_the_best(tmp_path, monkeypatch):
+    scores = iter([{"elo": 0.0}, {"elo": 0.0, "best": 0.54}, {"elo": 0.0, "best": 0.55}])
+    monkeypatch.setattr("training.alphazero.meet", lambda *_: next(scores))
+    with runs.opened(tmp_path / "run", {}, False) as run:
+        training = Training(replace(TINY, rounds=6), run)
+        kept = []
+        for numbers in training.go():
+            if "elo" in numbers:
+                kept.append(load(tmp_path / "run" / WEIGHTS, training.game)[1]["round"])
+        training.close()
+    assert kept == [2, 2, 6]
+
+
+def test_bad_settings_are_refused():
+    with pytest.raises(UnknownOption, match="minutes=None, rounds=None; at least one"):
+        Config(minutes=None)
+    with pytest.raises(UnknownOption, match="device='cuda'; this machine has: cpu"):
+        Config(device="cuda")
+    with pytest.raises(UnknownOption, match="there is no game 'chess'"):
+        Config(game="chess")
+
+
+def start(folder, *arguments):
+    return subprocess.Popen(
+        [sys.executable, "-m", "training.alphazero", "--size", "4", *map(str, arguments)],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "100"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+SMALL = "--blocks", 1, "--channels", 8, "--simulations", 2, "--name", "run"
+
+
+def finish(process, status=0):
+    out, _ = process.communicate(timeout=120)
+    assert process.returncode == status, out
+    assert "Traceback" not in out
+    return out
+
+
+@pytest.mark.slow
+def test_the_command_and_interrupts(tmp_path):
+    process = start(tmp_path, *SMALL, "--minutes", 10)
+    log = tmp_path / "runs" / "run" / "log.jsonl"
+    wait_for(lambda: log.exists() and len(log.read_bytes().splitlines()) > 3)
+    process.send_signal(signal.SIGINT)
+    out = finish(process, status=130)
+    assert "--resume goes on" in out
+    done = len(read_log(log.parent))
+    assert "exists: --resume" in finish(start(tmp_path, *SMALL), status=2)
+    out = finish(start(tmp_path, *SMALL, "--minutes", 0.001, "--resume"))
+    assert "the best network: runs/run/best.safetensors" in out
+    assert len(read_log(log.parent)) >= done  # nothing that was finished is lost
+    load(log.parent / WEIGHTS, games.make("capture_conquer", size=4))
+
+
+def wait_for(condition, seconds=90):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
