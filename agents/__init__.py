@@ -8,13 +8,13 @@ know them too. torch is imported when the first of them is made.
     alphazero    a network with tree search: alphazero:simulations=64, alphazero:seconds=1
     ppo          a network trained by PPO, alone
 
-Each takes `path=FILE`, weights that training wrote; by default those in `weights/`, if there are
-any for the game.
+Each takes `path=…`, the folder of a run or its file of weights; by default the run in `weights/`,
+if there is one for the game.
 """
 
 from pathlib import Path
 
-from cc_env.errors import BadCheckpoint
+from cc_env.errors import BadCheckpoint, listed
 from cc_env.game import Game
 from cc_env.players import PLAYERS, make, register
 from cc_env.referee import Player
@@ -22,7 +22,7 @@ from cc_env.referee import Player
 __all__ = ["PLAYERS", "make", "register"]
 
 WEIGHTS = Path(__file__).parent / "weights"
-NETWORK = "network.safetensors"
+NETWORK = "best.safetensors"  # in the folder of a run
 
 
 def policy(game: Game, *, path: str | None = None, device: str = "cpu") -> Player:
@@ -56,18 +56,22 @@ def alphazero(
 
 
 def _file(game: Game, way: str, path: str | None) -> Path:
-    """Return the file of weights; raise BadCheckpoint where none was given and none is shipped."""
-    if path is not None:
-        return Path(path)
+    if path is None:
+        return shipped(game, way)
+    return Path(path) / NETWORK if Path(path).is_dir() else Path(path)
+
+
+def shipped(game: Game, way: str) -> Path:
+    """Return the weights that come with this; raise BadCheckpoint where there are none."""
     options = "-".join(str(value) for value in game.options.values())
-    shipped = WEIGHTS / way / f"{game.name}-{options}" / NETWORK
-    if not shipped.exists():
-        there = sorted(each.parent.name for each in (WEIGHTS / way).glob(f"*/{NETWORK}"))
+    path = WEIGHTS / way / f"{game.name}-{options}" / NETWORK
+    if not path.exists():
+        there = listed(sorted(each.parent.name for each in (WEIGHTS / way).glob(f"*/{NETWORK}")))
         raise BadCheckpoint(
-            f"no {way} weights for {game!r} come with this: there are {there or 'none'}; "
-            f"train some, python -m training.{way}, and give path=FILE"
+            f"no {way} weights for {game!r} come with this, only for: {there or 'nothing'}; "
+            f"python -m training.{way} trains some, for path=…"
         )
-    return shipped
+    return path
 
 
 for _factory in (policy, ppo, alphazero):

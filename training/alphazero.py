@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
+from agents import NETWORK
 from agents.network import Network, Size, device_of, save
 from cc_env import games
 from cc_env.commands import GameName, Pairs, game_options, run
@@ -41,7 +42,6 @@ from training.learner import Learner
 from training.replay import Replay
 from training.selfplay import Tally
 
-WEIGHTS = "best.safetensors"
 CHARTS = {
     "score against": (*Rivals.names, BEST),
     "Elo": ("elo",),
@@ -190,7 +190,7 @@ class Training:
         if self.best is None or found[BEST] >= self.config.gate:
             self.best = newest
             about = {"trained": "alphazero", "round": self.round, "config": asdict(self.config)}
-            save(self.run.path / WEIGHTS, newest, self.game, about)
+            save(self.run.path / NETWORK, newest, self.game, about)
         return found
 
     def save(self) -> None:
@@ -322,7 +322,7 @@ def train(
     except KeyboardInterrupt:
         console.print(f"stopped; --resume goes on from the last checkpoint in {path}")
         raise typer.Exit(INTERRUPTED) from None
-    console.print(f"the best network: {path / WEIGHTS}", soft_wrap=True)
+    console.print(f"the best network: {path / NETWORK}", soft_wrap=True)
 
 
 def command() -> int:

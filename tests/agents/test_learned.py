@@ -77,8 +77,14 @@ def test_weights_of_another_game_or_none_are_refused(game, file, tmp_path):
         players.make(f"policy:path={file}", games.make("capture_conquer", size=5))
     with pytest.raises(BadCheckpoint, match="no such file"):
         players.make(f"policy:path={tmp_path / 'none'}", game)
-    with pytest.raises(BadCheckpoint, match=r"no alphazero weights for .*size=7.* path=FILE"):
+    with pytest.raises(BadCheckpoint, match=r"no alphazero weights for .*size=7.* path=…"):
         players.make("alphazero", games.make("capture_conquer", size=7))
+
+
+def test_the_folder_of_a_run_will_do(game, file, tmp_path):
+    (tmp_path / agents.NETWORK).write_bytes(file.read_bytes())
+    decisions = {decide(game, f"policy:path={path}").action for path in (tmp_path, file)}
+    assert len(decisions) == 1
 
 
 def test_bad_options_are_refused(game, file):

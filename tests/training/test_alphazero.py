@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 import torch
 
+from agents import NETWORK
 from agents.learned import PolicyPlayer
 from agents.network import Evaluator, Network, Size, load
 from cc_env import games
@@ -21,7 +22,7 @@ from cc_env.errors import BadCheckpoint, UnknownOption
 from cc_env.referee import Clock
 from cc_env.table import GAMES, Entry
 from training import learner, runs, selfplay
-from training.alphazero import WEIGHTS, Config, Training, main
+from training.alphazero import Config, Training, main
 from training.gate import Rivals
 
 ROOT = Path(__file__).parents[2]
@@ -70,7 +71,7 @@ def test_it_learns_a_game_that_nobody_knows_untaught(tmp_path, monkeypatch):
         torch.manual_seed(seed)
         assert skill(Network(game, config.network)) < 0.7
     numbers = main(config, tmp_path / "run")
-    network, about = load(tmp_path / "run" / WEIGHTS, game)
+    network, about = load(tmp_path / "run" / NETWORK, game)
     assert skill(network) >= 0.9
     assert numbers["random"] >= 0.75
     assert about["trained"] == "alphazero"
@@ -89,7 +90,7 @@ def read_log(path):
 def test_a_run_leaves_a_folder(tmp_path):
     main(TINY, tmp_path / "run")
     names = {each.name for each in (tmp_path / "run").iterdir()}
-    assert {"config.json", "log.jsonl", "checkpoints", "curves.png", WEIGHTS} <= names
+    assert {"config.json", "log.jsonl", "checkpoints", "curves.png", NETWORK} <= names
     rows = read_log(tmp_path / "run")
     assert [row["step"] for row in rows] == [1, 2, 3, 4]
     assert [row["step"] for row in rows if "elo" in row] == [2, 4]
@@ -106,7 +107,7 @@ def test_the_same_seed_is_the_same_run(tmp_path):
     assert [row.get("policy_loss") for row in one] == [row.get("policy_loss") for row in other]
     assert one[-1]["policy_loss"] != third[-1]["policy_loss"]
     game = TINY.make_game()
-    nets = [load(tmp_path / name / WEIGHTS, game)[0].state_dict() for name in ("one", "other")]
+    nets = [load(tmp_path / name / NETWORK, game)[0].state_dict() for name in ("one", "other")]
     assert all(torch.equal(nets[0][name], nets[1][name]) for name in nets[0])
 
 
@@ -157,7 +158,7 @@ def test_a_network_that_loses_does_not_become_the_best(tmp_path, monkeypatch):
         kept = []
         for numbers in training.go():
             if "elo" in numbers:
-                kept.append(load(tmp_path / "run" / WEIGHTS, training.game)[1]["round"])
+                kept.append(load(tmp_path / "run" / NETWORK, training.game)[1]["round"])
         training.close()
     assert kept == [2, 2, 6]
 
@@ -205,7 +206,7 @@ def test_the_command_and_interrupts(tmp_path):
     out = finish(start(tmp_path, *SMALL, "--minutes", 0.001, "--resume"))
     assert "the best network: runs/run/best.safetensors" in out
     assert len(read_log(log.parent)) >= done  # nothing that was finished is lost
-    load(log.parent / WEIGHTS, games.make("capture_conquer", size=4))
+    load(log.parent / NETWORK, games.make("capture_conquer", size=4))
 
 
 def wait_for(condition, seconds=90):

@@ -1,5 +1,6 @@
 """The report of a tournament: one HTML file that needs nothing else, and the charts as PNGs."""
 
+import base64
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -24,18 +25,19 @@ LONGEST = 300  # turns of such a game that are shown
 FAULTY = 20  # different faults that are listed
 
 
-def write(tournament: Tournament, path: Path, command: str) -> Path:
+def write(tournament: Tournament, path: Path, command: str, curves: Path | None = None) -> Path:
     """Write the report and the charts into a folder; return the report's path.
 
-    `command` is what to type to play the same tournament again.
+    `command` is what to type to play the same tournament again; `curves` a PNG of how a player
+    learned.
     """
     for name in pictures.CHARTS:
         files.write(path / f"{name}.png", pictures.to_png(name, tournament.standings))
-    files.write(path / REPORT, to_html(tournament, command))
+    files.write(path / REPORT, to_html(tournament, command, curves))
     return path / REPORT
 
 
-def to_html(tournament: Tournament, command: str) -> str:
+def to_html(tournament: Tournament, command: str, curves: Path | None = None) -> str:
     """Return the report as one HTML document."""
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent),
@@ -52,6 +54,7 @@ def to_html(tournament: Tournament, command: str) -> str:
         charts={name: Markup(pictures.to_svg(name, standings)) for name in pictures.CHARTS},
         command=command,
         config=tournament.config,
+        curves=base64.b64encode(curves.read_bytes()).decode() if curves else None,
         examples=examples(tournament),
         faults=faults(records),
         mean_turns=mean(standings.turns),

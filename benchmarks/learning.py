@@ -1,0 +1,132 @@
+"""Rows of self-play: decisions guided by tree search and network, in batches and one by one."""
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from benchmarks.measure import Chunk, Tally, Task, timed
+from cc_env import games
+
+SIMULATIONS = 64  # for each decision
+DECISIONS = 4  # on each board, in a chunk
+LONG = 20  # times a usual run, until games end as often as they begin
+
+
+def tasks() -> list[Task]:
+    """Return the tasks, in the order of the table."""
+    batched = f"two threads on two cores, 128 boards each, {SIMULATIONS} simulations a decision"
+    return [
+        _task("decisions/s", timed(_batched), batched),
+        _task("games/hour", lambda seconds: _cost(seconds)[0], batched),
+        _task(
+            "%", lambda seconds: _cost(seconds)[1], f"the network's share of the time; {batched}"
+        ),
+        _task(
+            "decisions/s", timed(_plain), "a plain loop: one thread, one game, one leaf at a time"
+        ),
+    ]
+
+
+def _task(unit: str, measure: Callable[[float], float], note: str) -> Task:
+    what = "AlphaZero self-play, C&C 6×6"
+    return Task(
+        what=what,
+        package="cc_env",
+        unit=unit,
+        measure=measure,
+        needs="cc_env[train]",
+        note=note,
+    )
+
+
+def _batched() -> Chunk:
+    play = _players()
+
+    def chunk() -> Tally:
+        with _all_cores():
+            began = time.perf_counter()
+            tallies = play(DECISIONS)
+            return Tally(sum(each.decisions for each in tallies), time.perf_counter() - began)
+
+    return chunk
+
+
+@cache
+def _cost(seconds: float) -> tuple[float, float]:
+    """Return games an hour, and the network's share of the threads' time in percent."""
+    play = _players()
+    with _all_cores():
+        play(DECISIONS)
+        games_ended, network, spent = 0, 0.0, 0.0
+        began = time.perf_counter()
+        while not games_ended or time.perf_counter() - began < LONG * seconds:
+            for each in play(DECISIONS):
+                games_ended += each.games
+                network, spent = network + each.network_seconds, spent + each.seconds
+        return 3600 * games_ended / (time.perf_counter() - began), 100 * network / spent
+
+
+def _players() -> Callable[[int], list[Any]]:
+    """Return a function that lets two threads play so many decisions on each of their boards."""
+    import torch
+
+    from agents import shipped
+    from agents.network import load
+    from training.engines import Threads
+    from training.selfplay import Settings
+
+    torch.set_num_threads(1)
+    game = games.make("capture_conquer")
+    network, _ = load(shipped(game, "alphazero"), game)
+    engine = Threads(game, Settings(simulations=SIMULATIONS), 2, (0,), "cpu")
+
+    def play(decisions: int) -> list[Any]:
+        engine.start(network, decisions)
+        return [tally for _, tally in engine.finish()]
+
+    return play
+
+
+def _plain() -> Chunk:
+    import torch
+
+    from agents import shipped
+    from agents.learned import evaluator
+    from cc_env.search.puct import PUCT
+
+    torch.set_num_threads(1)
+    game = games.make("capture_conquer")
+    search = PUCT(game, evaluator(shipped(game, "alphazero"), game), wave=1)
+    rng = np.random.default_rng(0)
+    position = game.initial
+
+    def chunk() -> Tally:
+        nonlocal position
+        began = time.perf_counter()
+        if not len(game.legal_actions(position)):
+            position = game.initial
+        search.search(position, simulations=SIMULATIONS)
+        seconds = time.perf_counter() - began
+        position = game.apply(position, int(rng.choice(game.legal_actions(position))))
+        return Tally(1, seconds)
+
+    return chunk
+
+
+@contextmanager
+def _all_cores() -> Iterator[None]:
+    """Leave the one core that everything else is measured on."""
+    if not hasattr(os, "sched_setaffinity"):
+        yield
+        return
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, range(os.cpu_count() or 1))
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)

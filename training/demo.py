@@ -1,0 +1,62 @@
+"""python -m training.demo: train AlphaZero for a few minutes, and see what it has learned."""
+
+import sys
+from itertools import chain, count
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from agents.network import Size
+from cc_env.commands import run
+from training import alphazero, arena, evaluate
+from training.runs import CURVES
+
+OTHERS = (
+    "policy",
+    "alphazero:simulations=64",
+    "minimax:depth=5",
+    "minimax:depth=3",
+    "minimax:depth=1",
+    "greedy",
+    "random",
+)
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+console = Console(highlight=False)
+
+
+@app.command()
+def demo(
+    minutes: Annotated[float, typer.Option(help="Of training.")] = 4,
+    games: Annotated[int, typer.Option(help="Of each pair in the tournament.")] = 20,
+    workers: Annotated[
+        int | None, typer.Option(min=0, help="Processes that play it.", show_default="one a core")
+    ] = None,
+) -> None:
+    """Train AlphaZero on C&C 6×6, then let it meet the players that are there already."""
+    path = _free(evaluate.RUNS / "demo")
+    console.print(f"AlphaZero learns C&C 6×6 for {minutes:g} minutes, in {path}")
+    network = Size(blocks=3, channels=32)  # a small one, which learns most in so short a time
+    alphazero.main(alphazero.Config(minutes=minutes, network=network, evaluate_every=15), path)
+    fresh = f"policy:path={path}", f"alphazero:simulations=64,path={path}"
+    config = arena.Config(players=(*fresh, *OTHERS), games=games, anchor="minimax:depth=3")
+    console.print("what it has learned, among players that are there already:")
+    command = f"python -m training.demo --minutes {minutes:g} --games {games}"
+    evaluate.hold(config, path / "tournament", command, path / CURVES, workers=workers)
+
+
+def _free(path: Path) -> Path:
+    """Return the path, or the first numbered one like it, where there is nothing yet."""
+    others = (path.with_name(f"{path.name}-{number}") for number in count(2))
+    return next(each for each in chain([path], others) if not each.exists())
+
+
+def main() -> int:
+    """Run the command line; return the exit status, 2 for bad input."""
+    return run(app)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
