@@ -1,5 +1,5 @@
 # make test   set up .venv by the lock, then run everything that CI runs
-# make demo   train, measure and report
+# make demo   train AlphaZero for four minutes, then a tournament with its report (ten minutes in all)
 # make bench  the benchmark table, beside OpenSpiel, PettingZoo and Pgx
 # make lock   resolve all dependencies anew and pin them
 
@@ -16,9 +16,7 @@ test: .venv/ready
 	$(BIN)/pytest
 
 demo: .venv/ready
-	$(BIN)/python -m cc_env games
-	$(BIN)/python -m training.evaluate random greedy minimax:easy minimax:normal mcts:simulations=400 \
-		--games 40 --out runs/demo
+	$(BIN)/python -m training.demo
 
 bench: .venv/bench
 	$(BIN)/python -m benchmarks

@@ -7,7 +7,6 @@ one place serves in all others.
 """
 
 import copy
-import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -15,19 +14,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import safetensors
-import safetensors.torch
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from cc_env import __version__
+from agents import arrays
 from cc_env.errors import BadCheckpoint, UnknownOption, is_whole
-from cc_env.files import write
 from cc_env.game import Game
 from cc_env.table import GAMES
 
-FORMAT = 1  # of the file
 BATCHES = 16  # positions are evaluated in multiples of so many: few shapes, each optimised once
 
 
@@ -134,20 +129,10 @@ def fast_dtype(device: torch.device) -> torch.dtype:
 
 
 def save(path: Path, network: Network, game: Game, about: Mapping[str, Any]) -> None:
-    """Write the weights, all of them or nothing, with what is to be known `about` them (JSON).
-
-    The format is safetensors: numbers and texts, nothing that could run.
-    """
-    tensors = {name: each.float().contiguous().cpu() for name, each in network.state_dict().items()}
-    header = {
-        "format": FORMAT,
-        "version": __version__,
-        **_kind(game),
-        "size": asdict(network.size),
-        "about": about,
-        "sha256": _digest(tensors),
-    }
-    write(path, safetensors.torch.save(tensors, {"cc_env": json.dumps(header)}))
+    """Write the weights, all of them or nothing, with what is to be known `about` them (JSON)."""
+    found = {name: each.float().cpu().numpy() for name, each in network.state_dict().items()}
+    header = {**_kind(game), "size": asdict(network.size), "about": about}
+    arrays.save(path, "network", found, header)
 
 
 def load(path: Path, game: Game) -> tuple[Network, dict[str, Any]]:
@@ -156,36 +141,16 @@ def load(path: Path, game: Game) -> tuple[Network, dict[str, Any]]:
     Raises BadCheckpoint, saying what was wanted and what was found, where the file is not one of
     `save`, is broken or altered, or is another game's.
     """
-    header, tensors = _read(path)
-    if header["format"] != FORMAT:
-        raise BadCheckpoint(
-            f"{path}: format {header['format']}, written by cc_env {header['version']}; "
-            f"this is cc_env {__version__}, which reads format {FORMAT}"
-        )
+    header, found = arrays.load(path, "network")
     for name, wanted in json.loads(json.dumps(_kind(game))).items():
         if header[name] != wanted:
             raise BadCheckpoint(f"{path}: {name} is {header[name]!r}; wanted: {wanted!r}")
-    if _digest(tensors) != header["sha256"]:
-        raise BadCheckpoint(f"{path}: the weights are not those that were saved")
     network = Network(game, Size(**header["size"]))
     try:
-        network.load_state_dict(tensors)
+        network.load_state_dict({name: torch.from_numpy(each) for name, each in found.items()})
     except RuntimeError as error:
         raise BadCheckpoint(f"{path}: {error}") from error
     return network, header["about"]
-
-
-def _read(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    try:
-        with safetensors.safe_open(path, "pt") as file:
-            header = json.loads((file.metadata() or {})["cc_env"])
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except FileNotFoundError as error:
-        raise BadCheckpoint(f"{path}: there is no such file") from error
-    except (safetensors.SafetensorError, OSError, KeyError, ValueError) as error:
-        what = "wanted a file of weights, whole and unaltered"
-        raise BadCheckpoint(f"{path}: {what}; found: {error!r}") from error
-    return header, tensors
 
 
 def _kind(game: Game) -> dict[str, Any]:
@@ -195,10 +160,3 @@ def _kind(game: Game) -> dict[str, Any]:
         "environment": entry.environment if entry else game.name,
         "options": dict(game.options),
     }
-
-
-def _digest(tensors: Mapping[str, Tensor]) -> str:
-    digest = hashlib.sha256()
-    for name in sorted(tensors):
-        digest.update(name.encode() + tensors[name].numpy().tobytes())
-    return digest.hexdigest()

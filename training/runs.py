@@ -9,7 +9,6 @@ A run goes on from its newest whole checkpoint; what was logged after that is dr
 that it tells of is lost.
 """
 
-import hashlib
 import io
 import json
 import math
@@ -22,23 +21,20 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple, TypeGuard
 
 import matplotlib
-import numpy as np
-import safetensors
-import safetensors.numpy
 from cycler import cycler
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from torch.utils.tensorboard import SummaryWriter
 
-from cc_env import __version__
+from agents.arrays import load, save
 from cc_env.errors import BadCheckpoint, UnknownOption
 from cc_env.files import drop_half_a_line, lines, write
 from training.arena.folder import CONFIG, differences, lock, to_text
 from training.arena.pictures import FAINT, STYLE
 
 LOG, CHECKPOINTS, CURVES, TENSORBOARD = "log.jsonl", "checkpoints", "curves.png", "tensorboard"
-FORMAT = 1  # of the checkpoints
+KIND = "checkpoint"
 COLOURS = ("#2f74c0", "#cf4a3e", "#3d9a50", "#e0a030", "#8256b0", "#4aa8b5", "#8a919c", "#b0568a")
 FEW = 60  # points that are marked each
 
@@ -72,7 +68,10 @@ class Run:
 
     def latest(self) -> Saved | None:
         """Return the newest whole checkpoint, or None where there is none yet."""
-        return read(self._newest) if self._newest else None
+        if self._newest is None:
+            return None
+        header, found = load(self._newest, KIND)
+        return Saved(header["number"], found, header["about"])
 
     def log(self, step: int, numbers: Mapping[str, float | None]) -> None:
         """Add a row, without the numbers that are None or NaN; raise OSError."""
@@ -93,7 +92,7 @@ class Run:
         os.fsync(self._log.fileno())
         path = self.path / CHECKPOINTS / f"{number:06d}.safetensors"
         header = {"number": number, "logged": len(self.rows), "about": about}
-        write(path, _to_bytes(arrays, header))
+        save(path, KIND, arrays, header)
         before, self._newest = self._newest, path
         for other in set(path.parent.glob("*.safetensors")) - {before, path}:
             other.unlink()
@@ -165,17 +164,6 @@ def interrupts() -> Iterator[Callable[[], bool]]:
         signal.signal(signal.SIGINT, before)
 
 
-def read(path: Path) -> Saved:
-    """Return a checkpoint; raise BadCheckpoint where it is broken, altered or of another format."""
-    header, arrays = _read(path)
-    if header["format"] != FORMAT:
-        raise BadCheckpoint(
-            f"{path}: format {header['format']}, written by cc_env {header['version']}; "
-            f"this is cc_env {__version__}, which reads format {FORMAT}"
-        )
-    return Saved(header["number"], arrays, header["about"])
-
-
 def _newest_whole(folder: Path) -> tuple[Path | None, int]:
     """Return the newest whole checkpoint, warning of broken ones, and the rows logged until it.
 
@@ -184,7 +172,7 @@ def _newest_whole(folder: Path) -> tuple[Path | None, int]:
     broken: list[BadCheckpoint] = []
     for path in sorted(folder.glob("*.safetensors"), reverse=True):
         try:
-            logged = _read(path)[0]["logged"]
+            logged = load(path, KIND)[0]["logged"]
         except BadCheckpoint as error:
             broken.append(error)
             continue
@@ -194,33 +182,6 @@ def _newest_whole(folder: Path) -> tuple[Path | None, int]:
     if broken:
         raise BadCheckpoint(f"{broken[0]}; no other checkpoint is whole")
     return None, 0
-
-
-def _to_bytes(arrays: Mapping[str, NDArray[Any]], header: Mapping[str, Any]) -> bytes:
-    ready = {name: np.asarray(each, order="C") for name, each in arrays.items()}
-    full = json.dumps({"format": FORMAT, "version": __version__, **header})
-    return safetensors.numpy.save(ready, {"cc_env": full, "sha256": _digest(full, ready)})
-
-
-def _read(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    try:
-        with safetensors.safe_open(path, "np") as file:
-            full, digest = ((file.metadata() or {})[name] for name in ("cc_env", "sha256"))
-            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except (safetensors.SafetensorError, OSError, KeyError, ValueError) as error:
-        what = "wanted a checkpoint, whole and unaltered"
-        raise BadCheckpoint(f"{path}: {what}; found: {error!r}") from error
-    if _digest(full, arrays) != digest:
-        raise BadCheckpoint(f"{path}: the checkpoint is not the one that was saved")
-    return json.loads(full), arrays
-
-
-def _digest(text: str, arrays: Mapping[str, NDArray[Any]]) -> str:
-    digest = hashlib.sha256(text.encode())
-    for name, array in sorted(arrays.items()):
-        digest.update(f"{name} {array.dtype} {array.shape}".encode())
-        digest.update(array.tobytes())
-    return digest.hexdigest()
 
 
 def _check(path: Path, config: Mapping[str, Any], may_differ: Sequence[str]) -> None:

@@ -1,12 +1,11 @@
 """The network and its file."""
 
-import json
-
 import numpy as np
 import pytest
 import safetensors.torch
 import torch
 
+from agents import arrays
 from agents.network import Evaluator, Network, Size, device_of, load, save
 from cc_env import games
 from cc_env.errors import BadCheckpoint, UnknownOption
@@ -86,20 +85,22 @@ def test_broken_files_are_refused(game, file, tmp_path):
         with pytest.raises(BadCheckpoint, match="whole and unaltered"):
             load(file, game)
     file.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
-    with pytest.raises(BadCheckpoint, match="not those that were saved"):
+    with pytest.raises(BadCheckpoint, match="is not the one that was saved"):
         load(file, game)
     with pytest.raises(BadCheckpoint, match="no such file"):
         load(tmp_path / "none", game)
 
 
-def test_files_of_another_kind_or_format_are_refused(game, network, file):
-    tensors = network.state_dict()
-    file.write_bytes(safetensors.torch.save(tensors))
+def test_files_of_another_kind_or_format_are_refused(game, network, file, monkeypatch):
+    file.write_bytes(safetensors.torch.save(network.state_dict()))
     with pytest.raises(BadCheckpoint, match="whole and unaltered"):
         load(file, game)
-    header = {"format": 99, "version": "7.0"}
-    file.write_bytes(safetensors.torch.save(tensors, {"cc_env": json.dumps(header)}))
-    with pytest.raises(BadCheckpoint, match=r"format 99, written by cc_env 7.0; .* reads format 1"):
+    arrays.save(file, "checkpoint", {}, {})
+    with pytest.raises(BadCheckpoint, match=r"a checkpoint of format 1, .*; wanted a network"):
+        load(file, game)
+    save(file, network, game, {})
+    monkeypatch.setattr(arrays, "FORMAT", 2)
+    with pytest.raises(BadCheckpoint, match=r"format 1, written by .*; wanted .* of format 2"):
         load(file, game)
 
 

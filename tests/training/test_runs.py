@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from agents.arrays import load
 from cc_env.errors import BadCheckpoint, UnknownOption
 from training import runs
 
@@ -197,9 +198,9 @@ def test_where_no_checkpoint_is_whole_nothing_is_begun(path):
 
 
 def test_another_format_is_refused(path, monkeypatch):
-    monkeypatch.setattr(runs, "FORMAT", 2)
-    with pytest.raises(BadCheckpoint, match=r"format 1, written by .*; .* reads format 2"):
-        runs.read(checkpoint(path, 3))
+    monkeypatch.setattr("agents.arrays.FORMAT", 2)
+    with pytest.raises(BadCheckpoint, match=r"format 1, written by .*; wanted .* of format 2"):
+        load(checkpoint(path, 3), runs.KIND)
 
 
 def test_a_full_disk_leaves_what_was_there(path, monkeypatch):

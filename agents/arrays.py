@@ -1,0 +1,66 @@
+"""Files of named arrays, which run no code when they are read: safetensors, a header and a hash."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import safetensors
+import safetensors.numpy
+from numpy.typing import NDArray
+
+from cc_env import __version__
+from cc_env.errors import BadCheckpoint
+from cc_env.files import write
+
+FORMAT = 1
+
+Arrays = dict[str, NDArray[Any]]
+
+
+def save(
+    path: Path, kind: str, arrays: Mapping[str, NDArray[Any]], header: Mapping[str, Any]
+) -> None:
+    """Write arrays of any NumPy numbers with a header (JSON), all of it or nothing.
+
+    `kind` says what it is, in a word. Raises OSError, and leaves what was there.
+    """
+    ready = {name: np.asarray(each, order="C") for name, each in arrays.items()}
+    full = json.dumps({"kind": kind, "format": FORMAT, "version": __version__, **header})
+    write(path, safetensors.numpy.save(ready, {"cc_env": full, "sha256": _digest(full, ready)}))
+
+
+def load(path: Path, kind: str) -> tuple[dict[str, Any], Arrays]:
+    """Return the header and the arrays of a file.
+
+    Raises BadCheckpoint where there is none, where it is of another kind or format, broken or
+    altered.
+    """
+    try:
+        with safetensors.safe_open(path, "np") as file:
+            full, digest = ((file.metadata() or {})[name] for name in ("cc_env", "sha256"))
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        header = json.loads(full)
+    except FileNotFoundError as error:
+        raise BadCheckpoint(f"{path}: there is no such file") from error
+    except (safetensors.SafetensorError, OSError, KeyError, ValueError) as error:
+        what = f"wanted a {kind}, whole and unaltered"
+        raise BadCheckpoint(f"{path}: {what}; found: {error!r}") from error
+    if (header["kind"], header["format"]) != (kind, FORMAT):
+        raise BadCheckpoint(
+            f"{path}: a {header['kind']} of format {header['format']}, written by cc_env "
+            f"{header['version']}; wanted a {kind} of format {FORMAT}, for cc_env {__version__}"
+        )
+    if _digest(full, arrays) != digest:
+        raise BadCheckpoint(f"{path}: the {kind} is not the one that was saved")
+    return header, arrays
+
+
+def _digest(text: str, arrays: Mapping[str, NDArray[Any]]) -> str:
+    digest = hashlib.sha256(text.encode())
+    for name, array in sorted(arrays.items()):
+        digest.update(f"{name} {array.dtype} {array.shape}".encode())
+        digest.update(array.tobytes())
+    return digest.hexdigest()
