@@ -4,9 +4,12 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Protocol
 
 from agents.network import Evaluator, Network
+from cc_env.errors import UnknownOption
 from cc_env.game import Game
 from training.replay import Samples
 from training.selfplay import SelfPlay, Settings, Tally
+
+ENGINES = "threads", "ray"
 
 Found = list[tuple[Samples, Tally]]
 
@@ -49,3 +52,26 @@ class Threads:
     def close(self) -> None:
         """Wait for the threads to end."""
         self._pool.shutdown()
+
+
+def check(name: str) -> None:
+    """Raise UnknownOption where there is no such engine, MissingExtra where it is not installed."""
+    if name not in ENGINES:
+        raise UnknownOption(f"there is no engine {name!r}; there are: {', '.join(ENGINES)}")
+    if name == "ray":
+        import training.cluster  # noqa: F401  not above: it takes a second, and an extra
+
+
+def make(
+    name: str, game: Game, settings: Settings, workers: int, seed: tuple[int, ...], device: str
+) -> Engine:
+    """Return an engine by its name; `device` is that of threads, clusters play on their CPUs.
+
+    Raises as `check`, and UnknownOption where there is no cluster.
+    """
+    check(name)
+    if name == "threads":
+        return Threads(game, settings, workers, seed, device)
+    from training.cluster import Cluster
+
+    return Cluster(game, settings, workers, seed)

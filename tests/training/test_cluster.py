@@ -1,0 +1,287 @@
+"""Workers on a cluster of two nodes, any of which may be lost: nothing finished is."""
+
+import os
+import pickle
+import signal
+import sys
+import time
+import warnings
+from collections import defaultdict
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import ray
+import torch
+
+from agents.network import Evaluator, Network, Size
+from cc_env import games
+from cc_env.errors import MissingExtra, UnknownOption
+from training import alphazero, engines
+from training.gate import Rivals
+from training.learner import Settings as Learning
+from training.replay import Samples
+from training.selfplay import SelfPlay, Settings, Tally
+
+HERE = Path(__file__).parent
+SETTINGS = Settings(boards=8, simulations=4, considered=4, max_turns=6)
+SMALL = Size(blocks=1, channels=8)
+SEED = 3, 2
+LONG = 300  # decisions on each board: a second
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """A cluster that has one node, of two CPUs, for this process to join."""
+    from ray.cluster_utils import Cluster
+
+    from training.cluster import connected
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+        patch.setenv("PYTHONPATH", str(HERE))  # has arena_players
+        patch.setenv("RAY_health_check_period_ms", "500")  # to hear of lost nodes soon
+        nodes = Cluster(True, head_node_args={"num_cpus": 2, "include_dashboard": False})
+        patch.setenv("RAY_ADDRESS", nodes.address)
+        try:
+            with connected():
+                yield nodes
+        finally:
+            nodes.shutdown()
+
+
+@pytest.fixture
+def node(cluster):
+    """Another node of two CPUs, to be lost."""
+    extra = cluster.add_node(num_cpus=2)
+    yield extra
+    if extra in cluster.worker_nodes:
+        cluster.remove_node(extra)
+
+
+def lose(cluster, node):
+    cluster.remove_node(node, allow_graceful=False)
+
+
+@pytest.fixture(scope="module")
+def little():
+    """C&C on 4×4."""
+    return games.make("capture_conquer", size=4)
+
+
+@pytest.fixture(scope="module")
+def network(little):
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    return Network(little, SMALL)
+
+
+# Self-play
+
+
+class Listener:
+    """An engine, and who of its workers brought what."""
+
+    def __init__(self, game, network, workers):
+        self.game, self.network = game, network
+        self.engine = engines.make("ray", game, SETTINGS, workers, SEED, "cpu")
+        self.crew, self.brought = list(self.engine._workers), defaultdict(list)
+
+    def round(self, decisions):
+        self.engine.start(self.network, decisions)
+        return self.engine.finish()
+
+    def begun(self):
+        return [each for each in self.engine._workers if each.home is not None]
+
+    def until_begun(self, workers):
+        """Play until so many have begun."""
+        until = time.monotonic() + 120
+        while len(self.begun()) < workers:
+            assert time.monotonic() < until
+            self.round(10)
+
+    def settle(self):
+        """Play until nobody does."""
+        self.engine.start(self.network, 10)
+        for each in self.engine._workers:
+            ray.wait([each.busy()])
+        self.engine.finish()
+        assert not any(each.playing for each in self.engine._workers)
+
+    def decided(self, worker):
+        return sum(tally.decisions for _, tally in self.brought[worker]) // SETTINGS.boards
+
+    def check(self, worker):
+        """Check that what a worker brought is the beginning of its games, each sample once."""
+        alone = SelfPlay(self.game, SETTINGS, worker.seed)
+        samples, tally = alone.play(Evaluator(self.network), self.decided(worker))
+        for name, column in samples._asdict().items():
+            brought = [getattr(each, name) for each, _ in self.brought[worker]]
+            assert np.array_equal(np.concatenate(brought), column), name
+        assert sum(each.games for _, each in self.brought[worker]) == tally.games > 0
+
+
+@pytest.fixture
+def listener(cluster, little, network, monkeypatch):
+    from training.cluster import _Worker
+
+    made = []
+    hear = _Worker.hear
+
+    def overhear(worker, found):
+        before = len(found)
+        try:
+            return hear(worker, found)
+        finally:
+            for playing in made:
+                playing.brought[worker] += found[before:]
+
+    monkeypatch.setattr(_Worker, "hear", overhear)
+
+    def make(workers):
+        made.append(Listener(little, network, workers))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.engine.close()
+
+
+def kill_process(cluster, node, worker):
+    os.kill(worker.home.process, signal.SIGKILL)
+
+
+def kill_node(cluster, node, worker):
+    lose(cluster, node)
+
+
+@pytest.mark.parametrize("kill", [kill_process, kill_node])
+def test_a_lost_worker_is_replaced_and_nothing_finished_is_lost_or_there_twice(
+    cluster, node, listener, kill
+):
+    playing = listener(2)
+    playing.until_begun(2)
+    doomed, survivor = sorted(playing.crew, key=lambda each: each.home.node != node.node_id)
+    assert survivor.home.node != node.node_id, "one on each node"
+    playing.settle()
+    before = playing.decided(doomed)
+    playing.engine.start(playing.network, LONG)
+    ray.wait([doomed.playing[0]])
+    kill(cluster, node, doomed)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        playing.engine.finish()
+        playing.until_begun(2)
+    first, *others = (str(each.message) for each in told)
+    assert "a self-play worker and its unfinished games were lost" in first
+    assert "another takes its place" in first
+    assert all("could not begin" in each for each in others), "on the node that is lost already"
+    playing.settle()
+    (heir,) = set(playing.engine._workers) - set(playing.crew)
+    assert heir.home.process != doomed.home.process
+    if kill is kill_node:
+        assert heir.home.node == survivor.home.node
+    assert 0 < playing.decided(doomed) - before < LONG, "killed in the middle"
+    assert playing.decided(survivor) > before + LONG
+    for worker in (*playing.crew, heir):
+        playing.check(worker)
+    assert set(playing.brought) >= {*playing.crew, heir}
+
+
+def test_workers_without_room_are_spoken_of_once_and_join_when_there_is(
+    cluster, listener, monkeypatch
+):
+    playing = listener(3)
+    playing.until_begun(2)
+    monkeypatch.setattr("training.cluster.PATIENCE", 0.0)
+    with pytest.warns(RuntimeWarning, match=r"1 of 3 self-play workers have not begun .* 2 do"):
+        found = playing.round(10)
+    assert sum((tally.decisions for _, tally in found), 0) >= 3 * 10 * SETTINGS.boards
+    playing.round(10)  # says nothing more
+    node = cluster.add_node(num_cpus=1)
+    playing.until_begun(3)
+    assert [each.home.node for each in playing.begun()].count(node.node_id) == 1
+    playing.engine.close()
+    cluster.remove_node(node)
+
+
+def test_workers_that_cannot_begin_are_an_error(cluster, little, monkeypatch):
+    monkeypatch.setattr("training.cluster.ATTEMPTS", 1)
+    unknown = replace(little, name="chess")
+    engine = engines.make("ray", unknown, SETTINGS, 1, SEED, "cpu")
+    with pytest.raises(ChildProcessError, match=r"cannot begin: .* no game 'chess'"):
+        engine.finish()
+    engine.close()
+
+
+def test_samples_go_in_parts_that_are_small_enough_to_leave_their_node_at_once():
+    from training.cluster import PART, split
+
+    game = games.make("capture_conquer", size=8)
+    rng = np.random.default_rng(0)
+    count = 3 * PART - 1
+    samples = Samples(
+        rng.integers(2**63, size=(count, len(game.initial)), dtype=np.uint64),
+        rng.integers(400, size=(count, 64)).astype(np.int16),
+        rng.random((count, 64)).astype(np.float16),
+        rng.random(count).astype(np.float32),
+    )
+    found = split(samples, Tally(decisions=8), 3)
+    assert [len(each.values) for each, _ in found] == [PART, PART, PART - 1]
+    assert [tally.decisions for _, tally in found] == [8, 0, 0]
+    assert all(len(pickle.dumps(each)) < 100_000 for each in found)
+    for whole, *pieces in zip(samples, *(each for each, _ in found), strict=True):
+        assert np.array_equal(np.concatenate(pieces), whole)
+
+
+def test_a_run_of_alphazero_learns_from_the_cluster_and_goes_on_in_threads(cluster, tmp_path):
+    config = alphazero.Config(
+        options={"size": 4},
+        minutes=None,
+        rounds=2,
+        network=SMALL,
+        play=SETTINGS,
+        learn=Learning(batch=32),
+        decisions=20,
+        replay=2_000,
+        warm_up=1,
+        evaluate_every=2,
+        rivals=Rivals(names=("random", "minimax:depth=1"), anchor="random", games=2),
+        engine="ray",
+    )
+    last = alphazero.main(config, tmp_path / "run")
+    assert last["games"] > 0
+    assert last["policy_loss"] > 0
+    longer = replace(config, engine="threads", rounds=3)
+    assert alphazero.main(longer, tmp_path / "run", resume=True)["samples"] > last["samples"]
+
+
+# What is refused
+
+
+def test_without_ray_it_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    monkeypatch.delitem(sys.modules, "training.cluster", raising=False)
+    monkeypatch.delattr("training.cluster", raising=False)
+    wanted = r"engine 'ray' needs ray: pip install 'cc_env\[ray\]'"
+    with pytest.raises(MissingExtra, match=wanted):
+        alphazero.Config(engine="ray")
+
+
+@pytest.mark.parametrize("address", ["nonsense", "localhost:9"])
+def test_an_address_where_no_cluster_is_is_refused(monkeypatch, address):
+    from training.cluster import connected
+
+    monkeypatch.setattr(ray, "is_initialized", lambda: False)
+    monkeypatch.setenv("RAY_ADDRESS", address)
+    with pytest.raises(UnknownOption, match=f"RAY_ADDRESS='{address}': no cluster"), connected():
+        pass
+
+
+def test_an_engine_that_there_is_not_is_refused():
+    with pytest.raises(UnknownOption, match="no engine 'spark'; there are: threads, ray"):
+        alphazero.Config(engine="spark")
