@@ -1,4 +1,4 @@
-"""Self-play on a Ray cluster, any node of which may be lost.
+"""Self-play and games of the arena on a Ray cluster, any node of which may be lost.
 
 It is the cluster that `ray.init` finds: at RAY_ADDRESS if that is set, else one that runs on this
 machine, else a new one of this machine alone. Every node has this checkout at the same path, or is
@@ -14,10 +14,12 @@ import os
 import socket
 import time
 import warnings
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 import torch
@@ -27,7 +29,7 @@ from agents.network import Evaluator, Network, Size
 from cc_env import games
 from cc_env.errors import MissingExtra, UnknownOption
 from cc_env.game import Game
-from training.arena.workers import THREADS
+from training.arena.workers import THREADS, Failure, answer
 from training.engines import Found
 from training.replay import Samples
 from training.selfplay import SelfPlay, Settings, Tally
@@ -38,11 +40,15 @@ try:
 except ImportError as missing:
     raise MissingExtra("engine 'ray'", "ray", "ray") from missing
 
+Task = TypeVar("Task")
+Value = TypeVar("Value")
+
 ADDRESS = "RAY_ADDRESS"
 HELLO = 10.0  # seconds until a cluster must have answered
 TICK = 1.0  # seconds between looks at who has not begun
 PATIENCE = 60.0  # seconds until a worker that has not begun is spoken of
 ATTEMPTS = 5  # deaths in a row before it has begun that a worker is allowed
+LIVES = 2  # deaths of a process that a task of the arena is allowed
 PART = 256  # samples that go together: an answer below 100 kB leaves its node at once
 BURST = 4  # times as many samples as boards that a decision brings, at most, as a rule
 OPTIONS: dict[str, Any] = {
@@ -288,3 +294,71 @@ class Cluster:
 def _kill(worker: _Worker) -> None:
     with suppress(RayError):
         ray.kill(worker.player)
+
+
+# Games of the arena
+
+
+class _Lost(Failure):
+    """Why a task has no value: its process died."""
+
+
+def each(
+    work: Callable[[Task], Value], tasks: Iterable[Task], workers: int | None = None
+) -> Iterator[tuple[Task, Value | Failure]]:
+    """Yield each task with what `work` makes of it, or with why not, in the order of completion.
+
+    As `training.arena.workers.each`, on the cluster: so many at once, None for one a CPU. A task
+    whose process or node dies is tried once more, wherever there is room; if it dies there too, it
+    has no value. Raises UnknownOption as `connected` does.
+    """
+    with connected(), closing(_Crowd(work, tasks)) as crowd:
+        while crowd.waiting or crowd.playing:
+            crowd.fill(workers or _cpus())
+            yield from crowd.hear()
+
+
+class _Crowd(Generic[Task, Value]):
+    """Tasks that wait, each with the lives that it has left, and those that are on the cluster."""
+
+    def __init__(self, work: Callable[[Task], Value], tasks: Iterable[Task]) -> None:
+        remote: Any = ray.remote(answer)
+        self._begin = partial(remote.options(**OPTIONS, max_retries=0).remote, ray.put(work))
+        self.waiting = deque((task, LIVES) for task in tasks)
+        self.playing: dict[Any, tuple[Task, int]] = {}  # by references to what comes of them
+
+    def fill(self, count: int) -> None:
+        """Put tasks on the cluster until so many are."""
+        while self.waiting and len(self.playing) < count:
+            task, lives = self.waiting.popleft()
+            self.playing[self._begin(task)] = task, lives - 1
+
+    def hear(self) -> Iterator[tuple[Task, Value | Failure]]:
+        """Wait for a task; yield it with what came of it, or let it wait if it has lives left."""
+        (done, *_), _ = ray.wait(list(self.playing))
+        (task, lives), value = self.playing.pop(done), _value(done)
+        if lives and isinstance(value, _Lost):
+            self.waiting.appendleft((task, lives))
+        else:
+            yield task, value
+
+    def close(self) -> None:
+        """Stop what is on the cluster."""
+        for reference in self.playing:
+            ray.cancel(reference, force=True)
+
+
+def _cpus() -> int:
+    """Return how many CPUs the cluster has, at least 1."""
+    there: dict[str, float] = ray.cluster_resources()  # type: ignore[no-untyped-call]
+    return max(1, int(there.get("CPU", 0)))
+
+
+def _value(done: Any) -> Any:
+    """Return what came of a task, or a Failure."""
+    try:
+        return ray.get(done)
+    except RayTaskError as error:  # it could not even be read there
+        return Failure(f"{type(error.cause).__name__}: {error.cause}")
+    except RayError as error:
+        return _Lost(f"its process died {LIVES} times ({type(error).__name__})")

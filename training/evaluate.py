@@ -6,7 +6,7 @@ import re
 import shlex
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -46,8 +46,11 @@ def evaluate(
         str | None, typer.Option(help="Whose Elo is 0.", show_default="the mean of all")
     ] = None,
     workers: Annotated[
-        int | None, typer.Option(min=0, help="Processes.", show_default="one a core")
+        int | None, typer.Option(min=0, help="Processes; 0: this one.", show_default="one a core")
     ] = None,
+    engine: Annotated[
+        str, typer.Option(help="Where they are: processes here, or ray: on a cluster.")
+    ] = "processes",
     out: Annotated[
         Path | None, typer.Option(help="Folder of the results.", show_default="runs/…")
     ] = None,
@@ -67,14 +70,30 @@ def evaluate(
         anchor=anchor,
     )
     path = out or RUNS / folder_name(config)
-    tournament = _play(config, path, workers)
+    command = shlex.join(["python", "-m", "training.evaluate", *sys.argv[1:]])
+    tournament = hold(config, path, command, workers=workers, engine=engine)
+    if tournament.unplayed:
+        raise typer.Exit(1)
+
+
+def hold(
+    config: arena.Config, path: Path, command: str, curves: Path | None = None, **how: Any
+) -> arena.Tournament:
+    """Play a tournament with a progress bar, print its tables, write its report; as `arena.run`.
+
+    `command` is what to type to play it again; `curves` a picture of how a player learned. Raises
+    BadRecord where no game could be played.
+    """
+    tournament = _play(config, path, **how)
     if not tournament.records:
         why = listed(dict.fromkeys(tournament.unplayed.values()))
         raise BadRecord(f"no game could be played: {why}")
     show(tournament, console)
-    _report(tournament, path)
-    if tournament.unplayed:
-        raise typer.Exit(1)
+    from training.arena import report  # not above: workers import this module, and draw nothing
+
+    file = report.write(tournament, path, command, curves)
+    console.print(f"report: {file}", soft_wrap=True, markup=False)
+    return tournament
 
 
 def folder_name(config: arena.Config) -> str:
@@ -85,7 +104,7 @@ def folder_name(config: arena.Config) -> str:
     return f"{words}-{digest[:6]}"
 
 
-def _play(config: arena.Config, path: Path, workers: int | None) -> arena.Tournament:
+def _play(config: arena.Config, path: Path, **how: Any) -> arena.Tournament:
     """Play with a progress bar; where it is interrupted, say how to go on, and exit."""
     columns = TextColumn("games"), BarColumn(None), MofNCompleteColumn(), TimeRemainingColumn()
     finished = 0
@@ -98,19 +117,11 @@ def _play(config: arena.Config, path: Path, workers: int | None) -> arena.Tourna
                 finished = done
                 progress.update(bar, completed=done, total=total)
 
-            return arena.run(config, path, workers=workers, on_progress=advance)
+            return arena.run(config, path, **how, on_progress=advance)
     except KeyboardInterrupt:
         console.print(f"stopped; {finished} games are finished, in {path}", soft_wrap=True)
         console.print("the same command goes on from there")
         raise typer.Exit(INTERRUPTED) from None
-
-
-def _report(tournament: arena.Tournament, path: Path) -> None:
-    from training.arena import report  # not above: workers import this module, and draw nothing
-
-    command = shlex.join(["python", "-m", "training.evaluate", *sys.argv[1:]])
-    file = report.write(tournament, path, command)
-    console.print(f"report: {file}", soft_wrap=True, markup=False)
 
 
 def main() -> int:

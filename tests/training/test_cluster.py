@@ -14,11 +14,14 @@ import numpy as np
 import pytest
 import ray
 import torch
+from test_workers import work
 
 from agents.network import Evaluator, Network, Size
-from cc_env import games
+from cc_env import games, record
 from cc_env.errors import MissingExtra, UnknownOption
-from training import alphazero, engines
+from training import alphazero, arena, engines
+from training.arena.folder import GAMES, RESULTS
+from training.arena.workers import THREADS, Failure
 from training.gate import Rivals
 from training.learner import Settings as Learning
 from training.replay import Samples
@@ -260,6 +263,67 @@ def test_a_run_of_alphazero_learns_from_the_cluster_and_goes_on_in_threads(clust
     assert alphazero.main(longer, tmp_path / "run", resume=True)["samples"] > last["samples"]
 
 
+# The arena
+
+
+def test_tasks_are_answered_as_by_processes(cluster):
+    from training.cluster import each
+
+    found = dict(each(work, [1, "die", 2, "fail", 3, "exit", 4], 2))
+    assert {task: value for task, value in found.items() if isinstance(task, int)} == {
+        1: 1,
+        2: 4,
+        3: 9,
+        4: 16,
+    }
+    assert found["die"] == "its process died 2 times (WorkerCrashedError)"
+    assert found["fail"] == "RuntimeError: broken"
+    assert found["exit"] == "SystemExit: 3"
+    assert all(isinstance(found[task], Failure) for task in ("die", "fail", "exit"))
+    ((_, (process, threads)),) = each(work, ["who"])
+    assert process != os.getpid()
+    assert threads == ["1"] * len(THREADS)
+
+
+def test_who_stops_iterating_stops_the_tasks(cluster):
+    from training.cluster import each
+
+    began = time.monotonic()
+    playing = each(work, [1, "sleep", "sleep"], 2)
+    assert next(playing) == (1, 1)
+    playing.close()
+    assert list(each(work, [1, 2])) in ([(1, 1), (2, 4)], [(2, 4), (1, 1)])
+    assert time.monotonic() - began < 30
+
+
+def test_a_tournament_has_the_results_of_one_process_though_a_node_dies(cluster, node, tmp_path):
+    config = arena.Config(players=("random", "arena_players.Slow"), games=40, seed=5)
+    arena.run(config, tmp_path / "here", workers=0)
+    killed = []
+
+    def watch(done, total):
+        if done > 5 and not killed:
+            killed.append(done)
+            lose(cluster, node)
+
+    found = arena.run(config, tmp_path / "there", engine="ray", on_progress=watch)
+    assert killed
+    assert killed[0] < len(found.schedule)
+    assert not found.unplayed
+    games_here, games_there = (
+        {one.seed: replace(one, seconds=()) for _, one in record.read(tmp_path / name / GAMES)}
+        for name in ("here", "there")
+    )
+    assert games_here == games_there
+    here, there = ((tmp_path / name / RESULTS).read_bytes() for name in ("here", "there"))
+    assert here == there
+
+
+def test_a_match_is_held_on_the_cluster(cluster):
+    found = arena.hold(("random", "arena_players.Lowest"), games=2, workers=1, engine="ray")
+    assert len(found.records) == 2
+
+
 # What is refused
 
 
@@ -270,6 +334,8 @@ def test_without_ray_it_says_what_to_install(monkeypatch):
     wanted = r"engine 'ray' needs ray: pip install 'cc_env\[ray\]'"
     with pytest.raises(MissingExtra, match=wanted):
         alphazero.Config(engine="ray")
+    with pytest.raises(MissingExtra, match=wanted):
+        arena.hold(("random", "greedy"), engine="ray", workers=1)
 
 
 @pytest.mark.parametrize("address", ["nonsense", "localhost:9"])
@@ -285,3 +351,11 @@ def test_an_address_where_no_cluster_is_is_refused(monkeypatch, address):
 def test_an_engine_that_there_is_not_is_refused():
     with pytest.raises(UnknownOption, match="no engine 'spark'; there are: threads, ray"):
         alphazero.Config(engine="spark")
+    with pytest.raises(UnknownOption, match="no engine 'spark'; there are: processes, ray"):
+        arena.hold(("random", "greedy"), engine="spark")
+
+
+@pytest.mark.parametrize("workers", [0, 1.5])
+def test_a_wrong_number_of_workers_is_refused(workers):
+    with pytest.raises(UnknownOption, match=f"workers={workers}; .* from 1"):
+        arena.hold(("random", "greedy"), engine="ray", workers=workers)

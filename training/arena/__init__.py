@@ -8,14 +8,14 @@
 The same config and seed are the same games, however many workers play them.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 from cc_env import players, referee
-from cc_env.errors import UnknownOption, is_whole
+from cc_env.errors import UnknownOption, is_whole, listed
 from cc_env.files import write
 from cc_env.game import Game
 from cc_env.match import Limits
@@ -26,7 +26,9 @@ from training.arena.ratings import Interval
 from training.arena.schedule import Config, Pairing, schedule
 from training.arena.standings import Standings, standings
 
-__all__ = ["Config", "Interval", "Standings", "Tournament", "hold", "run"]
+__all__ = ["ENGINES", "Config", "Interval", "Standings", "Tournament", "hold", "run"]
+
+ENGINES = "processes", "ray"
 
 Progress = Callable[[int, int], None]  # is told how many games are finished, of how many
 
@@ -69,18 +71,24 @@ class Tournament:
 
 
 def hold(
-    names: Iterable[str], game: str = "capture_conquer", *, workers: int = 0, **config: Any
+    names: Iterable[str],
+    game: str = "capture_conquer",
+    *,
+    workers: int | None = 0,
+    engine: str = "processes",
+    **config: Any,
 ) -> Tournament:
     """Let players meet, without any files; `config` are further fields of `Config`.
 
-    With 0 workers it happens in this process, where `agents.register` may have named players.
-    Raises UnknownOption where a player cannot be made or `Config` raises it, ChildProcessError
-    where a game could not be played.
+    With 0 workers it happens in this process, where `agents.register` may have named players; else
+    as `run` does it. Raises UnknownOption where a player cannot be made or `Config` raises it,
+    ChildProcessError where a game could not be played.
     """
+    each = _each(engine, workers)
     settled = Config(players=tuple(names), game=game, **config)
     plan, found = schedule(settled), {}
     try_players(settled.players, settled.make_game())
-    for pairing, one in processes.each(partial(_play, settled), plan, _count(workers)):
+    for pairing, one in each(partial(_play, settled), plan):
         if isinstance(one, processes.Failure):
             raise ChildProcessError(f"game {pairing.index} could not be played: {one}")
         found[pairing.index] = one
@@ -92,25 +100,27 @@ def run(
     path: Path,
     *,
     workers: int | None = None,
+    engine: str = "processes",
     on_progress: Progress = lambda finished, total: None,
 ) -> Tournament:
     """Play a tournament in a folder, or what is left of it, and write its results.json.
 
-    `workers` are processes, None for one a core. A game whose process dies is left out, and tried
-    again by the next call. Raises UnknownOption, before anything is written, where the folder is
-    another tournament's or in use, or a player cannot be made; BadRecord where its games are
-    broken; ChildProcessError where processes cannot even begin.
+    `workers` are processes, None for one a core; with the engine "ray" they are on a cluster, see
+    `training.cluster`, which knows players by dotted names or those of `agents` alone. A game whose
+    process dies is left out, and tried again by the next call. Raises UnknownOption, before
+    anything is written, where the folder is another tournament's or in use, or a player cannot be
+    made, or there is no such engine; MissingExtra where it is not installed; BadRecord where the
+    folder's games are broken; ChildProcessError where processes cannot even begin.
     """
     plan = schedule(config)
     try_players(config.players, config.make_game())
-    count = _count(workers)
+    each = _each(engine, workers)
     unplayed: dict[int, str] = {}
     with folder.opened(path, config):
         records = folder.played(path, plan)
         on_progress(len(records), len(plan))
-        left = [each for each in plan if each.index not in records]
-        playing = processes.each(partial(_play, config), left, count)
-        for pairing, found in playing:
+        left = [pairing for pairing in plan if pairing.index not in records]
+        for pairing, found in each(partial(_play, config), left):
             if isinstance(found, processes.Failure):
                 unplayed[pairing.index] = str(found)
             else:
@@ -141,12 +151,18 @@ def play(game: Game, pairing: Pairing, limits: Limits | None = None) -> Record:
     )
 
 
-def _count(workers: int | None) -> int:
-    if workers is None:
-        return processes.cores()
-    if not is_whole(workers, 0):
-        raise UnknownOption(f"workers={workers!r}; it is a whole number, 0 for this process alone")
-    return workers
+def _each(engine: str, workers: int | None) -> Callable[..., Iterator[tuple[Pairing, Any]]]:
+    """Return what plays a plan, as `training.arena.workers.each` does with so many workers."""
+    if engine not in ENGINES:
+        raise UnknownOption(f"there is no engine {engine!r}; there are: {listed(ENGINES)}")
+    least, why = (0, "0 for this process alone") if engine == "processes" else (1, "with 'ray'")
+    if workers is not None and not is_whole(workers, least):
+        raise UnknownOption(f"workers={workers!r}; it is a whole number from {least}, {why}")
+    if engine == "processes":
+        return partial(processes.each, workers=processes.cores() if workers is None else workers)
+    from training import cluster  # not above: it takes a second, and an extra
+
+    return partial(cluster.each, workers=workers)
 
 
 def try_players(names: Iterable[str], game: Game) -> None:

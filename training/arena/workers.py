@@ -136,8 +136,12 @@ def _work(work: Callable[[Any], Any], pipe: Connection) -> None:
             task = pipe.recv()
         except EOFError:
             return
-        try:
-            answer = work(task)
-        except BaseException as error:
-            answer = Failure(f"{type(error).__name__}: {error}")
-        pipe.send(answer)
+        pipe.send(answer(work, task))
+
+
+def answer(work: Callable[[Task], Value], task: Task) -> Value | Failure:
+    """Return what `work` makes of a task, whatever it raises."""
+    try:
+        return work(task)
+    except BaseException as error:
+        return Failure(f"{type(error).__name__}: {error}")
