@@ -170,7 +170,7 @@ def _newest_whole(folder: Path) -> tuple[Path | None, int]:
     Raises BadCheckpoint where all are broken.
     """
     broken: list[BadCheckpoint] = []
-    for path in sorted(folder.glob("*.safetensors"), reverse=True):
+    for path in sorted(folder.glob("*.safetensors"), key=_number, reverse=True):
         try:
             logged = load(path, KIND)[0]["logged"]
         except BadCheckpoint as error:
@@ -182,6 +182,11 @@ def _newest_whole(folder: Path) -> tuple[Path | None, int]:
     if broken:
         raise BadCheckpoint(f"{broken[0]}; no other checkpoint is whole")
     return None, 0
+
+
+def _number(path: Path) -> int:
+    """Return the number of a checkpoint by its name; that of none is the lowest."""
+    return int(path.stem) if path.stem.isdigit() else -1
 
 
 def _check(path: Path, config: Mapping[str, Any], may_differ: Sequence[str]) -> None:

@@ -105,6 +105,14 @@ def test_the_newest_two_checkpoints_are_kept(path):
     ]
 
 
+def test_the_newest_is_the_one_with_the_highest_number(tmp_path):
+    with opened(tmp_path / "run") as run:
+        for number in (999_999, 1_000_000):
+            run.checkpoint(number, arrays(number), {"number": number, "name": "ö"})
+    saved, _ = go_on(tmp_path / "run")
+    assert same(saved, 1_000_000)
+
+
 def test_the_log_has_what_was_logged_until_the_checkpoint(path):
     assert logged(path) == [10, 15, 20, 25, 30, 35, 39]
     with opened(path, resume=True) as run:
