@@ -1,0 +1,147 @@
+"""The pool: how its members choose, who joins, how often each is met."""
+
+import numpy as np
+import pytest
+import torch
+
+from agents.network import Network, Size
+from cc_env import games, players
+from cc_env.errors import UnknownOption
+from cc_env.referee import Clock
+from training.arena.schedule import after_random_turns
+from training.pool import Asked, Pool, Settings, by_name, by_network
+
+
+@pytest.fixture(scope="module")
+def game():
+    return games.make("capture_conquer", size=4)
+
+
+@pytest.fixture(scope="module")
+def asked(game):
+    rng = np.random.default_rng(0)
+    found = [after_random_turns(game, turns, rng) for turns in (0, 1, 2, 3, 3)]
+    observations = [game.observe(each) for each in found]
+    return Asked(*map(np.array, (found, observations, [game.action_mask(each) for each in found])))
+
+
+def many_times(asked, index, times):
+    return Asked(*(np.repeat(each[index : index + 1], times, 0) for each in asked))
+
+
+def test_players_by_name_choose_as_they_do_elsewhere(game, asked):
+    rng = np.random.default_rng(0)
+    found = by_name("minimax:depth=2", game)(asked, rng)
+    player = players.make("minimax:depth=2", game)
+    for row, action in zip(asked.positions, found, strict=True):
+        assert player.choose(type(game.initial)(*row), rng, Clock()).action == action
+
+
+def test_random_draws_every_legal_action_as_often(game, asked):
+    rng, many = np.random.default_rng(0), 4000
+    choose = by_name("random", game)
+    one = many_times(asked, 0, many)
+    counts = np.bincount(choose(one, rng), minlength=game.num_actions)
+    legal = np.flatnonzero(asked.masks[0])
+    assert counts[legal].sum() == many
+    np.testing.assert_allclose(counts[legal] / many, 1 / len(legal), atol=0.03)
+
+
+def test_a_network_draws_by_its_probabilities_and_only_what_is_legal(game, asked):
+    logits = np.random.default_rng(1).normal(0, 2, game.num_actions).astype(np.float32)
+
+    def evaluate(planes):
+        return np.tile(logits, (len(planes), 1)), np.zeros(len(planes), np.float32)
+
+    rng, many = np.random.default_rng(0), 4000
+    one = many_times(asked, 0, many)
+    counts = np.bincount(by_network(evaluate)(one, rng), minlength=game.num_actions)
+    chances = np.exp(logits) * asked.masks[0]
+    np.testing.assert_allclose(counts / many, chances / chances.sum(), atol=0.03)
+    assert not counts[asked.masks[0] == 0].any()
+
+
+# Who is met
+
+
+@pytest.fixture
+def network(game):
+    torch.manual_seed(0)
+    return Network(game, Size(blocks=1, channels=8, keys=4))
+
+
+@pytest.fixture
+def pool(game, network):
+    names = "random", "greedy"
+    return Pool(game, network, Settings(names=names, snapshot_share=0.3, snapshots=2))
+
+
+def shares(pool):
+    return [each.share for each in pool.opponents]
+
+
+def turned(network, number):
+    torch.nn.init.constant_(network.value[2].bias, number)
+    return network
+
+
+def biases(pool):
+    return [each.value[2].bias.item() for each in pool.networks]
+
+
+def test_the_newest_snapshots_are_met_equally_often(pool, network):
+    assert pool.newest is None
+    assert shares(pool) == pytest.approx([0.2, 0.25, 0.25, 0, 0])
+    pool.join(turned(network, 1))
+    assert pool.newest is pool.networks[0]
+    assert shares(pool) == pytest.approx([0.2, 0.25, 0.25, 0.3, 0])
+    pool.join(turned(network, 2))
+    assert pool.newest is pool.networks[1]
+    assert shares(pool) == pytest.approx([0.2, 0.25, 0.25, 0.15, 0.15])
+    assert biases(pool) == [1, 2]
+    pool.join(turned(network, 3))
+    assert pool.newest is pool.networks[0]
+    assert (pool.joined, biases(pool)) == (3, [3, 2])
+    assert sum(shares(pool)) == pytest.approx(1)
+
+
+def test_itself_follows_and_snapshots_stay_as_they_were(pool, network, asked):
+    def choices(index):
+        return pool.opponents[index].choose(many_times(asked, 0, 500), np.random.default_rng(0))
+
+    pool.join(network)
+    pool.follow(network)
+    before = choices(0)
+    np.testing.assert_array_equal(before, choices(3))
+    torch.nn.init.normal_(network.keys.weight, std=5)
+    np.testing.assert_array_equal(before, choices(0))
+    pool.follow(network)
+    assert (before != choices(0)).any()
+    np.testing.assert_array_equal(before, choices(3))
+
+
+def test_scores_are_means_by_name_since_they_were_taken(pool):
+    pool.opponents[1].points += [1.0, 0.5]
+    pool.opponents[3].points += [1.0]
+    pool.opponents[4].points += [0.0, 0.0]
+    assert pool.take_scores() == pytest.approx({"random": 0.75, "snapshots": 1 / 3})
+    assert pool.take_scores() == {}
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"names": ("gambler",)}, "no player 'gambler'"),
+        ({"snapshots": 0}, "snapshots=0; it is a whole number from 1"),
+        ({"named_share": 0.8}, r"named_share=0\.8, .* less than 1 in all"),
+        ({"snapshot_share": -0.1}, r"snapshot_share=-0\.1; they are 0 or more"),
+    ],
+)
+def test_what_cannot_be_is_refused(change, why):
+    with pytest.raises(UnknownOption, match=why):
+        Settings(**change)
+
+
+def test_a_player_that_cannot_be_made_is_refused(game, network):
+    with pytest.raises(UnknownOption, match="depth=0"):
+        Pool(game, network, Settings(names=("minimax:depth=0",)))

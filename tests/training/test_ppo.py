@@ -1,0 +1,307 @@
+"""PPO: it learns, meets its pool, goes on as if it had never stopped, and says what is wrong."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import heap
+import numpy as np
+import pytest
+import torch
+
+import agents
+from agents import arrays
+from agents.learned import PolicyPlayer
+from agents.network import Evaluator, Network, Size, load
+from cc_env.errors import UnknownOption
+from cc_env.referee import Clock
+from cc_env.table import GAMES, Entry
+from training import ppo, runs
+from training.gate import Rivals
+from training.pool import Settings
+from training.ppo import WEIGHTS, Config, Training, command, main
+
+ROOT = Path(__file__).parents[2]
+TINY = Config(
+    options={"size": 4},
+    minutes=None,
+    steps=4 * 256,
+    network=Size(blocks=1, channels=8, keys=4),
+    boards=32,
+    rollout=8,
+    batch=64,
+    pool=Settings(names=("random", "greedy"), snapshots=2),
+    evaluate_every=512,
+    rivals=Rivals(names=("random",), anchor="random", games=4),
+)
+TIMES = "minutes", "_per_second", "_share"  # of columns that are never the same
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    torch.set_num_threads(1)
+
+
+def log_of(path):
+    return [json.loads(line) for line in (path / "log.jsonl").read_text().splitlines()]
+
+
+def timeless(rows):
+    return [{name: row[name] for name in row if not name.endswith(TIMES)} for row in rows]
+
+
+def checkpoint_of(path):
+    return arrays.load(max((path / "checkpoints").iterdir()), runs.KIND)[1]
+
+
+# It learns
+
+
+def test_it_learns_a_game_that_nobody_knows_untaught(tmp_path, monkeypatch):
+    monkeypatch.setitem(GAMES, "heap", Entry("heap", "heap/Heap-v0"))
+    config = replace(
+        TINY,
+        game="heap",
+        options={},
+        steps=20 * 2048,
+        network=Size(blocks=1, channels=32, keys=8),
+        boards=128,
+        rollout=16,
+        batch=512,
+        epochs=4,
+        rate=3e-3,
+        pool=Settings(names=("random",)),
+        opening_turns=3,
+        evaluate_every=10 * 2048,
+        rivals=Rivals(names=("random",), anchor="random", games=20),
+    )
+    game = heap.make()
+
+    def skill(network):
+        player = PolicyPlayer(game, Evaluator(network))
+        rng = np.random.default_rng(0)
+        return heap.share_of_best(lambda position: player.choose(position, rng, Clock()).action)
+
+    for seed in range(5):
+        torch.manual_seed(seed)
+        assert skill(Network(game, config.network)) < 0.7
+    last = main(config, tmp_path / "run")
+    network, about = load(tmp_path / "run" / WEIGHTS, game)
+    assert skill(network) >= 0.9
+    assert last["random"] >= 0.75
+    assert about["trained"] == "ppo"
+    left = [heap.Position(np.uint64(left), np.uint64(0)) for left in (4, 8, 5)]
+    _, values = Evaluator(network)(np.array([game.observe(each) for each in left]))
+    assert values[0] < -0.5 < 0.5 < values[2]
+
+
+# A run
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """The folder of a tiny run."""
+    torch.set_num_threads(1)
+    path = tmp_path_factory.mktemp("runs") / "whole"
+    main(TINY, path)
+    return path
+
+
+def test_a_run_leaves_a_folder(whole):
+    names = {each.name for each in whole.iterdir()}
+    assert {"config.json", "log.jsonl", "checkpoints", "curves.png", "tensorboard"} <= names
+    rows = log_of(whole)
+    assert [row["step"] for row in rows] == [256, 512, 768, 1024]
+    assert [row["step"] for row in rows if "elo" in row] == [512, 1024]
+    assert rows[0]["rate"] == TINY.rate
+    assert TINY.last_rate < rows[-1]["rate"] < rows[1]["rate"] < TINY.rate
+    for row in rows:
+        shares = [row[f"{name}_share"] for name in ("learning", "acting", "opponents", "boards")]
+        assert min(shares) > 0
+        assert sum(shares) == pytest.approx(1)
+
+
+def test_all_of_the_pool_is_met(whole):
+    met = {name for row in log_of(whole) for name in row if name.startswith("learning against")}
+    pool = "itself", "snapshots", "random", "greedy"
+    assert met == {f"learning against {name}" for name in pool}
+    first = log_of(whole)[0]
+    assert "learning against snapshots" not in first, "there is none yet"
+
+
+def test_the_best_policy_is_a_player(whole):
+    game = TINY.make_game()
+    network, about = load(whole / WEIGHTS, game)
+    assert network.size == TINY.network
+    assert about["config"]["boards"] == TINY.boards
+    assert about["steps"] in (512, 1024)
+    player = agents.make(f"ppo:path={whole / WEIGHTS}", game)
+    action = player.choose(game.initial, np.random.default_rng(0), Clock()).action
+    assert action in game.legal_actions(game.initial)
+
+
+def test_the_same_seed_and_steps_are_the_same_run(whole, tmp_path):
+    main(TINY, tmp_path / "again")
+    main(replace(TINY, seed=1), tmp_path / "other")
+    assert timeless(log_of(tmp_path / "again")) == timeless(log_of(whole))
+    np.testing.assert_equal(checkpoint_of(tmp_path / "again"), checkpoint_of(whole))
+    assert timeless(log_of(tmp_path / "other")) != timeless(log_of(whole))
+
+
+@pytest.mark.parametrize("step", [256, 768])
+def test_stopped_and_continued_a_run_is_as_if_it_had_never_been(whole, tmp_path, monkeypatch, step):
+    log = runs.Run.log
+
+    def log_and_press(run, at, numbers):
+        log(run, at, numbers)
+        if at == step:
+            signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(runs.Run, "log", log_and_press)
+    with pytest.raises(KeyboardInterrupt):
+        main(TINY, tmp_path / "run")
+    monkeypatch.undo()
+    assert [row["step"] for row in log_of(tmp_path / "run")][-1] == step
+    main(TINY, tmp_path / "run", resume=True)
+    assert timeless(log_of(tmp_path / "run")) == timeless(log_of(whole))
+    np.testing.assert_equal(checkpoint_of(tmp_path / "run"), checkpoint_of(whole))
+    best = [arrays.load(each / WEIGHTS, "network") for each in (tmp_path / "run", whole)]
+    np.testing.assert_equal(*best)
+
+
+def test_a_finished_run_goes_on_to_more_steps(whole, tmp_path):
+    main(TINY, tmp_path / "run")
+    last = main(replace(TINY, steps=6 * 256), tmp_path / "run", resume=True)
+    assert last["step"] == 6 * 256
+    with pytest.raises(UnknownOption, match="boards is 32 there, 64 here"):
+        main(replace(TINY, boards=64), tmp_path / "run", resume=True)
+
+
+# What is kept
+
+
+@pytest.fixture
+def training(tmp_path):
+    with runs.opened(tmp_path / "run", {}, False) as run:
+        yield Training(TINY, run)
+
+
+def test_what_is_not_worse_than_the_best_joins_the_pool_and_is_the_best(training, monkeypatch):
+    scores = [None, 0.49, 0.5, 0.2, 0.8]
+
+    def meet(game, newest, best, rivals, seed):
+        score = scores.pop(0)
+        assert (best is None) == (score is None)
+        return {"random": 0.75, "elo": 10.0} | ({} if best is None else {"best": score})
+
+    monkeypatch.setattr(ppo, "meet", meet)
+    best = []
+    for number, joined in enumerate([1, 1, 2, 2, 3]):
+        torch.nn.init.constant_(training.network.value[2].bias, number)
+        assert training._evaluate()["joined"] == joined
+        network, about = load(training.run.path / WEIGHTS, training.game)
+        best.append(network.value[2].bias.item())
+    assert best == [0, 0, 2, 2, 4]
+    assert (about["best"], about["elo"]) == (0.8, 10.0)
+
+
+# The policy
+
+
+def test_the_policy_draws_by_the_network_and_only_what_is_legal(training):
+    policy, env = training.ppo.policy, training.env
+    planes = torch.from_numpy(np.repeat(env.reset()[:1], 3000, 0)).float()
+    masks = np.repeat(env.action_masks()[0][np.newaxis], 3000, 0)
+    with torch.no_grad():
+        actions, values, logs = policy(planes, action_masks=masks)
+        logits, wanted = training.network(planes[:1])
+        again, same_logs, entropy = policy.evaluate_actions(planes, actions, masks)
+    legal = np.flatnonzero(masks[0])
+    chances = torch.softmax(logits[0, legal], 0).numpy()
+    counts = np.bincount(actions.numpy(), minlength=len(masks[0]))
+    assert counts[legal].sum() == 3000
+    np.testing.assert_allclose(counts[legal] / 3000, chances, atol=0.04)
+    np.testing.assert_allclose(
+        logs.exp(), chances[np.searchsorted(legal, actions.numpy())], atol=0.02
+    )
+    torch.testing.assert_close(logs, same_logs)
+    torch.testing.assert_close(values, again)
+    torch.testing.assert_close(policy.predict_values(planes), values)
+    assert values.shape == (3000, 1)
+    assert values[0].item() == pytest.approx(wanted.item(), abs=0.02)
+    assert entropy[0].item() == pytest.approx(-(chances * np.log(chances)).sum(), abs=0.02)
+
+
+# What is wrong
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"steps": None}, "minutes=None, steps=None; at least one"),
+        ({"boards": 0}, "boards=0; it is a whole number from 1"),
+        ({"epochs": 1.5}, r"epochs=1\.5; it is a whole number"),
+        ({"device": "cuda:9"}, "device='cuda:9'; this machine has: cpu"),
+        ({"options": {"size": 9}}, "sizes are 4 to 8"),
+    ],
+)
+def test_what_cannot_be_is_refused_at_once(change, why):
+    with pytest.raises(UnknownOption, match=why):
+        replace(TINY, **change)
+
+
+def test_an_opponent_that_cannot_be_made_leaves_no_run(tmp_path):
+    with pytest.raises(UnknownOption, match="depth=0"):
+        main(replace(TINY, pool=Settings(names=("minimax:depth=0",))), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (["--device", "cuda:7"], "this machine has: cpu"),
+        (["--game", "chess"], "no game 'chess'"),
+        (["--size", "9"], "sizes are 4 to 8"),
+        (["--blocks", "0"], "blocks=0"),
+        (["--name", "none", "--resume"], "no run runs/none to go on with"),
+    ],
+)
+def test_bad_input_is_one_line_and_nothing_is_written(
+    tmp_path, monkeypatch, capsys, arguments, why
+):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["ppo", *arguments])
+    assert command() == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("error: ")
+    assert why in line
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.slow
+def test_interrupted_it_saves_and_says_how_to_go_on(tmp_path):
+    process = subprocess.Popen(
+        [sys.executable, "-m", "training.ppo", "--size", "4", "--name", "it"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "100"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    path, until = tmp_path / "runs" / "it", time.monotonic() + 120
+    while time.monotonic() < until and not (path / "log.jsonl").exists():
+        time.sleep(0.1)
+    while time.monotonic() < until and not log_of(path):
+        time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    out, _ = process.communicate(timeout=120)
+    assert process.returncode == 130, out
+    assert "Traceback" not in out
+    assert "stopped; the same command with --resume goes on, in runs/it" in out
+    steps = log_of(path)[-1]["step"]
+    assert (path / "checkpoints" / f"{steps:06d}.safetensors").exists()

@@ -1,0 +1,324 @@
+"""python -m training.ppo: MaskablePPO against a pool of opponents, snapshots of itself among them.
+
+Schulman et al., "Proximal policy optimization algorithms", 2017, with illegal actions masked (Huang
+and Ontañón, 2020), by sb3-contrib. The learner plays both seats on many boards; the opponent of a
+game is drawn: the learner as it is, a snapshot of it, or a player by name. Every so many steps its
+policy, taking the best action each time, meets rivals and the newest snapshot in the arena; where
+it beats that one it becomes a snapshot itself, and `best.safetensors`.
+
+The same seed is the same run, stopped and continued or not, as long as steps limit it, not minutes,
+and the machine computes the same.
+"""
+
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import torch
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+from sb3_contrib import MaskablePPO
+from stable_baselines3.common.logger import Logger
+
+from agents.network import Network, Size, device_of, save
+from cc_env import games
+from cc_env.commands import GameName, Pairs, game_options, run
+from cc_env.commands import Size as BoardSize
+from cc_env.errors import UnknownOption, is_whole
+from cc_env.game import Game
+from training import runs, state
+from training.arena import try_players
+from training.evaluate import INTERRUPTED, RUNS
+from training.gate import BEST, Rivals, meet
+from training.masked_policy import Policy, Stopwatch
+from training.pool import ITSELF, SNAPSHOTS, Pool
+from training.pool import Settings as PoolSettings
+from training.selfplay_env import SelfPlay
+
+WEIGHTS = "best.safetensors"
+MAY_DIFFER = "minutes", "steps", "device"  # when a run is continued
+COLUMNS = (
+    BarColumn(20),
+    TaskProgressColumn(),
+    TimeElapsedColumn(),
+    TextColumn("{task.fields[told]}"),
+)
+LOGGED = {  # what MaskablePPO calls it, and the log
+    "policy_gradient_loss": "policy_loss",
+    "value_loss": "value_loss",
+    "approx_kl": "kl",
+    "clip_fraction": "clipped_share",
+    "explained_variance": "explained_variance",
+    "learning_rate": "rate",
+}
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+console = Console(highlight=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """A run."""
+
+    game: str = "capture_conquer"
+    options: Mapping[str, Any] = field(default_factory=dict)  # of the game; here completed
+    minutes: float | None = 30  # it ends after so long, with what came before,
+    steps: int | None = None  # or after so many decisions of the learner
+    seed: int = 0
+    device: str = "cpu"
+    network: Size = field(default_factory=lambda: Size(blocks=2, channels=32, keys=16))
+    boards: int = 512  # played at once
+    rollout: int = 32  # decisions on each board between updates
+    batch: int = 1024  # decisions in a gradient step
+    epochs: int = 2  # how often each decision is learned from
+    rate: float = 1e-3  # of learning at first; it falls evenly
+    last_rate: float = 1e-4  # to this
+    gamma: float = 0.99  # discount from one decision of the learner to the next
+    gae_lambda: float = 0.95  # of the advantages
+    clip: float = 0.2  # of the ratio between new and old probabilities
+    entropy: float = 0.01  # its weight in the loss
+    opening_turns: int = 6  # at most so many random turns begin a game
+    pool: PoolSettings = field(default_factory=PoolSettings)
+    evaluate_every: int = 400_000  # steps
+    rivals: Rivals = field(default_factory=Rivals)
+    gate: float = 0.5  # score against the best snapshot that makes one better
+
+    def __post_init__(self) -> None:
+        """Check what a run would trip over late; complete the options of the game."""
+        if self.minutes is None and self.steps is None:
+            raise UnknownOption("minutes=None, steps=None; at least one of them is wanted")
+        for name in ("boards", "rollout", "batch", "epochs", "evaluate_every"):
+            if not is_whole(getattr(self, name), 1):
+                raise UnknownOption(f"{name}={getattr(self, name)!r}; it is a whole number from 1")
+        device_of(self.device)
+        object.__setattr__(self, "options", dict(self.make_game().options))
+
+    def make_game(self) -> Game:
+        """Return the game."""
+        return games.make(self.game, **self.options)
+
+
+class Training:
+    """A run in progress."""
+
+    def __init__(self, config: Config, run: runs.Run) -> None:
+        """Begin, or go on from the run's newest checkpoint."""
+        self.config, self.run, self.game = config, run, config.make_game()
+        self.steps, self.seconds, self.elo = 0, 0.0, 0.0
+        torch.manual_seed(config.seed)
+        self.network = Network(self.game, config.network)
+        self.pool = Pool(self.game, self.network, config.pool, config.device)
+        opponents = self.pool.opponents
+        self.env = SelfPlay(self.game, config.boards, opponents, config.opening_turns, config.seed)
+        self.ppo = self._ppo()
+        self._watch = Stopwatch()
+        if saved := run.latest():
+            self._load(saved)
+
+    def _ppo(self) -> MaskablePPO:
+        """Return the learner; raise UnknownOption where there is no such device."""
+        config = self.config
+        ppo = MaskablePPO(
+            Policy,
+            self.env,
+            learning_rate=lambda _: self.rate(),
+            n_steps=config.rollout,
+            batch_size=config.batch,
+            n_epochs=config.epochs,
+            gamma=config.gamma,
+            gae_lambda=config.gae_lambda,
+            clip_range=config.clip,
+            ent_coef=config.entropy,
+            policy_kwargs={"network": self.network},
+            device=device_of(config.device),
+        )
+        ppo.set_logger(Logger(None, []))
+        return ppo
+
+    def progress(self) -> float:
+        """Return how much of the run is done, 0 to 1."""
+        config = self.config
+        late = self.seconds / 60 / config.minutes if config.minutes else 0.0
+        return min(1.0, max(late, self.steps / config.steps if config.steps else 0.0))
+
+    def rate(self) -> float:
+        """Return the rate of learning now."""
+        return self.config.rate + self.progress() * (self.config.last_rate - self.config.rate)
+
+    def go(self) -> Iterator[None]:
+        """Train to the end, pausing after each update; evaluate and save now and then."""
+        every = self.config.evaluate_every
+        while self.progress() < 1:
+            began, before = time.perf_counter(), self.steps
+            numbers = self._improve()
+            self.seconds += time.perf_counter() - began
+            is_due = self.steps // every > before // every or self.progress() == 1
+            if is_due:
+                began = time.perf_counter()
+                numbers |= self._evaluate()
+                self.seconds += time.perf_counter() - began
+            self.run.log(self.steps, {**numbers, "minutes": self.seconds / 60})
+            if is_due:
+                self.save()
+            yield
+
+    def _improve(self) -> dict[str, float]:
+        """Play and learn once; return what is to be logged of it."""
+        self._seed()
+        self.pool.follow(self.network)
+        before, began = dict(self.env.seconds), time.perf_counter()
+        size = self.config.boards * self.config.rollout
+        self.ppo.learn(size, self._watch, log_interval=None, reset_num_timesteps=False)  # type: ignore[arg-type]
+        ended = time.perf_counter()
+        self.steps = self.ppo.num_timesteps
+        shares = {name: spent - before[name] for name, spent in self.env.seconds.items()}
+        shares["learning"] = ended - self._watch.began
+        shares["acting"] = ended - began - sum(shares.values())
+        learned = self.ppo.logger.name_to_value
+        return {
+            "steps_per_second": size / (ended - began),
+            **{f"{name}_share": spent / (ended - began) for name, spent in shares.items()},
+            **{ours: learned[f"train/{theirs}"] for theirs, ours in LOGGED.items()},
+            "entropy": -learned["train/entropy_loss"],
+            **{f"learning against {n}": score for n, score in self.pool.take_scores().items()},
+        }
+
+    def _seed(self) -> None:
+        """Make all that is drawn in an update follow from the seed and the steps before."""
+        drawn = np.random.SeedSequence((self.config.seed, self.steps)).generate_state(3)
+        np.random.seed(drawn[0])  # which MaskablePPO and torch draw from
+        torch.manual_seed(int(drawn[1]))
+        self.env.rng = np.random.default_rng(drawn[2])
+
+    def _evaluate(self) -> dict[str, float]:
+        """Let the newest network meet rivals and the best so far; keep it in the pool if better."""
+        best = self.pool.newest
+        found = meet(self.game, self.network, best, self.config.rivals, self.steps)
+        if best is None or found[BEST] >= self.config.gate:
+            self.elo = found["elo"]
+            self.pool.join(self.network)
+            about = {"trained": "ppo", "config": asdict(self.config), "steps": self.steps, **found}
+            save(self.run.path / WEIGHTS, self.network, self.game, about)
+        return {**found, "joined": self.pool.joined}
+
+    def save(self) -> None:
+        """Write a checkpoint, and draw the curves."""
+        arrays = state.flat(**self._parts())
+        arrays |= {f"boards.{n}": each for n, each in enumerate(self.env.boards.snapshot())}
+        arrays |= {"met": self.env.met, "over": self.env.over}
+        about = {"seconds": self.seconds, "elo": self.elo, "joined": self.pool.joined}
+        self.run.checkpoint(self.steps, arrays, about)
+        self.run.draw(charts(self.config))
+
+    def _load(self, saved: runs.Saved) -> None:
+        self.steps, self.pool.joined = saved.number, saved.about["joined"]
+        self.seconds, self.elo = saved.about["seconds"], saved.about["elo"]
+        state.load(saved.arrays, **self._parts())
+        boards = [name for name in saved.arrays if name.startswith("boards.")]
+        self.env.boards.restore([saved.arrays[f"boards.{n}"] for n in range(len(boards))])
+        self.env.met[:], self.env.over[:] = saved.arrays["met"], saved.arrays["over"]
+        self.pool.renew()
+        self.ppo.num_timesteps = self.steps
+        self.ppo._last_obs = self.env.boards.seen.observations.copy()  # so that it goes on there
+        self.ppo._last_episode_starts = self.env.over.copy()
+
+    def _parts(self) -> dict[str, Any]:
+        """Return what is learned, by name."""
+        snapshots = {f"snapshot {n}": each for n, each in enumerate(self.pool.networks)}
+        return {"network": self.network, "optimizer": self.ppo.policy.optimizer, **snapshots}
+
+
+def charts(config: Config) -> dict[str, list[str]]:
+    """Return what curves.png shows."""
+    against = [ITSELF, SNAPSHOTS, *config.pool.names]
+    return {
+        "score of the policy against": [*config.rivals.names, BEST],
+        f"Elo; {config.rivals.anchor} has 0": ["elo"],
+        "score while learning": [f"learning against {name}" for name in against],
+        "loss": ["policy_loss", "value_loss"],
+        "learning": ["kl", "clipped_share", "explained_variance"],
+        "steps a second": ["steps_per_second"],
+        "shares of the time": [f"{n}_share" for n in ("learning", "acting", "opponents", "boards")],
+        "entropy": ["entropy"],
+    }
+
+
+def main(config: Config, path: Path, resume: bool = False) -> dict[str, Any]:
+    """Train in a folder, with a progress bar; return the last row of the log.
+
+    Ctrl-C raises KeyboardInterrupt, after the present update and a checkpoint. Raises UnknownOption
+    and BadCheckpoint as `runs.opened`, OSError where the disk is full.
+    """
+    torch.set_num_threads(1)
+    try_players((*config.pool.names, *config.rivals.names), config.make_game())
+    with runs.opened(path, asdict(config), resume, MAY_DIFFER) as run, runs.interrupts() as pressed:
+        training = Training(config, run)
+        with Progress(*COLUMNS, console=console) as progress:
+            bar = progress.add_task("training", total=1.0, told="")
+            for _ in training.go():
+                told = _told(run.rows[-1], training.elo)
+                progress.update(bar, completed=training.progress(), told=told)
+                if pressed():
+                    training.save()
+                    raise KeyboardInterrupt
+    return run.rows[-1] if run.rows else {}
+
+
+def _told(row: Mapping[str, float], elo: float) -> str:
+    """Return in a few words how training goes."""
+    speed, learning = row["steps_per_second"], row["learning_share"]
+    return f"{row['step']:,} steps, {speed:,.0f}/s, {learning:.0%} of it learning, Elo {elo:+.0f}"
+
+
+@app.command()
+def train(
+    game: GameName = "capture_conquer",
+    size: BoardSize = None,
+    option: Pairs = None,
+    minutes: Annotated[
+        float | None, typer.Option(help="How long.", show_default="30, or as --steps say")
+    ] = None,
+    steps: Annotated[
+        int | None, typer.Option(help="Decisions of the learner.", show_default="as --minutes say")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="The same seed and steps are the same run.")] = 0,
+    blocks: Annotated[int, typer.Option(help="Of the network.")] = 2,
+    channels: Annotated[int, typer.Option(help="Of the network.")] = 32,
+    device: Annotated[str, typer.Option(help="cpu, cuda or cuda:N.")] = "cpu",
+    name: Annotated[
+        str | None, typer.Option(help="Of the run: its folder in runs/.", show_default="the game")
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with a run.")] = False,
+) -> None:
+    """Train a policy by MaskablePPO against a pool of opponents."""
+    config = Config(
+        game=game,
+        options=game_options(option, size),
+        minutes=Config.minutes if minutes is None and steps is None else minutes,
+        steps=steps,
+        seed=seed,
+        network=Size(blocks, channels, 16),
+        device=device,
+    )
+    words = [config.game, *(str(value) for value in config.options.values())]
+    path = RUNS / (name or "-".join(["ppo", *words]))
+    try:
+        main(config, path, resume)
+    except KeyboardInterrupt:
+        console.print(f"stopped; the same command with --resume goes on, in {path}")
+        raise typer.Exit(INTERRUPTED) from None
+    console.print(f"the best policy: {path / WEIGHTS}", soft_wrap=True)
+
+
+def command() -> int:
+    """Run the command line; return the exit status, 2 for bad input."""
+    return run(app)
+
+
+if __name__ == "__main__":
+    sys.exit(command())
