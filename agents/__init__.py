@@ -45,6 +45,7 @@ def alphazero(
     simulations: int | None = None,
     seconds: float | None = None,
     wave: int = 16,
+    exploration: float = 1.5,
     path: str | None = None,
     device: str = "cpu",
 ) -> Player:
@@ -52,7 +53,14 @@ def alphazero(
     from agents.learned import AlphaZeroPlayer, evaluator
 
     network = evaluator(_file(game, "alphazero", path), game, device)
-    return AlphaZeroPlayer(game, network, simulations=simulations, seconds=seconds, wave=wave)
+    return AlphaZeroPlayer(
+        game,
+        network,
+        simulations=simulations,
+        seconds=seconds,
+        wave=wave,
+        exploration=exploration,
+    )
 
 
 def _file(game: Game, way: str, path: str | None) -> Path:

@@ -40,16 +40,18 @@ class AlphaZeroPlayer:
         simulations: int | None = None,
         seconds: float | None = None,
         wave: int = 16,
+        exploration: float = 1.5,
     ) -> None:
         """Run so many simulations or seconds a decision, 64 simulations by default.
 
-        `wave` leaves of the tree are evaluated together. Raises UnknownOption on bad values.
+        `wave` leaves of the tree are evaluated together; `exploration` weighs the policy against
+        what was found. Raises UnknownOption on bad values.
         """
         limits.whole("simulations", simulations)
         limits.check_seconds(seconds)
         default = SIMULATIONS if simulations is None and seconds is None else simulations
         self._simulations, self._seconds = default, seconds
-        self._search = PUCT(game, evaluate, wave=wave)
+        self._search = PUCT(game, evaluate, wave=wave, exploration=exploration)
 
     def choose(self, position: Position, rng: np.random.Generator, clock: Clock) -> Decision:
         """Return the decision most visited, or one that wins for certain."""

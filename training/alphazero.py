@@ -16,6 +16,7 @@ machine computes the same; a run that is continued begins new games, those that 
 import sys
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
@@ -248,25 +249,26 @@ def _told(tally: Tally, seconds: float) -> dict[str, float]:
 def main(config: Config, path: Path, resume: bool = False) -> dict[str, float]:
     """Train in a folder, with a progress bar; return the last round's numbers.
 
-    Ctrl-C raises KeyboardInterrupt, after a checkpoint of the last finished round.
+    Ctrl-C ends the round, saves a checkpoint, and raises KeyboardInterrupt; pressed twice it does
+    so at once, and what came since the last checkpoint is lost.
     """
     torch.set_num_threads(1)
-    last: dict[str, float] = {}
-    with runs.opened(path, asdict(config), resume, MAY_DIFFER) as run:
-        training = Training(config, run)
-        try:
-            with Progress(*COLUMNS, console=console) as progress:
-                bar = progress.add_task("training", total=1.0, told="")
-                for numbers in training.go():
-                    last, told = numbers, _line(run.rows)
-                    progress.update(bar, completed=training.progress(), told=told)
-                    if "elo" in numbers and not console.is_terminal:
-                        console.print(f"{numbers['minutes']:.1f} minutes: {told}")
-        except KeyboardInterrupt:
-            training.save()
-            raise
-        finally:
-            training.close()
+    with (
+        runs.opened(path, asdict(config), resume, MAY_DIFFER) as run,
+        closing(Training(config, run)) as training,
+        runs.interrupts() as interrupted,
+        Progress(*COLUMNS, console=console) as progress,
+    ):
+        bar = progress.add_task("training", total=1.0, told="")
+        last: dict[str, float] = {}
+        for last in training.go():
+            told = _line(run.rows)
+            progress.update(bar, completed=training.progress(), told=told)
+            if "elo" in last and not console.is_terminal:
+                console.print(f"{last['minutes']:.1f} minutes: {told}")
+            if interrupted():
+                training.save()
+                raise KeyboardInterrupt
     return last
 
 
