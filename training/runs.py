@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple, TypeGuard
 
 import matplotlib
+import numpy as np
 from cycler import cycler
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -208,15 +209,30 @@ def _is_number(value: float | None) -> TypeGuard[float]:
 
 
 def _chart(axes: Axes, title: str, names: Sequence[str], rows: Sequence[Row]) -> None:
-    """Draw columns of the log; those that no row has are left out."""
+    """Draw columns of the log; those that no row has are left out.
+
+    Where points are many they are faint, and their running mean is drawn.
+    """
     over = "minutes" if any("minutes" in row for row in rows) else "step"
     for name in names:
         points = [(row[over], row[name]) for row in rows if name in row and over in row]
-        if points:
-            marker = "o" if len(points) < FEW else ""
-            axes.plot(*zip(*points, strict=True), label=name, marker=marker, markersize=3.5)
+        if not points:
+            continue
+        times, values = np.array(points).T
+        many = len(points) > FEW
+        (line,) = axes.plot(times, _smooth(values), label=name, marker="" if many else "o")
+        line.set_markersize(3.5)
+        if many:
+            axes.plot(times, values, color=line.get_color(), alpha=0.25, linewidth=0.8, zorder=1)
     axes.set(title=title, xlabel=over)
     axes.grid(color=FAINT, alpha=0.25)
     axes.margins(x=0.02)
     if axes.lines:
-        axes.legend(frameon=False, fontsize=8.5)
+        axes.legend(framealpha=0.7, edgecolor="none", fontsize=8.5)
+
+
+def _smooth(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return means over neighbours, so many that FEW means would do; of FEW values themselves."""
+    window = np.ones(len(values) // FEW * 2 + 1 if len(values) > FEW else 1)
+    sums = np.convolve(values, window, "same")
+    return np.asarray(sums / np.convolve(np.ones(len(values)), window, "same"))

@@ -161,6 +161,15 @@ def test_curves_are_drawn(path):
     assert (path / "curves.png").read_bytes() != before
 
 
+def test_many_points_are_smoothed_and_few_are_not():
+    few = np.random.default_rng(0).random(runs.FEW)
+    np.testing.assert_allclose(runs._smooth(few), few)
+    many = np.random.default_rng(0).random(20 * runs.FEW) + np.linspace(0, 5, 20 * runs.FEW)
+    smooth = runs._smooth(many)
+    np.testing.assert_allclose(smooth, np.linspace(0.5, 5.5, len(many)), atol=0.35)
+    assert np.abs(np.diff(smooth)).max() < np.abs(np.diff(many)).max() / 10
+
+
 # What is broken
 
 
