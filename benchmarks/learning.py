@@ -13,13 +13,16 @@ from benchmarks.measure import Chunk, Tally, Task, timed
 from cc_env import games
 
 SIMULATIONS = 64  # for each decision
+BOARDS = 128  # of each thread
 DECISIONS = 4  # on each board, in a chunk
 LONG = 20  # times a usual run, until games end as often as they begin
 
 
 def tasks() -> list[Task]:
     """Return the tasks, in the order of the table."""
-    batched = f"two threads on two cores, 128 boards each, {SIMULATIONS} simulations a decision"
+    batched = (
+        f"two threads on two cores, {BOARDS} boards each, {SIMULATIONS} simulations a decision"
+    )
     return [
         _task("decisions/s", timed(_batched), batched),
         _task("games/hour", lambda seconds: _cost(seconds)[0], batched),
@@ -83,7 +86,8 @@ def _players() -> Callable[[int], list[Any]]:
     torch.set_num_threads(1)
     game = games.make("capture_conquer")
     network, _ = load(shipped(game, "alphazero"), game)
-    engine = Threads(game, Settings(simulations=SIMULATIONS), 2, (0,), "cpu")
+    settings = Settings(boards=BOARDS, simulations=SIMULATIONS)
+    engine = Threads(game, settings, 2, (0,), "cpu")
 
     def play(decisions: int) -> list[Any]:
         engine.start(network, decisions)

@@ -5,7 +5,7 @@ import sys
 import numpy as np
 import pytest
 
-from benchmarks import ours, peers
+from benchmarks import learning, ours, peers
 from benchmarks.measure import row
 from cc_env import games
 from cc_env.perft import perft
@@ -22,6 +22,15 @@ def test_each_of_our_rows_has_a_positive_rate():
     for each in rows:
         assert each.value, each
         assert each.value > 0
+
+
+def test_self_play_is_measured_with_and_without_batches(monkeypatch):
+    monkeypatch.setattr(learning, "BOARDS", 32)
+    monkeypatch.setattr(learning, "SIMULATIONS", 8)
+    batched, games_an_hour, share, plain = commands.measured(learning.tasks(), TINY)
+    assert batched.value > plain.value > 0
+    assert games_an_hour.value > 0
+    assert 0 < share.value < 100
 
 
 def test_the_command_prints_the_picked_rows_as_a_github_table(capsys):
