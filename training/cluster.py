@@ -62,14 +62,13 @@ OPTIONS: dict[str, Any] = {
 def connected() -> Iterator[None]:
     """Join the cluster, and leave it at the end, unless this process has joined one before.
 
-    Raises UnknownOption where there is none at RAY_ADDRESS.
+    Raises UnknownOption as `knock`.
     """
     if ray.is_initialized():
         yield
         return
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    if address := os.environ.get(ADDRESS):
-        _knock(address)
+    knock()
     ray.init(include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR)
     try:
         yield
@@ -77,13 +76,14 @@ def connected() -> Iterator[None]:
         ray.shutdown()
 
 
-def _knock(address: str) -> None:
-    """Raise UnknownOption where nobody answers: Ray itself would try for minutes."""
+def knock() -> None:
+    """Raise UnknownOption where nobody answers at RAY_ADDRESS: Ray itself would try for minutes."""
+    address = os.environ.get(ADDRESS, "")
     host, _, port = address.rpartition("/")[2].rpartition(":")
     try:
         if port.isdigit():
             socket.create_connection((host.strip("[]"), int(port)), HELLO).close()
-        elif address not in ("auto", "local"):
+        elif address not in ("", "auto", "local"):
             raise ValueError("wanted HOST:PORT")
     except (OSError, ValueError) as error:
         raise UnknownOption(
@@ -194,7 +194,7 @@ class Cluster:
     """
 
     def __init__(self, game: Game, settings: Settings, workers: int, seed: tuple[int, ...]) -> None:
-        """Ask for the workers; raise UnknownOption as `connected` does.
+        """Ask for the workers; raise UnknownOption as `knock`.
 
         They make the game by its name and options.
         """
@@ -310,7 +310,7 @@ def each(
 
     As `training.arena.workers.each`, on the cluster: so many at once, None for one a CPU. A task
     whose process or node dies is tried once more, wherever there is room; if it dies there too, it
-    has no value. Raises UnknownOption as `connected` does.
+    has no value. Raises UnknownOption as `knock`.
     """
     with connected(), closing(_Crowd(work, tasks)) as crowd:
         while crowd.waiting or crowd.playing:

@@ -55,11 +55,13 @@ class Threads:
 
 
 def check(name: str) -> None:
-    """Raise UnknownOption where there is no such engine, MissingExtra where it is not installed."""
+    """Raise UnknownOption where there is no such engine or no cluster, MissingExtra without Ray."""
     if name not in ENGINES:
         raise UnknownOption(f"there is no engine {name!r}; there are: {', '.join(ENGINES)}")
     if name == "ray":
-        import training.cluster  # noqa: F401  not above: it takes a second, and an extra
+        from training import cluster  # not above: it takes a second, and an extra
+
+        cluster.knock()
 
 
 def make(
@@ -67,7 +69,7 @@ def make(
 ) -> Engine:
     """Return an engine by its name; `device` is that of threads, clusters play on their CPUs.
 
-    Raises as `check`, and UnknownOption where there is no cluster.
+    Raises as `check`.
     """
     check(name)
     if name == "threads":

@@ -339,13 +339,17 @@ def test_without_ray_it_says_what_to_install(monkeypatch):
 
 
 @pytest.mark.parametrize("address", ["nonsense", "localhost:9"])
-def test_an_address_where_no_cluster_is_is_refused(monkeypatch, address):
-    from training.cluster import connected
-
-    monkeypatch.setattr(ray, "is_initialized", lambda: False)
+def test_an_address_where_no_cluster_is_is_refused_before_anything_is_written(
+    monkeypatch, tmp_path, address
+):
     monkeypatch.setenv("RAY_ADDRESS", address)
-    with pytest.raises(UnknownOption, match=f"RAY_ADDRESS='{address}': no cluster"), connected():
-        pass
+    why = f"RAY_ADDRESS='{address}': no cluster there"
+    with pytest.raises(UnknownOption, match=why):
+        alphazero.Config(engine="ray")
+    config = arena.Config(players=("random", "greedy"))
+    with pytest.raises(UnknownOption, match=why):
+        arena.run(config, tmp_path / "new", engine="ray")
+    assert not (tmp_path / "new").exists()
 
 
 def test_an_engine_that_there_is_not_is_refused():

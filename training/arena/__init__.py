@@ -109,7 +109,7 @@ def run(
     `training.cluster`, which knows players by dotted names or those of `agents` alone. A game whose
     process dies is left out, and tried again by the next call. Raises UnknownOption, before
     anything is written, where the folder is another tournament's or in use, or a player cannot be
-    made, or there is no such engine; MissingExtra where it is not installed; BadRecord where the
+    made, or there is no such engine or no cluster; MissingExtra without Ray; BadRecord where the
     folder's games are broken; ChildProcessError where processes cannot even begin.
     """
     plan = schedule(config)
@@ -162,6 +162,7 @@ def _each(engine: str, workers: int | None) -> Callable[..., Iterator[tuple[Pair
         return partial(processes.each, workers=processes.cores() if workers is None else workers)
     from training import cluster  # not above: it takes a second, and an extra
 
+    cluster.knock()
     return partial(cluster.each, workers=workers)
 
 
