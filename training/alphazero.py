@@ -24,7 +24,6 @@ from typing import Annotated, Any
 import numpy as np
 import torch
 import typer
-from numpy.typing import NDArray
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
@@ -35,22 +34,13 @@ from cc_env.commands import GameName, Pairs, game_options, run
 from cc_env.commands import Size as BoardSize
 from cc_env.errors import UnknownOption
 from cc_env.game import Game
-from training import engines, learner, runs, selfplay
+from training import engines, learner, runs, selfplay, state
 from training.engines import Engine
 from training.evaluate import INTERRUPTED, RUNS
 from training.gate import BEST, Rivals, meet
 from training.learner import Learner
 from training.replay import Replay
 from training.selfplay import Tally
-
-CHARTS = {
-    "score against": (*Rivals.names, BEST),
-    "Elo": ("elo",),
-    "loss": ("policy_loss", "value_loss"),
-    "self-play, decisions a second": ("decisions_per_second",),
-    "shares of the workers' time": ("network_share", "search_share"),
-    "games": ("turns_per_game", "draws_percent", "first_wins_percent"),
-}
 
 COLUMNS = (
     BarColumn(20),
@@ -198,12 +188,8 @@ class Training:
         """Write a checkpoint, and draw the curves; nothing where there is nothing new."""
         if self.round == self._saved:
             return
-        arrays: dict[str, NDArray[Any]] = {
-            name: each.cpu().numpy() for name, each in self.learner.state().items()
-        }
-        if self.best is not None:
-            arrays |= {f"best.{n}": each.numpy() for n, each in self.best.state_dict().items()}
         samples = self.replay.samples._asdict().items()
+        arrays = state.flat(**self._parts())
         arrays |= {f"replay.{name}": each[: len(self.replay)] for name, each in samples}
         about = {
             "steps": self.learner.steps,
@@ -213,22 +199,36 @@ class Training:
         }
         self.run.checkpoint(self.round, arrays, about)
         self._saved = self.round
-        self.run.draw(CHARTS)
+        self.run.draw(charts(self.config))
 
     def _load(self, saved: runs.Saved) -> None:
-        tensors = {name: torch.from_numpy(each) for name, each in saved.arrays.items()}
         about = saved.about
         self.round, self.seconds = saved.number, about["seconds"]
-        self.learner.load_state(tensors, about["steps"])
-        best = {n.removeprefix("best."): each for n, each in tensors.items() if n[:5] == "best."}
-        if best:
+        self.learner.steps, self.replay.added = about["steps"], about["added"]
+        self.rng.bit_generator.state = about["rng"]
+        if any(name.startswith("best.") for name in saved.arrays):
             self.best = Network(self.game, self.config.network)
-            self.best.load_state_dict(best)
+        state.load(saved.arrays, **self._parts())
         for name, kept in self.replay.samples._asdict().items():
             found = saved.arrays[f"replay.{name}"]
             kept[: len(found)] = found
-        self.replay.added = about["added"]
-        self.rng.bit_generator.state = about["rng"]
+
+    def _parts(self) -> dict[str, Any]:
+        """Return what is learned, by name."""
+        best = {} if self.best is None else {"best": self.best}
+        return {**self.learner.parts(), **best}
+
+
+def charts(config: Config) -> dict[str, list[str]]:
+    """Return what curves.png shows."""
+    return {
+        "score of the policy against": [*config.rivals.names, BEST],
+        f"Elo; {config.rivals.anchor} has 0": ["elo"],
+        "loss": ["policy_loss", "value_loss"],
+        "decisions of self-play a second": ["decisions_per_second"],
+        "shares of the workers' time": ["network_share", "search_share"],
+        "games of self-play, percent": ["draws_percent", "first_wins_percent"],
+    }
 
 
 def _told(tally: Tally, seconds: float) -> dict[str, float]:

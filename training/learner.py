@@ -1,11 +1,11 @@
 """What fits a network to samples of self-play."""
 
 import copy
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import torch
-from torch import Tensor
+from torch import nn
+from torch.optim import Optimizer
 
 from agents.network import Network, fast_dtype
 from training.replay import Batch
@@ -60,27 +60,6 @@ class Learner:
             for mean, newest in pairs:
                 mean.lerp_(newest.to(mean.device), weight)
 
-    def state(self) -> dict[str, Tensor]:
-        """Return all that was learned."""
-        found = {f"network.{name}": each for name, each in self._network.state_dict().items()}
-        found |= {f"average.{name}": each for name, each in self.average.state_dict().items()}
-        for number, one in self._optimizer.state_dict()["state"].items():
-            found |= {f"optimizer.{number}.{name}": each for name, each in one.items()}
-        return found
-
-    def load_state(self, arrays: Mapping[str, Tensor], steps: int) -> None:
-        """Go on from what `state` returned."""
-        self.steps = steps
-        parts: dict[str, dict[str, Tensor]] = {"network": {}, "average": {}, "optimizer": {}}
-        for name, tensor in arrays.items():
-            part, _, rest = name.partition(".")
-            if part in parts:
-                parts[part][rest] = tensor
-        self._network.load_state_dict(parts["network"])
-        self.average.load_state_dict(parts["average"])
-        state: dict[int, dict[str, Tensor]] = {}
-        for name, tensor in parts["optimizer"].items():
-            number, _, rest = name.partition(".")
-            state.setdefault(int(number), {})[rest] = tensor
-        full = self._optimizer.state_dict()
-        self._optimizer.load_state_dict({**full, "state": state})
+    def parts(self) -> dict[str, nn.Module | Optimizer]:
+        """Return all that learns or was learned, by name, for `training.state`."""
+        return {"network": self._network, "average": self.average, "optimizer": self._optimizer}

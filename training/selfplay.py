@@ -25,7 +25,7 @@ class Settings:
     considered: int = 16  # actions that the search tries at the root
     opening_turns: int = 4  # at most so many random turns begin a game
     max_turns: int = 200  # a longer game is a draw
-    repetitions: int = 3  # a position that occurs so often too
+    repetitions: int = 2  # a position that occurs so often is one too
     value_mix: float = 0.5  # of a value target comes from the search, the rest from the result
 
 
