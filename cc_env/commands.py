@@ -57,7 +57,7 @@ def run(commands: typer.Typer) -> int:
     """Run a command line; return the exit status, 2 for bad input, which it says in one line."""
     try:
         commands()
-    except (CcEnvError, OSError) as error:
+    except (CcEnvError, MissingExtra, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     return 0

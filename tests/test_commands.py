@@ -5,9 +5,11 @@ import subprocess
 import sys
 
 import pytest
+import typer
 from conftest import ORACLE
 
-from cc_env import record, referee
+from cc_env import commands, record, referee
+from cc_env.errors import MissingExtra
 from cc_env.players import RandomPlayer
 
 
@@ -109,3 +111,16 @@ def test_analyse_says_what_is_wrong():
     assert "there is no player 'minmax'; there are: greedy" in run("analyse", "minmax", status=2)
     over = run("analyse", "random", "-p", "bb4/6/6/6/6/rr3b r", status=2)
     assert "the game is over (conquest)" in over
+
+
+def test_a_missing_extra_is_said_in_one_line(capsys, monkeypatch):
+    app = typer.Typer()
+
+    @app.command()
+    def wants() -> None:
+        raise MissingExtra("this", "that", "other")
+
+    monkeypatch.setattr("sys.argv", ["wants"])
+    monkeypatch.setattr(app, "pretty_exceptions_enable", False)
+    assert commands.run(app) == 2
+    assert capsys.readouterr().err == "error: this needs that: pip install 'cc_env[other]'\n"
