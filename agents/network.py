@@ -1,9 +1,9 @@
 """The network of the learned players, and its file.
 
 A residual tower of convolutions reads the planes of an observation. The value comes from its mean
-and maximum over the board; the logit of an action is the product of what the cell where it starts
-asks for and what the cell where it ends offers (`Game.action_cells`), so that what is learned in
-one place serves in all others.
+and maximum over the board, the view of the whole; the logit of an action is the product of what the
+cell where it starts asks for and what the cell where it ends offers (`Game.action_cells`), each in
+view of the whole, so that what is learned in one place serves in all others.
 """
 
 import copy
@@ -52,6 +52,7 @@ class Network(nn.Module):
         self.stem = nn.Conv2d(planes, size.channels, 3, padding=1)
         self.tower = nn.Sequential(*(_Block(size.channels) for _ in range(size.blocks)))
         self.keys = nn.Linear(size.channels, 2 * size.keys)
+        self.view = nn.Linear(2 * size.channels, 2 * size.keys)
         self.value = nn.Sequential(
             nn.Linear(2 * size.channels, size.channels), nn.ReLU(), nn.Linear(size.channels, 1)
         )
@@ -67,10 +68,12 @@ class Network(nn.Module):
         """
         cells = self.tower(torch.relu(self.stem(planes))).flatten(2).transpose(1, 2)
         mean = cells.mean(1, keepdim=True)  # stands for "nowhere" too
-        starts, ends = self.keys(torch.cat((cells, mean), 1)).chunk(2, -1)
+        whole = torch.cat((mean[:, 0], cells.amax(1)), 1)
+        keys = self.keys(torch.cat((cells, mean), 1)) + self.view(whole)[:, None]
+        starts, ends = keys.chunk(2, -1)
         logits = torch.bmm(starts, ends.transpose(1, 2)).flatten(1)[:, self.pairs]
-        value = self.value(torch.cat((mean[:, 0], cells.amax(1)), 1))
-        return logits.float() * self.size.keys**-0.5, torch.tanh(value[:, 0].float())
+        value = torch.tanh(self.value(whole)[:, 0].float())
+        return logits.float() * self.size.keys**-0.5, value
 
 
 class _Block(nn.Module):

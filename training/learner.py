@@ -15,7 +15,7 @@ from training.replay import Batch
 class Settings:
     """How to learn."""
 
-    batch: int = 512
+    batch: int = 256
     rate: float = 1e-3
     weight_decay: float = 1e-4
     averaging: float = 0.998  # of weights, each step; the averaged ones play

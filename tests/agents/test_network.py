@@ -37,7 +37,8 @@ def test_a_logit_is_about_the_cells_of_its_action(game, network):
     # The logit of (start, end) is the only one that the keys of both cells decide.
     planes = torch.from_numpy(game.observe(game.initial)[np.newaxis]).float()
     cells = network.tower(torch.relu(network.stem(planes))).flatten(2).transpose(1, 2)
-    starts, ends = network.keys(cells).chunk(2, -1)
+    view = network.view(torch.cat((cells.mean(1), cells.amax(1)), 1))
+    starts, ends = (network.keys(cells) + view[:, None]).chunk(2, -1)
     logits = network(planes)[0][0]
     for action in game.legal_actions(game.initial):
         start, end = game.action_cells[action]
