@@ -257,7 +257,7 @@ def main(config: Config, path: Path, resume: bool = False) -> dict[str, float]:
         runs.opened(path, asdict(config), resume, MAY_DIFFER) as run,
         closing(Training(config, run)) as training,
         runs.interrupts() as interrupted,
-        Progress(*COLUMNS, console=console) as progress,
+        Progress(*COLUMNS, console=console, disable=console.is_jupyter) as progress,
     ):
         bar = progress.add_task("training", total=1.0, told="")
         last: dict[str, float] = {}
