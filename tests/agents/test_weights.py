@@ -1,0 +1,41 @@
+"""The weights that come along."""
+
+import json
+
+import numpy as np
+import pytest
+
+from agents import NETWORK, WEIGHTS
+from agents.network import load
+from cc_env import games, players
+from cc_env.referee import Clock
+
+FOLDERS = sorted(each.parent for each in WEIGHTS.glob(f"*/*/{NETWORK}"))
+NAMES = {"alphazero": ("policy", "alphazero:simulations=8"), "ppo": ("ppo",)}
+
+
+def test_there_are_some():
+    assert FOLDERS
+    assert sum(each.stat().st_size for each in WEIGHTS.rglob("*") if each.is_file()) < 12e6
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda each: f"{each.parent.name}-{each.name}")
+def test_they_play_and_say_where_they_come_from(folder):
+    config = json.loads((folder / "config.json").read_text())
+    game = games.make(config["game"], **config["options"])
+    _, about = load(folder / NETWORK, game)
+    assert about["trained"] == folder.parent.name
+    assert about["config"]["seed"] == config["seed"]
+    rows = [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
+    assert rows[-1]["minutes"] > 10
+    assert (folder / "curves.png").exists()
+    names = NAMES[folder.parent.name]
+    for name in names:
+        chosen = players.make(name, game).choose(game.initial, np.random.default_rng(0), Clock())
+        assert chosen.action in game.legal_actions(game.initial)
+    measured = [json.loads(each.read_text()) for each in (folder / "measured").glob("*.json")]
+    assert measured
+    for tournament in measured:
+        assert tournament["config"]["options"] == dict(game.options)
+        kinds = {name.partition(":")[0] for name in tournament["config"]["players"]}
+        assert kinds & {name.partition(":")[0] for name in names}
