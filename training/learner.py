@@ -17,9 +17,8 @@ class Settings:
 
     batch: int = 256
     rate: float = 2e-3
-    longest: float = 1.0  # norm of a step's gradient: a longer one is cut
     weight_decay: float = 1e-4
-    averaging: float = 0.998  # of weights, each step; the averaged ones play
+    averaging: float = 0.995  # of weights, each step; the averaged ones play
     value_weight: float = 1.0  # of the value's loss beside the policy's
 
 
@@ -49,7 +48,6 @@ class Learner:
         value_loss = (guessed - values).square().mean()
         self._optimizer.zero_grad()
         (policy_loss + self._settings.value_weight * value_loss).backward()
-        nn.utils.clip_grad_norm_(self._network.parameters(), self._settings.longest)
         self._optimizer.step()
         self.steps += 1
         self._take_average()
