@@ -1,11 +1,9 @@
 """The network of the learned players as MaskablePPO wants it."""
 
-import time
 from typing import Any
 
 import torch
 from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
-from stable_baselines3.common.callbacks import BaseCallback
 from torch import Tensor
 from torch.func import functional_call
 
@@ -61,15 +59,3 @@ class Policy(MaskableActorCriticPolicy):
         logits, values = functional_call(self.network, weights, (ready,))
         legal = torch.as_tensor(masks, device=logits.device).bool()
         return logits.where(legal, ILLEGAL), values[:, None]
-
-
-class Stopwatch(BaseCallback):
-    """Notes when playing ends and learning begins."""
-
-    began = 0.0
-
-    def _on_step(self) -> bool:
-        return True
-
-    def _on_rollout_end(self) -> None:
-        self.began = time.perf_counter()

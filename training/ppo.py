@@ -23,7 +23,6 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 from sb3_contrib import MaskablePPO
-from stable_baselines3.common.logger import Logger
 
 from agents.network import Network, Size, device_of, save
 from cc_env import games
@@ -35,7 +34,8 @@ from training import runs, state
 from training.arena import try_players
 from training.evaluate import INTERRUPTED, RUNS
 from training.gate import BEST, Rivals, meet
-from training.masked_policy import Policy, Stopwatch
+from training.masked_policy import Policy
+from training.overlapped import PlayAndLearn
 from training.pool import ITSELF, SNAPSHOTS, Pool
 from training.pool import Settings as PoolSettings
 from training.selfplay_env import SelfPlay
@@ -54,6 +54,7 @@ LOGGED = {  # what MaskablePPO calls it, and the log
     "approx_kl": "kl",
     "clip_fraction": "clipped_share",
     "explained_variance": "explained_variance",
+    "entropy_loss": "minus_entropy",
     "learning_rate": "rate",
 }
 
@@ -76,17 +77,18 @@ class Config:
     rollout: int = 32  # decisions on each board between updates
     batch: int = 1024  # decisions in a gradient step
     epochs: int = 2  # how often each decision is learned from
-    rate: float = 1e-3  # of learning at first; it falls evenly
+    rate: float = 3e-3  # of learning at first; it falls evenly
     last_rate: float = 1e-4  # to this
     gamma: float = 0.99  # discount from one decision of the learner to the next
     gae_lambda: float = 0.95  # of the advantages
     clip: float = 0.2  # of the ratio between new and old probabilities
-    entropy: float = 0.01  # its weight in the loss
+    entropy: float = 0.01  # its weight in the loss at first; it falls evenly
+    last_entropy: float = 0.001  # to this
     opening_turns: int = 6  # at most so many random turns begin a game
     pool: PoolSettings = field(default_factory=PoolSettings)
-    evaluate_every: int = 400_000  # steps
+    evaluate_every: int = 1_000_000  # steps
     rivals: Rivals = field(default_factory=Rivals)
-    gate: float = 0.5  # score against the best snapshot that makes one better
+    gate: float = 0.45  # score against the best so far that makes one the best; later is better
 
     def __post_init__(self) -> None:
         """Check what a run would trip over late; complete the options of the game."""
@@ -115,18 +117,17 @@ class Training:
         self.pool = Pool(self.game, self.network, config.pool, config.device)
         opponents = self.pool.opponents
         self.env = SelfPlay(self.game, config.boards, opponents, config.opening_turns, config.seed)
-        self.ppo = self._ppo()
-        self._watch = Stopwatch()
+        self.ppo = PlayAndLearn(self._ppo, self.network)
         if saved := run.latest():
             self._load(saved)
 
-    def _ppo(self) -> MaskablePPO:
-        """Return the learner; raise UnknownOption where there is no such device."""
+    def _ppo(self, kind: type[MaskablePPO], network: Network) -> MaskablePPO:
+        """Return the algorithm for a network."""
         config = self.config
-        ppo = MaskablePPO(
+        return kind(
             Policy,
             self.env,
-            learning_rate=lambda _: self.rate(),
+            learning_rate=lambda _: self.now(config.rate, config.last_rate),
             n_steps=config.rollout,
             batch_size=config.batch,
             n_epochs=config.epochs,
@@ -134,11 +135,9 @@ class Training:
             gae_lambda=config.gae_lambda,
             clip_range=config.clip,
             ent_coef=config.entropy,
-            policy_kwargs={"network": self.network},
+            policy_kwargs={"network": network},
             device=device_of(config.device),
         )
-        ppo.set_logger(Logger(None, []))
-        return ppo
 
     def progress(self) -> float:
         """Return how much of the run is done, 0 to 1."""
@@ -146,9 +145,9 @@ class Training:
         late = self.seconds / 60 / config.minutes if config.minutes else 0.0
         return min(1.0, max(late, self.steps / config.steps if config.steps else 0.0))
 
-    def rate(self) -> float:
-        """Return the rate of learning now."""
-        return self.config.rate + self.progress() * (self.config.last_rate - self.config.rate)
+    def now(self, first: float, last: float) -> float:
+        """Return what something is now that falls evenly from first to last."""
+        return first + self.progress() * (last - first)
 
     def go(self) -> Iterator[None]:
         """Train to the end, pausing after each update; evaluate and save now and then."""
@@ -171,28 +170,26 @@ class Training:
         """Play and learn once; return what is to be logged of it."""
         self._seed()
         self.pool.follow(self.network)
+        self.ppo.learner.ent_coef = self.now(self.config.entropy, self.config.last_entropy)
         before, began = dict(self.env.seconds), time.perf_counter()
-        size = self.config.boards * self.config.rollout
-        self.ppo.learn(size, self._watch, log_interval=None, reset_num_timesteps=False)  # type: ignore[arg-type]
-        ended = time.perf_counter()
-        self.steps = self.ppo.num_timesteps
-        shares = {name: spent - before[name] for name, spent in self.env.seconds.items()}
-        shares["learning"] = ended - self._watch.began
-        shares["acting"] = ended - began - sum(shares.values())
-        learned = self.ppo.logger.name_to_value
+        played, learned = self.ppo.improve()
+        spent = time.perf_counter() - began
+        self.steps += self.config.boards * self.config.rollout
+        shares = {name: now - before[name] for name, now in self.env.seconds.items()}
+        shares |= {"acting": played - sum(shares.values()), "learning": learned}
+        scores = self.pool.take_scores()
         return {
-            "steps_per_second": size / (ended - began),
-            **{f"{name}_share": spent / (ended - began) for name, spent in shares.items()},
-            **{ours: learned[f"train/{theirs}"] for theirs, ours in LOGGED.items()},
-            "entropy": -learned["train/entropy_loss"],
-            **{f"learning against {n}": score for n, score in self.pool.take_scores().items()},
+            "steps_per_second": self.config.boards * self.config.rollout / spent,
+            **{f"{name}_share": seconds / spent for name, seconds in shares.items()},
+            **{LOGGED[name]: each for name, each in self.ppo.numbers().items() if name in LOGGED},
+            **{f"learning against {name}": score for name, score in scores.items()},
         }
 
     def _seed(self) -> None:
         """Make all that is drawn in an update follow from the seed and the steps before."""
         drawn = np.random.SeedSequence((self.config.seed, self.steps)).generate_state(3)
-        np.random.seed(drawn[0])  # which MaskablePPO and torch draw from
-        torch.manual_seed(int(drawn[1]))
+        np.random.seed(drawn[0])  # which learning draws from
+        torch.manual_seed(int(drawn[1]))  # which playing draws from
         self.env.rng = np.random.default_rng(drawn[2])
 
     def _evaluate(self) -> dict[str, float]:
@@ -208,7 +205,7 @@ class Training:
 
     def save(self) -> None:
         """Write a checkpoint, and draw the curves."""
-        arrays = state.flat(**self._parts())
+        arrays = state.flat(**self._parts()) | self.ppo.state()
         arrays |= {f"boards.{n}": each for n, each in enumerate(self.env.boards.snapshot())}
         arrays |= {"met": self.env.met, "over": self.env.over}
         about = {"seconds": self.seconds, "elo": self.elo, "joined": self.pool.joined}
@@ -219,18 +216,22 @@ class Training:
         self.steps, self.pool.joined = saved.number, saved.about["joined"]
         self.seconds, self.elo = saved.about["seconds"], saved.about["elo"]
         state.load(saved.arrays, **self._parts())
+        self.ppo.load(saved.arrays)
         boards = [name for name in saved.arrays if name.startswith("boards.")]
         self.env.boards.restore([saved.arrays[f"boards.{n}"] for n in range(len(boards))])
         self.env.met[:], self.env.over[:] = saved.arrays["met"], saved.arrays["over"]
         self.pool.renew()
-        self.ppo.num_timesteps = self.steps
-        self.ppo._last_obs = self.env.boards.seen.observations.copy()  # so that it goes on there
-        self.ppo._last_episode_starts = self.env.over.copy()
+        self.ppo.player._last_obs = self.env.boards.seen.observations.copy()  # not anew, but there
+        self.ppo.player._last_episode_starts = self.env.over.copy()
 
     def _parts(self) -> dict[str, Any]:
         """Return what is learned, by name."""
         snapshots = {f"snapshot {n}": each for n, each in enumerate(self.pool.networks)}
-        return {"network": self.network, "optimizer": self.ppo.policy.optimizer, **snapshots}
+        return {
+            "network": self.network,
+            "optimizer": self.ppo.learner.policy.optimizer,
+            **snapshots,
+        }
 
 
 def charts(config: Config) -> dict[str, list[str]]:
@@ -244,7 +245,7 @@ def charts(config: Config) -> dict[str, list[str]]:
         "learning": ["kl", "clipped_share", "explained_variance"],
         "steps a second": ["steps_per_second"],
         "shares of the time": [f"{n}_share" for n in ("learning", "acting", "opponents", "boards")],
-        "entropy": ["entropy"],
+        "minus entropy": ["minus_entropy"],
     }
 
 

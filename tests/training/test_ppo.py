@@ -68,16 +68,15 @@ def test_it_learns_a_game_that_nobody_knows_untaught(tmp_path, monkeypatch):
         TINY,
         game="heap",
         options={},
-        steps=20 * 2048,
+        steps=40 * 2048,
         network=Size(blocks=1, channels=32, keys=8),
         boards=128,
         rollout=16,
         batch=512,
-        epochs=4,
         rate=3e-3,
         pool=Settings(names=("random",)),
         opening_turns=3,
-        evaluate_every=10 * 2048,
+        evaluate_every=20 * 2048,
         rivals=Rivals(names=("random",), anchor="random", games=20),
     )
     game = heap.make()
@@ -118,12 +117,14 @@ def test_a_run_leaves_a_folder(whole):
     rows = log_of(whole)
     assert [row["step"] for row in rows] == [256, 512, 768, 1024]
     assert [row["step"] for row in rows if "elo" in row] == [512, 1024]
-    assert rows[0]["rate"] == TINY.rate
-    assert TINY.last_rate < rows[-1]["rate"] < rows[1]["rate"] < TINY.rate
+    assert "policy_loss" not in rows[0], "there is nothing to learn from yet"
+    rates = [row["rate"] for row in rows[1:]]
+    assert rates == pytest.approx([2.25e-3 + 0.25e-4, 1.5e-3 + 0.5e-4, 0.75e-3 + 0.75e-4])
     for row in rows:
-        shares = [row[f"{name}_share"] for name in ("learning", "acting", "opponents", "boards")]
-        assert min(shares) > 0
-        assert sum(shares) == pytest.approx(1)
+        playing = [row[f"{name}_share"] for name in ("acting", "opponents", "boards")]
+        assert min(playing) > 0
+        assert sum(playing) < 1
+        assert 0 <= row["learning_share"] < 1
 
 
 def test_all_of_the_pool_is_met(whole):
@@ -192,7 +193,7 @@ def training(tmp_path):
 
 
 def test_what_is_not_worse_than_the_best_joins_the_pool_and_is_the_best(training, monkeypatch):
-    scores = [None, 0.49, 0.5, 0.2, 0.8]
+    scores = [None, 0.44, 0.45, 0.2, 0.8]
 
     def meet(game, newest, best, rivals, seed):
         score = scores.pop(0)
@@ -214,7 +215,7 @@ def test_what_is_not_worse_than_the_best_joins_the_pool_and_is_the_best(training
 
 
 def test_the_policy_draws_by_the_network_and_only_what_is_legal(training):
-    policy, env = training.ppo.policy, training.env
+    policy, env = training.ppo.learner.policy, training.env
     planes = torch.from_numpy(np.repeat(env.reset()[:1], 3000, 0)).float()
     masks = np.repeat(env.action_masks()[0][np.newaxis], 3000, 0)
     with torch.no_grad():

@@ -1,0 +1,84 @@
+"""Playing and learning at the same time: who learns from what."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from test_ppo import TINY
+
+from training import runs, state
+from training.ppo import Training
+
+
+@pytest.fixture
+def start(tmp_path):
+    torch.set_num_threads(1)
+
+    def start(name="run", **change):
+        with runs.opened(tmp_path / name, {}, False) as run:
+            return Training(replace(TINY, **change), run)
+
+    return start
+
+
+def weights(ppo):
+    return {name: each.copy() for name, each in state.flat(it=ppo.policy).items()}
+
+
+def same(one, other):
+    return all(np.array_equal(each, other[name]) for name, each in one.items())
+
+
+def test_what_is_played_is_learned_from_while_the_next_is_played(start):
+    ppo = start().ppo
+    first = weights(ppo.learner)
+    assert ppo.state() == {}
+    ppo.improve()
+    assert same(weights(ppo.learner), first), "there was nothing to learn from"
+    assert ppo.numbers() == {}
+    played = ppo.state()
+    ppo.improve()
+    second = weights(ppo.learner)
+    assert not same(second, first)
+    assert same(weights(ppo.player), first), "it played with what was known before"
+    assert ppo.numbers()["policy_gradient_loss"] != 0
+    assert (ppo.state()["rollout.actions"] != played["rollout.actions"]).any()
+
+
+def test_a_rollout_is_kept_as_it_was_played(start):
+    ppo = start().ppo
+    ppo.improve()
+    arrays = ppo.state()
+    assert arrays["rollout.observations"].shape == (8, 32, 4, 4, 4)
+    assert arrays["rollout.observations"].dtype == arrays["rollout.action_masks"].dtype == np.int8
+    actions = arrays["rollout.actions"].astype(int)
+    assert (np.take_along_axis(arrays["rollout.action_masks"], actions, 2) == 1).all()
+
+
+def test_what_is_loaded_is_learned_from_as_what_was_saved(start):
+    one, other = start("one").ppo, start("other", seed=5).ppo
+    one.improve()
+    arrays = {name: each.copy() for name, each in one.state().items()}
+    other.learner.policy.load_state_dict(one.learner.policy.state_dict())
+    other.load(arrays)
+    for ppo in (one, other):
+        np.random.seed(0)
+        ppo.improve()
+    assert same(weights(one.learner), weights(other.learner))
+
+
+def test_what_goes_wrong_in_either_thread_is_raised(start, monkeypatch):
+    training = start()
+    training.ppo.improve()
+
+    def fail(*_):
+        raise RuntimeError("out of luck")
+
+    monkeypatch.setattr(training.ppo.learner, "train", fail)
+    with pytest.raises(RuntimeError, match="out of luck"):
+        training.ppo.improve()
+    monkeypatch.undo()
+    monkeypatch.setattr(training.env, "step_wait", fail)
+    with pytest.raises(RuntimeError, match="out of luck"):
+        training.ppo.improve()
