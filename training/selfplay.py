@@ -26,6 +26,7 @@ class Settings:
     opening_turns: int = 4  # at most so many random turns begin a game
     max_turns: int = 200  # a longer game is a draw
     repetitions: int = 2  # a position that occurs so often is one too
+    contempt: float = 0.5  # what searches think that a repetition costs who is to move
     value_mix: float = 0.5  # of a value target comes from the search, the rest from the result
 
 
@@ -77,6 +78,7 @@ class SelfPlay:
             game,
             settings.boards,
             simulations=settings.simulations,
+            contempt=settings.contempt,
             considered=settings.considered,
         )
         self._games = [_Game() for _ in range(settings.boards)]
@@ -86,6 +88,7 @@ class SelfPlay:
     def play(self, evaluate: Evaluate, decisions: int) -> tuple[Samples, Tally]:
         """Take so many decisions on each board; return the samples of the games that ended."""
         began, tally = time.perf_counter(), Tally()
+        self._trees.forget()
         ended: list[Samples] = [self._no_samples()]
         for _ in range(decisions):
             self._search(evaluate, tally)
@@ -102,7 +105,9 @@ class SelfPlay:
         before = clock()
         fields = len(self._game.initial)
         self._trees.begin(self._boards.rows[:, :fields], self._rng)
-        while len(planes := self._trees.select()):
+        while (planes := self._trees.select()) is not None:
+            if not len(planes):
+                continue
             selected = clock()
             logits, values = evaluate(planes)
             evaluated = clock()

@@ -3,14 +3,18 @@
 All trees go on in step. `select` follows each of them to leaves and lays what is seen there side by
 side, one batch for the network; whoever searches evaluates it; `expand` grows the leaves by the
 policy and backs the values up. A leaf under evaluation counts as a loss meanwhile ("virtual loss"),
-so that a tree can have several.
+so that a tree can have several. What the network said of a position is kept for later searches.
+
+A position that several lines lead to is one node: the trees are graphs (Czech et al., "Monte-Carlo
+graph search for AlphaZero", 2021). Visits count for each edge; the value of a node is the mean of
+what the network said of it and of its children's values, weighed by the visits of the edges, and is
+taken anew whenever a simulation passes. A position that is on the path already is a draw.
 
 What is won or lost for certain is proved on the way (Winands et al., "Monte-Carlo Tree Search
-Solver", 2008), a win in one decision without asking the network; a position that occurred on the
-path before is a draw. At the root, where `considered` is set, actions are tried by Sequential
-Halving, and the policy is improved by what the tries brought (Danihelka et al., "Policy improvement
-by planning with Gumbel", 2022, sections 2 to 4); else PUCT rules there too (Silver et al.,
-"Mastering the game of Go without human knowledge", 2017).
+Solver", 2008), a win in one decision without asking the network. At the root, where `considered` is
+set, actions are tried by Sequential Halving, and the policy is improved by what the tries brought
+(Danihelka et al., "Policy improvement by planning with Gumbel", 2022, sections 2 to 4); else PUCT
+rules there too (Silver et al., "Mastering the game of Go without human knowledge", 2017).
 """
 
 import math
@@ -26,8 +30,9 @@ from cc_env.borrow import borrow
 from cc_env.compile import jit
 from cc_env.errors import UnknownOption
 from cc_env.game import Game
-from cc_env.rules import DRAW, FIRST, ONGOING, Bool, Int, Position
-from cc_env.search import limits
+from cc_env.rules import DRAW, ONGOING, Bool, Int, Position
+from cc_env.search import evaluations, limits
+from cc_env.search.evaluations import Evaluations
 from cc_env.search.report import Report
 
 # What evaluates: logits float32[N, num_actions], values float32[N] to the player to move, of
@@ -35,11 +40,12 @@ from cc_env.search.report import Report
 Evaluate = Callable[[NDArray[np.int8]], tuple[NDArray[np.float32], NDArray[np.float32]]]
 
 LONGEST = 256  # decisions from the root that a simulation follows a tree
-UNGROWN, IN_FLIGHT = 0, -1  # `first` of a node without children: no node's child is node 0
+NEW, IN_FLIGHT, ENDED = 0, -1, -2  # `children` of a node that has none
 SURE = 10_000  # `proven` of a win on the board, less one for each decision to it
-MOST_NODES = 2**21  # of a tree, by default
+MOST_EDGES = 2**22  # of a tree, by default
+EDGES = 8  # for each node, where room is made
 SHARE = 16  # of the simulations, at least as many waves
-TRIES = 16  # simulations of a tree in one wave that end where no evaluation is wanted
+TRIES = 64  # simulations of a tree, one after the other, that end where none is to be evaluated
 UNTRIED = 0.2  # an action not tried yet is worth so much less than its position
 TINY = 1e-12  # a probability
 LAST = 1e6  # keeps an action behind all others
@@ -47,14 +53,26 @@ SCALE, SCALE_VISITS = 0.2, 50  # of values beside logits, in `_boost`
 
 NODE = np.dtype(
     [
-        ("total", np.float32),  # sum of results to the mover, -1 to 1 each
+        ("key", np.uint64),  # of the position
+        ("value", np.float32),  # to the player to move, -1 to 1
+        ("guess", np.float32),  # the same by the network alone
         ("visits", np.int32),
+        ("flying", np.int32),  # of them, under evaluation
+        ("first", np.int32),  # the first edge; a node's edges lie side by side
+        ("children", np.int32),  # edges, or what a node is that has none
+        ("proven", np.int16),  # above 0: won for who is to move; below: lost; the more the sooner
+        ("player", np.int8),  # to move
+        ("on_path", np.int8),  # whether a simulation is passing
+    ],
+    align=True,
+)
+EDGE = np.dtype(
+    [
         ("prior", np.float32),  # probability by the policy
-        ("first", np.int32),  # the first child; children lie side by side
-        ("children", np.int32),
-        ("action", np.int32),  # what led here
-        ("proven", np.int16),  # above 0: won for the mover; below: lost; the more the sooner
-        ("mover", np.int8),  # who played `action`
+        ("visits", np.int32),
+        ("draws", np.int32),  # of them, by repetition
+        ("action", np.int32),
+        ("target", np.int32),  # the node it leads to; -1: nobody looked
     ],
     align=True,
 )
@@ -63,20 +81,23 @@ NODE = np.dtype(
 class Forest(NamedTuple):
     """The trees, and the leaves that are being evaluated."""
 
-    nodes: NDArray[Any]  # NODE[trees * capacity]: tree t begins at t * capacity with its root
-    roots: NDArray[np.uint64]  # [trees, fields]: positions
-    values: NDArray[np.float32]  # [trees]: of the roots by the network, to the player to move
-    sizes: NDArray[np.int64]  # [trees]: nodes in use
+    nodes: NDArray[Any]  # NODE[trees, most nodes]; the root is the first of its tree
+    edges: NDArray[Any]  # EDGE[trees, most edges]
+    positions: NDArray[np.uint64]  # [trees, most nodes, fields]
+    places: NDArray[np.int64]  # [trees, a power of two]: nodes by their keys, see `_reach`
+    searches: NDArray[np.int64]  # [1]: begun so far
+    sizes: NDArray[np.int64]  # [trees, 2]: nodes and edges in use
     done: NDArray[np.int64]  # [trees]: simulations
-    gumbel: NDArray[np.float32]  # [trees, num_actions]: noise for the root's children, by place
+    gumbel: NDArray[np.float32]  # [trees, num_actions]: noise for the root's edges, by place
     schedule: NDArray[np.int64]  # [considered + 1, simulations]: visits of the action to try next
-    paths: NDArray[np.int32]  # [leaves, LONGEST + 1]: nodes from the root
+    paths: NDArray[np.int32]  # [leaves, LONGEST + 1, 2]: nodes from the root, the edges after them
     depths: NDArray[np.int32]  # [leaves]: where the path ends
     trees: NDArray[np.int64]  # [leaves]: whose
-    leaves: NDArray[np.uint64]  # [leaves, fields]: positions
     planes: NDArray[np.int8]  # [leaves, C, H, W]
-    keys: NDArray[np.uint64]  # [LONGEST + 1]: of the positions on a path
+    hashes: NDArray[np.uint64]  # [leaves]: of the planes
+    kept: Evaluations
     legal: NDArray[np.int32]  # [num_actions]
+    logits: NDArray[np.float32]  # [num_actions]: of the legal actions
 
 
 class Improved(NamedTuple):
@@ -94,159 +115,239 @@ class Settings(NamedTuple):
     simulations: np.int64  # of each tree
     wave: np.int64  # leaves of each tree that are evaluated together
     exploration: np.float64
+    contempt: np.float64  # what a repetition costs the root's player, the opponent gains
     considered: np.int64  # actions to try at the root; 0: PUCT decides
 
 
 @jit(nogil=True)
-def begin(start: Position, forest: Forest) -> None:
-    """Make every tree a root, not grown yet, for the position in `roots`."""
-    forest = borrow(forest)
-    capacity = len(forest.nodes) // len(forest.roots)
-    for tree in range(len(forest.roots)):
-        position = rules.load(forest.roots[tree], start)
-        mover = np.int64(1) - rules.to_move(position)
-        _clear(forest, tree * capacity, np.int64(-1), mover, 1.0)
-        forest.sizes[tree], forest.done[tree] = 1, -1  # to evaluate the root is no simulation
+def begin(start: Position, roots: NDArray[np.uint64], forest: Forest) -> None:
+    """Begin all trees anew, from these positions."""
+    roots, forest = borrow(roots), borrow(forest)
+    forest.searches[0] += 1
+    for tree in range(len(forest.nodes)):
+        forest.sizes[tree] = 0
+        forest.done[tree] = -1  # to evaluate the root is no simulation
+        _reach(rules.load(roots[tree], start), forest, tree)
 
 
 @jit
-def _clear(forest: Forest, node: Int, action: Int, mover: Int, prior: float) -> None:
-    one = forest.nodes[node]
-    one["total"] = one["visits"] = one["children"] = one["proven"] = 0
-    one["first"] = UNGROWN
-    one["action"], one["mover"], one["prior"] = action, mover, prior
+def _add(position: Position, forest: Forest, tree: Int) -> Int:
+    """Return a new node."""
+    node = np.int64(forest.sizes[tree, 0])
+    forest.sizes[tree, 0] += 1
+    one = forest.nodes[tree, node]
+    one["key"], one["player"] = rules.key(position), rules.to_move(position)
+    one["visits"] = one["flying"] = one["proven"] = one["on_path"] = 0
+    one["value"] = one["guess"] = 0.0
+    one["children"] = NEW
+    rules.store(position, forest.positions[tree, node])
+    return node
+
+
+@jit
+def _reach(position: Position, forest: Forest, tree: Int) -> Int:
+    """Return the node of a position, a new one where it has none."""
+    key, stamp = rules.key(position), np.int64(forest.searches[0]) << 32
+    place = np.int64(key & np.uint64(forest.places.shape[1] - 1))
+    while forest.places[tree, place] >= stamp:  # what is below is left of earlier searches
+        node = np.int64(forest.places[tree, place]) - stamp
+        if forest.nodes[tree, node]["key"] == key:
+            return node
+        place = (place + 1) & (forest.places.shape[1] - 1)
+    forest.places[tree, place] = stamp + forest.sizes[tree, 0]
+    return _add(position, forest, tree)
 
 
 @jit(nogil=True)
 def select(start: Position, forest: Forest, settings: Settings) -> Int:
     """Run simulations up to leaves that want evaluation; return how many wait in `planes`.
 
-    None are left where every tree has its simulations, is proved at the root, or full.
+    It is -1 where every tree has its simulations, is proved at the root, or full.
     """
     forest = borrow(forest)
     count: Int = np.int64(0)
-    for tree in range(len(forest.roots)):
+    over: Bool = True
+    for tree in range(len(forest.nodes)):
         for _ in range(settings.wave):
             if not _next_leaf(start, forest, settings, tree, count):
                 break
             count += 1
-    return count
+        over = over and _is_over(forest, settings, tree)
+    return np.int64(-1) if over and count == 0 else count
+
+
+@jit
+def _is_over(forest: Forest, settings: Settings, tree: Int) -> Bool:
+    most_nodes, most_edges = forest.nodes.shape[1], forest.edges.shape[1]
+    spare = len(forest.legal)
+    is_full = forest.sizes[tree, 0] + spare + settings.wave > most_nodes
+    is_full = is_full or forest.sizes[tree, 1] + spare * settings.wave > most_edges
+    is_proved = forest.nodes[tree, 0]["proven"] != 0
+    is_done = forest.done[tree] >= settings.simulations
+    return bool(is_full or is_proved or is_done)
 
 
 @jit
 def _next_leaf(start: Position, forest: Forest, settings: Settings, tree: Int, slot: Int) -> Bool:
     """Find a leaf to evaluate, for `slot`; back up what is met on the way and known already."""
-    capacity = len(forest.nodes) // len(forest.roots)
-    room = capacity - len(forest.legal) * settings.wave
+    root = forest.nodes[tree, 0]
     for _ in range(TRIES):
-        root = tree * capacity
-        is_over = forest.done[tree] >= settings.simulations or forest.sizes[tree] > room
-        if is_over or forest.nodes[root]["proven"] or forest.nodes[root]["first"] == IN_FLIGHT:
+        if _is_over(forest, settings, tree) or root["children"] == IN_FLIGHT:
             return False
-        position, repeated = _descend(start, forest, settings, tree, slot)
-        node = forest.nodes[forest.paths[slot, forest.depths[slot]]]
-        if node["first"] == IN_FLIGHT:
+        repeated = _descend(start, forest, settings, tree, slot)
+        leaf = forest.paths[slot, forest.depths[slot], 0]
+        node = forest.nodes[tree, leaf]
+        if node["children"] == IN_FLIGHT:
             _undo(forest, slot)
             return False
         forest.done[tree] += 1
-        forest.trees[slot] = tree
-        value, known = _known(position, forest, slot)
-        if repeated:
-            value, known = 0.0, True
-        if not known:
-            node["first"] = IN_FLIGHT
-            rules.store(position, forest.leaves[slot])
-            rules.observe(position, rules.to_move(position), forest.planes[slot])
-            return True
-        _back_up(forest, slot, value)
+        if node["children"] == NEW:
+            position = rules.load(forest.positions[tree, leaf], start)
+            is_known = _ends(position, forest, node, leaf)
+            if not (is_known or _recall(position, forest, settings, slot)):
+                node["children"] = IN_FLIGHT
+                return True
+        _back_up(forest, settings, slot, repeated)
     return False
 
 
 @jit
-def _descend(
-    start: Position, forest: Forest, settings: Settings, tree: Int, slot: Int
-) -> tuple[Position, Bool]:
-    """Follow a tree to a leaf; note the path; return its position, and whether it is repeated."""
-    position = rules.load(forest.roots[tree], start)
-    node: Int = np.int64(tree * (len(forest.nodes) // len(forest.roots)))
-    depth: Int = np.int64(0)
-    repeated = False
-    forest.keys[0] = rules.key(position)
-    _visit(forest, slot, depth, node)
-    while forest.nodes[node]["first"] > 0 and depth < LONGEST and not repeated:
+def _descend(start: Position, forest: Forest, settings: Settings, tree: Int, slot: Int) -> Bool:
+    """Follow a tree to a leaf, or to a position that is on the path; note the path.
+
+    Return whether it is the latter. Visits under way count as lost.
+    """
+    nodes, edges = forest.nodes[tree], forest.edges[tree]
+    node, depth, repeated = np.int64(0), np.int64(0), False
+    forest.trees[slot] = tree
+    while True:
+        forest.paths[slot, depth, 0] = node
+        nodes[node]["visits"] += 1
+        nodes[node]["flying"] += 1
+        nodes[node]["on_path"] = 1
+        if nodes[node]["children"] <= 0 or nodes[node]["proven"] or depth == LONGEST:
+            break
         if depth == 0 and settings.considered:
-            node = _candidate(forest, settings, tree)
+            edge = _candidate(forest, settings, tree)
         else:
-            node = _best_child(forest, settings, node)
-        position = rules.apply(position, np.int64(forest.nodes[node]["action"]))
-        depth += 1
-        _visit(forest, slot, depth, node)
-        key = rules.key(position)
-        for earlier in range(depth):
-            repeated |= forest.keys[earlier] == key
-        forest.keys[depth] = key
+            edge = _best_edge(nodes, edges, settings, node)
+        forest.paths[slot, depth, 1] = edge
+        edges[edge]["visits"] += 1
+        if edges[edge]["target"] < 0:
+            position = rules.load(forest.positions[tree, node], start)
+            after = rules.apply(position, np.int64(edges[edge]["action"]))
+            edges[edge]["target"] = _reach(after, forest, tree)
+        target = np.int64(edges[edge]["target"])
+        if nodes[target]["on_path"]:
+            edges[edge]["draws"] += 1
+            repeated = True
+            break
+        node, depth = target, depth + 1
     forest.depths[slot] = depth
-    return position, repeated
-
-
-@jit
-def _visit(forest: Forest, slot: Int, depth: Int, node: Int) -> None:
-    """Count a visit, as lost until `_back_up` knows better."""
-    forest.paths[slot, depth] = node
-    forest.nodes[node]["visits"] += 1
-    forest.nodes[node]["total"] -= 1.0
+    for step in range(depth + 1):
+        nodes[forest.paths[slot, step, 0]]["on_path"] = 0
+    return repeated
 
 
 @jit
 def _undo(forest: Forest, slot: Int) -> None:
-    for depth in range(forest.depths[slot] + 1):
-        node = forest.nodes[forest.paths[slot, depth]]
+    """Take a path back, visits and all."""
+    tree, depth = forest.trees[slot], forest.depths[slot]
+    for step in range(depth + 1):
+        node = forest.nodes[tree, forest.paths[slot, step, 0]]
         node["visits"] -= 1
-        node["total"] += 1.0
+        node["flying"] -= 1
+        if step < depth:
+            forest.edges[tree, forest.paths[slot, step, 1]]["visits"] -= 1
 
 
 @jit
-def _back_up(forest: Forest, slot: Int, value: float) -> None:
-    """Give the nodes of a path the result, to the first player."""
-    for depth in range(forest.depths[slot] + 1):
-        node = forest.nodes[forest.paths[slot, depth]]
-        node["total"] += 1.0 + (value if node["mover"] == FIRST else -value)
+def _back_up(forest: Forest, settings: Settings, slot: Int, repeated: Bool) -> None:
+    """Take the values of a path anew, from its end to the root."""
+    nodes, edges = forest.nodes[forest.trees[slot]], forest.edges[forest.trees[slot]]
+    for depth in range(forest.depths[slot], -1, -1):
+        node = forest.paths[slot, depth, 0]
+        nodes[node]["flying"] -= 1
+        if depth < forest.depths[slot] or repeated:
+            _settle(nodes, edges, settings, node)
 
 
 @jit
-def _best_child(forest: Forest, settings: Settings, parent: Int) -> Int:
-    """Return the child that PUCT prefers, none that is lost for certain."""
-    one = forest.nodes[parent]
-    first, visits = np.int64(one["first"]), np.float64(one["visits"])
-    untried = one["total"] / visits
-    if forest.nodes[first]["mover"] != one["mover"]:
-        untried = -untried
-    untried -= UNTRIED
-    weight = settings.exploration * math.sqrt(visits)
-    best, highest = first, -math.inf
+def _settle(nodes: NDArray[Any], edges: NDArray[Any], settings: Settings, node: Int) -> None:
+    """Take the value of a node anew from its children, and whether it is won or lost for sure."""
+    one = nodes[node]
+    total, visits, drawn = np.float64(one["guess"]), 1, _drawn(nodes, settings, node)
+    best: Int = np.int64(-SURE)
+    for index in range(one["first"], one["first"] + one["children"]):
+        edge, proven = edges[index], np.int64(0)
+        if edge["target"] >= 0:
+            child = nodes[edge["target"]]
+            sign = np.int64(1 if child["player"] == one["player"] else -1)
+            proven = sign * child["proven"]
+            if child["visits"] > child["flying"]:
+                total += sign * (edge["visits"] - edge["draws"]) * np.float64(child["value"])
+                total += drawn * edge["draws"]
+                visits += edge["visits"]
+        best = max(best, proven)
+    one["value"] = total / visits
+    if best:
+        one["proven"] = best - 1 if best > 0 else best + 1
+        one["value"] = 1.0 if best > 0 else -1.0
+
+
+@jit
+def _drawn(nodes: NDArray[Any], settings: Settings, node: Int) -> float:
+    """Return the value of a repetition to a node's player."""
+    same = nodes[node]["player"] == nodes[0]["player"]
+    return -settings.contempt if same else settings.contempt
+
+
+@jit
+def _best_edge(nodes: NDArray[Any], edges: NDArray[Any], settings: Settings, node: Int) -> Int:
+    """Return the edge that PUCT prefers, none that loses for certain."""
+    one = nodes[node]
+    first, weight = np.int64(one["first"]), settings.exploration * math.sqrt(one["visits"])
+    best, highest, drawn = first, -math.inf, _drawn(nodes, settings, node)
     for index in range(first, first + one["children"]):
-        child = forest.nodes[index]
-        if child["proven"] >= 0:
-            value = child["total"] / child["visits"] if child["visits"] else untried
-            bound = value + weight * child["prior"] / (1 + child["visits"])
+        edge = edges[index]
+        value, proven = one["value"] - UNTRIED, np.int64(0)
+        if edge["target"] >= 0:
+            child = nodes[edge["target"]]
+            proven = np.int64(child["proven"])
+            if child["player"] != one["player"]:
+                proven = -proven
+            if child["on_path"]:
+                value = drawn
+            elif child["visits"]:
+                value = _promise(child, np.int64(one["player"]))
+        if proven >= 0:
+            bound = value + weight * edge["prior"] / (1 + edge["visits"])
             if bound > highest:
                 best, highest = np.int64(index), bound
     return best
 
 
 @jit
+def _promise(child: Any, player: Int) -> float:
+    """Return the value of a visited node to a player, what is under evaluation being lost."""
+    flying, visits = child["flying"], child["visits"]
+    value = child["value"] if child["player"] == player else -child["value"]
+    return (value * (visits - flying) - flying) / visits  # type: ignore[no-any-return]
+
+
+@jit
 def _candidate(forest: Forest, settings: Settings, tree: Int) -> Int:
-    """Return the root's child that Sequential Halving tries next."""
-    root = forest.nodes[tree * (len(forest.nodes) // len(forest.roots))]
+    """Return the root's edge that Sequential Halving tries next."""
+    root = forest.nodes[tree, 0]
     first, count = np.int64(root["first"]), np.int64(root["children"])
     wanted = forest.schedule[min(count, settings.considered), forest.done[tree]]
-    most = _most_visits(forest, root)
+    most = _most_visits(forest, tree)
     best, highest = first, -math.inf
     for place in range(count):
-        child = forest.nodes[first + place]
-        if child["proven"] >= 0:
-            worth = _worth(forest, child, most) + forest.gumbel[tree, place]
-            if child["visits"] != wanted:
+        edge = forest.edges[tree, first + place]
+        if _proven(forest, tree, edge) >= 0:
+            worth = _worth(forest, tree, edge, most) + forest.gumbel[tree, place]
+            if edge["visits"] != wanted:
                 worth -= LAST
             if worth > highest:
                 best, highest = first + place, worth
@@ -254,18 +355,18 @@ def _candidate(forest: Forest, settings: Settings, tree: Int) -> Int:
 
 
 @jit
-def _most_visits(forest: Forest, root: Any) -> Int:
-    most: Int = np.int64(0)
+def _most_visits(forest: Forest, tree: Int) -> Int:
+    root, most = forest.nodes[tree, 0], np.int64(0)
     for index in range(root["first"], root["first"] + root["children"]):
-        most = max(most, np.int64(forest.nodes[index]["visits"]))
+        most = max(most, np.int64(forest.edges[tree, index]["visits"]))
     return most
 
 
 @jit
-def _worth(forest: Forest, child: Any, most: Int) -> float:
-    """Return the logit of a root's child, with what its visits brought."""
-    logit = math.log(child["prior"] + TINY)
-    return logit + _boost(most, _value(child)) if child["visits"] else logit
+def _worth(forest: Forest, tree: Int, edge: Any, most: Int) -> float:
+    """Return the logit of a root's edge, with what its visits brought."""
+    logit = math.log(edge["prior"] + TINY)
+    return logit + _boost(most, _value(forest, tree, edge)) if edge["visits"] else logit
 
 
 @jit
@@ -275,28 +376,36 @@ def _boost(most: Int, value: float) -> float:
 
 
 @jit
-def _value(node: Any) -> float:
-    """Return the value of a visited node to its mover."""
-    if node["proven"]:
-        return 1.0 if node["proven"] > 0 else -1.0
-    return node["total"] / node["visits"]  # type: ignore[no-any-return]
+def _proven(forest: Forest, tree: Int, edge: Any) -> Int:
+    """Return what is proved of a root's edge, to the root's player."""
+    if edge["target"] < 0:
+        return np.int64(0)
+    child = forest.nodes[tree, edge["target"]]
+    proven = np.int64(child["proven"])
+    return proven if child["player"] == forest.nodes[tree, 0]["player"] else -proven
 
 
 @jit
-def _known(position: Position, forest: Forest, slot: Int) -> tuple[float, Bool]:
-    """Return a leaf's result to the first player where no network need be asked; prove it."""
-    result = rules.outcome(position)
-    depth, sure = forest.depths[slot], SURE
-    if result == DRAW:
-        return 0.0, True
+def _value(forest: Forest, tree: Int, edge: Any) -> float:
+    """Return the value of a root's edge that was looked at, to the root's player."""
+    child = forest.nodes[tree, edge["target"]]
+    same = child["player"] == forest.nodes[tree, 0]["player"]
+    return np.float64(child["value"] if same else -child["value"])
+
+
+@jit
+def _ends(position: Position, forest: Forest, node: Any, index: Int) -> Bool:
+    """Return whether a new node's value is known without the network, and note it."""
+    result, sure = rules.outcome(position), SURE
     if result == ONGOING:
-        if depth == 0 or _winning_action(position, forest) < 0:
-            return 0.0, False
+        if index == 0 or _winning_action(position, forest) < 0:
+            return False
         result, sure = rules.to_move(position), SURE - 1
-    node = forest.nodes[forest.paths[slot, depth]]
-    node["proven"] = sure if node["mover"] == result else -sure
-    _prove(forest, slot)
-    return 1.0 if result == FIRST else -1.0, True
+    node["children"] = ENDED
+    if result != DRAW:
+        is_won = result == node["player"]
+        node["proven"], node["value"] = (sure, 1.0) if is_won else (-sure, -1.0)
+    return True
 
 
 @jit
@@ -311,81 +420,84 @@ def _winning_action(position: Position, forest: Forest) -> Int:
 
 
 @jit
-def _prove(forest: Forest, slot: Int) -> None:
-    """Go up a path as far as what was just proved decides its nodes."""
-    for depth in range(forest.depths[slot] - 1, -1, -1):
-        node = forest.nodes[forest.paths[slot, depth]]
-        best: Int = np.int64(-SURE)
-        for index in range(node["first"], node["first"] + node["children"]):
-            best = max(best, np.int64(forest.nodes[index]["proven"]))
-        if best == 0:
-            return
-        best += -1 if best > 0 else 1
-        same = forest.nodes[node["first"]]["mover"] == node["mover"]
-        node["proven"] = best if same else -best
+def _recall(position: Position, forest: Forest, settings: Settings, slot: Int) -> Bool:
+    """Lay out what is seen at a leaf; grow it if the network was asked about that before."""
+    rules.observe(position, rules.to_move(position), forest.planes[slot])
+    forest.hashes[slot] = evaluations.hash_of(forest.planes[slot])
+    found = evaluations.find(forest.kept, forest.hashes[slot])
+    if found < 0:
+        return False
+    count = rules.legal_actions(position, forest.legal)
+    value = evaluations.take(forest.kept, found, forest.logits, count)
+    _grow(position, forest, settings, slot, count, value)
+    return True
 
 
 @jit(nogil=True)
 def expand(
     start: Position,
     forest: Forest,
+    settings: Settings,
     logits: NDArray[np.float32],
     values: NDArray[np.float32],
 ) -> None:
     """Grow the leaves that `select` found, logits[i] and values[i] being for planes[i]."""
     forest, logits = borrow(forest), borrow(logits)
     for slot in range(len(values)):
-        position = rules.load(forest.leaves[slot], start)
-        tree, node = forest.trees[slot], np.int64(forest.paths[slot, forest.depths[slot]])
-        player = rules.to_move(position)
-        _grow(position, forest, tree, node, logits[slot])
-        if forest.depths[slot] == 0:
-            forest.values[tree] = values[slot]
-            _prove_root(position, forest, node, slot)
-        _back_up(forest, slot, np.float64(values[slot] if player == FIRST else -values[slot]))
+        leaf = forest.paths[slot, forest.depths[slot], 0]
+        position = rules.load(forest.positions[forest.trees[slot], leaf], start)
+        count = rules.legal_actions(position, forest.legal)
+        for index in range(count):
+            forest.logits[index] = logits[slot, forest.legal[index]]
+        value = np.float64(values[slot])
+        evaluations.keep(forest.kept, forest.hashes[slot], value, forest.logits, count)
+        _grow(position, forest, settings, slot, count, value)
+        _back_up(forest, settings, slot, False)
 
 
 @jit
 def _grow(
-    position: Position, forest: Forest, tree: Int, node: Int, logits: NDArray[np.float32]
+    position: Position, forest: Forest, settings: Settings, slot: Int, count: Int, value: float
 ) -> None:
-    """Give a node its children, with the softmax of their logits for priors."""
-    count = rules.legal_actions(position, forest.legal)
-    player = rules.to_move(position)
-    first = tree * (len(forest.nodes) // len(forest.roots)) + forest.sizes[tree]
+    """Give a leaf an edge for each legal action, with the softmax of the logits for priors."""
+    tree, depth = forest.trees[slot], forest.depths[slot]
+    node, first = forest.nodes[tree, forest.paths[slot, depth, 0]], forest.sizes[tree, 1]
     highest, total = -math.inf, 0.0
     for index in range(count):
-        highest = max(highest, logits[forest.legal[index]])
+        highest = max(highest, forest.logits[index])
     for index in range(count):
-        action = np.int64(forest.legal[index])
-        weight = math.exp(logits[action] - highest)
-        total += weight
-        _clear(forest, first + index, action, player, weight)
+        edge = forest.edges[tree, first + index]
+        edge["action"], edge["target"] = forest.legal[index], -1
+        edge["visits"] = edge["draws"] = 0
+        edge["prior"] = math.exp(forest.logits[index] - highest)
+        total += edge["prior"]
     for index in range(count):
-        forest.nodes[first + index]["prior"] /= total
-    forest.nodes[node]["first"], forest.nodes[node]["children"] = first, count
-    forest.sizes[tree] += count
+        forest.edges[tree, first + index]["prior"] /= total
+    node["first"], node["children"] = first, count
+    node["guess"] = node["value"] = value
+    forest.sizes[tree, 1] += count
+    if depth == 0:
+        _look_at_ends(position, forest, settings, tree)
 
 
 @jit
-def _prove_root(position: Position, forest: Forest, root: Int, slot: Int) -> None:
-    """Note which actions end the game at once: at the root nobody looked yet."""
-    first, player = np.int64(forest.nodes[root]["first"]), rules.to_move(position)
-    for index in range(first, first + forest.nodes[root]["children"]):
-        child = forest.nodes[index]
-        result = rules.outcome(rules.apply(position, np.int64(child["action"])))
-        if result not in (ONGOING, DRAW):
-            child["proven"] = SURE if result == player else -SURE
-            forest.paths[slot, 1], forest.depths[slot] = index, 1
-            _prove(forest, slot)
-            forest.depths[slot] = 0
+def _look_at_ends(position: Position, forest: Forest, settings: Settings, tree: Int) -> None:
+    """Note which of the root's actions end the game at once: nobody looked yet."""
+    root = forest.nodes[tree, 0]
+    for index in range(root["first"], root["first"] + root["children"]):
+        edge = forest.edges[tree, index]
+        after = rules.apply(position, np.int64(edge["action"]))
+        if rules.outcome(after) != ONGOING:
+            edge["target"] = _reach(after, forest, tree)
+            _ends(after, forest, forest.nodes[tree, edge["target"]], np.int64(edge["target"]))
+    _settle(forest.nodes[tree], forest.edges[tree], settings, np.int64(0))
 
 
 @jit(nogil=True)
 def improved(forest: Forest, out: Improved) -> None:
     """Write what each tree learned of its root: the policy that a network should have."""
     forest, out = borrow(forest), borrow(out)
-    for tree in range(len(forest.roots)):
+    for tree in range(len(forest.nodes)):
         value = _mixed_value(forest, tree)
         count = _improve(forest, tree, value, out.actions[tree], out.policy[tree])
         out.actions[tree, count:], out.policy[tree, count:] = -1, 0
@@ -401,15 +513,16 @@ def _improve(
     policy: NDArray[np.float32],
 ) -> Int:
     """Write the improved policy of a root, as above; return how many actions are legal."""
-    root = forest.nodes[tree * (len(forest.nodes) // len(forest.roots))]
-    most, peak, total = _most_visits(forest, root), -math.inf, 0.0
+    root = forest.nodes[tree, 0]
+    most, peak, total = _most_visits(forest, tree), -math.inf, 0.0
     untried = -1.0 if root["proven"] else value  # what a won root did not need to try
     count = np.int64(root["children"])
     for place in range(count):
-        child = forest.nodes[root["first"] + place]
-        seen = child["visits"] or child["proven"]
-        worth = math.log(child["prior"] + TINY) + _boost(most, _value(child) if seen else untried)
-        actions[place], policy[place] = child["action"], worth
+        edge = forest.edges[tree, root["first"] + place]
+        seen = edge["visits"] or _proven(forest, tree, edge)
+        worth = _boost(most, _value(forest, tree, edge) if seen else untried)
+        worth += math.log(edge["prior"] + TINY)
+        actions[place], policy[place] = edge["action"], worth
         peak = max(peak, worth)
     for place in range(count):
         policy[place] = math.exp(policy[place] - peak)
@@ -422,40 +535,41 @@ def _improve(
 @jit
 def _choice(forest: Forest, tree: Int) -> Int:
     """Return the action that won the Sequential Halving, or what is proved to be best."""
-    root = forest.nodes[tree * (len(forest.nodes) // len(forest.roots))]
-    most, decided = _most_visits(forest, root), root["proven"] != 0
+    root = forest.nodes[tree, 0]
+    most, decided = _most_visits(forest, tree), root["proven"] != 0
     best, highest = np.int64(-1), -math.inf
     for place in range(root["children"]):
-        child = forest.nodes[root["first"] + place]
+        edge = forest.edges[tree, root["first"] + place]
+        proven = _proven(forest, tree, edge)
         if decided:
-            worth = np.float64(child["proven"])
-        elif child["proven"] < 0:
+            worth = np.float64(proven)
+        elif proven < 0:
             continue
         else:
-            worth = _worth(forest, child, most) + forest.gumbel[tree, place]
-            if child["visits"] != most:
+            worth = _worth(forest, tree, edge, most) + forest.gumbel[tree, place]
+            if edge["visits"] != most:
                 worth -= LAST
         if worth > highest:
-            best, highest = np.int64(child["action"]), worth
+            best, highest = np.int64(edge["action"]), worth
     return best
 
 
 @jit
 def _mixed_value(forest: Forest, tree: Int) -> float:
     """Return the root's value to the player to move: the network's, mixed with what was tried."""
-    root = forest.nodes[tree * (len(forest.nodes) // len(forest.roots))]
+    root = forest.nodes[tree, 0]
     if root["proven"]:
-        return -_value(root)
+        return np.float64(root["value"])
     weight, total, visits = 0.0, 0.0, 0
     for index in range(root["first"], root["first"] + root["children"]):
-        child = forest.nodes[index]
-        if child["visits"]:
-            weight += child["prior"]
-            total += child["prior"] * _value(child)
-            visits += child["visits"]
+        edge = forest.edges[tree, index]
+        if edge["visits"]:
+            weight += edge["prior"]
+            total += edge["prior"] * _value(forest, tree, edge)
+            visits += edge["visits"]
     if not visits:
-        return np.float64(forest.values[tree])
-    return (forest.values[tree] + visits * total / weight) / (1 + visits)  # type: ignore[no-any-return]
+        return np.float64(root["guess"])
+    return (root["guess"] + visits * total / weight) / (1 + visits)  # type: ignore[no-any-return]
 
 
 class Trees:
@@ -470,9 +584,10 @@ class Trees:
         wave: int = 1,
         capacity: int | None = None,
         exploration: float = 1.5,
+        contempt: float = 0.0,
         considered: int = 0,
     ) -> None:
-        """Make room for `capacity` nodes a tree; None: enough for all its simulations.
+        """Make room for `capacity` edges a tree; None: enough for all its simulations.
 
         `wave` leaves of each tree are evaluated together; `exploration` weighs the priors;
         `considered` actions are tried at the root by Sequential Halving, 0 leaves it to PUCT.
@@ -486,9 +601,13 @@ class Trees:
         if considered and simulations is None:
             raise UnknownOption(f"considered={considered}; that takes a number of simulations")
         if capacity is None:
-            capacity = (min(most, MOST_NODES // game.num_actions) + wave + 2) * game.num_actions
+            capacity = (min(most, MOST_EDGES // game.num_actions) + wave + 2) * game.num_actions
         self._settings = Settings(
-            np.int64(most), np.int64(wave), np.float64(exploration), np.int64(considered)
+            np.int64(most),
+            np.int64(wave),
+            np.float64(exploration),
+            np.float64(contempt),
+            np.int64(considered),
         )
         self._forest = self._make_forest(capacity, self.count * wave)
         shape = self.count, game.num_actions
@@ -504,21 +623,25 @@ class Trees:
         game, count, considered = self.game, self.count, int(self._settings.considered)
         tries = int(self._settings.simulations) if considered else 0
         rows = [_halving(number, tries) for number in range(considered + 1)]
+        nodes = capacity // EDGES + game.num_actions
         return Forest(
-            nodes=np.empty(count * capacity, NODE),
-            roots=np.zeros((count, len(game.initial)), np.uint64),
-            values=np.zeros(count, np.float32),
-            sizes=np.zeros(count, np.int64),
+            nodes=np.empty((count, nodes), NODE),
+            edges=np.empty((count, capacity), EDGE),
+            positions=np.empty((count, nodes, len(game.initial)), np.uint64),
+            places=np.zeros((count, 2 ** (2 * nodes).bit_length()), np.int64),
+            searches=np.zeros(1, np.int64),
+            sizes=np.zeros((count, 2), np.int64),
             done=np.zeros(count, np.int64),
             gumbel=np.zeros((count, game.num_actions), np.float32),
             schedule=np.array(rows, np.int64),
-            paths=np.zeros((leaves, LONGEST + 1), np.int32),
+            paths=np.zeros((leaves, LONGEST + 1, 2), np.int32),
             depths=np.zeros(leaves, np.int32),
             trees=np.zeros(leaves, np.int64),
-            leaves=np.zeros((leaves, len(game.initial)), np.uint64),
             planes=np.zeros((leaves, *game.observation_shape), np.int8),
-            keys=np.zeros(LONGEST + 1, np.uint64),
+            hashes=np.zeros(leaves, np.uint64),
+            kept=evaluations.empty(),
             legal=np.empty(game.num_actions, np.int32),
+            logits=np.empty(game.num_actions, np.float32),
         )
 
     def begin(
@@ -538,26 +661,31 @@ class Trees:
         self._now = most._replace(
             simulations=np.int64(simulations or most.simulations), wave=np.int64(wave or most.wave)
         )
-        self._forest.roots[:] = positions
         self._forest.gumbel[:] = 0 if rng is None else rng.gumbel(size=self._forest.gumbel.shape)
-        begin(self.game.initial, self._forest)
+        begin(self.game.initial, positions, self._forest)
 
-    def select(self) -> NDArray[np.int8]:
-        """Return what wants evaluation, int8[N, C, H, W]; N is 0 when the search is over.
+    def select(self) -> NDArray[np.int8] | None:
+        """Return what wants evaluation, int8[N, C, H, W]; None when the search is over.
 
-        It is a view that the next `select` overwrites.
+        N is 0 where long there was nothing that is not known. It is a view that the next `select`
+        overwrites.
         """
         waiting = int(select(self.game.initial, self._forest, self._now))
-        return self._forest.planes[:waiting]
+        return None if waiting < 0 else self._forest.planes[:waiting]
 
     def expand(self, logits: NDArray[np.float32], values: NDArray[np.float32]) -> None:
         """Go on with the evaluation, as `Evaluate` returns it, of what `select` returned."""
-        expand(self.game.initial, self._forest, logits, values)
+        expand(self.game.initial, self._forest, self._now, logits, values)
 
     def run(self, evaluate: Evaluate) -> None:
         """Search to the end."""
-        while len(planes := self.select()):
-            self.expand(*evaluate(planes))
+        while (planes := self.select()) is not None:
+            if len(planes):
+                self.expand(*evaluate(planes))
+
+    def forget(self) -> None:
+        """Forget all evaluations: another network comes."""
+        self._forest.kept.keys[:] = 0
 
     def improved(self) -> "Improved":
         """Return what was learned, in arrays that the next call overwrites."""
@@ -574,25 +702,24 @@ class Trees:
 
         What is won is played, the sooner the better; else what was visited most.
         """
-        nodes, node = self._forest.nodes, 0
+        nodes, node = self._forest.nodes[0], 0
         line: list[int] = []
-        while nodes[node]["first"] > 0:
-            children = self._children(node)
-            best = _best(nodes[children])
-            node = children.start + best
-            if line and not nodes[node]["visits"]:
+        seen: set[int] = set()
+        while nodes[node]["children"] > 0 and node not in seen:
+            seen.add(node)
+            best = self._edges(node)[_best(nodes, nodes[node], self._edges(node))]
+            if line and not best["visits"]:
                 break
-            line.append(int(nodes[node]["action"]))
-        tried = nodes[self._children(0)]
+            line.append(int(best["action"]))
+            node = int(best["target"])
+        tried = self._edges(0)
         order = np.argsort(-tried["visits"], kind="stable")
         visits = tuple((int(tried["action"][i]), int(tried["visits"][i])) for i in order)
-        root = nodes[0]
-        value = np.sign(root["proven"]) or root["total"] / root["visits"]
-        return tuple(line), visits, -float(value)  # to the opponent, who made the root
+        return tuple(line), visits, float(nodes[0]["value"])
 
-    def _children(self, node: int) -> slice:
-        first = int(self._forest.nodes[node]["first"])
-        return slice(first, first + int(self._forest.nodes[node]["children"]))
+    def _edges(self, node: int) -> NDArray[Any]:
+        one = self._forest.nodes[0, node]
+        return self._forest.edges[0, one["first"] : one["first"] + one["children"]]
 
 
 class PUCT:
@@ -605,15 +732,19 @@ class PUCT:
         *,
         wave: int = 16,
         exploration: float = 1.5,
-        capacity: int = MOST_NODES,
+        contempt: float = 0.0,
+        capacity: int = MOST_EDGES,
     ) -> None:
         """Search by what `evaluate` says; the rest is as for `Trees`.
 
         Fewer than `wave` leaves are evaluated together where only few simulations are asked for.
         """
         self.game, self._evaluate, self._wave = game, evaluate, limits.whole("wave", wave)
-        self._trees = Trees(game, wave=wave, exploration=exploration, capacity=capacity)
+        self._trees = Trees(
+            game, wave=wave, exploration=exploration, contempt=contempt, capacity=capacity
+        )
         self.search(game.initial, simulations=1)  # compiles
+        self._trees.forget()
 
     def search(
         self,
@@ -654,20 +785,23 @@ class PUCT:
     def _run(self, deadline: float) -> None:
         """Search to the end, or until another wave would be too late."""
         longest, now = 0.0, time.perf_counter()
-        while len(planes := self._trees.select()):
-            self._trees.expand(*self._evaluate(planes))
+        while (planes := self._trees.select()) is not None:
+            if len(planes):
+                self._trees.expand(*self._evaluate(planes))
             before, now = now, time.perf_counter()
             longest = max(longest, now - before)
             if now + longest > deadline:
                 return
 
 
-def _best(children: NDArray[Any]) -> int:
-    """Return which of these nodes to play."""
-    wins = children["proven"]
-    if wins.max() != 0:
-        return int(wins.argmax())
-    return int(np.where(wins < 0, -1, children["visits"] + children["prior"]).argmax())
+def _best(nodes: NDArray[Any], node: Any, edges: NDArray[Any]) -> int:
+    """Return which of a node's edges to play."""
+    children = nodes[edges["target"]]
+    signs = np.where(children["player"] == node["player"], 1, -1)
+    proven = np.where(edges["target"] < 0, 0, signs * children["proven"])
+    if proven.max() != 0:
+        return int(proven.argmax())
+    return int(np.where(proven < 0, -1, edges["visits"] + edges["prior"]).argmax())
 
 
 def _halving(considered: int, simulations: int) -> list[int]:

@@ -47,84 +47,126 @@ def some_positions(game):
     return [*found, next(after for after in decisions if game.mid_turn(after))]
 
 
+class Edge:
+    def __init__(self, prior):
+        self.prior, self.visits, self.draws, self.target = prior, 0, 0, None
+
+
+class Node:
+    def __init__(self, game, position):
+        self.position, self.player = position, game.to_move(position)
+        self.edges, self.visits, self.proven = {}, 0, 0
+        self.guess = self.value = 0.0
+
+    def proven_to(self, player):
+        return self.proven if self.player == player else -self.proven
+
+    def value_to(self, player):
+        return self.value if self.player == player else -self.value
+
+
 class Plain:
-    """The same search of one tree, node by node, in plain Python."""
+    """The same search, node by node, in plain Python."""
 
-    def __init__(self, game, position, mover, prior=1.0):
-        self.game, self.position, self.mover, self.prior = game, position, mover, prior
-        self.total, self.visits, self.proven, self.children = np.float32(0), 0, 0, None
-        self.player = game.to_move(position)
+    repetitions = transpositions = 0  # met by all searches
 
-    repetitions = 0  # met by all searches
+    def __init__(self, game, position, contempt):
+        self.game, self.contempt = game, contempt
+        self.root = Node(game, position)
+        self.nodes = {position: self.root}
 
-    def simulate(self, path=()):
-        """Return the result to player 0."""
-        outcome = self.game.outcome(self.position)
-        if self.position in path or outcome == 2:
-            value = 0.0
-            Plain.repetitions += outcome != 2
-        elif outcome != ONGOING:
-            value = self.prove(SURE if outcome == self.mover else -SURE)
-        elif self.children:
-            value = max(self.children.values(), key=self.bound).simulate((*path, self.position))
-            self.look_up()
-        elif path and any(self.wins_by(action) for action in self.legal()):
-            value = self.prove(SURE - 1 if self.player == self.mover else 1 - SURE)
-        else:
-            value = self.grow()
-        self.visits += 1
-        self.total += np.float32(value if self.mover == 0 else -value)
-        return value
+    def simulate(self):
+        path, edges, node = [self.root], [], self.root
+        while node.edges and not node.proven:
+            action, edge = max(node.edges.items(), key=lambda item: self.bound(node, item[1], path))
+            edges.append(edge)
+            edge.visits += 1
+            if edge.target is None:
+                edge.target = self.reach(node, action)
+            node = edge.target
+            if node in path:
+                Plain.repetitions += 1
+                edge.draws += 1
+                break
+            path.append(node)
+        if not (node.edges or node.proven):
+            self.look(node)
+        for each in path:
+            each.visits += 1
+        for each in reversed(path[: len(edges)]):
+            self.settle(each)
 
-    def legal(self):
-        return self.game.legal_actions(self.position).tolist()
+    def reach(self, node, action):
+        after = self.game.apply(node.position, action)
+        Plain.transpositions += after in self.nodes
+        return self.nodes.setdefault(after, Node(self.game, after))
 
-    def wins_by(self, action):
-        return self.game.outcome(self.game.apply(self.position, action)) == self.player
+    def look(self, node):
+        outcome = self.game.outcome(node.position)
+        if outcome in (0, 1):
+            node.proven = SURE if outcome == node.player else -SURE
+        elif outcome == ONGOING and node is not self.root and self.wins_at_once(node.position):
+            node.proven = SURE - 1
+        elif outcome == ONGOING:
+            legal = self.game.legal_actions(node.position).tolist()
+            logits, values = opinionated(self.game.observe(node.position)[np.newaxis])
+            weights = np.exp(logits[0, legal] - logits[0, legal].max())
+            node.edges = dict(zip(legal, map(Edge, weights / weights.sum()), strict=True))
+            node.guess = node.value = float(values[0])
+        if node.proven:
+            node.value = math.copysign(1, node.proven)
 
-    def prove(self, proven):
-        self.proven = proven
-        return 1.0 if (proven > 0) == (self.mover == 0) else -1.0
+    def wins_at_once(self, position):
+        player = self.game.to_move(position)
+        after = (self.game.apply(position, each) for each in self.game.legal_actions(position))
+        return any(self.game.outcome(each) == player for each in after)
 
-    def grow(self):
-        logits, values = opinionated(self.game.observe(self.position)[np.newaxis])
-        weights = np.exp(logits[0, self.legal()] - logits[0, self.legal()].max())
-        self.children = {
-            action: Plain(self.game, self.game.apply(self.position, action), self.player, prior)
-            for action, prior in zip(self.legal(), weights / weights.sum(), strict=True)
-        }
-        return float(values[0] if self.player == 0 else -values[0])
+    def drawn(self, node):
+        return -self.contempt if node.player == self.root.player else self.contempt
 
-    def bound(self, child):
-        if child.proven < 0:
+    def bound(self, node, edge, path):
+        value = node.value - UNTRIED
+        if edge.target and edge.target.proven_to(node.player) < 0:
             return -math.inf
-        mean = self.total / (self.visits + 1) - 1 / (self.visits + 1)  # this visit, as if lost
-        untried = (mean if child.mover == self.mover else -mean) - UNTRIED
-        value = child.total / child.visits if child.visits else untried
-        return value + 1.5 * math.sqrt(self.visits + 1) * child.prior / (1 + child.visits)
+        if edge.target in path:
+            value = self.drawn(node)
+        elif edge.target and edge.target.visits:
+            value = edge.target.value_to(node.player)
+        return value + 1.5 * math.sqrt(node.visits + 1) * edge.prior / (1 + edge.visits)
 
-    def look_up(self):
-        best = max(child.proven for child in self.children.values())
-        if best:
-            best -= int(math.copysign(1, best))
-            self.proven = best if self.player == self.mover else -best
+    def settle(self, node):
+        seen = [edge for edge in node.edges.values() if edge.target]
+        values = [
+            (each.visits - each.draws) * each.target.value_to(node.player)
+            + each.draws * self.drawn(node)
+            for each in seen
+        ]
+        node.value = (node.guess + sum(values)) / (1 + sum(each.visits for each in seen))
+        proven = [
+            edge.target.proven_to(node.player) if edge.target else 0 for edge in node.edges.values()
+        ]
+        if best := max(proven):
+            node.proven = best - int(math.copysign(1, best))
+            node.value = math.copysign(1, best)
 
 
-def test_it_searches_as_plain_python_does(game, some_positions):
+@pytest.mark.parametrize("contempt", [0, 0.3])
+def test_it_searches_as_plain_python_does(game, some_positions, contempt):
     for position in some_positions:
         ends = [game.outcome(game.play_turn(position, turn)) for turn in game.turns(position)]
         if any(end != ONGOING for end in ends):
             continue  # the root looks for those at once
-        plain = Plain(game, position, 1 - game.to_move(position))
-        found = PUCT(game, opinionated, wave=1).search(position, simulations=150)
-        for _ in range(151):  # one is for the root
-            if not plain.proven:
+        plain = Plain(game, position, contempt)
+        search = PUCT(game, opinionated, wave=1, contempt=contempt)
+        found = search.search(position, simulations=200)
+        for _ in range(201):  # one is for the root
+            if not plain.root.proven:
                 plain.simulate()
-        expected = {action: child.visits for action, child in plain.children.items()}
+        expected = {action: edge.visits for action, edge in plain.root.edges.items()}
         assert dict(found.visits) == expected
-        value = np.sign(plain.proven) or plain.total / plain.visits
-        assert found.value == pytest.approx(-value, abs=1e-4)
+        assert found.value == pytest.approx(plain.root.value, abs=1e-4)
     assert Plain.repetitions > 10
+    assert Plain.transpositions > 10
 
 
 def test_it_takes_a_win_at_once_and_knows_it(game):
