@@ -46,6 +46,7 @@ def alphazero(
     seconds: float | None = None,
     wave: int = 16,
     exploration: float = 1.5,
+    contempt: float = 0.0,
     path: str | None = None,
     device: str = "cpu",
 ) -> Player:
@@ -60,6 +61,7 @@ def alphazero(
         seconds=seconds,
         wave=wave,
         exploration=exploration,
+        contempt=contempt,
     )
 
 

@@ -1,6 +1,7 @@
 """Players that learned: a network alone, or a network with tree search."""
 
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,6 +16,22 @@ from cc_env.search.puct import PUCT, Evaluate
 SIMULATIONS = 64  # by default
 
 
+class Opinion(NamedTuple):
+    """What a network says of a position, by one forward pass."""
+
+    chances: dict[int, float]  # of each legal action
+    value: float  # -1 to 1, to the player to move
+
+
+def ask(game: Game, evaluate: Evaluate, position: Position) -> Opinion:
+    """Return what a network says of a position in which the game goes on."""
+    legal = game.legal_actions(position)
+    logits, values = evaluate(game.observe(position)[np.newaxis])
+    weights = np.exp(logits[0, legal] - logits[0, legal].max(), dtype=np.float64)
+    chances = dict(zip(legal.tolist(), (weights / weights.sum()).tolist(), strict=True))
+    return Opinion(chances, float(values[0]))
+
+
 class PolicyPlayer:
     """Plays what the network's policy likes best: one forward pass a decision."""
 
@@ -23,10 +40,9 @@ class PolicyPlayer:
         self._game, self._evaluate = game, evaluate
 
     def choose(self, position: Position, rng: np.random.Generator, clock: Clock) -> Decision:
-        """Return the decision of the highest logit."""
-        legal = self._game.legal_actions(position)
-        logits, values = self._evaluate(self._game.observe(position)[np.newaxis])
-        return Decision(int(legal[logits[0, legal].argmax()]), float(values[0]))
+        """Return the likeliest decision."""
+        chances, value = ask(self._game, self._evaluate, position)
+        return Decision(max(chances, key=chances.__getitem__), value)
 
 
 class AlphaZeroPlayer:
@@ -41,17 +57,19 @@ class AlphaZeroPlayer:
         seconds: float | None = None,
         wave: int = 16,
         exploration: float = 1.5,
+        contempt: float = 0.0,
     ) -> None:
         """Run so many simulations or seconds a decision, 64 simulations by default.
 
         `wave` leaves of the tree are evaluated together; `exploration` weighs the policy against
-        what was found. Raises UnknownOption on bad values.
+        what was found; a draw by repetition is thought to cost `contempt`, of a win's 1. Raises
+        UnknownOption on bad values.
         """
         limits.whole("simulations", simulations)
         limits.check_seconds(seconds)
         default = SIMULATIONS if simulations is None and seconds is None else simulations
         self._simulations, self._seconds = default, seconds
-        self._search = PUCT(game, evaluate, wave=wave, exploration=exploration)
+        self._search = PUCT(game, evaluate, wave=wave, exploration=exploration, contempt=contempt)
 
     def choose(self, position: Position, rng: np.random.Generator, clock: Clock) -> Decision:
         """Return the decision most visited, or one that wins for certain."""

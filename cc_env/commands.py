@@ -12,7 +12,7 @@ from cc_env import games, options, oracle, players, record
 from cc_env.errors import BadRecord, CcEnvError, MissingExtra, UnknownOption, listed
 from cc_env.game import Game
 from cc_env.perft import perft as count
-from cc_env.pictures import draw
+from cc_env.pictures import draw, frames
 from cc_env.referee import Clock, Decision
 from cc_env.rules import Position
 from cc_env.table import GAMES
@@ -186,12 +186,7 @@ def _told(game: Game, position: Position, found: Decision) -> Iterator[tuple[str
 
 
 def _show_turns(one: record.Record) -> None:
-    match = record.replay(one)
-    position = match.start
-    console.print(str(draw(match.game, position)), markup=False)
-    for number, text in enumerate(match.turns, 1):
-        turn = match.game.parse_turn(position, text)
-        after = match.game.play_turn(position, turn)
-        picture = draw(match.game, after, last=(position, turn))
+    start, *others = frames(record.replay(one))
+    console.print(str(start), markup=False)
+    for number, (text, picture) in enumerate(zip(one.turns, others, strict=True), 1):
         console.print(f"\n{number}. {text}\n{picture}", markup=False)
-        position = after

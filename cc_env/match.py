@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from cc_env.errors import IllegalAction, UnknownOption, is_whole
-from cc_env.game import Game
+from cc_env.game import Game, Turn
 from cc_env.rules import DRAW, ONGOING, Position
 
 FAULTS = "time", "illegal", "error"  # reasons for a loss that are not in the rules
@@ -52,8 +52,9 @@ class Match:
         self.start = game.initial if start is None else start
         self.position = self.start
         self.turns: list[str] = []  # finished ones, in notation
+        self.course: list[tuple[Position, Turn]] = []  # the same, where each was played
         self.result = self._by_rules()
-        self._turn = ""
+        self._begin_turn()
         self._seen = Counter([self.start])
 
     def play(self, action: int) -> None:
@@ -61,17 +62,23 @@ class Match:
         if self.result is not None:
             raise IllegalAction(f"action {action!r}: the game is over ({self.result.reason})")
         after = self.game.apply(self.position, action)
-        self._turn += self.game.action_text(self.position, action)
+        self._text += self.game.action_text(self.position, action)
+        self._turn += (int(action),)
         self.position = after
         if not self.game.mid_turn(after):
-            self.turns.append(self._turn)
-            self._turn = ""
+            self.turns.append(self._text)
+            self.course.append((self._before, self._turn))
+            self._begin_turn()
             self._seen[after] += 1
             self.result = self._by_rules() or self._by_limits()
 
     def forfeit(self, player: int, fault: str) -> None:
         """End the game: `player` loses it for a fault that is not in the rules."""
         self.result = Result(1 - player, fault)
+
+    def _begin_turn(self) -> None:
+        self._text, self._before = "", self.position
+        self._turn: Turn = ()
 
     def _by_rules(self) -> Result | None:
         outcome = self.game.outcome(self.position)

@@ -86,6 +86,7 @@ def test_a_turn_of_two_decisions_counts_once(game):
     assert match.turns == []
     match.play(second)
     assert match.turns == ["1,2-3,2x2,3"]
+    assert match.course == [(match.start, (first, second))]
 
 
 def test_an_illegal_action_changes_nothing(game):

@@ -25,7 +25,6 @@ import numpy as np
 import torch
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
 from agents import NETWORK
 from agents.network import Network, Size, device_of, save
@@ -42,12 +41,6 @@ from training.learner import Learner
 from training.replay import Replay
 from training.selfplay import Tally
 
-COLUMNS = (
-    BarColumn(20),
-    TaskProgressColumn(),
-    TimeElapsedColumn(),
-    TextColumn("{task.fields[told]}"),
-)
 MAY_DIFFER = "minutes", "rounds", "workers", "engine", "device"  # when a run is continued
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
@@ -257,13 +250,12 @@ def main(config: Config, path: Path, resume: bool = False) -> dict[str, float]:
         runs.opened(path, asdict(config), resume, MAY_DIFFER) as run,
         closing(Training(config, run)) as training,
         runs.interrupts() as interrupted,
-        Progress(*COLUMNS, console=console, disable=console.is_jupyter) as progress,
+        runs.progress(console) as show,
     ):
-        bar = progress.add_task("training", total=1.0, told="")
         last: dict[str, float] = {}
         for last in training.go():
             told = _line(run.rows)
-            progress.update(bar, completed=training.progress(), told=told)
+            show(training.progress(), told)
             if "elo" in last and not console.is_terminal:
                 console.print(f"{last['minutes']:.1f} minutes: {told}")
             if interrupted():

@@ -21,9 +21,9 @@ import numpy as np
 import torch
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 from sb3_contrib import MaskablePPO
 
+from agents import NETWORK
 from agents.network import Network, Size, device_of, save
 from cc_env import games
 from cc_env.commands import GameName, Pairs, game_options, run
@@ -40,14 +40,7 @@ from training.pool import ITSELF, SNAPSHOTS, Pool
 from training.pool import Settings as PoolSettings
 from training.selfplay_env import SelfPlay
 
-WEIGHTS = "best.safetensors"
 MAY_DIFFER = "minutes", "steps", "device"  # when a run is continued
-COLUMNS = (
-    BarColumn(20),
-    TaskProgressColumn(),
-    TimeElapsedColumn(),
-    TextColumn("{task.fields[told]}"),
-)
 LOGGED = {  # what MaskablePPO calls it, and the log
     "policy_gradient_loss": "policy_loss",
     "value_loss": "value_loss",
@@ -200,7 +193,7 @@ class Training:
             self.elo = found["elo"]
             self.pool.join(self.network)
             about = {"trained": "ppo", "config": asdict(self.config), "steps": self.steps, **found}
-            save(self.run.path / WEIGHTS, self.network, self.game, about)
+            save(self.run.path / NETWORK, self.network, self.game, about)
         return {**found, "joined": self.pool.joined}
 
     def save(self) -> None:
@@ -259,11 +252,10 @@ def main(config: Config, path: Path, resume: bool = False) -> dict[str, Any]:
     try_players((*config.pool.names, *config.rivals.names), config.make_game())
     with runs.opened(path, asdict(config), resume, MAY_DIFFER) as run, runs.interrupts() as pressed:
         training = Training(config, run)
-        with Progress(*COLUMNS, console=console) as progress:
-            bar = progress.add_task("training", total=1.0, told="")
+        with runs.progress(console) as show:
             for _ in training.go():
                 told = _told(run.rows[-1], training.elo)
-                progress.update(bar, completed=training.progress(), told=told)
+                show(training.progress(), told)
                 if pressed():
                     training.save()
                     raise KeyboardInterrupt
@@ -313,7 +305,7 @@ def train(
     except KeyboardInterrupt:
         console.print(f"stopped; the same command with --resume goes on, in {path}")
         raise typer.Exit(INTERRUPTED) from None
-    console.print(f"the best policy: {path / WEIGHTS}", soft_wrap=True)
+    console.print(f"the best policy: {path / NETWORK}", soft_wrap=True)
 
 
 def command() -> int:

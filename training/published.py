@@ -10,7 +10,7 @@ The same functions fill notebooks/published_experiments.ipynb.
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from statistics import mean
@@ -29,7 +29,7 @@ from cc_env import games as table_of_games
 from cc_env.errors import UnknownOption, is_whole
 from cc_env.game import Game
 from cc_env.match import FAULTS
-from cc_env.pictures import Picture, draw
+from cc_env.pictures import frames
 from training import arena
 from training.arena import workers as processes
 from training.arena.schedule import Pairing, game_seed, openings
@@ -278,17 +278,6 @@ def together(rows: Sequence[Row]) -> Line:
     return tally(points, np.concatenate([row.openings for row in rows]))
 
 
-def pictures(one: record.Record) -> Iterator[Picture]:
-    """Yield the picture of the position after each turn of a game."""
-    match = record.replay(one)
-    game, position = match.game, match.start
-    for text in match.turns:
-        turn = game.parse_turn(position, text)
-        after = game.play_turn(position, turn)
-        yield draw(game, after, last=(position, turn))
-        position = after
-
-
 def numbered(one: record.Record) -> list[str]:
     """Return the turns of a game in notation, with their numbers."""
     return [f"{number}. {text}" for number, text in enumerate(one.turns, 1)]
@@ -394,7 +383,7 @@ def _play(wanted: Sequence[Experiment], workers: int) -> list[Row]:
 
 
 def _show_game(one: record.Record) -> None:
-    *_, last = pictures(one)
+    *_, last = frames(record.replay(one))
     console.print("\nSmart against smart, always this game:", markup=False)
     console.print(Columns(numbered(one), padding=(0, 2)))
     console.print(f"\n{last}", markup=False)

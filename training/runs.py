@@ -26,6 +26,8 @@ from cycler import cycler
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 from torch.utils.tensorboard import SummaryWriter
 
 from agents.arrays import load, save
@@ -37,6 +39,12 @@ from training.arena.pictures import FAINT, STYLE
 LOG, CHECKPOINTS, CURVES, TENSORBOARD = "log.jsonl", "checkpoints", "curves.png", "tensorboard"
 KIND = "checkpoint"
 COLOURS = ("#2f74c0", "#cf4a3e", "#3d9a50", "#e0a030", "#8256b0", "#4aa8b5", "#8a919c", "#b0568a")
+BAR = (
+    BarColumn(20),
+    TaskProgressColumn(),
+    TimeElapsedColumn(),
+    TextColumn("{task.fields[told]}"),
+)
 FEW = 60  # points that are marked each
 
 Row = dict[str, Any]  # "step" and whatever was logged
@@ -163,6 +171,17 @@ def interrupts() -> Iterator[Callable[[], bool]]:
         yield lambda: bool(pressed)
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def progress(console: Console) -> Iterator[Callable[[float, str], None]]:
+    """Yield a function that shows on a progress bar how much is done, 0 to 1, and some words.
+
+    In a notebook nothing is shown.
+    """
+    with Progress(*BAR, console=console, disable=console.is_jupyter) as bar:
+        task = bar.add_task("training", total=1.0, told="")
+        yield lambda done, told: bar.update(task, completed=done, told=told)
 
 
 def _newest_whole(folder: Path) -> tuple[Path | None, int]:

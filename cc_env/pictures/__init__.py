@@ -1,10 +1,11 @@
 """A position as a picture: text, SVG, pixels or a window. Pictures know no rules; they are told."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from cc_env.errors import UnknownOption
 from cc_env.game import Cell, Game, Turn
+from cc_env.match import Match
 from cc_env.rules import DRAW, ONGOING, Position
 
 
@@ -20,6 +21,7 @@ class Picture:
     path: tuple[Cell, ...] = ()  # of the last turn
     captured: tuple[Cell, ...] = ()  # in the last turn
     targets: tuple[Cell, ...] = ()  # where the selected piece can go
+    heat: Mapping[Cell, float] = field(default_factory=dict)  # shares, 0 to 1; text has none
     caption: str = ""
 
     def _repr_svg_(self) -> str:
@@ -33,17 +35,34 @@ class Picture:
         return to_text(self)
 
 
+@dataclass(frozen=True)
+class Sheet:
+    """Pictures side by side, in rows of so many. In a notebook it shows itself."""
+
+    pictures: Sequence[Picture]
+    columns: int = 4
+
+    def _repr_svg_(self) -> str:
+        from cc_env.pictures.svg import to_svg
+
+        return to_svg(*self.pictures, columns=self.columns)
+
+
 def draw(
     game: Game,
     position: Position,
     *,
     last: tuple[Position, Turn] | None = None,
     select: Cell | None = None,
+    heat: Mapping[Cell, float] | None = None,
+    caption: str | None = None,
 ) -> Picture:
     """Return the picture of a position.
 
     `last` is the turn that led here and the position it was played in: its path and captures are
     shown. `select` is a cell whose legal targets are shown; raises UnknownOption off the board.
+    `heat` colours cells, and says how much it is; see `heat`. The caption is who is to move or how
+    the game ended, and the last turn.
     """
     _, rows, columns = game.observation_shape
     if select is not None and not (0 <= select[0] < rows and 0 <= select[1] < columns):
@@ -58,8 +77,28 @@ def draw(
         path=path,
         captured=captured,
         targets=() if select is None else targets(game, position, select),
-        caption=_caption(game, position, last),
+        heat=heat or {},
+        caption=_caption(game, position, last) if caption is None else caption,
     )
+
+
+def frames(match: Match) -> Iterator[Picture]:
+    """Yield the pictures of the start and of the position after each turn."""
+    yield draw(match.game, match.start)
+    for position, turn in match.course:
+        yield draw(match.game, match.game.play_turn(position, turn), last=(position, turn))
+
+
+def heat(
+    game: Game, position: Position, chances: Mapping[int, float], *, ends: bool = False
+) -> dict[Cell, float]:
+    """Return by cells what the chances of the actions that start there add up to, or end there."""
+    found: dict[Cell, float] = {}
+    for action, chance in chances.items():
+        if path := game.track(position, (action,)).path:
+            cell = path[-1 if ends else 0]
+            found[cell] = found.get(cell, 0.0) + chance
+    return found
 
 
 def targets(game: Game, position: Position, cell: Cell) -> tuple[Cell, ...]:

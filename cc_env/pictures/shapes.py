@@ -17,6 +17,7 @@ COLOURS = {
     "black": ("#3c3c3c", "#141414"),
     "white": ("#fafafa", "#8a8a8a"),
 }
+HEAT, SEEN = "#d9480f", 0.02  # its colour; so much of it is said in words
 LAST, CAPTURED, TARGET = "#f2b233", "#7a1fa2", "#2e9e5b"
 
 
@@ -87,12 +88,20 @@ def _board(picture: Picture) -> list[Shape]:
     for row in range(picture.rows):
         for column in range(picture.columns):
             corner = MARGIN + column * CELL, MARGIN + row * CELL
-            found.append(Square(*corner, CELL, BOARD[(row + column) % 2]))
+            heat = picture.heat.get((row, column), 0.0)
+            found.append(Square(*corner, CELL, _warm(BOARD[(row + column) % 2], heat)))
     for player, goal in zip(picture.players, picture.goals, strict=False):
         x, y = _centre(goal)
         points = ((x - 22, y - 22), (x + 22, y - 22), (x + 22, y + 22), (x - 22, y + 22))
         found.append(Line((*points, points[0]), COLOURS[player][0], 4))
     return found
+
+
+def _warm(colour: str, heat: float) -> str:
+    """Return a colour, written as #rrggbb, turned towards that of heat."""
+    mixed = 0.9 * min(1.0, max(0.0, heat)) ** 0.6
+    parts = ((int(colour[i : i + 2], 16), int(HEAT[i : i + 2], 16)) for i in (1, 3, 5))
+    return "#" + "".join(f"{round(cold + mixed * (hot - cold)):02x}" for cold, hot in parts)
 
 
 def _path(picture: Picture) -> list[Shape]:
@@ -122,6 +131,10 @@ def _marks(picture: Picture) -> list[Shape]:
     for x, y in map(_centre, picture.captured):
         found.append(Line(((x - 13, y - 13), (x + 13, y + 13)), CAPTURED, 6))
         found.append(Line(((x - 13, y + 13), (x + 13, y - 13)), CAPTURED, 6))
+    for cell, heat in picture.heat.items():
+        if heat >= SEEN:
+            x, y = _centre(cell)
+            found.append(Words(x, y + 22, f"{heat:.0%}", 13, INK))
     return found + [Disc(*_centre(cell), 9, TARGET, "#ffffff", 2) for cell in picture.targets]
 
 

@@ -5,16 +5,27 @@ from xml.sax.saxutils import escape
 from cc_env.pictures import Picture
 from cc_env.pictures.shapes import Disc, Line, Shape, Square, shapes, size
 
+SHEET = 960  # width of a document with several pictures
 
-def to_svg(picture: Picture) -> str:
-    """Return an SVG document."""
-    width, height = size(picture)
+
+def to_svg(*pictures: Picture, columns: int = 4) -> str:
+    """Return an SVG document; of several pictures side by side, in rows of so many."""
+    width, height = size(pictures[0])
+    columns = min(columns, len(pictures))
+    whole, rows = columns * width, -(-len(pictures) // columns)
+    scale = min(1.0, SHEET / whole) if len(pictures) > 1 else 1.0
     head = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
-        f'viewBox="0 0 {width} {height}" font-family="sans-serif" text-anchor="middle">'
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{scale * whole:g}" '
+        f'height="{scale * rows * height:g}" viewBox="0 0 {whole} {rows * height}" '
+        'font-family="sans-serif" text-anchor="middle">'
     )
-    background = f'<rect width="{width}" height="{height}" fill="#ffffff"/>'
-    return "\n".join([head, background, *map(_element, shapes(picture)), "</svg>"])
+    background = f'<rect width="{whole}" height="{rows * height}" fill="#ffffff"/>'
+    found = [head, background]
+    for place, picture in enumerate(pictures):
+        row, column = divmod(place, columns)
+        found.append(f'<g transform="translate({column * width} {row * height})">')
+        found += [*map(_element, shapes(picture)), "</g>"]
+    return "\n".join([*found, "</svg>"])
 
 
 def _element(shape: Shape) -> str:

@@ -590,7 +590,8 @@ class Trees:
         """Make room for `capacity` edges a tree; None: enough for all its simulations.
 
         `wave` leaves of each tree are evaluated together; `exploration` weighs the priors;
-        `considered` actions are tried at the root by Sequential Halving, 0 leaves it to PUCT.
+        a repetition is thought to cost the root's player `contempt`; `considered` actions are tried
+        at the root by Sequential Halving, 0 leaves it to PUCT.
         Raises UnknownOption on bad values.
         """
         self.game, self.count = game, limits.whole("count", count)
@@ -598,6 +599,8 @@ class Trees:
         wave = limits.whole("wave", wave)
         if not (isinstance(exploration, int | float) and exploration >= 0):
             raise UnknownOption(f"exploration={exploration!r}; it is 0 or more")
+        if not (isinstance(contempt, int | float) and -1 <= contempt <= 1):
+            raise UnknownOption(f"contempt={contempt!r}; it is -1 to 1")
         if considered and simulations is None:
             raise UnknownOption(f"considered={considered}; that takes a number of simulations")
         if capacity is None:

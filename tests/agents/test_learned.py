@@ -5,7 +5,7 @@ import pytest
 import torch
 
 import agents
-from agents.learned import AlphaZeroPlayer, PolicyPlayer, evaluator
+from agents.learned import AlphaZeroPlayer, PolicyPlayer, ask, evaluator
 from agents.network import Network, Size, save
 from cc_env import games, players, referee
 from cc_env.errors import BadCheckpoint, UnknownOption
@@ -34,6 +34,18 @@ def test_a_policy_plays_the_legal_action_of_the_highest_logit(game, file, kind):
     assert decision.value == values[0]
 
 
+def test_an_opinion_has_a_chance_for_each_legal_action(game, file):
+    evaluate = evaluator(file, game)
+    chances, value = ask(game, evaluate, game.initial)
+    assert list(chances) == game.legal_actions(game.initial).tolist()
+    logits, values = evaluate(game.observe(game.initial)[np.newaxis])
+    assert sum(chances.values()) == pytest.approx(1)
+    first, second, *_ = chances
+    odds = np.exp(logits[0, first] - logits[0, second])
+    assert chances[first] / chances[second] == pytest.approx(odds, rel=1e-5)
+    assert value == values[0]
+
+
 def test_a_search_says_what_it_found(game, file):
     decision = decide(game, f"alphazero:path={file},simulations=100")
     assert decision.details["nodes"] == 100
@@ -49,11 +61,8 @@ def test_a_search_wins_where_it_can(game, file):
 
 
 def test_a_search_keeps_to_its_time_and_to_the_clock(game, file):
-    player = players.make(f"alphazero:path={file},seconds=0.3", game)
-    rng = np.random.default_rng(0)
-    long, short = (
-        player.choose(game.initial, rng, clock).details for clock in (Clock(), Clock(turn=0.02))
-    )
+    name = f"alphazero:path={file},seconds=0.3"
+    long, short = (decide(game, name, clock=clock).details for clock in (Clock(), Clock(turn=0.02)))
     assert short["nodes"] == 0 < long["nodes"]
 
 

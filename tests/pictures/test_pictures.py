@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from cc_env.errors import UnknownOption
-from cc_env.pictures import draw
+from cc_env.pictures import Sheet, draw, heat
 from cc_env.pictures.pixels import to_pixels
 from cc_env.pictures.shapes import CELL, COLOURS, LAST, MARGIN, TARGET
 from cc_env.pictures.svg import to_svg
@@ -72,6 +72,41 @@ def test_svg_is_well_formed_and_shows_everything(game):
     assert LAST in fills
     assert picture._repr_svg_() == to_svg(picture)
     assert TARGET in to_svg(draw(game, game.initial, select=(0, 2)))
+
+
+def test_several_pictures_are_one(game):
+    boards = [draw(game, game.initial, caption=f"board {number}") for number in range(5)]
+    root = ET.fromstring(Sheet(boards, columns=3)._repr_svg_())
+    groups = root.findall("{http://www.w3.org/2000/svg}g")
+    width, height = 416, 446
+    places = [(0, 0), (width, 0), (2 * width, 0), (0, height), (width, height)]
+    assert [each.get("transform") for each in groups] == [f"translate({x} {y})" for x, y in places]
+    assert root.get("viewBox") == f"0 0 {3 * width} {2 * height}"
+    for number, group in enumerate(groups):
+        assert f"board {number}" in [each.text for each in group]
+
+
+def test_heat_adds_up_where_actions_start_and_where_they_end(game):
+    position = game.from_text("6/6/2r3/2r3/1bb3/6 r")  # red's cells are not turned as red sees them
+    legal = game.legal_actions(position).tolist()
+    chances = {action: 1 / len(legal) for action in legal}
+    starts, ends = (heat(game, position, chances, ends=each) for each in (False, True))
+    turns = [game.track(position, (action,)).path for action in legal]
+    assert set(starts) == {path[0] for path in turns} == {(2, 2), (3, 2)}
+    assert set(ends) == {path[-1] for path in turns}
+    for found in (starts, ends):
+        assert sum(found.values()) == pytest.approx(1)
+    assert starts[2, 2] == pytest.approx(sum(path[0] == (2, 2) for path in turns) / len(turns))
+
+
+def test_heat_is_seen_and_said(game):
+    picture = draw(game, game.initial, heat={(2, 2): 0.5, (2, 4): 0.004})
+    assert "50%" in to_svg(picture)
+    assert "0%<" not in to_svg(picture).replace("50%", "")
+    plain, warm = (to_pixels(each) for each in (draw(game, game.initial), picture))
+    row = column = MARGIN + 2 * CELL + 5
+    assert warm[row, column, 2] < plain[row, column, 2] - 50
+    assert (warm[:MARGIN] == plain[:MARGIN]).all()
 
 
 def test_pixels_show_the_pieces_where_they_stand(game):

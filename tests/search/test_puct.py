@@ -333,6 +333,7 @@ def test_bad_input(game):
             search.search(game.initial, **limit)
     for options, says in (
         ({"exploration": -1}, "exploration=-1"),
+        ({"contempt": 2}, "contempt=2; it is -1 to 1"),
         ({"wave": 0}, "wave=0"),
         ({"count": 0}, "count=0"),
         ({"considered": 4}, "considered=4; that takes a number of simulations"),

@@ -15,7 +15,7 @@ import pytest
 import torch
 
 import agents
-from agents import arrays
+from agents import NETWORK, arrays
 from agents.learned import PolicyPlayer
 from agents.network import Evaluator, Network, Size, load
 from cc_env.errors import UnknownOption
@@ -24,7 +24,7 @@ from cc_env.table import GAMES, Entry
 from training import ppo, runs
 from training.gate import Rivals
 from training.pool import Settings
-from training.ppo import WEIGHTS, Config, Training, command, main
+from training.ppo import Config, Training, command, main
 
 ROOT = Path(__file__).parents[2]
 TINY = Config(
@@ -90,7 +90,7 @@ def test_it_learns_a_game_that_nobody_knows_untaught(tmp_path, monkeypatch):
         torch.manual_seed(seed)
         assert skill(Network(game, config.network)) < 0.7
     last = main(config, tmp_path / "run")
-    network, about = load(tmp_path / "run" / WEIGHTS, game)
+    network, about = load(tmp_path / "run" / NETWORK, game)
     assert skill(network) >= 0.9
     assert last["random"] >= 0.75
     assert about["trained"] == "ppo"
@@ -137,11 +137,11 @@ def test_all_of_the_pool_is_met(whole):
 
 def test_the_best_policy_is_a_player(whole):
     game = TINY.make_game()
-    network, about = load(whole / WEIGHTS, game)
+    network, about = load(whole / NETWORK, game)
     assert network.size == TINY.network
     assert about["config"]["boards"] == TINY.boards
     assert about["steps"] in (512, 1024)
-    player = agents.make(f"ppo:path={whole / WEIGHTS}", game)
+    player = agents.make(f"ppo:path={whole / NETWORK}", game)
     action = player.choose(game.initial, np.random.default_rng(0), Clock()).action
     assert action in game.legal_actions(game.initial)
 
@@ -171,7 +171,7 @@ def test_stopped_and_continued_a_run_is_as_if_it_had_never_been(whole, tmp_path,
     main(TINY, tmp_path / "run", resume=True)
     assert timeless(log_of(tmp_path / "run")) == timeless(log_of(whole))
     np.testing.assert_equal(checkpoint_of(tmp_path / "run"), checkpoint_of(whole))
-    best = [arrays.load(each / WEIGHTS, "network") for each in (tmp_path / "run", whole)]
+    best = [arrays.load(each / NETWORK, "network") for each in (tmp_path / "run", whole)]
     np.testing.assert_equal(*best)
 
 
@@ -205,7 +205,7 @@ def test_what_is_not_worse_than_the_best_joins_the_pool_and_is_the_best(training
     for number, joined in enumerate([1, 1, 2, 2, 3]):
         torch.nn.init.constant_(training.network.value[2].bias, number)
         assert training._evaluate()["joined"] == joined
-        network, about = load(training.run.path / WEIGHTS, training.game)
+        network, about = load(training.run.path / NETWORK, training.game)
         best.append(network.value[2].bias.item())
     assert best == [0, 0, 2, 2, 4]
     assert (about["best"], about["elo"]) == (0.8, 10.0)

@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from cc_env import record
 from cc_env.errors import UnknownOption
+from cc_env.pictures import frames
 from training import published
 from training.published import SMART, Experiment, experiments, play, seat_advantage
 
@@ -79,9 +81,10 @@ def test_published_games_begin_at_the_games_own_start(rows):
     assert rows[0].openings == list(range(40))
 
 
-def test_pictures_show_every_turn_of_a_game(rows):
+def test_frames_show_every_turn_of_a_game(rows):
     (one,) = rows[3].records
-    pictures = list(published.pictures(one))
+    start, *pictures = frames(record.replay(one))
+    assert start.caption == "blue to move"
     assert [each.caption.split("last ")[1] for each in pictures] == list(one.turns)
     winner = "blue" if one.result == "1-0" else "red"
     assert pictures[-1].caption.startswith(f"{winner} wins ({one.reason})")

@@ -4,6 +4,7 @@ import base64
 import re
 from collections import Counter
 from collections.abc import Sequence
+from itertools import islice
 from pathlib import Path
 from statistics import mean, median
 from typing import Any
@@ -13,7 +14,7 @@ from markupsafe import Markup, escape
 
 from cc_env import __version__, files, record
 from cc_env.match import FAULTS
-from cc_env.pictures import draw
+from cc_env.pictures import frames
 from cc_env.record import Record
 from training.arena import Tournament, pictures
 from training.arena.standings import times
@@ -110,12 +111,5 @@ def examples(tournament: Tournament) -> dict[str, Any]:
 
 def _frames(one: Record) -> list[str]:
     """Return the positions of a game as SVG, the start first."""
-    match = record.replay(one)
-    game, position = match.game, match.start
-    found = [draw(game, position)._repr_svg_()]
-    for text in match.turns[:LONGEST]:
-        turn = game.parse_turn(position, text)
-        after = game.play_turn(position, turn)
-        found.append(draw(game, after, last=(position, turn))._repr_svg_())
-        position = after
-    return found
+    shown = islice(frames(record.replay(one)), 1 + LONGEST)
+    return [each._repr_svg_() for each in shown]
