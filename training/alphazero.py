@@ -65,10 +65,12 @@ class Config:
     decisions: int = 16  # on each board, each round
     replay: int = 600_000  # newest samples that are learned from
     warm_up: int = 8_000  # samples before learning begins
+    window: float = 0.5  # of all samples so far are learned from, the newest,
+    least_window: int = 50_000  # and at least so many
     reuse: float = 4  # how often a sample is learned from, on average
     evaluate_every: int = 40  # rounds
     rivals: Rivals = field(default_factory=Rivals)
-    gate: float = 0.55  # score that makes a network the best
+    gate: float = 0.5  # score against the best so far that makes one the best; later is better
 
     def __post_init__(self) -> None:
         """Check what a run would trip over late; complete the options of the game."""
@@ -153,9 +155,11 @@ class Training:
         if self.replay.added < config.warm_up:
             return {}
         made = config.workers * config.play.boards * config.decisions
+        newest = max(config.least_window, round(config.window * self.replay.added))
         began = time.perf_counter()
+        self.learner.slow_down(self.progress())
         losses = [
-            self.learner.learn(self.replay.draw(self.rng, config.learn.batch))
+            self.learner.learn(self.replay.draw(self.rng, config.learn.batch, newest))
             for _ in range(max(1, round(config.reuse * made / config.learn.batch)))
         ]
         policy, value = np.mean(losses, 0)

@@ -1,6 +1,7 @@
 """What fits a network to samples of self-play."""
 
 import copy
+import math
 from dataclasses import dataclass
 
 import torch
@@ -16,7 +17,8 @@ class Settings:
     """How to learn."""
 
     batch: int = 256
-    rate: float = 2e-3
+    rate: float = 2e-3  # at first; it falls like a cosine
+    last_rate: float = 1e-4  # to this
     weight_decay: float = 1e-4
     averaging: float = 0.995  # of weights, each step; the averaged ones play
     value_weight: float = 1.0  # of the value's loss beside the policy's
@@ -35,6 +37,12 @@ class Learner:
         self._optimizer = torch.optim.AdamW(
             self._network.parameters(), settings.rate, weight_decay=settings.weight_decay
         )
+
+    def slow_down(self, progress: float) -> None:
+        """Set the rate for a part of the run, 0 to 1, that is done."""
+        first, last = self._settings.rate, self._settings.last_rate
+        for group in self._optimizer.param_groups:
+            group["lr"] = last + (first - last) * (1 + math.cos(math.pi * progress)) / 2
 
     def learn(self, batch: Batch) -> tuple[float, float]:
         """Take a step; return the losses of policy (its cross-entropy) and value (squared)."""

@@ -60,9 +60,13 @@ class Replay:
             kept[places] = getattr(samples, name)
         self.added += len(samples.values)
 
-    def draw(self, rng: np.random.Generator, size: int) -> Batch:
-        """Return `size` samples at random, each turned over by one of the symmetries at random."""
-        chosen = rng.integers(len(self), size=size)
+    def draw(self, rng: np.random.Generator, size: int, newest: int | None = None) -> Batch:
+        """Return `size` of the `newest` samples at random; None: of all that are kept.
+
+        Each is turned over by one of the symmetries at random.
+        """
+        window = min(newest or self.capacity, len(self))
+        chosen = (self.added - 1 - rng.integers(window, size=size)) % self.capacity
         turned = rng.integers(len(self._actions), size=size)
         count = self.game.num_actions
         batch = Batch(

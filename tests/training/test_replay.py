@@ -58,5 +58,7 @@ def test_the_oldest_samples_go(game):
     assert (len(replay), replay.added) == (5, 8)
     drawn = replay.draw(np.random.default_rng(0), 200).values
     assert set(drawn) == {3, 4, 5, 6, 7}
+    assert set(replay.draw(np.random.default_rng(0), 200, newest=2).values) == {6, 7}
+    assert set(replay.draw(np.random.default_rng(0), 200, newest=20).values) == {3, 4, 5, 6, 7}
     replay.add(samples_of(game, [game.initial] * 13, 9))
     assert set(replay.draw(np.random.default_rng(0), 50).values) == {9}

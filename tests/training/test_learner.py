@@ -1,0 +1,54 @@
+"""What fits a network to samples."""
+
+import numpy as np
+import pytest
+import torch
+
+from agents.network import Network, Size
+from training.learner import Learner, Settings
+from training.replay import Batch
+
+
+@pytest.fixture
+def learner(game):
+    torch.manual_seed(0)
+    settings = Settings(rate=4e-3, last_rate=2e-3, averaging=0.5)
+    return Learner(Network(game, Size(blocks=1, channels=8)), settings, torch.device("cpu"))
+
+
+def batch_of(game):
+    """Return a batch that wants the first legal action and a win, 16 times."""
+    legal = game.action_mask(game.initial).astype(bool)
+    policy = np.zeros(game.num_actions, np.float32)
+    policy[legal.argmax()] = 1
+    rows = game.observe(game.initial), legal, policy, np.float32(1)
+    return Batch(*(np.stack([each] * 16) for each in rows))
+
+
+def test_it_learns_what_the_samples_say(game, learner):
+    losses = [sum(learner.learn(batch_of(game))) for _ in range(150)]
+    assert losses[-1] < 0.05 < 2 < losses[0]
+    with torch.no_grad():
+        planes = torch.from_numpy(game.observe(game.initial)[np.newaxis]).float()
+        logits, values = learner.average(planes)
+    legal = game.legal_actions(game.initial)
+    assert legal[logits[0, legal].argmax()] == legal[0]
+    assert values[0] > 0.9
+
+
+def test_the_rate_falls_like_a_cosine(learner):
+    rates = []
+    for progress in (0, 0.25, 0.5, 1):
+        learner.slow_down(progress)
+        rates += [group["lr"] for group in learner.parts()["optimizer"].param_groups]
+    assert rates == pytest.approx([4e-3, 3e-3 + 1e-3 * 0.5**0.5, 3e-3, 2e-3])
+
+
+def test_the_averaged_weights_follow_the_newest(game, learner):
+    parts = learner.parts()
+    newest, average = parts["network"], parts["average"]
+    before = [each.clone() for each in average.parameters()]
+    learner.learn(batch_of(game))
+    for old, mean, new in zip(before, average.parameters(), newest.parameters(), strict=True):
+        weight = 10 / 11  # of the first step: half the weights only once there were many
+        torch.testing.assert_close(mean, old + weight * (new - old), rtol=1e-4, atol=1e-5)
