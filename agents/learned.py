@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from agents.network import Evaluator, load
 from cc_env.game import Game
@@ -24,16 +25,26 @@ class Opinion(NamedTuple):
 
 
 def ask(game: Game, evaluate: Evaluate, position: Position) -> Opinion:
-    """Return what a network says of a position in which the game goes on."""
-    legal = game.legal_actions(position)
-    logits, values = evaluate(game.observe(position)[np.newaxis])
-    weights = np.exp(logits[0, legal] - logits[0, legal].max(), dtype=np.float64)
+    """Return what a network says of a position in which the game goes on.
+
+    It is shown the position and its mirror images, as one batch; what it says is averaged.
+    """
+    legal, planes = game.legal_actions(position), game.observe(position)
+    seen = [planes, *(_turned(planes, each.cells) for each in game.symmetries)]
+    named = [legal, *(each.actions[legal] for each in game.symmetries)]
+    logits, values = evaluate(np.stack(seen))
+    mean = np.mean([row[actions] for row, actions in zip(logits, named, strict=True)], 0)
+    weights = np.exp(mean - mean.max(), dtype=np.float64)
     chances = dict(zip(legal.tolist(), (weights / weights.sum()).tolist(), strict=True))
-    return Opinion(chances, float(values[0]))
+    return Opinion(chances, float(values.mean()))
+
+
+def _turned(planes: NDArray[np.int8], cells: NDArray[np.int64]) -> NDArray[np.int8]:
+    return planes.reshape(len(planes), -1)[:, cells].reshape(planes.shape)
 
 
 class PolicyPlayer:
-    """Plays what the network's policy likes best: one forward pass a decision."""
+    """Plays what the network likes best: one forward pass a decision."""
 
     def __init__(self, game: Game, evaluate: Evaluate) -> None:
         """Play by what `evaluate` says."""

@@ -25,25 +25,35 @@ def decide(game, name, position=None, seed=0, clock=Clock()):  # noqa: B008
     return players.make(name, game).choose(position or game.initial, rng, clock)
 
 
+def both_ways(game, file, position):
+    """Return the logit of each legal action, the mean of both ways to look, and both values."""
+    (mirror,) = game.symmetries
+    image = game.words(position, mirror.position(position))
+    seen = np.stack([game.observe(position), game.observe(image)])
+    logits, values = evaluator(file, game)(seen)
+    legal = game.legal_actions(position).tolist()
+    return {each: (logits[0, each] + logits[1, mirror.actions[each]]) / 2 for each in legal}, values
+
+
 @pytest.mark.parametrize("kind", ["policy", "ppo"])
 def test_a_policy_plays_the_legal_action_of_the_highest_logit(game, file, kind):
-    logits, values = evaluator(file, game)(game.observe(game.initial)[np.newaxis])
-    legal = game.legal_actions(game.initial)
-    decision = decide(game, f"{kind}:path={file}")
-    assert decision.action == max(legal, key=lambda action: logits[0, action])
-    assert decision.value == values[0]
+    position = game.from_text("bb4/b2bb1/1b1r2/2r2r/4rr/3r1r b")
+    logits, values = both_ways(game, file, position)
+    decision = decide(game, f"{kind}:path={file}", position)
+    assert decision.action == max(logits, key=logits.get)
+    assert decision.value == pytest.approx(sum(values) / 2)
 
 
 def test_an_opinion_has_a_chance_for_each_legal_action(game, file):
-    evaluate = evaluator(file, game)
-    chances, value = ask(game, evaluate, game.initial)
-    assert list(chances) == game.legal_actions(game.initial).tolist()
-    logits, values = evaluate(game.observe(game.initial)[np.newaxis])
+    position = game.from_text("bb4/b2bb1/1b1r2/2r2r/4rr/3r1r b")
+    chances, value = ask(game, evaluator(file, game), position)
+    logits, values = both_ways(game, file, position)
+    assert list(chances) == list(logits)
     assert sum(chances.values()) == pytest.approx(1)
     first, second, *_ = chances
-    odds = np.exp(logits[0, first] - logits[0, second])
+    odds = np.exp(logits[first] - logits[second])
     assert chances[first] / chances[second] == pytest.approx(odds, rel=1e-5)
-    assert value == values[0]
+    assert value == pytest.approx(sum(values) / 2)
 
 
 def test_a_search_says_what_it_found(game, file):
