@@ -35,7 +35,6 @@ from cc_env.errors import UnknownOption
 from cc_env.game import Game
 from training import engines, learner, runs, selfplay, state
 from training.engines import Engine
-from training.evaluate import INTERRUPTED, RUNS
 from training.gate import BEST, Rivals, meet
 from training.learner import Learner
 from training.replay import Replay
@@ -313,14 +312,7 @@ def train(
         engine=engine,
         device=device,
     )
-    words = [config.game, *(str(value) for value in config.options.values())]
-    path = RUNS / (name or "-".join(["alphazero", *words]))
-    try:
-        main(config, path, resume)
-    except KeyboardInterrupt:
-        console.print(f"stopped; --resume goes on from the last checkpoint in {path}")
-        raise typer.Exit(INTERRUPTED) from None
-    console.print(f"the best network: {path / NETWORK}", soft_wrap=True)
+    runs.conduct("alphazero", config, main, name, resume, console)
 
 
 def command() -> int:

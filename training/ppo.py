@@ -32,7 +32,6 @@ from cc_env.errors import UnknownOption, is_whole
 from cc_env.game import Game
 from training import runs, state
 from training.arena import try_players
-from training.evaluate import INTERRUPTED, RUNS
 from training.gate import BEST, Rivals, meet
 from training.masked_policy import Policy
 from training.overlapped import PlayAndLearn
@@ -298,14 +297,7 @@ def train(
         network=Size(blocks, channels, 16),
         device=device,
     )
-    words = [config.game, *(str(value) for value in config.options.values())]
-    path = RUNS / (name or "-".join(["ppo", *words]))
-    try:
-        main(config, path, resume)
-    except KeyboardInterrupt:
-        console.print(f"stopped; the same command with --resume goes on, in {path}")
-        raise typer.Exit(INTERRUPTED) from None
-    console.print(f"the best policy: {path / NETWORK}", soft_wrap=True)
+    runs.conduct("ppo", config, main, name, resume, console)
 
 
 def command() -> int:

@@ -22,6 +22,7 @@ from typing import IO, Any, NamedTuple, TypeGuard
 
 import matplotlib
 import numpy as np
+import typer
 from cycler import cycler
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -30,11 +31,13 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 from torch.utils.tensorboard import SummaryWriter
 
+from agents import NETWORK
 from agents.arrays import load, save
 from cc_env.errors import BadCheckpoint, UnknownOption
 from cc_env.files import drop_half_a_line, lines, write
 from training.arena.folder import CONFIG, differences, lock, to_text
 from training.arena.pictures import FAINT, STYLE
+from training.evaluate import INTERRUPTED, RUNS
 
 LOG, CHECKPOINTS, CURVES, TENSORBOARD = "log.jsonl", "checkpoints", "curves.png", "tensorboard"
 KIND = "checkpoint"
@@ -171,6 +174,29 @@ def interrupts() -> Iterator[Callable[[], bool]]:
         yield lambda: bool(pressed)
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def conduct(
+    way: str,
+    config: Any,
+    main: Callable[[Any, Path, bool], Any],
+    name: str | None,
+    resume: bool,
+    console: Console,
+) -> None:
+    """Train by `main` in a folder of `RUNS`, as a command does, and say where the network is.
+
+    The folder has this name, or those of the way to learn, the game and its options. Raises
+    typer.Exit where Ctrl-C was pressed.
+    """
+    words = [way, config.game, *map(str, config.options.values())]
+    path = RUNS / (name or "-".join(words))
+    try:
+        main(config, path, resume)
+    except KeyboardInterrupt:
+        console.print(f"stopped; the same command with --resume goes on, in {path}")
+        raise typer.Exit(INTERRUPTED) from None
+    console.print(f"the best network: {path / NETWORK}", soft_wrap=True)
 
 
 @contextmanager

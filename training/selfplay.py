@@ -21,7 +21,7 @@ class Settings:
     """How to play against oneself."""
 
     boards: int = 128  # games at once, in each worker
-    simulations: int = 32  # of the tree search, for each decision
+    simulations: int = 64  # of the tree search, for each decision
     considered: int = 16  # actions that the search tries at the root
     opening_turns: int = 4  # at most so many random turns begin a game
     max_turns: int = 200  # a longer game is a draw

@@ -9,7 +9,8 @@ from cc_env import games
 from cc_env.errors import IllegalAction, UnknownOption
 from cc_env.rules import ONGOING
 from cc_env.search.alphabeta import AlphaBeta
-from cc_env.search.puct import PUCT, SURE, UNTRIED, Trees, _halving
+from cc_env.search.forest import SURE, UNTRIED
+from cc_env.search.puct import PUCT, Trees, _halving
 from cc_env.search.scores import PROVEN
 
 
