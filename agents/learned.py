@@ -81,12 +81,24 @@ class AlphaZeroPlayer:
         default = SIMULATIONS if simulations is None and seconds is None else simulations
         self._simulations, self._seconds = default, seconds
         self._search = PUCT(game, evaluate, wave=wave, exploration=exploration, contempt=contempt)
+        self._game = game
+        self._seen: list[Position] = []  # of the game so far, as far as this player was asked
 
     def choose(self, position: Position, rng: np.random.Generator, clock: Clock) -> Decision:
         """Return the decision most visited, or one that wins for certain."""
         seconds = allowance(self._seconds, clock)
-        found = self._search.search(position, simulations=self._simulations, seconds=seconds)
+        if self._seen and not self._follows(position, self._seen[-1]):
+            self._seen = []  # another game
+        found = self._search.search(
+            position, simulations=self._simulations, seconds=seconds, earlier=self._seen
+        )
+        self._seen += [position, self._game.apply(position, found.action)]
         return Decision(found.action, found.value, found.details())
+
+    def _follows(self, position: Position, before: Position) -> bool:
+        """Return whether a position is the one before, or a turn after it."""
+        turns = (self._game.play_turn(before, turn) for turn in self._game.turns(before))
+        return position == before or position in turns
 
 
 _EVALUATORS: dict[tuple[object, ...], Evaluator] = {}  # of this process

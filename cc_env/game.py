@@ -119,6 +119,10 @@ class Game:
         """Return FIRST_WINS (0), SECOND_WINS (1), DRAW (2) or ONGOING (-1), by the rules alone."""
         return int(rules.outcome(position))
 
+    def key(self, position: Position) -> np.uint64:
+        """Return a 64-bit hash of the position, side to move included."""
+        return np.uint64(rules.key(position))
+
     def observe(self, position: Position, player: int | None = None) -> NDArray[np.int8]:
         """Return int8[C, H, W], as `player` (None: the player to move) sees the position."""
         planes = np.empty(self.observation_shape, np.int8)

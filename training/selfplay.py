@@ -104,7 +104,8 @@ class SelfPlay:
         clock = time.perf_counter
         before = clock()
         fields = len(self._game.initial)
-        self._trees.begin(self._boards.rows[:, :fields], self._rng)
+        rows, earlier = self._boards.rows[:, :fields], self._boards.occurred
+        self._trees.begin(rows, self._rng, earlier=earlier)
         while (planes := self._trees.select()) is not None:
             if not len(planes):
                 continue

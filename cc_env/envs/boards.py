@@ -195,6 +195,15 @@ class Boards:
         return "max_turns" if at_limit else "repetition"
 
     @property
+    def occurred(self) -> NDArray[np.uint64]:
+        """Return uint64[N, K]: keys of each board's positions so far, by turn, then 0.
+
+        K is 0 where repetition is no limit.
+        """
+        turns = self.rows[:, TURNS, np.newaxis]
+        return np.where(np.arange(self._history.shape[1]) <= turns, self._history, np.uint64(0))
+
+    @property
     def done(self) -> NDArray[np.bool_]:
         """Return bool[N]: whether the game on the board is over."""
         return np.asarray(self.rows[:, DONE], np.bool_)

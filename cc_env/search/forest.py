@@ -7,7 +7,8 @@ counts as a loss meanwhile ("virtual loss"), so that a tree can have several.
 A position that several lines lead to is one node: the trees are graphs (Czech et al., "Monte-Carlo
 graph search for AlphaZero", 2021). Visits count for each edge; the value of a node is the mean of
 what the network said of it and of its children's values, weighed by the visits of the edges, and is
-taken anew whenever a simulation passes. A position that is on the path already is a draw.
+taken anew whenever a simulation passes. A position that is on the path already, or occurred in the
+game before, is a draw.
 
 What is won or lost for certain is proved on the way (Winands et al., "Monte-Carlo Tree Search
 Solver", 2008), a win in one decision without asking the network. At the root, where `considered` is
@@ -49,7 +50,7 @@ NODE = np.dtype(
         ("children", np.int32),  # edges, or what a node is that has none
         ("proven", np.int16),  # above 0: won for who is to move; below: lost; the more the sooner
         ("player", np.int8),  # to move
-        ("on_path", np.int8),  # whether a simulation is passing
+        ("on_path", np.int8),  # whether a simulation is passing, or the game did
     ],
     align=True,
 )
@@ -107,42 +108,51 @@ class Settings(NamedTuple):
 
 
 @jit(nogil=True)
-def begin(start: Position, roots: NDArray[np.uint64], forest: Forest) -> None:
-    """Begin all trees anew, from these positions."""
-    roots, forest = borrow(roots), borrow(forest)
+def begin(
+    start: Position, roots: NDArray[np.uint64], earlier: NDArray[np.uint64], forest: Forest
+) -> None:
+    """Begin all trees anew, from these positions; `earlier` is as for `Trees.begin`."""
+    roots, earlier, forest = borrow(roots), borrow(earlier), borrow(forest)
     forest.searches[0] += 1
     for tree in range(len(forest.nodes)):
         forest.sizes[tree] = 0
         forest.done[tree] = -1  # to evaluate the root is no simulation
         _reach(rules.load(roots[tree], start), forest, tree)
-
-
-@jit
-def _add(position: Position, forest: Forest, tree: Int) -> Int:
-    """Return a new node."""
-    node = np.int64(forest.sizes[tree, 0])
-    forest.sizes[tree, 0] += 1
-    one = forest.nodes[tree, node]
-    one["key"], one["player"] = rules.key(position), rules.to_move(position)
-    one["visits"] = one["flying"] = one["proven"] = one["on_path"] = 0
-    one["value"] = one["guess"] = 0.0
-    one["children"] = NEW
-    rules.store(position, forest.positions[tree, node])
-    return node
+        for key in earlier[tree]:
+            node = _node(key, forest, tree) if key else np.int64(0)
+            if node:  # the root itself is on every path
+                forest.nodes[tree, node]["on_path"] = 1
 
 
 @jit
 def _reach(position: Position, forest: Forest, tree: Int) -> Int:
     """Return the node of a position, a new one where it has none."""
-    key, stamp = rules.key(position), np.int64(forest.searches[0]) << 32
+    count = forest.sizes[tree, 0]
+    node = _node(rules.key(position), forest, tree)
+    if node == count:
+        forest.nodes[tree, node]["player"] = rules.to_move(position)
+        rules.store(position, forest.positions[tree, node])
+    return node
+
+
+@jit
+def _node(key: np.uint64, forest: Forest, tree: Int) -> Int:
+    """Return the node with this key, a new one where there is none."""
+    stamp = np.int64(forest.searches[0]) << 32
     place = np.int64(key & np.uint64(forest.places.shape[1] - 1))
     while forest.places[tree, place] >= stamp:  # what is below is left of earlier searches
-        node = np.int64(forest.places[tree, place]) - stamp
-        if forest.nodes[tree, node]["key"] == key:
-            return node
+        found = np.int64(forest.places[tree, place]) - stamp
+        if forest.nodes[tree, found]["key"] == key:
+            return found
         place = (place + 1) & (forest.places.shape[1] - 1)
-    forest.places[tree, place] = stamp + forest.sizes[tree, 0]
-    return _add(position, forest, tree)
+    node = np.int64(forest.sizes[tree, 0])
+    forest.places[tree, place] = stamp + node
+    forest.sizes[tree, 0] += 1
+    one = forest.nodes[tree, node]
+    one["key"], one["children"] = key, NEW
+    one["visits"] = one["flying"] = one["proven"] = one["on_path"] = 0
+    one["value"] = one["guess"] = 0.0
+    return node
 
 
 @jit(nogil=True)
@@ -273,8 +283,9 @@ def _settle(nodes: NDArray[Any], edges: NDArray[Any], settings: Settings, node: 
             proven = sign * child["proven"]
             if child["visits"] > child["flying"]:
                 total += sign * (edge["visits"] - edge["draws"]) * np.float64(child["value"])
-                total += drawn * edge["draws"]
-                visits += edge["visits"]
+                visits += edge["visits"] - edge["draws"]
+            total += drawn * edge["draws"]
+            visits += edge["draws"]
         best = max(best, proven)
     one["value"] = total / visits
     if best:
@@ -333,7 +344,7 @@ def _candidate(forest: Forest, settings: Settings, tree: Int) -> Int:
     for place in range(count):
         edge = forest.edges[tree, first + place]
         if _proven(forest, tree, edge) >= 0:
-            worth = _worth(forest, tree, edge, most) + forest.gumbel[tree, place]
+            worth = _worth(forest, settings, tree, edge, most) + forest.gumbel[tree, place]
             if edge["visits"] != wanted:
                 worth -= LAST
             if worth > highest:
@@ -350,10 +361,10 @@ def _most_visits(forest: Forest, tree: Int) -> Int:
 
 
 @jit
-def _worth(forest: Forest, tree: Int, edge: Any, most: Int) -> float:
+def _worth(forest: Forest, settings: Settings, tree: Int, edge: Any, most: Int) -> float:
     """Return the logit of a root's edge, with what its visits brought."""
     logit = math.log(edge["prior"] + TINY)
-    return logit + _boost(most, _value(forest, tree, edge)) if edge["visits"] else logit
+    return logit + _boost(most, _value(forest, settings, tree, edge)) if edge["visits"] else logit
 
 
 @jit
@@ -373,8 +384,10 @@ def _proven(forest: Forest, tree: Int, edge: Any) -> Int:
 
 
 @jit
-def _value(forest: Forest, tree: Int, edge: Any) -> float:
+def _value(forest: Forest, settings: Settings, tree: Int, edge: Any) -> float:
     """Return the value of a root's edge that was looked at, to the root's player."""
+    if edge["draws"]:
+        return -settings.contempt  # at the root what repeats always does
     child = forest.nodes[tree, edge["target"]]
     same = child["player"] == forest.nodes[tree, 0]["player"]
     return np.float64(child["value"] if same else -child["value"])
@@ -481,19 +494,20 @@ def _look_at_ends(position: Position, forest: Forest, settings: Settings, tree: 
 
 
 @jit(nogil=True)
-def improved(forest: Forest, out: Improved) -> None:
+def improved(forest: Forest, settings: Settings, out: Improved) -> None:
     """Write what each tree learned of its root: the policy that a network should have."""
     forest, out = borrow(forest), borrow(out)
     for tree in range(len(forest.nodes)):
-        value = _mixed_value(forest, tree)
-        count = _improve(forest, tree, value, out.actions[tree], out.policy[tree])
+        value = _mixed_value(forest, settings, tree)
+        count = _improve(forest, settings, tree, value, out.actions[tree], out.policy[tree])
         out.actions[tree, count:], out.policy[tree, count:] = -1, 0
-        out.chosen[tree], out.values[tree] = _choice(forest, tree), value
+        out.chosen[tree], out.values[tree] = _choice(forest, settings, tree), value
 
 
 @jit
 def _improve(
     forest: Forest,
+    settings: Settings,
     tree: Int,
     value: float,
     actions: NDArray[np.int32],
@@ -507,7 +521,7 @@ def _improve(
     for place in range(count):
         edge = forest.edges[tree, root["first"] + place]
         seen = edge["visits"] or _proven(forest, tree, edge)
-        worth = _boost(most, _value(forest, tree, edge) if seen else untried)
+        worth = _boost(most, _value(forest, settings, tree, edge) if seen else untried)
         worth += math.log(edge["prior"] + TINY)
         actions[place], policy[place] = edge["action"], worth
         peak = max(peak, worth)
@@ -520,7 +534,7 @@ def _improve(
 
 
 @jit
-def _choice(forest: Forest, tree: Int) -> Int:
+def _choice(forest: Forest, settings: Settings, tree: Int) -> Int:
     """Return the action that won the Sequential Halving, or what is proved to be best."""
     root = forest.nodes[tree, 0]
     most, decided = _most_visits(forest, tree), root["proven"] != 0
@@ -533,7 +547,7 @@ def _choice(forest: Forest, tree: Int) -> Int:
         elif proven < 0:
             continue
         else:
-            worth = _worth(forest, tree, edge, most) + forest.gumbel[tree, place]
+            worth = _worth(forest, settings, tree, edge, most) + forest.gumbel[tree, place]
             if edge["visits"] != most:
                 worth -= LAST
         if worth > highest:
@@ -542,7 +556,7 @@ def _choice(forest: Forest, tree: Int) -> Int:
 
 
 @jit
-def _mixed_value(forest: Forest, tree: Int) -> float:
+def _mixed_value(forest: Forest, settings: Settings, tree: Int) -> float:
     """Return the root's value to the player to move: the network's, mixed with what was tried."""
     root = forest.nodes[tree, 0]
     if root["proven"]:
@@ -552,7 +566,7 @@ def _mixed_value(forest: Forest, tree: Int) -> float:
         edge = forest.edges[tree, index]
         if edge["visits"]:
             weight += edge["prior"]
-            total += edge["prior"] * _value(forest, tree, edge)
+            total += edge["prior"] * _value(forest, settings, tree, edge)
             visits += edge["visits"]
     if not visits:
         return np.float64(root["guess"])

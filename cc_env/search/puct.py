@@ -6,7 +6,7 @@ the network said of it. How the trees grow is in forest.py.
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,7 @@ Evaluate = Callable[[NDArray[np.int8]], tuple[NDArray[np.float32], NDArray[np.fl
 
 MOST_EDGES = 2**22  # of a tree, by default
 EDGES = 8  # for each node, where room is made
+EARLIER = 512  # positions of a game so far that are known, the newest
 SHARE = 16  # of the simulations, at least as many waves
 
 
@@ -82,7 +83,7 @@ class Trees:
         game, count, considered = self.game, self.count, int(self._settings.considered)
         tries = int(self._settings.simulations) if considered else 0
         rows = [_halving(number, tries) for number in range(considered + 1)]
-        nodes = capacity // EDGES + game.num_actions
+        nodes = capacity // min(EDGES, game.num_actions) + game.num_actions + EARLIER
         return Forest(
             nodes=np.empty((count, nodes), NODE),
             edges=np.empty((count, capacity), EDGE),
@@ -108,20 +109,25 @@ class Trees:
         positions: NDArray[np.uint64],
         rng: np.random.Generator | None = None,
         *,
+        earlier: NDArray[np.uint64] | None = None,
         simulations: int | None = None,
         wave: int | None = None,
     ) -> None:
         """Begin anew from positions, uint64[count, fields], in none of which the game is over.
 
-        With `rng` the root's actions get Gumbel noise: what is chosen is drawn by the policy. Fewer
-        simulations and leaves together than the trees were made for may be asked for.
+        With `rng` the root's actions get Gumbel noise: what is chosen is drawn by the policy.
+        `earlier` are the keys of the positions that occurred in the games so far, uint64[count, K],
+        0 for none. Fewer simulations and leaves together than the trees were made for may be asked
+        for.
         """
         most = self._settings
         self._now = most._replace(
             simulations=np.int64(simulations or most.simulations), wave=np.int64(wave or most.wave)
         )
         self._forest.gumbel[:] = 0 if rng is None else rng.gumbel(size=self._forest.gumbel.shape)
-        forest.begin(self.game.initial, positions, self._forest)
+        none = np.zeros((self.count, 0), np.uint64)
+        before = none if earlier is None else earlier[:, -EARLIER:]
+        forest.begin(self.game.initial, positions, before, self._forest)
 
     def select(self) -> NDArray[np.int8] | None:
         """Return what wants evaluation, int8[N, C, H, W]; None when the search is over.
@@ -148,7 +154,7 @@ class Trees:
 
     def improved(self) -> "Improved":
         """Return what was learned, in arrays that the next call overwrites."""
-        forest.improved(self._forest, self._improved)
+        forest.improved(self._forest, self._now, self._improved)
         return self._improved
 
     @property
@@ -211,11 +217,13 @@ class PUCT:
         *,
         simulations: int | None = None,
         seconds: float | None = None,
+        earlier: Sequence[Position] = (),
     ) -> Report:
         """Return what was found in so many simulations or seconds, at least by looking once.
 
-        Where only one action is legal nothing is looked at. Raises UnknownOption for limits that
-        are none and where there is no limit, IllegalAction where the game is over.
+        `earlier` are positions of the game so far; to come back to one is a draw. Where only one
+        action is legal nothing is looked at. Raises UnknownOption for limits that are none and
+        where there is no limit, IllegalAction where the game is over.
         """
         began = time.perf_counter()
         legal = self.game.legal_actions(position)
@@ -228,7 +236,9 @@ class PUCT:
             spent = time.perf_counter() - began
             return Report(line=(int(legal[0]),), value=None, depth=0, nodes=0, seconds=spent)
         wave = max(1, min(self._wave, most // SHARE))
-        self._trees.begin(np.array([position], np.uint64), simulations=most, wave=wave)
+        keys = np.array([[self.game.key(each) for each in earlier]], np.uint64)
+        root = np.array([position], np.uint64)
+        self._trees.begin(root, earlier=keys, simulations=most, wave=wave)
         deadline = began + (math.inf if seconds is None else seconds)
         self._run(deadline)
         line, visits, value = self._trees.found()

@@ -76,6 +76,25 @@ def test_a_search_keeps_to_its_time_and_to_the_clock(game, file):
     assert short["nodes"] == 0 < long["nodes"]
 
 
+def test_a_search_knows_what_occurred_in_its_game(game, file, monkeypatch):
+    player = players.make(f"alphazero:path={file},simulations=2", game)
+    asked, search = [], player._search.search
+
+    def spy(position, **limits):
+        asked.append((position, tuple(limits["earlier"])))
+        return search(position, **limits)
+
+    monkeypatch.setattr(player._search, "search", spy)
+    rng, position, passed = np.random.default_rng(0), game.initial, []
+    for _ in range(3):
+        after = game.apply(position, player.choose(position, rng, Clock()).action)
+        assert asked[-1] == (position, tuple(passed))
+        passed += [position, after]
+        position = game.apply(after, int(game.legal_actions(after)[0]))
+    player.choose(game.initial, rng, Clock())  # the next game
+    assert asked[-1] == (game.initial, ())
+
+
 def test_it_plays_a_match_to_the_end(game, file):
     names = f"policy:path={file}", f"alphazero:path={file},simulations=8"
     played = referee.play(game, [players.make(name, game) for name in names], names=names)

@@ -71,8 +71,8 @@ class Plain:
 
     repetitions = transpositions = 0  # met by all searches
 
-    def __init__(self, game, position, contempt):
-        self.game, self.contempt = game, contempt
+    def __init__(self, game, position, contempt, earlier=()):
+        self.game, self.contempt, self.earlier = game, contempt, earlier
         self.root = Node(game, position)
         self.nodes = {position: self.root}
 
@@ -85,13 +85,13 @@ class Plain:
             if edge.target is None:
                 edge.target = self.reach(node, action)
             node = edge.target
-            if node in path:
+            if node in path or node.position in self.earlier:
                 Plain.repetitions += 1
                 edge.draws += 1
                 break
             path.append(node)
-        if not (node.edges or node.proven):
-            self.look(node)
+        if not (path[-1].edges or path[-1].proven):
+            self.look(path[-1])
         for each in path:
             each.visits += 1
         for each in reversed(path[: len(edges)]):
@@ -129,7 +129,7 @@ class Plain:
         value = node.value - UNTRIED
         if edge.target and edge.target.proven_to(node.player) < 0:
             return -math.inf
-        if edge.target in path:
+        if edge.target and (edge.target in path or edge.target.position in self.earlier):
             value = self.drawn(node)
         elif edge.target and edge.target.visits:
             value = edge.target.value_to(node.player)
@@ -151,15 +151,23 @@ class Plain:
             node.value = math.copysign(1, best)
 
 
-@pytest.mark.parametrize("contempt", [0, 0.3])
-def test_it_searches_as_plain_python_does(game, some_positions, contempt):
+def some_after(game, position):
+    """Return some positions one and two decisions later."""
+    one = [game.apply(position, int(action)) for action in game.legal_actions(position)[::3]]
+    two = [game.apply(each, int(game.legal_actions(each)[0])) for each in one]
+    return [each for each in one + two if game.outcome(each) == ONGOING]
+
+
+@pytest.mark.parametrize(("contempt", "came_back"), [(0, False), (0.3, False), (0.2, True)])
+def test_it_searches_as_plain_python_does(game, some_positions, contempt, came_back):
     for position in some_positions:
         ends = [game.outcome(game.play_turn(position, turn)) for turn in game.turns(position)]
         if any(end != ONGOING for end in ends):
             continue  # the root looks for those at once
-        plain = Plain(game, position, contempt)
+        earlier = [position, *some_after(game, position)] if came_back else []
+        plain = Plain(game, position, contempt, earlier[1:])
         search = PUCT(game, opinionated, wave=1, contempt=contempt)
-        found = search.search(position, simulations=200)
+        found = search.search(position, simulations=200, earlier=earlier)
         for _ in range(201):  # one is for the root
             if not plain.root.proven:
                 plain.simulate()
