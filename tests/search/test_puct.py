@@ -275,6 +275,30 @@ def test_the_improved_policy_is_better_than_the_networks(game, some_positions):
             assert not (is_lost and chance > 0.01)
 
 
+@pytest.mark.parametrize("contempt", [-0.9, 0.9])
+def test_contempt_decides_whether_it_comes_back_to_what_occurred(game, contempt):
+    legal = game.legal_actions(game.initial)
+    back = game.apply(game.initial, int(legal[3]))
+    keys = np.array([[game.key(game.initial), game.key(back), 0]], np.uint64)
+    trees = Trees(game, 1, simulations=64, considered=16, contempt=contempt)
+    trees.begin(np.array([game.initial], np.uint64), earlier=keys)
+    trees.run(flat)
+    found = trees.improved()
+    chances = dict(zip(found.actions[0].tolist(), found.policy[0].tolist(), strict=True))
+    comes_back = chances[int(legal[3])]
+    others = [chances[int(action)] for action in legal if action != legal[3]]
+    if contempt < 0:
+        assert found.chosen[0] == legal[3]
+        assert comes_back > 100 * max(others)
+    else:
+        assert found.chosen[0] != legal[3]
+        assert comes_back < 0.01 * min(others)
+    search = PUCT(game, flat, contempt=contempt).search(
+        game.initial, simulations=200, earlier=[game.initial, back]
+    )
+    assert (search.action == legal[3]) == (contempt < 0)
+
+
 def test_gumbel_noise_draws_by_the_policy():
     game = games.make("capture_conquer", size=4)
     legal = game.legal_actions(game.initial)

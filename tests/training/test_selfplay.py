@@ -80,3 +80,21 @@ def test_the_tally_says_what_it_cost(small):
     assert 0 < tally.evaluated <= tally.decisions * 9
     both = tally + tally
     assert both.decisions == 2 * tally.decisions
+
+
+def test_searches_know_the_positions_of_their_games(small, monkeypatch):
+    play = SelfPlay(small, SETTINGS, 0)
+    begun, begin = [], play._trees.begin
+
+    def spy(rows, rng, *, earlier):
+        begun.append((rows.copy(), earlier.copy()))
+        begin(rows, rng, earlier=earlier)
+
+    monkeypatch.setattr(play._trees, "begin", spy)
+    play.play(even, 12)
+    (before, _), (rows, earlier) = begun[-2:]
+    long = np.flatnonzero((earlier != 0).sum(1) > 3)
+    assert len(long)
+    for board in long:
+        keys = [small.key(small.words(small.initial, each[board])) for each in (before, rows)]
+        assert set(keys) <= set(earlier[board])
