@@ -33,6 +33,7 @@ class Size:
     blocks: int = 4  # residual ones, of two convolutions each
     channels: int = 64
     keys: int = 32  # numbers by which the start and the end of an action find each other
+    reach: int = 2  # cells from neighbour to neighbour in each block's second convolution: a jump
 
     def __post_init__(self) -> None:
         """Raise UnknownOption where a number is none."""
@@ -50,7 +51,8 @@ class Network(nn.Module):
         self.size = size = size or Size()
         planes, rows, columns = game.observation_shape
         self.stem = nn.Conv2d(planes, size.channels, 3, padding=1)
-        self.tower = nn.Sequential(*(_Block(size.channels) for _ in range(size.blocks)))
+        blocks = (_Block(size.channels, size.reach) for _ in range(size.blocks))
+        self.tower = nn.Sequential(*blocks)
         self.keys = nn.Linear(size.channels, 2 * size.keys)
         self.view = nn.Linear(2 * size.channels, 2 * size.keys)
         self.value = nn.Sequential(
@@ -77,10 +79,10 @@ class Network(nn.Module):
 
 
 class _Block(nn.Module):
-    def __init__(self, channels: int) -> None:
+    def __init__(self, channels: int, reach: int) -> None:
         super().__init__()
         self.first = nn.Conv2d(channels, channels, 3, padding=1)
-        self.second = nn.Conv2d(channels, channels, 3, padding=1)
+        self.second = nn.Conv2d(channels, channels, 3, padding=reach, dilation=reach)
         nn.init.zeros_(self.second.weight)  # a new block changes nothing
         nn.init.zeros_(self.second.bias)  # type: ignore[arg-type]
 

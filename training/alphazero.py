@@ -40,6 +40,7 @@ from training.learner import Learner
 from training.replay import Replay
 from training.selfplay import Tally
 
+SAVE_EVERY = 120  # seconds
 MAY_DIFFER = "minutes", "rounds", "workers", "engine", "device"  # when a run is continued
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
@@ -99,7 +100,7 @@ class Training:
         self.best: Network | None = None
         if saved := run.latest():
             self._load(saved)
-        self._saved = self.round
+        self._saved, self._saved_at = self.round, self.seconds
         seed = config.seed, 2, self.round
         self.engine: Engine = engines.make(
             config.engine, self.game, config.play, config.workers, seed, config.device
@@ -138,13 +139,12 @@ class Training:
                 sum((tally for _, tally in found), Tally()), time.perf_counter() - began
             )
             self.seconds = before + time.perf_counter() - began
-            is_due = self.round % self.config.evaluate_every == 0 or self.is_over()
-            if is_due:
+            if self.round % self.config.evaluate_every == 0 or self.is_over():
                 numbers |= self._evaluate()
                 self.seconds = before + time.perf_counter() - began
             numbers |= {"minutes": self.seconds / 60, "samples": self.replay.added}
             self.run.log(self.round, numbers)
-            if is_due:
+            if "elo" in numbers or self.seconds - self._saved_at > SAVE_EVERY:
                 self.save()
             yield numbers
 
@@ -194,7 +194,7 @@ class Training:
             "rng": self.rng.bit_generator.state,
         }
         self.run.checkpoint(self.round, arrays, about)
-        self._saved = self.round
+        self._saved, self._saved_at = self.round, self.seconds
         self.run.draw(charts(self.config))
 
     def _load(self, saved: runs.Saved) -> None:

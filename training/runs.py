@@ -40,7 +40,8 @@ from training.arena.pictures import FAINT, STYLE
 from training.evaluate import INTERRUPTED, RUNS
 
 LOG, CHECKPOINTS, CURVES, TENSORBOARD = "log.jsonl", "checkpoints", "curves.png", "tensorboard"
-KIND = "checkpoint"
+CHECKPOINT = "checkpoint"  # the kind of file
+KIND = "game", "options", "network"  # of the config: what decides which arrays there are
 COLOURS = ("#2f74c0", "#cf4a3e", "#3d9a50", "#e0a030", "#8256b0", "#4aa8b5", "#8a919c", "#b0568a")
 BAR = (
     BarColumn(20),
@@ -64,12 +65,14 @@ class Saved(NamedTuple):
 class Run:
     """A run in progress; `opened` makes them."""
 
-    def __init__(self, path: Path, log: IO[bytes]) -> None:
+    def __init__(self, path: Path, log: IO[bytes], config: Mapping[str, Any]) -> None:
         """Go on from the newest whole checkpoint; raise BadCheckpoint where none is whole."""
         self.path, self._log = path, log
+        self._kind = {name: config[name] for name in KIND if name in config}
         (path / CHECKPOINTS).mkdir(exist_ok=True)
         for half in (path / CHECKPOINTS).glob("*.half"):
             half.unlink()
+        self._older: Path | None = None
         self._newest, logged = _newest_whole(path / CHECKPOINTS)
         drop_half_a_line(path / LOG)
         texts = [text for _, text in lines(path / LOG)][:logged]
@@ -79,10 +82,16 @@ class Run:
         self._board = SummaryWriter(str(path / TENSORBOARD), purge_step=begin, flush_secs=10)
 
     def latest(self) -> Saved | None:
-        """Return the newest whole checkpoint, or None where there is none yet."""
+        """Return the newest whole checkpoint, or None where there is none yet.
+
+        Raises BadCheckpoint where it is of another game or network than this run's config says.
+        """
         if self._newest is None:
             return None
-        header, found = load(self._newest, KIND)
+        header, found = load(self._newest, CHECKPOINT)
+        here = json.loads(to_text(self._kind))
+        if wrong := "; ".join(differences(header["run"], here)):
+            raise BadCheckpoint(f"{self._newest} is of another run: {wrong}")
         return Saved(header["number"], found, header["about"])
 
     def log(self, step: int, numbers: Mapping[str, float | None]) -> None:
@@ -103,10 +112,12 @@ class Run:
         """
         os.fsync(self._log.fileno())
         path = self.path / CHECKPOINTS / f"{number:06d}.safetensors"
-        header = {"number": number, "logged": len(self.rows), "about": about}
-        save(path, KIND, arrays, header)
-        before, self._newest = self._newest, path
-        for other in set(path.parent.glob("*.safetensors")) - {before, path}:
+        logged = len(self.rows)
+        header = {"run": self._kind, "number": number, "logged": logged, "about": about}
+        save(path, CHECKPOINT, arrays, header)
+        if path != self._newest:
+            self._older, self._newest = self._newest, path
+        for other in set(path.parent.glob("*.safetensors")) - {self._older, path}:
             other.unlink()
 
     def draw(self, charts: Mapping[str, Sequence[str]]) -> None:
@@ -149,7 +160,7 @@ def opened(
     with (path / LOG).open("ab") as log:
         lock(log, path)
         _check(path, config, may_differ)
-        run = Run(path, log)
+        run = Run(path, log, config)
         write(path / CONFIG, to_text(config))
         try:
             yield run
@@ -218,7 +229,7 @@ def _newest_whole(folder: Path) -> tuple[Path | None, int]:
     broken: list[BadCheckpoint] = []
     for path in sorted(folder.glob("*.safetensors"), key=_number, reverse=True):
         try:
-            logged = load(path, KIND)[0]["logged"]
+            logged = load(path, CHECKPOINT)[0]["logged"]
         except BadCheckpoint as error:
             broken.append(error)
             continue

@@ -26,7 +26,7 @@ class Settings:
     opening_turns: int = 4  # at most so many random turns begin a game
     max_turns: int = 200  # a longer game is a draw
     repetitions: int = 2  # a position that occurs so often is one too
-    contempt: float = 0.5  # what searches think that a repetition costs who is to move
+    contempt: float = 0.25  # what searches think that a repetition costs who is to move
     value_mix: float = 0.5  # of a value target comes from the search, the rest from the result
 
 
@@ -81,6 +81,7 @@ class SelfPlay:
             contempt=settings.contempt,
             considered=settings.considered,
         )
+        self._asked: Evaluate | None = None  # whose evaluations the trees know
         self._games = [_Game() for _ in range(settings.boards)]
         self._boards.reset()
         self._begin(np.ones(settings.boards, np.bool_))
@@ -88,7 +89,9 @@ class SelfPlay:
     def play(self, evaluate: Evaluate, decisions: int) -> tuple[Samples, Tally]:
         """Take so many decisions on each board; return the samples of the games that ended."""
         began, tally = time.perf_counter(), Tally()
-        self._trees.forget()
+        if evaluate is not self._asked:
+            self._trees.forget()
+            self._asked = evaluate
         ended: list[Samples] = [self._no_samples()]
         for _ in range(decisions):
             self._search(evaluate, tally)
@@ -159,8 +162,8 @@ class SelfPlay:
             self._boards.reset(which, starts)
 
     def _opening(self) -> Any:
-        turns = int(self._rng.integers(self._settings.opening_turns + 1))
         while True:
+            turns = int(self._rng.integers(self._settings.opening_turns + 1))
             position = after_random_turns(self._game, turns, self._rng)
             if self._game.outcome(position) == ONGOING:
                 return position

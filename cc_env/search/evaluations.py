@@ -1,7 +1,8 @@
 """What a network said of positions, so that it is asked once for each.
 
 Kept is what a search needs: the value, and the logits of the legal actions alone, side by side in a
-ring where the newest replace the oldest. Positions are known by all that the network sees of them.
+ring where the newest replace the oldest. Positions are known by what the network sees of them and
+their legal actions.
 """
 
 from typing import NamedTuple
@@ -40,11 +41,14 @@ def empty(slots: int = SLOTS, room: int = ROOM) -> Evaluations:
 
 
 @jit
-def hash_of(planes: NDArray[np.int8]) -> np.uint64:
-    """Return the hash of an observation, int8[C, H, W]; never 0."""
+def hash_of(planes: NDArray[np.int8], legal: NDArray[np.int32], count: Int) -> np.uint64:
+    """Return the hash of an observation, int8[C, H, W], and its legal actions; never 0."""
     key = FACTOR
     for cell in planes.ravel():
         key = (key ^ np.uint64(np.uint8(cell))) * FACTOR
+        key ^= key >> HALF
+    for index in range(count):
+        key = (key ^ np.uint64(legal[index])) * FACTOR
         key ^= key >> HALF
     return key | ONE
 

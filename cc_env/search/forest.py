@@ -30,6 +30,7 @@ from cc_env.rules import DRAW, ONGOING, Bool, Int, Position
 from cc_env.search import evaluations
 from cc_env.search.evaluations import Evaluations
 
+EARLIER = 512  # positions of a game so far that are known, the newest
 LONGEST = 256  # decisions from the root that a simulation follows a tree
 NEW, IN_FLIGHT, ENDED = 0, -1, -2  # `children` of a node that has none
 SURE = 10_000  # `proven` of a win on the board, less one for each decision to it
@@ -82,7 +83,7 @@ class Forest(NamedTuple):
     depths: NDArray[np.int32]  # [leaves]: where the path ends
     trees: NDArray[np.int64]  # [leaves]: whose
     planes: NDArray[np.int8]  # [leaves, C, H, W]
-    hashes: NDArray[np.uint64]  # [leaves]: of the planes
+    hashes: NDArray[np.uint64]  # [leaves]: of the planes and the legal actions
     kept: Evaluations
     legal: NDArray[np.int32]  # [num_actions]
     logits: NDArray[np.float32]  # [num_actions]: of the legal actions
@@ -118,10 +119,12 @@ def begin(
         forest.sizes[tree] = 0
         forest.done[tree] = -1  # to evaluate the root is no simulation
         _reach(rules.load(roots[tree], start), forest, tree)
-        for key in earlier[tree]:
-            node = _node(key, forest, tree) if key else np.int64(0)
-            if node:  # the root itself is on every path
-                forest.nodes[tree, node]["on_path"] = 1
+        for index in range(earlier.shape[1] - 1, -1, -1):
+            key = earlier[tree, index]
+            if key and forest.sizes[tree, 0] < EARLIER:
+                node = _node(key, forest, tree)
+                if node:  # the root itself is on every path
+                    forest.nodes[tree, node]["on_path"] = 1
 
 
 @jit
@@ -354,9 +357,12 @@ def _candidate(forest: Forest, settings: Settings, tree: Int) -> Int:
 
 @jit
 def _most_visits(forest: Forest, tree: Int) -> Int:
+    """Return the visits of the root's edge that has most, of those not lost for certain."""
     root, most = forest.nodes[tree, 0], np.int64(0)
     for index in range(root["first"], root["first"] + root["children"]):
-        most = max(most, np.int64(forest.edges[tree, index]["visits"]))
+        edge = forest.edges[tree, index]
+        if _proven(forest, tree, edge) >= 0:
+            most = max(most, np.int64(edge["visits"]))
     return most
 
 
@@ -423,11 +429,11 @@ def _winning_action(position: Position, forest: Forest) -> Int:
 def _recall(position: Position, forest: Forest, settings: Settings, slot: Int) -> Bool:
     """Lay out what is seen at a leaf; grow it if the network was asked about that before."""
     rules.observe(position, rules.to_move(position), forest.planes[slot])
-    forest.hashes[slot] = evaluations.hash_of(forest.planes[slot])
+    count = rules.legal_actions(position, forest.legal)
+    forest.hashes[slot] = evaluations.hash_of(forest.planes[slot], forest.legal, count)
     found = evaluations.find(forest.kept, forest.hashes[slot])
     if found < 0:
         return False
-    count = rules.legal_actions(position, forest.legal)
     value = evaluations.take(forest.kept, found, forest.logits, count)
     _grow(position, forest, settings, slot, count, value)
     return True
@@ -498,10 +504,10 @@ def improved(forest: Forest, settings: Settings, out: Improved) -> None:
     """Write what each tree learned of its root: the policy that a network should have."""
     forest, out = borrow(forest), borrow(out)
     for tree in range(len(forest.nodes)):
-        value = _mixed_value(forest, settings, tree)
-        count = _improve(forest, settings, tree, value, out.actions[tree], out.policy[tree])
+        count = np.int64(forest.nodes[tree, 0]["children"])
+        out.values[tree] = _improve(forest, settings, tree, out.actions[tree], out.policy[tree])
         out.actions[tree, count:], out.policy[tree, count:] = -1, 0
-        out.chosen[tree], out.values[tree] = _choice(forest, settings, tree), value
+        out.chosen[tree] = _choice(forest, settings, tree)
 
 
 @jit
@@ -509,28 +515,36 @@ def _improve(
     forest: Forest,
     settings: Settings,
     tree: Int,
-    value: float,
     actions: NDArray[np.int32],
     policy: NDArray[np.float32],
-) -> Int:
-    """Write the improved policy of a root, as above; return how many actions are legal."""
+) -> float:
+    """Write the improved policy of a root, as above; return the value of playing by it."""
     root = forest.nodes[tree, 0]
-    most, peak, total = _most_visits(forest, tree), -math.inf, 0.0
-    untried = -1.0 if root["proven"] else value  # what a won root did not need to try
+    untried = -1.0 if root["proven"] else _untried(forest, settings, tree)  # a win needs no others
+    most, peak, total, value = _most_visits(forest, tree), -math.inf, 0.0, 0.0
     count = np.int64(root["children"])
     for place in range(count):
         edge = forest.edges[tree, root["first"] + place]
-        seen = edge["visits"] or _proven(forest, tree, edge)
-        worth = _boost(most, _value(forest, settings, tree, edge) if seen else untried)
+        worth = _boost(most, _value(forest, settings, tree, edge) if _seen(edge) else untried)
         worth += math.log(edge["prior"] + TINY)
         actions[place], policy[place] = edge["action"], worth
         peak = max(peak, worth)
     for place in range(count):
+        edge = forest.edges[tree, root["first"] + place]
         policy[place] = math.exp(policy[place] - peak)
         total += policy[place]
+        if not edge["draws"]:  # whatever contempt makes of it, a draw is worth 0
+            seen = _value(forest, settings, tree, edge) if _seen(edge) else untried
+            value += policy[place] * seen
     for place in range(count):
         policy[place] /= total
-    return count
+    return np.float64(root["value"]) if root["proven"] else value / total
+
+
+@jit
+def _seen(edge: Any) -> Bool:
+    """Return whether anything is known of what a root's edge leads to."""
+    return bool(edge["target"] >= 0)
 
 
 @jit
@@ -556,15 +570,16 @@ def _choice(forest: Forest, settings: Settings, tree: Int) -> Int:
 
 
 @jit
-def _mixed_value(forest: Forest, settings: Settings, tree: Int) -> float:
-    """Return the root's value to the player to move: the network's, mixed with what was tried."""
+def _untried(forest: Forest, settings: Settings, tree: Int) -> float:
+    """Return what an action of the root that was not tried is worth to the player to move.
+
+    It is the network's value mixed with the values of what was tried and is not lost for certain.
+    """
     root = forest.nodes[tree, 0]
-    if root["proven"]:
-        return np.float64(root["value"])
     weight, total, visits = 0.0, 0.0, 0
     for index in range(root["first"], root["first"] + root["children"]):
         edge = forest.edges[tree, index]
-        if edge["visits"]:
+        if edge["visits"] and _proven(forest, tree, edge) >= 0:
             weight += edge["prior"]
             total += edge["prior"] * _value(forest, settings, tree, edge)
             visits += edge["visits"]

@@ -16,7 +16,7 @@ from cc_env.errors import UnknownOption
 from cc_env.game import Game
 from cc_env.rules import Position
 from cc_env.search import evaluations, forest, limits
-from cc_env.search.forest import EDGE, LONGEST, NODE, Forest, Improved, Settings
+from cc_env.search.forest import EARLIER, EDGE, LONGEST, NODE, Forest, Improved, Settings
 from cc_env.search.report import Report
 
 # What evaluates: logits float32[N, num_actions], values float32[N] to the player to move, of
@@ -25,7 +25,6 @@ Evaluate = Callable[[NDArray[np.int8]], tuple[NDArray[np.float32], NDArray[np.fl
 
 MOST_EDGES = 2**22  # of a tree, by default
 EDGES = 8  # for each node, where room is made
-EARLIER = 512  # positions of a game so far that are known, the newest
 SHARE = 16  # of the simulations, at least as many waves
 
 
@@ -62,6 +61,9 @@ class Trees:
             raise UnknownOption(f"considered={considered}; that takes a number of simulations")
         if capacity is None:
             capacity = (min(most, MOST_EDGES // game.num_actions) + wave + 2) * game.num_actions
+        if (wave + 2) * game.num_actions > capacity:
+            at_most = capacity // game.num_actions - 2
+            raise UnknownOption(f"wave={wave}; with room for {capacity} edges it is 1 to {at_most}")
         self._settings = Settings(
             np.int64(most),
             np.int64(wave),
@@ -118,16 +120,22 @@ class Trees:
         With `rng` the root's actions get Gumbel noise: what is chosen is drawn by the policy.
         `earlier` are the keys of the positions that occurred in the games so far, uint64[count, K],
         0 for none. Fewer simulations and leaves together than the trees were made for may be asked
-        for.
+        for. Raises UnknownOption where it is more, ValueError for arrays of another shape.
         """
         most = self._settings
         self._now = most._replace(
-            simulations=np.int64(simulations or most.simulations), wave=np.int64(wave or most.wave)
+            simulations=np.int64(limits.whole("simulations", simulations, int(most.simulations))),
+            wave=np.int64(limits.whole("wave", wave, int(most.wave))),
         )
+        earlier = np.zeros((self.count, 0), np.uint64) if earlier is None else earlier
+        if positions.shape != (self.count, len(self.game.initial)) or len(earlier) != self.count:
+            wanted = f"{self.count} positions of {len(self.game.initial)} words"
+            raise ValueError(
+                f"positions{positions.shape}, earlier{earlier.shape}; wanted: {wanted}"
+            )
         self._forest.gumbel[:] = 0 if rng is None else rng.gumbel(size=self._forest.gumbel.shape)
-        none = np.zeros((self.count, 0), np.uint64)
-        before = none if earlier is None else earlier[:, -EARLIER:]
-        forest.begin(self.game.initial, positions, before, self._forest)
+        forest.begin(self.game.initial, positions, earlier, self._forest)
+        self._waiting = 0
 
     def select(self) -> NDArray[np.int8] | None:
         """Return what wants evaluation, int8[N, C, H, W]; None when the search is over.
@@ -136,10 +144,18 @@ class Trees:
         overwrites.
         """
         waiting = int(forest.select(self.game.initial, self._forest, self._now))
+        self._waiting = max(0, waiting)
         return None if waiting < 0 else self._forest.planes[:waiting]
 
     def expand(self, logits: NDArray[np.float32], values: NDArray[np.float32]) -> None:
-        """Go on with the evaluation, as `Evaluate` returns it, of what `select` returned."""
+        """Go on with the evaluation, as `Evaluate` returns it, of what `select` returned.
+
+        Raises ValueError for arrays of another shape.
+        """
+        wide = logits.ndim == 2 and logits.shape[1] >= self.game.num_actions
+        if not wide or len(logits) != self._waiting or values.shape != (self._waiting,):
+            wanted = f"({self._waiting}, {self.game.num_actions}), ({self._waiting},)"
+            raise ValueError(f"logits{logits.shape}, values{values.shape}; wanted: {wanted}")
         forest.expand(self.game.initial, self._forest, self._now, logits, values)
 
     def run(self, evaluate: Evaluate) -> None:
@@ -176,6 +192,8 @@ class Trees:
             if line and not best["visits"]:
                 break
             line.append(int(best["action"]))
+            if best["target"] < 0:
+                break
             node = int(best["target"])
         tried = self._edges(0)
         order = np.argsort(-tried["visits"], kind="stable")

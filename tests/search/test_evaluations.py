@@ -53,9 +53,11 @@ def test_hashes_tell_observations_apart(game):
         position = game.initial
         while len(legal := game.legal_actions(position)):
             planes = game.observe(position)
-            key = int(evaluations.hash_of(planes))
+            key = int(evaluations.hash_of(planes, legal, np.int64(len(legal))))
             assert key != 0
             assert seen.setdefault(key, planes.tobytes()) == planes.tobytes()
+            fewer = int(evaluations.hash_of(planes, legal, np.int64(len(legal) - 1)))
+            assert fewer != key
             position = game.apply(position, int(rng.choice(legal)))
     assert len(seen) > 5000
     buckets = 2**14  # by their lowest bits, as evenly filled as by chance

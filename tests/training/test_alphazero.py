@@ -152,7 +152,7 @@ def test_broken_checkpoints_are_refused(tmp_path):
 
 
 def test_a_network_that_loses_does_not_become_the_best(tmp_path, monkeypatch):
-    scores = iter([{"elo": 0.0}, {"elo": 0.0, "best": 0.54}, {"elo": 0.0, "best": 0.55}])
+    scores = iter([{"elo": 0.0}, {"elo": 0.0, "best": 0.49}, {"elo": 0.0, "best": 0.5}])
     monkeypatch.setattr("training.alphazero.meet", lambda *_: next(scores))
     with runs.opened(tmp_path / "run", {}, False) as run:
         training = Training(replace(TINY, rounds=6), run)

@@ -195,6 +195,25 @@ def test_a_broken_checkpoint_is_passed_over(path, broken):
     assert [row["step"] for row in rows] == logged(path) == [10, 15, 20, 25]
 
 
+def test_a_checkpoint_written_again_leaves_the_older_one(path):
+    go_on(path, then=lambda run: [run.checkpoint(number, {}, {}) for number in (4, 5, 5)])
+    assert sorted(checkpoint(path, 1).parent.iterdir()) == [
+        checkpoint(path, 4),
+        checkpoint(path, 5),
+    ]
+
+
+def test_a_checkpoint_of_another_game_is_refused(path, tmp_path):
+    with opened(tmp_path / "other", options={"size": 4}) as run:
+        work(run, [7])
+    checkpoint(path, 7).write_bytes(checkpoint(tmp_path / "other", 7).read_bytes())
+    with (
+        opened(path, resume=True) as run,
+        pytest.raises(BadCheckpoint, match="of another run: size is 4 there, 6 here"),
+    ):
+        run.latest()
+
+
 def test_what_was_broken_is_kept_until_the_next_checkpoint_and_never_counts(path):
     checkpoint(path, 3).write_bytes(b"")
     with pytest.warns(UserWarning, match="going on from"):

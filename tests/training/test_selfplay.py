@@ -98,3 +98,12 @@ def test_searches_know_the_positions_of_their_games(small, monkeypatch):
     for board in long:
         keys = [small.key(small.words(small.initial, each[board])) for each in (before, rows)]
         assert set(keys) <= set(earlier[board])
+
+
+def test_a_network_is_asked_once_however_decisions_are_cut(small):
+    at_once, cut = SelfPlay(small, SETTINGS, 0), SelfPlay(small, SETTINGS, 0)
+    _, whole = at_once.play(even, 12)
+    parts = [cut.play(even, 1)[1] for _ in range(12)]
+    assert sum(each.evaluated for each in parts) == whole.evaluated
+    _, anew = cut.play(lambda planes: even(planes), 1)  # what another network says is another thing
+    assert anew.evaluated > max(each.evaluated for each in parts[-3:])

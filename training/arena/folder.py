@@ -18,6 +18,7 @@ from cc_env.record import Record
 from training.arena.schedule import Config, Pairing
 
 CONFIG, GAMES, RESULTS = "config.json", "games.jsonl", "results.json"
+MISSING = "missing"
 
 
 @contextmanager
@@ -89,8 +90,9 @@ def _check(path: Path, config: Config) -> None:
 def differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> Iterator[str]:
     """Yield in words where two configs differ."""
     for key in sorted({*there, *here}):
-        old, new = there.get(key), here.get(key)
+        old, new = there.get(key, MISSING), here.get(key, MISSING)
         if isinstance(old, dict) and isinstance(new, dict):
             yield from differences(old, new)
         elif old != new:
-            yield f"{key} is {old!r} there, {new!r} here"
+            told = (each if each is MISSING else repr(each) for each in (old, new))
+            yield "{} is {} there, {} here".format(key, *told)
