@@ -24,16 +24,16 @@ from typing import Annotated, Any
 import numpy as np
 import torch
 import typer
-from rich.console import Console
 
 from agents import NETWORK
 from agents.network import Network, Size, device_of, save
 from cc_env import games
-from cc_env.commands import GameName, Pairs, game_options, run
+from cc_env.commands import Pairs, game_options, run
 from cc_env.commands import Size as BoardSize
-from cc_env.errors import UnknownOption
 from cc_env.game import Game
 from training import engines, learner, runs, selfplay, state
+from training.arena import try_players
+from training.config import check_between, check_limits, check_wholes, share_done
 from training.engines import Engine
 from training.gate import BEST, Rivals, meet
 from training.learner import Learner
@@ -44,7 +44,6 @@ SAVE_EVERY = 120  # seconds
 MAY_DIFFER = "minutes", "rounds", "workers", "engine", "device"  # when a run is continued
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-console = Console(highlight=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,8 +73,11 @@ class Config:
 
     def __post_init__(self) -> None:
         """Check what a run would trip over late; complete the options of the game."""
-        if self.minutes is None and self.rounds is None:
-            raise UnknownOption("minutes=None, rounds=None; at least one of them is wanted")
+        check_limits(minutes=self.minutes, rounds=self.rounds)
+        check_wholes(self, seed=0, workers=1, decisions=1, replay=1, warm_up=1, least_window=1)
+        check_wholes(self, evaluate_every=1)
+        check_between(self, 0, 1, "window", "gate")
+        check_between(self, 0, 1000, "reuse")
         device_of(self.device)
         engines.check(self.engine)
         object.__setattr__(self, "options", dict(self.make_game().options))
@@ -106,19 +108,10 @@ class Training:
             config.engine, self.game, config.play, config.workers, seed, config.device
         )
 
-    def is_over(self) -> bool:
-        """Return whether the time, or the number of rounds, is up."""
-        late = self.config.minutes is not None and self.seconds >= 60 * self.config.minutes
-        return late or (self.config.rounds is not None and self.round >= self.config.rounds)
-
     def progress(self) -> float:
         """Return how much of the run is done, 0 to 1."""
-        shares = [0.0]
-        if self.config.minutes:
-            shares.append(self.seconds / 60 / self.config.minutes)
-        if self.config.rounds:
-            shares.append(self.round / self.config.rounds)
-        return min(1.0, max(shares))
+        config = self.config
+        return share_done((self.seconds / 60, config.minutes), (self.round, config.rounds))
 
     def close(self) -> None:
         """Stop the workers."""
@@ -126,7 +119,7 @@ class Training:
 
     def go(self) -> Iterator[dict[str, float]]:
         """Train to the end; yield what is logged of each round."""
-        while not self.is_over() or self.best is None:
+        while self.progress() < 1 or self.best is None:
             began = time.perf_counter()
             before = self.seconds
             self.engine.start(self.learner.average, self.config.decisions)
@@ -139,7 +132,7 @@ class Training:
                 sum((tally for _, tally in found), Tally()), time.perf_counter() - began
             )
             self.seconds = before + time.perf_counter() - began
-            if self.round % self.config.evaluate_every == 0 or self.is_over():
+            if self.round % self.config.evaluate_every == 0 or self.progress() == 1:
                 numbers |= self._evaluate()
                 self.seconds = before + time.perf_counter() - began
             numbers |= {"minutes": self.seconds / 60, "samples": self.replay.added}
@@ -249,18 +242,19 @@ def main(config: Config, path: Path, resume: bool = False) -> dict[str, float]:
     so at once, and what came since the last checkpoint is lost.
     """
     torch.set_num_threads(1)
+    try_players(config.rivals.names, config.make_game())
     with (
         runs.opened(path, asdict(config), resume, MAY_DIFFER) as run,
         closing(Training(config, run)) as training,
         runs.interrupts() as interrupted,
-        runs.progress(console) as show,
+        runs.progress() as show,
     ):
         last: dict[str, float] = {}
         for last in training.go():
             told = _line(run.rows)
             show(training.progress(), told)
-            if "elo" in last and not console.is_terminal:
-                console.print(f"{last['minutes']:.1f} minutes: {told}")
+            if "elo" in last and not runs.console.is_terminal:
+                runs.console.print(f"{last['minutes']:.1f} minutes: {told}")
             if interrupted():
                 training.save()
                 raise KeyboardInterrupt
@@ -280,39 +274,41 @@ def _line(rows: list[dict[str, Any]]) -> str:
 
 @app.command()
 def train(
-    game: GameName = "capture_conquer",
+    game: runs.GameName = None,
     size: BoardSize = None,
     option: Pairs = None,
-    minutes: Annotated[float, typer.Option(help="How long.")] = 90,
-    seed: Annotated[int, typer.Option(help="The same seed and rounds are the same run.")] = 0,
-    blocks: Annotated[int, typer.Option(help="Of the network.")] = Size.blocks,
-    channels: Annotated[int, typer.Option(help="Of the network.")] = Size.channels,
+    minutes: runs.Minutes = None,
+    rounds: Annotated[int | None, typer.Option(help="Of self-play and learning.")] = None,
+    seed: runs.Seed = None,
+    blocks: runs.Blocks = None,
+    channels: runs.Channels = None,
     simulations: Annotated[
-        int, typer.Option(help="Of the tree search, each decision.")
-    ] = selfplay.Settings.simulations,
-    workers: Annotated[int, typer.Option(help="That play.")] = Config.workers,
-    engine: Annotated[
-        str, typer.Option(help="What workers are: threads, or ray: processes on a cluster.")
-    ] = Config.engine,
-    device: Annotated[str, typer.Option(help="cpu, cuda or cuda:N.")] = "cpu",
-    name: Annotated[
-        str | None, typer.Option(help="Of the run: its folder in runs/.", show_default="the game")
+        int | None, typer.Option(help="Of the tree search, each decision.")
     ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with a run.")] = False,
+    workers: Annotated[int | None, typer.Option(help="That play.")] = None,
+    engine: Annotated[
+        str | None, typer.Option(help="What workers are: threads, or ray: processes on a cluster.")
+    ] = None,
+    device: runs.Device = None,
+    change: runs.Change = None,
+    name: runs.Name = None,
+    resume: runs.Resume = False,
 ) -> None:
-    """Train a network by self-play guided by tree search."""
-    config = Config(
-        game=game,
-        options=game_options(option, size),
-        minutes=minutes,
-        seed=seed,
-        network=Size(blocks, channels),
-        play=selfplay.Settings(simulations=simulations),
-        workers=workers,
-        engine=engine,
-        device=device,
-    )
-    runs.conduct("alphazero", config, main, name, resume, console)
+    """Train a network by self-play guided by tree search, for 90 minutes unless told otherwise."""
+    typed = {
+        "game": game,
+        "options": game_options(option, size),
+        "rounds": rounds,
+        "minutes": minutes,
+        "seed": seed,
+        "network.blocks": blocks,
+        "network.channels": channels,
+        "play.simulations": simulations,
+        "workers": workers,
+        "engine": engine,
+        "device": device,
+    }
+    runs.conduct("alphazero", main, Config, typed, change, name, resume)
 
 
 def command() -> int:

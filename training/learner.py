@@ -9,6 +9,7 @@ from torch import nn
 from torch.optim import Optimizer
 
 from agents.network import Network, fast_dtype
+from training.config import check_between, check_wholes
 from training.replay import Batch
 
 
@@ -22,6 +23,12 @@ class Settings:
     weight_decay: float = 1e-4
     averaging: float = 0.995  # of weights, each step; the averaged ones play
     value_weight: float = 1.0  # of the value's loss beside the policy's
+
+    def __post_init__(self) -> None:
+        """Raise UnknownOption where a number is none."""
+        check_wholes(self, batch=1)
+        check_between(self, 0, 1, "rate", "last_rate", "weight_decay", "averaging")
+        check_between(self, 0, 100, "value_weight")
 
 
 class Learner:

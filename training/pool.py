@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from agents.network import Evaluator, Network
 from cc_env import players
-from cc_env.errors import UnknownOption, is_whole
+from cc_env.errors import UnknownOption
 from cc_env.game import Game
 from cc_env.referee import Clock
+from training.config import check_wholes
 
 ITSELF, SNAPSHOTS = "itself", "snapshots"
 
@@ -84,8 +85,7 @@ class Settings:
         """Raise UnknownOption where there is no such player, or a number is none."""
         for name in self.names:
             players.check(name)
-        if not is_whole(self.snapshots, 1):
-            raise UnknownOption(f"snapshots={self.snapshots!r}; it is a whole number from 1")
+        check_wholes(self, snapshots=1)
         if min(self.named_share, self.snapshot_share) < 0 or self.self_share <= 0:
             shares = f"named_share={self.named_share}, snapshot_share={self.snapshot_share}"
             raise UnknownOption(f"{shares}; they are 0 or more, and less than 1 in all")

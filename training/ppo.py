@@ -20,18 +20,17 @@ from typing import Annotated, Any
 import numpy as np
 import torch
 import typer
-from rich.console import Console
 from sb3_contrib import MaskablePPO
 
 from agents import NETWORK
 from agents.network import Network, Size, device_of, save
 from cc_env import games
-from cc_env.commands import GameName, Pairs, game_options, run
+from cc_env.commands import Pairs, game_options, run
 from cc_env.commands import Size as BoardSize
-from cc_env.errors import UnknownOption, is_whole
 from cc_env.game import Game
 from training import runs, state
 from training.arena import try_players
+from training.config import check_between, check_limits, check_wholes, share_done
 from training.gate import BEST, Rivals, meet
 from training.masked_policy import Policy
 from training.overlapped import PlayAndLearn
@@ -51,7 +50,6 @@ LOGGED = {  # what MaskablePPO calls it, and the log
 }
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-console = Console(highlight=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,11 +82,11 @@ class Config:
 
     def __post_init__(self) -> None:
         """Check what a run would trip over late; complete the options of the game."""
-        if self.minutes is None and self.steps is None:
-            raise UnknownOption("minutes=None, steps=None; at least one of them is wanted")
-        for name in ("boards", "rollout", "batch", "epochs", "evaluate_every"):
-            if not is_whole(getattr(self, name), 1):
-                raise UnknownOption(f"{name}={getattr(self, name)!r}; it is a whole number from 1")
+        check_limits(minutes=self.minutes, steps=self.steps)
+        check_wholes(self, boards=1, rollout=1, batch=1, epochs=1, evaluate_every=1)
+        check_wholes(self, seed=0, opening_turns=0)
+        check_between(self, 0, 1, "rate", "last_rate", "gamma", "gae_lambda", "clip", "gate")
+        check_between(self, 0, 1, "entropy", "last_entropy")
         device_of(self.device)
         object.__setattr__(self, "options", dict(self.make_game().options))
 
@@ -134,8 +132,7 @@ class Training:
     def progress(self) -> float:
         """Return how much of the run is done, 0 to 1."""
         config = self.config
-        late = self.seconds / 60 / config.minutes if config.minutes else 0.0
-        return min(1.0, max(late, self.steps / config.steps if config.steps else 0.0))
+        return share_done((self.seconds / 60, config.minutes), (self.steps, config.steps))
 
     def now(self, first: float, last: float) -> float:
         """Return what something is now that falls evenly from first to last."""
@@ -251,7 +248,7 @@ def main(config: Config, path: Path, resume: bool = False) -> dict[str, Any]:
     try_players((*config.pool.names, *config.rivals.names), config.make_game())
     with runs.opened(path, asdict(config), resume, MAY_DIFFER) as run, runs.interrupts() as pressed:
         training = Training(config, run)
-        with runs.progress(console) as show:
+        with runs.progress() as show:
             for _ in training.go():
                 told = _told(run.rows[-1], training.elo)
                 show(training.progress(), told)
@@ -269,35 +266,31 @@ def _told(row: Mapping[str, float], elo: float) -> str:
 
 @app.command()
 def train(
-    game: GameName = "capture_conquer",
+    game: runs.GameName = None,
     size: BoardSize = None,
     option: Pairs = None,
-    minutes: Annotated[
-        float | None, typer.Option(help="How long.", show_default="30, or as --steps say")
-    ] = None,
-    steps: Annotated[
-        int | None, typer.Option(help="Decisions of the learner.", show_default="as --minutes say")
-    ] = None,
-    seed: Annotated[int, typer.Option(help="The same seed and steps are the same run.")] = 0,
-    blocks: Annotated[int, typer.Option(help="Of the network.")] = 2,
-    channels: Annotated[int, typer.Option(help="Of the network.")] = 32,
-    device: Annotated[str, typer.Option(help="cpu, cuda or cuda:N.")] = "cpu",
-    name: Annotated[
-        str | None, typer.Option(help="Of the run: its folder in runs/.", show_default="the game")
-    ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with a run.")] = False,
+    minutes: runs.Minutes = None,
+    steps: Annotated[int | None, typer.Option(help="Or how many decisions of the learner.")] = None,
+    seed: runs.Seed = None,
+    blocks: runs.Blocks = None,
+    channels: runs.Channels = None,
+    device: runs.Device = None,
+    change: runs.Change = None,
+    name: runs.Name = None,
+    resume: runs.Resume = False,
 ) -> None:
-    """Train a policy by MaskablePPO against a pool of opponents."""
-    config = Config(
-        game=game,
-        options=game_options(option, size),
-        minutes=Config.minutes if minutes is None and steps is None else minutes,
-        steps=steps,
-        seed=seed,
-        network=Size(blocks, channels, 16),
-        device=device,
-    )
-    runs.conduct("ppo", config, main, name, resume, console)
+    """Train a policy by MaskablePPO against a pool, for 30 minutes unless told otherwise."""
+    typed = {
+        "game": game,
+        "options": game_options(option, size),
+        "steps": steps,
+        "minutes": minutes,
+        "seed": seed,
+        "network.blocks": blocks,
+        "network.channels": channels,
+        "device": device,
+    }
+    runs.conduct("ppo", main, Config, typed, change, name, resume)
 
 
 def command() -> int:

@@ -18,7 +18,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any, NamedTuple, TypeGuard
+from typing import IO, Annotated, Any, NamedTuple, TypeGuard
 
 import matplotlib
 import numpy as np
@@ -33,10 +33,12 @@ from torch.utils.tensorboard import SummaryWriter
 
 from agents import NETWORK
 from agents.arrays import load, save
+from cc_env import options
 from cc_env.errors import BadCheckpoint, UnknownOption
 from cc_env.files import drop_half_a_line, lines, write
 from training.arena.folder import CONFIG, differences, lock, to_text
 from training.arena.pictures import FAINT, STYLE
+from training.config import build, merged, nested
 from training.evaluate import INTERRUPTED, RUNS
 
 LOG, CHECKPOINTS, CURVES, TENSORBOARD = "log.jsonl", "checkpoints", "curves.png", "tensorboard"
@@ -50,6 +52,8 @@ BAR = (
     TextColumn("{task.fields[told]}"),
 )
 FEW = 60  # points that are marked each
+
+console = Console(highlight=False)
 
 Row = dict[str, Any]  # "step" and whatever was logged
 
@@ -187,21 +191,50 @@ def interrupts() -> Iterator[Callable[[], bool]]:
         signal.signal(signal.SIGINT, before)
 
 
+# What the commands of all ways to learn take. What is not typed is the config's default or, where a
+# run goes on, as it was.
+GameName = Annotated[str | None, typer.Option("--game", "-g", help="Which game.")]
+Minutes = Annotated[float | None, typer.Option(help="How long.")]
+Seed = Annotated[int | None, typer.Option(help="The same seed is the same run, but for --minutes.")]
+Blocks = Annotated[int | None, typer.Option(help="Of the network.")]
+Channels = Annotated[int | None, typer.Option(help="Of the network.")]
+Device = Annotated[str | None, typer.Option(help="cpu, cuda or cuda:N.")]
+Change = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="NAME=VALUE", help="Anything of config.json: learn.rate=1e-3."),
+]
+Name = Annotated[
+    str | None, typer.Option(help="Of the run: its folder in runs/.", show_default="the game")
+]
+Resume = Annotated[
+    bool, typer.Option("--resume", help="Go on with a run; what it is need not be said again.")
+]
+
+
 def conduct(
     way: str,
-    config: Any,
     main: Callable[[Any, Path, bool], Any],
+    kind: type[Any],
+    typed: Mapping[str, Any],
+    change: Sequence[str] | None,
     name: str | None,
     resume: bool,
-    console: Console,
 ) -> None:
     """Train by `main` in a folder of `RUNS`, as a command does, and say where the network is.
 
-    The folder has this name, or those of the way to learn, the game and its options. Raises
+    `kind` is the class of the config. `typed` are its values by name, dotted where they are parts;
+    None, and no options, were not typed. Raises UnknownOption where no config comes out, and
     typer.Exit where Ctrl-C was pressed.
     """
-    words = [way, config.game, *map(str, config.options.values())]
-    path = RUNS / (name or "-".join(words))
+    said = {key: value for key, value in typed.items() if value not in (None, {})}
+    said |= options.read(change or [])
+    if {"rounds", "steps"} & said.keys():
+        said.setdefault("minutes", None)
+    values = nested(said)
+    config = build(kind, values)
+    path = RUNS / (name or "-".join([way, config.game, *map(str, config.options.values())]))
+    if resume and (path / CONFIG).exists():
+        config = build(kind, merged(json.loads((path / CONFIG).read_text("utf-8")), values))
     try:
         main(config, path, resume)
     except KeyboardInterrupt:
@@ -211,7 +244,7 @@ def conduct(
 
 
 @contextmanager
-def progress(console: Console) -> Iterator[Callable[[float, str], None]]:
+def progress() -> Iterator[Callable[[float, str], None]]:
     """Yield a function that shows on a progress bar how much is done, 0 to 1, and some words.
 
     In a notebook nothing is shown.

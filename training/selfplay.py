@@ -13,6 +13,7 @@ from cc_env.game import Game
 from cc_env.rules import DRAW, ONGOING
 from cc_env.search.puct import Evaluate, Trees
 from training.arena.schedule import after_random_turns
+from training.config import check_between, check_wholes
 from training.replay import Samples, sparse
 
 
@@ -28,6 +29,13 @@ class Settings:
     repetitions: int = 2  # a position that occurs so often is one too
     contempt: float = 0.25  # what searches think that a repetition costs who is to move
     value_mix: float = 0.5  # of a value target comes from the search, the rest from the result
+
+    def __post_init__(self) -> None:
+        """Raise UnknownOption where a number is none."""
+        check_wholes(self, boards=1, simulations=1, considered=1, opening_turns=0, max_turns=1)
+        check_wholes(self, repetitions=2)
+        check_between(self, -1, 1, "contempt")
+        check_between(self, 0, 1, "value_mix")
 
 
 @dataclass

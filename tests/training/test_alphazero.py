@@ -22,7 +22,7 @@ from cc_env.errors import BadCheckpoint, UnknownOption
 from cc_env.referee import Clock
 from cc_env.table import GAMES, Entry
 from training import learner, runs, selfplay, state
-from training.alphazero import Config, Training, main
+from training.alphazero import Config, Training, command, main
 from training.gate import Rivals
 
 ROOT = Path(__file__).parents[2]
@@ -171,6 +171,51 @@ def test_bad_settings_are_refused():
         Config(device="cuda")
     with pytest.raises(UnknownOption, match="there is no game 'chess'"):
         Config(game="chess")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (["--minutes", "0"], "minutes=0.0; it is above 0"),
+        (["--rounds", "-1"], "rounds=-1; it is above 0"),
+        (["--workers", "0"], "workers=0; it is a whole number from 1"),
+        (["--seed", "-1"], "seed=-1; it is a whole number from 0"),
+        (["--simulations", "0"], "simulations=0; it is a whole number from 1"),
+        (["--blocks", "0"], "blocks=0; it is a whole number from 1"),
+        (["--device", "tpu"], "device='tpu'; this machine has: cpu"),
+        (["--engine", "spark"], "there is no engine 'spark'"),
+        (["--game", "chess"], "there is no game 'chess'"),
+        (["--set", "learn.rate=fast"], "rate='fast'; it is 0 to 1"),
+        (["--set", "learn.speed=1"], "there is no speed; there are: batch, rate"),
+        (["--set", "learn"], "'learn': wanted NAME=VALUE"),
+        (["--set", "rivals.names=['max']"], "there is no player 'max'"),
+        (["--name", "it", "--resume"], "there is no run runs/it to go on with"),
+    ],
+)
+def test_bad_input_is_one_line_and_nothing_is_written(
+    tmp_path, monkeypatch, capsys, arguments, why
+):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["alphazero", *arguments])
+    assert command() == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("error: ")
+    assert why in line
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_a_run_is_need_not_be_said_again(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    small = "--size 4 --blocks 1 --channels 8 --simulations 2 --set rivals.games=2 --name it"
+    said = f"{small} --set play.boards=4 --set warm_up=20 --rounds 2".split()
+    for arguments in (said, ["--name", "it", "--resume", "--rounds", "3"]):
+        monkeypatch.setattr(sys, "argv", ["alphazero", *arguments])
+        with pytest.raises(SystemExit, match="0"):
+            command()
+    config = json.loads((tmp_path / "runs/it/config.json").read_text())
+    assert (config["options"]["size"], config["play"]["boards"]) == (4, 4)
+    assert (config["rounds"], config["minutes"]) == (3, None)
+    assert [row["step"] for row in read_log(tmp_path / "runs/it")] == [1, 2, 3]
 
 
 def start(folder, *arguments):

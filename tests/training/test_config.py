@@ -1,0 +1,95 @@
+"""Configs: checked, and made of what was typed or saved."""
+
+import json
+from dataclasses import asdict, dataclass, field
+
+import pytest
+
+from cc_env.errors import UnknownOption
+from training import alphazero, ppo
+from training.config import (
+    build,
+    check_between,
+    check_limits,
+    check_wholes,
+    merged,
+    nested,
+    share_done,
+)
+
+
+@dataclass(frozen=True)
+class Part:
+    size: int = 4
+    rate: float = 0.1
+
+    def __post_init__(self):
+        check_wholes(self, size=1)
+        check_between(self, 0, 1, "rate")
+
+
+@dataclass(frozen=True)
+class Whole:
+    part: Part = field(default_factory=lambda: Part(size=2))
+    names: tuple[str, ...] = ("a",)
+    count: int | None = None
+
+
+def test_values_that_are_not_given_are_the_defaults_of_their_place():
+    assert build(Whole, {}) == Whole()
+    assert build(Whole, {"part": {"rate": 0.5}}) == Whole(part=Part(size=2, rate=0.5))
+    assert build(Whole, {"names": ["b", "c"], "count": None}).names == ("b", "c")
+
+
+@pytest.mark.parametrize("kind", [alphazero.Config, ppo.Config])
+def test_what_was_saved_comes_back(kind):
+    config = build(kind, {"options": {"size": 4}, "network": {"blocks": 1}, "minutes": 5})
+    assert build(kind, json.loads(json.dumps(asdict(config)))) == config
+    assert config.network.channels == kind().network.channels
+
+
+def test_names_with_dots_are_parts():
+    assert nested({"a.b.c": 1, "a.d": 2, "e": 3}) == {"a": {"b": {"c": 1}, "d": 2}, "e": 3}
+    with pytest.raises(UnknownOption, match=r"a\.b: a has a value already"):
+        nested({"a": 1, "a.b": 2})
+
+
+def test_new_values_take_the_place_of_old_ones():
+    old = {"a": {"b": 1, "c": 2}, "d": 3}
+    assert merged(old, {"a": {"c": 4}, "e": 5}) == {"a": {"b": 1, "c": 4}, "d": 3, "e": 5}
+    assert merged(old, {"a": None}) == {"a": None, "d": 3}
+    assert old == {"a": {"b": 1, "c": 2}, "d": 3}
+
+
+@pytest.mark.parametrize(
+    ("values", "why"),
+    [
+        ({"other": 1}, "there is no other; there are: part, names, count"),
+        ({"part": {"other": 1}}, "there is no other; there are: size, rate"),
+        ({"part": 3}, "part=3; wanted part.PART=VALUE"),
+        ({"part": {"size": 0}}, "size=0; it is a whole number from 1"),
+        ({"part": {"size": 1.5}}, "size=1.5; it is a whole number from 1"),
+        ({"part": {"rate": "x"}}, "rate='x'; it is 0 to 1"),
+        ({"part": {"rate": 1.5}}, "rate=1.5; it is 0 to 1"),
+        ({"part": {"rate": True}}, "rate=True; it is 0 to 1"),
+    ],
+)
+def test_what_cannot_be_is_refused(values, why):
+    with pytest.raises(UnknownOption, match=why):
+        build(Whole, values)
+
+
+def test_limits_of_runs():
+    check_limits(minutes=0.5, rounds=None)
+    with pytest.raises(UnknownOption, match="minutes=None, rounds=None; at least one of them"):
+        check_limits(minutes=None, rounds=None)
+    for wrong in (0, -1, "long", True):
+        with pytest.raises(UnknownOption, match=f"rounds={wrong!r}; it is above 0"):
+            check_limits(minutes=1, rounds=wrong)
+
+
+def test_the_share_that_is_done_is_that_of_the_nearest_limit():
+    assert share_done((3, 12), (4, 8)) == 0.5
+    assert share_done((3, None), (4, 8)) == 0.5
+    assert share_done((30, 12), (4, 8)) == 1
+    assert share_done((0, 12), (0, None)) == 0

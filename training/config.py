@@ -1,0 +1,91 @@
+"""Configs of runs, which are frozen dataclasses: checked, and made of what was typed or saved."""
+
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass, replace
+from typing import Any, TypeVar, get_type_hints
+
+from cc_env.errors import UnknownOption, is_whole, listed
+
+Config = TypeVar("Config")
+
+
+def check_wholes(config: Any, **least: int) -> None:
+    """Raise UnknownOption where a field is not a whole number of at least so much."""
+    for name, bound in least.items():
+        if not is_whole(getattr(config, name), bound):
+            raise UnknownOption(
+                f"{name}={getattr(config, name)!r}; it is a whole number from {bound}"
+            )
+
+
+def check_between(config: Any, low: float, high: float, *names: str) -> None:
+    """Raise UnknownOption where a field is no number from `low` to `high`."""
+    for name in names:
+        value = getattr(config, name)
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if not (is_number and low <= value <= high):
+            raise UnknownOption(f"{name}={value!r}; it is {low:g} to {high:g}")
+
+
+def check_limits(**limits: float | None) -> None:
+    """Raise UnknownOption where no limit of a run is given, or one is not above 0."""
+    if all(value is None for value in limits.values()):
+        none = ", ".join(f"{name}=None" for name in limits)
+        raise UnknownOption(f"{none}; at least one of them is wanted")
+    for name, value in limits.items():
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if value is not None and not (is_number and value > 0):
+            raise UnknownOption(f"{name}={value!r}; it is above 0, or None for no limit")
+
+
+def share_done(*spent: tuple[float, float | None]) -> float:
+    """Return how much of a run is done, 0 to 1: pairs of what is spent and its limit, if any."""
+    return min(1.0, max(used / limit for used, limit in spent if limit is not None))
+
+
+def nested(pairs: Mapping[str, Any]) -> dict[str, Any]:
+    """Return {"a": {"b": 1}} for {"a.b": 1}; raise UnknownOption where one name is both."""
+    found: dict[str, Any] = {}
+    for name, value in pairs.items():
+        *parts, last = name.split(".")
+        inner = found
+        for part in parts:
+            inner = inner.setdefault(part, {})
+            if not isinstance(inner, dict):
+                raise UnknownOption(f"{name}: {part} has a value already")
+        inner[last] = value
+    return found
+
+
+def merged(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the old values with the new ones in their place, at all depths."""
+    found = {**old, **new}
+    for name in old.keys() & new.keys():
+        if isinstance(old[name], Mapping) and isinstance(new[name], Mapping):
+            found[name] = merged(old[name], new[name])
+    return found
+
+
+def build(kind: type[Config], values: Mapping[str, Any]) -> Config:
+    """Return a config with these values, the others being the defaults.
+
+    Values of a field that is a config itself are a mapping. Raises UnknownOption where there is no
+    such field, and as the config does where a value is not what it must be.
+    """
+    return kind(**_ready(kind, values))
+
+
+def _ready(kind: type[Any], values: Mapping[str, Any]) -> dict[str, Any]:
+    hints, known = get_type_hints(kind), {each.name: each for each in fields(kind)}
+    found: dict[str, Any] = {}
+    for name, value in values.items():
+        if name not in known:
+            raise UnknownOption(f"there is no {name}; there are: {listed(known, len(known))}")
+        if is_dataclass(hints[name]):
+            if not isinstance(value, Mapping):
+                raise UnknownOption(f"{name}={value!r}; wanted {name}.PART=VALUE")
+            default = known[name].default_factory()  # type: ignore[operator]
+            found[name] = replace(default, **_ready(type(default), value))
+        else:
+            found[name] = tuple(value) if isinstance(value, list) else value
+    return found
