@@ -44,7 +44,7 @@ def alphazero(
     *,
     simulations: int | None = None,
     seconds: float | None = None,
-    wave: int = 16,
+    batch: int = 16,
     exploration: float = 1.5,
     contempt: float = 0.0,
     path: str | None = None,
@@ -59,7 +59,7 @@ def alphazero(
         network,
         simulations=simulations,
         seconds=seconds,
-        wave=wave,
+        batch=batch,
         exploration=exploration,
         contempt=contempt,
     )

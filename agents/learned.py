@@ -1,5 +1,6 @@
 """Players that learned: a network alone, or a network with tree search."""
 
+import time
 from pathlib import Path
 from typing import NamedTuple
 
@@ -66,13 +67,13 @@ class AlphaZeroPlayer:
         *,
         simulations: int | None = None,
         seconds: float | None = None,
-        wave: int = 16,
+        batch: int = 16,
         exploration: float = 1.5,
         contempt: float = 0.0,
     ) -> None:
         """Run so many simulations or seconds a decision, 64 simulations by default.
 
-        `wave` leaves of the tree are evaluated together; `exploration` weighs the policy against
+        `batch` leaves of the tree are evaluated together; `exploration` weighs the policy against
         what was found; a draw by repetition is thought to cost `contempt`, of a win's 1. Raises
         UnknownOption on bad values.
         """
@@ -80,15 +81,17 @@ class AlphaZeroPlayer:
         limits.check_seconds(seconds)
         default = SIMULATIONS if simulations is None and seconds is None else simulations
         self._simulations, self._seconds = default, seconds
-        self._search = PUCT(game, evaluate, wave=wave, exploration=exploration, contempt=contempt)
+        self._search = PUCT(game, evaluate, batch=batch, exploration=exploration, contempt=contempt)
         self._game = game
         self._seen: list[Position] = []  # of the game so far, as far as this player was asked
 
     def choose(self, position: Position, rng: np.random.Generator, clock: Clock) -> Decision:
         """Return the decision most visited, or one that wins for certain."""
-        seconds = allowance(self._seconds, clock)
+        began, seconds = time.perf_counter(), allowance(self._seconds, clock)
         if self._seen and not self._follows(position, self._seen[-1]):
             self._seen = []  # another game
+        if seconds is not None:
+            seconds = max(0.0, seconds - (time.perf_counter() - began))
         found = self._search.search(
             position, simulations=self._simulations, seconds=seconds, earlier=self._seen
         )

@@ -93,7 +93,7 @@ class _Block(nn.Module):
 class Evaluator:
     """A network as it plays: NumPy in and out, in the fastest arithmetic of the machine.
 
-    That is bfloat16 on CUDA and on CPUs with AMX, else float32.
+    That is bfloat16 on GPUs that have it and on CPUs with AMX, else float32.
     """
 
     def __init__(self, network: Network, device: str = "cpu") -> None:
@@ -128,9 +128,11 @@ def device_of(name: str) -> torch.device:
 
 def fast_dtype(device: torch.device) -> torch.dtype:
     """Return the kind of number that the device multiplies fastest."""
-    if device.type == "cuda" or torch.cpu.get_capabilities().get("amx_bf16"):
-        return torch.bfloat16
-    return torch.float32
+    if device.type == "cuda":
+        has_bfloat16 = torch.cuda.is_bf16_supported(including_emulation=False)
+    else:
+        has_bfloat16 = bool(torch.cpu.get_capabilities().get("amx_bf16"))
+    return torch.bfloat16 if has_bfloat16 else torch.float32
 
 
 def save(path: Path, network: Network, game: Game, about: Mapping[str, Any]) -> None:

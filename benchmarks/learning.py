@@ -105,7 +105,7 @@ def _plain() -> Chunk:
 
     torch.set_num_threads(1)
     game = games.make("capture_conquer")
-    search = PUCT(game, evaluator(shipped(game, "alphazero"), game), wave=1)
+    search = PUCT(game, evaluator(shipped(game, "alphazero"), game), batch=1)
     rng = np.random.default_rng(0)
     position = game.initial
 

@@ -201,7 +201,8 @@ def _parse(name: str) -> tuple[Factory, dict[str, Any]]:
     kind, _, rest = name.partition(":")
     factory = _imported(kind) if "." in kind else PLAYERS.get(kind)
     if factory is None:
-        raise UnknownOption(f"there is no player {kind!r}; there are: {listed(sorted(PLAYERS))}")
+        there = f"there are: {listed(sorted(PLAYERS))}, and MODULE.NAME of a module of yours"
+        raise UnknownOption(f"there is no player {kind!r}; {there}")
     known = _known(kind, factory)
     words = [word for word in rest.split(",") if word]
     levels = [word for word in words if "=" not in word]

@@ -7,7 +7,7 @@ Gumbel", 2022.)
 Over and over, workers play games against themselves by the newest network, each decision by a small
 tree search; meanwhile the learner fits the network to what the searches found and to how the games
 ended. Every few rounds the network, alone, meets rivals and the best network so far in the arena;
-where it beats the latter it takes its place as `best.safetensors`.
+where it is no weaker than the latter it takes its place as `best.safetensors`.
 
 The same seed is the same run, as long as rounds limit it, not minutes, workers are threads, and the
 machine computes the same; a run that is continued begins new games, those that went on are lost.
@@ -66,7 +66,7 @@ class Config:
     warm_up: int = 8_000  # samples before learning begins
     window: float = 0.5  # of all samples so far are learned from, the newest,
     least_window: int = 50_000  # and at least so many
-    reuse: float = 4  # how often a sample is learned from, on average
+    replay_ratio: float = 4  # how often a sample is learned from, on average
     evaluate_every: int = 40  # rounds
     rivals: Rivals = field(default_factory=Rivals)
     gate: float = 0.5  # score against the best so far that makes one the best; later is better
@@ -77,7 +77,7 @@ class Config:
         check_wholes(self, seed=0, workers=1, decisions=1, replay=1, warm_up=1, least_window=1)
         check_wholes(self, evaluate_every=1)
         check_between(self, 0, 1, "window", "gate")
-        check_between(self, 0, 1000, "reuse")
+        check_between(self, 0, 1000, "replay_ratio")
         device_of(self.device)
         engines.check(self.engine)
         object.__setattr__(self, "options", dict(self.make_game().options))
@@ -151,15 +151,15 @@ class Training:
         began = time.perf_counter()
         self.learner.slow_down(self.progress())
         losses = [
-            self.learner.learn(self.replay.draw(self.rng, config.learn.batch, newest))
-            for _ in range(max(1, round(config.reuse * made / config.learn.batch)))
+            self.learner.learn(self.replay.draw(self.rng, config.learn.batch_size, newest))
+            for _ in range(max(1, round(config.replay_ratio * made / config.learn.batch_size)))
         ]
         policy, value = np.mean(losses, 0)
         seconds = time.perf_counter() - began
         return {
             "policy_loss": float(policy),
             "value_loss": float(value),
-            "learned_per_second": len(losses) * config.learn.batch / seconds,
+            "learned_per_second": len(losses) * config.learn.batch_size / seconds,
         }
 
     def _evaluate(self) -> dict[str, float]:

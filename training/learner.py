@@ -17,17 +17,19 @@ from training.replay import Batch
 class Settings:
     """How to learn."""
 
-    batch: int = 256
-    rate: float = 2e-3  # at first; it falls like a cosine
-    last_rate: float = 1e-4  # to this
+    batch_size: int = 256
+    learning_rate: float = 2e-3  # at first; it falls like a cosine
+    last_learning_rate: float = 1e-4  # to this
     weight_decay: float = 1e-4
-    averaging: float = 0.995  # of weights, each step; the averaged ones play
+    ema_decay: float = 0.995  # of weights, each step; the averaged ones play
     value_weight: float = 1.0  # of the value's loss beside the policy's
 
     def __post_init__(self) -> None:
         """Raise UnknownOption where a number is none."""
-        check_wholes(self, batch=1)
-        check_between(self, 0, 1, "rate", "last_rate", "weight_decay", "averaging")
+        check_wholes(self, batch_size=1)
+        check_between(
+            self, 0, 1, "learning_rate", "last_learning_rate", "weight_decay", "ema_decay"
+        )
         check_between(self, 0, 100, "value_weight")
 
 
@@ -42,12 +44,12 @@ class Learner:
         self._network = network.to(device)
         self._network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         self._optimizer = torch.optim.AdamW(
-            self._network.parameters(), settings.rate, weight_decay=settings.weight_decay
+            self._network.parameters(), settings.learning_rate, weight_decay=settings.weight_decay
         )
 
     def slow_down(self, progress: float) -> None:
         """Set the rate for a part of the run, 0 to 1, that is done."""
-        first, last = self._settings.rate, self._settings.last_rate
+        first, last = self._settings.learning_rate, self._settings.last_learning_rate
         for group in self._optimizer.param_groups:
             group["lr"] = last + (first - last) * (1 + math.cos(math.pi * progress)) / 2
 
@@ -69,7 +71,7 @@ class Learner:
         return policy_loss.item(), value_loss.item()
 
     def _take_average(self) -> None:
-        weight = 1 - min(self._settings.averaging, self.steps / (self.steps + 10))
+        weight = 1 - min(self._settings.ema_decay, self.steps / (self.steps + 10))
         with torch.no_grad():
             pairs = zip(self.average.parameters(), self._network.parameters(), strict=True)
             for mean, newest in pairs:

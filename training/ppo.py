@@ -4,7 +4,7 @@ Schulman et al., "Proximal policy optimization algorithms", 2017, with illegal a
 and Ontañón, 2020), by sb3-contrib. The learner plays both seats on many boards; the opponent of a
 game is drawn: the learner as it is, a snapshot of it, or a player by name. Every so many steps its
 policy, taking the best action each time, meets rivals and the newest snapshot in the arena; where
-it beats that one it becomes a snapshot itself, and `best.safetensors`.
+it is hardly weaker it becomes a snapshot itself, and `best.safetensors`.
 
 The same seed is the same run, stopped and continued or not, as long as steps limit it, not minutes,
 and the machine computes the same.
@@ -42,11 +42,11 @@ MAY_DIFFER = "minutes", "steps", "device"  # when a run is continued
 LOGGED = {  # what MaskablePPO calls it, and the log
     "policy_gradient_loss": "policy_loss",
     "value_loss": "value_loss",
-    "approx_kl": "kl",
-    "clip_fraction": "clipped_share",
+    "approx_kl": "approx_kl",
+    "clip_fraction": "clip_fraction",
     "explained_variance": "explained_variance",
-    "entropy_loss": "minus_entropy",
-    "learning_rate": "rate",
+    "entropy_loss": "entropy_loss",
+    "learning_rate": "learning_rate",
 }
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
@@ -64,16 +64,16 @@ class Config:
     device: str = "cpu"
     network: Size = field(default_factory=lambda: Size(blocks=2, channels=32, keys=16))
     boards: int = 512  # played at once
-    rollout: int = 32  # decisions on each board between updates
-    batch: int = 1024  # decisions in a gradient step
-    epochs: int = 2  # how often each decision is learned from
-    rate: float = 3e-3  # of learning at first; it falls evenly
-    last_rate: float = 1e-4  # to this
+    n_steps: int = 32  # decisions on each board between updates
+    batch_size: int = 1024  # decisions in a gradient step
+    n_epochs: int = 2  # how often each decision is learned from
+    learning_rate: float = 3e-3  # of learning at first; it falls evenly
+    last_learning_rate: float = 1e-4  # to this
     gamma: float = 0.99  # discount from one decision of the learner to the next
     gae_lambda: float = 0.95  # of the advantages
-    clip: float = 0.2  # of the ratio between new and old probabilities
-    entropy: float = 0.01  # its weight in the loss at first; it falls evenly
-    last_entropy: float = 0.001  # to this
+    clip_range: float = 0.2  # of the ratio between new and old probabilities
+    ent_coef: float = 0.01  # its weight in the loss at first; it falls evenly
+    last_ent_coef: float = 0.001  # to this
     opening_turns: int = 6  # at most so many random turns begin a game
     pool: PoolSettings = field(default_factory=PoolSettings)
     evaluate_every: int = 1_000_000  # steps
@@ -83,10 +83,20 @@ class Config:
     def __post_init__(self) -> None:
         """Check what a run would trip over late; complete the options of the game."""
         check_limits(minutes=self.minutes, steps=self.steps)
-        check_wholes(self, boards=1, rollout=1, batch=1, epochs=1, evaluate_every=1)
+        check_wholes(self, boards=1, n_steps=1, batch_size=1, n_epochs=1, evaluate_every=1)
         check_wholes(self, seed=0, opening_turns=0)
-        check_between(self, 0, 1, "rate", "last_rate", "gamma", "gae_lambda", "clip", "gate")
-        check_between(self, 0, 1, "entropy", "last_entropy")
+        check_between(
+            self,
+            0,
+            1,
+            "learning_rate",
+            "last_learning_rate",
+            "gamma",
+            "gae_lambda",
+            "clip_range",
+            "gate",
+        )
+        check_between(self, 0, 1, "ent_coef", "last_ent_coef")
         device_of(self.device)
         object.__setattr__(self, "options", dict(self.make_game().options))
 
@@ -117,14 +127,14 @@ class Training:
         return kind(
             Policy,
             self.env,
-            learning_rate=lambda _: self.now(config.rate, config.last_rate),
-            n_steps=config.rollout,
-            batch_size=config.batch,
-            n_epochs=config.epochs,
+            learning_rate=lambda _: self.now(config.learning_rate, config.last_learning_rate),
+            n_steps=config.n_steps,
+            batch_size=config.batch_size,
+            n_epochs=config.n_epochs,
             gamma=config.gamma,
             gae_lambda=config.gae_lambda,
-            clip_range=config.clip,
-            ent_coef=config.entropy,
+            clip_range=config.clip_range,
+            ent_coef=config.ent_coef,
             policy_kwargs={"network": network},
             device=device_of(config.device),
         )
@@ -159,16 +169,16 @@ class Training:
         """Play and learn once; return what is to be logged of it."""
         self._seed()
         self.pool.follow(self.network)
-        self.ppo.learner.ent_coef = self.now(self.config.entropy, self.config.last_entropy)
+        self.ppo.learner.ent_coef = self.now(self.config.ent_coef, self.config.last_ent_coef)
         before, began = dict(self.env.seconds), time.perf_counter()
         played, learned = self.ppo.improve()
         spent = time.perf_counter() - began
-        self.steps += self.config.boards * self.config.rollout
+        self.steps += self.config.boards * self.config.n_steps
         shares = {name: now - before[name] for name, now in self.env.seconds.items()}
         shares |= {"acting": played - sum(shares.values()), "learning": learned}
         scores = self.pool.take_scores()
         return {
-            "steps_per_second": self.config.boards * self.config.rollout / spent,
+            "steps_per_second": self.config.boards * self.config.n_steps / spent,
             **{f"{name}_share": seconds / spent for name, seconds in shares.items()},
             **{LOGGED[name]: each for name, each in self.ppo.numbers().items() if name in LOGGED},
             **{f"learning against {name}": score for name, score in scores.items()},
@@ -231,10 +241,10 @@ def charts(config: Config) -> dict[str, list[str]]:
         f"Elo; {config.rivals.anchor} has 0": ["elo"],
         "score while learning": [f"learning against {name}" for name in against],
         "loss": ["policy_loss", "value_loss"],
-        "learning": ["kl", "clipped_share", "explained_variance"],
+        "learning": ["approx_kl", "clip_fraction", "explained_variance"],
         "steps a second": ["steps_per_second"],
         "shares of the time": [f"{n}_share" for n in ("learning", "acting", "opponents", "boards")],
-        "minus entropy": ["minus_entropy"],
+        "entropy loss": ["entropy_loss"],
     }
 
 

@@ -201,7 +201,7 @@ Channels = Annotated[int | None, typer.Option(help="Of the network.")]
 Device = Annotated[str | None, typer.Option(help="cpu, cuda or cuda:N.")]
 Change = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="NAME=VALUE", help="Anything of config.json: learn.rate=1e-3."),
+    typer.Option("--set", metavar="NAME=VALUE", help="Anything of config.json: gate=0.55."),
 ]
 Name = Annotated[
     str | None, typer.Option(help="Of the run: its folder in runs/.", show_default="the game")

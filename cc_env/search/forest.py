@@ -102,7 +102,7 @@ class Settings(NamedTuple):
     """How to search."""
 
     simulations: np.int64  # of each tree
-    wave: np.int64  # leaves of each tree that are evaluated together
+    batch: np.int64  # leaves of each tree that are evaluated together
     exploration: np.float64
     contempt: np.float64  # what a repetition costs the root's player, the opponent gains
     considered: np.int64  # actions to try at the root; 0: PUCT decides
@@ -168,7 +168,7 @@ def select(start: Position, forest: Forest, settings: Settings) -> Int:
     count: Int = np.int64(0)
     over: Bool = True
     for tree in range(len(forest.nodes)):
-        for _ in range(settings.wave):
+        for _ in range(settings.batch):
             if not _next_leaf(start, forest, settings, tree, count):
                 break
             count += 1
@@ -180,8 +180,8 @@ def select(start: Position, forest: Forest, settings: Settings) -> Int:
 def _is_over(forest: Forest, settings: Settings, tree: Int) -> Bool:
     most_nodes, most_edges = forest.nodes.shape[1], forest.edges.shape[1]
     spare = len(forest.legal)
-    is_full = forest.sizes[tree, 0] + spare + settings.wave > most_nodes
-    is_full = is_full or forest.sizes[tree, 1] + spare * settings.wave > most_edges
+    is_full = forest.sizes[tree, 0] + spare + settings.batch > most_nodes
+    is_full = is_full or forest.sizes[tree, 1] + spare * settings.batch > most_edges
     is_proved = forest.nodes[tree, 0]["proven"] != 0
     is_done = forest.done[tree] >= settings.simulations
     return bool(is_full or is_proved or is_done)

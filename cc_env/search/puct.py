@@ -25,7 +25,7 @@ Evaluate = Callable[[NDArray[np.int8]], tuple[NDArray[np.float32], NDArray[np.fl
 
 MOST_EDGES = 2**22  # of a tree, by default
 EDGES = 8  # for each node, where room is made
-SHARE = 16  # of the simulations, at least as many waves
+SHARE = 16  # of the simulations, at least as many batches
 
 
 class Trees:
@@ -37,7 +37,7 @@ class Trees:
         count: int = 1,
         *,
         simulations: int | None = None,
-        wave: int = 1,
+        batch: int = 1,
         capacity: int | None = None,
         exploration: float = 1.5,
         contempt: float = 0.0,
@@ -45,14 +45,14 @@ class Trees:
     ) -> None:
         """Make room for `capacity` edges a tree; None: enough for all its simulations.
 
-        `wave` leaves of each tree are evaluated together; `exploration` weighs the priors;
+        `batch` leaves of each tree are evaluated together; `exploration` weighs the priors;
         a repetition is thought to cost the root's player `contempt`; `considered` actions are tried
         at the root by Sequential Halving, 0 leaves it to PUCT.
         Raises UnknownOption on bad values.
         """
         self.game, self.count = game, limits.whole("count", count)
         most = limits.whole("simulations", simulations)
-        wave = limits.whole("wave", wave)
+        batch = limits.whole("batch", batch)
         if not (isinstance(exploration, int | float) and exploration >= 0):
             raise UnknownOption(f"exploration={exploration!r}; it is 0 or more")
         if not (isinstance(contempt, int | float) and -1 <= contempt <= 1):
@@ -60,18 +60,20 @@ class Trees:
         if considered and simulations is None:
             raise UnknownOption(f"considered={considered}; that takes a number of simulations")
         if capacity is None:
-            capacity = (min(most, MOST_EDGES // game.num_actions) + wave + 2) * game.num_actions
-        if (wave + 2) * game.num_actions > capacity:
+            capacity = (min(most, MOST_EDGES // game.num_actions) + batch + 2) * game.num_actions
+        if (batch + 2) * game.num_actions > capacity:
             at_most = capacity // game.num_actions - 2
-            raise UnknownOption(f"wave={wave}; with room for {capacity} edges it is 1 to {at_most}")
+            raise UnknownOption(
+                f"batch={batch}; with room for {capacity} edges it is 1 to {at_most}"
+            )
         self._settings = Settings(
             np.int64(most),
-            np.int64(wave),
+            np.int64(batch),
             np.float64(exploration),
             np.float64(contempt),
             np.int64(considered),
         )
-        self._forest = self._make_forest(capacity, self.count * wave)
+        self._forest = self._make_forest(capacity, self.count * batch)
         shape = self.count, game.num_actions
         self._improved = Improved(
             np.empty(shape, np.int32),
@@ -113,7 +115,7 @@ class Trees:
         *,
         earlier: NDArray[np.uint64] | None = None,
         simulations: int | None = None,
-        wave: int | None = None,
+        batch: int | None = None,
     ) -> None:
         """Begin anew from positions, uint64[count, fields], in none of which the game is over.
 
@@ -125,7 +127,7 @@ class Trees:
         most = self._settings
         self._now = most._replace(
             simulations=np.int64(limits.whole("simulations", simulations, int(most.simulations))),
-            wave=np.int64(limits.whole("wave", wave, int(most.wave))),
+            batch=np.int64(limits.whole("batch", batch, int(most.batch))),
         )
         earlier = np.zeros((self.count, 0), np.uint64) if earlier is None else earlier
         if positions.shape != (self.count, len(self.game.initial)) or len(earlier) != self.count:
@@ -213,18 +215,18 @@ class PUCT:
         game: Game,
         evaluate: Evaluate,
         *,
-        wave: int = 16,
+        batch: int = 16,
         exploration: float = 1.5,
         contempt: float = 0.0,
         capacity: int = MOST_EDGES,
     ) -> None:
         """Search by what `evaluate` says; the rest is as for `Trees`.
 
-        Fewer than `wave` leaves are evaluated together where only few simulations are asked for.
+        Fewer than `batch` leaves are evaluated together where only few simulations are asked for.
         """
-        self.game, self._evaluate, self._wave = game, evaluate, limits.whole("wave", wave)
+        self.game, self._evaluate, self._batch = game, evaluate, limits.whole("batch", batch)
         self._trees = Trees(
-            game, wave=wave, exploration=exploration, contempt=contempt, capacity=capacity
+            game, batch=batch, exploration=exploration, contempt=contempt, capacity=capacity
         )
         self.search(game.initial, simulations=1)  # compiles
         self._trees.forget()
@@ -253,10 +255,10 @@ class PUCT:
         if len(legal) == 1:
             spent = time.perf_counter() - began
             return Report(line=(int(legal[0]),), value=None, depth=0, nodes=0, seconds=spent)
-        wave = max(1, min(self._wave, most // SHARE))
+        batch = max(1, min(self._batch, most // SHARE))
         keys = np.array([[self.game.key(each) for each in earlier]], np.uint64)
         root = np.array([position], np.uint64)
-        self._trees.begin(root, earlier=keys, simulations=most, wave=wave)
+        self._trees.begin(root, earlier=keys, simulations=most, batch=batch)
         deadline = began + (math.inf if seconds is None else seconds)
         self._run(deadline)
         line, visits, value = self._trees.found()
@@ -270,7 +272,7 @@ class PUCT:
         )
 
     def _run(self, deadline: float) -> None:
-        """Search to the end, or until another wave would be too late."""
+        """Search to the end, or until another batch would be too late."""
         longest, now = 0.0, time.perf_counter()
         while (planes := self._trees.select()) is not None:
             if len(planes):

@@ -129,7 +129,7 @@ def test_bad_options_are_refused(game, file):
     for options, says in (
         ("simulations=0", "simulations=0; it is 1 or more"),
         ("seconds=-1", "seconds=-1; it is 0 or more"),
-        ("wave=0", "wave=0; it is 1 or more"),
+        ("batch=0", "batch=0; it is 1 or more"),
         ("device=cuda:7", "device='cuda:7'; this machine has: cpu"),
         ("depth=3", "has no option depth; it has: simulations=None"),
     ):

@@ -167,7 +167,7 @@ def test_it_searches_as_plain_python_does(game, some_positions, contempt, came_b
             continue  # the root looks for those at once
         earlier = [position, *some_after(game, position)] if came_back else []
         plain = Plain(game, position, contempt, earlier[1:])
-        search = PUCT(game, opinionated, wave=1, contempt=contempt)
+        search = PUCT(game, opinionated, batch=1, contempt=contempt)
         found = search.search(position, simulations=200, earlier=earlier)
         for _ in range(201):  # one is for the root
             if not plain.root.proven:
@@ -233,17 +233,17 @@ def test_a_tree_does_not_know_of_its_neighbours(game, some_positions):
 
 
 def test_leaves_evaluated_together_find_much_the_same(game):
-    one, many = (PUCT(game, opinionated, wave=wave) for wave in (1, 16))
+    one, many = (PUCT(game, opinionated, batch=batch) for batch in (1, 16))
     few = dict(one.search(game.initial, simulations=2000).visits)
     batched = dict(many.search(game.initial, simulations=2000).visits)
     assert sum(few.values()) == sum(batched.values()) == 2000
     assert sum(min(few[action], batched[action]) for action in few) > 1600
 
 
-@pytest.mark.parametrize("wave", [1, 4, 16])
-def test_nothing_is_left_of_virtual_losses(game, some_positions, wave):
+@pytest.mark.parametrize("batch", [1, 4, 16])
+def test_nothing_is_left_of_virtual_losses(game, some_positions, batch):
     for position in some_positions:
-        search = PUCT(game, opinionated, wave=wave, contempt=0.2)
+        search = PUCT(game, opinionated, batch=batch, contempt=0.2)
         found = search.search(position, simulations=300)
         nodes, edges = (
             each[0, :size]
@@ -406,19 +406,19 @@ def test_bad_input(game):
     for options, says in (
         ({"exploration": -1}, "exploration=-1"),
         ({"contempt": 2}, "contempt=2; it is -1 to 1"),
-        ({"wave": 0}, "wave=0"),
+        ({"batch": 0}, "batch=0"),
         ({"count": 0}, "count=0"),
         ({"considered": 4}, "considered=4; that takes a number of simulations"),
     ):
         with pytest.raises(UnknownOption, match=says):
             Trees(game, **options)
-    with pytest.raises(UnknownOption, match=r"wave=20000; with room for \d+ edges it is 1 to"):
-        PUCT(game, flat, wave=20_000)
+    with pytest.raises(UnknownOption, match=r"batch=20000; with room for \d+ edges it is 1 to"):
+        PUCT(game, flat, batch=20_000)
     trees, root = Trees(game, 2, simulations=4), np.array([game.initial] * 2, np.uint64)
     with pytest.raises(UnknownOption, match="simulations=5; it is 1 to 4"):
         trees.begin(root, simulations=5)
-    with pytest.raises(UnknownOption, match="wave=2; it is 1 to 1"):
-        trees.begin(root, wave=2)
+    with pytest.raises(UnknownOption, match="batch=2; it is 1 to 1"):
+        trees.begin(root, batch=2)
     with pytest.raises(ValueError, match="wanted: 2 positions of 5 words"):
         trees.begin(root[:1])
     trees.begin(root)

@@ -248,7 +248,7 @@ def test_a_run_of_alphazero_learns_from_the_cluster_and_goes_on_in_threads(clust
         rounds=2,
         network=SMALL,
         play=SETTINGS,
-        learn=Learning(batch=32),
+        learn=Learning(batch_size=32),
         decisions=20,
         replay=2_000,
         warm_up=1,

@@ -12,7 +12,7 @@ from training.replay import Batch
 @pytest.fixture
 def learner(game):
     torch.manual_seed(0)
-    settings = Settings(rate=4e-3, last_rate=2e-3, averaging=0.5)
+    settings = Settings(learning_rate=4e-3, last_learning_rate=2e-3, ema_decay=0.5)
     return Learner(Network(game, Size(blocks=1, channels=8)), settings, torch.device("cpu"))
 
 
