@@ -12,7 +12,7 @@ from cc_env.envs.kernels import OUTCOME, TO_MOVE
 from cc_env.game import Game
 from cc_env.rules import DRAW, ONGOING
 from cc_env.search.puct import Evaluate, Trees
-from training.arena.schedule import after_random_turns
+from training.arena.schedule import opening
 from training.config import check_between, check_wholes
 from training.replay import Samples, sparse
 
@@ -166,15 +166,8 @@ class SelfPlay:
         if which.any():
             starts = [self._game.initial] * len(which)
             for board in np.flatnonzero(which):
-                starts[board] = self._opening()
+                starts[board] = opening(self._game, self._settings.opening_turns, self._rng)
             self._boards.reset(which, starts)
-
-    def _opening(self) -> Any:
-        while True:
-            turns = int(self._rng.integers(self._settings.opening_turns + 1))
-            position = after_random_turns(self._game, turns, self._rng)
-            if self._game.outcome(position) == ONGOING:
-                return position
 
     def _no_samples(self) -> Samples:
         empty = np.zeros((0, len(self._game.initial)), np.uint64)

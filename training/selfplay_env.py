@@ -22,8 +22,8 @@ from cc_env.envs.boards import Boards
 from cc_env.envs.kernels import SEAT, TO_MOVE, Replies, Seen, Settings
 from cc_env.game import Game
 from cc_env.match import Limits
-from cc_env.rules import ONGOING, Position
-from training.arena.schedule import after_random_turns
+from cc_env.rules import Position
+from training.arena.schedule import opening
 from training.pool import Asked, Opponent
 
 OPENINGS = 2048  # positions that games begin at
@@ -81,7 +81,8 @@ class SelfPlay(VecEnv):
         self.met = np.zeros(count, np.int64)  # the opponent on each board, by index
         self.over = np.ones(count, np.bool_)  # whether a game ended there in the last step
         self.seconds = {"boards": 0.0, "opponents": 0.0}  # spent so far
-        self._starts = _openings(game, opening_turns, np.random.default_rng(seed))
+        rng = np.random.default_rng(seed)
+        self._starts = [opening(game, opening_turns, rng) for _ in range(OPENINGS)]
         self._actions = np.zeros(count, np.int64)
         self._infos: list[dict[str, Any]] = [{} for _ in range(count)]
         observed = spaces.MultiBinary(game.observation_shape)
@@ -165,15 +166,6 @@ class SelfPlay(VecEnv):
 
     def close(self) -> None:
         """Do nothing: there is nothing to free."""
-
-
-def _openings(game: Game, turns: int, rng: np.random.Generator) -> list[Position]:
-    """Return positions after 0 to `turns` random turns, in which the game goes on."""
-    found: list[Position] = []
-    while len(found) < OPENINGS:
-        position = after_random_turns(game, int(rng.integers(turns + 1)), rng)
-        found += [position] if game.outcome(position) == ONGOING else []
-    return found
 
 
 @jit

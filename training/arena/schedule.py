@@ -116,6 +116,14 @@ def openings(game: Game, turns: int, count: int, seed: int) -> list[str]:
     return found
 
 
+def opening(game: Game, turns: int, rng: np.random.Generator) -> Position:
+    """Return a position after 0 to `turns` random turns, in which the game goes on."""
+    while True:
+        position = after_random_turns(game, int(rng.integers(turns + 1)), rng)
+        if game.outcome(position) == ONGOING:
+            return position
+
+
 def after_random_turns(game: Game, turns: int, rng: np.random.Generator) -> Position:
     """Return a position after so many random turns, or at the end of the game if that is sooner."""
     position = game.initial
