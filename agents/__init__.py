@@ -23,20 +23,27 @@ __all__ = ["PLAYERS", "make", "register"]
 
 WEIGHTS = Path(__file__).parent / "weights"
 NETWORK = "best.safetensors"  # in the folder of a run
+CONTEMPT = 0.25  # what a draw by repetition is thought to cost, of a win's 1
 
 
-def policy(game: Game, *, path: str | None = None, device: str = "cpu") -> Player:
+def policy(
+    game: Game, *, contempt: float = CONTEMPT, path: str | None = None, device: str = "cpu"
+) -> Player:
     """Return a player that follows a network's policy."""
     from agents.learned import PolicyPlayer, evaluator
 
-    return PolicyPlayer(game, evaluator(_file(game, "alphazero", path), game, device))
+    network = evaluator(_file(game, "alphazero", path), game, device)
+    return PolicyPlayer(game, network, contempt=contempt)
 
 
-def ppo(game: Game, *, path: str | None = None, device: str = "cpu") -> Player:
+def ppo(
+    game: Game, *, contempt: float = CONTEMPT, path: str | None = None, device: str = "cpu"
+) -> Player:
     """Return a player that follows the policy of a network trained by PPO."""
     from agents.learned import PolicyPlayer, evaluator
 
-    return PolicyPlayer(game, evaluator(_file(game, "ppo", path), game, device))
+    network = evaluator(_file(game, "ppo", path), game, device)
+    return PolicyPlayer(game, network, contempt=contempt)
 
 
 def alphazero(
@@ -46,7 +53,7 @@ def alphazero(
     seconds: float | None = None,
     batch: int = 16,
     exploration: float = 1.5,
-    contempt: float = 0.0,
+    contempt: float = CONTEMPT,
     path: str | None = None,
     device: str = "cpu",
 ) -> Player:

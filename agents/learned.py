@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from agents import CONTEMPT
 from agents.network import Evaluator, load
 from cc_env.game import Game
 from cc_env.players import allowance
@@ -44,17 +45,56 @@ def _turned(planes: NDArray[np.int8], cells: NDArray[np.int64]) -> NDArray[np.in
     return planes.reshape(len(planes), -1)[:, cells].reshape(planes.shape)
 
 
+class _Course:
+    """The positions of the game that a player is in, as far as it was asked."""
+
+    def __init__(self, game: Game) -> None:
+        self._game = game
+        self.positions: list[Position] = []
+
+    def arrive(self, position: Position) -> None:
+        """Forget what occurred where the position cannot follow: another game began."""
+        if self.positions and not self._follows(position, self.positions[-1]):
+            self.positions = []
+
+    def leave(self, position: Position, action: int) -> None:
+        """Note a position, and the one after an action in it."""
+        self.positions += [position, self._game.apply(position, action)]
+
+    def _follows(self, position: Position, before: Position) -> bool:
+        """Return whether a position is the one before, or a turn after it."""
+        turns = (self._game.play_turn(before, turn) for turn in self._game.turns(before))
+        return position == before or position in turns
+
+
 class PolicyPlayer:
     """Plays what the network likes best: one forward pass a decision."""
 
-    def __init__(self, game: Game, evaluate: Evaluate) -> None:
-        """Play by what `evaluate` says."""
-        self._game, self._evaluate = game, evaluate
+    def __init__(self, game: Game, evaluate: Evaluate, *, contempt: float = CONTEMPT) -> None:
+        """Play by what `evaluate` says; `contempt` is what a draw by repetition is thought to cost.
+
+        Of a win's 1. Raises UnknownOption where it is not -1 to 1.
+        """
+        limits.check_contempt(contempt)
+        self._game, self._evaluate, self._contempt = game, evaluate, contempt
+        self._course = _Course(game)
 
     def choose(self, position: Position, rng: np.random.Generator, clock: Clock) -> Decision:
-        """Return the likeliest decision."""
+        """Return the likeliest decision, which does not come back to what occurred in the game.
+
+        Where the network expects less than -`contempt`, it may.
+        """
+        self._course.arrive(position)
         chances, value = ask(self._game, self._evaluate, position)
-        return Decision(max(chances, key=chances.__getitem__), value)
+        likeliest = sorted(chances, key=chances.__getitem__, reverse=True)
+        action = likeliest[0]
+        if value > -self._contempt:
+            action = next((each for each in likeliest if self._is_new(position, each)), action)
+        self._course.leave(position, action)
+        return Decision(action, value)
+
+    def _is_new(self, position: Position, action: int) -> bool:
+        return self._game.apply(position, action) not in self._course.positions
 
 
 class AlphaZeroPlayer:
@@ -69,7 +109,7 @@ class AlphaZeroPlayer:
         seconds: float | None = None,
         batch: int = 16,
         exploration: float = 1.5,
-        contempt: float = 0.0,
+        contempt: float = CONTEMPT,
     ) -> None:
         """Run so many simulations or seconds a decision, 64 simulations by default.
 
@@ -82,26 +122,19 @@ class AlphaZeroPlayer:
         default = SIMULATIONS if simulations is None and seconds is None else simulations
         self._simulations, self._seconds = default, seconds
         self._search = PUCT(game, evaluate, batch=batch, exploration=exploration, contempt=contempt)
-        self._game = game
-        self._seen: list[Position] = []  # of the game so far, as far as this player was asked
+        self._course = _Course(game)
 
     def choose(self, position: Position, rng: np.random.Generator, clock: Clock) -> Decision:
         """Return the decision most visited, or one that wins for certain."""
         began, seconds = time.perf_counter(), allowance(self._seconds, clock)
-        if self._seen and not self._follows(position, self._seen[-1]):
-            self._seen = []  # another game
+        self._course.arrive(position)
         if seconds is not None:
             seconds = max(0.0, seconds - (time.perf_counter() - began))
         found = self._search.search(
-            position, simulations=self._simulations, seconds=seconds, earlier=self._seen
+            position, simulations=self._simulations, seconds=seconds, earlier=self._course.positions
         )
-        self._seen += [position, self._game.apply(position, found.action)]
+        self._course.leave(position, found.action)
         return Decision(found.action, found.value, found.details())
-
-    def _follows(self, position: Position, before: Position) -> bool:
-        """Return whether a position is the one before, or a turn after it."""
-        turns = (self._game.play_turn(before, turn) for turn in self._game.turns(before))
-        return position == before or position in turns
 
 
 _EVALUATORS: dict[tuple[object, ...], Evaluator] = {}  # of this process

@@ -30,6 +30,13 @@ def check_seconds(value: float | None) -> None:
         raise UnknownOption(f"seconds={value!r}; it is 0 or more, or None for no limit")
 
 
+def check_contempt(value: float) -> None:
+    """Raise UnknownOption where this is not what a repetition can be thought to cost."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not (is_number and -1 <= value <= 1):
+        raise UnknownOption(f"contempt={value!r}; it is -1 to 1")
+
+
 def check_any(**given: float | None) -> None:
     """Raise UnknownOption where no limit is given."""
     if all(value is None for value in given.values()):

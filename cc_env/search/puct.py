@@ -55,8 +55,7 @@ class Trees:
         batch = limits.whole("batch", batch)
         if not (isinstance(exploration, int | float) and exploration >= 0):
             raise UnknownOption(f"exploration={exploration!r}; it is 0 or more")
-        if not (isinstance(contempt, int | float) and -1 <= contempt <= 1):
-            raise UnknownOption(f"contempt={contempt!r}; it is -1 to 1")
+        limits.check_contempt(contempt)
         if considered and simulations is None:
             raise UnknownOption(f"considered={considered}; that takes a number of simulations")
         if capacity is None:

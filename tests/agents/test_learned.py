@@ -11,6 +11,8 @@ from cc_env import games, players, referee
 from cc_env.errors import BadCheckpoint, UnknownOption
 from cc_env.referee import Clock
 
+CYCLE = "0,0-2,0", "5,5-3,5", "2,0-0,0", "3,5-5,5"
+
 
 @pytest.fixture(scope="module")
 def file(game, tmp_path_factory):
@@ -42,6 +44,33 @@ def test_a_policy_plays_the_legal_action_of_the_highest_logit(game, file, kind):
     decision = decide(game, f"{kind}:path={file}", position)
     assert decision.action == max(logits, key=logits.get)
     assert decision.value == pytest.approx(sum(values) / 2)
+
+
+@pytest.mark.parametrize(("value", "comes_back"), [(0.0, False), (-0.2, False), (-0.3, True)])
+def test_a_policy_comes_back_only_where_it_expects_little(game, value, comes_back):
+    start = position = game.from_text("b5/b5/6/6/5r/5r b")
+    likes = {}  # in what it sees, to go round and round
+    for turn in CYCLE:
+        (action,) = game.parse_turn(position, turn)
+        likes[game.observe(position).tobytes()] = action
+        position = game.apply(position, action)
+    assert position == start
+
+    def stubborn(planes):
+        logits = np.zeros((len(planes), game.num_actions), np.float32)
+        for row, each in zip(logits, planes, strict=True):
+            row[likes.get(each.tobytes(), 0)] = 9
+        return logits, np.full(len(planes), value, np.float32)
+
+    player, rng = PolicyPlayer(game, stubborn), np.random.default_rng(0)
+    for turn in CYCLE:
+        if game.to_move(position) == 0:
+            assert (
+                player.choose(position, rng, Clock()).action == game.parse_turn(position, turn)[0]
+            )
+        position = game.play_turn(position, game.parse_turn(position, turn))
+    again = player.choose(position, rng, Clock()).action
+    assert (again == game.parse_turn(position, CYCLE[0])[0]) == comes_back
 
 
 def test_an_opinion_has_a_chance_for_each_legal_action(game, file):
