@@ -133,8 +133,8 @@ def _marks(picture: Picture) -> list[Shape]:
         found.append(Line(((x - 13, y + 13), (x + 13, y - 13)), CAPTURED, 6))
     for cell, heat in picture.heat.items():
         if heat >= SEEN:
-            x, y = _centre(cell)
-            found.append(Words(x, y + 22, f"{heat:.0%}", 13, INK))
+            colour = "#ffffff" if cell in picture.pieces else INK
+            found.append(Words(*_centre(cell), f"{heat:.0%}", 15, colour))
     return found + [Disc(*_centre(cell), 9, TARGET, "#ffffff", 2) for cell in picture.targets]
 
 

@@ -232,6 +232,7 @@ def test_a_turn_of_two_decisions_stays_with_the_player():
 def test_max_turns_truncates():
     envs = make(3, max_turns=5, seat=0)
     envs.reset(seed=0)
+    envs.action_space.seed(0)  # turns of one decision each
     for _ in range(2):
         *_, truncated, _ = envs.step(envs.action_space.sample())
         assert not truncated.any()

@@ -56,7 +56,7 @@ def timeless(rows):
 
 
 def checkpoint_of(path):
-    return arrays.load(max((path / "checkpoints").iterdir()), runs.KIND)[1]
+    return arrays.load(max((path / "checkpoints").iterdir()), runs.CHECKPOINT)[1]
 
 
 # It learns
@@ -118,7 +118,7 @@ def test_a_run_leaves_a_folder(whole):
     assert [row["step"] for row in rows] == [256, 512, 768, 1024]
     assert [row["step"] for row in rows if "elo" in row] == [512, 1024]
     assert "policy_loss" not in rows[0], "there is nothing to learn from yet"
-    rates = [row["rate"] for row in rows[1:]]
+    rates = [row["learning_rate"] for row in rows[1:]]
     assert rates == pytest.approx([2.25e-3 + 0.25e-4, 1.5e-3 + 0.5e-4, 0.75e-3 + 0.75e-4])
     for row in rows:
         playing = [row[f"{name}_share"] for name in ("acting", "opponents", "boards")]
