@@ -311,12 +311,11 @@ def _best_edge(nodes: NDArray[Any], edges: NDArray[Any], settings: Settings, nod
     best, highest, drawn = first, -math.inf, _drawn(nodes, settings, node)
     for index in range(first, first + one["children"]):
         edge = edges[index]
-        value, proven = one["value"] - UNTRIED, np.int64(0)
+        proven: Int = np.int64(0)
+        value = one["value"] - UNTRIED
         if edge["target"] >= 0:
             child = nodes[edge["target"]]
-            proven = np.int64(child["proven"])
-            if child["player"] != one["player"]:
-                proven = -proven
+            proven = _proven_to(np.int64(one["player"]), child)
             if child["on_path"]:
                 value = drawn
             elif child["visits"]:
@@ -384,9 +383,15 @@ def _proven(forest: Forest, tree: Int, edge: Any) -> Int:
     """Return what is proved of a root's edge, to the root's player."""
     if edge["target"] < 0:
         return np.int64(0)
-    child = forest.nodes[tree, edge["target"]]
-    proven = np.int64(child["proven"])
-    return proven if child["player"] == forest.nodes[tree, 0]["player"] else -proven
+    player = np.int64(forest.nodes[tree, 0]["player"])
+    return _proven_to(player, forest.nodes[tree, edge["target"]])
+
+
+@jit
+def _proven_to(player: Int, node: Any) -> Int:
+    """Return what is proved of a node, above 0 where the player wins."""
+    proven = np.int64(node["proven"])
+    return proven if node["player"] == player else -proven
 
 
 @jit
