@@ -26,7 +26,7 @@ from rich.table import Table
 
 from cc_env import commands, record
 from cc_env import games as table_of_games
-from cc_env.errors import UnknownOption, is_whole
+from cc_env.errors import UnknownOption
 from cc_env.game import Game
 from cc_env.match import FAULTS
 from cc_env.pictures import frames
@@ -35,6 +35,7 @@ from training.arena import workers as processes
 from training.arena.schedule import Pairing, game_seed, openings
 from training.arena.standings import POINTS, Line, tally
 from training.arena.wording import interval, percent
+from training.config import check_wholes
 
 RANDOM = "random"
 SMART = "minimax:depth=3,evaluation=published"
@@ -87,9 +88,7 @@ class Experiment:
     def __post_init__(self) -> None:
         """Check all."""
         arena.try_players((self.first, self.second), self.make_game())
-        for name, least in (("games", 1), ("opening_turns", 0), ("seed", 0)):
-            if not is_whole(value := getattr(self, name), least):
-                raise UnknownOption(f"{name}={value!r}; it is a whole number from {least}")
+        check_wholes(self, games=1, opening_turns=0, seed=0)
         if self.opening_turns % 2:
             raise UnknownOption(
                 f"opening_turns={self.opening_turns}; even, so that the first player is to move"

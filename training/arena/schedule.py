@@ -17,6 +17,7 @@ from cc_env.errors import UnknownOption, is_whole, listed
 from cc_env.game import Game
 from cc_env.match import Limits
 from cc_env.rules import ONGOING, Position
+from training.config import check_wholes
 
 TRIES = 200  # random openings before one that was there already will do
 OPENINGS, GAMES = range(2)  # what a stream of random numbers is for
@@ -53,9 +54,7 @@ class Config:
             )
         if self.anchor is not None and self.anchor not in self.players:
             raise UnknownOption(f"anchor {self.anchor!r} does not play; {listed(self.players)} do")
-        for name in ("opening_turns", "seed"):
-            if not is_whole(getattr(self, name), 0):
-                raise UnknownOption(f"{name}={getattr(self, name)!r}; it is a whole number from 0")
+        check_wholes(self, opening_turns=0, seed=0)
         object.__setattr__(self, "players", tuple(self.players))
         object.__setattr__(self, "options", dict(self.make_game().options))
 
