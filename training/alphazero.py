@@ -4,10 +4,11 @@
 self-play", 2018; with the root of Danihelka et al., "Policy improvement by planning with
 Gumbel", 2022.)
 
-Over and over, workers play games against themselves by the newest network, each decision by a small
-tree search; meanwhile the learner fits the network to what the searches found and to how the games
-ended. Every few rounds the network, alone, meets rivals and the best network so far in the arena;
-where it is no weaker than the latter it takes its place as `best.safetensors`.
+Over and over, workers play games by the newest network, against themselves and some against other
+players, each decision by a small tree search; meanwhile the learner fits the network to what the
+searches found and to how the games ended. Every few rounds the network, alone, meets rivals and the
+best network so far in the arena; where it is no weaker than the latter it takes its place as
+`best.safetensors`.
 
 The same seed is the same run, as long as rounds limit it, not minutes, workers are threads, and the
 machine computes the same; a run that is continued begins new games, those that went on are lost.
@@ -212,6 +213,7 @@ def charts(config: Config) -> dict[str, list[str]]:
     """Return what curves.png shows."""
     return {
         "score of the policy against": [*config.rivals.names, BEST],
+        "score of self-play against its opponents": ["opponents"],
         f"Elo; {config.rivals.anchor} has 0": ["elo"],
         "loss": ["policy_loss", "value_loss"],
         "decisions of self-play a second": ["decisions_per_second"],
@@ -232,6 +234,7 @@ def _told(tally: Tally, seconds: float) -> dict[str, float]:
         "turns_per_game": tally.turns / games,
         "draws_percent": 100 * tally.draws / games,
         "first_wins_percent": 100 * tally.first_wins / games,
+        **({"opponents": tally.points / tally.met} if tally.met else {}),
     }
 
 

@@ -1,4 +1,8 @@
-"""Self-play guided by tree search: many games at once, each decision a sample to learn from."""
+"""Self-play guided by tree search: many games at once, each decision a sample to learn from.
+
+In some of the games one seat is an opponent's. There too the search says what it would play, and
+what the positions are worth, for a sample; but the opponent's decision is what is played.
+"""
 
 import time
 from dataclasses import dataclass, field
@@ -7,9 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cc_env import players
 from cc_env.envs.boards import Boards
 from cc_env.envs.kernels import OUTCOME, TO_MOVE
+from cc_env.errors import UnknownOption
 from cc_env.game import Game
+from cc_env.referee import Clock, Player
 from cc_env.rules import DRAW, ONGOING
 from cc_env.search.puct import Evaluate, Trees
 from training.arena.schedule import opening
@@ -24,18 +31,25 @@ class Settings:
     boards: int = 128  # games at once, in each worker
     simulations: int = 64  # of the tree search, for each decision
     considered: int = 16  # actions that the search tries at the root
-    opening_turns: int = 4  # at most so many random turns begin a game
-    max_turns: int = 200  # a longer game is a draw
+    opening_turns: int = 12  # at most so many random turns begin a game
+    max_turns: int = 100  # a longer game is a draw
     repetitions: int = 2  # a position that occurs so often is one too
     contempt: float = 0.25  # what searches think that a repetition costs who is to move
     value_mix: float = 0.5  # of a value target comes from the search, the rest from the result
+    opponents: tuple[str, ...] = ("minimax:depth=3", "minimax:depth=5")  # met in
+    opponents_share: float = 0.25  # of the games; in the others it meets itself
 
     def __post_init__(self) -> None:
         """Raise UnknownOption where a number is none."""
         check_wholes(self, boards=1, simulations=1, considered=1, opening_turns=0, max_turns=1)
         check_wholes(self, repetitions=2)
         check_between(self, -1, 1, "contempt")
-        check_between(self, 0, 1, "value_mix")
+        check_between(self, 0, 1, "value_mix", "opponents_share")
+        for name in self.opponents:
+            players.check(name)
+        if self.opponents_share and not self.opponents:
+            share = f"opponents_share={self.opponents_share}"
+            raise UnknownOption(f"{share}, but there are no opponents; name some, or make it 0")
 
 
 @dataclass
@@ -47,6 +61,8 @@ class Tally:
     turns: int = 0  # of the games that ended
     draws: int = 0
     first_wins: int = 0
+    met: int = 0  # games against opponents
+    points: float = 0.0  # in those: 1 a win, 0.5 a draw
     evaluated: int = 0  # positions, by the network
     network_seconds: float = 0.0
     search_seconds: float = 0.0
@@ -62,6 +78,8 @@ class Tally:
 class _Game:
     """What was decided so far in a game that goes on, decision by decision."""
 
+    opponent: Player | None = None
+    seat: int = 0  # of the opponent
     positions: list[NDArray[np.uint64]] = field(default_factory=list)
     movers: list[int] = field(default_factory=list)
     actions: list[NDArray[np.int16]] = field(default_factory=list)
@@ -76,6 +94,7 @@ class SelfPlay:
         """Begin the games; `seed` is what NumPy makes a generator of."""
         self._game, self._settings = game, settings
         self._rng = np.random.default_rng(seed)
+        self._opponents = [players.make(name, game) for name in settings.opponents]
         self._boards = Boards(
             game,
             settings.boards,
@@ -90,7 +109,7 @@ class SelfPlay:
             considered=settings.considered,
         )
         self._asked: Evaluate | None = None  # whose evaluations the trees know
-        self._games = [_Game() for _ in range(settings.boards)]
+        self._games = [_Game()] * settings.boards
         self._boards.reset()
         self._begin(np.ones(settings.boards, np.bool_))
 
@@ -140,17 +159,23 @@ class SelfPlay:
             game.actions.append(actions[board])
             game.policy.append(policy[board])
             game.values.append(float(found.values[board]))
+            if game.opponent and game.seat == movers[board]:
+                position = self._boards.position(board)
+                found.chosen[board] = game.opponent.choose(position, self._rng, Clock()).action
         self._boards.step(found.chosen)
 
     def _finish(self, board: int, tally: Tally) -> Samples:
-        """Return the samples of a game that is over, and forget it."""
-        game, self._games[board] = self._games[board], _Game()
+        """Return the samples of a game that is over."""
+        game = self._games[board]
         result = int(self._boards.seen.facts[OUTCOME, board])
         drawn = result in (DRAW, ONGOING)
         tally.games += 1
         tally.turns += self._boards.turns(board)
         tally.draws += drawn
         tally.first_wins += result == 0
+        if game.opponent:
+            tally.met += 1
+            tally.points += 0.5 if drawn else float(result != game.seat)
         movers, mix = np.array(game.movers), self._settings.value_mix
         results = np.zeros(len(movers)) if drawn else np.where(movers == result, 1.0, -1.0)
         values = mix * np.array(game.values) + (1 - mix) * results
@@ -167,7 +192,15 @@ class SelfPlay:
             starts = [self._game.initial] * len(which)
             for board in np.flatnonzero(which):
                 starts[board] = opening(self._game, self._settings.opening_turns, self._rng)
+                self._games[board] = self._new_game()
             self._boards.reset(which, starts)
+
+    def _new_game(self) -> _Game:
+        """Draw whom to meet, and in which seat."""
+        if self._rng.random() >= self._settings.opponents_share:
+            return _Game()
+        index, seat = self._rng.integers((len(self._opponents), 2)).tolist()
+        return _Game(self._opponents[index], seat)
 
     def _no_samples(self) -> Samples:
         empty = np.zeros((0, len(self._game.initial)), np.uint64)

@@ -157,6 +157,7 @@ class Trees:
         if not wide or len(logits) != self._waiting or values.shape != (self._waiting,):
             wanted = f"({self._waiting}, {self.game.num_actions}), ({self._waiting},)"
             raise ValueError(f"logits{logits.shape}, values{values.shape}; wanted: {wanted}")
+        self._waiting = 0
         forest.expand(self.game.initial, self._forest, self._now, logits, values)
 
     def run(self, evaluate: Evaluate) -> None:

@@ -426,5 +426,8 @@ def test_bad_input(game):
     for wrong in ((logits[:, :300], values), (logits[:1], values[:1]), (logits, values[:1])):
         with pytest.raises(ValueError, match=r"wanted: \(2, 410\), \(2,\)"):
             trees.expand(*wrong)
+    trees.expand(logits, values)
+    with pytest.raises(ValueError, match=r"wanted: \(0, 410\), \(0,\)"):
+        trees.expand(logits, values)  # twice
     with pytest.raises(IllegalAction, match="the game is over"):
         search.search(game.from_text("bb4/6/6/6/6/rr3b r"), simulations=1)

@@ -1,12 +1,17 @@
 """Self-play guided by tree search."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from cc_env import games
+from cc_env import games, players
+from cc_env.envs.kernels import TO_MOVE
+from cc_env.errors import UnknownOption
+from cc_env.referee import Clock
 from training.selfplay import SelfPlay, Settings
 
-SETTINGS = Settings(boards=16, simulations=8, considered=4, value_mix=0)
+SETTINGS = Settings(boards=16, simulations=8, considered=4, value_mix=0, opponents_share=0)
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +51,7 @@ def test_values_are_results_to_the_player_to_move(small):
 
 
 def test_values_mix_the_result_with_what_the_search_said(small):
-    mixed = SelfPlay(small, Settings(boards=16, simulations=8, considered=4, value_mix=1), 0)
+    mixed = SelfPlay(small, replace(SETTINGS, value_mix=1), 0)
     values = mixed.play(even, 60)[0].values
     assert ((values > -1) & (values < 1)).mean() > 0.3
 
@@ -107,3 +112,34 @@ def test_a_network_is_asked_once_however_decisions_are_cut(small):
     assert sum(each.evaluated for each in parts) == whole.evaluated
     _, anew = cut.play(lambda planes: even(planes), 1)  # what another network says is another thing
     assert anew.evaluated > max(each.evaluated for each in parts[-3:])
+
+
+def test_opponents_decide_in_their_share_of_the_games(small, monkeypatch):
+    settings = replace(SETTINGS, opponents=("minimax:depth=2",), opponents_share=0.5)
+    play = SelfPlay(small, settings, 0)
+    minimax, step = players.make("minimax:depth=2", small), play._boards.step
+    decided = []
+
+    def spy(actions):
+        for board, game in enumerate(play._games):
+            if game.opponent and game.seat == play._boards.seen.facts[TO_MOVE, board]:
+                position = play._boards.position(board)
+                chosen = minimax.choose(position, play._rng, Clock()).action
+                decided.append(actions[board] == chosen)
+        step(actions)
+
+    monkeypatch.setattr(play._boards, "step", spy)
+    _, tally = play.play(even, 60)
+    assert all(decided)
+    assert len(decided) == pytest.approx(tally.decisions / 4, rel=0.3)
+    assert tally.met == pytest.approx(tally.games / 2, rel=0.4)
+    assert tally.points / tally.met < 0.4  # without a network it loses
+
+
+def test_without_opponents_all_meet_themselves(small):
+    settings = replace(SETTINGS, opponents=(), opponents_share=0)
+    assert SelfPlay(small, settings, 0).play(even, 30)[1].met == 0
+    with pytest.raises(UnknownOption, match="name some, or make it 0"):
+        replace(settings, opponents_share=0.1)
+    with pytest.raises(UnknownOption, match="no player 'nobody'"):
+        replace(settings, opponents=("nobody",))
