@@ -196,9 +196,13 @@ class Game:
 
 
 class Recording(NamedTuple):
-    """A recorded position to compare the rules with, as a game's `read_recording` returns it."""
+    """What is known of a position, to compare the rules with; None is what is not."""
 
     game: Game
     position: Position
-    outcome: int  # as `rules.outcome`
-    turns: frozenset[str]  # all legal turns in notation; none where the game is over
+    outcome: int | None = None  # as `rules.outcome`
+    ending: str | None = None  # as `Game.ending`, of a finished game
+    turns: frozenset[str] | None = None  # all legal turns in notation
+    played: tuple[str, ...] = ()  # turns from here on, which lead to
+    final: Position | None = None
+    counts: tuple[int, ...] = ()  # perft for 1, 2, ... turns

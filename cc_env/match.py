@@ -55,7 +55,7 @@ class Match:
         self.course: list[tuple[Position, Turn]] = []  # the same, where each was played
         self.result = self._by_rules()
         self._begin_turn()
-        self._seen = Counter([self.start])
+        self._seen = Counter([game.key(self.start)])
 
     def play(self, action: int) -> None:
         """Play an action; raise IllegalAction, and change nothing, where it is illegal."""
@@ -69,7 +69,7 @@ class Match:
             self.turns.append(self._text)
             self.course.append((self._before, self._turn))
             self._begin_turn()
-            self._seen[after] += 1
+            self._seen[self.game.key(after)] += 1
             self.result = self._by_rules() or self._by_limits()
 
     def forfeit(self, player: int, fault: str) -> None:
@@ -86,7 +86,7 @@ class Match:
 
     def _by_limits(self) -> Result | None:
         limits = self.limits
-        if limits.repetitions and self._seen[self.position] >= limits.repetitions:
+        if limits.repetitions and self._seen[self.game.key(self.position)] >= limits.repetitions:
             return Result(DRAW, "repetition")
         if limits.max_turns and len(self.turns) >= limits.max_turns:
             return Result(DRAW, "max_turns")

@@ -46,6 +46,7 @@ _mid_turn = _slot("mid_turn")
 _outcome = _slot("outcome")
 _observe = _slot("observe")
 _loud_actions = _slot("loud_actions")
+_key = _slot("key")
 _load = _slot("load")
 _evaluate = _slot("evaluate")
 
@@ -60,11 +61,13 @@ def register(
     outcome: Rule,
     observe: Rule,
     loud_actions: Rule | None = None,
+    key: Rule | None = None,
 ) -> None:
     """Make the generic functions below play the game of `position_class`.
 
     The arguments are functions compiled with `cc_env.compile.jit`, each as described by the
-    generic function of the same name. A game may do without `loud_actions`.
+    generic function of the same name. A game may do without `loud_actions`, and without a `key`:
+    then it is `hash_fields`.
     """
     _fill(_legal_actions, position_class, legal_actions)
     _fill(_apply, position_class, apply)
@@ -73,6 +76,7 @@ def register(
     _fill(_outcome, position_class, outcome)
     _fill(_observe, position_class, observe)
     _fill(_loud_actions, position_class, loud_actions or _no_actions)
+    _fill(_key, position_class, key or hash_fields)
 
 
 def _fill(slot: Rule, position_class: type, rule: Rule) -> None:
@@ -179,7 +183,16 @@ def store(position: Position, row: NDArray[np.uint64]) -> None:
 
 @jit
 def key(position: Position) -> np.uint64:
-    """Return a 64-bit hash of the position, side to move included."""
+    """Return a 64-bit hash of the position, side to move included.
+
+    Positions with the same key are the same to searches and where repetitions are counted.
+    """
+    return _key(position)  # type: ignore[no-any-return]
+
+
+@jit
+def hash_fields(position: Position) -> np.uint64:
+    """Return a 64-bit hash of all fields."""
     mixed = ZERO
     for field in range(len(position)):
         mixed ^= scramble(position[field] + np.uint64(field) * _SALT)

@@ -6,10 +6,11 @@ from typing import NamedTuple
 class Entry(NamedTuple):
     """Where a game is found."""
 
-    module: str  # with make(**options) -> Game and read_recording(line) -> Recording
+    module: str  # with make(**options) -> Game and read_recordings(line) -> Iterator[Recording]
     environment: str  # id of its environments
 
 
 GAMES = {
     "capture_conquer": Entry("cc_env.games.capture_conquer", "cc_env/CaptureConquer-v0"),
+    "checkers": Entry("cc_env.games.checkers", "cc_env/Checkers-v0"),
 }

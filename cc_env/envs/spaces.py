@@ -18,8 +18,9 @@ class LegalActions(spaces.Discrete):
     def __init__(self, mask: NDArray[np.int8], opening: NDArray[np.int8]) -> None:
         """Make the space over `mask` (int8[n]), which the environment goes on writing.
 
-        `opening` (int8[n]) has the actions that are legal whenever an episode begins. They are
-        preferred once after `seed`: checkers seed the space, sample, and only then reset.
+        `opening` (int8[n]) has the actions that are legal whenever an episode begins. Once after
+        `seed` it is one of these: who checks an environment seeds the space, samples, and only then
+        resets. Those that are legal at the moment, too, are preferred.
         """
         super().__init__(len(mask))
         self._now, self._opening = mask, opening
@@ -40,7 +41,8 @@ class LegalActions(spaces.Discrete):
             if self._just_seeded:
                 self._just_seeded = False
                 both = (self._now & self._opening).nonzero()[0]
-                legal = both if len(both) else legal
+                opening = self._opening.nonzero()[0]
+                legal = both if len(both) else opening if len(opening) else legal
             if len(legal):
                 return np.int64(legal[int(self.np_random.random() * len(legal))])
         return super().sample(mask, probability)

@@ -88,7 +88,7 @@ def make():
     )
 
 
-def read_recording(line):
+def read_recordings(line):
     raise NotImplementedError
 
 

@@ -73,8 +73,8 @@ def make(size: int = 6, corner: int | None = None) -> Game:
     )
 
 
-def read_recording(line: Mapping[str, Any]) -> Recording:
-    """Return the recorded position of a line.
+def read_recordings(line: Mapping[str, Any]) -> Iterator[Recording]:
+    """Yield the recorded position of a line.
 
     Its fields are size, first and second (lists of cells), to_move, moves and result.
 
@@ -95,7 +95,7 @@ def read_recording(line: Mapping[str, Any]) -> Recording:
     rows = ("".join(letters.get((r, c), ".") for c in span) for r in span)
     position = game.from_text(f"{'/'.join(rows)} {side}")
     turns = frozenset(_turn_texts(line["moves"]))
-    return Recording(game, position, results[line["result"]], turns)
+    yield Recording(game, position, outcome=results[line["result"]], turns=turns)
 
 
 def _turn_texts(moves: list[Any]) -> Iterator[str]:

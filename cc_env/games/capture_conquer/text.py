@@ -1,6 +1,5 @@
 """C&C as text and on the board: positions, actions, endings, and what a turn did."""
 
-import re
 from functools import cache
 
 import numpy as np
@@ -25,6 +24,7 @@ from cc_env.games.capture_conquer.rules import (
     outcome,
     steps,
 )
+from cc_env.games.grid import read_rows, rows_text
 from cc_env.rules import ONGOING
 
 
@@ -93,9 +93,7 @@ def pieces(position: Position) -> dict[Cell, str]:
 
 def to_text(position: Position) -> str:
     """Return the position in one line: rows from the top, side to move, pending jump if any."""
-    letters, size = pieces(position), int(position.size)
-    rows = ("".join(letters.get((r, c), ".") for c in range(size)) for r in range(size))
-    board = "/".join(re.sub(r"\.+", lambda dots: str(len(dots[0])), row) for row in rows)
+    board = rows_text(pieces(position), int(position.size), int(position.size))
     pending = ""
     if position.pending:
         pending = " " + _jump_text(position, int(position.pending) - 1)
@@ -111,15 +109,14 @@ def from_text(text: str, size: int) -> Position:
         raise _bad(
             text, "wanted: rows, side to move (b or r), for a pending jump its start and end"
         )
-    rows = [re.sub("[1-9]", lambda digit: "." * int(digit[0]), row) for row in fields[0].split("/")]
-    if [len(row) for row in rows] != [size] * size or set("".join(rows)) - set("br."):
-        raise _bad(
-            text, f"wanted: {size} rows of {size} cells, made of b, r and digits, joined by /"
-        )
+    try:
+        letters = read_rows(fields[0], size, size, "br")
+    except BadPosition as error:
+        raise _bad(text, str(error)) from None
     empty = Position(ZERO, ZERO, ZERO, np.uint64("br".index(fields[1])), np.uint64(size))
-    sides = {"b": 0, "r": 0, ".": 0}
-    for row, column in all_cells(size):
-        sides[rows[row][column]] |= _frame_bit(empty, (row, column))
+    sides = {"b": 0, "r": 0}
+    for cell, letter in letters.items():
+        sides[letter] |= _frame_bit(empty, cell)
     enemy = "r" if fields[1] == "b" else "b"
     if not sides[enemy]:
         raise _bad(text, f"{enemy} has just moved, so it needs a piece")

@@ -1,0 +1,102 @@
+"""What checkers positions are worth: our own evaluation, and the published one."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cc_env import rules
+from cc_env.bits import ONE, ZERO, lowest, popcount, reverse
+from cc_env.compile import jit
+from cc_env.games.checkers.rules import CELLS, Position, Word, stepping
+from cc_env.games.checkers.weights import WEIGHTS
+from cc_env.rules import Int
+
+# Where the weights of `Standard` lie: one for a man on each cell, one for a king; then those of the
+# features below, and of the lead in pieces, by how many pieces there are.
+MEN, KINGS = 0, 64
+TEMPO, STEPS = 128, 129
+LEAD = 130
+STAGES = 7  # 0 to 3 pieces, 4 to 7, ... 24
+NUM_WEIGHTS = LEAD + STAGES
+
+
+class Standard(NamedTuple):
+    """Our own evaluation: men and kings by their cells, possible steps, being to move, the lead.
+
+    It is the sum of `weights` (int64[NUM_WEIGHTS]), each for what it counts on the mover's side
+    less what it counts on the opponent's. The fewer pieces there are the more a lead is worth.
+    """
+
+    weights: NDArray[np.int64]
+
+
+@jit
+def standard(position: Position, player: Int, evaluation: Standard) -> Int:
+    """As `rules.evaluate`."""
+    weights = evaluation.weights
+    own, enemy, kings = position.own, position.enemy, position.kings
+    value: Int = _side(own & ~kings, own & kings, weights)
+    value -= _side(reverse(enemy & ~kings), reverse(enemy & kings), weights)
+    value += weights[TEMPO]
+    turned = Position(reverse(enemy), reverse(own), reverse(kings), ZERO, ZERO, ZERO, ZERO)
+    value += (_steps(position) - _steps(turned)) * weights[STEPS]
+    count, others = popcount(own), popcount(enemy)
+    value += (count - others) * weights[LEAD + (count + others) // 4]
+    return value if player == np.int64(position.player) else -value
+
+
+@jit
+def _side(men: Word, kings: Word, weights: NDArray[np.int64]) -> Int:
+    """Return what one side's pieces are worth by their cells, in its own frame."""
+    return _sum(men, weights[MEN:]) + _sum(kings, weights[KINGS:])
+
+
+@jit
+def _steps(position: Position) -> Int:
+    ways = stepping(position)
+    up = popcount(ways.up_left) + popcount(ways.up_right)
+    return up + popcount(ways.down_left) + popcount(ways.down_right)
+
+
+class Published(NamedTuple):
+    """The published evaluation, in its own units: a man counts 300, a king 600.
+
+    To black, each of his pieces adds its distance from the centre, 1 to 4, and its row from the
+    top, 1 to 8.
+    """
+
+    man: np.int64 = np.int64(300)
+
+
+# TILES[cell]: what is published for a black piece there, in the fixed frame of the board.
+TILES = np.zeros(64, np.int64)
+for _row, _column in CELLS:
+    _off_centre = int(max(abs(3.5 - _row), abs(3.5 - _column)) + 0.5)
+    TILES[8 * _row + _column] = _off_centre + _row + 1
+
+
+@jit
+def published(position: Position, player: Int, evaluation: Published) -> Int:
+    """As `rules.evaluate`."""
+    own, enemy = position.own, position.enemy
+    value = popcount(own) + popcount(own & position.kings)
+    value -= popcount(enemy) + popcount(enemy & position.kings)
+    value *= evaluation.man
+    value += _sum(reverse(own), TILES) if position.player else -_sum(enemy, TILES)
+    return value if player == np.int64(position.player) else -value
+
+
+@jit
+def _sum(cells: Word, table: NDArray[np.int64]) -> Int:
+    total: Int = np.int64(0)
+    while cells:
+        total += table[lowest(cells)]
+        cells &= cells - ONE
+    return total
+
+
+rules.register_evaluation(Position, Standard, standard)
+rules.register_evaluation(Position, Published, published)
+
+STANDARD = Standard(np.array(WEIGHTS, np.int64))

@@ -1,0 +1,418 @@
+"""Checkers: worked examples, recorded positions and games, counts, evaluations, notation."""
+
+import gzip
+import json
+from collections import Counter
+
+import numpy as np
+import pytest
+from conftest import ORACLE
+
+from cc_env import games, oracle, players, rules
+from cc_env.errors import BadPosition, BadRecord, IllegalAction, UnknownOption
+from cc_env.games.checkers import pdn
+from cc_env.games.checkers.evaluation import Published
+from cc_env.games.checkers.rules import CELLS
+from cc_env.games.grid import rows_text
+from cc_env.match import Limits, Match
+from cc_env.perft import perft
+from cc_env.playouts import play_randomly
+from cc_env.referee import Clock
+from cc_env.rules import DRAW, FIRST_WINS, ONGOING, SECOND_WINS
+
+RECORDED = ORACLE / "checkers8.jsonl.gz"
+GOLDEN_PDN = """
+[Event "A game within a game"]
+[Black "One"]
+[White "Other"]
+[Result "*"]
+
+1. 9-13 {the edge} 22-18 2. 10-14 ; a comment
+18x9 (18-15? 11x18) 3. 5x14 $1 23-18! 4. 14x23 27x18 *
+"""
+
+
+@pytest.fixture(scope="module")
+def checkers():
+    return games.make("checkers")
+
+
+@pytest.fixture(scope="module")
+def english():
+    return games.make("checkers", crowning="ends_move")
+
+
+def place(game, side, idle=0, **letters):
+    """Return a position with pieces on cells, such as r=("53", "57")."""
+    words = {"red": "r", "red_kings": "R", "black": "b", "black_kings": "B"}
+    cells = {divmod(int(at), 10): words[name] for name in letters for at in letters[name].split()}
+    return game.from_text(f"{rows_text(cells, 8, 8)} {side}" + (f" {idle}" if idle else ""))
+
+
+def turns(game, position):
+    return {game.turn_text(position, turn) for turn in game.turns(position)}
+
+
+# Worked examples
+
+
+def test_the_first_turns(checkers):
+    found = turns(checkers, checkers.initial)
+    assert found == {"51-40", "51-42", "53-42", "53-44", "55-44", "55-46", "57-46"}
+
+
+def test_who_can_capture_must_whichever_piece_it_is(checkers):
+    assert turns(checkers, place(checkers, "r", red="53 57", black="42")) == {"53x31"}
+
+
+def test_a_capture_is_finished(checkers):
+    position = place(checkers, "r", red="64", black="53 31 55")
+    assert turns(checkers, position) == {"64x42x20", "64x46"}
+
+
+def test_a_king_may_come_back_to_where_it_began(checkers):
+    position = place(checkers, "r", red_kings="53", black="42 22 24 44")
+    assert turns(checkers, position) == {"53x31x13x35x53", "53x35x13x31x53"}
+    after = {
+        checkers.to_text(checkers.play_turn(position, turn)) for turn in checkers.turns(position)
+    }
+    assert after == {"8/8/8/8/8/3R4/8/8 b"}
+
+
+def test_whether_a_crowned_man_goes_on(checkers, english):
+    one = {"red": "20", "black": "11 13 15"}
+    assert turns(checkers, place(checkers, "r", **one)) == {"20x02x24x06"}
+    assert turns(english, place(english, "r", **one)) == {"20x02"}
+    two = {"red": "22 62", "black": "13 15 51"}
+    assert turns(checkers, place(checkers, "r", **two)) == {"22x04x26", "62x40"}
+    assert turns(english, place(english, "r", **two)) == {"22x04", "62x40"}
+
+
+def test_who_cannot_move_loses(checkers):
+    position = place(checkers, "r", red="20", black="11 02")
+    assert (checkers.outcome(position), checkers.ending(position)) == (SECOND_WINS, "no_moves")
+
+
+def test_who_has_no_piece_loses(checkers):
+    position = place(checkers, "r", red="42", black="31")
+    after = checkers.play_turn(position, checkers.parse_turn(position, "42x20"))
+    assert (checkers.outcome(after), checkers.ending(after)) == (FIRST_WINS, "no_pieces")
+
+
+def test_men_step_forward_and_kings_both_ways(checkers):
+    position = place(checkers, "b", black="22", black_kings="44", red="71")
+    assert turns(checkers, position) == {"22-31", "22-33", "44-33", "44-35", "44-53", "44-55"}
+    assert turns(checkers, place(checkers, "r", red="33 42", black_kings="00")) == {
+        "33-22", "33-24", "42-31"
+    }  # fmt: skip
+
+
+# Draws
+
+
+def test_without_progress_it_is_a_draw(checkers):
+    position = place(checkers, "r", idle=79, red_kings="71", black_kings="06")
+    after = checkers.play_turn(position, checkers.parse_turn(position, "71-60"))
+    assert (checkers.outcome(after), checkers.ending(after)) == (DRAW, "no_progress")
+    endless = games.make("checkers", no_progress_limit=None)
+    position = place(endless, "r", idle=500, red_kings="71", black_kings="06")
+    assert endless.outcome(position) == ONGOING
+
+
+@pytest.mark.parametrize(
+    ("letters", "turn"),
+    [({"red": "53", "black": "06"}, "53-42"), ({"red_kings": "53", "black": "42 06"}, "53x31")],
+)
+def test_a_step_of_a_man_and_a_capture_are_progress(checkers, letters, turn):
+    position = place(checkers, "r", idle=79, **letters)
+    after = checkers.play_turn(position, checkers.parse_turn(position, turn))
+    assert checkers.to_text(after).endswith(" b")
+
+
+def test_a_win_comes_before_the_limit(checkers):
+    position = place(checkers, "r", idle=79, red_kings="20 22", black="00")
+    after = checkers.play_turn(position, checkers.parse_turn(position, "20-11"))
+    assert (checkers.outcome(after), checkers.ending(after)) == (FIRST_WINS, "no_moves")
+
+
+def test_a_position_that_comes_back_is_the_same_whatever_the_limit_says(checkers):
+    match = Match(checkers, place(checkers, "r", red_kings="71", black_kings="06"), Limits())
+    for text in ("71-60", "06-17", "60-71", "17-06") * 2:
+        assert match.result is None
+        for action in checkers.parse_turn(match.position, text):
+            match.play(action)
+    assert match.result == (DRAW, "repetition")
+
+
+# What is recorded
+
+
+def test_all_recorded_positions_games_and_counts_agree():
+    found = list(oracle.compare(RECORDED, "checkers"))
+    assert len(found) > 3650
+    assert not [each for each in found if each.differences]
+
+
+def recorded_positions():
+    with gzip.open(RECORDED, "rt") as file:
+        for line in map(json.loads, file):
+            if line["kind"] == "position":
+                letters = zip(CELLS, line["board"], strict=True)
+                yield line, {cell: letter for cell, letter in letters if letter != "."}
+
+
+def test_the_published_evaluation_is_that_of_the_recorded_positions(checkers):
+    for line, letters in recorded_positions():
+        position = checkers.from_text(f"{rows_text(letters, 8, 8)} {line['turn']}")
+        assert rules.evaluate(position, 1, Published()) == line["score"]
+        assert rules.evaluate(position, 0, Published()) == -line["score"]
+
+
+def test_one_ply_ahead_it_chooses_as_well_as_was_recorded(checkers):
+    published = players.make("greedy:evaluation=published", checkers)
+    rng = np.random.default_rng(0)
+    chosen = 0
+    for line, letters in list(recorded_positions())[::25]:
+        if "one_ply" in line:
+            position = checkers.from_text(f"{rows_text(letters, 8, 8)} {line['turn']}")
+            best = place_board(checkers, line["one_ply"], line["turn"])
+            while True:
+                found = published.choose(position, rng, Clock()).action
+                position = checkers.apply(position, found)
+                if not checkers.mid_turn(position):
+                    break
+            if checkers.outcome(position) == ONGOING:
+                score = rules.evaluate(position, 1, Published())
+                assert score == rules.evaluate(best, 1, Published())
+                chosen += 1
+    assert chosen > 80
+
+
+def place_board(game, board, mover):
+    letters = {c: letter for c, letter in zip(CELLS, board, strict=True) if letter != "."}
+    return game.from_text(f"{rows_text(letters, 8, 8)} {'b' if mover == 'r' else 'r'}")
+
+
+def test_perft_from_the_start(checkers, english):
+    same = [7, 49, 302, 1469, 7361, 36768, 179740, 845931]
+    for game, rest in ((english, [3963680, 18391564]), (checkers, [3963629, 18391602])):
+        assert [perft(game, game.initial, depth) for depth in range(1, 11)] == same + rest
+
+
+def test_random_play_ends_by_the_rules(checkers):
+    found = play_randomly(checkers, 4000, seed=1)
+    assert not found.unfinished
+    assert found.first_wins == pytest.approx(found.second_wins, rel=0.15)
+    assert found.decisions > found.turns  # chains
+
+
+# Texts, observations, pictures of a turn
+
+
+def test_positions_along_random_games_survive_as_text(checkers):
+    rng = np.random.default_rng(1)
+    jumpers = idle = 0
+    for _ in range(30):
+        position = checkers.initial
+        while checkers.outcome(position) == ONGOING:
+            text = checkers.to_text(position)
+            assert checkers.from_text(text) == position
+            jumpers += bool(position.jumper)
+            idle += bool(position.idle)
+            position = checkers.apply(position, int(rng.choice(checkers.legal_actions(position))))
+    assert jumpers > 20
+    assert idle > 100
+
+
+def test_in_the_middle_of_a_capture_only_its_piece_can_go_on(checkers):
+    position = place(checkers, "r", red="64 60", black="53 31 51")
+    position = checkers.apply(position, checkers.parse_turn(position, "64x42x20")[0])
+    assert checkers.to_text(position) == "8/8/8/1b6/2r5/1b6/r7/8 r x42"
+    assert checkers.mid_turn(position)
+    assert turns(checkers, position) == {"x20"}
+    assert checkers.observe(position)[4].nonzero() == (4, 2)
+    assert checkers.observe(position, 1)[4].nonzero() == (3, 5)
+
+
+def test_observations_show_men_and_kings_from_both_sides(checkers):
+    position = place(checkers, "b", red="71", red_kings="00", black="22", black_kings="77")
+    own, own_kings, enemy, enemy_kings, jumper = checkers.observe(position)
+    assert own[5, 5] == own_kings[0, 0] == enemy[0, 6] == enemy_kings[7, 7] == 1
+    assert not jumper.any()
+    assert checkers.observe(position).sum() == 4
+    own, own_kings, enemy, enemy_kings, _ = checkers.observe(position, 0)
+    assert own[7, 1] == own_kings[0, 0] == enemy[2, 2] == enemy_kings[7, 7] == 1
+
+
+def test_a_turn_is_tracked_from_cell_to_cell(checkers):
+    position = place(checkers, "b", black="11", red="22 44")
+    (turn,) = checkers.turns(position)
+    path, captured = checkers.track(position, turn)
+    assert path == ((1, 1), (3, 3), (5, 5))
+    assert captured == ((2, 2), (4, 4))
+
+
+def test_actions_know_their_cells(checkers):
+    position = checkers.initial
+    for action in checkers.legal_actions(position):
+        start, end = checkers.action_cells[action]
+        assert checkers.action_text(position, action) == "{}{}-{}{}".format(
+            *divmod(start, 8), *divmod(end, 8)
+        )
+    assert len({tuple(cells) for cells in checkers.action_cells.tolist()}) == 170
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("8/8/8/8/8/8/8 r", "8 rows of 8 cells"),
+        ("8/8/8/8/8/8/8/9 r", "8 rows of 8 cells"),
+        ("k7/8/8/8/8/8/8/8 r", "made of r, b, R, B and digits"),
+        ("r7/8/8/8/8/8/8/8 w", "side to move"),
+        ("1r6/8/8/8/8/8/8/b7 r", "r on 01, a cell that is not used"),
+        ("8/8/8/8/8/1r6/8/8 r", "b has just moved, so it needs a piece"),
+        ("b7/8/8/8/8/1r6/8/8 r -1", "'-1' is no number of turns"),
+        ("b7/8/8/8/8/1r6/8/8 r x52", "'x52' is no number of turns, and no x with a cell"),
+        ("b7/8/8/8/8/1r6/8/8 r x51", "nothing on 51 can jump on"),
+        ("", "side to move"),
+        (None, "given as text"),
+    ],
+)
+def test_a_wrong_position_text_is_refused(checkers, text, why):
+    with pytest.raises(BadPosition, match=why):
+        checkers.from_text(text)
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"crowning": "never"}, "crowning='never'; it is continue or ends_move"),
+        ({"no_progress_limit": 0}, "no_progress_limit=0; it is 1 or more, or None"),
+        ({"no_progress_limit": 2.5}, r"no_progress_limit=2\.5"),
+        ({"size": 8}, "no option size; it has: crowning, no_progress_limit"),
+    ],
+)
+def test_wrong_options_are_refused(options, why):
+    with pytest.raises(UnknownOption, match=why):
+        games.make("checkers", **options)
+
+
+# Players
+
+
+def test_quiescence_sees_that_a_piece_can_be_taken_back(checkers):
+    # 42-33 wins nothing: 24x42 would follow. At depth 1 only captures show it.
+    position = place(checkers, "r", red="42 60", black="24 06")
+    chosen = players.make("minimax:depth=1", checkers).choose(
+        position, np.random.default_rng(0), Clock()
+    )
+    assert checkers.action_text(position, chosen.action) != "42-33"
+
+
+def test_the_stronger_player_wins(checkers):
+    from training import arena
+
+    names = "minimax:depth=3", "minimax:depth=1,evaluation=published", "random"
+    found = arena.hold(names, "checkers", games=20).standings
+    assert found.pair(names[0], names[1]).line.score.value > 0.6  # many draws
+    assert found.pair(names[0], "random").line.score.value > 0.95
+
+
+# Portable Draughts Notation
+
+
+def test_cells_have_their_usual_numbers():
+    assert pdn.number((7, 1)) == 1
+    assert pdn.number((0, 6)) == 32
+    assert sorted(map(pdn.number, CELLS)) == list(range(1, 33))
+
+
+def test_a_game_is_read_past_comments_and_variations(english):
+    (game,) = pdn.read(GOLDEN_PDN, english)
+    assert game.tags["Black"] == "One"
+    assert game.result == "*"
+    position, texts = game.start, []
+    for turn in game.turns:
+        texts.append(english.turn_text(position, turn))
+        position = english.play_turn(position, turn)
+    assert " ".join(texts) == "51-40 22-33 53-42 33x51 60x42 24-33 42x24 15x33"
+
+
+def test_games_are_written_as_they_are_read(english):
+    rng = np.random.default_rng(2)
+    lengths = Counter()
+    for number in range(20):
+        position, played = english.initial, []
+        for _ in range(number):  # some begin later
+            position = random_turn(english, position, rng)[1]
+        start = position
+        while english.outcome(position) == ONGOING and len(played) < 80:
+            turn, position = random_turn(english, position, rng)
+            played.append(turn)
+        tags = {"Event": f"game {number}"}
+        text = pdn.write(english, tuple(played), start=start, tags=tags, result="1-0")
+        (back,) = pdn.read(text, english)
+        assert back.turns == tuple(played)
+        assert english.key(back.start) == english.key(start)
+        assert back.tags["Event"] == f"game {number}"
+        assert max(map(len, text.splitlines()[6:])) < 80
+        lengths.update(map(len, played))
+    assert len(lengths) > 1  # chains, too
+
+
+def random_turn(game, position, rng):
+    turn = []
+    while True:
+        turn.append(int(rng.choice(game.legal_actions(position))))
+        position = game.apply(position, turn[-1])
+        if not game.mid_turn(position):
+            return tuple(turn), position
+
+
+def test_a_capture_names_all_its_cells_where_its_ends_do_not_tell(checkers):
+    position = place(checkers, "r", red_kings="53", black="42 22 24 44")
+    texts = {pdn.turn_text(checkers, position, turn) for turn in checkers.turns(position)}
+    assert texts == {"10x17x26x19x10", "10x19x26x17x10"}
+    for turn in checkers.turns(position):
+        assert pdn.parse_turn(checkers, position, pdn.turn_text(checkers, position, turn)) == turn
+    with pytest.raises(IllegalAction, match="'10x10' can be any of: 10x17x26x19x10, 10x19x26"):
+        pdn.parse_turn(checkers, position, "10x10")
+
+
+def test_positions_survive_as_pdn(checkers):
+    position = place(checkers, "b", red="71", red_kings="00", black="22", black_kings="77 06")
+    assert pdn.position_text(position) == "W:WK4,22,K32:B1,K29"
+    assert checkers.key(pdn.parse_position(checkers, pdn.position_text(position))) == checkers.key(
+        position
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("1. 9-13\n22-19 *", "line 2, move 1: '22-19' is not legal"),
+        ("1. 9-13 22-18 2. 99-1 *", "line 1, move 2: '99-1' is not legal"),
+        ("1. 9-13", "line 1, at the end: the result is missing"),
+        ('[Event "x"]', "the result is missing"),
+        ('[FEN "B:W40:B1"] *', "40 is no cell from 1 to 32"),
+        ('[FEN "B:W4:B4"] *', "4 is no cell from 1 to 32, or there twice"),
+        ('[FEN "nonsense"] *', "'nonsense' is no position"),
+        ('1. 9-13\n[Event "y"] *', "line 2, move 1: a tag within a game"),
+        ("1. 9-13 (22-18 *", r"\) is missing"),
+        ("1. 9-13 22-18) *", r"line 1: \) without \("),
+        ("\n\nfoo", "line 3: cannot read 'foo'"),
+        ("1. 9-13 {no end", "cannot read '{no end'"),
+    ],
+)
+def test_broken_pdn_is_refused_with_line_and_move(english, text, why):
+    with pytest.raises(BadRecord, match=why):
+        list(pdn.read(text, english))
+
+
+def test_what_cannot_be_written_is_refused(english):
+    with pytest.raises(BadRecord, match="result 'won'"):
+        pdn.write(english, (), result="won")
+    with pytest.raises(BadRecord, match='without "'):
+        pdn.write(english, (), tags={"Event": 'a "b"'})
+    with pytest.raises(IllegalAction):
+        pdn.write(english, ((0,),))

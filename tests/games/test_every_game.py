@@ -1,0 +1,136 @@
+"""What must hold in every game, along random games: texts, symmetries, keys, tracks, records."""
+
+import numpy as np
+import pytest
+
+from cc_env import games, record, referee, rules
+from cc_env.players import RandomPlayer
+from cc_env.rules import DRAW, FIRST_WINS, ONGOING, SECOND_WINS
+from cc_env.table import GAMES
+
+OPTIONS = {"capture_conquer": {"size": 5}, "checkers": {"crowning": "ends_move"}}
+MADE = [(name, {}) for name in GAMES] + list(OPTIONS.items())
+
+
+@pytest.fixture(params=MADE, ids=str)
+def any_game(request):
+    name, options = request.param
+    return games.make(name, **options)
+
+
+def random_games(game, count):
+    """Yield each position of random games with a legal action drawn there, None at the end."""
+    rng = np.random.default_rng(7)
+    for _ in range(count):
+        position = game.initial
+        for _ in range(2000):
+            legal = game.legal_actions(position)
+            action = int(rng.choice(legal)) if len(legal) else None
+            yield position, action
+            if action is None:
+                break
+            position = game.apply(position, action)
+        assert action is None
+
+
+def test_positions_survive_as_text(any_game):
+    for position, action in random_games(any_game, 3):
+        if action is not None:
+            back = any_game.from_text(any_game.to_text(position))
+            assert any_game.key(back) == any_game.key(position)
+            assert any_game.to_text(back) == any_game.to_text(position)
+
+
+def test_legal_actions_are_ascending_ids_without_which_the_game_is_over(any_game):
+    for position, action in random_games(any_game, 3):
+        legal = any_game.legal_actions(position)
+        assert (np.diff(legal) > 0).all()
+        assert (any_game.outcome(position) == ONGOING) == (action is not None)
+        assert np.array_equal(any_game.action_mask(position).nonzero()[0], legal)
+        if action is None:
+            assert any_game.outcome(position) in (FIRST_WINS, SECOND_WINS, DRAW)
+            assert any_game.ending(position).isidentifier()
+
+
+def test_a_player_stays_to_move_until_the_turn_ends(any_game):
+    for position, action in random_games(any_game, 3):
+        if action is not None:
+            after = any_game.apply(position, action)
+            if any_game.mid_turn(after):
+                assert any_game.to_move(after) == any_game.to_move(position)
+                assert any_game.outcome(after) == ONGOING
+
+
+def test_observations_are_zeros_and_ones_that_tell_positions_apart(any_game):
+    seen = {}
+    for position, action in random_games(any_game, 3):
+        if action is not None:
+            planes = any_game.observe(position)
+            assert planes.dtype == np.int8
+            assert planes.shape == (len(any_game.planes), *any_game.observation_shape[1:])
+            assert set(np.unique(planes)) <= {0, 1}
+            legal = tuple(any_game.legal_actions(position).tolist())
+            assert seen.setdefault(planes.tobytes(), legal) == legal
+
+
+def test_symmetries_keep_the_rules(any_game):
+    for symmetry in any_game.symmetries:
+        for position, action in random_games(any_game, 2):
+            image = symmetry.position(position)
+            legal = any_game.legal_actions(position)
+            assert sorted(symmetry.actions[legal]) == any_game.legal_actions(image).tolist()
+            planes = any_game.observe(position)
+            turned = planes.reshape(len(planes), -1)[:, symmetry.cells].reshape(planes.shape)
+            assert np.array_equal(turned, any_game.observe(image))
+            if action is not None:
+                after = any_game.apply(image, int(symmetry.actions[action]))
+                assert symmetry.position(any_game.apply(position, action)) == after
+
+
+def test_actions_have_cells_and_tracks_on_the_board(any_game):
+    _, rows, columns = any_game.observation_shape
+    cells = {(row, column) for row in range(rows) for column in range(columns)}
+    assert any_game.action_cells.shape == (any_game.num_actions, 2)
+    assert any_game.action_cells.min() >= 0
+    assert any_game.action_cells.max() <= rows * columns
+    for position, action in random_games(any_game, 2):
+        assert set(any_game.pieces(position)) <= cells
+        if action is not None:
+            path, captured = any_game.track(position, (action,))
+            assert {*path, *captured} <= cells
+            assert any_game.action_text(position, action)
+
+
+def test_no_two_actions_of_a_position_share_their_cells(any_game):
+    for position, _ in random_games(any_game, 2):
+        used = any_game.action_cells[any_game.legal_actions(position)]
+        assert len(np.unique(used, axis=0)) == len(used)
+
+
+def test_every_turn_can_be_read_as_it_is_written(any_game):
+    for position, action in list(random_games(any_game, 2))[::5]:
+        if action is not None:
+            texts = [any_game.turn_text(position, turn) for turn in any_game.turns(position)]
+            assert len(set(texts)) == len(texts)
+            for text in texts:
+                turn = any_game.parse_turn(position, text)
+                assert any_game.turn_text(position, turn) == text
+
+
+def test_games_are_recorded_and_replayed(any_game):
+    players = RandomPlayer(any_game), RandomPlayer(any_game)
+    for seed in range(3):
+        played = referee.play(any_game, players, seed=seed)
+        again = record.Record.from_json(played.to_json())
+        assert record.replay(again).turns == list(played.turns)
+
+
+def test_the_standard_evaluation_of_one_player_is_the_others_negated(any_game):
+    assert list(any_game.evaluations) == ["standard", "published"]
+    values = set()
+    for position, action in random_games(any_game, 2):
+        if action is not None:
+            value = rules.evaluate(position, 0, any_game.evaluation())
+            assert value == -rules.evaluate(position, 1, any_game.evaluation())
+            values.add(value)
+    assert len(values) > 10
