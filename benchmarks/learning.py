@@ -86,7 +86,7 @@ def _players() -> Callable[[int], list[Any]]:
     torch.set_num_threads(1)
     game = games.make("capture_conquer")
     network, _ = load(shipped(game, "alphazero"), game)
-    settings = Settings(boards=BOARDS, simulations=SIMULATIONS)
+    settings = Settings(boards=BOARDS, simulations=SIMULATIONS, opponents_share=0)
     engine = Threads(game, settings, 2, (0,), "cpu")
 
     def play(decisions: int) -> list[Any]:

@@ -123,7 +123,8 @@ class Training:
         while self.progress() < 1 or self.best is None:
             began = time.perf_counter()
             before = self.seconds
-            self.engine.start(self.learner.average, self.config.decisions)
+            simulations = self.config.play.simulations_at(self.progress())
+            self.engine.start(self.learner.average, self.config.decisions, simulations)
             numbers = self._learn()
             found = self.engine.finish()
             for samples, _ in found:
@@ -137,6 +138,7 @@ class Training:
                 numbers |= self._evaluate()
                 self.seconds = before + time.perf_counter() - began
             numbers |= {"minutes": self.seconds / 60, "samples": self.replay.added}
+            numbers["simulations"] = simulations
             self.run.log(self.round, numbers)
             if "elo" in numbers or self.seconds - self._saved_at > SAVE_EVERY:
                 self.save()

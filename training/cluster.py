@@ -123,14 +123,16 @@ class SelfPlayer:
         """Return where this is."""
         return Home(ray.get_runtime_context().get_node_id(), os.getpid())
 
-    def play(self, weights: Weights, parts: int) -> list[tuple[Samples, Tally]]:
+    def play(
+        self, weights: Weights, simulations: int | None, parts: int
+    ) -> list[tuple[Samples, Tally]]:
         """Take a decision on each board; return what it brought, in so many parts."""
         if weights.number != self._number:
             network = Network(self._game, weights.size)
             tensors = {name: torch.from_numpy(one.copy()) for name, one in weights.arrays.items()}
             network.load_state_dict(tensors)
             self._evaluate, self._number = Evaluator(network), weights.number
-        return split(*self._self_play.play(self._evaluate, 1), parts)
+        return split(*self._self_play.play(self._evaluate, 1, simulations), parts)
 
 
 def split(samples: Samples, tally: Tally, parts: int) -> list[tuple[Samples, Tally]]:
@@ -138,6 +140,14 @@ def split(samples: Samples, tally: Tally, parts: int) -> list[tuple[Samples, Tal
     columns: Any = (np.array_split(each, parts) for each in samples)
     pieces = itertools.starmap(Samples, zip(*columns, strict=True))
     return list(zip(pieces, [tally, *(Tally() for _ in range(parts - 1))], strict=True))
+
+
+class _Work(NamedTuple):
+    """What workers are told to do."""
+
+    weights: Any  # a reference
+    decisions: int
+    simulations: int | None
 
 
 @dataclass(eq=False)
@@ -161,10 +171,11 @@ class _Worker:
             return self.beginning
         return self.playing[-1] if self.playing else None
 
-    def give(self, weights: Any, decisions: int, parts: int) -> None:
-        """Let it play, by a reference to weights."""
+    def give(self, work: "_Work", parts: int) -> None:
+        """Let it play."""
         play = self.player.play.options(num_returns=parts)
-        self.playing = [one for _ in range(decisions) for one in play.remote(weights, parts)]
+        asked = work.weights, work.simulations, parts
+        self.playing = [one for _ in range(work.decisions) for one in play.remote(*asked)]
 
     def hear(self, found: Found) -> bool:
         """Add what it brought; return whether that was all of its work. Raises RayError if lost."""
@@ -204,7 +215,7 @@ class Cluster:
         self._connection.enter_context(connected())
         self._workers = [self._hire() for _ in range(workers)]
         self._parts = 2 + BURST * settings.boards // PART
-        self._work: tuple[Any, int] = None, 0  # a reference to weights, and decisions
+        self._work = _Work(None, 0, None)
         self._numbers = itertools.count()
         self._spoken_of: set[_Worker] = set()
 
@@ -214,11 +225,11 @@ class Cluster:
         player = remote.options(**OPTIONS, max_restarts=0).remote(*self._plays, seed)
         return _Worker(player, seed, failed)
 
-    def start(self, network: Network, decisions: int) -> None:
+    def start(self, network: Network, decisions: int, simulations: int | None = None) -> None:
         """Let all who are idle play by this network; it is what others get when they are."""
         arrays = {name: each.detach().cpu().numpy() for name, each in network.state_dict().items()}
         weights = Weights(next(self._numbers), network.size, arrays)
-        self._work = ray.put(weights), decisions
+        self._work = _Work(ray.put(weights), decisions, simulations)
         self._give()
 
     def finish(self) -> Found:
@@ -252,7 +263,7 @@ class Cluster:
         """Let all who are idle play."""
         for worker in self._workers:
             if worker.busy() is None:
-                worker.give(*self._work, self._parts)
+                worker.give(self._work, self._parts)
 
     def _ready(self) -> list[_Worker]:
         """Wait for someone who has done what it was told, a while at most; return all who have."""

@@ -17,7 +17,7 @@ Found = list[tuple[Samples, Tally]]
 class Engine(Protocol):
     """Workers that play themselves while somebody learns."""
 
-    def start(self, network: Network, decisions: int) -> None:
+    def start(self, network: Network, decisions: int, simulations: int | None = None) -> None:
         """Let all workers play by this network, so many decisions on each of their boards."""
 
     def finish(self) -> Found:
@@ -39,11 +39,13 @@ class Threads:
         self._pool = ThreadPoolExecutor(workers)
         self._playing: list[Future[tuple[Samples, Tally]]] = []
 
-    def start(self, network: Network, decisions: int) -> None:
+    def start(self, network: Network, decisions: int, simulations: int | None = None) -> None:
         """Let all workers play."""
         evaluate = Evaluator(network, self._device)
         play = self._pool.submit
-        self._playing = [play(each.play, evaluate, decisions) for each in self._workers]
+        self._playing = [
+            play(each.play, evaluate, decisions, simulations) for each in self._workers
+        ]
 
     def finish(self) -> Found:
         """Wait for all."""

@@ -4,6 +4,7 @@ In some of the games one seat is an opponent's. There too the search says what i
 what the positions are worth, for a sample; but the opponent's decision is what is played.
 """
 
+import math
 import time
 from dataclasses import dataclass, field
 from typing import Any
@@ -29,7 +30,8 @@ class Settings:
     """How to play against oneself."""
 
     boards: int = 128  # games at once, in each worker
-    simulations: int = 64  # of the tree search, for each decision
+    simulations: int = 64  # of the tree search, for each decision, at first
+    last_simulations: int | None = None  # they grow to so many in the course of a run; None: not
     considered: int = 16  # actions that the search tries at the root
     opening_turns: int = 12  # at most so many random turns begin a game
     max_turns: int = 100  # a longer game is a draw
@@ -43,6 +45,8 @@ class Settings:
         """Raise UnknownOption where a number is none."""
         check_wholes(self, boards=1, simulations=1, considered=1, opening_turns=0, max_turns=1)
         check_wholes(self, repetitions=2)
+        if self.last_simulations is not None:
+            check_wholes(self, last_simulations=1)
         check_between(self, -1, 1, "contempt")
         check_between(self, 0, 1, "value_mix", "opponents_share")
         for name in self.opponents:
@@ -50,6 +54,19 @@ class Settings:
         if self.opponents_share and not self.opponents:
             share = f"opponents_share={self.opponents_share}"
             raise UnknownOption(f"{share}, but there are no opponents; name some, or make it 0")
+
+    @property
+    def opponents_met(self) -> tuple[str, ...]:
+        """The names of those who are met at all."""
+        return self.opponents if self.opponents_share else ()
+
+    def simulations_at(self, progress: float) -> int:
+        """Return how many there are for each decision when so much of a run is done, 0 to 1.
+
+        Good networks learn more from longer searches (Wu et al., "MiniZero", 2023).
+        """
+        last = self.last_simulations or self.simulations
+        return round(self.simulations * math.pow(last / self.simulations, min(1.0, progress)))
 
 
 @dataclass
@@ -94,7 +111,7 @@ class SelfPlay:
         """Begin the games; `seed` is what NumPy makes a generator of."""
         self._game, self._settings = game, settings
         self._rng = np.random.default_rng(seed)
-        self._opponents = [players.make(name, game) for name in settings.opponents]
+        self._opponents = [_opponent(name, game) for name in settings.opponents_met]
         self._boards = Boards(
             game,
             settings.boards,
@@ -104,7 +121,7 @@ class SelfPlay:
         self._trees = Trees(
             game,
             settings.boards,
-            simulations=settings.simulations,
+            simulations=max(settings.simulations, settings.last_simulations or 1),
             contempt=settings.contempt,
             considered=settings.considered,
         )
@@ -113,15 +130,20 @@ class SelfPlay:
         self._boards.reset()
         self._begin(np.ones(settings.boards, np.bool_))
 
-    def play(self, evaluate: Evaluate, decisions: int) -> tuple[Samples, Tally]:
-        """Take so many decisions on each board; return the samples of the games that ended."""
+    def play(
+        self, evaluate: Evaluate, decisions: int, simulations: int | None = None
+    ) -> tuple[Samples, Tally]:
+        """Take so many decisions on each board; return the samples of the games that ended.
+
+        Simulations are those of the settings where nothing is said.
+        """
         began, tally = time.perf_counter(), Tally()
         if evaluate is not self._asked:
             self._trees.forget()
             self._asked = evaluate
         ended: list[Samples] = [self._no_samples()]
         for _ in range(decisions):
-            self._search(evaluate, tally)
+            self._search(evaluate, simulations or self._settings.simulations, tally)
             self._decide()
             over = self._boards.done
             ended += [self._finish(board, tally) for board in np.flatnonzero(over).tolist()]
@@ -130,12 +152,12 @@ class SelfPlay:
         tally.seconds = time.perf_counter() - began
         return Samples(*map(np.concatenate, zip(*ended, strict=True))), tally
 
-    def _search(self, evaluate: Evaluate, tally: Tally) -> None:
+    def _search(self, evaluate: Evaluate, simulations: int, tally: Tally) -> None:
         clock = time.perf_counter
         before = clock()
         fields = len(self._game.initial)
         rows, earlier = self._boards.rows[:, :fields], self._boards.occurred
-        self._trees.begin(rows, self._rng, earlier=earlier)
+        self._trees.begin(rows, self._rng, earlier=earlier, simulations=simulations)
         while (planes := self._trees.select()) is not None:
             if not len(planes):
                 continue
@@ -206,3 +228,10 @@ class SelfPlay:
         empty = np.zeros((0, len(self._game.initial)), np.uint64)
         none = np.zeros((0, self._game.num_actions), np.int32)
         return Samples(empty, *sparse(none, none.astype(np.float32)), np.zeros(0, np.float32))
+
+
+def _opponent(name: str, game: Game) -> Player:
+    try:
+        return players.make(name, game)
+    except UnknownOption as error:
+        raise UnknownOption(f"opponent {name}: {error}; opponents_share=0 goes without") from error

@@ -31,7 +31,7 @@ TINY = Config(
     minutes=None,
     rounds=4,
     network=Size(blocks=1, channels=8, keys=4),
-    play=selfplay.Settings(boards=16, simulations=4, considered=4),
+    play=selfplay.Settings(boards=16, simulations=4, last_simulations=8, considered=4),
     learn=learner.Settings(batch_size=64),
     decisions=8,
     warm_up=50,
@@ -54,7 +54,7 @@ def test_it_learns_a_game_that_nobody_knows_untaught(tmp_path, monkeypatch):
         options={},
         rounds=30,
         network=Size(blocks=1, channels=32, keys=8),
-        play=selfplay.Settings(boards=32, simulations=8, considered=3),
+        play=selfplay.Settings(boards=32, simulations=8, considered=3, opponents_share=0),
         learn=learner.Settings(learning_rate=3e-3, ema_decay=0.95),
         decisions=16,
         replay=4000,
@@ -79,6 +79,11 @@ def test_it_learns_a_game_that_nobody_knows_untaught(tmp_path, monkeypatch):
         np.array([game.observe(heap.Position(np.uint64(left), np.uint64(0))) for left in (4, 8, 5)])
     )
     assert values[0] < -0.5 < 0.5 < values[2]
+    met = replace(config, play=replace(config.play, opponents_share=0.5))
+    with pytest.raises(
+        UnknownOption, match=r"minimax.*no evaluation.*opponents_share=0 goes without"
+    ):
+        main(met, tmp_path / "other")
     losses = [row["policy_loss"] for row in read_log(tmp_path / "run") if "policy_loss" in row]
     assert losses[-1] < losses[0] - 0.2
 
@@ -98,6 +103,7 @@ def test_a_run_leaves_a_folder(tmp_path):
         assert row["decisions_per_second"] > 0
         assert 0 < row["network_share"] + row["search_share"] < 1
     assert rows[-1]["samples"] > 100
+    assert [row["simulations"] for row in rows] == [4, 5, 6, 7]
 
 
 def test_the_same_seed_is_the_same_run(tmp_path):

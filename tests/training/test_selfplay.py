@@ -91,7 +91,7 @@ def test_searches_know_the_positions_of_their_games(small, monkeypatch):
     play = SelfPlay(small, SETTINGS, 0)
     begun, begin = [], play._trees.begin
 
-    def spy(rows, rng, *, earlier):
+    def spy(rows, rng, *, earlier, **rest):
         begun.append((rows.copy(), earlier.copy()))
         begin(rows, rng, earlier=earlier)
 
@@ -134,6 +134,20 @@ def test_opponents_decide_in_their_share_of_the_games(small, monkeypatch):
     assert len(decided) == pytest.approx(tally.decisions / 4, rel=0.3)
     assert tally.met == pytest.approx(tally.games / 2, rel=0.4)
     assert tally.points / tally.met < 0.4  # without a network it loses
+
+
+def test_searches_become_longer_in_the_course_of_a_run(small):
+    settings = replace(SETTINGS, simulations=4, last_simulations=64)
+    asked = [settings.simulations_at(progress) for progress in (0, 0.25, 0.5, 1, 1.1)]
+    assert asked == [4, 8, 16, 64, 64]
+    assert replace(settings, last_simulations=None).simulations_at(0.7) == 4
+    evaluated = [
+        SelfPlay(small, settings, 0).play(even, 4, each)[1].evaluated for each in asked[:4]
+    ]
+    assert evaluated == sorted(set(evaluated))
+    assert SelfPlay(small, settings, 0).play(even, 4)[1].evaluated == evaluated[0]
+    with pytest.raises(UnknownOption, match="last_simulations=0"):
+        replace(settings, last_simulations=0)
 
 
 def test_without_opponents_all_meet_themselves(small):
