@@ -83,14 +83,17 @@ def perft(
     depth: Annotated[int, typer.Option("--depth", "-d", min=1, help="Turns to look ahead.")] = 5,
     option: Pairs = None,
     position: PositionText = None,
+    decisions: Annotated[
+        bool, typer.Option("--decisions", help="Count these, of which a turn may take several.")
+    ] = False,
 ) -> None:
     """Count the sequences of turns from a position, for each depth."""
     made, start = _begin(game, option, position)
     console.print(str(draw(made, start)), markup=False)
-    count(made, start, 1)  # compiles
+    count(made, start, 1, decisions=decisions)  # compiles
     for turns in range(1, depth + 1):
         began = time.perf_counter()
-        number = count(made, start, turns)
+        number = count(made, start, turns, decisions=decisions)
         seconds = time.perf_counter() - began
         console.print(f"depth {turns}: {number:,} in {seconds:.3f} s")
 

@@ -1,8 +1,8 @@
 """What a game is to everything above its rules: one record of facts, texts and pieces."""
 
 import operator
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from cc_env import rules
 from cc_env.errors import IllegalAction, UnknownOption, listed
-from cc_env.rules import ONGOING, Position
+from cc_env.rules import DRAW, ONGOING, Position
 
 Cell = tuple[int, int]  # (row, column) from the upper left, in the fixed frame of the board
 Turn = tuple[int, ...]  # the actions of one turn, in order
@@ -62,6 +62,14 @@ class Game:
     goals: tuple[Cell, Cell] | tuple[()]  # a cell for each player that pictures mark
     track: Callable[[Position, Turn], Track]
     evaluations: Mapping[str, Any]  # by name, the best first; each for `rules.evaluate`
+    margins: int = 1  # the most by which the game can be won, see `rules.margin`
+    levels: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # of minimax, its own
+    figures: Mapping[str, str] = field(
+        default_factory=dict
+    )  # of letters in pictures, see shapes.py
+    lines: tuple[tuple[Cell, Cell], ...] = ()  # what pictures show instead of squares
+    stagnation: int = 0  # a position that so many turns led to ends the game, by `rules.stagnant`
+    other_texts: Callable[[Position, int], Iterable[str]] = lambda position, action: ()  # also read
 
     def __repr__(self) -> str:
         options = "".join(f", {name}={value!r}" for name, value in self.options.items())
@@ -80,11 +88,14 @@ class Game:
         return mask
 
     def opening_mask(self) -> NDArray[np.int8]:
-        """Return int8[num_actions]: 1 where an action is legal however an episode begins."""
-        mask = self.action_mask(self.initial)
+        """Return int8[num_actions]: 1 where an action is legal however an episode begins.
+
+        Where there is none, as in a game that begins by placing anywhere, those legal most often.
+        """
+        counts = self.action_mask(self.initial).astype(np.int64)
         for turn in self.turns(self.initial):
-            mask &= self.action_mask(self.play_turn(self.initial, turn))
-        return mask
+            counts += self.action_mask(self.play_turn(self.initial, turn))
+        return (counts == counts.max()).astype(np.int8)
 
     def apply(self, position: Position, action: int) -> Position:
         """Return the position after `action`; raise IllegalAction where it is not legal."""
@@ -118,6 +129,14 @@ class Game:
     def outcome(self, position: Position) -> int:
         """Return FIRST_WINS (0), SECOND_WINS (1), DRAW (2) or ONGOING (-1), by the rules alone."""
         return int(rules.outcome(position))
+
+    def margin(self, position: Position) -> int:
+        """Return by how much a finished game was won, 0 for a draw."""
+        return 0 if self.outcome(position) in (DRAW, ONGOING) else int(rules.margin(position))
+
+    def stagnant(self, position: Position) -> int:
+        """Return the outcome where the rules end the game by repetition."""
+        return int(rules.stagnant(position))
 
     def key(self, position: Position) -> np.uint64:
         """Return a 64-bit hash of the position, side to move included."""
@@ -172,8 +191,11 @@ class Game:
 
     def parse_turn(self, position: Position, text: str) -> Turn:
         """Return the legal turn written as `text`; raise IllegalAction where there is none."""
-        wanted = "".join(text.split()).lower()
-        texts = {self.turn_text(position, turn).lower(): turn for turn in self.turns(position)}
+        wanted = _plain(text)
+        texts = {_plain(self.turn_text(position, turn)): turn for turn in self.turns(position)}
+        for action in map(int, self.legal_actions(position)):
+            for other in self.other_texts(position, action):
+                texts.setdefault(_plain(other), (action,))
         if wanted in texts:
             return texts[wanted]
         near = [other for other in texts if wanted and other.startswith(wanted)]
@@ -195,14 +217,21 @@ class Game:
         return "legal: " + listed(f"{a} ({self.action_text(position, int(a))})" for a in legal)
 
 
+def _plain(text: str) -> str:
+    """Return the text as it is compared: small letters, no blanks."""
+    return "".join(text.split()).lower()
+
+
 class Recording(NamedTuple):
     """What is known of a position, to compare the rules with; None is what is not."""
 
     game: Game
     position: Position
+    played: tuple[str, ...] = ()  # turns, or decisions, to the position of which the rest is known
+    reached: Position | None = None  # what that is, as far as its key goes
     outcome: int | None = None  # as `rules.outcome`
     ending: str | None = None  # as `Game.ending`, of a finished game
     turns: frozenset[str] | None = None  # all legal turns in notation
-    played: tuple[str, ...] = ()  # turns from here on, which lead to
-    final: Position | None = None
+    actions: frozenset[str] | None = None  # all legal decisions, in every way to write them
     counts: tuple[int, ...] = ()  # perft for 1, 2, ... turns
+    in_decisions: bool = False  # whether that counts decisions instead

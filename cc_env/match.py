@@ -16,7 +16,8 @@ class Limits:
     """What bounds a match; None is no limit. Not part of any game's rules."""
 
     max_turns: int | None = 200  # a game that reaches so many turns is a draw
-    repetitions: int | None = 3  # and one in which a position occurs so many times
+    repetitions: int | None = 3  # and one in which a position occurs so many times, where the rules
+    # of the game do not know repetition themselves
     seconds_per_turn: float | None = None  # who thinks longer loses
     seconds_per_game: float | None = None
 
@@ -53,9 +54,9 @@ class Match:
         self.position = self.start
         self.turns: list[str] = []  # finished ones, in notation
         self.course: list[tuple[Position, Turn]] = []  # the same, where each was played
+        self._seen = Counter([game.key(self.start)])
         self.result = self._by_rules()
         self._begin_turn()
-        self._seen = Counter([game.key(self.start)])
 
     def play(self, action: int) -> None:
         """Play an action; raise IllegalAction, and change nothing, where it is illegal."""
@@ -81,12 +82,17 @@ class Match:
         self._turn: Turn = ()
 
     def _by_rules(self) -> Result | None:
-        outcome = self.game.outcome(self.position)
+        game, outcome = self.game, self.game.outcome(self.position)
+        if outcome == ONGOING and game.stagnation:
+            key = game.key(self.position)
+            led_here = self._seen[key] - (key == game.key(self.start))
+            outcome = game.stagnant(self.position) if led_here >= game.stagnation else ONGOING
         return None if outcome == ONGOING else Result(outcome, self.game.ending(self.position))
 
     def _by_limits(self) -> Result | None:
         limits = self.limits
-        if limits.repetitions and self._seen[self.game.key(self.position)] >= limits.repetitions:
+        repetitions = None if self.game.stagnation else limits.repetitions
+        if repetitions and self._seen[self.game.key(self.position)] >= repetitions:
             return Result(DRAW, "repetition")
         if limits.max_turns and len(self.turns) >= limits.max_turns:
             return Result(DRAW, "max_turns")

@@ -5,7 +5,7 @@ on the game, whose `read_recordings` understands them: legal turns, endings, gam
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -50,32 +50,48 @@ def compare(path: Path, game: str) -> Iterator[Comparison]:
 
 
 def _differences(recording: Recording) -> Iterator[str]:
-    game, position, outcome, ending, turns, played, final, counts = recording
-    found = game.outcome(position)
-    if outcome is not None and found != outcome:
-        yield f"outcome {found}, recorded {outcome}"
-        return
-    if ending is not None and game.ending(position) != ending:
-        yield f"ends by {game.ending(position)}, recorded {ending}"
-    if turns is not None and found == ONGOING:
-        legal = {game.turn_text(position, turn) for turn in game.turns(position)}
-        yield from (f"{turn} is not recorded" for turn in sorted(legal - turns))
-        yield from (f"{turn} is recorded, but not legal" for turn in sorted(turns - legal))
-    if final is not None:
-        yield from _differences_of_play(game, position, played, final)
-    for depth, count in enumerate(counts, 1):
-        if count <= MOST_COUNTED and (reached := perft(game, position, depth)) != count:
-            yield f"perft {depth} is {reached}, recorded {count}"
-
-
-def _differences_of_play(
-    game: Game, position: Position, played: tuple[str, ...], final: Position
-) -> Iterator[str]:
-    for number, text in enumerate(played, 1):
+    game, position = recording.game, recording.position
+    for number, text in enumerate(recording.played, 1):
         try:
-            position = game.play_turn(position, game.parse_turn(position, text))
+            position = _play(game, position, text)
         except CcEnvError as error:
             yield f"turn {number}: {error}"
             return
-    if game.key(position) != game.key(final):
-        yield f"leads to {game.to_text(position)}, recorded {game.to_text(final)}"
+    if recording.reached is not None and game.key(position) != game.key(recording.reached):
+        yield f"leads to {game.to_text(position)}, recorded {game.to_text(recording.reached)}"
+    outcome = game.outcome(position)
+    if recording.outcome is not None and outcome != recording.outcome:
+        yield f"outcome {outcome}, recorded {recording.outcome}"
+        return
+    if recording.ending is not None and game.ending(position) != recording.ending:
+        yield f"ends by {game.ending(position)}, recorded {recording.ending}"
+    if outcome == ONGOING:
+        turns = (game.turn_text(position, turn) for turn in game.turns(position))
+        yield from _missing(recording.turns, turns)
+        yield from _missing(recording.actions, _texts(game, position))
+    for depth, count in enumerate(recording.counts, 1):
+        if count <= MOST_COUNTED:
+            found = perft(game, position, depth, decisions=recording.in_decisions)
+            if found != count:
+                yield f"perft {depth} is {found}, recorded {count}"
+
+
+def _play(game: Game, position: Position, text: str) -> Position:
+    """Return the position after a decision or a turn."""
+    for action in map(int, game.legal_actions(position)):
+        if game.action_text(position, action) == text:
+            return game.apply(position, action)
+    return game.play_turn(position, game.parse_turn(position, text))
+
+
+def _texts(game: Game, position: Position) -> Iterator[str]:
+    for action in map(int, game.legal_actions(position)):
+        yield game.action_text(position, action)
+        yield from game.other_texts(position, action)
+
+
+def _missing(recorded: frozenset[str] | None, legal: Iterable[str]) -> Iterator[str]:
+    if recorded is not None:
+        found = set(legal)
+        yield from (f"{text} is not recorded" for text in sorted(found - recorded))
+        yield from (f"{text} is recorded, but not legal" for text in sorted(recorded - found))

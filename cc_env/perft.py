@@ -7,21 +7,25 @@ from cc_env import rules
 from cc_env.compile import jit
 from cc_env.errors import UnknownOption, is_whole
 from cc_env.game import Game
-from cc_env.rules import ONGOING, Position
+from cc_env.rules import ONGOING, Bool, Position
 
 
-def perft(game: Game, position: Position, depth: int) -> int:
+def perft(game: Game, position: Position, depth: int, *, decisions: bool = False) -> int:
     """Return the number of sequences of `depth` turns; finished games are not extended.
 
-    Turns are counted, not decisions. Raises UnknownOption for a depth below 0.
+    With `decisions` these are counted, of which a turn may take several. Raises UnknownOption for a
+    depth below 0.
     """
     if not is_whole(depth, 0):
         raise UnknownOption(f"perft: depth={depth!r}; it is 0 or more")
-    return int(_perft(position, depth, np.empty(0, np.int32), game.num_actions)) if depth else 1
+    free = np.empty(0, np.int32)
+    return int(_perft(position, depth, free, game.num_actions, decisions)) if depth else 1
 
 
 @jit
-def _perft(position: Position, depth: int, free: NDArray[np.int32], most: int) -> int:
+def _perft(
+    position: Position, depth: int, free: NDArray[np.int32], most: int, decisions: Bool
+) -> int:
     """Count below `position`; `free` is room for lists of actions, `most` the longest of them."""
     if rules.outcome(position) != ONGOING:
         return 0
@@ -31,10 +35,10 @@ def _perft(position: Position, depth: int, free: NDArray[np.int32], most: int) -
     total = 0
     for index in range(count):
         after = rules.apply(position, np.int64(free[index]))
-        if rules.mid_turn(after):
-            total += _perft(after, depth, free[count:], most)
+        if rules.mid_turn(after) and not decisions:
+            total += _perft(after, depth, free[count:], most, decisions)
         elif depth == 1:
             total += 1
         else:
-            total += _perft(after, depth - 1, free[count:], most)
+            total += _perft(after, depth - 1, free[count:], most, decisions)
     return total

@@ -82,10 +82,11 @@ class MinimaxPlayer:
         """
         given: dict[str, Any] = {"depth": depth, "nodes": nodes, "seconds": seconds}
         given = {name: value for name, value in given.items() if value is not None}
-        if level is not None and level not in LEVELS:
-            raise UnknownOption(f"minimax has no level {level!r}; it has: {listed(LEVELS)}")
+        levels = {**LEVELS, **game.levels}
+        if level is not None and level not in levels:
+            raise UnknownOption(f"minimax has no level {level!r}; it has: {listed(levels)}")
         if level is not None or not given:
-            given = {**LEVELS[level or "normal"], **given}
+            given = {**levels[level or "normal"], **given}
         self._depth, self._nodes, self._seconds = map(given.get, ("depth", "nodes", "seconds"))
         limits.whole("depth", self._depth, MOST_DEPTH)
         limits.whole("nodes", self._nodes)
@@ -133,7 +134,7 @@ class MCTSPlayer:
         return Decision(found.action, found.value, found.details())
 
 
-LEVELS: dict[str, dict[str, Any]] = {
+LEVELS: dict[str, dict[str, Any]] = {  # where the game has none of its own
     "easy": {"depth": 1},
     "normal": {"depth": 3},
     "hard": {"depth": 6},

@@ -47,6 +47,8 @@ _outcome = _slot("outcome")
 _observe = _slot("observe")
 _loud_actions = _slot("loud_actions")
 _key = _slot("key")
+_margin = _slot("margin")
+_stagnant = _slot("stagnant")
 _load = _slot("load")
 _evaluate = _slot("evaluate")
 
@@ -62,12 +64,15 @@ def register(
     observe: Rule,
     loud_actions: Rule | None = None,
     key: Rule | None = None,
+    margin: Rule | None = None,
+    stagnant: Rule | None = None,
 ) -> None:
     """Make the generic functions below play the game of `position_class`.
 
     The arguments are functions compiled with `cc_env.compile.jit`, each as described by the
-    generic function of the same name. A game may do without `loud_actions`, and without a `key`:
-    then it is `hash_fields`.
+    generic function of the same name. A game may do without `loud_actions`, without a `key`, which
+    then is `hash_fields`, without a `margin`, where all wins are the same, and without `stagnant`,
+    where repetition is no matter of the rules.
     """
     _fill(_legal_actions, position_class, legal_actions)
     _fill(_apply, position_class, apply)
@@ -77,6 +82,8 @@ def register(
     _fill(_observe, position_class, observe)
     _fill(_loud_actions, position_class, loud_actions or _no_actions)
     _fill(_key, position_class, key or hash_fields)
+    _fill(_margin, position_class, margin or _one)
+    _fill(_stagnant, position_class, stagnant or _draw)
 
 
 def _fill(slot: Rule, position_class: type, rule: Rule) -> None:
@@ -160,6 +167,28 @@ def loud_actions(position: Position, out: NDArray[np.int32]) -> int:
 @jit
 def _no_actions(position: Position, out: NDArray[np.int32]) -> int:
     return 0
+
+
+@jit
+def margin(position: Position) -> int:
+    """Return by how much a finished game was won, 1 or more; it has no meaning for a draw."""
+    return _margin(position)  # type: ignore[no-any-return]
+
+
+@jit
+def _one(position: Position) -> Int:
+    return np.int64(1)
+
+
+@jit
+def stagnant(position: Position) -> int:
+    """Return the outcome where the rules end the game by repetition, see `Game.stagnation`."""
+    return _stagnant(position)  # type: ignore[no-any-return]
+
+
+@jit
+def _draw(position: Position) -> Int:
+    return np.int64(DRAW)
 
 
 @jit

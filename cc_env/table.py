@@ -13,4 +13,7 @@ class Entry(NamedTuple):
 GAMES = {
     "capture_conquer": Entry("cc_env.games.capture_conquer", "cc_env/CaptureConquer-v0"),
     "checkers": Entry("cc_env.games.checkers", "cc_env/Checkers-v0"),
+    "mini_checkers": Entry("cc_env.games.mini_checkers", "cc_env/MiniCheckers-v0"),
+    "morris": Entry("cc_env.games.morris", "cc_env/Morris-v0"),
+    "cannon": Entry("cc_env.games.cannon", "cc_env/Cannon-v0"),
 }

@@ -30,6 +30,8 @@ from cc_env.game import Game
 from cc_env.referee import Clock, Player
 from cc_env.rules import Position
 
+LONGEST = 1023  # turns back that a repetition is seen where no limit says how long games are
+
 
 class Boards:
     """A batch of boards; `seen` shows them after the last `reset` or `step`."""
@@ -61,10 +63,11 @@ class Boards:
             int(max_turns or 0),
             int(repetitions or 0),
             int(autoreset),
+            game.stagnation,
         )
         self.rows = np.zeros((count, len(game.initial) + 4), np.uint64)
         self.rows[:, DONE] = 1
-        keys = (max_turns or 0) + 1 if repetitions else 0
+        keys = (max_turns or LONGEST) + 1 if repetitions or game.stagnation else 0
         self._history = np.zeros((count, keys), np.uint64)
         self._action = np.zeros(1, np.int64)
         self.seen = _nothing_seen(game, count, autoreset)
@@ -198,7 +201,7 @@ class Boards:
     def occurred(self) -> NDArray[np.uint64]:
         """Return uint64[N, K]: keys of each board's positions so far, by turn, then 0.
 
-        K is 0 where repetition is no limit.
+        K is 0 where repetition is no limit, and no matter of the rules.
         """
         turns = self.rows[:, TURNS, np.newaxis]
         return np.where(np.arange(self._history.shape[1]) <= turns, self._history, np.uint64(0))

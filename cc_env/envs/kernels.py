@@ -48,6 +48,7 @@ class Settings(NamedTuple):
     max_turns: int  # the game is truncated after so many turns
     repetitions: int  # and when one position occurs for the so-manieth time
     autoreset: int
+    stagnation: int  # by the rules a position that so many turns led to ends the game
 
 
 class Seen(NamedTuple):
@@ -208,7 +209,7 @@ def _play(
     if not rules.mid_turn(position):
         row[TURNS] += np.uint64(1)
         if len(keys):
-            keys[np.int64(row[TURNS])] = rules.key(position)
+            keys[np.int64(row[TURNS]) % len(keys)] = rules.key(position)
     return position
 
 
@@ -250,11 +251,20 @@ def _status(
     result = rules.outcome(position)
     if result != ONGOING:
         return result, True
+    if rules.mid_turn(position):
+        return result, False
     turns = np.int64(row[TURNS])
     over = settings.max_turns > 0 and turns >= settings.max_turns
-    if len(keys) and not over:
-        over = np.sum(keys[: turns + 1] == keys[turns]) >= settings.repetitions
-    return result, over and not rules.mid_turn(position)
+    if len(keys):
+        newest, kept = keys[turns % len(keys)], keys[: turns + 1]
+        count = np.sum(kept == newest)
+        is_from_start = turns < len(keys) and keys[0] == newest
+        if settings.stagnation:
+            if count - is_from_start >= settings.stagnation:
+                return rules.stagnant(position), True
+        elif not over:
+            over = count >= settings.repetitions
+    return result, over
 
 
 @jit

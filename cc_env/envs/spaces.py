@@ -18,7 +18,7 @@ class LegalActions(spaces.Discrete):
     def __init__(self, mask: NDArray[np.int8], opening: NDArray[np.int8]) -> None:
         """Make the space over `mask` (int8[n]), which the environment goes on writing.
 
-        `opening` (int8[n]) has the actions that are legal whenever an episode begins. Once after
+        `opening` (int8[n]) has the actions that are legal when an episode begins. Once after
         `seed` it is one of these: who checks an environment seeds the space, samples, and only then
         resets. Those that are legal at the moment, too, are preferred.
         """
@@ -41,8 +41,7 @@ class LegalActions(spaces.Discrete):
             if self._just_seeded:
                 self._just_seeded = False
                 both = (self._now & self._opening).nonzero()[0]
-                opening = self._opening.nonzero()[0]
-                legal = both if len(both) else opening if len(opening) else legal
+                legal = (both if len(both) else self._opening.nonzero()[0])[::-1]
             if len(legal):
                 return np.int64(legal[int(self.np_random.random() * len(legal))])
         return super().sample(mask, probability)

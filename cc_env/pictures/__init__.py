@@ -17,6 +17,10 @@ class Picture:
     columns: int
     players: tuple[str, str]  # colour names; a piece's letter is the first of its player's
     pieces: Mapping[Cell, str]
+    figures: Mapping[str, str] = field(
+        default_factory=dict
+    )  # of letters; else discs, see shapes.py
+    lines: tuple[tuple[Cell, Cell], ...] = ()  # of a board of points, which has no squares
     goals: tuple[Cell, ...] = ()  # of the first and of the second player
     path: tuple[Cell, ...] = ()  # of the last turn
     captured: tuple[Cell, ...] = ()  # in the last turn
@@ -73,6 +77,8 @@ def draw(
         columns=columns,
         players=game.players,
         pieces=game.pieces(position),
+        figures=game.figures,
+        lines=game.lines,
         goals=game.goals,
         path=path,
         captured=captured,

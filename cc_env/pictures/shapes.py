@@ -89,7 +89,12 @@ def _board(picture: Picture) -> list[Shape]:
         for column in range(picture.columns):
             corner = MARGIN + column * CELL, MARGIN + row * CELL
             heat = picture.heat.get((row, column), 0.0)
-            found.append(Square(*corner, CELL, _warm(BOARD[(row + column) % 2], heat)))
+            colour = BOARD[0 if picture.lines else (row + column) % 2]
+            found.append(Square(*corner, CELL, _warm(colour, heat)))
+    for line in picture.lines:
+        found.append(Line(tuple(map(_centre, line)), INK, 3))
+    for point in {point for line in picture.lines for point in line}:
+        found.append(Disc(*_centre(point), 6, INK, INK, 0))
     for player, goal in zip(picture.players, picture.goals, strict=False):
         x, y = _centre(goal)
         points = ((x - 22, y - 22), (x + 22, y - 22), (x + 22, y + 22), (x - 22, y + 22))
@@ -107,7 +112,7 @@ def _warm(colour: str, heat: float) -> str:
 def _path(picture: Picture) -> list[Shape]:
     if not picture.path:
         return []
-    start, *_, end = picture.path
+    start, end = picture.path[0], picture.path[-1]
     return [
         Disc(*_centre(end), 27, LAST, LAST, 0),
         Disc(*_centre(start), 9, LAST, LAST, 0),
@@ -119,11 +124,21 @@ def _pieces(picture: Picture) -> list[Shape]:
     found: list[Shape] = []
     for cell, letter in picture.pieces.items():
         player = next(name for name in picture.players if name[0] == letter.lower())
-        fill, rim = COLOURS[player]
-        found.append(Disc(*_centre(cell), 21, fill, rim, 3))
-        if letter.isupper():
-            found.append(Words(*_centre(cell), "K", 20, "#ffffff"))
+        found += _figure(picture.figures.get(letter, "disc"), *_centre(cell), *COLOURS[player])
     return found
+
+
+def _figure(kind: str, x: float, y: float, fill: str, rim: str) -> list[Shape]:
+    """Return a piece: a disc, a king (a disc with a K), a ring or a square."""
+    if kind == "square":
+        corners = ((x - 19, y - 19), (x + 19, y - 19), (x + 19, y + 19), (x - 19, y + 19))
+        return [Square(x - 19, y - 19, 38, fill), Line((*corners, corners[0]), rim, 3)]
+    disc = Disc(x, y, 21, fill, rim, 3)
+    if kind == "ring":
+        return [disc, Disc(x, y, 9, BOARD[0], rim, 3)]
+    if kind == "king":
+        return [disc, Words(x, y, "K", 20, INK if fill == COLOURS["white"][0] else "#ffffff")]
+    return [disc]
 
 
 def _marks(picture: Picture) -> list[Shape]:

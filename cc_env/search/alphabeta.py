@@ -5,6 +5,9 @@ which may hold several decisions; but of turns that cannot change it only so muc
 proves that (Knuth and Moore, 1975). From depth 5 on a value can differ from that of plain minimax:
 the table may know a position from a deeper search, or from a path on which a reply repeated it.
 
+What was searched to the end of the game, nothing left out, holds for every depth; where that is
+the whole game the search is over. In a game with margins it goes on until then, or to the greatest.
+
 What comes after the first turn is searched with a window of no width, and again if it was better
 after all (Reinefeld, 1983). Tried first are the table's action, then what makes the evaluation best
 (captures and conquests among them), killers and history deciding ties; just above the horizon,
@@ -26,11 +29,13 @@ from cc_env.search import limits, memory, table
 from cc_env.search.memory import (
     ACTION,
     AGE,
+    CUT_SHORT,
     CUTS_MAX,
     CUTS_MIN,
     DEPTH,
     DONE,
     FOUND,
+    MARGINS,
     MAX_DEPTH,
     MAX_NODES,
     MOST_DEPTH,
@@ -46,8 +51,8 @@ from cc_env.search.memory import (
     Tools,
 )
 from cc_env.search.report import Report
-from cc_env.search.scores import INFINITE, PROVEN, expected, final
-from cc_env.search.table import EXACT, LOWER, NONE, UPPER, Found
+from cc_env.search.scores import INFINITE, MARGIN, PROVEN, WIN, expected, final
+from cc_env.search.table import EXACT, LOWER, NONE, TO_THE_END, UPPER, Found
 
 # What a rank is made of: the evaluation leads; a killer is worth more than all history.
 _STATIC, _KILLER, _MOST_HISTORY = 1 << 20, 1 << 18, (1 << 18) - 1
@@ -60,6 +65,7 @@ def search(position: Position, frame: Frame, tools: Tools) -> Int:
     """Return the value, to the player to move, of a position in which the game goes on."""
     depth, ply, alpha, beta = frame
     player, key = rules.to_move(position), _key(position, tools)
+    cut_short = tools.memory.counts[CUT_SHORT]
     is_known, value, first = _enter(position, key, frame, tools)
     if is_known:
         return value
@@ -92,7 +98,8 @@ def search(position: Position, frame: Frame, tools: Tools) -> Int:
             alpha = best
             _extend(action, value, ply, tools)
         index += 1
-    _leave(key, player, Found(best, best_action, depth, np.int64(0)), frame, tools)
+    searched: Int = np.int64(TO_THE_END) if tools.memory.counts[CUT_SHORT] == cut_short else depth
+    _leave(key, player, Found(best, best_action, searched, np.int64(0)), frame, tools)
     return best
 
 
@@ -103,11 +110,14 @@ def _enter(position: Position, key: np.uint64, frame: Frame, tools: Tools) -> tu
     tools.memory.lines[frame.ply, 0] = NONE
     nothing = np.int64(NONE)
     if frame.ply >= PLIES - 1:
+        tools.memory.counts[CUT_SHORT] += 1
         return True, _worth(position, rules.to_move(position), tools), nothing
     if _is_repeated(key, frame.ply, tools):
+        tools.memory.counts[CUT_SHORT] += 1
         return True, np.int64(0), nothing
     found = table.probe(tools.table, key)
     if _settles(found, frame):
+        tools.memory.counts[CUT_SHORT] += found.depth != TO_THE_END
         return True, _from_here(found.value, frame.ply), nothing
     return False, np.int64(0), found.action
 
@@ -171,9 +181,10 @@ def _end(position: Position, frame: Frame, player: Int, tools: Tools) -> tuple[b
     if result != ONGOING:
         tools.memory.counts[NODES] += 1
         tools.memory.lines[frame.ply, 0] = NONE
-        return True, final(result, player, frame.ply)
+        return True, final(position, result, player, frame.ply)
     if frame.depth > 0:
         return False, np.int64(0)
+    tools.memory.counts[CUT_SHORT] += 1
     if rules.to_move(position) == player:
         return True, _quiesce(position, frame, tools)
     turned = Frame(frame.depth, frame.ply, -frame.beta, -frame.alpha)
@@ -201,7 +212,7 @@ def _quiesce(position: Position, frame: Frame, tools: Tools) -> Int:
         result, same = rules.outcome(after), rules.to_move(after) == player
         if result != ONGOING:
             tools.memory.counts[NODES] += 1
-            value = final(result, player, ply + 1)
+            value = final(after, result, player, ply + 1)
         else:
             low, high = (alpha, beta) if same else (-beta, -alpha)
             value = _quiesce(after, Frame(depth, ply + 1, low, high), tools)
@@ -241,7 +252,7 @@ def _static(position: Position, player: Int, tools: Tools) -> Int:
     """Return the value to `player` without looking further."""
     result = rules.outcome(position)
     if result != ONGOING:
-        return final(result, player, np.int64(0))
+        return final(position, result, player, np.int64(0))
     return _worth(position, player, tools)
 
 
@@ -312,7 +323,7 @@ def _is_stopped(tools: Tools) -> Bool:
 
 @jit(nogil=True)
 def deepen(position: Position, tools: Tools, best: NDArray[np.int32]) -> None:
-    """Search deeper and deeper, until a limit or a proven end, with `counts` set up for it.
+    """Search deeper and deeper, until a limit or a certain end, with `counts` set up for it.
 
     `best` (int32[PLIES]) becomes the principal variation, `counts[VALUE]` its value. An iteration
     that was stopped counts if it has seen more than the best action of the one before.
@@ -321,6 +332,7 @@ def deepen(position: Position, tools: Tools, best: NDArray[np.int32]) -> None:
     counts = tools.memory.counts
     for depth in range(1, counts[MAX_DEPTH] + 1):
         counts[DEPTH] = depth
+        counts[CUT_SHORT] = 0
         tools.memory.history[:] //= 2
         frame = Frame(np.int64(depth), np.int64(0), np.int64(-INFINITE), np.int64(INFINITE))
         search(position, frame, tools)
@@ -330,7 +342,8 @@ def deepen(position: Position, tools: Tools, best: NDArray[np.int32]) -> None:
         if _is_stopped(tools):
             break
         counts[DONE] = depth
-        if abs(counts[VALUE]) >= PROVEN:
+        most = PROVEN if counts[MARGINS] == 1 else WIN + MARGIN * (counts[MARGINS] - 1) - PLIES
+        if counts[CUT_SHORT] == 0 or abs(counts[VALUE]) >= most:
             break
 
 
@@ -388,6 +401,7 @@ class AlphaBeta:
             depth=found[DONE],
             nodes=found[NODES],
             seconds=time.perf_counter() - began,
+            is_exact=found[DONE] == found[DEPTH] > 0 and not found[CUT_SHORT],
             cuts_max=found[CUTS_MAX],
             cuts_min=found[CUTS_MIN],
         )
@@ -400,7 +414,7 @@ class AlphaBeta:
         counts: NDArray[np.int64] = memory["counts"]
         counts[:] = 0
         counts[MAX_DEPTH], counts[MAX_NODES] = most
-        counts[ROOT_PLAYER] = self.game.to_move(position)
+        counts[ROOT_PLAYER], counts[MARGINS] = self.game.to_move(position), self.game.margins
         self._searches += 1
         counts[AGE] = self._searches % table.AGES
         if not counts[AGE]:  # entries from here on are no longer older

@@ -44,7 +44,7 @@ def _turn_score(position: Position, player: Int, evaluation: Any, free: NDArray[
     """
     result = rules.outcome(position)
     if result != ONGOING:
-        return final(result, player, np.int64(1))
+        return final(position, result, player, np.int64(1))
     if not rules.mid_turn(position):
         return np.int64(rules.evaluate(position, player, evaluation))
     best: Int = np.int64(-INFINITE)

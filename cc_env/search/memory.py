@@ -13,7 +13,7 @@ MOST_DEPTH = 100  # turns
 
 # What `counts` holds.
 NODES, CUTS_MAX, CUTS_MIN, STOP, MAX_DEPTH, MAX_NODES, DEPTH, DONE = range(8)
-ROOT_PLAYER, AGE, SALT, VALUE, FOUND = range(8, 13)
+ROOT_PLAYER, AGE, SALT, VALUE, FOUND, MARGINS, CUT_SHORT = range(8, 15)
 
 ACTION, RANK, ROW = range(3)  # columns of `actions`
 
@@ -41,7 +41,7 @@ def make(game: Game) -> Any:
         ("killers", np.int64, (PLIES, 2)),  # the last two actions that caused a cut-off
         ("history", np.int64, (2, actions)),  # how often and how high each did, by player
         ("lines", np.int32, (PLIES, PLIES)),  # principal variations from each ply, then NONE
-        ("counts", np.int64, (13,)),
+        ("counts", np.int64, (15,)),
     ]
     return np.zeros(1, np.dtype(layout))[0]
 

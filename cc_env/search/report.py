@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
+from cc_env.search.scores import margin
+
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
@@ -14,6 +16,7 @@ class Report:
     nodes: int  # positions looked at; in a tree, simulations
     seconds: float
     score: int | None = None  # alpha-beta: the value, as the evaluation counts; a win: 1,000,000
+    is_exact: bool = False  # alpha-beta: all was searched to the end of the game
     cuts_max: int = 0  # alpha-beta: cut-offs where the player to move at the root was to move
     cuts_min: int = 0  # and where his opponent was
     visits: tuple[tuple[int, int], ...] = ()  # tree: (action, simulations), most first
@@ -22,6 +25,13 @@ class Report:
     def action(self) -> int:
         """Return what to play."""
         return self.line[0]
+
+    @property
+    def margin(self) -> int | None:
+        """Return by how much it is proved to be won (below 0: lost, 0: drawn); None: it is not."""
+        if self.score is None:
+            return None
+        return 0 if self.score == 0 and self.is_exact else margin(self.score)
 
     @property
     def nodes_per_second(self) -> float:

@@ -7,21 +7,35 @@ import math
 
 import numpy as np
 
+from cc_env import rules
 from cc_env.compile import jit
-from cc_env.rules import DRAW, Int
+from cc_env.rules import DRAW, Int, Position
 
 WIN = 1_000_000  # less one for every decision that it takes
+MARGIN = 1_000  # more for each by which the win is greater than the least
 INFINITE = 2_000_000
 PROVEN = WIN - 10_000  # scores from here on are won games
 SCALE = 200.0  # a lead of so much wins at odds of e squared
 
 
 @jit
-def final(result: Int, player: Int, ply: Int) -> Int:
-    """Return the score of a finished game to `player`: sooner wins and later losses are better."""
+def final(position: Position, result: Int, player: Int, ply: Int) -> Int:
+    """Return the score of a finished game to `player`.
+
+    Of wins greater ones are better, then sooner ones; of losses smaller ones, then later ones.
+    """
     if result == DRAW:
         return np.int64(0)
-    return np.int64(WIN - ply if result == player else ply - WIN)
+    score = WIN + MARGIN * (rules.margin(position) - 1) - ply
+    return np.int64(score if result == player else -score)
+
+
+def margin(score: int) -> int | None:
+    """Return by how much a score says that the game is won, below 0 lost; None if it says not."""
+    if abs(score) < PROVEN:
+        return None
+    by = 1 - (WIN - abs(score)) // MARGIN
+    return by if score > 0 else -by
 
 
 @jit

@@ -20,6 +20,7 @@ EXACT, LOWER, UPPER = 1, 2, 3  # a value is so much, at least so much, at most s
 NONE = -1  # no action known
 ENTRY_BYTES = 16
 AGES = 64
+TO_THE_END = 255  # the depth of what was searched to the end of the game
 
 _VALUE, _ACTION, _DEPTH, _AGE = (np.uint64(shift) for shift in (32, 16, 8, 2))
 _16_BITS, _8_BITS, _6_BITS, _2_BITS = (np.uint64(2**bits - 1) for bits in (16, 8, 6, 2))

@@ -15,7 +15,12 @@ with warnings.catch_warnings():  # of PettingZoo's own, about the environments t
     warnings.simplefilter("ignore")
     from pettingzoo.test import api_test, seed_test
 
-OPTIONS = {"cc_env/CaptureConquer-v0": {"size": 4}, "cc_env/Checkers-v0": {"crowning": "ends_move"}}
+OPTIONS = {
+    "cc_env/CaptureConquer-v0": {"size": 4},
+    "cc_env/Checkers-v0": {"crowning": "ends_move"},
+    "cc_env/MiniCheckers-v0": {"first": "white"},
+    "cc_env/Morris-v0": {"free_move": "never"},
+}
 IDS = [(each.environment, {}) for each in GAMES.values()]
 BOTH = IDS + list(OPTIONS.items())
 

@@ -40,6 +40,13 @@ from cc_env.games.grid import rows_text
 from cc_env.rules import ONGOING, Position
 
 CROWNING = "continue", "ends_move"
+LEVELS = {  # as published
+    "easy": {"depth": 1},
+    "normal": {"depth": 2},
+    "hard": {"depth": 4},
+    "extreme": {"depth": 8},
+    "boss": {"depth": 8},
+}
 
 
 def make(crowning: str = "continue", no_progress_limit: int | None = 80) -> Game:
@@ -73,6 +80,8 @@ def make(crowning: str = "continue", no_progress_limit: int | None = 80) -> Game
         goals=(),
         track=track,
         evaluations={"standard": STANDARD, "published": Published()},
+        levels=LEVELS,
+        figures={"R": "king", "B": "king"},
     )
 
 
@@ -93,8 +102,9 @@ def read_recordings(line: Mapping[str, Any]) -> Iterator[Recording]:
             yield Recording(counted, position, counts=tuple(line[field]))
     elif line["kind"] == "game":
         final = _position(game, line["final"], line["next"])
-        yield Recording(game, game.initial, played=tuple(line["moves"].split()), final=final)
-        yield _ended(game, final, line)
+        played = tuple(line["moves"].split())
+        ended = _ended(game, final, line)
+        yield ended._replace(position=game.initial, played=played, reached=final)
     else:
         turns = frozenset(text for text, *_ in line["moves"])
         position = _position(game, line["board"], line["turn"])

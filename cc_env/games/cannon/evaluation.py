@@ -1,0 +1,94 @@
+"""What Cannon positions are worth: our own evaluation."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cc_env import rules
+from cc_env.compile import jit
+from cc_env.games.cannon.rules import (
+    STRIDE,
+    Ground,
+    Position,
+    bombed,
+    capturing_sideways,
+    ground,
+    near_enemies,
+    rears,
+    sides,
+    stepping,
+    turned,
+)
+from cc_env.rules import Int
+from cc_env.wide import Wide, after_first, both, either, first, is_empty, size, without
+
+# Where the weights of `Standard` lie: a soldier on each row from the far one, then these.
+ROWS = 10
+SOLDIER, HALL, CANNON, AIM, HALL_AIM, THREAT, HALL_THREAT, TO_MOVE = range(10, 18)
+NUM_WEIGHTS = 18
+
+
+class Standard(NamedTuple):
+    """Our own evaluation: soldiers and how far they got, halls, cannons, and what is under fire.
+
+    It is the sum of `weights` (int64[NUM_WEIGHTS]), each for what it counts on the mover's side
+    less what it counts on the opponent's.
+    """
+
+    weights: NDArray[np.int64]
+
+
+@jit
+def standard(position: Position, player: Int, evaluation: Standard) -> Int:
+    """As `rules.evaluate`."""
+    weights, shape = evaluation.weights, position.shape
+    pieces, own = sides(position), ground(position)
+    other = Ground(
+        turned(own.enemies, shape),
+        turned(own.empty, shape),
+        turned(own.soldiers, shape),
+        turned(either(pieces.soldiers, pieces.halls), shape),
+        own.board,
+    )
+    value: Int = _side(own, weights, position.options) - _side(other, weights, position.options)
+    value += (size(pieces.halls) - size(pieces.enemy_halls)) * weights[HALL] + weights[TO_MOVE]
+    return value if player == np.int64(position.player) else -value
+
+
+@jit
+def _side(at: Ground, weights: NDArray[np.int64], options: np.uint64) -> Int:
+    """Return what one side's soldiers are worth, in its own frame."""
+    value: Int = np.int64(size(at.soldiers) * weights[SOLDIER])
+    left = at.soldiers
+    while not is_empty(left):
+        value += weights[first(left) // STRIDE]
+        left = after_first(left)
+    for way in range(4):
+        value += size(rears(at, way)) * weights[CANNON]
+    halls = without(at.targets, at.enemies)
+    hit = bombed(at, options)
+    value += size(both(hit, at.enemies)) * weights[AIM]
+    value += size(both(hit, halls)) * weights[HALL_AIM]
+    attackers = near_enemies(at, options)
+    value += size(attackers) * weights[THREAT]
+    value += size(_attacked(at, halls)) * weights[HALL_THREAT]
+    return value
+
+
+@jit
+def _attacked(at: Ground, targets: Wide) -> Wide:
+    """Return the soldiers that can step onto one of the targets, or take it sideways."""
+    only = Ground(at.soldiers, without(at.empty, at.empty), at.enemies, targets, at.board)
+    found = without(at.empty, at.empty)
+    for way in range(3):
+        found = either(found, stepping(only, way))
+    for way in range(3, 5):
+        found = either(found, capturing_sideways(only, way))
+    return found
+
+
+rules.register_evaluation(Position, Standard, standard)
+
+_ADVANCE = 0, 10, 10, 8, 6, 4, 2, 1, 0, 0
+STANDARD = Standard(np.array([*_ADVANCE, 100, 300, 8, 20, 60, 3, 60, 10], np.int64))

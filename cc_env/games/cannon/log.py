@@ -1,0 +1,84 @@
+"""Commands of Cannon's player programs, and the log that its server writes of a game.
+
+A command is one line of triples, S x y to select, M x y to move there or B x y to bomb it, read in
+order: a second S replaces the first. A log has a line for each message of a client: a JSON object
+with `meta`, `action` and `data`, then the words "Received from client 0" or 1.
+"""
+
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from cc_env.errors import BadRecord, CcEnvError, IllegalAction
+from cc_env.game import Game, Turn
+
+ACTIONS = "INIT", "NORMAL", "FINISH", "KILLPROC", "STAGNANT"
+_LINE = re.compile(r"(?P<message>\{.*\})\s*Received from client (?P<client>[01])\s*")
+_SCORES = re.compile(r"Player ([12]) SCORE : (\d+\.?\d*)")
+
+
+@dataclass(frozen=True)
+class Logged:
+    """A game of a log."""
+
+    turns: tuple[Turn, ...]
+    scores: tuple[float, float] | None  # of player 1 and player 2, where the log has them
+    fault: str  # what the log says of one, such as TIMEOUT BY PLAYER 1; else nothing
+
+
+def parse_command(game: Game, position: tuple[int, ...], line: str) -> Turn:
+    """Return the legal turn that a line of triples says; raise IllegalAction where it says none."""
+    words = line.split()
+    triples = [words[at : at + 3] for at in range(0, len(words), 3)]
+    if not all(re.fullmatch("[SMB] [0-9] [0-9]", " ".join(triple)) for triple in triples):
+        raise IllegalAction(f"'{line}' is no command; wanted: S x y, then M x y or B x y")
+    acts = [number for number, (kind, _, _) in enumerate(triples) if kind != "S"]
+    if acts != [len(triples) - 1] or len(triples) < 2:
+        raise IllegalAction(f"'{line}': after what is selected, one M or B has to come, at the end")
+    return game.parse_turn(position, " ".join(triples[-2] + triples[-1]))
+
+
+def read(lines: Iterable[str], game: Game) -> Logged:
+    """Return the game of a log; raise BadRecord, naming line and move, where it is broken."""
+    position, turns = game.initial, list[Turn]()
+    scores, fault = None, ""
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            message, client = _message(line)
+            if scores or fault:
+                raise BadRecord("a message after the game has ended")
+            if message["data"] and message["action"] != "INIT":
+                if client != game.to_move(position):
+                    raise BadRecord(f"client {client} has a command; to move is {1 - client}")
+                turns.append(parse_command(game, position, message["data"]))
+                position = game.play_turn(position, turns[-1])
+            found = dict(_SCORES.findall(message["meta"]))
+            if len(found) == 2:
+                scores = float(found["1"]), float(found["2"])
+            if message["action"] == "KILLPROC" or "BY PLAYER" in message["meta"]:
+                fault = message["meta"].split(" : ")[0] or message["action"]
+        except CcEnvError as error:
+            raise BadRecord(f"line {number}, move {len(turns) + 1}: {error}") from error
+    return Logged(tuple(turns), scores, fault)
+
+
+def _message(line: str) -> tuple[dict[str, str], int]:
+    """Return the message of a line, and whose it is."""
+    found = _LINE.fullmatch(line)
+    if not found:
+        raise BadRecord(
+            f"'{line.strip()[:40]}': wanted a message, then Received from client 0 or 1"
+        )
+    try:
+        message = json.loads(found["message"])
+    except ValueError as error:
+        raise BadRecord(f"not JSON: {error}") from None
+    fields = ("meta", "action", "data")
+    if not all(isinstance(message.get(field), str) for field in fields):
+        raise BadRecord(f"wanted texts for: {', '.join(fields)}")
+    if message["action"] not in ACTIONS:
+        raise BadRecord(f"action {message['action']!r}; it is one of: {', '.join(ACTIONS)}")
+    return message, int(found["client"])

@@ -1,0 +1,461 @@
+"""The compiled rules of Cannon; the head of the package describes positions and actions."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cc_env import rules
+from cc_env.bits import ONE, ZERO
+from cc_env.compile import jit
+from cc_env.game import Cell
+from cc_env.rules import DRAW, ONGOING, Bool, Int
+from cc_env.wide import (
+    Wide,
+    after_first,
+    both,
+    down,
+    either,
+    first,
+    has,
+    is_empty,
+    reversed_wide,
+    single,
+    size,
+    up,
+    wide,
+    without,
+)
+
+SIZES = 8, 10
+SHAPES = [(rows, columns) for rows in SIZES for columns in SIZES]
+STRIDE = 11  # from row to row; what is beside a board is no part of it
+# The eight directions in the mover's frame, in the order of the cells that they lead to.
+DIRECTIONS = ((-1, -1), (-1, 0), (-1, 1), (0, -1), (0, 1), (1, -1), (1, 0), (1, 1))
+_FAR = 1, 1, 1, 1, 1, 2, 2, 2  # steps, sideways captures, retreats
+# What a soldier can do, by how far it goes, in the same order: shifts 3, steps 1, retreats 2.
+VECTORS = sorted(
+    (by * down, by * right)
+    for far, (down, right) in zip(_FAR, DIRECTIONS, strict=True)
+    for by in (far, 3)
+)
+PLANES = (
+    *("own soldiers", "own halls", "enemy soldiers", "enemy halls"),
+    *("an own hall is lost", "an enemy hall is lost"),
+)
+RETREAT_8, RETREAT_CLEAR, BOMB_CLEAR, SHIFT_HALL = (np.uint64(1 << bit) for bit in range(4))
+
+# Where in VECTORS a shift in each direction is, and a step, capture or retreat.
+_SHIFT = np.array([VECTORS.index((3 * down, 3 * right)) for down, right in DIRECTIONS])
+_SHORT = np.array(
+    [
+        VECTORS.index((far * down, far * right))
+        for far, (down, right) in zip(_FAR, DIRECTIONS, strict=True)
+    ]
+)
+_BY = np.array([abs(STRIDE * row + column) for row, column in DIRECTIONS], np.uint64)
+
+
+def index(cell: Cell) -> int:
+    """Return the bit of a cell in its frame."""
+    return STRIDE * cell[0] + cell[1]
+
+
+# Tables, first index the shape: BOARD all cells; LAST the last one; MOVE_ID[start, vector] the id
+# of a soldier's move; STARTS[id], ENDS[id] the cells of a move, or twice that of a bomb; NUM_MOVES
+# how many moves there are, and so the id of the first bomb; BOMB_ID[cell]; HALLS at first.
+BOARD = np.zeros((4, 2), np.uint64)
+LAST = np.zeros(4, np.int64)
+MOVE_ID = np.zeros((4, 128, 16), np.int32)
+STARTS = np.zeros((4, 1400), np.int64)
+ENDS = np.zeros((4, 1400), np.int64)
+NUM_MOVES = np.zeros(4, np.int64)
+NUM_ACTIONS = np.zeros(4, np.int64)
+BOMB_ID = np.zeros((4, 128), np.int32)
+HALLS = np.array([columns // 2 for _, columns in SHAPES], np.int64)
+for _shape, (_rows, _columns) in enumerate(SHAPES):
+    _cells = [(_row, _column) for _row in range(_rows) for _column in range(_columns)]
+    BOARD[_shape] = wide(sum(1 << index(_cell) for _cell in _cells))
+    LAST[_shape] = index(_cells[-1])
+    _count = 0
+    for _cell in _cells:
+        for _number, (_down, _right) in enumerate(VECTORS):
+            _end = _cell[0] + _down, _cell[1] + _right
+            if 0 <= _end[0] < _rows and 0 <= _end[1] < _columns:
+                MOVE_ID[_shape, index(_cell), _number] = _count
+                STARTS[_shape, _count], ENDS[_shape, _count] = index(_cell), index(_end)
+                _count += 1
+    NUM_MOVES[_shape] = _count
+    for _cell in _cells:
+        BOMB_ID[_shape, index(_cell)] = _count
+        STARTS[_shape, _count] = ENDS[_shape, _count] = index(_cell)
+        _count += 1
+    NUM_ACTIONS[_shape] = _count
+
+
+class Position(NamedTuple):
+    """Soldiers and halls of both sides, who moves, the shape; see the head of the package."""
+
+    own_low: np.uint64
+    own_high: np.uint64
+    own_halls_low: np.uint64
+    own_halls_high: np.uint64
+    enemy_low: np.uint64
+    enemy_high: np.uint64
+    enemy_halls_low: np.uint64
+    enemy_halls_high: np.uint64
+    player: np.uint64
+    shape: np.uint64
+    options: np.uint64
+
+
+class Sides(NamedTuple):
+    """The pieces of a position, as the player to move sees them."""
+
+    soldiers: Wide
+    halls: Wide
+    enemies: Wide
+    enemy_halls: Wide
+
+
+@jit
+def sides(position: Position) -> Sides:
+    """Return the pieces."""
+    return Sides(
+        Wide(position.own_low, position.own_high),
+        Wide(position.own_halls_low, position.own_halls_high),
+        Wide(position.enemy_low, position.enemy_high),
+        Wide(position.enemy_halls_low, position.enemy_halls_high),
+    )
+
+
+@jit
+def put(pieces: Sides, player: np.uint64, shape: np.uint64, options: np.uint64) -> Position:
+    """Return the position with these pieces."""
+    own, halls, enemies, enemy_halls = pieces
+    return Position(
+        own.low,
+        own.high,
+        halls.low,
+        halls.high,
+        enemies.low,
+        enemies.high,
+        enemy_halls.low,
+        enemy_halls.high,
+        player,
+        shape,
+        options,
+    )
+
+
+@jit
+def turned(cells: Wide, shape: np.uint64) -> Wide:
+    """Return the cells with the board turned by 180 degrees."""
+    return down(reversed_wide(cells), np.uint64(127 - LAST[shape]))
+
+
+@jit
+def board(shape: np.uint64) -> Wide:
+    """Return all cells."""
+    return Wide(BOARD[shape, 0], BOARD[shape, 1])
+
+
+@jit
+def gone(cells: Wide, way: Int, inside: Wide) -> Wide:
+    """Return where one goes from these cells by a step in a direction, on the board."""
+    return both(down(cells, _BY[way]) if way < 4 else up(cells, _BY[way]), inside)
+
+
+@jit
+def come(cells: Wide, way: Int, inside: Wide) -> Wide:
+    """Return from where one comes to these cells by a step in a direction, on the board."""
+    return gone(cells, 7 - way, inside)
+
+
+class Ground(NamedTuple):
+    """What moves depend on."""
+
+    soldiers: Wide
+    empty: Wide
+    enemies: Wide  # soldiers
+    targets: Wide  # soldiers and halls of the enemy
+    board: Wide
+
+
+@jit
+def ground(position: Position) -> Ground:
+    """Return what the moves of the player to move depend on."""
+    pieces, inside = sides(position), board(position.shape)
+    targets = either(pieces.enemies, pieces.enemy_halls)
+    taken = either(targets, either(pieces.soldiers, pieces.halls))
+    return Ground(pieces.soldiers, without(inside, taken), pieces.enemies, targets, inside)
+
+
+@jit
+def stepping(at: Ground, way: Int) -> Wide:
+    """Return the soldiers that can step that way."""
+    return both(at.soldiers, come(either(at.empty, at.targets), way, at.board))
+
+
+@jit
+def capturing_sideways(at: Ground, way: Int) -> Wide:
+    """Return the soldiers that can capture on that side."""
+    return both(at.soldiers, come(at.targets, way, at.board))
+
+
+@jit
+def near_enemies(at: Ground, options: np.uint64) -> Wide:
+    """Return the soldiers that may retreat."""
+    found = both(at.soldiers, come(at.enemies, np.int64(0), at.board))
+    last = 8 if options & RETREAT_8 else 5
+    for way in range(1, last):
+        found = either(found, both(at.soldiers, come(at.enemies, way, at.board)))
+    return found
+
+
+@jit
+def retreating(at: Ground, near: Wide, way: Int, options: np.uint64) -> Wide:
+    """Return those of the soldiers `near` that can retreat that way."""
+    passed = come(either(at.empty, at.targets), way, at.board)
+    if options & RETREAT_CLEAR:
+        passed = both(passed, at.empty)
+    return both(near, come(passed, way, at.board))
+
+
+@jit
+def rears(at: Ground, way: Int) -> Wide:
+    """Return the rearmost soldiers of cannons that point that way."""
+    second = both(at.soldiers, come(at.soldiers, way, at.board))
+    return both(second, come(second, way, at.board))
+
+
+@jit
+def shifting(at: Ground, way: Int, options: np.uint64) -> Wide:
+    """Return the rearmost soldiers that can go before the front one."""
+    rear = rears(at, way)
+    found = both(rear, _thrice_come(at.empty, way, at.board))
+    if options & SHIFT_HALL:
+        halls = without(at.targets, at.enemies)
+        behind = both(rear, gone(at.empty, way, at.board))
+        found = either(found, both(behind, _thrice_come(halls, way, at.board)))
+    return found
+
+
+@jit
+def _thrice_come(cells: Wide, way: Int, inside: Wide) -> Wide:
+    return come(come(come(cells, way, inside), way, inside), way, inside)
+
+
+@jit
+def loaded(at: Ground, way: Int) -> Wide:
+    """Return the empty cells directly before cannons that point that way."""
+    ahead = gone(gone(gone(rears(at, way), way, at.board), way, at.board), way, at.board)
+    return both(ahead, at.empty)
+
+
+@jit
+def bombed(at: Ground, options: np.uint64) -> Wide:
+    """Return the cells that the cannons of the player to move can hit."""
+    hits, free = either(at.empty, at.targets), at.empty if options & BOMB_CLEAR else at.board
+    found = without(at.empty, at.empty)
+    for way in range(8):
+        second = gone(loaded(at, way), way, at.board)
+        third = gone(both(second, free), way, at.board)
+        found = either(found, both(either(second, third), hits))
+    return found
+
+
+@jit
+def legal_actions(position: Position, out: NDArray[np.int32]) -> int:
+    """As `rules.legal_actions`."""
+    at, options, shape = ground(position), position.options, position.shape
+    ways = np.empty((16, 2), np.uint64)  # the soldiers that can go by each vector
+    for way in range(8):
+        _note(ways[_SHIFT[way]], shifting(at, way, options))
+    for way in range(3):
+        _note(ways[_SHORT[way]], stepping(at, way))
+    for way in range(3, 5):
+        _note(ways[_SHORT[way]], capturing_sideways(at, way))
+    near = near_enemies(at, options)
+    for way in range(5, 8):
+        _note(ways[_SHORT[way]], retreating(at, near, way, options))
+    count = 0
+    left = at.soldiers
+    while not is_empty(left):
+        start = first(left)
+        left = after_first(left)
+        for vector in range(16):
+            if has(Wide(ways[vector, 0], ways[vector, 1]), start):
+                out[count] = MOVE_ID[shape, start, vector]
+                count += 1
+    hit = bombed(at, options)
+    while not is_empty(hit):
+        out[count] = BOMB_ID[shape, first(hit)]
+        hit = after_first(hit)
+        count += 1
+    return count
+
+
+@jit
+def _note(row: NDArray[np.uint64], cells: Wide) -> None:
+    row[0], row[1] = cells
+
+
+@jit
+def apply(position: Position, action: Int) -> Position:
+    """As `rules.apply`."""
+    shape = position.shape
+    soldiers, halls, enemies, enemy_halls = sides(position)
+    end = single(ENDS[shape, action])
+    if action < NUM_MOVES[shape]:
+        soldiers = either(without(soldiers, single(STARTS[shape, action])), end)
+    after = Sides(
+        turned(without(enemies, end), shape),
+        turned(without(enemy_halls, end), shape),
+        turned(soldiers, shape),
+        turned(halls, shape),
+    )
+    return put(after, position.player ^ ONE, shape, position.options)
+
+
+@jit
+def to_move(position: Position) -> Int:
+    """As `rules.to_move`."""
+    return np.int64(position.player)
+
+
+@jit
+def mid_turn(position: Position) -> bool:
+    """As `rules.mid_turn`."""
+    return False
+
+
+NOT_OVER, BY_HALLS, BY_SOLDIERS, BY_MOVES = range(4)
+
+
+@jit
+def how_over(position: Position) -> Int:
+    """Return how the game ended: NOT_OVER, or what was looked for first."""
+    pieces, halls = sides(position), HALLS[position.shape]
+    if halls - min(size(pieces.halls), size(pieces.enemy_halls)) >= 2:
+        return np.int64(BY_HALLS)
+    if is_empty(pieces.soldiers):
+        return np.int64(BY_SOLDIERS)
+    return np.int64(NOT_OVER if can_act(position) else BY_MOVES)
+
+
+@jit
+def can_act(position: Position) -> Bool:
+    """Return whether the player to move has anything to do."""
+    at, options = ground(position), position.options
+    found = bombed(at, options)
+    for way in range(3):
+        found = either(found, stepping(at, way))
+    for way in range(3, 5):
+        found = either(found, capturing_sideways(at, way))
+    near = near_enemies(at, options)
+    for way in range(5, 8):
+        found = either(found, retreating(at, near, way, options))
+    for way in range(8):
+        found = either(found, shifting(at, way, options))
+    return not is_empty(found)
+
+
+@jit
+def lead(position: Position, how: Int) -> Int:
+    """Return the hall margin of who has just moved, less the opponent's; 0 is a draw.
+
+    The two add up to 10. `how` is NOT_OVER for a game that is stagnant.
+    """
+    pieces = sides(position)
+    halls: Int = HALLS[position.shape]
+    killed, lost = halls - size(pieces.halls), halls - size(pieces.enemy_halls)
+    if how == BY_HALLS:
+        return 10 - 4 * lost if killed >= 2 else 4 * killed - 10
+    more: Int = 4 * (killed - lost)
+    if how == BY_SOLDIERS:
+        return more + 6
+    return more + 2 if how == BY_MOVES else more
+
+
+@jit
+def outcome(position: Position) -> Int:
+    """As `rules.outcome`."""
+    how = how_over(position)
+    return ONGOING if how == NOT_OVER else _winner(position, lead(position, how))
+
+
+@jit
+def stagnant(position: Position) -> Int:
+    """As `rules.stagnant`."""
+    return _winner(position, lead(position, np.int64(NOT_OVER)))
+
+
+@jit
+def _winner(position: Position, lead: Int) -> Int:
+    if lead == 0:
+        return np.int64(DRAW)
+    return np.int64(position.player) if lead < 0 else 1 - np.int64(position.player)
+
+
+@jit
+def margin(position: Position) -> Int:
+    """As `rules.margin`: the hall margin of the winner less that of the other."""
+    by = lead(position, how_over(position))
+    return max(by, -by)
+
+
+@jit
+def observe(position: Position, player: Int, planes: NDArray[np.int8]) -> None:
+    """As `rules.observe`; the planes are named in PLANES."""
+    shape, halls = position.shape, HALLS[position.shape]
+    soldiers, own_halls, enemies, enemy_halls = sides(position)
+    if player != np.int64(position.player):
+        soldiers, enemies = turned(enemies, shape), turned(soldiers, shape)
+        own_halls, enemy_halls = turned(enemy_halls, shape), turned(own_halls, shape)
+    for plane, cells in enumerate((soldiers, own_halls, enemies, enemy_halls)):
+        for row in range(planes.shape[1]):
+            for column in range(planes.shape[2]):
+                planes[plane, row, column] = np.int8(has(cells, STRIDE * row + column))
+    planes[4] = np.int8(size(own_halls) < halls)
+    planes[5] = np.int8(size(enemy_halls) < halls)
+
+
+@jit
+def loud_actions(position: Position, out: NDArray[np.int32]) -> int:
+    """As `rules.loud_actions`: what removes a piece."""
+    targets, shape, loud = ground(position).targets, position.shape, 0
+    for place in range(legal_actions(position, out)):
+        if has(targets, ENDS[shape, np.int64(out[place])]):
+            out[loud] = out[place]
+            loud += 1
+    return loud
+
+
+rules.register(
+    Position,
+    legal_actions=legal_actions,
+    apply=apply,
+    to_move=to_move,
+    mid_turn=mid_turn,
+    outcome=outcome,
+    observe=observe,
+    loud_actions=loud_actions,
+    margin=margin,
+    stagnant=stagnant,
+)
+
+
+def initial(rows: int, columns: int, options: np.uint64) -> Position:
+    """Return the start position."""
+    shape = SHAPES.index((rows, columns))
+    soldiers = [(row, column) for row in range(rows - 3, rows) for column in range(0, columns, 2)]
+    halls = [(rows - 1, column) for column in range(1, columns, 2)]
+    enemies = [(row, column) for row in range(3) for column in range(1, columns, 2)]
+    enemy_halls = [(0, column) for column in range(0, columns, 2)]
+    cells = (
+        wide(sum(1 << index(cell) for cell in each))
+        for each in (soldiers, halls, enemies, enemy_halls)
+    )
+    words = [word for each in cells for word in each]
+    return Position(*words, ZERO, np.uint64(shape), options)  # type: ignore[call-arg]

@@ -1,0 +1,180 @@
+"""Cannon as text and on the board: positions, commands, endings, and what a turn did."""
+
+from collections.abc import Iterator
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cc_env.bits import ZERO
+from cc_env.errors import BadPosition
+from cc_env.game import Cell, Track, Turn
+from cc_env.games.cannon.rules import (
+    BOMB_CLEAR,
+    BY_HALLS,
+    BY_SOLDIERS,
+    DIRECTIONS,
+    ENDS,
+    HALLS,
+    LAST,
+    NOT_OVER,
+    NUM_ACTIONS,
+    NUM_MOVES,
+    SHAPES,
+    STARTS,
+    STRIDE,
+    Position,
+    how_over,
+    index,
+    lead,
+)
+from cc_env.games.grid import read_rows, rows_text
+from cc_env.wide import wide
+
+SIDES = "bw"
+STAGNANT = "stagnant"
+
+
+def ending(position: Position) -> str:
+    """Return how a game ended: halls, no_soldiers, no_moves, or else stagnant."""
+    how = how_over(position)
+    if how == NOT_OVER:
+        return STAGNANT
+    return "halls" if how == BY_HALLS else "no_soldiers" if how == BY_SOLDIERS else "no_moves"
+
+
+def scores(position: Position) -> tuple[float, float]:
+    """Return what black and white score where the game ended, by stagnation if by nothing else.
+
+    The hall margin, of which there are 10 in all, and a hundredth for each soldier left.
+    """
+    by = int(lead(position, how_over(position)))
+    soldiers = _words(position, "own"), _words(position, "enemy")
+    points = 5 - by / 2, 5 + by / 2  # of the player to move, and of who has just moved
+    mine, other = (p + one.bit_count() / 100 for p, one in zip(points, soldiers, strict=True))
+    return (mine, other) if position.player == ZERO else (other, mine)
+
+
+def _words(position: Position, name: str) -> int:
+    """Return a set of the position as one number."""
+    return int(getattr(position, f"{name}_low")) | int(getattr(position, f"{name}_high")) << 64
+
+
+def _cell(position: Position, place: int) -> Cell:
+    """Return the cell of the board with this index in the mover's frame."""
+    return divmod(place if position.player == ZERO else int(LAST[position.shape]) - place, STRIDE)
+
+
+def pieces(position: Position) -> dict[Cell, str]:
+    """Return the letter of each occupied cell: b and w for soldiers, B and W for halls."""
+    player, found = int(position.player), {}
+    for name, side in (("own", player), ("enemy", 1 - player)):
+        for suffix, letter in (("", SIDES[side]), ("_halls", SIDES[side].upper())):
+            left = _words(position, name + suffix)
+            while left:
+                place = left.bit_length() - 1
+                found[_cell(position, place)] = letter
+                left ^= 1 << place
+    return found
+
+
+def to_text(position: Position) -> str:
+    """Return the position in one line: rows from the top, and side to move."""
+    rows, columns = SHAPES[int(position.shape)]
+    return f"{rows_text(pieces(position), rows, columns)} {SIDES[int(position.player)]}"
+
+
+def from_text(text: str, like: Position) -> Position:
+    """Return the position that `to_text` wrote, of the shape and with the options of another.
+
+    Raises BadPosition where there is none.
+    """
+    if not isinstance(text, str):
+        raise BadPosition(f"cannon: a position is given as text, not as {text!r}")
+    bad = partial("cannon: cannot read position '{}': {}".format, text)
+    fields = text.split()
+    if len(fields) != 2 or fields[1] not in ("b", "w"):
+        raise BadPosition(bad("wanted: rows, and side to move, b or w"))
+    try:
+        letters = read_rows(fields[0], *SHAPES[int(like.shape)], "bBwW")
+    except BadPosition as error:
+        raise BadPosition(bad(error)) from None
+    player = SIDES.index(fields[1])
+    sets = dict.fromkeys("bBwW", 0)
+    for cell, letter in letters.items():
+        place = index(cell)
+        sets[letter] |= 1 << (int(LAST[like.shape]) - place if player else place)
+    for letter in "BW":
+        if sets[letter].bit_count() > HALLS[like.shape]:
+            raise BadPosition(bad(f"more than {HALLS[like.shape]} {letter}"))
+    if not sets[SIDES[1 - player]]:
+        raise BadPosition(bad(f"{SIDES[1 - player]} has just moved, so it needs a soldier"))
+    own, enemy = SIDES[player], SIDES[1 - player]
+    words = (word for key in (own, own.upper(), enemy, enemy.upper()) for word in wide(sets[key]))
+    rest = np.uint64(player), like.shape, like.options
+    return Position(*words, *rest)  # type: ignore[call-arg]
+
+
+def action_text(position: Position, action: int) -> str:
+    """Return S x y M x y for a move, S x y B x y for a bomb by the first soldier that can."""
+    shape = int(position.shape)
+    end = _xy(position, int(ENDS[shape, action]))
+    if action < NUM_MOVES[shape]:
+        return f"S {_xy(position, int(STARTS[shape, action]))} M {end}"
+    by = [f"S {_xy(position, each)} B {end}" for each in _gunners(position, action)]
+    return by[0] if by else f"B {end}"
+
+
+def other_texts(position: Position, action: int) -> Iterator[str]:
+    """Yield how else an action can be written: a bomb by each other soldier of the cannons."""
+    shape = int(position.shape)
+    if action >= NUM_MOVES[shape]:
+        end = _xy(position, int(ENDS[shape, action]))
+        for each in _gunners(position, action)[1:]:
+            yield f"S {_xy(position, each)} B {end}"
+
+
+def _xy(position: Position, place: int) -> str:
+    row, column = _cell(position, place)
+    return f"{column} {row}"
+
+
+def _gunners(position: Position, action: int) -> list[int]:
+    """Return the soldiers of the cannons that can hit a bomb's cell, in the board's order."""
+    rows, columns = SHAPES[int(position.shape)]
+    own = _words(position, "own")
+    enemies = _words(position, "enemy") | _words(position, "enemy_halls")
+    taken = own | _words(position, "own_halls") | enemies
+    row, column = divmod(int(ENDS[position.shape, action]), STRIDE)
+    found: set[int] = set()
+    for down, right in DIRECTIONS:  # from the cell back to the cannon
+        for far in (2, 3):
+            line = [(row + down * n, column + right * n) for n in range(1, far + 3)]
+            if not all(0 <= r < rows and 0 <= c < columns for r, c in line):
+                continue
+            way, cannon = line[: far - 1], [index(cell) for cell in line[far - 1 :]]
+            free = way if position.options & BOMB_CLEAR else way[-1:]
+            if not any(taken >> index(cell) & 1 for cell in free):
+                found |= set(cannon) if all(own >> place & 1 for place in cannon) else set()
+    return sorted(found, key=partial(_cell, position))
+
+
+def track(position: Position, turn: Turn) -> Track:
+    """Return from where to where a soldier went, or what it shot at, and what was removed."""
+    (action,) = turn
+    shape = int(position.shape)
+    end = int(ENDS[shape, action])
+    enemies = _words(position, "enemy") | _words(position, "enemy_halls")
+    captured = (_cell(position, end),) if enemies >> end & 1 else ()
+    if action < NUM_MOVES[shape]:
+        return Track((_cell(position, int(STARTS[shape, action])), _cell(position, end)), captured)
+    by = _gunners(position, action)
+    return Track((_cell(position, by[0]), _cell(position, end)) if by else (), captured)
+
+
+def action_cells(shape: int) -> NDArray[np.int64]:
+    """Return the start and the end of each action, a bomb having its cell for both."""
+    count, columns = int(NUM_ACTIONS[shape]), SHAPES[shape][1]
+    ends = np.stack((STARTS[shape], ENDS[shape]), 1)[:count]
+    cells: NDArray[np.int64] = ends // STRIDE * columns + ends % STRIDE
+    return cells

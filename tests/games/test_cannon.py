@@ -1,0 +1,400 @@
+"""Cannon: worked examples, recorded positions and games, counts, scores, options."""
+
+import gzip
+import json
+
+import gymnasium
+import numpy as np
+import pytest
+from conftest import ORACLE
+
+from cc_env import games, oracle
+from cc_env.errors import BadPosition, BadRecord, IllegalAction, UnknownOption
+from cc_env.games.cannon import log
+from cc_env.games.cannon.text import scores
+from cc_env.games.grid import rows_text
+from cc_env.match import Limits, Match
+from cc_env.perft import perft
+from cc_env.playouts import play_randomly
+from cc_env.rules import DRAW, FIRST_WINS, ONGOING, SECOND_WINS
+
+RECORDED = ORACLE / "cannon.jsonl.gz"
+FAR = {"B": "17 37 57 77", "W": "00 20 40 60"}  # the halls, as xy
+
+
+@pytest.fixture(scope="module")
+def cannon():
+    return games.make("cannon")
+
+
+def place(game, side, **letters):
+    """Return a position with pieces on cells given as xy; halls where they stand at first."""
+    cells = {}
+    for letter, at in (FAR | letters).items():
+        cells |= {(int(xy[1]), int(xy[0])): letter for xy in at.split()}
+    return game.from_text(f"{rows_text(cells, 8, 8)} {side}")
+
+
+def commands(game, position, start=None):
+    """Return the legal commands in every way to write them, such as 27f16 without the kind."""
+    found = set()
+    for action in map(int, game.legal_actions(position)):
+        for text in (game.action_text(position, action), *game.other_texts(position, action)):
+            _, x, y, kind, to_x, to_y = text.split()
+            found.add(f"{x}{y}{kind}{to_x}{to_y}")
+    return {each for each in found if start is None or each.startswith(start)}
+
+
+# Worked examples
+
+
+def test_the_start(cannon):
+    assert len(commands(cannon, cannon.initial)) == 53
+    assert len(cannon.legal_actions(cannon.initial)) == 37
+    assert commands(cannon, cannon.initial, "07") == {"07M16", "07M04", "07B03", "07B02"}
+
+
+def test_steps_and_retreats(cannon):
+    position = place(cannon, "b", b="33", w="32")
+    assert commands(cannon, position) == {"33M22", "33M32", "33M42", "33M15", "33M35", "33M55"}
+
+
+def test_sideways_only_to_capture(cannon):
+    position = place(cannon, "b", b="24", w="34 23 55")
+    assert commands(cannon, position) == {
+        *("24M13", "24M23", "24M33", "24M34", "24M06", "24M26", "24M46")
+    }
+
+
+def test_a_cannon_shoots_and_shifts(cannon):
+    position = place(cannon, "b", b="22 23 24", w="77", W="20 00 40", B="17 37 57")
+    assert len(commands(cannon, position)) == 18
+    assert {"22B20", "23B20", "24B20", "22B26", "22B27", "24M21", "22M25"} <= commands(
+        cannon, position
+    )
+
+
+def test_what_stands_before_a_cannon_bars_it(cannon):
+    position = place(cannon, "b", b="25 34 43", w="52")
+    found = commands(cannon, position)
+    assert {"43M52", "43M16", "43M45", "43M65"} <= found
+    assert not {"25M52", "43B61", "43B70"} & found
+    assert "43B07" in found
+
+
+def test_a_shift_takes_no_hall_unless_it_may(cannon):
+    letters = {"b": "21 22 23", "w": "77", "W": "20 00 40", "B": "17 37 57"}
+    assert commands(cannon, place(cannon, "b", **letters), "23") == {
+        *("23M12", "23M32", "23B25", "23B26")
+    } | {each for each in commands(cannon, place(cannon, "b", **letters), "23") if each[2] == "B"}
+    assert "21M20" in commands(cannon, place(cannon, "b", **letters))
+    changed = games.make("cannon", shift_captures_hall=True)
+    assert "23M20" in commands(changed, place(changed, "b", **letters))
+    blocked = letters | {"b": "21 22 23 24"}
+    assert "23M20" not in commands(changed, place(changed, "b", **blocked))
+
+
+def test_longer_rows_are_several_cannons(cannon):
+    position = place(cannon, "b", b="23 33 43 53", w="70")
+    found = commands(cannon, position)
+    assert {"33M63", "43M13"} <= found
+    assert "23M53" not in found
+
+
+# Options
+
+
+def test_a_retreat_needs_a_soldier_beside_or_before(cannon):
+    behind = {"b": "33", "w": "34"}
+    assert "33M15" not in commands(cannon, place(cannon, "b", **behind))
+    eight = games.make("cannon", retreat_neighbours=8)
+    assert "33M15" in commands(eight, place(eight, "b", **behind))
+    hall = {"b": "33", "w": "77", "W": "32 00 20"}
+    assert "33M35" not in commands(cannon, place(cannon, "b", **hall))
+
+
+def test_a_retreat_over_an_occupied_cell(cannon):
+    letters = {"b": "33 34", "w": "32"}
+    assert "33M35" in commands(cannon, place(cannon, "b", **letters))
+    clear = games.make("cannon", retreat_clear_path=True)
+    found = commands(clear, place(clear, "b", **letters), "33")
+    assert "33M35" not in found
+    assert "33M55" in found
+
+
+def test_a_bomb_over_an_occupied_cell(cannon):
+    letters = {"b": "24 25 26", "w": "22 21"}
+    assert {"24B22", "24B21"} <= commands(cannon, place(cannon, "b", **letters))
+    clear = games.make("cannon", bomb_clear_path=True)
+    found = commands(clear, place(clear, "b", **letters))
+    assert "24B22" in found
+    assert "24B21" not in found
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"rows": 9}, "rows=9; it is 8 or 10"),
+        ({"columns": "8"}, "columns='8'"),
+        ({"retreat_neighbours": 6}, "retreat_neighbours=6; it is 5 or 8"),
+        ({"bomb_clear_path": "yes"}, "bomb_clear_path='yes'; it is True or False"),
+    ],
+)
+def test_wrong_options_are_refused(options, why):
+    with pytest.raises(UnknownOption, match=why):
+        games.make("cannon", **options)
+
+
+# Endings and scores
+
+
+@pytest.mark.parametrize(
+    ("letters", "command", "outcome", "ending", "score"),
+    [
+        ({"b": "21", "w": "70", "W": "20 00 40"}, "S 2 1 M 2 0", 0, "halls", (10.01, 0.01)),
+        (
+            {"b": "21", "w": "67", "W": "20 00 40", "B": "17 37 57"},
+            *("S 2 1 M 2 0", 0, "halls", (8.01, 2.01)),
+        ),
+        ({"b": "33", "w": "32"}, "S 3 3 M 3 2", 0, "no_soldiers", (8.01, 2.0)),
+        ({"b": "33", "w": "32", "B": "17 37 57"}, "S 3 3 M 3 2", 0, "no_soldiers", (6.01, 4.0)),
+        (
+            {"b": "33", "w": "77", "W": "20 00 40", "B": "17 37 57"},
+            *("S 3 3 M 3 2", 0, "no_moves", (6.01, 4.01)),
+        ),
+        ({"b": "33", "w": "77", "B": "17 37 57"}, "S 3 3 M 3 2", 1, "no_moves", (4.01, 6.01)),
+    ],
+)
+def test_endings_and_their_scores(cannon, letters, command, outcome, ending, score):
+    position = place(cannon, "b", **letters)
+    after = cannon.play_turn(position, cannon.parse_turn(position, command))
+    assert (cannon.outcome(after), cannon.ending(after)) == (outcome, ending)
+    assert scores(after) == pytest.approx(score)
+    assert cannon.margin(after) == round(abs(int(score[0]) - int(score[1])))
+
+
+def test_all_recorded_scores_are_ours(cannon):
+    checked = 0
+    with gzip.open(RECORDED, "rt") as file:
+        for line in map(json.loads, file):
+            if line["kind"] == "game" and line["end"]:
+                position = cannon_of(line).from_text(f"{line['final']} {line['next']}")
+                assert scores(position) == pytest.approx(tuple(line["score"]), abs=1e-6)
+                checked += 1
+    assert checked > 80
+
+
+def cannon_of(line):
+    return games.make("cannon", rows=line["rows"], columns=line["cols"])
+
+
+# What is recorded
+
+
+def test_all_recorded_positions_games_and_counts_agree():
+    found = list(oracle.compare(RECORDED, "cannon"))
+    assert len(found) > 20_000
+    assert not [each for each in found if each.differences]
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "counts"),
+    [
+        (8, 8, [37, 1369, 49578, 1795889]),
+        (10, 8, [37, 1369, 49543]),
+        (10, 10, [47, 2209, 102366]),
+        (8, 10, [47, 2209, 102415]),
+    ],
+)
+def test_perft_from_the_start(rows, columns, counts):
+    game = games.make("cannon", rows=rows, columns=columns)
+    depths = range(1, len(counts) + 1)
+    assert [perft(game, game.initial, depth) for depth in depths] == counts
+
+
+def test_random_play_ends_by_itself(cannon):
+    found = play_randomly(cannon, 300, seed=2)
+    assert not found.unfinished
+
+
+# Texts
+
+
+def test_a_bomb_may_be_named_by_any_soldier_of_the_cannon(cannon):
+    turns = {cannon.parse_turn(cannon.initial, f"s 0 {y} b 0 2") for y in (5, 6, 7)}
+    assert len(turns) == 1
+    assert cannon.turn_text(cannon.initial, turns.pop()) == "S 0 5 B 0 2"
+    with pytest.raises(IllegalAction, match="not legal"):
+        cannon.parse_turn(cannon.initial, "S 2 5 B 0 2")
+
+
+def test_a_shot_is_tracked_from_the_cannon_to_what_it_hits(cannon):
+    position = place(cannon, "b", b="24 25 26", w="22 70")
+    (turn,) = [t for t in cannon.turns(position) if "B 2 2" in cannon.turn_text(position, t)]
+    assert cannon.track(position, turn) == (((4, 2), (2, 2)), ((2, 2),))
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("8/8 b", "8 rows of 8 cells"),
+        ("b7/8/8/8/8/8/8/8 b", "w has just moved, so it needs a soldier"),
+        ("bk6/8/8/8/8/8/8/w7 b", "made of b, B, w, W and digits"),
+        ("BBBBB2b/8/8/8/8/8/8/w7 b", "more than 4 B"),
+        ("b6w/8/8/8/8/8/8/8 r", "side to move"),
+        (1, "given as text"),
+    ],
+)
+def test_a_wrong_position_text_is_refused(cannon, text, why):
+    with pytest.raises(BadPosition, match=why):
+        cannon.from_text(text)
+
+
+def test_neither_leads_by_stagnation_from_the_start(cannon):
+    assert scores(cannon.initial) == (5.12, 5.12)
+    assert cannon.ending(cannon.initial) == "stagnant"
+    assert cannon.outcome(cannon.initial) == ONGOING
+
+
+# Stagnation
+
+
+def shots(game, count):
+    """Return the actions of blank shots, in turn, from a position that they leave as it is."""
+    position = place(game, "b", b="24 25 26", w="61 62 63")
+    for number in range(count):
+        text = "S 6 1 B 6 5" if number % 2 else "S 2 4 B 2 2"
+        (action,) = game.parse_turn(position, text)
+        yield position, action
+        position = game.apply(position, action)
+
+
+@pytest.mark.parametrize("repetitions", [None, 2, 3])
+def test_a_position_that_moves_led_to_three_times_ends_the_game(cannon, repetitions):
+    start = place(cannon, "b", b="24 25 26", w="61 62 63")
+    match = Match(cannon, start, Limits(repetitions=repetitions))
+    for _, action in shots(cannon, 5):  # the start is not counted
+        assert match.result is None
+        match.play(action)
+    assert match.result == (DRAW, "stagnant")
+
+
+def test_halls_decide_a_stagnant_game(cannon):
+    ahead = place(cannon, "b", b="24 25 26", w="61 62 63", W="00 20 40")
+    assert cannon.stagnant(ahead) == FIRST_WINS
+    assert scores(ahead) == (7.03, 3.03)
+    behind = place(cannon, "w", b="24 25 26", w="61 62 63", B="17 37 57")
+    assert cannon.stagnant(behind) == SECOND_WINS
+    assert scores(behind) == (3.03, 7.03)
+
+
+@pytest.mark.parametrize("max_turns", [None, 50])
+def test_environments_end_stagnant_games_by_the_rules(cannon, max_turns):
+    envs = gymnasium.make_vec(
+        "cc_env/Cannon-v0", num_envs=2, opponent=None, max_turns=max_turns, repetitions=None
+    )
+    start = cannon.to_text(place(cannon, "b", b="24 25 26", w="61 62 63"))
+    envs.reset(seed=0, options={"position": start})
+    for number, (_, action) in enumerate(shots(cannon, 5), 1):
+        _, rewards, terminated, truncated, _ = envs.step([action, action])
+        assert terminated.all() == (number == 5)
+        assert not truncated.any()
+    assert not rewards.any()
+
+
+def test_a_repetition_long_ago_is_seen_without_a_limit_of_turns():
+    from cc_env.envs.boards import LONGEST, Boards
+
+    game = games.make("cannon")
+    boards = Boards(game)
+    boards.reset(positions=[place(game, "b", b="24 25 26", w="61 62 63")])
+    boards.rows[:, -4] = LONGEST - 1  # turns so far
+    over = []
+    for _, action in shots(game, 5):
+        boards.step(np.array([action]))
+        over.append(bool(boards.done[0]))
+    assert over == [False] * 4 + [True]
+
+
+# Commands and logs
+
+
+def recorded_games():
+    with gzip.open(RECORDED, "rt") as file:
+        return [line for line in map(json.loads, file) if line["kind"] == "game"]
+
+
+def logged(line):
+    """Return the log of a recorded game, as the server would have written it."""
+    messages = []
+    for number, command in enumerate(line["cmds"]):
+        is_last = line["end"] and number == len(line["cmds"]) - 1
+        first, second = line["score"] or (0, 0)
+        meta = f"Player 1 SCORE : {first} : Player 2 SCORE : {second}" if is_last else ""
+        action = "FINISH" if is_last else "NORMAL"
+        message = json.dumps({"meta": meta, "action": action, "data": command})
+        messages.append(f"{message} Received from client {number % 2}\n")
+    return messages
+
+
+def test_logs_of_recorded_games_are_replayed():
+    for line in recorded_games()[:12]:
+        game = cannon_of(line)
+        found = log.read(logged(line), game)
+        position = game.initial
+        for turn in found.turns:
+            position = game.play_turn(position, turn)
+        assert game.key(position) == game.key(game.from_text(f"{line['final']} {line['next']}"))
+        assert found.scores == (tuple(line["score"]) if line["score"] else None)
+        assert not found.fault
+
+
+def test_a_second_selection_replaces_the_first(cannon):
+    turn = log.parse_command(cannon, cannon.initial, "S 0 5 S 2 5 M 1 4")
+    assert cannon.turn_text(cannon.initial, turn) == "S 2 5 M 1 4"
+
+
+@pytest.mark.parametrize(
+    ("command", "why"),
+    [
+        ("M 1 4", "one M or B has to come"),
+        ("S 2 5", "one M or B has to come"),
+        ("S 2 5 M 1 4 M 1 3", "one M or B has to come"),
+        ("S 2 5 X 1 4", "is no command"),
+        ("S 2 5 M 1", "is no command"),
+        ("S 1 2 M 2 4", "not legal"),
+        ("", "one M or B has to come"),
+    ],
+)
+def test_a_wrong_command_is_refused(cannon, command, why):
+    with pytest.raises(IllegalAction, match=why):
+        log.parse_command(cannon, cannon.initial, command)
+
+
+def said(data, client=0, action="NORMAL", meta=""):
+    message = json.dumps({"meta": meta, "action": action, "data": data})
+    return f"{message} Received from client {client}"
+
+
+@pytest.mark.parametrize(
+    ("lines", "why"),
+    [
+        (["S 2 5 M 1 4"], "line 1, move 1: .* wanted a message"),
+        ([said("S 2 5 M 1 4"), said("S 2 5 M 1 4")], "line 2, move 2: client 0 has a command"),
+        ([said("S 2 5 M 1 4"), said("S 1 2 M 9 9", 1)], "line 2, move 2: .* not legal"),
+        (["{oops} Received from client 0"], "line 1, move 1: not JSON"),
+        ([said("S 2 5 M 1 4", action="MOVE")], "action 'MOVE'; it is one of"),
+        (['{"meta": 1} Received from client 0'], "wanted texts for: meta, action, data"),
+    ],
+)
+def test_a_broken_log_is_refused_with_line_and_move(cannon, lines, why):
+    with pytest.raises(BadRecord, match=why):
+        log.read(lines, cannon)
+
+
+def test_a_log_tells_of_faults(cannon):
+    meta = "TIMEOUT BY PLAYER 1 : Player 1 SCORE : 0.12 : Player 2 SCORE : 10.12"
+    found = log.read([said("", action="FINISH", meta=meta)], cannon)
+    assert found == log.Logged((), (0.12, 10.12), "TIMEOUT BY PLAYER 1")
+    with pytest.raises(BadRecord, match="line 2, move 1: a message after"):
+        log.read([said("", action="FINISH", meta=meta), said("S 2 5 M 1 4")], cannon)

@@ -1,0 +1,196 @@
+"""Mini checkers: worked examples, recorded positions, counts, and the solution of the game."""
+
+import gzip
+import json
+
+import numpy as np
+import pytest
+from conftest import ORACLE
+
+from cc_env import games, oracle, players, rules
+from cc_env.errors import BadPosition, UnknownOption
+from cc_env.games.grid import rows_text
+from cc_env.games.mini_checkers import CELLS, Published
+from cc_env.perft import perft
+from cc_env.playouts import play_randomly
+from cc_env.referee import Clock
+from cc_env.rules import DRAW, FIRST_WINS, ONGOING, SECOND_WINS
+from cc_env.search.alphabeta import AlphaBeta
+
+RECORDED = ORACLE / "checkers6.jsonl.gz"
+
+
+@pytest.fixture(scope="module")
+def mini():
+    return games.make("mini_checkers")
+
+
+@pytest.fixture(scope="module")
+def solver(mini):
+    return AlphaBeta(mini, "published", table_megabytes=256)
+
+
+def compact(game, board, side):
+    """Return the position of a board of 18 letters."""
+    letters = zip(CELLS, board, strict=True)
+    rows = rows_text({cell: letter for cell, letter in letters if letter != "."}, 6, 6)
+    return game.from_text(f"{rows} {side}")
+
+
+def place(game, side, black, white):
+    letters = {divmod(int(at), 10): "b" for at in black.split()}
+    letters |= {divmod(int(at), 10): "w" for at in white.split()}
+    return game.from_text(f"{rows_text(letters, 6, 6)} {side}")
+
+
+def turns(game, position):
+    return {game.turn_text(position, turn) for turn in game.turns(position)}
+
+
+def test_the_first_turns_of_both_sides(mini):
+    assert turns(mini, mini.initial) == {"41-30", "41-32", "43-32", "43-34", "45-34"}
+    other = games.make("mini_checkers", first="white")
+    assert other.to_move(other.initial) == 1
+    assert turns(other, other.initial) == {"10-21", "12-21", "12-23", "14-23", "14-25"}
+
+
+def test_who_can_capture_must(mini):
+    position = compact(mini, "www.www..bb...bbbb", "w")
+    assert turns(mini, position) == {"21x43"}
+    after = mini.play_turn(position, mini.parse_turn(position, "21x43"))
+    assert turns(mini, after) == {"52x34", "54x32"}
+
+
+def test_there_is_one_jump_a_turn(mini):
+    position = place(mini, "b", "41 45", "32 12")
+    assert turns(mini, position) == {"41x23"}
+    assert mini.to_move(mini.play_turn(position, mini.parse_turn(position, "41x23"))) == 1
+
+
+def test_who_cannot_move_passes(mini):
+    position = compact(mini, "w.bb............ww", "b")
+    assert turns(mini, position) == {"pass"}
+    after = mini.play_turn(position, mini.parse_turn(position, "pass"))
+    assert "01-12" in turns(mini, after)
+
+
+def test_a_man_that_arrives_stays_a_man(mini):
+    position = place(mini, "b", "10 30", "01 21")
+    assert turns(mini, position) == {"30x12"}
+
+
+@pytest.mark.parametrize(
+    ("black", "white", "outcome", "margin"),
+    [
+        ("01 03", "50", FIRST_WINS, 1),
+        ("01", "50 52 54", SECOND_WINS, 2),
+        ("01", "50", DRAW, 0),
+    ],
+)
+def test_where_both_are_stuck_men_are_counted(mini, black, white, outcome, margin):
+    for side in "bw":
+        position = place(mini, side, black, white)
+        assert (mini.outcome(position), mini.ending(position)) == (outcome, "both_stuck")
+        assert mini.margin(position) == margin
+
+
+def test_who_has_no_man_has_lost_by_six(mini):
+    position = place(mini, "b", "41", "32")
+    after = mini.play_turn(position, mini.parse_turn(position, "41x23"))
+    assert (mini.outcome(after), mini.ending(after)) == (FIRST_WINS, "no_pieces")
+    assert mini.margin(after) == 6
+    assert mini.margin(position) == 0  # it goes on
+
+
+def test_all_recorded_positions_games_and_counts_agree():
+    found = list(oracle.compare(RECORDED, "mini_checkers"))
+    assert len(found) > 3400
+    assert not [each for each in found if each.differences]
+
+
+def test_perft_from_the_start(mini):
+    counts = 5, 25, 106, 369, 1271, 4104, 12298, 36223, 99469, 269282, 731596, 1932978
+    assert tuple(perft(mini, mini.initial, depth) for depth in range(1, 13)) == counts
+
+
+def test_the_game_is_solved(mini, solver):
+    found = solver.search(mini.initial, depth=80)
+    assert (found.score, found.margin, found.is_exact) == (0, 0, True)
+    assert found.depth < 60
+    lost = mini.play_turn(mini.initial, mini.parse_turn(mini.initial, "41-30"))
+    found = solver.search(lost, depth=80)
+    assert (found.margin, found.is_exact) == (1, True)
+
+
+def test_recorded_values_are_found(mini, solver):
+    checked = 0
+    with gzip.open(RECORDED, "rt") as file:
+        lines = [line for line in map(json.loads, file) if line["kind"] == "position"]
+    for line in lines[::20]:
+        position = compact(mini, line["board"], line["turn"])
+        if mini.outcome(position) == ONGOING and len(mini.legal_actions(position)) > 1:
+            found = solver.search(position, depth=80)
+            assert found.margin == line["value"]
+            assert found.is_exact or abs(found.margin) == 6
+            checked += 1
+    assert checked > 50
+
+
+def test_the_published_levels_and_statistics(mini):
+    rng = np.random.default_rng(0)
+    for level, depth in (("easy", 5), ("normal", 15)):
+        details = players.make(f"minimax:{level}", mini).choose(mini.initial, rng, Clock()).details
+        assert details["depth"] == depth
+        assert details["nodes"] > 1
+        assert details["cuts_max"] > 0 < details["cuts_min"]
+    hard = players.make("minimax:hard,table_megabytes=64", mini)
+    position = place(mini, "b", "41 45", "12 10")
+    details = hard.choose(position, rng, Clock()).details
+    assert 5 < details["depth"] < 80  # to the end of the game
+
+
+@pytest.mark.parametrize(
+    ("board", "side", "value"),
+    [
+        ("wwwwww......bbbbbb", "b", 0),
+        ("www.www..bb...bbbb", "b", 1),  # 41-30 and 43-32, 10-21
+        ("..w.....b.........", "b", 5 - 2),
+    ],
+)
+def test_the_published_evaluation(mini, board, side, value):
+    position = compact(mini, board, side)
+    black = [cell for cell, letter in zip(CELLS, board, strict=True) if letter == "b"]
+    white = [cell for cell, letter in zip(CELLS, board, strict=True) if letter == "w"]
+    by_hand = 5 * (len(black) - len(white))
+    by_hand += sum(5 - row for row, _ in white) - sum(row for row, _ in black)
+    assert rules.evaluate(position, 0, Published()) == by_hand
+    assert rules.evaluate(position, 1, Published()) == -by_hand
+    assert by_hand == value
+
+
+def test_random_play_is_bounded(mini):
+    found = play_randomly(mini, 5000, seed=1)
+    assert not found.unfinished
+    assert found.draws > 0
+    assert found.turns / 5000 < 60
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("6/6/6/6/6 b", "6 rows of 6 cells"),
+        ("6/6/6/6/6/6 b", "no man on the board"),
+        ("b5/6/6/6/6/6 b", "b on 00, a cell that is not used"),
+        ("1k4/6/6/6/6/6 b", "made of b, w and digits"),
+        ("1b4/6/6/6/6/6", "side to move"),
+        (7, "given as text"),
+    ],
+)
+def test_a_wrong_position_text_is_refused(mini, text, why):
+    with pytest.raises(BadPosition, match=why):
+        mini.from_text(text)
+
+
+def test_a_wrong_option_is_refused():
+    with pytest.raises(UnknownOption, match="first='red'; it is black or white"):
+        games.make("mini_checkers", first="red")

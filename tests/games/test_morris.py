@@ -1,0 +1,222 @@
+"""Nine men's morris with free moves: worked examples, recorded decisions, counts, options."""
+
+import pytest
+from conftest import ORACLE
+
+from cc_env import games, oracle
+from cc_env.errors import BadPosition, UnknownOption
+from cc_env.games.morris import STANDARD_RULES
+from cc_env.perft import perft
+from cc_env.playouts import play_randomly
+from cc_env.rules import FIRST_WINS, ONGOING, SECOND_WINS
+
+POINTS = "ABCDEFGHIJKLMNOPQRSTUVWX"
+
+
+@pytest.fixture(scope="module")
+def morris():
+    return games.make("morris")
+
+
+@pytest.fixture(scope="module")
+def usual():
+    return games.make("morris", **STANDARD_RULES)
+
+
+def place(game, rest, white="", black=""):
+    """Return the position with beads on these points."""
+    board = "".join("w" if p in white else "b" if p in black else "." for p in POINTS)
+    return game.from_text(f"{board} {rest}")
+
+
+def turns(game, position):
+    return {game.turn_text(position, turn) for turn in game.turns(position)}
+
+
+def after(game, position, turn):
+    return game.play_turn(position, game.parse_turn(position, turn))
+
+
+# Worked examples
+
+
+def test_a_bead_is_placed_on_any_point(morris):
+    assert turns(morris, morris.initial) == set(POINTS)
+
+
+def test_a_mill_takes_any_bead_also_one_of_a_mill(morris):
+    position = place(morris, "w 76", white="AB", black="DEF")
+    assert {"C-D", "C-E", "C-F"} == {turn for turn in turns(morris, position) if turn[0] == "C"}
+
+
+def test_two_mills_at_once_take_two_beads(morris):
+    one = place(morris, "w 54", white="ABJV", black="GHIKL")
+    assert all(len(turn) == 3 for turn in turns(morris, one) if turn[0] == "C")
+    two = place(morris, "w 34", white="ABJVOX", black="GHIKL")
+    assert {turn for turn in turns(morris, two) if turn[0] == "C"} == {
+        f"C-{first}-{second}" for first in "GHIKL" for second in "GHIKL" if first != second
+    }
+    single = games.make("morris", removals="one")
+    position = place(single, "w 34", white="ABJVOX", black="GHIKL")
+    assert all(len(turn) == 3 for turn in turns(single, position) if turn[0] == "C")
+
+
+def test_a_free_move_goes_anywhere(morris):
+    board = "121.1.12222..1..1.112212".translate(str.maketrans("12", "wb"))
+    assert len(morris.legal_actions(morris.from_text(f"{board} w 00 fw"))) == 63
+    assert len(morris.legal_actions(morris.from_text(f"{board} w 00"))) == 9
+    assert len(morris.legal_actions(morris.from_text(f"{board} w 00 fb"))) == 9
+
+
+def test_without_a_free_move_it_goes_to_a_neighbour(morris):
+    board = "122.111.2...121212.12..1".translate(str.maketrans("12", "wb"))
+    position = morris.from_text(f"{board} b 00")
+    starts = {turn[:2] for turn in turns(morris, position)}
+    assert starts == {"IH", "PL"}
+
+
+def test_who_is_left_with_two_has_lost(morris):
+    position = place(morris, "w 00", white="ABO", black="DEX")
+    won = after(morris, position, "OC-X")
+    assert (morris.outcome(won), morris.ending(won)) == (FIRST_WINS, "two_left")
+    double = place(morris, "w 00 fw", white="ABOXF", black="KLS")
+    won = after(morris, double, "FC-K-L")  # past two
+    assert (morris.outcome(won), morris.ending(won)) == (FIRST_WINS, "two_left")
+
+
+def test_with_beads_in_hand_two_are_no_loss(morris):
+    position = place(morris, "w 63", white="ABO", black="DEX")
+    assert morris.outcome(after(morris, position, "C-X")) == ONGOING
+
+
+def test_who_is_blocked_has_lost(morris):
+    position = place(morris, "b 00", white="BJOW", black="ACV")
+    assert (morris.outcome(position), morris.ending(position)) == (FIRST_WINS, "no_moves")
+    assert morris.outcome(place(morris, "w 00", white="BJOW", black="ACV")) == ONGOING
+    assert morris.outcome(place(morris, "b 00 fb", white="BJOW", black="ACV")) == ONGOING
+
+
+# The free move
+
+
+def test_a_turn_with_a_removal_earns_one_free_move(morris):
+    position = place(morris, "w 00", white="ABOUR", black="DEXVS")
+    position = after(morris, position, "OC-X")
+    assert morris.to_text(position).endswith("b 00 fw")
+    position = after(morris, position, "DK")
+    position = after(morris, position, "UG")
+    assert morris.to_text(position).endswith("b 00")  # used up
+
+
+@pytest.mark.parametrize(
+    ("free_move", "placed", "moved"),
+    [("always", True, True), ("moving_phase_only", False, True), ("never", False, False)],
+)
+def test_when_a_removal_earns_a_free_move(free_move, placed, moved):
+    game = games.make("morris", free_move=free_move)
+    last = place(game, "w 10", white="ABOUR", black="DEXVS")
+    assert ("fw" in game.to_text(after(game, last, "C-X"))) == placed
+    moving = place(game, "w 00", white="ABOUR", black="DEXVS")
+    assert ("fw" in game.to_text(after(game, moving, "OC-X"))) == moved
+
+
+# The usual rules
+
+
+def test_beads_in_mills_are_protected_unless_all_are(usual):
+    position = place(usual, "w 75", white="AB", black="DEFX")
+    assert {turn for turn in turns(usual, position) if turn[0] == "C"} == {"C-X"}
+    position = place(usual, "w 76", white="AB", black="DEF")
+    assert {turn for turn in turns(usual, position) if turn[0] == "C"} == {"C-D", "C-E", "C-F"}
+
+
+def test_who_has_three_beads_flies(usual):
+    position = place(usual, "w 00", white="ABX", black="DEKS")
+    assert len(usual.legal_actions(position)) == 3 * 17
+    position = place(usual, "w 00", white="ABXV", black="DEKS")
+    assert len(usual.legal_actions(position)) < 12
+
+
+def test_beads_in_hand_count(usual):
+    position = place(usual, "w 00", white="ABX", black="DE")
+    assert usual.outcome(position) == FIRST_WINS
+    position = place(usual, "w 01", white="ABX", black="DE")
+    assert usual.outcome(position) == ONGOING
+
+
+# What is recorded
+
+
+@pytest.mark.parametrize(("name", "least"), [("morris", 6000), ("morris_standard", 1000)])
+def test_all_recorded_decisions_games_and_counts_agree(name, least):
+    found = list(oracle.compare(ORACLE / f"{name}.jsonl.gz", "morris"))
+    assert len(found) > least
+    assert not [each for each in found if each.differences]
+
+
+def test_perft_from_the_start_in_decisions(morris, usual):
+    counts = [24, 552, 12144, 255024, 5100480, 96223680]
+    for game in (morris, usual):
+        found = [perft(game, game.initial, depth, decisions=True) for depth in range(1, 7)]
+        assert found == counts
+
+
+def test_random_play_ends(morris):
+    found = play_randomly(morris, 2000, seed=2)
+    assert found.unfinished < 40
+    assert found.draws == 0
+    assert found.decisions > found.turns
+
+
+# Symmetries
+
+
+def test_there_are_sixteen_symmetries(morris):
+    assert len({each.actions.tobytes() for each in morris.symmetries}) == 15
+    assert len({each.name for each in morris.symmetries}) == 15
+    identity = list(range(morris.num_actions))
+    assert all(each.actions.tolist() != identity for each in morris.symmetries)
+
+
+# Bad input
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("....................... w 99", "24 points"),
+        ("........................ r 99", "side to move"),
+        ("........................ w", "what both have in hand"),
+        ("........................ w 9", "what both have in hand"),
+        ("w....................... w 99", "white has more than 9 beads"),
+        ("........................ w 99 free", "'free' is no fw"),
+        ("........................ w 99 x1", "more removals are due"),
+        ("b....................... w 98 x3", "'x3' is no fw"),
+        ("", "24 points"),
+        (None, "given as text"),
+    ],
+)
+def test_a_wrong_position_text_is_refused(morris, text, why):
+    with pytest.raises(BadPosition, match=why):
+        morris.from_text(text)
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"protect_mills": 1}, "protect_mills=1; it is True or False"),
+        ({"removals": "two"}, "removals='two'; it is per_mill or one"),
+        ({"free_move": "no"}, "free_move='no'; it is always or moving_phase_only or never"),
+        ({"flying": 3}, "flying=3"),
+    ],
+)
+def test_wrong_options_are_refused(options, why):
+    with pytest.raises(UnknownOption, match=why):
+        games.make("morris", **options)
+
+
+def test_second_wins_are_seen_by_both(morris):
+    position = place(morris, "b 00", white="ABX", black="DEO")
+    assert morris.outcome(position) == ONGOING
+    lost = place(morris, "w 00", white="AX", black="DEO")
+    assert morris.outcome(lost) == SECOND_WINS
