@@ -95,7 +95,8 @@ class Game:
         counts = self.action_mask(self.initial).astype(np.int64)
         for turn in self.turns(self.initial):
             counts += self.action_mask(self.play_turn(self.initial, turn))
-        return (counts == counts.max()).astype(np.int8)
+        mask: NDArray[np.int8] = (counts == counts.max()).astype(np.int8)
+        return mask
 
     def apply(self, position: Position, action: int) -> Position:
         """Return the position after `action`; raise IllegalAction where it is not legal."""
