@@ -11,7 +11,7 @@ LAYERS = [
     ["cc_env.files", "cc_env.options"],
     ["cc_env.bits"],
     ["cc_env.rules"],
-    ["cc_env.game", "cc_env.randomness"],
+    ["cc_env.game", "cc_env.randomness", "cc_env.wide"],
     ["cc_env.games", "cc_env.search"],
     ["cc_env.perft", "cc_env.playouts", "cc_env.oracle", "cc_env.match", "cc_env.pictures"],
     ["cc_env.record"],
