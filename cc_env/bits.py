@@ -7,6 +7,7 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
+from numpy.typing import NDArray
 
 from cc_env.compile import jit
 
@@ -50,6 +51,16 @@ def reverse(word: np.uint64) -> np.uint64:
 def lowest_bit(word: np.uint64) -> np.uint64:
     """Return the word with nothing but its lowest set bit."""
     return word & (~word + ONE)
+
+
+@jit
+def summed(cells: np.uint64, table: NDArray[np.int64]) -> np.int64:
+    """Return the sum of a table, int64[64], over the set bits."""
+    total = np.int64(0)
+    while cells:
+        total += table[lowest(cells)]
+        cells &= cells - ONE
+    return total
 
 
 @jit

@@ -18,9 +18,6 @@ class Wide(NamedTuple):
     high: np.uint64
 
 
-NOTHING = Wide(ZERO, ZERO)
-
-
 def wide(cells: int) -> Wide:
     """Return the set whose cells are the bits of a Python integer."""
     return Wide(np.uint64(cells & 2**64 - 1), np.uint64(cells >> 64))

@@ -258,8 +258,8 @@ def _status(
     if len(keys):
         newest, kept = keys[turns % len(keys)], keys[: turns + 1]
         count = np.sum(kept == newest)
-        is_from_start = turns < len(keys) and keys[0] == newest
         if settings.stagnation:
+            is_from_start = turns < len(keys) and keys[0] == newest
             if count - is_from_start >= settings.stagnation:
                 return rules.stagnant(position), True
         elif not over:

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cc_env import rules
-from cc_env.bits import ONE, ZERO, lowest, lowest_bit, popcount, reverse
+from cc_env.bits import ONE, ZERO, lowest, lowest_bit, popcount, reverse, summed
 from cc_env.compile import jit
 from cc_env.errors import BadPosition, UnknownOption
 from cc_env.game import Cell, Game, Recording, Track, Turn
@@ -266,17 +266,10 @@ def _way_left(men: Word) -> Int:
 def standard(position: Position, player: Int, evaluation: Standard) -> Int:
     """As `rules.evaluate`."""
     weights = evaluation.weights
-    value: Int = _sum(position.own, weights) - _sum(turned(position.enemy), weights) + weights[64]
+    value: Int = (
+        summed(position.own, weights) - summed(turned(position.enemy), weights) + weights[64]
+    )
     return value if player == np.int64(position.player) else -value
-
-
-@jit
-def _sum(men: Word, weights: NDArray[np.int64]) -> Int:
-    total: Int = np.int64(0)
-    while men:
-        total += weights[lowest(men)]
-        men &= men - ONE
-    return total
 
 
 rules.register_evaluation(Position, Published, published)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cc_env import rules
-from cc_env.bits import ONE, lowest, popcount
+from cc_env.bits import ONE, popcount, summed
 from cc_env.compile import jit
 from cc_env.games.capture_conquer.chains import NOT_FIRST, NOT_LAST, Word, between, count_hops
 from cc_env.games.capture_conquer.rules import BOARD, SIZES, Position, all_cells, turned
@@ -80,7 +80,7 @@ def _side(own: Word, empty: Word, size: Word, weights: NDArray[np.int64]) -> Int
     value += popcount(own & (east | west | row << _8 | row >> _8)) * weights[CONNECTED]
     steps = popcount(east & empty) + popcount(own << _8 & empty) + popcount(east << _8 & empty)
     value += steps * weights[STEPS]
-    return value + _sum(own, weights)
+    return value + summed(own, weights)
 
 
 @jit
@@ -121,16 +121,7 @@ def published(position: Position, player: Int, evaluation: Published) -> Int:
     if player != np.int64(position.player):
         own, enemy = enemy, own
     value = evaluation.piece * (popcount(own) - popcount(enemy))
-    return value + _sum(own, SQUARES[0, size]) - _sum(enemy, SQUARES[1, size])
-
-
-@jit
-def _sum(cells: Word, table: NDArray[np.int64]) -> Int:
-    total: Int = np.int64(0)
-    while cells:
-        total += table[lowest(cells)]
-        cells &= cells - ONE
-    return total
+    return value + summed(own, SQUARES[0, size]) - summed(enemy, SQUARES[1, size])
 
 
 rules.register_evaluation(Position, Standard, standard)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cc_env import rules
-from cc_env.bits import ONE, ZERO, lowest, popcount, reverse
+from cc_env.bits import ZERO, popcount, reverse, summed
 from cc_env.compile import jit
 from cc_env.games.checkers.rules import CELLS, Position, Word, stepping
 from cc_env.games.checkers.weights import WEIGHTS
@@ -49,7 +49,7 @@ def standard(position: Position, player: Int, evaluation: Standard) -> Int:
 @jit
 def _side(men: Word, kings: Word, weights: NDArray[np.int64]) -> Int:
     """Return what one side's pieces are worth by their cells, in its own frame."""
-    return _sum(men, weights[MEN:]) + _sum(kings, weights[KINGS:])
+    return summed(men, weights[MEN:]) + summed(kings, weights[KINGS:])
 
 
 @jit
@@ -83,17 +83,8 @@ def published(position: Position, player: Int, evaluation: Published) -> Int:
     value = popcount(own) + popcount(own & position.kings)
     value -= popcount(enemy) + popcount(enemy & position.kings)
     value *= evaluation.man
-    value += _sum(reverse(own), TILES) if position.player else -_sum(enemy, TILES)
+    value += summed(reverse(own), TILES) if position.player else -summed(enemy, TILES)
     return value if player == np.int64(position.player) else -value
-
-
-@jit
-def _sum(cells: Word, table: NDArray[np.int64]) -> Int:
-    total: Int = np.int64(0)
-    while cells:
-        total += table[lowest(cells)]
-        cells &= cells - ONE
-    return total
 
 
 rules.register_evaluation(Position, Standard, standard)

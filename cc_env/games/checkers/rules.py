@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cc_env import rules
-from cc_env.bits import ONE, ZERO, lowest, lowest_bit, popcount, reverse
+from cc_env.bits import ONE, ZERO, lowest, lowest_bit, reverse
 from cc_env.compile import jit
 from cc_env.game import Cell
 from cc_env.rules import DRAW, ONGOING, Bool, Int
@@ -247,12 +247,6 @@ def key(position: Position) -> np.uint64:
     """As `rules.key`: how long nothing happened makes no other position."""
     own, enemy, kings, jumper, _, player, options = position
     return rules.hash_fields(Position(own, enemy, kings, jumper, ZERO, player, options))
-
-
-@jit
-def count_pieces(position: Position) -> tuple[Int, Int]:
-    """Return how many pieces the player to move and the opponent have."""
-    return popcount(position.own), popcount(position.enemy)
 
 
 rules.register(
