@@ -7,9 +7,10 @@ know them too. torch is imported when the first of them is made.
     policy       a network alone, one forward pass a decision
     alphazero    a network with tree search: alphazero:simulations=64, alphazero:seconds=1
     ppo          a network trained by PPO, alone
+    memory       what won most often in games that it remembers: memory:path=FILE
 
-Each takes `path=…`, the folder of a run or its file of weights; by default the run in `weights/`,
-if there is one for the game.
+Each network takes `path=…`, the folder of a run or its file of weights; by default the run in
+`weights/`, if there is one for the game.
 """
 
 from pathlib import Path
@@ -72,6 +73,19 @@ def alphazero(
     )
 
 
+def memory(
+    game: Game,
+    *,
+    path: str = "runs/memory.sqlite",
+    credit: str = "result",
+    merge: str = "add",
+) -> Player:
+    """Return a player that remembers; the options are those of `MemoryPlayer`."""
+    from agents.memory import MemoryPlayer
+
+    return MemoryPlayer(game, path=path, credit=credit, merge=merge)
+
+
 def _file(game: Game, way: str, path: str | None) -> Path:
     if path is None:
         return shipped(game, way)
@@ -91,5 +105,5 @@ def shipped(game: Game, way: str) -> Path:
     return path
 
 
-for _factory in (policy, ppo, alphazero):
+for _factory in (policy, ppo, alphazero, memory):
     register(_factory.__name__, _factory)

@@ -170,6 +170,10 @@ class Game:
             else:
                 yield (action,)
 
+    def ways(self, before: Position, after: Position) -> Iterator[Turn]:
+        """Yield every turn that leads from one position to another, as the actions it takes."""
+        return (turn for turn in self.turns(before) if self.play_turn(before, turn) == after)
+
     def turn_text(self, position: Position, turn: Turn) -> str:
         """Return the notation of a turn, finished or not; raise IllegalAction if it is illegal."""
         text = ""

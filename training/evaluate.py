@@ -34,7 +34,9 @@ def evaluate(
     size: Size = None,
     option: Pairs = None,
     games: Annotated[int, typer.Option(help="Games of each pair; even.")] = 100,
-    opening_turns: Annotated[int, typer.Option(help="Random turns at first.")] = 4,
+    opening_turns: Annotated[
+        int | None, typer.Option(help="Random turns at first.", show_default="4; 0 with --learn")
+    ] = None,
     max_turns: Annotated[int, typer.Option(min=0, help="A longer game is a draw; 0: none.")] = 200,
     repetitions: Annotated[
         int, typer.Option(min=0, help="A position that occurs so often is a draw; 0: none.")
@@ -42,6 +44,9 @@ def evaluate(
     seconds_per_turn: Annotated[float | None, typer.Option(help="Who thinks longer loses.")] = None,
     seconds_per_game: Annotated[float | None, typer.Option(help="Who thinks longer loses.")] = None,
     seed: Annotated[int, typer.Option(help="Of openings and players.")] = 0,
+    learn: Annotated[
+        bool, typer.Option("--learn", help="Players that can, as memory, learn from each game.")
+    ] = False,
     anchor: Annotated[
         str | None, typer.Option(help="Whose Elo is 0.", show_default="the mean of all")
     ] = None,
@@ -64,9 +69,10 @@ def evaluate(
         game=game,
         options=game_options(option, size),
         games=games,
-        opening_turns=opening_turns,
+        opening_turns=(0 if learn else 4) if opening_turns is None else opening_turns,
         limits=Limits(max_turns or None, repetitions or None, seconds_per_turn, seconds_per_game),
         seed=seed,
+        learn=learn,
         anchor=anchor,
     )
     path = out or RUNS / folder_name(config)

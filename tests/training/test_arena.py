@@ -304,3 +304,67 @@ def test_games_from_one_position_are_one_opening():
     assert {each.opening for each in found.schedule} == {0}
     interval = found.standings.pair("minimax:depth=1", "minimax:depth=2").line.score
     assert interval.high - interval.low > 0.5
+
+
+# Players that learn
+
+
+def learning(tmp_path, games=40, **change):
+    memory = f"memory:path={tmp_path / 'memory.sqlite'}"
+    return config(
+        players=(memory, "minimax:depth=1"),
+        options={"size": 4},
+        games=games,
+        opening_turns=0,
+        learn=True,
+        **change,
+    )
+
+
+def test_a_player_that_remembers_gets_better_and_the_same_each_time(tmp_path):
+    found = []
+    for name in ("one", "other"):
+        (tmp_path / name).mkdir()
+        settled = learning(tmp_path / name)
+        standings = arena.run(settled, tmp_path / name / "run").standings
+        found.append(list(standings.learning.values()))
+    assert found[0] == found[1]
+    mine, other = found[0]
+    assert len(mine) == 10
+    assert mine == pytest.approx([1 - each for each in other])
+    assert sum(mine[-3:]) > sum(mine[:3]) + 0.3
+
+
+def test_a_learning_tournament_goes_on_where_it_stopped(tmp_path):
+    settled, path = learning(tmp_path, games=8), tmp_path / "run"
+    arena.run(settled, path)
+    content = (path / "games.jsonl").read_text().splitlines(keepends=True)
+    (path / "games.jsonl").write_text("".join(content[:5]))
+    assert len(arena.run(settled, path).records) == 8
+    assert (path / "games.jsonl").read_text().splitlines(keepends=True)[:5] == content[:5]
+
+
+def test_the_same_players_do_not_learn_unless_asked(tmp_path):
+    memory = tmp_path / "memory.sqlite"
+    arena.hold((f"memory:path={memory}", "random"), options={"size": 4}, games=2)
+    assert not memory.exists()
+    found = arena.hold(
+        (f"memory:path={memory}", "random"),
+        options={"size": 4},
+        games=2,
+        opening_turns=0,
+        learn=True,
+    )
+    assert memory.exists()
+    assert set(found.standings.learning) == set(found.config.players)
+
+
+def test_learning_in_a_way_that_cannot_be_is_refused(tmp_path):
+    with pytest.raises(UnknownOption, match="opening_turns=4; what is learned"):
+        config(learn=True)
+    with pytest.raises(UnknownOption, match=r"none of random, .* can; memory:path=… does"):
+        arena.run(config(learn=True, opening_turns=0), tmp_path / "run")
+    for how in ({"workers": 2}, {"engine": "ray"}):
+        with pytest.raises(UnknownOption, match="games follow each other in this process"):
+            arena.run(learning(tmp_path), tmp_path / "run", **how)
+    assert not (tmp_path / "run").exists()

@@ -97,6 +97,13 @@ def test_a_draw_is_half_a_win():
     assert drawn == pytest.approx(shared, abs=1e-6)
 
 
+@pytest.mark.parametrize("games", [4, 400])
+def test_an_opening_played_over_and_over_is_one_game(games):
+    same = games_of([(i % 2, 1 - i % 2, (i // 2) % 2, 0) for i in range(games)])
+    found = elo(same, 2)[0]
+    assert found.high - found.low > 600
+
+
 def test_the_anchor_is_zero_without_doubt_and_keeps_differences():
     rows = [(a, b, 1.0 if a < b else 0.5, k) for k in range(6) for a in range(3) for b in range(3)]
     found = games_of([row for row in rows if row[0] != row[1]])

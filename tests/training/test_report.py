@@ -1,17 +1,20 @@
 """The report: one file that needs nothing else, and says what the tables say."""
 
+import io
 import json
 import re
 from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 from cc_env import record
 from training import arena
 from training.arena import pictures, report
 from training.arena.ratings import Interval
 from training.arena.standings import Line, Pair, Standing, Standings
+from training.arena.tables import show
 from training.arena.wording import elo, milliseconds, percent, summary
 
 HIGHEST, RAISER = "arena_players.Lowest:highest=True", "arena_players.Raiser"
@@ -108,7 +111,7 @@ def test_example_games_show_every_position_of_a_record(tournament, page):
 
 
 def test_charts_are_pictures_and_drawn_in_the_colour_of_the_page(tournament):
-    for name in pictures.CHARTS:
+    for name in pictures.names(tournament.standings):
         assert pictures.to_png(name, tournament.standings).startswith(b"\x89PNG\r\n")
         svg = pictures.to_svg(name, tournament.standings)
         assert svg.startswith("<svg")
@@ -141,6 +144,20 @@ def test_the_histogram_counts_every_game(tournament):
     assert sum(bar.get_height() for bar in axes.patches) == len(tournament.records)
 
 
+def test_where_players_learned_a_chart_shows_how(tournament, tmp_path):
+    assert "learning" not in pictures.names(tournament.standings)
+    players = f"memory:path={tmp_path / 'memory.sqlite'}", "minimax:depth=1"
+    learned = arena.hold(players, options={"size": 4}, games=20, opening_turns=0, learn=True)
+    (axes,) = pictures.learning(learned.standings).axes
+    assert [len(line.get_ydata()) for line in axes.lines] == [10, 10]
+    assert "Score while they learned" in report.to_html(learned, COMMAND)
+    report.write(learned, tmp_path, COMMAND)
+    assert (tmp_path / "learning.png").exists()
+    console = Console(width=120, record=True, file=io.StringIO())
+    show(learned, console)
+    assert "score in each part of the games" in console.export_text()
+
+
 def test_all_files_are_written(tournament, tmp_path):
     assert report.write(tournament, tmp_path, COMMAND) == tmp_path / "report.html"
     names = {"ladder.png", "matrix.png", "seats.png", "lengths.png", "report.html"}
@@ -159,7 +176,7 @@ def test_the_verdict_is_no_surer_than_the_games(score, verdict):
     line = Line(7, 0, 3, score)
     ladder = tuple(Standing(name, score, line, {}) for name in "ab")
     pair = Pair(("a", "b"), line, score)
-    assert verdict in summary(Standings(ladder, (pair,), line, (9,), {"conquest": 1}))
+    assert verdict in summary(Standings(ladder, (pair,), line, (9,), {"conquest": 1}, {}))
 
 
 def test_numbers_read_well():

@@ -5,7 +5,8 @@
 
 `tables.show` prints a tournament, `report.write` makes a page of it.
 
-The same config and seed are the same games, however many workers play them.
+The same config and seed are the same games, however many workers play them. Where players learn on
+the way, games follow each other in one process, and depend on what was learned before as well.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -84,14 +85,15 @@ def hold(
     as `run` does it. Raises UnknownOption where a player cannot be made or `Config` raises it,
     ChildProcessError where a game could not be played.
     """
-    each = _each(engine, workers)
     settled = Config(players=tuple(names), game=game, **config)
+    each = _each(engine, workers, settled.learn)
     plan, found = schedule(settled), {}
-    try_players(settled.players, settled.make_game())
+    learners = _learners(settled, try_players(settled.players, settled.make_game()))
     for pairing, one in each(partial(_play, settled), plan):
         if isinstance(one, processes.Failure):
             raise ChildProcessError(f"game {pairing.index} could not be played: {one}")
         found[pairing.index] = one
+        _learn(learners, one)
     return Tournament(settled, plan, dict(sorted(found.items())), {})
 
 
@@ -105,16 +107,17 @@ def run(
 ) -> Tournament:
     """Play a tournament in a folder, or what is left of it, and write its results.json.
 
-    `workers` are processes, None for one a core; with the engine "ray" they are on a cluster, see
-    `training.cluster`, which knows players by dotted names or those of `agents` alone. A game whose
-    process dies is left out, and tried again by the next call. Raises UnknownOption, before
-    anything is written, where the folder is another tournament's or in use, or a player cannot be
-    made, or there is no such engine or no cluster; MissingExtra without Ray; BadRecord where the
-    folder's games are broken; ChildProcessError where processes cannot even begin.
+    `workers` are processes, None for one a core, and none where players learn; with the engine
+    "ray" they are on a cluster, see `training.cluster`, which knows players by dotted names or
+    those of `agents` alone. A game whose process dies is left out, and tried again by the next
+    call. Raises UnknownOption, before anything is written, where the folder is another tournament's
+    or in use, or a player cannot be made, or there is no such engine or no cluster; MissingExtra
+    without Ray; BadRecord where the folder's games are broken; ChildProcessError where processes
+    cannot even begin.
     """
     plan = schedule(config)
-    try_players(config.players, config.make_game())
-    each = _each(engine, workers)
+    learners = _learners(config, try_players(config.players, config.make_game()))
+    each = _each(engine, workers, config.learn)
     unplayed: dict[int, str] = {}
     with folder.opened(path, config):
         records = folder.played(path, plan)
@@ -126,6 +129,7 @@ def run(
             else:
                 folder.append(path, found)
                 records[pairing.index] = found
+                _learn(learners, found)
                 on_progress(len(records), len(plan))
         tournament = Tournament(
             config, plan, dict(sorted(records.items())), dict(sorted(unplayed.items()))
@@ -151,13 +155,21 @@ def play(game: Game, pairing: Pairing, limits: Limits | None = None) -> Record:
     )
 
 
-def _each(engine: str, workers: int | None) -> Callable[..., Iterator[tuple[Pairing, Any]]]:
+def _each(
+    engine: str, workers: int | None, learn: bool
+) -> Callable[..., Iterator[tuple[Pairing, Any]]]:
     """Return what plays a plan, as `training.arena.workers.each` does with so many workers."""
     if engine not in ENGINES:
         raise UnknownOption(f"there is no engine {engine!r}; there are: {listed(ENGINES)}")
     least, why = (0, "0 for this process alone") if engine == "processes" else (1, "with 'ray'")
     if workers is not None and not is_whole(workers, least):
         raise UnknownOption(f"workers={workers!r}; it is a whole number from {least}, {why}")
+    if learn and (workers or engine != "processes"):
+        raise UnknownOption(
+            "where players learn, games follow each other in this process: 0 workers"
+        )
+    if learn:
+        return partial(processes.each, workers=0)
     if engine == "processes":
         return partial(processes.each, workers=processes.cores() if workers is None else workers)
     from training import cluster  # not above: it takes a second, and an extra
@@ -166,13 +178,31 @@ def _each(engine: str, workers: int | None) -> Callable[..., Iterator[tuple[Pair
     return partial(cluster.each, workers=workers)
 
 
-def try_players(names: Iterable[str], game: Game) -> None:
-    """Raise UnknownOption where one cannot be made."""
+def _learners(config: Config, made: Mapping[str, Any]) -> dict[str, Any]:
+    """Return who learns, by name."""
+    if not config.learn:
+        return {}
+    found = {name: each for name, each in made.items() if hasattr(each, "remember")}
+    if not found:
+        raise UnknownOption(f"learn, but none of {listed(made)} can; memory:path=… does")
+    return found
+
+
+def _learn(learners: Mapping[str, Any], record: Record) -> None:
+    for name in record.players:
+        if name in learners:
+            learners[name].remember(record)
+
+
+def try_players(names: Iterable[str], game: Game) -> dict[str, referee.Player]:
+    """Return the players by name; raise UnknownOption where one cannot be made."""
+    made = {}
     for name in names:
         try:
-            players.make(name, game)
+            made[name] = players.make(name, game)
         except UnknownOption:
             raise
         except Exception as error:
             why = f"{type(error).__name__}: {error}"
             raise UnknownOption(f"player {name} cannot be made: {why}") from error
+    return made

@@ -96,12 +96,35 @@ def lengths(standings: Standings) -> Figure:
     return figure
 
 
+def learning(standings: Standings) -> Figure:
+    """Return how each player scored in each part of a tournament in which players learn."""
+    figure, axes = _figure(WIDTH, 3)
+    for name, scores in standings.learning.items():
+        parts = np.linspace(0, 1, len(scores) + 1)
+        axes.plot(
+            (parts[1:] + parts[:-1]) / 2, scores, "o-", markersize=4, label=_wrapped(name, 40)
+        )
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter(PercentFormatter(1, decimals=0))
+    axes.set(
+        title="Score while they learned", xlabel="games played", xlim=(0, 1), ylim=(-0.02, 1.02)
+    )
+    axes.legend(frameon=False, fontsize=9)
+    return figure
+
+
 CHARTS: dict[str, Callable[[Standings], Figure]] = {
     "ladder": ladder,
     "matrix": matrix,
     "seats": seats,
     "lengths": lengths,
+    "learning": learning,
 }
+
+
+def names(standings: Standings) -> list[str]:
+    """Return which of CHARTS there is something to show in."""
+    return [name for name in CHARTS if name != "learning" or standings.learning]
 
 
 def to_png(name: str, standings: Standings) -> bytes:
@@ -158,7 +181,7 @@ def _names(axes: Axes, names: Sequence[str], width: int = NAME_WIDTH) -> None:
 def _wrapped(name: str, width: int) -> str:
     """Return the name in lines of so many characters or one word, broken after punctuation."""
     found = [""]
-    for word in re.split(r"(?<=[:,.=–])", name):
+    for word in re.split(r"(?<=[:,.=–/])", name):
         if found[-1] and len(found[-1] + word) > width:
             found.append("")
         found[-1] += word

@@ -10,7 +10,7 @@ Elo     the Bradley-Terry model, a draw being half a win; ratings by `choix` (I-
         Grossglauser 2015). Each pair counts one more game, drawn, so that ratings are finite.
         Intervals come from the sandwich H^-1 M H^-1 (Huber 1967): H the Fisher information, M the
         squared scores summed over openings, the drawn games' included; their width from Student's t
-        with as many degrees of freedom as there are openings.
+        with as many degrees of freedom as there are openings. One opening is worth one game.
 
 Elo is of both seats together, and assumes that strength is one number: who beats whom by a special
 weakness shows in the scores of pairs, not here.
@@ -82,7 +82,8 @@ def elo(games: Games, players: int, anchor: int | None = None) -> list[Interval]
     rating = choix.ilsr_pairwise_dense(wins)
     contrasts = np.eye(players) - _zero(players, anchor)
     variance = np.diag(contrasts @ _covariance(games, wins, rating) @ contrasts.T)
-    width = stdtrit(max(1, len(np.unique(games.openings))), UPPER)
+    openings = len(np.unique(games.openings))
+    width = stdtrit(openings, UPPER) if openings > 1 else Z
     values, halves = contrasts @ rating, width * np.sqrt(np.maximum(variance, 0))
     return [
         Interval(float(ELO * value), float(ELO * (value - half)), float(ELO * (value + half)))
@@ -105,7 +106,10 @@ def _covariance(games: Games, wins: Array, rating: Array) -> Array:
     above = games.points - expected[games.first, games.second]
     np.add.at(found, (number, games.first), above)
     np.add.at(found, (number, games.second), -above)
-    return np.asarray(bread @ (found.T @ found + _laplacian(prior)) @ bread)
+    spread = found.T @ found
+    if len(found) == 1:  # no spread to be seen: as if all games of a pair had to end alike
+        spread = _laplacian(expected * expected.T * (wins > 0)) * (wins + wins.T).max() ** 2
+    return np.asarray(bread @ (spread + _laplacian(prior)) @ bread)
 
 
 def _laplacian(weights: Array) -> Array:

@@ -32,7 +32,7 @@ def write(tournament: Tournament, path: Path, command: str, curves: Path | None 
     `command` is what to type to play the same tournament again; `curves` a PNG of how a player
     learned.
     """
-    for name in pictures.CHARTS:
+    for name in pictures.names(tournament.standings):
         files.write(path / f"{name}.png", pictures.to_png(name, tournament.standings))
     files.write(path / REPORT, to_html(tournament, command, curves))
     return path / REPORT
@@ -52,7 +52,9 @@ def to_html(tournament: Tournament, command: str, curves: Path | None = None) ->
     )
     standings, records = tournament.standings, list(tournament.records.values())
     return environment.get_template(REPORT).render(
-        charts={name: Markup(pictures.to_svg(name, standings)) for name in pictures.CHARTS},
+        charts={
+            name: Markup(pictures.to_svg(name, standings)) for name in pictures.names(standings)
+        },
         command=command,
         config=tournament.config,
         curves=base64.b64encode(curves.read_bytes()).decode() if curves else None,
@@ -80,7 +82,7 @@ def faults(records: Sequence[Record]) -> list[tuple[str, str, str, int]]:
 
 def breakable(name: str) -> Markup:
     """Return a name as HTML that may be broken after punctuation."""
-    return Markup(re.sub(r"([:.,=])", r"\1<wbr>", str(escape(name))))
+    return Markup(re.sub(r"([:.,=/])", r"\1<wbr>", str(escape(name))))
 
 
 def examples(tournament: Tournament) -> dict[str, Any]:

@@ -38,6 +38,7 @@ class Config:
     opening_turns: int = 4  # random ones, before the players take over
     limits: Limits = field(default_factory=Limits)
     seed: int = 0
+    learn: bool = False  # players that can, learn from each game before the next begins
     anchor: str | None = None  # whose Elo is 0; None: the mean of all. Decides no game
 
     def __post_init__(self) -> None:
@@ -55,6 +56,9 @@ class Config:
         if self.anchor is not None and self.anchor not in self.players:
             raise UnknownOption(f"anchor {self.anchor!r} does not play; {listed(self.players)} do")
         check_wholes(self, opening_turns=0, seed=0)
+        if self.learn and self.opening_turns:
+            given = f"learn, but opening_turns={self.opening_turns}"
+            raise UnknownOption(f"{given}; what is learned are games from the start: 0 will do")
         object.__setattr__(self, "players", tuple(self.players))
         object.__setattr__(self, "options", dict(self.make_game().options))
 

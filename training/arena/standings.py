@@ -16,6 +16,7 @@ from training.arena.ratings import Games, Interval, elo, score
 from training.arena.schedule import Config
 
 POINTS = {"1-0": 1.0, "1/2-1/2": 0.5, "0-1": 0.0}  # of the first seat
+PARTS = 10  # of a tournament in which players learn
 DIGITS = 6  # after the point, in JSON
 
 
@@ -65,6 +66,10 @@ class Standings:
     first_seat: Line  # whoever had it
     turns: tuple[int, ...]  # of each game, by the players alone
     endings: Mapping[str, int]  # reasons, most frequent first
+    learning: Mapping[
+        str, tuple[float, ...]
+    ]  # by name: the score in each tenth of the games, where
+    # players learn
 
     def pair(self, one: str, other: str) -> Pair:
         """Return how `one` did against `other`; raise KeyError where they did not meet."""
@@ -104,7 +109,24 @@ def standings(config: Config, records: Sequence[Record], openings: Sequence[int]
         first_seat=tally(found.points, found.openings),
         turns=tuple(len(each.turns) for each in records),
         endings=dict(Counter(sorted(each.reason for each in records)).most_common()),
+        learning={name: _parts(found, i) for name, i in number.items()} if config.learn else {},
     )
+
+
+def _parts(found: Games, player: int) -> tuple[float, ...]:
+    """Return the score of a player in each tenth of its games, of each game where they are few."""
+    parts = np.array_split(_points(found, player), min(PARTS, np.sum(_of(found, player))))
+    return tuple(float(each.mean()) for each in parts)
+
+
+def _of(found: Games, player: int) -> Any:
+    return (found.first == player) | (found.second == player)
+
+
+def _points(found: Games, player: int) -> Any:
+    """Return what a player scored in each of its games."""
+    points = np.where(found.first == player, found.points, 1 - found.points)
+    return points[_of(found, player)]
 
 
 def tally(points: Any, openings: Any) -> Line:
@@ -115,9 +137,7 @@ def tally(points: Any, openings: Any) -> Line:
 
 def _line(found: Games, player: int) -> Line:
     """Return how a player did against everybody."""
-    mine = (found.first == player) | (found.second == player)
-    points = np.where(found.first == player, found.points, 1 - found.points)
-    return tally(points[mine], found.openings[mine])
+    return tally(_points(found, player), found.openings[_of(found, player)])
 
 
 def _pair(found: Games, players: Sequence[str], two: tuple[int, int]) -> Pair:

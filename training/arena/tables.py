@@ -17,6 +17,8 @@ def show(tournament: Tournament, console: Console) -> None:
     console.print(_ladder(tournament))
     if len(standings.players) > 2:
         console.print(_pairs(tournament))
+    if standings.learning:
+        console.print(_learning(tournament))
     seat = standings.first_seat
     console.print()
     console.print(f"first seat  {percent(seat.score.value)} ({interval(seat.score)}), {seat}")
@@ -60,6 +62,15 @@ def _ladder(tournament: Tournament) -> Table:
             milliseconds(time.longest) if time else "",
             *([faults] if faulty else []),
         )
+    return table
+
+
+def _learning(tournament: Tournament) -> Table:
+    learning = tournament.standings.learning
+    parts = max(map(len, learning.values()))
+    table = _table("\nscore in each part of the games", *("\n" + str(i + 1) for i in range(parts)))
+    for name, scores in learning.items():
+        table.add_row(escape(name), *(f"{score:.0%}" for score in scores))
     return table
 
 

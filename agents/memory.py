@@ -1,0 +1,295 @@
+"""The player that remembers: choices of finished games, and how often they led to a win.
+
+    memory:path=FILE           one SQLite file, for any number of games and of processes
+    python -m agents.memory    nine_mens.json, the file of the original morris program, in and out
+
+A memory knows whole beginnings of games, not positions: the choices from the start, one after the
+other. Each choice of a game that is remembered gets a win for who won it; in the file of the
+original program, which the credit "mills" follows, one for each mill made later.
+"""
+
+import json
+import sqlite3
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Annotated, NamedTuple
+
+import numpy as np
+import typer
+from rich.console import Console
+
+from cc_env import files, games
+from cc_env.commands import Pairs, game_options, run
+from cc_env.errors import BadRecord, UnknownOption, listed
+from cc_env.game import Game, Turn
+from cc_env.games.morris import tree
+from cc_env.match import FAULTS
+from cc_env.record import Record, replay
+from cc_env.referee import Clock, Decision
+from cc_env.rules import FIRST_WINS, SECOND_WINS, Position
+
+PATH = "runs/memory.sqlite"
+CREDITS = "result", "mills"
+MERGES = "add", "replace"
+
+Line = tuple[int, ...]  # the actions from the beginning of a game
+Wins = tuple[int, int]  # of the first seat and of the second
+
+START = 0  # what the choices at the beginning of a game follow
+MARK, VERSION = 0x43434D45, 1  # of our files, in SQLite's header
+PATIENCE = 60.0  # seconds that a process waits for others
+TABLES = (
+    "CREATE TABLE games (id INTEGER PRIMARY KEY, name TEXT UNIQUE NOT NULL)",
+    "CREATE TABLE choices (id INTEGER PRIMARY KEY, game INTEGER NOT NULL, parent INTEGER NOT NULL,"
+    " action INTEGER NOT NULL, first_wins INTEGER NOT NULL, second_wins INTEGER NOT NULL,"
+    " UNIQUE (game, parent, action))",
+    f"PRAGMA application_id = {MARK}",
+    f"PRAGMA user_version = {VERSION}",
+)
+
+
+class Choice(NamedTuple):
+    """A choice that was made in a game that is remembered."""
+
+    id: int
+    action: int
+    wins: Wins
+
+
+class Memory:
+    """What a file remembers of one game with these options; it may have others too."""
+
+    def __init__(self, path: str | Path, game: Game) -> None:
+        """Use a file, which the first `add` makes; raise BadRecord where it is no memory."""
+        self.path, self.game = Path(path), game
+        self._name = json.dumps([game.name, dict(game.options)], sort_keys=True)
+        self.choices()
+
+    def choices(self, after: int = START) -> list[Choice]:
+        """Return what was chosen at the start or after a choice, by id, in the order first seen."""
+        if not self.path.exists():
+            return []
+        wanted = "SELECT choices.id, action, first_wins, second_wins FROM choices, games "
+        wanted += "WHERE games.id = game AND name = ? AND parent = ? ORDER BY choices.id"
+        with self._transaction("DEFERRED") as base:
+            rows = base.execute(wanted, (self._name, after)).fetchall()
+        return [Choice(id, action, (first, second)) for id, action, first, second in rows]
+
+    def follow(self, after: int | None, turn: Turn) -> int | None:
+        """Return the id of the last choice of a turn, None where it was never played."""
+        for action in turn:
+            known = [] if after is None else self.choices(after)
+            after = next((each.id for each in known if each.action == action), None)
+        return after
+
+    def counts(self) -> dict[Line, Wins]:
+        """Return all that is remembered of the game, each choice after those that led to it."""
+        found: dict[Line, Wins] = {}
+        waiting: list[tuple[Line, Choice]] = [((), each) for each in reversed(self.choices())]
+        while waiting:
+            before, choice = waiting.pop()
+            line = (*before, choice.action)
+            found[line] = choice.wins
+            waiting += [(line, each) for each in reversed(self.choices(choice.id))]
+        return found
+
+    def add(self, counts: Mapping[Line, Wins], merge: str = "add") -> None:
+        """Add to the wins of choices, each after those that led to it; all of it or nothing.
+
+        With the merge "replace" they take the place of those that were there. Raises UnknownOption
+        on another, OSError where the file cannot be written.
+        """
+        _one_of("merge", merge, MERGES)
+        kept = 1 if merge == "add" else 0
+        find = "SELECT id, first_wins, second_wins FROM choices"
+        find += " WHERE game = ? AND parent = ? AND action = ?"
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self._transaction("IMMEDIATE") as base:
+            base.execute("INSERT OR IGNORE INTO games (name) VALUES (?)", (self._name,))
+            (game,) = base.execute("SELECT id FROM games WHERE name = ?", (self._name,)).fetchone()
+            ids: dict[Line, int | None] = {(): START}
+            for line, (first, second) in counts.items():
+                place = game, ids[line[:-1]], line[-1]
+                row = base.execute(find, place).fetchone() or (None, 0, 0)
+                values = row[0], *place, kept * row[1] + first, kept * row[2] + second
+                ids[line] = base.execute(
+                    "INSERT OR REPLACE INTO choices VALUES (?, ?, ?, ?, ?, ?)", values
+                ).lastrowid
+
+    @contextmanager
+    def _transaction(self, kind: str) -> Iterator[sqlite3.Connection]:
+        """Open the file, which is made where there is none; what is done is done as one."""
+        try:
+            base = sqlite3.connect(self.path, timeout=PATIENCE, isolation_level=None)
+            with closing(base):
+                base.execute(f"BEGIN {kind}")
+                self._check(base)
+                yield base
+                base.execute("COMMIT")
+        except sqlite3.OperationalError as error:
+            raise OSError(f"{self.path}: {error}") from error
+        except sqlite3.DatabaseError as error:
+            raise BadRecord(f"{self.path} is no memory of games: {error}") from error
+
+    def _check(self, base: sqlite3.Connection) -> None:
+        """Make the tables in an empty file; raise BadRecord in one of another kind or version."""
+        if not base.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+            for command in TABLES:
+                base.execute(command)
+        (mark,) = base.execute("PRAGMA application_id").fetchone()
+        (version,) = base.execute("PRAGMA user_version").fetchone()
+        if mark != MARK:
+            raise BadRecord(f"{self.path} is no memory of games, but some other SQLite file")
+        if version != VERSION:
+            raise BadRecord(f"{self.path} is of version {version}; this reads version {VERSION}")
+
+
+def credits(game: Game, line: Line, outcome: int, credit: str = "result") -> dict[Line, Wins]:
+    """Return what a game is worth to its choices, each after those that led to it.
+
+    By "result" each has a win for who won the game, nothing in a draw. By "mills" each has one for
+    every later time that somebody made a mill; in other games, that a decision earned its player
+    another one. Raises UnknownOption on any other.
+    """
+    _one_of("credit", credit, CREDITS)
+    wins = [[0, 0] for _ in line]
+    if credit == "result" and outcome in (FIRST_WINS, SECOND_WINS):
+        for each in wins:
+            each[outcome] = 1
+    position = game.initial
+    for played, action in enumerate(line if credit == "mills" else (), 1):
+        position = game.apply(position, action)
+        if game.mid_turn(position):
+            for each in wins[:played]:
+                each[game.to_move(position)] += 1
+    return {line[: index + 1]: (first, second) for index, (first, second) in enumerate(wins)}
+
+
+class MemoryPlayer:
+    """Follows the memory along its game, and plays what led to most wins.
+
+    Of equals the one stored first. Where nothing led to a win, it plays a random choice that is not
+    remembered; where all are, any.
+    """
+
+    def __init__(
+        self, game: Game, *, path: str = PATH, credit: str = "result", merge: str = "add"
+    ) -> None:
+        """Play by a file; `remember` adds to it by this `credit` and `merge`.
+
+        Raises UnknownOption on other ones than in CREDITS and MERGES, BadRecord where the file is
+        no memory.
+        """
+        _one_of("credit", credit, CREDITS)
+        _one_of("merge", merge, MERGES)
+        self._game, self._memory = game, Memory(path, game)
+        self._credit, self._merge = credit, merge
+        self._at: Position = game.initial
+        self._id: int | None = START  # of the choice that led there; None: not remembered
+
+    def choose(self, position: Position, rng: np.random.Generator, clock: Clock) -> Decision:
+        """Return what is remembered to win most often, else something new."""
+        self._arrive(position)
+        known = [] if self._id is None else self._memory.choices(self._id)
+        player = self._game.to_move(position)
+        best = max(known, key=lambda each: each.wins[player], default=None)
+        if best and best.wins[player]:
+            action, value = best.action, _value(best.wins, player)
+        else:
+            legal = self._game.legal_actions(position)
+            new = np.setdiff1d(legal, [each.action for each in known])
+            action, value = int(rng.choice(new if len(new) else legal)), None
+        self._id = self._memory.follow(self._id, (action,))
+        self._at = self._game.apply(position, action)
+        wins = {self._game.action_text(position, each.action): each.wins for each in known}
+        return Decision(action, value, {"remembered": wins})
+
+    def remember(self, record: Record) -> None:
+        """Add a finished game to the memory.
+
+        Left out are games that did not begin at the start, or that a fault decided. Raises
+        BadRecord where it is none of this game.
+        """
+        match = replay(record)
+        if (match.game.name, dict(match.game.options)) != (self._game.name, self._game.options):
+            raise BadRecord(f"a game of {match.game!r}; wanted: {self._game!r}")
+        if record.start is None and record.reason not in FAULTS:
+            assert match.result is not None
+            line = tuple(action for _, turn in match.course for action in turn)
+            counts = credits(self._game, line, match.result.outcome, self._credit)
+            self._memory.add(counts, self._merge)
+
+    def _arrive(self, position: Position) -> None:
+        """Find the choices that led to a position: from where it was, or in another game."""
+        for before, known in ((self._at, self._id), (self._game.initial, START)):
+            if position == before:
+                self._id = known
+                return
+            ways = list(self._game.ways(before, position))
+            if ways:
+                found = (self._memory.follow(known, turn) for turn in ways)
+                self._id = next((each for each in found if each is not None), None)
+                return
+        self._id = None
+
+
+def _value(wins: Wins, player: int) -> float:
+    return (wins[player] - wins[1 - player]) / sum(wins)
+
+
+def _one_of(name: str, given: str, known: tuple[str, ...]) -> None:
+    if given not in known:
+        raise UnknownOption(f"{name}={given!r}; it is one of: {listed(known)}")
+
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="Memories of morris as JSON, in the format of the original program.",
+)
+console = Console(highlight=False)
+
+MemoryFile = Annotated[Path, typer.Option("--memory", "-m", help="The SQLite file.")]
+JSONFile = Annotated[Path, typer.Argument(help="As nine_mens.json.", show_default=False)]
+
+
+@app.command("import")
+def import_tree(
+    file: JSONFile, memory: MemoryFile = Path(PATH), option: Pairs = None, merge: str = "add"
+) -> None:
+    """Add a tree to a memory; --merge replace lets its wins take the place of those there."""
+    game = games.make("morris", **game_options(option))
+    try:
+        counts, illegal = tree.read(game, file.read_text(encoding="utf-8"))
+    except (BadRecord, UnicodeDecodeError) as error:
+        raise BadRecord(f"{file}: {error}") from error
+    Memory(memory, game).add(counts, merge)
+    console.print(f"{len(counts):,} choices added to {memory}", soft_wrap=True, markup=False)
+    for where in illegal:
+        console.print(f"left out, not legal here: {where}", soft_wrap=True, markup=False)
+
+
+@app.command()
+def export(
+    file: JSONFile,
+    memory: MemoryFile = Path(PATH),
+    option: Pairs = None,
+    first: Annotated[int, typer.Option(help="Who began: 1 the person, 2 the machine.")] = 1,
+) -> None:
+    """Write what a memory has as a tree."""
+    game = games.make("morris", **game_options(option))
+    counts = Memory(memory, game).counts()
+    files.write(file, tree.write(game, counts, first=first))
+    console.print(f"{len(counts):,} choices written to {file}", soft_wrap=True, markup=False)
+
+
+def main() -> int:
+    """Run the command line; return the exit status, 2 for bad input."""
+    return run(app)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
