@@ -16,6 +16,9 @@ Cell = tuple[int, int]  # (row, column) from the upper left, in the fixed frame 
 Turn = tuple[int, ...]  # the actions of one turn, in order
 
 
+Bot = Callable[[Position, np.random.Generator], int]  # a player of this game alone: its action
+
+
 class Symmetry(NamedTuple):
     """A way to turn the board over that keeps the rules, for data augmentation.
 
@@ -64,6 +67,7 @@ class Game:
     evaluations: Mapping[str, Any]  # by name, the best first; each for `rules.evaluate`
     margins: int = 1  # the most by which the game can be won, see `rules.margin`
     levels: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # of minimax, its own
+    bots: Mapping[str, Callable[["Game"], Bot]] = field(default_factory=dict)  # by spoken name
     figures: Mapping[str, str] = field(
         default_factory=dict
     )  # of letters in pictures, see shapes.py

@@ -29,6 +29,7 @@ from cc_env.search.alphabeta import AlphaBeta
 from cc_env.search.mcts import TreeSearch
 from cc_env.search.memory import MOST_DEPTH
 from cc_env.search.scores import expected
+from cc_env.table import GAMES
 
 Factory = Callable[..., Player]
 
@@ -134,6 +135,28 @@ class MCTSPlayer:
         return Decision(found.action, found.value, found.details())
 
 
+class BotPlayer:
+    """Plays as one of the game's own bots does."""
+
+    def __init__(self, game: Game, bot: str) -> None:
+        """Use the bot of this name; raise UnknownOption where the game has none such."""
+        if bot not in game.bots:
+            its = listed(name for name, entry in GAMES.items() if bot in entry.bots)
+            raise UnknownOption(f"{bot} does not play {game.name}, only: {its}")
+        self._bot = game.bots[bot](game)
+
+    def choose(self, position: Position, rng: np.random.Generator, clock: Clock) -> Decision:
+        """Return the bot's decision."""
+        return Decision(self._bot(position, rng))
+
+
+def _bot(name: str) -> Factory:
+    def make_bot(game: Game) -> Player:
+        return BotPlayer(game, name)
+
+    return make_bot
+
+
 LEVELS: dict[str, dict[str, Any]] = {  # where the game has none of its own
     "easy": {"depth": 1},
     "normal": {"depth": 3},
@@ -146,6 +169,7 @@ PLAYERS: dict[str, Factory] = {
     "greedy": GreedyPlayer,
     "minimax": MinimaxPlayer,
     "mcts": MCTSPlayer,
+    **{name: _bot(name) for entry in GAMES.values() for name in entry.bots},
 }
 
 

@@ -24,6 +24,7 @@ import numpy as np
 from cc_env.bits import ZERO
 from cc_env.errors import UnknownOption
 from cc_env.game import Game, Recording
+from cc_env.games.cannon.bots import BOTS
 from cc_env.games.cannon.evaluation import STANDARD
 from cc_env.games.cannon.rules import (
     BOMB_CLEAR,
@@ -106,6 +107,7 @@ def make(
         goals=(),
         track=track,
         evaluations={"standard": STANDARD},
+        bots=BOTS,
         margins=10,
         figures={"b": "ring", "w": "ring", "B": "square", "W": "square"},
         stagnation=REPETITIONS,

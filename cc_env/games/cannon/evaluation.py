@@ -42,18 +42,24 @@ class Standard(NamedTuple):
 @jit
 def standard(position: Position, player: Int, evaluation: Standard) -> Int:
     """As `rules.evaluate`."""
-    weights, shape = evaluation.weights, position.shape
-    pieces, own = sides(position), ground(position)
-    other = Ground(
-        turned(own.enemies, shape),
-        turned(own.empty, shape),
-        turned(own.soldiers, shape),
-        turned(either(pieces.soldiers, pieces.halls), shape),
-        own.board,
-    )
-    value: Int = _side(own, weights, position.options) - _side(other, weights, position.options)
+    weights, pieces, options = evaluation.weights, sides(position), position.options
+    value: Int = _side(ground(position), weights, options)
+    value -= _side(turned_ground(position), weights, options)
     value += (size(pieces.halls) - size(pieces.enemy_halls)) * weights[HALL] + weights[TO_MOVE]
     return value if player == np.int64(position.player) else -value
+
+
+@jit
+def turned_ground(position: Position) -> Ground:
+    """Return what the opponent's moves depend on, in the opponent's frame."""
+    at, pieces, shape = ground(position), sides(position), position.shape
+    return Ground(
+        turned(at.enemies, shape),
+        turned(at.empty, shape),
+        turned(at.soldiers, shape),
+        turned(either(pieces.soldiers, pieces.halls), shape),
+        at.board,
+    )
 
 
 @jit

@@ -1,0 +1,149 @@
+"""Cannon's heuristic players: what they look at, what they do first, and whom they beat."""
+
+import numpy as np
+import pytest
+
+from cc_env import games, players
+from cc_env.errors import UnknownOption
+from cc_env.games.cannon.bots import BOTS, look
+from cc_env.games.grid import rows_text
+from cc_env.match import Limits
+from cc_env.referee import Clock, play
+
+CANNON = games.make("cannon")
+ROWS = COLUMNS = 8
+
+
+def at(side, **letters):
+    cells = {
+        (int(xy[1]), int(xy[0])): letter for letter, all in letters.items() for xy in all.split()
+    }
+    return CANNON.from_text(f"{rows_text(cells, ROWS, COLUMNS)} {side}")
+
+
+def texts(name, position, seeds=range(12)):
+    """Return all that a bot plays in a position, asked anew each time."""
+    found = set()
+    for seed in seeds:
+        player = players.make(name, CANNON)
+        player._bot._turns = 9  # beyond the turns that are known
+        player._bot._pieces = 99
+        found.add(player.choose(position, np.random.default_rng(seed), Clock()).action)
+    return {CANNON.action_text(position, action) for action in found}
+
+
+def slow_danger(position, cell):
+    """Return how many enemies could take or hit a cell (x, y), by trying what they could do."""
+    x, y = cell
+    pieces = {(c, r): letter for (r, c), letter in CANNON.pieces(position).items()}
+    mine, theirs = "bw" if position.player == 0 else "wb"
+    towards = 1 if theirs == "w" else -1  # how y grows as they go forward
+    enemies = {where for where, letter in pieces.items() if letter == theirs}
+    count = 0
+    for ex, ey in enemies:
+        beside = [(-1, 0), (1, 0), (-1, towards), (0, towards), (1, towards)]
+        count += (x - ex, y - ey) in beside
+        near = any(pieces.get((ex + dx, ey + dy)) == mine for dx, dy in beside)
+        count += near and (x - ex, y - ey) in [
+            (-2, -2 * towards),
+            (0, -2 * towards),
+            (2, -2 * towards),
+        ]
+        for dx in (-1, 0, 1):
+            for dy in (-1, 0, 1):
+                three = [(ex + k * dx, ey + k * dy) for k in range(3)]
+                if (dx, dy) != (0, 0) and enemies.issuperset(three):
+                    front = ex + 3 * dx, ey + 3 * dy
+                    on_board = 0 <= front[0] < COLUMNS and 0 <= front[1] < ROWS
+                    hits = [(ex + k * dx, ey + k * dy) for k in (4, 5)]
+                    count += on_board and front not in pieces and cell in hits
+    near_halls = y >= 7 if mine == "b" else y <= 2
+    return count * (1.5 if near_halls else 1.0)
+
+
+def test_danger_is_what_enemies_could_do_to_a_cell():
+    rng, compared = np.random.default_rng(5), 0
+    for _ in range(12):
+        position = CANNON.initial
+        for _ in range(60):
+            view = look(CANNON, position)
+            rows = CANNON.to_move(position)
+            for cell, danger in view.soldiers.items():
+                row, column = divmod(cell, COLUMNS)
+                where = (COLUMNS - 1 - column, ROWS - 1 - row) if rows else (column, row)
+                assert danger == slow_danger(position, where), CANNON.to_text(position)
+                compared += 1
+            position = CANNON.apply(position, int(rng.choice(view.actions)))
+            if not len(CANNON.legal_actions(position)):
+                break
+    assert compared > 3000
+
+
+@pytest.mark.parametrize("name", BOTS)
+def test_a_hall_is_taken_where_it_can_be(name):
+    position = at("b", b="11 44 63", w="54 33 20", W="00 40 60", B="17 37 57 77")
+    assert texts(name, position) == {"S 1 1 M 0 0"}
+
+
+@pytest.mark.parametrize("name", ["aggressive", "enhanced"])
+def test_of_soldiers_that_can_be_taken_the_most_attacked_one_is(name):
+    position = at("b", b="34 54 16", w="43 05", W="00 20 40 60", B="17 37 57 77")
+    assert texts(name, position) == {"S 3 4 M 4 3", "S 5 4 M 4 3"}
+
+
+def test_enhanced_goes_forward_where_it_is_safe_and_aggressive_anywhere():
+    position = at("b", b="26 24 25", w="71", W="00 20 40 60", B="17 37 57 77")
+    forward = texts("enhanced", position, range(40))
+    assert {each.split()[3] for each in forward} == {"M"}
+    assert all(int(each.split()[5]) < int(each.split()[2]) for each in forward)
+    assert any(" B " in each for each in texts("aggressive", position, range(60)))
+
+
+def test_defensive_saves_the_soldier_in_danger():
+    position = at("b", b="34 16", w="33", W="00 20 40 60", B="17 37 57 77")
+    found = texts("defensive", position)
+    assert found
+    assert all(each.startswith("S 3 4 M") for each in found)
+
+
+def test_neutral_plays_the_first_legal_action_after_twenty_turns_that_take_nothing():
+    player = players.make("neutral", CANNON)
+    position = at("b", b="26 56", w="51 31", W="00 20 40 60", B="17 37 57 77")
+    player._bot._turns, player._bot._pieces, player._bot._blank = 9, 99, 20
+    chosen = player.choose(position, np.random.default_rng(0), Clock()).action
+    assert chosen == CANNON.legal_actions(position)[0]
+
+
+@pytest.mark.parametrize("name", BOTS)
+def test_the_first_two_turns_are_known(name):
+    game = play(
+        CANNON, [players.make(name, CANNON), players.make(name, CANNON)], limits=Limits(max_turns=4)
+    )
+    assert game.turns == ("S 2 7 M 1 6", "S 3 0 M 2 1", "S 4 7 M 5 6", "S 5 0 M 6 1")
+
+
+@pytest.mark.parametrize("name", BOTS)
+def test_each_beats_random_clearly(name):
+    pair = players.make(name, CANNON), players.make("random", CANNON)
+    won = 0
+    for seed in range(20):
+        seat = seed % 2
+        game = play(CANNON, pair[::-1] if seat else pair, seed=seed, limits=Limits(max_turns=500))
+        assert game.reason not in ("illegal", "error")
+        won += game.result == ("0-1" if seat else "1-0")
+    assert won >= 15
+
+
+@pytest.mark.parametrize("columns", [8, 10])
+@pytest.mark.parametrize("rows", [8, 10])
+def test_they_play_on_every_board(rows, columns):
+    game = games.make("cannon", rows=rows, columns=columns)
+    for one, other in (("aggressive", "defensive"), ("enhanced", "neutral")):
+        pair = players.make(one, game), players.make(other, game)
+        found = play(game, pair, limits=Limits(max_turns=120))
+        assert found.reason not in ("illegal", "error"), found.detail
+
+
+def test_other_games_are_refused():
+    with pytest.raises(UnknownOption, match="aggressive does not play morris, only: cannon"):
+        players.make("aggressive", games.make("morris"))
