@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from cc_env import rules
 from cc_env.errors import IllegalAction, UnknownOption, listed
-from cc_env.rules import DRAW, ONGOING, Position
+from cc_env.rules import DRAW, FIRST_WINS, ONGOING, Position
 
 Cell = tuple[int, int]  # (row, column) from the upper left, in the fixed frame of the board
 Turn = tuple[int, ...]  # the actions of one turn, in order
@@ -66,6 +66,7 @@ class Game:
     track: Callable[[Position, Turn], Track]
     evaluations: Mapping[str, Any]  # by name, the best first; each for `rules.evaluate`
     margins: int = 1  # the most by which the game can be won, see `rules.margin`
+    scores: Callable[[Position], tuple[float, float]] | None = None  # see `score`
     levels: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # of minimax, its own
     bots: Mapping[str, Callable[["Game"], Bot]] = field(default_factory=dict)  # by spoken name
     figures: Mapping[str, str] = field(
@@ -138,6 +139,16 @@ class Game:
     def margin(self, position: Position) -> int:
         """Return by how much a finished game was won, 0 for a draw."""
         return 0 if self.outcome(position) in (DRAW, ONGOING) else int(rules.margin(position))
+
+    def score(self, position: Position) -> tuple[float, float]:
+        """Return what both players have of a finished game; by its margin, where not by `scores`.
+
+        Where the game does not seem over it is what they have if it ended by repetition.
+        """
+        if self.scores:
+            return self.scores(position)
+        won = float(self.margin(position))
+        return (won, -won) if self.outcome(position) == FIRST_WINS else (-won, won)
 
     def stagnant(self, position: Position) -> int:
         """Return the outcome where the rules end the game by repetition."""

@@ -73,6 +73,14 @@ class Match:
             self._seen[self.game.key(after)] += 1
             self.result = self._by_rules() or self._by_limits()
 
+    @property
+    def score(self) -> tuple[float, float] | None:
+        """What both players have by the rules; None where a limit or a fault ended the game."""
+        limits = "max_turns", "repetition", *FAULTS
+        if self.result is None or self.result.reason in limits:
+            return None
+        return self.game.score(self.position)
+
     def forfeit(self, player: int, fault: str) -> None:
         """End the game: `player` loses it for a fault that is not in the rules."""
         self.result = Result(1 - player, fault)

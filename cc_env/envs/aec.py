@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from cc_env import games
 from cc_env.envs.boards import Boards
-from cc_env.envs.kernels import OUTCOME, TO_MOVE
+from cc_env.envs.kernels import TO_MOVE
 from cc_env.envs.rendering import FRAMES_PER_SECOND, MODES, Renderer
 from cc_env.envs.spaces import LegalActions
 from cc_env.envs.turns import TurnLog
@@ -37,8 +37,9 @@ class BoardGameAEC(AECEnv):
     Observations, actions and masks are the same arrays and ids as in `BoardGameEnv` (the space of
     the observations is a Box, as PettingZoo's checker wants it). The mask of the agent to move is
     `infos[agent]["action_mask"]`, all 0 for the other one. A turn can take an agent several steps.
-    When the game is over both agents have their reward: +1 and -1, or 0 and 0. `MaskInObservation`
-    wraps it for learners that want the mask in the observation.
+    When the game is over both agents have their reward, +1 and -1, or 0 and 0, and the infos say
+    outcome, ending and score as those of `BoardGameEnv` do. `MaskInObservation` wraps it for
+    learners that want the mask in the observation.
     """
 
     def __init__(
@@ -154,7 +155,7 @@ class BoardGameAEC(AECEnv):
         masks[self.agent_selection] = seen.masks[0].copy()
         self.infos: dict[str, dict[str, Any]] = {a: {"action_mask": masks[a]} for a in self.agents}
         if self._boards.done[0]:
-            end = {"outcome": int(seen.facts[OUTCOME, 0]), "ending": self._boards.ending()}
+            end = self._boards.end()
             self.infos = {agent: info | end for agent, info in self.infos.items()}
 
 

@@ -14,6 +14,7 @@ from cc_env.envs.kernels import (
     ACCEPTED,
     ATTEMPTS,
     DONE,
+    OUTCOME,
     SEAT,
     STREAM,
     TO_MOVE,
@@ -190,12 +191,16 @@ class Boards:
         """Return how many turns were played on a board."""
         return int(self.rows[board, TURNS])
 
-    def ending(self, board: int = 0) -> str:
-        """Return in one word how the game on a finished board ended: by what rule or what limit."""
+    def end(self, board: int = 0) -> dict[str, Any]:
+        """Return of a finished board `outcome`; in one word by what rule or limit it came, as
+        `ending`; and by a rule also the players' `score`.
+        """
+        outcome, position = int(self.seen.facts[OUTCOME, board]), self.position(board)
         if not self.seen.facts[TRUNCATED, board]:
-            return self.game.ending(self.position(board))
+            ending, score = self.game.ending(position), self.game.score(position)
+            return {"outcome": outcome, "ending": ending, "score": score}
         at_limit = self.settings.max_turns and self.rows[board, TURNS] >= self.settings.max_turns
-        return "max_turns" if at_limit else "repetition"
+        return {"outcome": outcome, "ending": "max_turns" if at_limit else "repetition"}
 
     @property
     def occurred(self) -> NDArray[np.uint64]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from cc_env import games, players
 from cc_env.envs.boards import Boards
-from cc_env.envs.kernels import ATTEMPTS, OUTCOME, SEAT, STREAM, TO_MOVE, Replies
+from cc_env.envs.kernels import ATTEMPTS, SEAT, STREAM, TO_MOVE, Replies
 from cc_env.envs.rendering import FRAMES_PER_SECOND, MODES, Renderer
 from cc_env.envs.spaces import LegalActions
 from cc_env.envs.turns import TurnLog
@@ -42,7 +42,8 @@ class BoardGameEnv(gymnasium.Env[Observation, np.int64]):
         together, or when one position occurs for the `repetitions`-th time.
     Info
         action_mask; seat, 0 (moves first) or 1. At the end also outcome: the player who won, 2 for
-        a draw, -1 if truncated; and ending: in one word, how.
+        a draw, -1 if truncated; ending: in one word, how; and, if terminated, score: what the first
+        and the second player have by the rules of the game, 1 and -1 where it knows no more.
     Reset
         `options={"position": TEXT}` begins in that position instead of the start.
 
@@ -116,8 +117,7 @@ class BoardGameEnv(gymnasium.Env[Observation, np.int64]):
         observation, reward, terminated, truncated = self._result()
         info = self._info()
         if terminated or truncated:
-            info["outcome"] = int(self._boards.seen.facts[OUTCOME, 0])
-            info["ending"] = self._boards.ending()
+            info |= self._boards.end()
         if self.render_mode == "human":
             self.render()
         return observation, reward, terminated, truncated, info

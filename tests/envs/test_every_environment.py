@@ -20,6 +20,7 @@ OPTIONS = {
     "cc_env/Checkers-v0": {"crowning": "ends_move"},
     "cc_env/MiniCheckers-v0": {"first": "white"},
     "cc_env/Morris-v0": {"free_move": "never"},
+    "cc_env/Cannon-v0": {"rows": 10, "columns": 10, "bomb_clear_path": True},
 }
 IDS = [(each.environment, {}) for each in GAMES.values()]
 BOTH = IDS + list(OPTIONS.items())
@@ -47,6 +48,41 @@ def test_stable_baselines_check_env(name, options):
 def test_pettingzoo_tests(name, options):
     api_test(pettingzoo.make("aec", name, **options), num_cycles=300)
     seed_test(lambda: pettingzoo.make("aec", name, **options), num_cycles=30)
+
+
+@pytest.mark.parametrize(("name", "options"), BOTH, ids=str)
+def test_the_end_says_who_won_how_and_by_what_score(name, options):
+    envs = gymnasium.make(name, max_turns=None, **options), pettingzoo.make("aec", name, **options)
+    for seed in range(6):
+        _, info = envs[0].reset(seed=seed)
+        envs[0].action_space.seed(seed)
+        over = False
+        while not over:
+            _, reward, over, truncated, info = envs[0].step(envs[0].action_space.sample())
+            assert not truncated
+        _check_end(envs[0].unwrapped.game, info, reward, info["seat"])
+        envs[1].reset()
+        envs[1].action_space("player_0").seed(seed)
+        while not (any(envs[1].terminations.values()) or any(envs[1].truncations.values())):
+            agent = envs[1].agent_selection
+            envs[1].step(envs[1].action_space(agent).sample())
+        if all(envs[1].terminations.values()):
+            for seat, agent in enumerate(envs[1].agents):
+                _check_end(
+                    envs[1].unwrapped.game, envs[1].infos[agent], envs[1].rewards[agent], seat
+                )
+
+
+def _check_end(game, info, reward, seat):
+    score = info["score"]
+    mine, other = score[seat], score[1 - seat]
+    if game.name == "cannon":
+        mine, other = int(mine), int(other)  # without the soldiers left
+    assert np.sign(mine - other) == reward
+    assert info["outcome"] == (2 if reward == 0 else seat if reward > 0 else 1 - seat)
+    assert info["ending"] not in ("max_turns", "repetition")
+    if game.name == "mini_checkers":
+        assert abs(mine) <= 6
 
 
 @pytest.mark.parametrize("opponent", ["random", None])

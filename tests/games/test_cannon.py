@@ -11,7 +11,6 @@ from conftest import ORACLE
 from cc_env import games, oracle
 from cc_env.errors import BadPosition, BadRecord, IllegalAction, UnknownOption
 from cc_env.games.cannon import log
-from cc_env.games.cannon.text import scores
 from cc_env.games.grid import rows_text
 from cc_env.match import Limits, Match
 from cc_env.perft import perft
@@ -169,7 +168,7 @@ def test_endings_and_their_scores(cannon, letters, command, outcome, ending, sco
     position = place(cannon, "b", **letters)
     after = cannon.play_turn(position, cannon.parse_turn(position, command))
     assert (cannon.outcome(after), cannon.ending(after)) == (outcome, ending)
-    assert scores(after) == pytest.approx(score)
+    assert cannon.score(after) == pytest.approx(score)
     assert cannon.margin(after) == round(abs(int(score[0]) - int(score[1])))
 
 
@@ -179,7 +178,7 @@ def test_all_recorded_scores_are_ours(cannon):
         for line in map(json.loads, file):
             if line["kind"] == "game" and line["end"]:
                 position = cannon_of(line).from_text(f"{line['final']} {line['next']}")
-                assert scores(position) == pytest.approx(tuple(line["score"]), abs=1e-6)
+                assert cannon.score(position) == pytest.approx(tuple(line["score"]), abs=1e-6)
                 checked += 1
     assert checked > 80
 
@@ -251,7 +250,7 @@ def test_a_wrong_position_text_is_refused(cannon, text, why):
 
 
 def test_neither_leads_by_stagnation_from_the_start(cannon):
-    assert scores(cannon.initial) == (5.12, 5.12)
+    assert cannon.score(cannon.initial) == (5.12, 5.12)
     assert cannon.ending(cannon.initial) == "stagnant"
     assert cannon.outcome(cannon.initial) == ONGOING
 
@@ -277,15 +276,16 @@ def test_a_position_that_moves_led_to_three_times_ends_the_game(cannon, repetiti
         assert match.result is None
         match.play(action)
     assert match.result == (DRAW, "stagnant")
+    assert match.score == (5.03, 5.03)
 
 
 def test_halls_decide_a_stagnant_game(cannon):
     ahead = place(cannon, "b", b="24 25 26", w="61 62 63", W="00 20 40")
     assert cannon.stagnant(ahead) == FIRST_WINS
-    assert scores(ahead) == (7.03, 3.03)
+    assert cannon.score(ahead) == (7.03, 3.03)
     behind = place(cannon, "w", b="24 25 26", w="61 62 63", B="17 37 57")
     assert cannon.stagnant(behind) == SECOND_WINS
-    assert scores(behind) == (3.03, 7.03)
+    assert cannon.score(behind) == (3.03, 7.03)
 
 
 @pytest.mark.parametrize("max_turns", [None, 50])

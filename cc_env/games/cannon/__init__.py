@@ -43,6 +43,7 @@ from cc_env.games.cannon.text import (
     from_text,
     other_texts,
     pieces,
+    scores,
     to_text,
     track,
 )
@@ -109,6 +110,7 @@ def make(
         evaluations={"standard": STANDARD},
         bots=BOTS,
         margins=10,
+        scores=scores,
         figures={"b": "ring", "w": "ring", "B": "square", "W": "square"},
         stagnation=REPETITIONS,
     )
