@@ -1,0 +1,78 @@
+"""Random games walked in step with OpenSpiel, where its rules are the same as some of ours.
+
+checkers           crowning="ends_move"; its draw after 40 moves without a capture is not a rule of
+                   ours (a man's step is progress here), so there the walk ends
+nine_mens_morris   STANDARD_RULES; it ends games after 200 turns, which with us is a limit
+"""
+
+import numpy as np
+import pyspiel
+
+from cc_env import games
+from cc_env.games.morris import STANDARD_RULES
+from cc_env.rules import DRAW, FIRST_WINS, ONGOING, SECOND_WINS
+
+GAMES = 1000
+RETURNS = {FIRST_WINS: [1, -1], SECOND_WINS: [-1, 1], DRAW: [0, 0]}
+
+
+def after(state, action):
+    """Return the state after an action, as a copy: undoing a move of checkers is broken there."""
+    found = state.clone()
+    found.apply_action(action)
+    return found
+
+
+def checkers_move(game, position, action):
+    """Return a decision as a2b3: its board is the mirror image of ours, its rows from below."""
+    start, end = (divmod(int(cell), 8) for cell in game.action_cells[action])
+    if game.to_move(position):
+        start, end = ((7 - row, 7 - column) for row, column in (start, end))
+    return "".join("hgfedcba"[column] + str(8 - row) for row, column in (start, end))
+
+
+def test_checkers():
+    game = games.make("checkers", crowning="ends_move", no_progress_limit=None)
+    theirs, rng = pyspiel.load_game("checkers"), np.random.default_rng(1)
+    crowned = jumps = 0
+    for _ in range(GAMES):
+        position, state, quiet = game.initial, theirs.new_initial_state(), 0
+        while not state.is_terminal():
+            assert game.to_move(position) == state.current_player()
+            actions = game.legal_actions(position)
+            ours = {checkers_move(game, position, each): int(each) for each in actions}
+            named = {state.action_to_string(each): each for each in state.legal_actions()}
+            assert set(ours) == set(named), game.to_text(position)
+            move = str(rng.choice(sorted(ours)))
+            quiet = 0 if abs(ord(move[2]) - ord(move[0])) == 2 else quiet + 1
+            position, state = game.apply(position, ours[move]), after(state, named[move])
+            jumps += game.mid_turn(position)
+        crowned += bool(position.kings)
+        if quiet < 40:
+            assert RETURNS[game.outcome(position)] == state.returns()
+        else:
+            assert state.returns() == [0, 0]
+    assert crowned > GAMES / 2
+    assert jumps > GAMES / 2
+
+
+def test_morris():
+    game = games.make("morris", **STANDARD_RULES)
+    theirs, rng = pyspiel.load_game("nine_mens_morris"), np.random.default_rng(1)
+    endings = set()
+    for _ in range(GAMES):
+        position, state, turns = game.initial, theirs.new_initial_state(), 0
+        while not state.is_terminal():
+            assert game.to_move(position) == state.current_player()
+            actions = game.legal_actions(position).tolist()
+            assert actions == state.legal_actions(), game.to_text(position)
+            action = int(rng.choice(actions))
+            position, state = game.apply(position, action), after(state, action)
+            turns += not game.mid_turn(position)
+        if game.outcome(position) == ONGOING:
+            assert turns >= 200
+            assert state.returns() == [0, 0]
+        else:
+            assert RETURNS[game.outcome(position)] == state.returns()
+            endings.add(game.ending(position))
+    assert endings >= {"two_left", "no_moves"}
