@@ -16,25 +16,24 @@ from cc_env.table import GAMES
 __version__ = "0.1.0"
 
 
-def _register() -> None:
-    for name, game in GAMES.items():
-        gymnasium.register(
-            game.environment,
-            entry_point="cc_env.envs.single:BoardGameEnv",
-            vector_entry_point="cc_env.envs.vector:BoardGameVectorEnv",
-            kwargs={"game": name},
-        )
+def register(game: str, environment: str) -> None:
+    """Register the environments of a game under an id, for Gymnasium and PettingZoo.
+
+    `game` is a name of the table, or the dotted name of a module with a game of somebody else's.
+    """
+    kwargs = {"game": game}
+    gymnasium.register(
+        environment,
+        entry_point="cc_env.envs.single:BoardGameEnv",
+        vector_entry_point="cc_env.envs.vector:BoardGameVectorEnv",
+        kwargs=kwargs,
+    )
     if find_spec("pettingzoo") is not None:
-        _register_with_pettingzoo()
+        import pettingzoo
+
+        if hasattr(pettingzoo, "register"):  # since 1.27; before that there is only aec.env()
+            pettingzoo.register("aec", environment, "cc_env.envs.aec:env", kwargs=kwargs)
 
 
-def _register_with_pettingzoo() -> None:
-    import pettingzoo
-
-    if hasattr(pettingzoo, "register"):  # since 1.27; before that there is only aec.env()
-        for name, game in GAMES.items():
-            kwargs = {"game": name}
-            pettingzoo.register("aec", game.environment, "cc_env.envs.aec:env", kwargs=kwargs)
-
-
-_register()
+for _name, _game in GAMES.items():
+    register(_name, _game.environment)

@@ -55,7 +55,7 @@ class Game:
     action_cells: NDArray[np.int64]  # [num_actions, 2]: where each starts and ends; see below
     observation_shape: tuple[int, int, int]  # planes, rows, columns
     planes: tuple[str, ...]  # what each plane shows
-    players: tuple[str, str]  # what the first and the second player are called
+    players: tuple[str, str]  # what the first and the second player are called: best by a colour
     symmetries: tuple[Symmetry, ...]  # without the identity
     to_text: Callable[[Position], str]
     from_text: Callable[[str], Position]  # raises BadPosition

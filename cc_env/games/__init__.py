@@ -1,4 +1,8 @@
-"""The games, by name, each in a module of this folder that is imported when first asked for."""
+"""The games, by name, each in a module of this folder that is imported when first asked for.
+
+A name with a dot is somebody else's game: the module is found as Python finds modules, and has the
+same functions, `make(**options)` and `read_recordings(line)`.
+"""
 
 import inspect
 from importlib import import_module
@@ -15,7 +19,10 @@ def make(name: str, **options: Any) -> Game:
     known = option_defaults(name)
     if unknown := sorted(set(options) - set(known)):
         raise UnknownOption(f"{name} has no option {listed(unknown)}; it has: {listed(known)}")
-    return cast(Game, module(name).make(**options))
+    game = cast(Game, module(name).make(**options))
+    if game.name != name:  # records would not find it again
+        raise UnknownOption(f"the game {name} calls itself {game.name!r}; wanted: its name here")
+    return game
 
 
 def option_defaults(name: str) -> dict[str, Any]:
@@ -26,6 +33,15 @@ def option_defaults(name: str) -> dict[str, Any]:
 
 def module(name: str) -> ModuleType:
     """Return the module of the game `name`; raise UnknownOption with the games that there are."""
-    if name not in GAMES:
-        raise UnknownOption(f"there is no game {name!r}; there are: {listed(sorted(GAMES))}")
-    return import_module(GAMES[name].module)
+    if name in GAMES:
+        return import_module(GAMES[name].module)
+    if not isinstance(name, str) or "." not in name:
+        has = f"{listed(sorted(GAMES))}, and dotted names of modules of yours"
+        raise UnknownOption(f"there is no game {name!r}; there are: {has}")
+    try:
+        found = import_module(name)
+    except ImportError as error:
+        raise UnknownOption(f"game {name} cannot be imported: {error}") from error
+    if not hasattr(found, "make"):
+        raise UnknownOption(f"the module {name} is no game: it has no function make")
+    return found

@@ -15,7 +15,7 @@ class Picture:
 
     rows: int
     columns: int
-    players: tuple[str, str]  # colour names; a piece's letter is the first of its player's
+    players: tuple[str, str]  # best colours, see shapes.py; a piece's letter is the first of each
     pieces: Mapping[Cell, str]
     figures: Mapping[str, str] = field(
         default_factory=dict

@@ -98,7 +98,7 @@ def _board(picture: Picture) -> list[Shape]:
     for player, goal in zip(picture.players, picture.goals, strict=False):
         x, y = _centre(goal)
         points = ((x - 22, y - 22), (x + 22, y - 22), (x + 22, y + 22), (x - 22, y + 22))
-        found.append(Line((*points, points[0]), COLOURS[player][0], 4))
+        found.append(Line((*points, points[0]), colours(picture, player)[0], 4))
     return found
 
 
@@ -120,11 +120,18 @@ def _path(picture: Picture) -> list[Shape]:
     ]
 
 
+def colours(picture: Picture, player: str) -> tuple[str, str]:
+    """Return the fill and the rim of a player's pieces: its colour, if it is called by one."""
+    return COLOURS.get(player, COLOURS[("blue", "red")[picture.players.index(player)]])
+
+
 def _pieces(picture: Picture) -> list[Shape]:
     found: list[Shape] = []
     for cell, letter in picture.pieces.items():
         player = next(name for name in picture.players if name[0] == letter.lower())
-        found += _figure(picture.figures.get(letter, "disc"), *_centre(cell), *COLOURS[player])
+        found += _figure(
+            picture.figures.get(letter, "disc"), *_centre(cell), *colours(picture, player)
+        )
     return found
 
 

@@ -8,7 +8,7 @@ import pettingzoo
 import pytest
 from gymnasium.utils.env_checker import check_env
 
-import cc_env  # noqa: F401  registers the environments
+import cc_env
 from cc_env.table import GAMES
 
 with warnings.catch_warnings():  # of PettingZoo's own, about the environments that its tests import
@@ -22,7 +22,8 @@ OPTIONS = {
     "cc_env/Morris-v0": {"free_move": "never"},
     "cc_env/Cannon-v0": {"rows": 10, "columns": 10, "bomb_clear_path": True},
 }
-IDS = [(each.environment, {}) for each in GAMES.values()]
+cc_env.register("elsewhere.tictactoe", "elsewhere/TicTacToe-v0")
+IDS = [(each.environment, {}) for each in GAMES.values()] + [("elsewhere/TicTacToe-v0", {})]
 BOTH = IDS + list(OPTIONS.items())
 
 # Warnings are errors here (setup.cfg)

@@ -14,7 +14,7 @@ OPTIONS = {
     "mini_checkers": {"first": "white"},
     "morris": {"protect_mills": True, "removals": "one", "flying": True},
 }
-MADE = [(name, {}) for name in GAMES] + list(OPTIONS.items())
+MADE = [(name, {}) for name in (*GAMES, "elsewhere.tictactoe")] + list(OPTIONS.items())
 
 
 @pytest.fixture(params=MADE, ids=str)

@@ -1,0 +1,1 @@
+"""A package that is not ours, with a game of its own."""

@@ -1,0 +1,128 @@
+"""A game of somebody else's package has all that ours have, with no line of ours for it.
+
+The suites over every game and every environment run over it too.
+"""
+
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import gymnasium
+import numpy as np
+import pytest
+
+import cc_env
+from agents.network import Size
+from cc_env import games, players, record
+from cc_env.errors import UnknownOption
+from cc_env.perft import perft
+from cc_env.pictures import draw
+from cc_env.players import MinimaxPlayer
+from cc_env.referee import Clock, play
+from training import arena, selfplay
+from training.alphazero import Config, main
+from training.gate import Rivals
+
+NAME = "elsewhere.tictactoe"
+COUNTS = 9, 72, 504, 3024, 15120, 54720, 148176, 200448, 127872  # known: 127,872 games fill the board
+
+
+@pytest.fixture(scope="module")
+def tictactoe():
+    return games.make(NAME)
+
+
+def test_perft(tictactoe):
+    found = [perft(tictactoe, tictactoe.initial, depth) for depth in range(1, 10)]
+    assert tuple(found) == COUNTS
+
+
+def test_alpha_beta_solves_it(tictactoe):
+    found = MinimaxPlayer(tictactoe, depth=9).choose(
+        tictactoe.initial, np.random.default_rng(0), Clock()
+    )
+    assert found.value == 0
+    pair = [players.make("minimax:depth=9", tictactoe)] * 2
+    assert play(tictactoe, pair).result == "1/2-1/2"
+
+
+def test_players_meet_in_processes_and_games_are_replayed(tmp_path):
+    config = arena.Config(
+        players=("minimax:depth=9", "mcts:simulations=50", "random"),
+        game=NAME,
+        games=6,
+        opening_turns=1,
+    )
+    found = arena.run(config, tmp_path / "run", workers=1)
+    assert not found.unplayed
+    assert len(list(record.read(tmp_path / "run" / "games.jsonl"))) == 18
+    best = found.standings.pair("minimax:depth=9", "random").line
+    assert best.losses == 0
+    assert best.wins > 0
+
+
+def test_pictures_have_its_letters(tictactoe):
+    picture = draw(tictactoe, tictactoe.from_text("x1o/3/2x o"))
+    assert " x . o" in str(picture)
+    assert picture._repr_svg_().count("<circle") >= 3
+
+
+def test_networks_are_trained_and_play_by_name(tictactoe, tmp_path):
+    rivals = Rivals(names=("random",), anchor="random", games=4)
+    config = Config(
+        game=NAME,
+        rounds=2,
+        minutes=None,
+        network=Size(blocks=1, channels=8, keys=4),
+        play=selfplay.Settings(boards=8, simulations=4, opening_turns=2, opponents_share=0),
+        workers=1,
+        decisions=8,
+        warm_up=64,
+        rivals=rivals,
+        evaluate_every=1,
+    )
+    main(config, tmp_path / "run")
+    names = [f"{kind}:path={tmp_path / 'run'}" for kind in ("policy", "alphazero")]
+    found = arena.hold((*names, "random"), NAME, games=2, opening_turns=1)
+    assert not any(each.faults for each in found.standings.players)
+
+
+def test_the_commands_know_it():
+    command = [sys.executable, "-m", "cc_env", "perft", "--game", NAME, "--depth", "3"]
+    here = Path(__file__).parent
+    done = subprocess.run(command, cwd=here, capture_output=True, text=True, check=True)
+    assert "depth 3: 504" in done.stdout
+
+
+def test_its_environment_is_played_by_minimax():
+    cc_env.register(NAME, "elsewhere/Played-v0")
+    env = gymnasium.make("elsewhere/Played-v0", opponent="minimax:depth=9")
+    env.action_space.seed(1)
+    for seed in range(5):
+        env.reset(seed=seed)
+        over = False
+        while not over:
+            _, reward, over, *_ = env.step(env.action_space.sample())
+        assert reward <= 0
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("elsewhere.nothing", "game elsewhere.nothing cannot be imported: No module named"),
+        ("os.path", "the module os.path is no game: it has no function make"),
+        ("tictactoe", "there is no game 'tictactoe'; there are: .*, and dotted names of modules"),
+    ],
+)
+def test_what_is_no_game_is_refused(name, says):
+    with pytest.raises(UnknownOption, match=says):
+        games.make(name)
+
+
+def test_a_game_has_to_be_called_as_it_is_found(monkeypatch):
+    module = games.module(NAME)
+    other = replace(module.make(), name="tictactoe")
+    monkeypatch.setattr(module, "make", lambda: other)
+    with pytest.raises(UnknownOption, match="calls itself 'tictactoe'; wanted: its name here"):
+        games.make(NAME)
