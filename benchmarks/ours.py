@@ -34,21 +34,29 @@ from cc_env.rules import ONGOING, Position
 from cc_env.search.alphabeta import AlphaBeta
 from cc_env.search.mcts import TreeSearch
 from cc_env.search.report import Report
+from cc_env.table import GAMES
 
 ENVIRONMENT = "cc_env/CaptureConquer-v0"
-FIRST_USE = f"""
+FIRST_USE = """
 import gymnasium
-env = gymnasium.make({ENVIRONMENT!r})
+env = gymnasium.make("{}")
 env.reset(seed=0)
 env.step(env.action_space.sample())
 """
+OTHERS = {  # games, as the table calls them
+    "checkers": "checkers",
+    "mini_checkers": "mini checkers",
+    "morris": "nine men's morris",
+    "cannon": "Cannon 8×8",
+}
 ALONE = "stepping alone, with observations and masks"
 
 
 def tasks() -> list[Task]:
     """Return the tasks, in the order of the table."""
     return [
-        *(_compiled(size) for size in (6, 8)),
+        *(_compiled(f"C&C {size}×{size}", partial(_game, size)) for size in (6, 8)),
+        *(_compiled(called, partial(games.make, name)) for name, called in OTHERS.items()),
         *(_listing(size) for size in (6, 8)),
         _task("Gymnasium, C&C 6×6", "steps/s", _single, note="opponent's answers included"),
         *(_vector(boards, ALONE, opponent=None) for boards in (1, 64, 1024)),
@@ -71,8 +79,9 @@ def tasks() -> list[Task]:
         ),
         _task("AEC, C&C 6×6", "steps/s", _agents, "pettingzoo>=1.27", "last + sample(mask) + step"),
         _start("import cc_env", "pass", "in a new process"),
-        _start("first use of C&C, cold cache", FIRST_USE, "make, reset, step; compiles"),
-        _start("first use of C&C, warm cache", FIRST_USE, "make, reset, step", warm=True),
+        _first_use("capture_conquer", "C&C"),
+        _first_use("capture_conquer", "C&C", warm=True),
+        *(_first_use(name, called) for name, called in OTHERS.items()),
         _worst("legal", "legal actions"),
         _worst("slowest", "slowest decision"),
     ]
@@ -83,9 +92,9 @@ def _task(what: str, unit: str, prepare: Any, needs: str = "", note: str = "") -
     return Task(what=what, package="cc_env", unit=unit, measure=measure, needs=needs, note=note)
 
 
-def _compiled(size: int) -> Task:
-    what = f"compiled random play, C&C {size}×{size}"
-    return _task(what, "turns/s", lambda: _play(_game(size)), note="start to end")
+def _compiled(called: str, make: Callable[[], Game]) -> Task:
+    what = f"compiled random play, {called}"
+    return _task(what, "decisions/s", lambda: _play(make()), note="start to end")
 
 
 def _listing(size: int) -> Task:
@@ -201,6 +210,12 @@ def _start(what: str, code: str, note: str, *, warm: bool = False) -> Task:
     return Task(what=what, package="cc_env", unit="s", measure=measure, note=f"{note}; once")
 
 
+def _first_use(name: str, called: str, *, warm: bool = False) -> Task:
+    what = f"first use of {called}, {'warm' if warm else 'cold'} cache"
+    note = "make, reset, step" + ("" if warm else "; compiles")
+    return _start(what, FIRST_USE.format(GAMES[name].environment), note, warm=warm)
+
+
 def _seconds_to_run(code: str, cache: str) -> float:
     """Return how long a new process takes for `import cc_env` and `code`, once it has begun."""
     timed_code = "import time; began = time.perf_counter(); import cc_env\n" + code
@@ -231,7 +246,7 @@ def _play(game: Game) -> Chunk:
     def chunk() -> Tally:
         began = time.perf_counter()
         played = playouts.play_randomly(game, 500, next(seeds))
-        return Tally(played.turns, time.perf_counter() - began)
+        return Tally(played.decisions, time.perf_counter() - began)
 
     return chunk
 

@@ -31,6 +31,11 @@ def _open_spiel() -> list[Task]:
     return [
         task(what="checkers", note=legal, measure=timed(lambda: _states("checkers", {}))),
         task(
+            what="nine men's morris",
+            note=legal,
+            measure=timed(lambda: _states("nine_mens_morris", {})),
+        ),
+        task(
             what="breakthrough 6×6",
             note=legal,
             measure=timed(lambda: _states("breakthrough", small)),

@@ -108,7 +108,7 @@ def test_analyse():
 
 
 def test_analyse_says_what_is_wrong():
-    assert "there is no player 'minmax'; there are: greedy" in run("analyse", "minmax", status=2)
+    assert "there is no player 'minmax'; there are: aggressive" in run("analyse", "minmax", status=2)
     over = run("analyse", "random", "-p", "bb4/6/6/6/6/rr3b r", status=2)
     assert "the game is over (conquest)" in over
 
