@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -185,7 +185,16 @@ def _told(game: Game, position: Position, found: Decision) -> Iterator[tuple[str
     for action, number in details.pop("visits", ())[:5]:
         yield "visits", f"{number:,} {game.action_text(position, action)}"
     for name, value in details.items():
-        yield name.replace("_", " "), f"{value:,.0f}" if isinstance(value, float) else f"{value:,}"
+        yield name.replace("_", " "), _written(value)
+
+
+def _written(value: Any) -> str:
+    """Return what a player knows in a way that people can read."""
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {_written(each)}" for name, each in value.items()) or "nothing"
+    if isinstance(value, tuple | list):
+        return ":".join(map(_written, value))
+    return f"{value:,.0f}" if isinstance(value, float) else f"{value:,}"
 
 
 def _show_turns(one: record.Record) -> None:

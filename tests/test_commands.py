@@ -1,6 +1,7 @@
 """python -m cc_env, as a user calls it."""
 
 import json
+import re
 import subprocess
 import sys
 
@@ -8,7 +9,8 @@ import pytest
 import typer
 from conftest import ORACLE
 
-from cc_env import commands, record, referee
+from agents.memory import Memory
+from cc_env import commands, games, record, referee
 from cc_env.errors import MissingExtra
 from cc_env.players import RandomPlayer
 
@@ -107,8 +109,17 @@ def test_analyse():
     assert "play" in run("analyse", "random")
 
 
+def test_analyse_says_whatever_a_player_knows(tmp_path):
+    player = f"agents.memory.MemoryPlayer:path={tmp_path / 'memory.sqlite'}"
+    assert "remembered  nothing" in run("analyse", player)
+    Memory(tmp_path / "memory.sqlite", games.make("capture_conquer")).add({(6,): (3, 1)})
+    assert re.search(r"remembered +\S+ 3:1", run("analyse", player))
+
+
 def test_analyse_says_what_is_wrong():
-    assert "there is no player 'minmax'; there are: aggressive" in run("analyse", "minmax", status=2)
+    assert "there is no player 'minmax'; there are: aggressive" in run(
+        "analyse", "minmax", status=2
+    )
     over = run("analyse", "random", "-p", "bb4/6/6/6/6/rr3b r", status=2)
     assert "the game is over (conquest)" in over
 

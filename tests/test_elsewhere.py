@@ -25,7 +25,17 @@ from training.alphazero import Config, main
 from training.gate import Rivals
 
 NAME = "elsewhere.tictactoe"
-COUNTS = 9, 72, 504, 3024, 15120, 54720, 148176, 200448, 127872  # known: 127,872 games fill the board
+COUNTS = (
+    9,
+    72,
+    504,
+    3024,
+    15120,
+    54720,
+    148176,
+    200448,
+    127872,
+)  # known: 127,872 games fill the board
 
 
 @pytest.fixture(scope="module")
