@@ -44,7 +44,7 @@ def ppo(
     from agents.learned import PolicyPlayer, evaluator
 
     network = evaluator(_file(game, "ppo", path), game, device)
-    return PolicyPlayer(game, network, contempt=contempt)
+    return PolicyPlayer(game, network, contempt=contempt, mirrored=False)
 
 
 def alphazero(

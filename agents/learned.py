@@ -26,14 +26,16 @@ class Opinion(NamedTuple):
     value: float  # -1 to 1, to the player to move
 
 
-def ask(game: Game, evaluate: Evaluate, position: Position) -> Opinion:
+def ask(game: Game, evaluate: Evaluate, position: Position, *, mirrored: bool = True) -> Opinion:
     """Return what a network says of a position in which the game goes on.
 
-    It is shown the position and its mirror images, as one batch; what it says is averaged.
+    If `mirrored`, it is shown its mirror images too, in one batch, and what it says is averaged:
+    right for a network that has learned from such images, which PPO's has not.
     """
     legal, planes = game.legal_actions(position), game.observe(position)
-    seen = [planes, *(_turned(planes, each.cells) for each in game.symmetries)]
-    named = [legal, *(each.actions[legal] for each in game.symmetries)]
+    images = game.symmetries if mirrored else ()
+    seen = [planes, *(_turned(planes, each.cells) for each in images)]
+    named = [legal, *(each.actions[legal] for each in images)]
     logits, values = evaluate(np.stack(seen))
     mean = np.mean([row[actions] for row, actions in zip(logits, named, strict=True)], 0)
     weights = np.exp(mean - mean.max(), dtype=np.float64)
@@ -69,13 +71,22 @@ class _Course:
 class PolicyPlayer:
     """Plays what the network likes best: one forward pass a decision."""
 
-    def __init__(self, game: Game, evaluate: Evaluate, *, contempt: float = CONTEMPT) -> None:
-        """Play by what `evaluate` says; `contempt` is what a draw by repetition is thought to cost.
+    def __init__(
+        self,
+        game: Game,
+        evaluate: Evaluate,
+        *,
+        contempt: float = CONTEMPT,
+        mirrored: bool = True,
+    ) -> None:
+        """Play by what `evaluate` says, of mirror images too if `mirrored`, see `ask`.
 
-        Of a win's 1. Raises UnknownOption where it is not -1 to 1.
+        `contempt` is what a draw by repetition is thought to cost, of a win's 1. Raises
+        UnknownOption where it is not -1 to 1.
         """
         limits.check_contempt(contempt)
         self._game, self._evaluate, self._contempt = game, evaluate, contempt
+        self._mirrored = mirrored
         self._course = _Course(game)
 
     def choose(self, position: Position, rng: np.random.Generator, clock: Clock) -> Decision:
@@ -84,7 +95,7 @@ class PolicyPlayer:
         Where the network expects less than -`contempt`, it may.
         """
         self._course.arrive(position)
-        chances, value = ask(self._game, self._evaluate, position)
+        chances, value = ask(self._game, self._evaluate, position, mirrored=self._mirrored)
         likeliest = sorted(chances, key=chances.__getitem__, reverse=True)
         action = likeliest[0]
         if value > -self._contempt:

@@ -192,13 +192,13 @@ class MemoryPlayer:
     def choose(self, position: Position, rng: np.random.Generator, clock: Clock) -> Decision:
         """Return what is remembered to win most often, else something new."""
         self._arrive(position)
+        legal, player = self._game.legal_actions(position), self._game.to_move(position)
         known = [] if self._id is None else self._memory.choices(self._id)
-        player = self._game.to_move(position)
+        known = [each for each in known if each.action in legal]  # whatever the file says
         best = max(known, key=lambda each: each.wins[player], default=None)
         if best and best.wins[player]:
             action, value = best.action, _value(best.wins, player)
         else:
-            legal = self._game.legal_actions(position)
             new = np.setdiff1d(legal, [each.action for each in known])
             action, value = int(rng.choice(new if len(new) else legal)), None
         self._id = self._memory.follow(self._id, (action,))

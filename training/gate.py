@@ -34,12 +34,22 @@ class Rivals:
 
 
 def meet(
-    game: Game, newest: Network, best: Network | None, rivals: Rivals, seed: int
+    game: Game,
+    newest: Network,
+    best: Network | None,
+    rivals: Rivals,
+    seed: int,
+    *,
+    mirrored: bool = True,
 ) -> dict[str, float]:
-    """Return the scores of the newest network against each rival and "best", and its "elo"."""
+    """Return the scores of the newest network against each rival and "best", and its "elo".
+
+    `mirrored` as for `PolicyPlayer`.
+    """
     entrants = {NEWEST: newest} | ({BEST: best} if best else {})
     factories = {
-        name: partial(PolicyPlayer, evaluate=Evaluator(each)) for name, each in entrants.items()
+        name: partial(PolicyPlayer, evaluate=Evaluator(each), mirrored=mirrored)
+        for name, each in entrants.items()
     }
     with players.named(**factories):
         found = arena.hold(

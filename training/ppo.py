@@ -194,7 +194,7 @@ class Training:
     def _evaluate(self) -> dict[str, float]:
         """Let the newest network meet rivals and the best so far; keep it in the pool if better."""
         best = self.pool.newest
-        found = meet(self.game, self.network, best, self.config.rivals, self.steps)
+        found = meet(self.game, self.network, best, self.config.rivals, self.steps, mirrored=False)
         if best is None or found[BEST] >= self.config.gate:
             self.elo = found["elo"]
             self.pool.join(self.network)

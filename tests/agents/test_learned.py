@@ -37,13 +37,22 @@ def both_ways(game, file, position):
     return {each: (logits[0, each] + logits[1, mirror.actions[each]]) / 2 for each in legal}, values
 
 
-@pytest.mark.parametrize("kind", ["policy", "ppo"])
-def test_a_policy_plays_the_legal_action_of_the_highest_logit(game, file, kind):
+def test_a_policy_plays_the_legal_action_of_the_highest_logit(game, file):
     position = game.from_text("bb4/b2bb1/1b1r2/2r2r/4rr/3r1r b")
     logits, values = both_ways(game, file, position)
-    decision = decide(game, f"{kind}:path={file}", position)
+    decision = decide(game, f"policy:path={file}", position)
     assert decision.action == max(logits, key=logits.get)
     assert decision.value == pytest.approx(sum(values) / 2)
+
+
+def test_ppo_looks_at_the_position_alone(game, file):
+    """It has learned from no mirror images: what it says of them made it weaker."""
+    position = game.from_text("bb4/b2bb1/1b1r2/2r2r/4rr/3r1r b")
+    (logits,), (value,) = evaluator(file, game)(game.observe(position)[np.newaxis])
+    decision = decide(game, f"ppo:path={file}", position)
+    legal = game.legal_actions(position).tolist()
+    assert decision.action == max(legal, key=lambda action: logits[action])
+    assert decision.value == pytest.approx(value)
 
 
 @pytest.mark.parametrize(("value", "comes_back"), [(0.0, False), (-0.2, False), (-0.3, True)])

@@ -190,6 +190,13 @@ def test_where_nothing_won_it_tries_something_new(tmp_path):
     assert len({ask(player, SMALL.initial, seed).action for seed in range(50)}) == len(legal)
 
 
+def test_what_is_not_legal_is_never_played(tmp_path):
+    path = tmp_path / "memory.sqlite"
+    Memory(path, SMALL).add({(SMALL.num_actions - 1,): (9, 9)})
+    player = MemoryPlayer(SMALL, path=str(path))
+    assert ask(player, SMALL.initial).action in SMALL.legal_actions(SMALL.initial)
+
+
 def test_it_says_what_it_remembers(tmp_path):
     path = tmp_path / "memory.sqlite"
     first, second = map(int, SMALL.legal_actions(SMALL.initial)[:2])

@@ -195,7 +195,7 @@ def training(tmp_path):
 def test_what_is_not_worse_than_the_best_joins_the_pool_and_is_the_best(training, monkeypatch):
     scores = [None, 0.44, 0.45, 0.2, 0.8]
 
-    def meet(game, newest, best, rivals, seed):
+    def meet(game, newest, best, rivals, seed, mirrored):
         score = scores.pop(0)
         assert (best is None) == (score is None)
         return {"random": 0.75, "elo": 10.0} | ({} if best is None else {"best": score})
