@@ -34,7 +34,7 @@ def policy(
     from agents.learned import PolicyPlayer, evaluator
 
     network = evaluator(_file(game, "alphazero", path), game, device)
-    return PolicyPlayer(game, network, contempt=contempt)
+    return PolicyPlayer(game, network, contempt=contempt, mirrored=network.mirrored)
 
 
 def ppo(
@@ -44,7 +44,7 @@ def ppo(
     from agents.learned import PolicyPlayer, evaluator
 
     network = evaluator(_file(game, "ppo", path), game, device)
-    return PolicyPlayer(game, network, contempt=contempt, mirrored=False)
+    return PolicyPlayer(game, network, contempt=contempt, mirrored=network.mirrored)
 
 
 def alphazero(
@@ -89,7 +89,8 @@ def memory(
 def _file(game: Game, way: str, path: str | None) -> Path:
     if path is None:
         return shipped(game, way)
-    return Path(path) / NETWORK if Path(path).is_dir() else Path(path)
+    where = Path(str(path))  # a name that is a number was read as one
+    return where / NETWORK if where.is_dir() else where
 
 
 def shipped(game: Game, way: str) -> Path:

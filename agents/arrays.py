@@ -48,13 +48,14 @@ def load(path: Path, kind: str) -> tuple[dict[str, Any], Arrays]:
     except (safetensors.SafetensorError, OSError, KeyError, ValueError) as error:
         what = f"wanted a {kind}, whole and unaltered"
         raise BadCheckpoint(f"{path}: {what}; found: {error!r}") from error
-    if (header["kind"], header["format"]) != (kind, FORMAT):
-        raise BadCheckpoint(
-            f"{path}: a {header['kind']} of format {header['format']}, written by cc_env "
-            f"{header['version']}; wanted a {kind} of format {FORMAT}, for cc_env {__version__}"
-        )
-    if _digest(full, arrays) != digest:
+    if _digest(full, arrays) != digest or not isinstance(header, dict):
         raise BadCheckpoint(f"{path}: the {kind} is not the one that was saved")
+    is_kind, of_format, version = map(header.get, ("kind", "format", "version"))
+    if (is_kind, of_format) != (kind, FORMAT):
+        raise BadCheckpoint(
+            f"{path}: a {is_kind} of format {of_format}, written by cc_env {version}; "
+            f"wanted a {kind} of format {FORMAT}, for cc_env {__version__}"
+        )
     return header, arrays
 
 

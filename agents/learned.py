@@ -1,5 +1,6 @@
 """Players that learned: a network alone, or a network with tree search."""
 
+import hashlib
 import time
 from pathlib import Path
 from typing import NamedTuple
@@ -87,6 +88,7 @@ class PolicyPlayer:
         limits.check_contempt(contempt)
         self._game, self._evaluate, self._contempt = game, evaluate, contempt
         self._mirrored = mirrored
+        self.fingerprint = getattr(evaluate, "fingerprint", "")
         self._course = _Course(game)
 
     def choose(self, position: Position, rng: np.random.Generator, clock: Clock) -> Decision:
@@ -132,6 +134,7 @@ class AlphaZeroPlayer:
         default = SIMULATIONS if simulations is None and seconds is None else simulations
         self._simulations, self._seconds = default, seconds
         self._search = PUCT(game, evaluate, batch=batch, exploration=exploration, contempt=contempt)
+        self.fingerprint = getattr(evaluate, "fingerprint", "")
         self._course = _Course(game)
 
     def choose(self, position: Position, rng: np.random.Generator, clock: Clock) -> Decision:
@@ -158,5 +161,8 @@ def evaluator(path: Path, game: Game, device: str = "cpu") -> Evaluator:
     changed = path.stat().st_mtime_ns if path.exists() else None
     key = path.absolute(), changed, device, game.name, *game.options.items()
     if key not in _EVALUATORS:
-        _EVALUATORS[key] = Evaluator(load(path, game)[0], device)
+        network, about = load(path, game)
+        found = Evaluator(network, device, mirrored=about.get("trained") != "ppo")
+        found.fingerprint = hashlib.sha256(path.read_bytes()).hexdigest()[:16]
+        _EVALUATORS[key] = found
     return _EVALUATORS[key]

@@ -8,6 +8,7 @@ other. Each choice of a game that is remembered gets a win for who won it; in th
 original program, which the credit "mills" follows, one for each mill made later.
 """
 
+import hashlib
 import json
 import sqlite3
 import sys
@@ -63,7 +64,7 @@ class Memory:
 
     def __init__(self, path: str | Path, game: Game) -> None:
         """Use a file, which the first `add` makes; raise BadRecord where it is no memory."""
-        self.path, self.game = Path(path), game
+        self.path, self.game = Path(str(path)), game
         self._name = json.dumps([game.name, dict(game.options)], sort_keys=True)
         self.choices()
 
@@ -188,6 +189,9 @@ class MemoryPlayer:
         self._credit, self._merge = credit, merge
         self._at: Position = game.initial
         self._id: int | None = START  # of the choice that led there; None: not remembered
+        file = self._memory.path
+        known = file.read_bytes() if file.exists() else b""
+        self.fingerprint = hashlib.sha256(known).hexdigest()[:16]
 
     def choose(self, position: Position, rng: np.random.Generator, clock: Clock) -> Decision:
         """Return what is remembered to win most often, else something new."""

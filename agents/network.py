@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from agents import arrays
+from cc_env import __version__
 from cc_env.errors import BadCheckpoint, UnknownOption, is_whole
 from cc_env.game import Game
 from cc_env.table import GAMES
@@ -96,8 +97,13 @@ class Evaluator:
     That is bfloat16 on GPUs that have it and on CPUs with AMX, else float32.
     """
 
-    def __init__(self, network: Network, device: str = "cpu") -> None:
-        """Take a copy of the weights; raise UnknownOption as `device_of` does."""
+    def __init__(self, network: Network, device: str = "cpu", *, mirrored: bool = True) -> None:
+        """Take a copy of the weights; raise UnknownOption as `device_of` does.
+
+        `mirrored` says whether it has learned from mirror images, and so can be asked about them.
+        """
+        self.mirrored = mirrored
+        self.fingerprint = ""  # of the file that it is from
         self._device = device_of(device)
         self._dtype = fast_dtype(self._device)
         copied = copy.deepcopy(network).requires_grad_(False)
@@ -150,14 +156,17 @@ def load(path: Path, game: Game) -> tuple[Network, dict[str, Any]]:
     """
     header, found = arrays.load(path, "network")
     for name, wanted in json.loads(json.dumps(_kind(game))).items():
-        if header[name] != wanted:
-            raise BadCheckpoint(f"{path}: {name} is {header[name]!r}; wanted: {wanted!r}")
-    network = Network(game, Size(**header["size"]))
+        if header.get(name) != wanted:
+            raise BadCheckpoint(f"{path}: {name} is {header.get(name)!r}; wanted: {wanted!r}")
     try:
+        network = Network(game, Size(**header["size"]))
         network.load_state_dict({name: torch.from_numpy(each) for name, each in found.items()})
-    except RuntimeError as error:
-        raise BadCheckpoint(f"{path}: {error}") from error
-    return network, header["about"]
+        return network, dict(header["about"])
+    except (RuntimeError, TypeError, ValueError, KeyError) as error:
+        version = f"written by cc_env {header.get('version')}, here is {__version__}"
+        raise BadCheckpoint(
+            f"{path}: no network that is known here ({version}): {error}"
+        ) from error
 
 
 def _kind(game: Game) -> dict[str, Any]:

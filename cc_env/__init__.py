@@ -19,7 +19,7 @@ __version__ = "0.1.0"
 def register(game: str, environment: str) -> None:
     """Register the environments of a game under an id, for Gymnasium and PettingZoo.
 
-    `game` is a name of the table, or the dotted name of a module with a game of somebody else's.
+    `game` is a name of the table, or the name of a module with a game of somebody else's.
     """
     kwargs = {"game": game}
     gymnasium.register(

@@ -29,6 +29,10 @@ class BadCheckpoint(CcEnvError):
     """Saved weights or a saved run that is broken, or of another game, size or version."""
 
 
+class Diverged(CcEnvError):
+    """Training whose numbers are no longer finite, by settings that are too bold."""
+
+
 class EpisodeOver(CcEnvError):
     """A step in an episode that is over: `reset` comes first."""
 

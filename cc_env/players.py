@@ -226,7 +226,8 @@ def _parse(name: str) -> tuple[Factory, dict[str, Any]]:
     kind, _, rest = name.partition(":")
     factory = _imported(kind) if "." in kind else PLAYERS.get(kind)
     if factory is None:
-        there = f"there are: {listed(sorted(PLAYERS))}, and MODULE.NAME of a module of yours"
+        there = f"there are: {listed(sorted(PLAYERS), 99)}, and MODULE.NAME of any module that can "
+        there += "be imported, such as agents.policy in a checkout"
         raise UnknownOption(f"there is no player {kind!r}; {there}")
     known = _known(kind, factory)
     words = [word for word in rest.split(",") if word]

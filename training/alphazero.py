@@ -41,7 +41,6 @@ from training.learner import Learner
 from training.replay import Replay
 from training.selfplay import Tally
 
-SAVE_EVERY = 120  # seconds
 MAY_DIFFER = "minutes", "rounds", "workers", "engine", "device"  # when a run is continued
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
@@ -140,7 +139,7 @@ class Training:
             numbers |= {"minutes": self.seconds / 60, "samples": self.replay.added}
             numbers["simulations"] = simulations
             self.run.log(self.round, numbers)
-            if "elo" in numbers or self.seconds - self._saved_at > SAVE_EVERY:
+            if "elo" in numbers or self.seconds - self._saved_at > runs.SAVE_EVERY:
                 self.save()
             yield numbers
 
@@ -157,6 +156,7 @@ class Training:
             self.learner.learn(self.replay.draw(self.rng, config.learn.batch_size, newest))
             for _ in range(max(1, round(config.replay_ratio * made / config.learn.batch_size)))
         ]
+        state.check_finite(self.learner.average)
         policy, value = np.mean(losses, 0)
         seconds = time.perf_counter() - began
         return {
@@ -254,6 +254,7 @@ def main(config: Config, path: Path, resume: bool = False) -> dict[str, float]:
         runs.interrupts() as interrupted,
         runs.progress() as show,
     ):
+        runs.say_if_finished(training.progress())
         last: dict[str, float] = {}
         for last in training.go():
             told = _line(run.rows)

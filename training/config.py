@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
-from typing import Any, TypeVar, get_type_hints
+from typing import Any, TypeVar, get_origin, get_type_hints
 
 from cc_env.errors import UnknownOption, is_whole, listed
 
@@ -36,6 +36,8 @@ def check_limits(**limits: float | None) -> None:
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         if value is not None and not (is_number and value > 0):
             raise UnknownOption(f"{name}={value!r}; it is above 0, or None for no limit")
+        if value is not None and name != "minutes" and not is_whole(value, 1, 10**15):
+            raise UnknownOption(f"{name}={value!r}; it is a whole number, or None for no limit")
 
 
 def share_done(*spent: tuple[float, float | None]) -> float:
@@ -75,17 +77,35 @@ def build(kind: type[Config], values: Mapping[str, Any]) -> Config:
     return kind(**_ready(kind, values))
 
 
-def _ready(kind: type[Any], values: Mapping[str, Any]) -> dict[str, Any]:
+def _ready(kind: type[Any], values: Mapping[str, Any], inside: str = "") -> dict[str, Any]:
     hints, known = get_type_hints(kind), {each.name: each for each in fields(kind)}
     found: dict[str, Any] = {}
     for name, value in values.items():
+        whole = f"{inside}{name}"
         if name not in known:
-            raise UnknownOption(f"there is no {name}; there are: {listed(known, len(known))}")
+            raise UnknownOption(f"there is no {whole}; there are: {listed(known, len(known))}")
         if is_dataclass(hints[name]):
             if not isinstance(value, Mapping):
-                raise UnknownOption(f"{name}={value!r}; wanted {name}.PART=VALUE")
+                raise UnknownOption(f"{whole}={value!r}; wanted {whole}.PART=VALUE")
             default = known[name].default_factory()  # type: ignore[operator]
-            found[name] = replace(default, **_ready(type(default), value))
+            found[name] = replace(default, **_ready(type(default), value, f"{whole}."))
         else:
-            found[name] = tuple(value) if isinstance(value, list) else value
+            found[name] = _fitting(whole, value, hints[name])
     return found
+
+
+def _fitting(name: str, value: Any, hint: Any) -> Any:
+    """Return a value for a field of this type: a list as a tuple, a word as a tuple of one.
+
+    Raises UnknownOption where it is of another kind altogether.
+    """
+    kind = get_origin(hint) or hint
+    if kind is tuple:
+        words = (value,) if isinstance(value, str) else value
+        if not isinstance(words, list | tuple) or not all(isinstance(each, str) for each in words):
+            raise UnknownOption(f"{name}={value!r}; wanted a word, or several as ['one', 'other']")
+        return tuple(words)
+    if (kind is Mapping) != isinstance(value, Mapping) or (kind is str) != isinstance(value, str):
+        wanted = {Mapping: f"{name}.PART=VALUE", str: "a word"}.get(kind, "a number, or None")
+        raise UnknownOption(f"{name}={value!r}; wanted {wanted}")
+    return value

@@ -52,7 +52,9 @@ class Threads:
         return [each.result() for each in self._playing]
 
     def close(self) -> None:
-        """Wait for the threads to end."""
+        """Wait for the threads to end, which they do after the decisions of now."""
+        for each in self._workers:
+            each.stop()
         self._pool.shutdown()
 
 

@@ -120,6 +120,7 @@ class Training:
         self.ppo = PlayAndLearn(self._ppo, self.network)
         if saved := run.latest():
             self._load(saved)
+        self._saved_at = self.seconds
 
     def _ppo(self, kind: type[MaskablePPO], network: Network) -> MaskablePPO:
         """Return the algorithm for a network."""
@@ -161,7 +162,7 @@ class Training:
                 numbers |= self._evaluate()
                 self.seconds += time.perf_counter() - began
             self.run.log(self.steps, {**numbers, "minutes": self.seconds / 60})
-            if is_due:
+            if is_due or self.seconds - self._saved_at > runs.SAVE_EVERY:
                 self.save()
             yield
 
@@ -172,6 +173,7 @@ class Training:
         self.ppo.learner.ent_coef = self.now(self.config.ent_coef, self.config.last_ent_coef)
         before, began = dict(self.env.seconds), time.perf_counter()
         played, learned = self.ppo.improve()
+        state.check_finite(self.network)
         spent = time.perf_counter() - began
         self.steps += self.config.boards * self.config.n_steps
         shares = {name: now - before[name] for name, now in self.env.seconds.items()}
@@ -209,6 +211,7 @@ class Training:
         arrays |= {"met": self.env.met, "over": self.env.over}
         about = {"seconds": self.seconds, "elo": self.elo, "joined": self.pool.joined}
         self.run.checkpoint(self.steps, arrays, about)
+        self._saved_at = self.seconds
         self.run.draw(charts(self.config))
 
     def _load(self, saved: runs.Saved) -> None:

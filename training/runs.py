@@ -34,9 +34,9 @@ from torch.utils.tensorboard import SummaryWriter
 from agents import NETWORK
 from agents.arrays import load, save
 from cc_env import options
-from cc_env.errors import BadCheckpoint, UnknownOption
+from cc_env.errors import BadCheckpoint, BadRecord, UnknownOption
 from cc_env.files import drop_half_a_line, lines, write
-from training.arena.folder import CONFIG, differences, lock, to_text
+from training.arena.folder import CONFIG, differences, lock, read_config, to_text
 from training.arena.pictures import FAINT, STYLE
 from training.config import build, merged, nested
 from training.evaluate import INTERRUPTED, RUNS
@@ -52,6 +52,7 @@ BAR = (
     TextColumn("{task.fields[told]}"),
 )
 FEW = 60  # points that are marked each
+SAVE_EVERY = 120  # seconds between checkpoints, where nothing else asks for one
 
 console = Console(highlight=False)
 
@@ -79,9 +80,13 @@ class Run:
         self._older: Path | None = None
         self._newest, logged = _newest_whole(path / CHECKPOINTS)
         drop_half_a_line(path / LOG)
-        texts = [text for _, text in lines(path / LOG)][:logged]
-        os.truncate(path / LOG, sum(len(text.encode()) for text in texts))
-        self.rows: list[Row] = [json.loads(text) for text in texts]
+        numbered = list(lines(path / LOG))
+        self.rows: list[Row] = [_row(path / LOG, *each) for each in numbered[:logged]]
+        if numbered and not logged:
+            warnings.warn(
+                f"{path} was stopped before it saved anything; it begins anew", stacklevel=2
+            )
+        os.truncate(path / LOG, sum(len(text.encode()) for _, text in numbered[:logged]))
         begin = self.rows[-1]["step"] + 1 if self.rows else 0
         self._board = SummaryWriter(str(path / TENSORBOARD), purge_step=begin, flush_secs=10)
 
@@ -154,7 +159,7 @@ def opened(
 
     Raises UnknownOption, and changes nothing, where it is there but not to be resumed, or the other
     way round, where it is in use, or where its config differs in more than the keys `may_differ`;
-    BadCheckpoint where all of its checkpoints are broken.
+    BadCheckpoint where all of its checkpoints are broken, BadRecord where its config or log is.
     """
     if resume and not path.is_dir():
         raise UnknownOption(f"there is no run {path} to go on with; without --resume it begins")
@@ -234,12 +239,16 @@ def conduct(
     config = build(kind, values)
     path = RUNS / (name or "-".join([way, config.game, *map(str, config.options.values())]))
     if resume and (path / CONFIG).exists():
-        config = build(kind, merged(json.loads((path / CONFIG).read_text("utf-8")), values))
+        config = build(kind, merged(read_config(path), values))
     try:
         main(config, path, resume)
     except KeyboardInterrupt:
-        console.print(f"stopped; the same command with --resume goes on, in {path}")
+        told = "goes on" if any((path / CHECKPOINTS).glob("*.safetensors")) else "begins anew"
+        console.print(f"stopped; the same command with --resume {told}, in {path}")
         raise typer.Exit(INTERRUPTED) from None
+    except OSError as error:
+        kept = f"{path} keeps what it has saved, from where --resume goes on"
+        raise OSError(f"{error}; {kept}") from error
     console.print(f"the best network: {path / NETWORK}", soft_wrap=True)
 
 
@@ -252,6 +261,12 @@ def progress() -> Iterator[Callable[[float, str], None]]:
     with Progress(*BAR, console=console, disable=console.is_jupyter) as bar:
         task = bar.add_task("training", total=1.0, told="")
         yield lambda done, told: bar.update(task, completed=done, told=told)
+
+
+def say_if_finished(done: float) -> None:
+    """Say so where nothing is left to do."""
+    if done == 1:
+        console.print("this run is finished; --resume with more --minutes or so would lengthen it")
 
 
 def _newest_whole(folder: Path) -> tuple[Path | None, int]:
@@ -274,6 +289,15 @@ def _newest_whole(folder: Path) -> tuple[Path | None, int]:
     return None, 0
 
 
+def _row(path: Path, number: int, text: str) -> Row:
+    """Return a line of a log; raise BadRecord, with its number, where it is none."""
+    try:
+        row = json.loads(text)
+        return {name: float(value) for name, value in row.items()} | {"step": int(row["step"])}
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise BadRecord(f"{path}, line {number}: no row of numbers: {error!r}") from None
+
+
 def _number(path: Path) -> int:
     """Return the number of a checkpoint by its name; that of none is the lowest."""
     return int(path.stem) if path.stem.isdigit() else -1
@@ -285,7 +309,8 @@ def _check(path: Path, config: Mapping[str, Any], may_differ: Sequence[str]) -> 
         if any((path / CHECKPOINTS).glob("*")):
             raise UnknownOption(f"{path} has {CHECKPOINTS} but no {CONFIG}: it is no run")
         return
-    there, here = json.loads((path / CONFIG).read_text("utf-8")), json.loads(to_text(config))
+    here = json.loads(to_text(config))
+    there = merged(here, read_config(path))  # settings that it does not know came later
     for name in may_differ:
         there.pop(name, None)
         here.pop(name, None)

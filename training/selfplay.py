@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from cc_env import players
 from cc_env.envs.boards import Boards
 from cc_env.envs.kernels import OUTCOME, TO_MOVE
-from cc_env.errors import UnknownOption
+from cc_env.errors import Diverged, UnknownOption
 from cc_env.game import Game
 from cc_env.referee import Clock, Player
 from cc_env.rules import DRAW, ONGOING
@@ -127,6 +127,7 @@ class SelfPlay:
         )
         self._asked: Evaluate | None = None  # whose evaluations the trees know
         self._games = [_Game()] * settings.boards
+        self._stopped = False
         self._boards.reset()
         self._begin(np.ones(settings.boards, np.bool_))
 
@@ -143,6 +144,8 @@ class SelfPlay:
             self._asked = evaluate
         ended: list[Samples] = [self._no_samples()]
         for _ in range(decisions):
+            if self._stopped:
+                break
             self._search(evaluate, simulations or self._settings.simulations, tally)
             self._decide()
             over = self._boards.done
@@ -151,6 +154,10 @@ class SelfPlay:
         tally.decisions = decisions * self._settings.boards
         tally.seconds = time.perf_counter() - began
         return Samples(*map(np.concatenate, zip(*ended, strict=True))), tally
+
+    def stop(self) -> None:
+        """End `play`, which another thread is in, with the decisions of now."""
+        self._stopped = True
 
     def _search(self, evaluate: Evaluate, simulations: int, tally: Tally) -> None:
         clock = time.perf_counter
@@ -173,6 +180,8 @@ class SelfPlay:
 
     def _decide(self) -> None:
         found = self._trees.improved()
+        if (found.chosen < 0).any():
+            raise Diverged("the network says nothing of some actions: its numbers are not finite")
         actions, policy = sparse(found.actions, found.policy)
         movers = self._boards.seen.facts[TO_MOVE]
         for board, game in enumerate(self._games):

@@ -8,6 +8,8 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
+from cc_env.errors import Diverged
+
 
 def flat(**parts: nn.Module | Optimizer) -> dict[str, NDArray[Any]]:
     """Return the arrays of all parts, each called PART.NAME, in the memory of the parts."""
@@ -33,6 +35,15 @@ def load(arrays: Mapping[str, NDArray[Any]], **parts: nn.Module | Optimizer) -> 
             holder.load_state_dict(own)
         else:
             holder.load_state_dict({**holder.state_dict(), "state": _by_number(own)})
+
+
+def check_finite(network: nn.Module) -> None:
+    """Raise Diverged where a weight is no finite number."""
+    if not all(bool(torch.isfinite(each).all()) for each in network.parameters()):
+        raise Diverged(
+            "the weights of the network are no longer finite: the learning rate is too high; "
+            "what was saved before stays, another run begins with another --name"
+        )
 
 
 def _tensors(holder: nn.Module | Optimizer) -> dict[str, Tensor]:

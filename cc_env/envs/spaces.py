@@ -37,6 +37,8 @@ class LegalActions(spaces.Discrete):
         When the game is over no action is legal, and any may be returned.
         """
         if mask is None and probability is None:
+            if self._np_random is None:  # nobody has seeded it; that is no checker
+                super().seed()
             legal = self._now.nonzero()[0]
             if self._just_seeded:
                 self._just_seeded = False

@@ -1,7 +1,7 @@
 """The games, by name, each in a module of this folder that is imported when first asked for.
 
-A name with a dot is somebody else's game: the module is found as Python finds modules, and has the
-same functions, `make(**options)` and `read_recordings(line)`.
+Any other name is that of a module with somebody else's game, found as Python finds modules, with
+the same functions: `make(**options)` and `read_recordings(line)`.
 """
 
 import inspect
@@ -35,13 +35,13 @@ def module(name: str) -> ModuleType:
     """Return the module of the game `name`; raise UnknownOption with the games that there are."""
     if name in GAMES:
         return import_module(GAMES[name].module)
-    if not isinstance(name, str) or "." not in name:
-        has = f"{listed(sorted(GAMES))}, and dotted names of modules of yours"
-        raise UnknownOption(f"there is no game {name!r}; there are: {has}")
+    there = f"there are: {listed(sorted(GAMES))}, and any module that has a game"
+    if not isinstance(name, str) or not all(part.isidentifier() for part in name.split(".")):
+        raise UnknownOption(f"there is no game {name!r}; {there}")
     try:
         found = import_module(name)
     except ImportError as error:
-        raise UnknownOption(f"game {name} cannot be imported: {error}") from error
+        raise UnknownOption(f"there is no game {name!r} ({error}); {there}") from error
     if not hasattr(found, "make"):
-        raise UnknownOption(f"the module {name} is no game: it has no function make")
+        raise UnknownOption(f"there is no game {name!r} (the module has no function make); {there}")
     return found

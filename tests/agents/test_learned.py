@@ -6,7 +6,7 @@ import torch
 
 import agents
 from agents.learned import AlphaZeroPlayer, PolicyPlayer, ask, evaluator
-from agents.network import Network, Size, save
+from agents.network import Network, Size, load, save
 from cc_env import games, players, referee
 from cc_env.errors import BadCheckpoint, UnknownOption
 from cc_env.referee import Clock
@@ -45,11 +45,14 @@ def test_a_policy_plays_the_legal_action_of_the_highest_logit(game, file):
     assert decision.value == pytest.approx(sum(values) / 2)
 
 
-def test_ppo_looks_at_the_position_alone(game, file):
+@pytest.mark.parametrize("kind", ["policy", "ppo"])
+def test_a_network_of_ppo_is_asked_about_the_position_alone(game, file, tmp_path, kind):
     """It has learned from no mirror images: what it says of them made it weaker."""
     position = game.from_text("bb4/b2bb1/1b1r2/2r2r/4rr/3r1r b")
     (logits,), (value,) = evaluator(file, game)(game.observe(position)[np.newaxis])
-    decision = decide(game, f"ppo:path={file}", position)
+    path = tmp_path / "ppo.safetensors"
+    save(path, load(file, game)[0], game, {"trained": "ppo"})
+    decision = decide(game, f"{kind}:path={path}", position)
     legal = game.legal_actions(position).tolist()
     assert decision.action == max(legal, key=lambda action: logits[action])
     assert decision.value == pytest.approx(value)

@@ -92,6 +92,26 @@ def test_broken_files_are_refused(game, file, tmp_path):
         load(tmp_path / "none", game)
 
 
+def test_no_altered_byte_of_the_header_comes_through(game, file):
+    whole = file.read_bytes()
+    length = 8 + int.from_bytes(whole[:8], "little")
+    for place in range(8, length, 7):
+        file.write_bytes(whole[:place] + bytes([whole[place] ^ 2]) + whole[place + 1 :])
+        with pytest.raises(BadCheckpoint):
+            load(file, game)
+
+
+@pytest.mark.parametrize("change", [{"size": {"heads": 2}}, {"size": None}, {"about": None}, {}])
+def test_a_network_of_another_version_is_refused(game, file, network, change):
+    header, found = arrays.load(file, "network")
+    header |= change
+    if not change:
+        del header["size"]
+    arrays.save(file, "network", found, header)
+    with pytest.raises(BadCheckpoint, match=r"no network that is known here \(written by cc_env "):
+        load(file, game)
+
+
 def test_files_of_another_kind_or_format_are_refused(game, network, file, monkeypatch):
     file.write_bytes(safetensors.torch.save(network.state_dict()))
     with pytest.raises(BadCheckpoint, match="whole and unaltered"):

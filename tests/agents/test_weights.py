@@ -1,5 +1,6 @@
 """The weights that come along."""
 
+import hashlib
 import json
 
 import numpy as np
@@ -9,8 +10,11 @@ from agents import NETWORK, WEIGHTS
 from agents.network import load
 from cc_env import games, players
 from cc_env.referee import Clock
+from training import alphazero, ppo
+from training.config import build
 
 FOLDERS = sorted(each.parent for each in WEIGHTS.glob(f"*/*/{NETWORK}"))
+CONFIGS = {"alphazero": alphazero.Config, "ppo": ppo.Config}
 NAMES = {"alphazero": ("policy", "alphazero:simulations=8"), "ppo": ("ppo",)}
 
 
@@ -26,6 +30,7 @@ def test_they_play_and_say_where_they_come_from(folder):
     _, about = load(folder / NETWORK, game)
     assert about["trained"] == folder.parent.name
     assert about["config"]["seed"] == config["seed"]
+    assert build(CONFIGS[folder.parent.name], config)  # of settings that there are
     rows = [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
     assert rows[-1]["minutes"] > 10
     assert (folder / "curves.png").exists()
@@ -35,7 +40,9 @@ def test_they_play_and_say_where_they_come_from(folder):
         assert chosen.action in game.legal_actions(game.initial)
     measured = [json.loads(each.read_text()) for each in (folder / "measured").glob("*.json")]
     assert measured
+    fingerprint = hashlib.sha256((folder / NETWORK).read_bytes()).hexdigest()[:16]
     for tournament in measured:
+        assert set(tournament["config"]["weights"].values()) == {fingerprint}
         assert tournament["config"]["options"] == dict(game.options)
         kinds = {name.partition(":")[0] for name in tournament["config"]["players"]}
         assert kinds & {name.partition(":")[0] for name in names}

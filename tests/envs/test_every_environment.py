@@ -86,6 +86,17 @@ def _check_end(game, info, reward, seat):
         assert abs(mine) <= 6
 
 
+@pytest.mark.parametrize(("name", "options"), BOTH, ids=str)
+def test_the_loop_of_every_tutorial_plays_whole_games_at_once(name, options):
+    for _ in range(12):
+        env = gymnasium.make(name, **options)
+        env.reset()
+        over = False
+        while not over:
+            *_, terminated, truncated, _ = env.step(env.action_space.sample())
+            over = terminated or truncated
+
+
 @pytest.mark.parametrize("opponent", ["random", None])
 @pytest.mark.parametrize(("name", "options"), BOTH, ids=str)
 def test_many_boards_are_played_to_the_end(name, options, opponent):

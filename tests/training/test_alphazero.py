@@ -6,7 +6,8 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import replace
+from contextlib import closing
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import heap
@@ -18,7 +19,7 @@ from agents import NETWORK
 from agents.learned import PolicyPlayer
 from agents.network import Evaluator, Network, Size, load
 from cc_env import games
-from cc_env.errors import BadCheckpoint, UnknownOption
+from cc_env.errors import BadCheckpoint, Diverged, UnknownOption
 from cc_env.referee import Clock
 from cc_env.table import GAMES, Entry
 from training import learner, runs, selfplay, state
@@ -170,6 +171,21 @@ def test_a_network_that_loses_does_not_become_the_best(tmp_path, monkeypatch):
     assert kept == [2, 2, 6]
 
 
+def test_a_run_that_diverges_says_so_and_saves_nothing_of_it(tmp_path):
+    with runs.opened(tmp_path / "run", asdict(TINY), False) as run:
+        training = Training(TINY, run)
+        with closing(training):
+            rounds = training.go()
+            while "policy_loss" not in next(rounds):
+                pass
+            training.save()
+            next(training.learner.average.parameters()).data[0] = float("nan")
+            with pytest.raises(Diverged, match="no longer finite"):
+                next(rounds)
+            found = run.latest().arrays.values()
+            assert all(np.isfinite(each).all() for each in found if each.dtype.kind == "f")
+
+
 def test_bad_settings_are_refused():
     with pytest.raises(UnknownOption, match="minutes=None, rounds=None; at least one"):
         Config(minutes=None)
@@ -191,8 +207,11 @@ def test_bad_settings_are_refused():
         (["--device", "tpu"], "device='tpu'; this machine has: cpu"),
         (["--engine", "spark"], "there is no engine 'spark'"),
         (["--game", "chess"], "there is no game 'chess'"),
-        (["--set", "learn.learning_rate=fast"], "learning_rate='fast'; it is 0 to 1"),
-        (["--set", "learn.speed=1"], "there is no speed; there are: batch_size, learning_rate"),
+        (["--set", "learn.learning_rate=fast"], "learn.learning_rate='fast'; wanted a number"),
+        (["--set", "learn.speed=1"], "there is no learn.speed; there are: batch_size, learning"),
+        (["--set", "play.opponents=max"], "there is no player 'max'"),
+        (["--set", "play.opponents=5"], "play.opponents=5; wanted a word, or several as"),
+        (["--rounds", "2", "--set", "options=5"], "options=5; wanted options.PART=VALUE"),
         (["--set", "learn"], "'learn': wanted NAME=VALUE"),
         (["--set", "rivals.names=['max']"], "there is no player 'max'"),
         (["--name", "it", "--resume"], "there is no run runs/it to go on with"),

@@ -9,9 +9,11 @@ import time
 from pathlib import Path
 
 import pytest
+import torch
 
 import agents
-from cc_env import record
+from agents.network import Network, Size, save
+from cc_env import games, record
 from cc_env.errors import BadRecord, UnknownOption
 from cc_env.match import Limits
 from cc_env.players import RandomPlayer
@@ -304,6 +306,24 @@ def test_games_from_one_position_are_one_opening():
     assert {each.opening for each in found.schedule} == {0}
     interval = found.standings.pair("minimax:depth=1", "minimax:depth=2").line.score
     assert interval.high - interval.low > 0.5
+
+
+# Networks
+
+
+def test_a_tournament_of_other_weights_is_another_one(tmp_path):
+    game, names = games.make("capture_conquer", size=4), (f"policy:path={tmp_path}", "random")
+    settled, found = {"players": names, "options": {"size": 4}, "games": 2}, []
+    for seed in range(2):
+        torch.manual_seed(seed)
+        network = Network(game, Size(blocks=1, channels=8))
+        save(tmp_path / "best.safetensors", network, game, {})
+        found.append(config(**settled).to_json()["weights"][names[0]])
+        if seed == 0:
+            arena.run(config(**settled), tmp_path / "run")
+    assert found[0] != found[1]
+    with pytest.raises(UnknownOption, match=r"holds another tournament: policy.* is .* there"):
+        arena.run(config(**settled), tmp_path / "run")
 
 
 # Players that learn

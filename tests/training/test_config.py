@@ -48,6 +48,11 @@ def test_what_was_saved_comes_back(kind):
     assert config.network.channels == kind().network.channels
 
 
+def test_a_word_is_a_tuple_of_one():
+    assert build(Whole, {"names": "one"}).names == ("one",)
+    assert build(Whole, {"names": ["one", "two"]}).names == ("one", "two")
+
+
 def test_names_with_dots_are_parts():
     assert nested({"a.b.c": 1, "a.d": 2, "e": 3}) == {"a": {"b": {"c": 1}, "d": 2}, "e": 3}
     with pytest.raises(UnknownOption, match=r"a\.b: a has a value already"):
@@ -65,11 +70,15 @@ def test_new_values_take_the_place_of_old_ones():
     ("values", "why"),
     [
         ({"other": 1}, "there is no other; there are: part, names, count"),
-        ({"part": {"other": 1}}, "there is no other; there are: size, rate"),
+        ({"part": {"other": 1}}, "there is no part.other; there are: size, rate"),
+        ({"names": 5}, "names=5; wanted a word, or several as"),
+        ({"names": [1]}, r"names=\[1\]; wanted a word, or several as"),
+        ({"count": "abc"}, "count='abc'; wanted a number, or None"),
+        ({"count": {"x": 1}}, "count={'x': 1}; wanted a number, or None"),
         ({"part": 3}, "part=3; wanted part.PART=VALUE"),
         ({"part": {"size": 0}}, "size=0; it is a whole number from 1"),
         ({"part": {"size": 1.5}}, "size=1.5; it is a whole number from 1"),
-        ({"part": {"rate": "x"}}, "rate='x'; it is 0 to 1"),
+        ({"part": {"rate": "x"}}, "part.rate='x'; wanted a number, or None"),
         ({"part": {"rate": 1.5}}, "rate=1.5; it is 0 to 1"),
         ({"part": {"rate": True}}, "rate=True; it is 0 to 1"),
     ],
@@ -86,6 +95,8 @@ def test_limits_of_runs():
     for wrong in (0, -1, "long", True):
         with pytest.raises(UnknownOption, match=f"rounds={wrong!r}; it is above 0"):
             check_limits(minutes=1, rounds=wrong)
+    with pytest.raises(UnknownOption, match=r"rounds=2\.5; it is a whole number"):
+        check_limits(minutes=1, rounds=2.5)
 
 
 def test_the_share_that_is_done_is_that_of_the_nearest_limit():

@@ -192,6 +192,14 @@ def training(tmp_path):
         yield Training(TINY, run)
 
 
+def test_it_saves_now_and_then_where_nothing_is_evaluated(tmp_path, monkeypatch):
+    monkeypatch.setattr(runs, "SAVE_EVERY", 0)
+    with runs.opened(tmp_path / "run", {}, False) as run:
+        training = Training(replace(TINY, evaluate_every=10**6), run)
+        next(training.go())
+        assert run.latest().number == training.steps
+
+
 def test_what_is_not_worse_than_the_best_joins_the_pool_and_is_the_best(training, monkeypatch):
     scores = [None, 0.44, 0.45, 0.2, 0.8]
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from agents.arrays import load
-from cc_env.errors import BadCheckpoint, UnknownOption
+from cc_env.errors import BadCheckpoint, BadRecord, UnknownOption
 from training import runs
 
 ROOT = Path(__file__).parents[2]
@@ -138,7 +138,10 @@ def test_a_row_that_was_half_written_is_dropped(path):
 def test_a_run_killed_before_its_first_checkpoint_begins_anew(tmp_path):
     with opened(tmp_path / "run") as run:
         run.log(1, {"loss": 1})
-    with opened(tmp_path / "run", resume=True) as run:
+    with (
+        pytest.warns(UserWarning, match="stopped before it saved anything; it begins anew"),
+        opened(tmp_path / "run", resume=True) as run,
+    ):
         assert (run.latest(), run.rows, logged(run.path)) == (None, [], [])
 
 
@@ -307,6 +310,30 @@ def test_another_config_is_refused_and_the_run_left_alone(path):
     why = "another run: minutes is 3 there, 4 here; size is 6 there, 8 here"
     with pytest.raises(UnknownOption, match=why):
         go_on(path, options={"size": 8}, minutes=4)
+    assert {each: each.read_bytes() for each in path.rglob("*") if each.is_file()} == before
+
+
+def test_a_run_of_before_a_setting_was_there_goes_on(path):
+    with opened(path, resume=True, later=3) as run:
+        assert run.latest().number == 3
+    assert json.loads((path / "config.json").read_text())["later"] == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "why"),
+    [
+        ("config.json", '{"game": ', "config.json is not JSON"),
+        ("config.json", "[1]", r"config.json: wanted an object, got \[1\]"),
+        ("log.jsonl", '{"step": 1}\nnothing\n', "log.jsonl, line 2: no row of numbers"),
+        ("log.jsonl", '{"loss": 1}\n', "log.jsonl, line 1: no row of numbers"),
+        ("log.jsonl", '{"step": "x"}\n', "log.jsonl, line 1: no row of numbers"),
+    ],
+)
+def test_a_broken_config_or_log_is_refused_and_left_alone(path, name, content, why):
+    (path / name).write_text(content)
+    before = {each: each.read_bytes() for each in path.rglob("*") if each.is_file()}
+    with pytest.raises(BadRecord, match=why):
+        go_on(path)
     assert {each: each.read_bytes() for each in path.rglob("*") if each.is_file()} == before
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from cc_env import games, players
 from cc_env.envs.kernels import TO_MOVE
-from cc_env.errors import UnknownOption
+from cc_env.errors import Diverged, UnknownOption
 from cc_env.referee import Clock
 from training.selfplay import SelfPlay, Settings
 
@@ -148,6 +148,29 @@ def test_searches_become_longer_in_the_course_of_a_run(small):
     assert SelfPlay(small, settings, 0).play(even, 4)[1].evaluated == evaluated[0]
     with pytest.raises(UnknownOption, match="last_simulations=0"):
         replace(settings, last_simulations=0)
+
+
+def test_it_stops_after_the_decisions_of_now(small):
+    play = SelfPlay(small, SETTINGS, (0,))
+    asked = []
+
+    def stopping(planes):
+        asked.append(len(planes))
+        play.stop()
+        return even(planes)
+
+    play.play(stopping, 1000)
+    assert len(asked) <= SETTINGS.simulations + 1
+
+
+def test_numbers_that_are_not_finite_are_no_policy(small):
+    play = SelfPlay(small, SETTINGS, (0,))
+
+    def broken(planes):
+        return tuple(np.full_like(each, np.nan) for each in even(planes))
+
+    with pytest.raises(Diverged, match="its numbers are not finite"):
+        play.play(broken, 3)
 
 
 def test_without_opponents_all_meet_themselves(small):

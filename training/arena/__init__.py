@@ -24,10 +24,19 @@ from cc_env.record import Record
 from training.arena import folder
 from training.arena import workers as processes
 from training.arena.ratings import Interval
-from training.arena.schedule import Config, Pairing, schedule
+from training.arena.schedule import Config, Pairing, schedule, try_players
 from training.arena.standings import Standings, standings
 
-__all__ = ["ENGINES", "Config", "Interval", "Standings", "Tournament", "hold", "run"]
+__all__ = [
+    "ENGINES",
+    "Config",
+    "Interval",
+    "Standings",
+    "Tournament",
+    "hold",
+    "run",
+    "try_players",
+]
 
 ENGINES = "processes", "ray"
 
@@ -192,17 +201,3 @@ def _learn(learners: Mapping[str, Any], record: Record) -> None:
     for name in record.players:
         if name in learners:
             learners[name].remember(record)
-
-
-def try_players(names: Iterable[str], game: Game) -> dict[str, referee.Player]:
-    """Return the players by name; raise UnknownOption where one cannot be made."""
-    made = {}
-    for name in names:
-        try:
-            made[name] = players.make(name, game)
-        except UnknownOption:
-            raise
-        except Exception as error:
-            why = f"{type(error).__name__}: {error}"
-            raise UnknownOption(f"player {name} cannot be made: {why}") from error
-    return made

@@ -73,12 +73,23 @@ def to_text(value: Any) -> str:
     return json.dumps(value, indent=1, ensure_ascii=False) + "\n"
 
 
+def read_config(path: Path) -> dict[str, Any]:
+    """Return the config of a folder; raise BadRecord where it is no JSON object."""
+    try:
+        found = json.loads((path / CONFIG).read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise BadRecord(f"{path / CONFIG} is not JSON: {error}") from None
+    if not isinstance(found, dict):
+        raise BadRecord(f"{path / CONFIG}: wanted an object, got {found!r:.40}")
+    return found
+
+
 def _check(path: Path, config: Config) -> None:
     if not (path / CONFIG).exists():
         if (path / GAMES).exists():
             raise UnknownOption(f"{path} has {GAMES} but no {CONFIG}: wanted a folder of its own")
         return
-    there = json.loads((path / CONFIG).read_text(encoding="utf-8"))
+    there = read_config(path)
     here = json.loads(to_text(config.to_json()))
     if there != here:
         raise UnknownOption(

@@ -4,8 +4,9 @@ It goes opening by opening, then pair by pair, then seat by seat, so that any be
 fair tournament. All of it follows from the config.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from itertools import combinations, product
 from typing import Any
 
@@ -16,6 +17,7 @@ from cc_env import __version__, games, players
 from cc_env.errors import UnknownOption, is_whole, listed
 from cc_env.game import Game
 from cc_env.match import Limits
+from cc_env.referee import Player
 from cc_env.rules import ONGOING, Position
 from training.config import check_wholes
 
@@ -66,11 +68,36 @@ class Config:
         """Return the game."""
         return games.make(self.game, **self.options)
 
+    @cached_property
+    def weights(self) -> dict[str, str]:
+        """Fingerprints of what players have learned, by name; without those who learn here.
+
+        Raises UnknownOption as `try_players`.
+        """
+        made = try_players(self.players, self.make_game())
+        found = {name: getattr(each, "fingerprint", "") for name, each in made.items()}
+        fixed = {name for name in made if not (self.learn and hasattr(made[name], "remember"))}
+        return {name: found[name] for name in self.players if name in fixed and found[name]}
+
     def to_json(self) -> dict[str, Any]:
-        """Return all that decides the games, the version included."""
+        """Return all that decides the games, version and weights included; raise as `weights`."""
         found = {**asdict(self), "players": list(self.players), "version": __version__}
         del found["anchor"]
-        return found
+        return found | ({"weights": self.weights} if self.weights else {})
+
+
+def try_players(names: Iterable[str], game: Game) -> dict[str, Player]:
+    """Return the players by name; raise UnknownOption where one cannot be made."""
+    made = {}
+    for name in names:
+        try:
+            made[name] = players.make(name, game)
+        except UnknownOption:
+            raise
+        except Exception as error:
+            why = f"{type(error).__name__}: {error}"
+            raise UnknownOption(f"player {name} cannot be made: {why}") from error
+    return made
 
 
 @dataclass(frozen=True)
