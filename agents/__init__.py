@@ -38,9 +38,12 @@ def policy(
 
 
 def ppo(
-    game: Game, *, contempt: float = CONTEMPT, path: str | None = None, device: str = "cpu"
+    game: Game, *, contempt: float = 0.0, path: str | None = None, device: str = "cpu"
 ) -> Player:
-    """Return a player that follows the policy of a network trained by PPO."""
+    """Return a player that follows the policy of a network trained by PPO.
+
+    Its values are of discounted results: contempt, which is weighed against them, made it weaker.
+    """
     from agents.learned import PolicyPlayer, evaluator
 
     network = evaluator(_file(game, "ppo", path), game, device)

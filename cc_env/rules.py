@@ -74,6 +74,7 @@ def register(
     then is `hash_fields`, without a `margin`, where all wins are the same, and without `stagnant`,
     where repetition is no matter of the rules.
     """
+    _tell_apart(position_class)
     _fill(_legal_actions, position_class, legal_actions)
     _fill(_apply, position_class, apply)
     _fill(_to_move, position_class, to_move)
@@ -84,6 +85,11 @@ def register(
     _fill(_key, position_class, key or hash_fields)
     _fill(_margin, position_class, margin or _one)
     _fill(_stagnant, position_class, stagnant or _draw)
+
+
+def _tell_apart(named_tuple: type) -> None:
+    """Call a class by its module too: numba takes two of one name and the same fields for one."""
+    named_tuple.__name__ = f"{named_tuple.__module__}.{named_tuple.__qualname__}"
 
 
 def _fill(slot: Rule, position_class: type, rule: Rule) -> None:
@@ -99,6 +105,7 @@ def register_evaluation(position_class: type, evaluation_class: type, evaluate: 
 
     `evaluation_class` is a NamedTuple of the weights.
     """
+    _tell_apart(evaluation_class)
 
     @overload(_evaluate)
     def choose(position, player, evaluation):  # type: ignore[no-untyped-def]

@@ -20,6 +20,7 @@ from cc_env.perft import perft
 from cc_env.pictures import draw
 from cc_env.players import MinimaxPlayer
 from cc_env.referee import Clock, play
+from cc_env.rules import ONGOING
 from training import arena, selfplay
 from training.alphazero import Config, main
 from training.gate import Rivals
@@ -46,6 +47,16 @@ def tictactoe():
 def test_perft(tictactoe):
     found = [perft(tictactoe, tictactoe.initial, depth) for depth in range(1, 10)]
     assert tuple(found) == COUNTS
+
+
+def test_positions_of_one_name_and_the_same_fields_are_told_apart(tictactoe):
+    """numba goes by the name of the class, and would play the rules of the game that came first."""
+    mini = games.make("mini_checkers")
+    assert type(mini.initial)._fields == type(tictactoe.initial)._fields
+    for game in (mini, tictactoe, mini):
+        assert game.outcome(game.initial) == ONGOING
+    assert len(mini.legal_actions(mini.initial)) == 5
+    assert len(tictactoe.legal_actions(tictactoe.initial)) == 9
 
 
 def test_alpha_beta_solves_it(tictactoe):

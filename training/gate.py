@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 from agents.learned import PolicyPlayer
 from agents.network import Evaluator, Network
@@ -39,16 +40,15 @@ def meet(
     best: Network | None,
     rivals: Rivals,
     seed: int,
-    *,
-    mirrored: bool = True,
+    **how: Any,
 ) -> dict[str, float]:
     """Return the scores of the newest network against each rival and "best", and its "elo".
 
-    `mirrored` as for `PolicyPlayer`.
+    `how` are options of `PolicyPlayer`.
     """
     entrants = {NEWEST: newest} | ({BEST: best} if best else {})
     factories = {
-        name: partial(PolicyPlayer, evaluate=Evaluator(each), mirrored=mirrored)
+        name: partial(PolicyPlayer, evaluate=Evaluator(each), **how)
         for name, each in entrants.items()
     }
     with players.named(**factories):

@@ -39,6 +39,7 @@ from training.pool import Settings as PoolSettings
 from training.selfplay_env import SelfPlay
 
 MAY_DIFFER = "minutes", "steps", "device"  # when a run is continued
+AS_PLAYED = {"mirrored": False, "contempt": 0.0}  # as the player `ppo` does
 LOGGED = {  # what MaskablePPO calls it, and the log
     "policy_gradient_loss": "policy_loss",
     "value_loss": "value_loss",
@@ -196,7 +197,7 @@ class Training:
     def _evaluate(self) -> dict[str, float]:
         """Let the newest network meet rivals and the best so far; keep it in the pool if better."""
         best = self.pool.newest
-        found = meet(self.game, self.network, best, self.config.rivals, self.steps, mirrored=False)
+        found = meet(self.game, self.network, best, self.config.rivals, self.steps, **AS_PLAYED)
         if best is None or found[BEST] >= self.config.gate:
             self.elo = found["elo"]
             self.pool.join(self.network)
