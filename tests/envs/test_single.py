@@ -328,7 +328,7 @@ def test_a_step_after_the_end_is_refused():
         ({"seat": 2}, "it is 0"),
         (
             {"opponent": "kasparov"},
-            "no player 'kasparov'; there are: .*greedy, mcts, minimax",
+            "no player 'kasparov'; there are: .*greedy, mcts, .*minimax",
         ),
         ({"opponent": None}, "None is no player; wanted: a player's name"),
         ({"max_turns": 0}, "1 or more"),
