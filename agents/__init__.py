@@ -23,6 +23,7 @@ from cc_env.referee import Player
 __all__ = ["PLAYERS", "make", "register"]
 
 WEIGHTS = Path(__file__).parent / "weights"
+MEMORY = "runs/memory.sqlite"
 NETWORK = "best.safetensors"  # in the folder of a run
 CONTEMPT = 0.25  # what a draw by repetition is thought to cost, of a win's 1
 
@@ -79,7 +80,7 @@ def alphazero(
 def memory(
     game: Game,
     *,
-    path: str = "runs/memory.sqlite",
+    path: str = MEMORY,
     credit: str = "result",
     merge: str = "add",
 ) -> Player:

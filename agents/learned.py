@@ -1,6 +1,5 @@
 """Players that learned: a network alone, or a network with tree search."""
 
-import hashlib
 import time
 from pathlib import Path
 from typing import NamedTuple
@@ -10,6 +9,7 @@ from numpy.typing import NDArray
 
 from agents import CONTEMPT
 from agents.network import Evaluator, load
+from cc_env.files import fingerprint
 from cc_env.game import Game
 from cc_env.players import allowance
 from cc_env.referee import Clock, Decision
@@ -163,6 +163,6 @@ def evaluator(path: Path, game: Game, device: str = "cpu") -> Evaluator:
     if key not in _EVALUATORS:
         network, about = load(path, game)
         found = Evaluator(network, device, mirrored=about.get("trained") != "ppo")
-        found.fingerprint = hashlib.sha256(path.read_bytes()).hexdigest()[:16]
+        found.fingerprint = fingerprint(path)
         _EVALUATORS[key] = found
     return _EVALUATORS[key]

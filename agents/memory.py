@@ -8,7 +8,6 @@ other. Each choice of a game that is remembered gets a win for who won it; in th
 original program, which the credit "mills" follows, one for each mill made later.
 """
 
-import hashlib
 import json
 import sqlite3
 import sys
@@ -21,6 +20,7 @@ import numpy as np
 import typer
 from rich.console import Console
 
+from agents import MEMORY
 from cc_env import files, games
 from cc_env.commands import Pairs, game_options, run
 from cc_env.errors import BadRecord, UnknownOption, listed
@@ -31,7 +31,6 @@ from cc_env.record import Record, replay
 from cc_env.referee import Clock, Decision
 from cc_env.rules import FIRST_WINS, SECOND_WINS, Position
 
-PATH = "runs/memory.sqlite"
 CREDITS = "result", "mills"
 MERGES = "add", "replace"
 
@@ -176,7 +175,7 @@ class MemoryPlayer:
     """
 
     def __init__(
-        self, game: Game, *, path: str = PATH, credit: str = "result", merge: str = "add"
+        self, game: Game, *, path: str = MEMORY, credit: str = "result", merge: str = "add"
     ) -> None:
         """Play by a file; `remember` adds to it by this `credit` and `merge`.
 
@@ -189,9 +188,12 @@ class MemoryPlayer:
         self._credit, self._merge = credit, merge
         self._at: Position = game.initial
         self._id: int | None = START  # of the choice that led there; None: not remembered
-        file = self._memory.path
-        known = file.read_bytes() if file.exists() else b""
-        self.fingerprint = hashlib.sha256(known).hexdigest()[:16]
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash of what is remembered now, nothing where there is no file yet."""
+        path = self._memory.path
+        return files.fingerprint(path) if path.exists() else ""
 
     def choose(self, position: Position, rng: np.random.Generator, clock: Clock) -> Decision:
         """Return what is remembered to win most often, else something new."""
@@ -262,7 +264,7 @@ JSONFile = Annotated[Path, typer.Argument(help="As nine_mens.json.", show_defaul
 
 @app.command("import")
 def import_tree(
-    file: JSONFile, memory: MemoryFile = Path(PATH), option: Pairs = None, merge: str = "add"
+    file: JSONFile, memory: MemoryFile = Path(MEMORY), option: Pairs = None, merge: str = "add"
 ) -> None:
     """Add a tree to a memory; --merge replace lets its wins take the place of those there."""
     game = games.make("morris", **game_options(option))
@@ -279,7 +281,7 @@ def import_tree(
 @app.command()
 def export(
     file: JSONFile,
-    memory: MemoryFile = Path(PATH),
+    memory: MemoryFile = Path(MEMORY),
     option: Pairs = None,
     first: Annotated[int, typer.Option(help="Who began: 1 the person, 2 the machine.")] = 1,
 ) -> None:

@@ -1,6 +1,7 @@
 """Files: those of one item a line, and those that are written whole or not at all."""
 
 import gzip
+import hashlib
 import os
 import zlib
 from collections.abc import Iterator
@@ -37,6 +38,11 @@ def write(path: Path, content: str | bytes) -> None:
     except BaseException:
         half.unlink(missing_ok=True)
         raise
+
+
+def fingerprint(path: Path) -> str:
+    """Return a hash of a file's content, short enough to read; raise OSError."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()[:16]
 
 
 def drop_half_a_line(path: Path) -> None:

@@ -262,6 +262,7 @@ def main(config: Config, path: Path, resume: bool = False) -> dict[str, Any]:
     try_players((*config.pool.names, *config.rivals.names), config.make_game())
     with runs.opened(path, asdict(config), resume, MAY_DIFFER) as run, runs.interrupts() as pressed:
         training = Training(config, run)
+        runs.say_if_finished(training.progress())
         with runs.progress() as show:
             for _ in training.go():
                 told = _told(run.rows[-1], training.elo)

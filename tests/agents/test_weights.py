@@ -1,6 +1,5 @@
 """The weights that come along."""
 
-import hashlib
 import json
 
 import numpy as np
@@ -9,6 +8,7 @@ import pytest
 from agents import NETWORK, WEIGHTS
 from agents.network import load
 from cc_env import games, players
+from cc_env.files import fingerprint
 from cc_env.referee import Clock
 from training import alphazero, ppo
 from training.config import build
@@ -40,9 +40,8 @@ def test_they_play_and_say_where_they_come_from(folder):
         assert chosen.action in game.legal_actions(game.initial)
     measured = [json.loads(each.read_text()) for each in (folder / "measured").glob("*.json")]
     assert measured
-    fingerprint = hashlib.sha256((folder / NETWORK).read_bytes()).hexdigest()[:16]
     for tournament in measured:
-        assert set(tournament["config"]["weights"].values()) == {fingerprint}
+        assert set(tournament["config"]["weights"].values()) == {fingerprint(folder / NETWORK)}
         assert tournament["config"]["options"] == dict(game.options)
         kinds = {name.partition(":")[0] for name in tournament["config"]["players"]}
         assert kinds & {name.partition(":")[0] for name in names}

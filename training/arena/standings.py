@@ -115,7 +115,8 @@ def standings(config: Config, records: Sequence[Record], openings: Sequence[int]
 
 def _parts(found: Games, player: int) -> tuple[float, ...]:
     """Return the score of a player in each tenth of its games, of each game where they are few."""
-    parts = np.array_split(_points(found, player), min(PARTS, np.sum(_of(found, player))))
+    points = _points(found, player)
+    parts = np.array_split(points, min(PARTS, len(points))) if len(points) else []
     return tuple(float(each.mean()) for each in parts)
 
 
