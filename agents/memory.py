@@ -26,6 +26,7 @@ from cc_env.commands import Pairs, game_options, run
 from cc_env.errors import BadRecord, UnknownOption, listed
 from cc_env.game import Game, Turn
 from cc_env.games.morris import tree
+from cc_env.games.morris.tree import Line, Wins
 from cc_env.match import FAULTS
 from cc_env.record import Record, replay
 from cc_env.referee import Clock, Decision
@@ -33,9 +34,6 @@ from cc_env.rules import FIRST_WINS, SECOND_WINS, Position
 
 CREDITS = "result", "mills"
 MERGES = "add", "replace"
-
-Line = tuple[int, ...]  # the actions from the beginning of a game
-Wins = tuple[int, int]  # of the first seat and of the second
 
 START = 0  # what the choices at the beginning of a game follow
 MARK, VERSION = 0x43434D45, 1  # of our files, in SQLite's header

@@ -3,18 +3,20 @@
 import sys
 import time
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from cc_env import games, options, oracle, players, record
+from cc_env import files, games, options, oracle, players, record
 from cc_env.errors import BadRecord, CcEnvError, MissingExtra, UnknownOption, listed
-from cc_env.game import Game
+from cc_env.game import Format, Game
+from cc_env.match import Limits, Match
 from cc_env.perft import perft as count
 from cc_env.pictures import draw, frames
 from cc_env.referee import Clock, Decision
-from cc_env.rules import Position
+from cc_env.rules import ONGOING, Position
 from cc_env.table import GAMES
 
 try:
@@ -128,18 +130,87 @@ def replay(
         int | None,
         typer.Option("--line", "-l", min=1, help="Show the game of this line, turn by turn."),
     ] = None,
+    game: Annotated[
+        str | None,
+        typer.Option(
+            "--game",
+            "-g",
+            help="The file is of other programs for this game, as the end of its name says:"
+            " .pdn of checkers, .log of cannon. --line then is the number of a game.",
+        ),
+    ] = None,
+    option: Pairs = None,
+    to: Annotated[
+        Path | None,
+        typer.Option(help="Write the games there, as the end of the name says: .pdn of checkers."),
+    ] = None,
 ) -> None:
     """Replay recorded games and say how each ended; exit with status 2 at the first broken one."""
-    shown = 0
-    for number, one in record.read(file):
+    if game is None and option:
+        raise UnknownOption("--option says how the game of --game is played; records know theirs")
+    foreign = None if game is None else games.make(game, **game_options(option))
+    found = _records(file) if foreign is None else _foreign(file, foreign)
+    shown, written = 0, []
+    for number, each in found:
         if line in (None, number):
             shown += 1
             if line is not None:
-                _show_turns(one)
-            players, turns = " - ".join(one.players), len(one.turns)
-            console.print(f"line {number}: {players}  {one.result} ({one.reason}), {turns} turns")
+                _show_turns(each.match)
+            if to is not None:
+                written.append(each.written(to))
+            console.print(f"{each.told}, {len(each.match.turns)} turns", markup=False)
     if line is not None and not shown:
-        raise UnknownOption(f"{file} has no record in line {line}")
+        raise UnknownOption(f"{file} has no game of the number {line}")
+    if to is not None:
+        files.write(to, "\n".join(written))
+        console.print(f"{len(written):,} games written to {to}", markup=False)
+
+
+class _Replayed(NamedTuple):
+    """A game of a file."""
+
+    told: str  # what there is to say of it
+    match: Match
+    players: tuple[str, str]
+
+    def written(self, to: Path) -> str:
+        """Return it in the format of this file; raise UnknownOption where its game has none."""
+        game, outcome = self.match.game, self.match.result and self.match.result.outcome
+        write = _format(game, to).write
+        if write is None:
+            raise UnknownOption(f"{to}: files of this kind are read, not written")
+        turns = tuple(turn for _, turn in self.match.course)
+        ended = ONGOING if outcome is None else outcome
+        return write(game, self.match.start, turns, self.players, ended)
+
+
+def _records(file: Path) -> Iterator[tuple[int, _Replayed]]:
+    for number, one in record.read(file):
+        told = f"line {number}: {' - '.join(one.players)}  {one.result} ({one.reason})"
+        yield number, _Replayed(told, record.replay(one), one.players)
+
+
+def _foreign(file: Path, game: Game) -> Iterator[tuple[int, _Replayed]]:
+    """Yield the games of a file of another program."""
+    read = _format(game, file).read
+    try:
+        text = file.read_text(encoding="utf-8")
+        for number, one in enumerate(read(text, game), 1):
+            match = Match(game, one.start, Limits(max_turns=None, repetitions=None))
+            for action in chain.from_iterable(one.turns):
+                match.play(action)
+            ended = f" ({match.result.reason})" if match.result else ""
+            yield number, _Replayed(f"game {number}: {one.told}{ended}", match, one.players)
+    except (OSError, UnicodeDecodeError, CcEnvError) as error:
+        raise BadRecord(f"{file}: {error}") from error
+
+
+def _format(game: Game, file: Path) -> Format:
+    """Return the format that the end of a name says; raise UnknownOption where there is none."""
+    if file.suffix not in game.formats:
+        has = listed(game.formats) or "none of its own"
+        raise UnknownOption(f"{file}: {game.name} has no format {file.suffix!r}; it has: {has}")
+    return game.formats[file.suffix]
 
 
 @app.command()
@@ -197,8 +268,8 @@ def _written(value: Any) -> str:
     return f"{value:,.0f}" if isinstance(value, float) else f"{value:,}"
 
 
-def _show_turns(one: record.Record) -> None:
-    start, *others = frames(record.replay(one))
+def _show_turns(match: Match) -> None:
+    start, *others = frames(match)
     console.print(str(start), markup=False)
-    for number, (text, picture) in enumerate(zip(one.turns, others, strict=True), 1):
+    for number, (text, picture) in enumerate(zip(match.turns, others, strict=True), 1):
         console.print(f"\n{number}. {text}\n{picture}", markup=False)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cc_env import rules
-from cc_env.errors import IllegalAction, UnknownOption, listed
+from cc_env.errors import BadPosition, IllegalAction, UnknownOption, listed
 from cc_env.rules import DRAW, FIRST_WINS, ONGOING, Position
 
 Cell = tuple[int, int]  # (row, column) from the upper left, in the fixed frame of the board
@@ -39,6 +39,35 @@ class Track(NamedTuple):
     captured: tuple[Cell, ...]
 
 
+@dataclass(frozen=True)
+class Played:
+    """A game in a file of another program's; it need not be played to the end."""
+
+    start: Position
+    turns: tuple[Turn, ...]
+
+    @property
+    def players(self) -> tuple[str, str]:
+        """The names of the first and the second player."""
+        return "?", "?"
+
+    @property
+    def told(self) -> str:
+        """What the file says of it, in a line."""
+        return " - ".join(self.players)
+
+
+class Format(NamedTuple):
+    """How other programs write down games of a kind.
+
+    `read` yields those of a text and raises BadRecord, naming line and move, at the first that is
+    broken. `write` makes the text of one: of its start, its turns, the players' names and outcome.
+    """
+
+    read: Callable[[str, "Game"], Iterator[Played]]
+    write: Callable[["Game", Position, tuple[Turn, ...], tuple[str, str], int], str] | None = None
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Game:
     """One game with its options settled; `cc_env.games.make` makes them.
@@ -58,7 +87,7 @@ class Game:
     players: tuple[str, str]  # what the first and the second player are called: best by a colour
     symmetries: tuple[Symmetry, ...]  # without the identity
     to_text: Callable[[Position], str]
-    from_text: Callable[[str], Position]  # raises BadPosition
+    parse_position: Callable[[str], Position]  # raises BadPosition, saying why; see `from_text`
     action_text: Callable[[Position, int], str]  # any action id; the text of a turn is their sum
     ending: Callable[[Position], str]  # how a finished game ended, in one word
     pieces: Callable[[Position], Mapping[Cell, str]]  # letters as in the text form
@@ -72,6 +101,8 @@ class Game:
     figures: Mapping[str, str] = field(
         default_factory=dict
     )  # of letters in pictures, see shapes.py
+    formats: Mapping[str, Format] = field(default_factory=dict)  # by the end of a file's name: .pdn
+    dark: int = 1  # in pictures, cells whose row + column is odd, 0: even
     lines: tuple[tuple[Cell, Cell], ...] = ()  # what pictures show instead of squares
     stagnation: int = 0  # a position that so many turns led to ends the game, by `rules.stagnant`
     other_texts: Callable[[Position, int], Iterable[str]] = lambda position, action: ()  # also read
@@ -79,6 +110,15 @@ class Game:
     def __repr__(self) -> str:
         options = "".join(f", {name}={value!r}" for name, value in self.options.items())
         return f"games.make({self.name!r}{options})"
+
+    def from_text(self, text: str) -> Position:
+        """Return the position that `to_text` wrote; raise BadPosition where there is none."""
+        if not isinstance(text, str):
+            raise BadPosition(f"{self.name}: a position is given as text, not as {text!r}")
+        try:
+            return self.parse_position(text)
+        except BadPosition as error:
+            raise BadPosition(f"{self.name}: cannot read position '{text}': {error}") from None
 
     def legal_actions(self, position: Position) -> NDArray[np.int32]:
         """Return the legal action ids, ascending; none when the game is over."""

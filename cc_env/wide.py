@@ -23,6 +23,9 @@ def wide(cells: int) -> Wide:
     return Wide(np.uint64(cells & 2**64 - 1), np.uint64(cells >> 64))
 
 
+NONE = wide(0)
+
+
 @jit
 def single(cell: Int) -> Wide:
     """Return the set of one cell."""

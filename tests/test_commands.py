@@ -55,7 +55,34 @@ def test_replay(games_file):
     shown = run("replay", games_file, "--line", 2)
     assert "\n1. " in shown
     assert "line 1" not in shown
-    assert "no record in line 7" in run("replay", games_file, "--line", 7, status=2)
+    assert "no game of the number 7" in run("replay", games_file, "--line", 7, status=2)
+
+
+def test_replay_reads_and_writes_the_files_of_other_programs(tmp_path):
+    game, path = games.make("checkers"), tmp_path / "games.jsonl"
+    for seed in range(2):
+        names = 'ann "a"', "bob"
+        played = referee.play(game, (RandomPlayer(game),) * 2, names=names, seed=seed)
+        record.append(path, played)
+    pdn = tmp_path / "games.pdn"
+    assert "2 games written to" in run("replay", path, "--to", pdn)
+    out = run("replay", pdn, "-g", "checkers")
+    assert f"game 2: ann 'a' - bob  {'1-0' if played.result == '0-1' else '0-1'} (no_" in out
+    shown = run("replay", pdn, "-g", "checkers", "-l", 2)
+    assert f"\n{len(played.turns)}. {played.turns[-1]}\n" in shown
+    assert "has no game of the number 3" in run("replay", pdn, "-g", "checkers", "-l", 3, status=2)
+
+    log = tmp_path / "game.log"
+    log.write_text(
+        '{"meta": "", "action": "NORMAL", "data": "S 2 5 M 1 4"} Received from client 0\n'
+    )
+    assert "game 1: without scores, 1 turns" in run("replay", log, "-g", "cannon")
+    log.write_text("oops")
+    out = run("replay", log, "-g", "cannon", status=2)
+    assert f"{log}: line 1, move 1: 'oops'" in out.replace("\n", "")
+    assert "read, not written" in run("replay", log, "-g", "cannon", "--to", log, status=2)
+    assert "'.pdn'; it has: .log" in run("replay", pdn, "-g", "cannon", status=2)
+    assert "records know theirs" in run("replay", path, "-o", "size=4", status=2)
 
 
 def test_replay_names_the_line_and_the_turn_that_is_broken(games_file):

@@ -13,7 +13,6 @@ Symmetry  none
 """
 
 from collections.abc import Iterator, Mapping
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -290,7 +289,7 @@ def make(first: str = "black") -> Game:
     return Game(
         name="mini_checkers",
         options={"first": first},
-        initial=from_text(start),
+        initial=parse_position(start),
         num_actions=PASS + 1,
         action_cells=_action_cells(),
         observation_shape=(len(PLANES), SIZE, SIZE),
@@ -298,7 +297,7 @@ def make(first: str = "black") -> Game:
         players=PLAYERS,
         symmetries=(),
         to_text=to_text,
-        from_text=from_text,
+        parse_position=parse_position,
         action_text=action_text,
         ending=ending,
         pieces=pieces,
@@ -350,25 +349,19 @@ def to_text(position: Position) -> str:
     return f"{rows_text(pieces(position), SIZE, SIZE)} {SIDES[int(position.player)]}"
 
 
-def from_text(text: str) -> Position:
-    """Return the position that `to_text` wrote; raise BadPosition where there is none."""
-    if not isinstance(text, str):
-        raise BadPosition(f"mini_checkers: a position is given as text, not as {text!r}")
+def parse_position(text: str) -> Position:
+    """As `Game.from_text`; raise BadPosition where there is none, saying why."""
     fields = text.split()
-    bad = partial("mini_checkers: cannot read position '{}': {}".format, text)
     if len(fields) != 2 or fields[1] not in ("b", "w"):
-        raise BadPosition(bad("wanted: rows, and side to move, b or w"))
-    try:
-        letters = read_rows(fields[0], SIZE, SIZE, SIDES)
-    except BadPosition as error:
-        raise BadPosition(bad(error)) from None
+        raise BadPosition("wanted: rows, and side to move, b or w")
+    letters = read_rows(fields[0], SIZE, SIZE, SIDES)
     player, sides = SIDES.index(fields[1]), {"b": 0, "w": 0}
     for (row, column), letter in letters.items():
         if (row, column) not in CELLS:
-            raise BadPosition(bad(f"{letter} on {row}{column}, a cell that is not used"))
+            raise BadPosition(f"{letter} on {row}{column}, a cell that is not used")
         sides[letter] |= _bit(player, (row, column))
     if not letters:
-        raise BadPosition(bad("there is no man on the board"))
+        raise BadPosition("there is no man on the board")
     own, enemy = sides[SIDES[player]], sides[SIDES[1 - player]]
     return Position(np.uint64(own), np.uint64(enemy), np.uint64(player))
 
@@ -421,7 +414,7 @@ def _read(board: str, turn: str) -> Position:
     if len(board) != len(CELLS):
         raise BadPosition(f"board {board!r} has {len(board)} cells; wanted: {len(CELLS)}")
     letters = {cell: letter for cell, letter in zip(CELLS, board, strict=True) if letter != "."}
-    return from_text(f"{rows_text(letters, SIZE, SIZE)} {turn}")
+    return parse_position(f"{rows_text(letters, SIZE, SIZE)} {turn}")
 
 
 def _ended(game: Game, position: Position, line: Mapping[str, Any]) -> Recording:

@@ -20,6 +20,7 @@ class Picture:
     figures: Mapping[str, str] = field(
         default_factory=dict
     )  # of letters; else discs, see shapes.py
+    dark: int = 1  # are cells whose row + column is odd, 0: even
     lines: tuple[tuple[Cell, Cell], ...] = ()  # of a board of points, which has no squares
     goals: tuple[Cell, ...] = ()  # of the first and of the second player
     path: tuple[Cell, ...] = ()  # of the last turn
@@ -78,6 +79,7 @@ def draw(
         players=game.players,
         pieces=game.pieces(position),
         figures=game.figures,
+        dark=game.dark,
         lines=game.lines,
         goals=game.goals,
         path=path,

@@ -89,7 +89,7 @@ def _board(picture: Picture) -> list[Shape]:
         for column in range(picture.columns):
             corner = MARGIN + column * CELL, MARGIN + row * CELL
             heat = picture.heat.get((row, column), 0.0)
-            colour = BOARD[0 if picture.lines else (row + column) % 2]
+            colour = BOARD[not picture.lines and (row + column) % 2 == picture.dark]
             found.append(Square(*corner, CELL, _warm(colour, heat)))
     for line in picture.lines:
         found.append(Line(tuple(map(_centre, line)), INK, 3))

@@ -117,10 +117,10 @@ def to_text(position):
     return f"{rows_text(pieces(position), 3, 3)} {'xo'[int(position.player)]}"
 
 
-def from_text(text):
+def parse_position(text):
     board, _, mover = text.partition(" ")
     if mover not in ("x", "o"):
-        raise BadPosition(f"'{text}': wanted x or o to move")
+        raise BadPosition("wanted: rows, and x or o to move")
     found = read_rows(board, 3, 3, "xo")
     marks = [
         np.uint64(sum(1 << CELLS.index(cell) for cell in found if found[cell] == letter))
@@ -158,7 +158,7 @@ def make():
         players=("x", "o"),
         symmetries=(Symmetry("mirror", mirrored, actions, cells),),
         to_text=to_text,
-        from_text=from_text,
+        parse_position=parse_position,
         action_text=lambda position, action: "abc"[action % 3] + str(3 - action // 3),
         ending=ending,
         pieces=pieces,

@@ -334,13 +334,13 @@ def logged(line):
         action = "FINISH" if is_last else "NORMAL"
         message = json.dumps({"meta": meta, "action": action, "data": command})
         messages.append(f"{message} Received from client {number % 2}\n")
-    return messages
+    return "".join(messages)
 
 
 def test_logs_of_recorded_games_are_replayed():
     for line in recorded_games()[:12]:
         game = cannon_of(line)
-        found = log.read(logged(line), game)
+        (found,) = log.read(logged(line), game)
         position = game.initial
         for turn in found.turns:
             position = game.play_turn(position, turn)
@@ -389,12 +389,14 @@ def said(data, client=0, action="NORMAL", meta=""):
 )
 def test_a_broken_log_is_refused_with_line_and_move(cannon, lines, why):
     with pytest.raises(BadRecord, match=why):
-        log.read(lines, cannon)
+        list(log.read("\n".join(lines), cannon))
 
 
 def test_a_log_tells_of_faults(cannon):
     meta = "TIMEOUT BY PLAYER 1 : Player 1 SCORE : 0.12 : Player 2 SCORE : 10.12"
-    found = log.read([said("", action="FINISH", meta=meta)], cannon)
-    assert found == log.Logged((), (0.12, 10.12), "TIMEOUT BY PLAYER 1")
+    (found,) = log.read(said("", action="FINISH", meta=meta), cannon)
+    assert found == log.Logged(cannon.initial, (), (0.12, 10.12), "TIMEOUT BY PLAYER 1")
+    assert found.told == "scores 0.12 - 10.12 TIMEOUT BY PLAYER 1"
+    lines = said("", action="FINISH", meta=meta), said("S 2 5 M 1 4")
     with pytest.raises(BadRecord, match="line 2, move 1: a message after"):
-        log.read([said("", action="FINISH", meta=meta), said("S 2 5 M 1 4")], cannon)
+        list(log.read("\n".join(lines), cannon))

@@ -3,6 +3,7 @@
 import gzip
 import json
 from collections import Counter
+from itertools import islice
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from conftest import ORACLE
 from cc_env import games, oracle, players, rules
 from cc_env.errors import BadPosition, BadRecord, IllegalAction, UnknownOption
 from cc_env.games.checkers import pdn
-from cc_env.games.checkers.evaluation import Published
+from cc_env.games.checkers.evaluation import SYMMETRIC, Published
 from cc_env.games.checkers.rules import CELLS
 from cc_env.games.grid import rows_text
 from cc_env.match import Limits, Match
@@ -168,6 +169,18 @@ def test_the_published_evaluation_is_that_of_the_recorded_positions(checkers):
         assert rules.evaluate(position, 0, Published()) == -line["score"]
 
 
+def test_the_symmetric_evaluation_gives_both_sides_what_is_published_for_one(checkers):
+    tiles, both = Published(man=np.int64(0)), SYMMETRIC._replace(man=np.int64(0))
+    swap = str.maketrans("rRbB", "bBrR")
+    for line, letters in islice(recorded_positions(), 300):
+        position = checkers.from_text(f"{rows_text(letters, 8, 8)} {line['turn']}")
+        turned = {(7 - r, 7 - c): each.translate(swap) for (r, c), each in letters.items()}
+        other = checkers.from_text(f"{rows_text(turned, 8, 8)} {line['turn'].translate(swap)}")
+        black, red = (rules.evaluate(each, 1, tiles) for each in (position, other))
+        assert rules.evaluate(position, 1, both) == black - red
+        assert rules.evaluate(position, 0, both) == red - black
+
+
 def test_one_ply_ahead_it_chooses_as_well_as_was_recorded(checkers):
     published = players.make("greedy:evaluation=published", checkers)
     rng = np.random.default_rng(0)
@@ -195,8 +208,10 @@ def place_board(game, board, mover):
 
 def test_perft_from_the_start(checkers, english):
     same = [7, 49, 302, 1469, 7361, 36768, 179740, 845931]
-    for game, rest in ((english, [3963680, 18391564]), (checkers, [3963629, 18391602])):
-        assert [perft(game, game.initial, depth) for depth in range(1, 11)] == same + rest
+    rest = {english: [3963680, 18391564, 85242128], checkers: [3963629, 18391602]}
+    for game, more in rest.items():
+        known = same + more
+        assert [perft(game, game.initial, depth) for depth, _ in enumerate(known, 1)] == known
 
 
 def test_random_play_ends_by_the_rules(checkers):

@@ -5,10 +5,20 @@ import xml.etree.ElementTree as ET
 import numpy as np
 import pytest
 
+from cc_env import games
 from cc_env.errors import UnknownOption
 from cc_env.pictures import Sheet, draw, heat
 from cc_env.pictures.pixels import to_pixels
-from cc_env.pictures.shapes import CELL, COLOURS, LAST, MARGIN, TARGET
+from cc_env.pictures.shapes import (
+    BOARD,
+    CELL,
+    COLOURS,
+    LAST,
+    MARGIN,
+    TARGET,
+    Square,
+    shapes,
+)
 from cc_env.pictures.svg import to_svg
 from cc_env.pictures.text import to_text
 
@@ -117,6 +127,19 @@ def test_pixels_show_the_pieces_where_they_stand(game):
     assert shows(frame, (5, 5), "red")
     assert not shows(frame, (2, 2), "blue")
     assert not shows(frame, (2, 2), "red")
+
+
+@pytest.mark.parametrize("name", ["checkers", "mini_checkers"])
+def test_checkers_are_played_on_the_dark_cells(name):
+    game = games.make(name)
+    pieces, empty = game.pieces(game.initial), 0
+    squares = [each for each in shapes(draw(game, game.initial)) if isinstance(each, Square)]
+    for square in squares:
+        cell = round((square.y - MARGIN) / CELL), round((square.x - MARGIN) / CELL)
+        empty += cell not in pieces
+        assert cell not in pieces or square.fill == BOARD[1]
+    assert {square.fill for square in squares} == set(BOARD)
+    assert empty > len(squares) / 2
 
 
 def test_a_cell_off_the_board_cannot_be_selected(game):

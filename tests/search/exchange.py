@@ -102,7 +102,7 @@ def make():
         players=("one", "two"),
         symmetries=(),
         to_text=repr,
-        from_text=lambda text: None,
+        parse_position=lambda text: None,
         action_text=lambda position, action: ("wait", "take")[action],
         ending=lambda position: "over",
         pieces=lambda position: {},

@@ -78,7 +78,7 @@ def make():
         players=("one", "two"),
         symmetries=(),
         to_text=lambda position: f"{position.left} {position.player}",
-        from_text=lambda text: Position(*map(np.uint64, text.split())),
+        parse_position=lambda text: Position(*map(np.uint64, text.split())),
         action_text=lambda position, action: str(action + 1),
         ending=lambda position: "taken",
         pieces=lambda position: {},

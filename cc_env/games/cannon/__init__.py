@@ -24,6 +24,7 @@ import numpy as np
 from cc_env.bits import ZERO
 from cc_env.errors import UnknownOption
 from cc_env.game import Game, Recording
+from cc_env.games.cannon import log
 from cc_env.games.cannon.bots import BOTS
 from cc_env.games.cannon.evaluation import STANDARD
 from cc_env.games.cannon.rules import (
@@ -40,8 +41,8 @@ from cc_env.games.cannon.text import (
     action_cells,
     action_text,
     ending,
-    from_text,
     other_texts,
+    parse_position,
     pieces,
     scores,
     to_text,
@@ -100,13 +101,14 @@ def make(
         players=("black", "white"),
         symmetries=(),
         to_text=to_text,
-        from_text=partial(from_text, like=start),
+        parse_position=partial(parse_position, like=start),
         action_text=action_text,
         other_texts=other_texts,
         ending=ending,
         pieces=pieces,
         goals=(),
         track=track,
+        formats={".log": log.FORMAT},
         evaluations={"standard": STANDARD},
         bots=BOTS,
         margins=10,

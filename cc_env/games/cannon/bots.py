@@ -87,8 +87,9 @@ def _weights(game: Game, position: Position, rows: int) -> NDArray[np.float64]:
 @jit
 def count_attacks(position: Position, counts: NDArray[np.int64]) -> None:
     """Add how often each side could take or hit each cell, int64[2, 128], each in its frame."""
-    _count(ground(position), position.options, counts[0])
-    _count(turned_ground(position), position.options, counts[1])
+    at = ground(position)
+    _count(at, position.options, counts[0])
+    _count(turned_ground(at, position), position.options, counts[1])
 
 
 @jit

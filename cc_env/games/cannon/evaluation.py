@@ -21,7 +21,7 @@ from cc_env.games.cannon.rules import (
     turned,
 )
 from cc_env.rules import Int
-from cc_env.wide import Wide, after_first, both, either, first, is_empty, size, without
+from cc_env.wide import NONE, Wide, after_first, both, either, first, is_empty, size, without
 
 # Where the weights of `Standard` lie: a soldier on each row from the far one, then these.
 ROWS = 10
@@ -43,16 +43,16 @@ class Standard(NamedTuple):
 def standard(position: Position, player: Int, evaluation: Standard) -> Int:
     """As `rules.evaluate`."""
     weights, pieces, options = evaluation.weights, sides(position), position.options
-    value: Int = _side(ground(position), weights, options)
-    value -= _side(turned_ground(position), weights, options)
+    at = ground(position)
+    value: Int = _side(at, weights, options) - _side(turned_ground(at, position), weights, options)
     value += (size(pieces.halls) - size(pieces.enemy_halls)) * weights[HALL] + weights[TO_MOVE]
     return value if player == np.int64(position.player) else -value
 
 
 @jit
-def turned_ground(position: Position) -> Ground:
-    """Return what the opponent's moves depend on, in the opponent's frame."""
-    at, pieces, shape = ground(position), sides(position), position.shape
+def turned_ground(at: Ground, position: Position) -> Ground:
+    """Return the ground of a position as the opponent's moves depend on it, in their frame."""
+    pieces, shape = sides(position), position.shape
     return Ground(
         turned(at.enemies, shape),
         turned(at.empty, shape),
@@ -85,8 +85,8 @@ def _side(at: Ground, weights: NDArray[np.int64], options: np.uint64) -> Int:
 @jit
 def _attacked(at: Ground, targets: Wide) -> Wide:
     """Return the soldiers that can step onto one of the targets, or take it sideways."""
-    only = Ground(at.soldiers, without(at.empty, at.empty), at.enemies, targets, at.board)
-    found = without(at.empty, at.empty)
+    only = Ground(at.soldiers, NONE, at.enemies, targets, at.board)
+    found = NONE
     for way in range(3):
         found = either(found, stepping(only, way))
     for way in range(3, 5):

@@ -7,11 +7,11 @@ with `meta`, `action` and `data`, then the words "Received from client 0" or 1.
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from cc_env.errors import BadRecord, CcEnvError, IllegalAction
-from cc_env.game import Game, Turn
+from cc_env.game import Format, Game, Played, Turn
 
 ACTIONS = "INIT", "NORMAL", "FINISH", "KILLPROC", "STAGNANT"
 _LINE = re.compile(r"(?P<message>\{.*\})\s*Received from client (?P<client>[01])\s*")
@@ -19,12 +19,17 @@ _SCORES = re.compile(r"Player ([12]) SCORE : (\d+\.?\d*)")
 
 
 @dataclass(frozen=True)
-class Logged:
+class Logged(Played):
     """A game of a log."""
 
-    turns: tuple[Turn, ...]
     scores: tuple[float, float] | None  # of player 1 and player 2, where the log has them
     fault: str  # what the log says of one, such as TIMEOUT BY PLAYER 1; else nothing
+
+    @property
+    def told(self) -> str:
+        """The scores, and a fault."""
+        scores = "" if self.scores is None else "scores {:g} - {:g}".format(*self.scores)
+        return " ".join(filter(None, (scores, self.fault))) or "without scores"
 
 
 def parse_command(game: Game, position: tuple[int, ...], line: str) -> Turn:
@@ -39,11 +44,11 @@ def parse_command(game: Game, position: tuple[int, ...], line: str) -> Turn:
     return game.parse_turn(position, " ".join(triples[-2] + triples[-1]))
 
 
-def read(lines: Iterable[str], game: Game) -> Logged:
-    """Return the game of a log; raise BadRecord, naming line and move, where it is broken."""
+def read(text: str, game: Game) -> Iterator[Logged]:
+    """Yield the one game of a log; raise BadRecord, naming line and move, where it is broken."""
     position, turns = game.initial, list[Turn]()
     scores, fault = None, ""
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(text.splitlines(), 1):
         if not line.strip():
             continue
         try:
@@ -62,7 +67,7 @@ def read(lines: Iterable[str], game: Game) -> Logged:
                 fault = message["meta"].split(" : ")[0] or message["action"]
         except CcEnvError as error:
             raise BadRecord(f"line {number}, move {len(turns) + 1}: {error}") from error
-    return Logged(tuple(turns), scores, fault)
+    yield Logged(game.initial, tuple(turns), scores, fault)
 
 
 def _message(line: str) -> tuple[dict[str, str], int]:
@@ -82,3 +87,6 @@ def _message(line: str) -> tuple[dict[str, str], int]:
     if message["action"] not in ACTIONS:
         raise BadRecord(f"action {message['action']!r}; it is one of: {', '.join(ACTIONS)}")
     return message, int(found["client"])
+
+
+FORMAT = Format(read)

@@ -11,6 +11,7 @@ from cc_env.compile import jit
 from cc_env.game import Cell
 from cc_env.rules import DRAW, ONGOING, Bool, Int
 from cc_env.wide import (
+    NONE,
     Wide,
     after_first,
     both,
@@ -257,7 +258,7 @@ def loaded(at: Ground, way: Int) -> Wide:
 def bombed(at: Ground, options: np.uint64) -> Wide:
     """Return the cells that the cannons of the player to move can hit."""
     hits, free = either(at.empty, at.targets), at.empty if options & BOMB_CLEAR else at.board
-    found = without(at.empty, at.empty)
+    found = NONE
     for way in range(8):
         second = gone(loaded(at, way), way, at.board)
         third = gone(both(second, free), way, at.board)

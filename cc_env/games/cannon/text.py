@@ -84,21 +84,15 @@ def to_text(position: Position) -> str:
     return f"{rows_text(pieces(position), rows, columns)} {SIDES[int(position.player)]}"
 
 
-def from_text(text: str, like: Position) -> Position:
-    """Return the position that `to_text` wrote, of the shape and with the options of another.
+def parse_position(text: str, like: Position) -> Position:
+    """As `Game.from_text`, of the shape and with the options of another position.
 
-    Raises BadPosition where there is none.
+    Raises BadPosition where there is none, saying why.
     """
-    if not isinstance(text, str):
-        raise BadPosition(f"cannon: a position is given as text, not as {text!r}")
-    bad = partial("cannon: cannot read position '{}': {}".format, text)
     fields = text.split()
     if len(fields) != 2 or fields[1] not in ("b", "w"):
-        raise BadPosition(bad("wanted: rows, and side to move, b or w"))
-    try:
-        letters = read_rows(fields[0], *SHAPES[int(like.shape)], "bBwW")
-    except BadPosition as error:
-        raise BadPosition(bad(error)) from None
+        raise BadPosition("wanted: rows, and side to move, b or w")
+    letters = read_rows(fields[0], *SHAPES[int(like.shape)], "bBwW")
     player = SIDES.index(fields[1])
     sets = dict.fromkeys("bBwW", 0)
     for cell, letter in letters.items():
@@ -106,9 +100,9 @@ def from_text(text: str, like: Position) -> Position:
         sets[letter] |= 1 << (int(LAST[like.shape]) - place if player else place)
     for letter in "BW":
         if sets[letter].bit_count() > HALLS[like.shape]:
-            raise BadPosition(bad(f"more than {HALLS[like.shape]} {letter}"))
+            raise BadPosition(f"more than {HALLS[like.shape]} {letter}")
     if not sets[SIDES[1 - player]]:
-        raise BadPosition(bad(f"{SIDES[1 - player]} has just moved, so it needs a soldier"))
+        raise BadPosition(f"{SIDES[1 - player]} has just moved, so it needs a soldier")
     own, enemy = SIDES[player], SIDES[1 - player]
     words = (word for key in (own, own.upper(), enemy, enemy.upper()) for word in wide(sets[key]))
     rest = np.uint64(player), like.shape, like.options

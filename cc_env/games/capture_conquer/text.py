@@ -100,42 +100,32 @@ def to_text(position: Position) -> str:
     return f"{board} {'br'[int(position.player)]}{pending}"
 
 
-def from_text(text: str, size: int) -> Position:
-    """Return the position that `to_text` wrote; raise BadPosition where there is none."""
-    if not isinstance(text, str):
-        raise BadPosition(f"capture_conquer: a position is given as text, not as {text!r}")
+def parse_position(text: str, size: int) -> Position:
+    """As `Game.from_text`; raise BadPosition where there is none, saying why."""
     fields = text.split()
     if len(fields) not in (2, 3) or fields[1] not in ("b", "r"):
-        raise _bad(
-            text, "wanted: rows, side to move (b or r), for a pending jump its start and end"
-        )
-    try:
-        letters = read_rows(fields[0], size, size, "br")
-    except BadPosition as error:
-        raise _bad(text, str(error)) from None
+        wanted = "rows, side to move (b or r), for a pending jump its start and end"
+        raise BadPosition(f"wanted: {wanted}")
+    letters = read_rows(fields[0], size, size, "br")
     empty = Position(ZERO, ZERO, ZERO, np.uint64("br".index(fields[1])), np.uint64(size))
     sides = {"b": 0, "r": 0}
     for cell, letter in letters.items():
         sides[letter] |= _frame_bit(empty, cell)
     enemy = "r" if fields[1] == "b" else "b"
     if not sides[enemy]:
-        raise _bad(text, f"{enemy} has just moved, so it needs a piece")
+        raise BadPosition(f"{enemy} has just moved, so it needs a piece")
     position = empty._replace(own=np.uint64(sides[fields[1]]), enemy=np.uint64(sides[enemy]))
-    return position if len(fields) == 2 else _with_pending(position, fields[2], text)
+    return position if len(fields) == 2 else _with_pending(position, fields[2])
 
 
-def _bad(text: str, why: str) -> BadPosition:
-    return BadPosition(f"capture_conquer: cannot read position '{text}': {why}")
-
-
-def _with_pending(position: Position, jump: str, text: str) -> Position:
+def _with_pending(position: Position, jump: str) -> Position:
     if outcome(position) != ONGOING:
-        raise _bad(text, f"nothing can be pending, the game is over ({ending(position)})")
+        raise BadPosition(f"nothing can be pending, the game is over ({ending(position)})")
     for action in _legal(position):
         after = Position(*map(np.uint64, apply(position, action)))
         if after.pending and _jump_text(position, action) == jump:
             return after
-    raise _bad(text, f"'{jump}' is not a jump here that leaves a choice of captures")
+    raise BadPosition(f"'{jump}' is not a jump here that leaves a choice of captures")
 
 
 def _legal(position: Position) -> list[int]:

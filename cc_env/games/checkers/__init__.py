@@ -25,7 +25,8 @@ import numpy as np
 
 from cc_env.errors import BadPosition, UnknownOption, is_whole
 from cc_env.game import Game, Recording
-from cc_env.games.checkers.evaluation import STANDARD, Published
+from cc_env.games.checkers import pdn
+from cc_env.games.checkers.evaluation import STANDARD, SYMMETRIC, Published
 from cc_env.games.checkers.rules import (
     CELLS,
     ENDINGS,
@@ -35,7 +36,7 @@ from cc_env.games.checkers.rules import (
     STARTS,
     initial,
 )
-from cc_env.games.checkers.text import action_text, ending, from_text, pieces, to_text, track
+from cc_env.games.checkers.text import action_text, ending, parse_position, pieces, to_text, track
 from cc_env.games.grid import rows_text
 from cc_env.rules import ONGOING, Position
 
@@ -73,13 +74,15 @@ def make(crowning: str = "continue", no_progress_limit: int | None = 80) -> Game
         players=("red", "black"),
         symmetries=(),
         to_text=to_text,
-        from_text=partial(from_text, options=start.options),
+        parse_position=partial(parse_position, options=start.options),
         action_text=action_text,
         ending=ending,
         pieces=pieces,
         goals=(),
         track=track,
-        evaluations={"standard": STANDARD, "published": Published()},
+        formats={".pdn": pdn.FORMAT},
+        dark=0,
+        evaluations={"standard": STANDARD, "published": Published(), "symmetric": SYMMETRIC},
         levels=LEVELS,
         figures={"R": "king", "B": "king"},
     )

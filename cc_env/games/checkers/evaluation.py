@@ -63,10 +63,11 @@ class Published(NamedTuple):
     """The published evaluation, in its own units: a man counts 300, a king 600.
 
     To black, each of his pieces adds its distance from the centre, 1 to 4, and its row from the
-    top, 1 to 8.
+    top, 1 to 8. With `both` the same goes for red, in whose frame it is the row from below.
     """
 
     man: np.int64 = np.int64(300)
+    both: np.int64 = np.int64(0)
 
 
 # TILES[cell]: what is published for a black piece there, in the fixed frame of the board.
@@ -83,7 +84,10 @@ def published(position: Position, player: Int, evaluation: Published) -> Int:
     value = popcount(own) + popcount(own & position.kings)
     value -= popcount(enemy) + popcount(enemy & position.kings)
     value *= evaluation.man
-    value += summed(reverse(own), TILES) if position.player else -summed(enemy, TILES)
+    if position.player or evaluation.both:
+        value += summed(reverse(own), TILES)
+    if not position.player or evaluation.both:
+        value -= summed(enemy, TILES)
     return value if player == np.int64(position.player) else -value
 
 
@@ -91,3 +95,4 @@ rules.register_evaluation(Position, Standard, standard)
 rules.register_evaluation(Position, Published, published)
 
 STANDARD = Standard(np.array(WEIGHTS, np.int64))
+SYMMETRIC = Published(both=np.int64(1))

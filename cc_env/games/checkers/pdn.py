@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from cc_env.errors import BadPosition, BadRecord, CcEnvError, IllegalAction, listed
-from cc_env.game import Cell, Game, Turn
+from cc_env.game import Cell, Format, Game, Played, Turn
 from cc_env.games.checkers.rules import CELLS, SIZE
 from cc_env.games.checkers.text import pieces
 from cc_env.games.grid import rows_text
-from cc_env.rules import Position
+from cc_env.rules import DRAW, FIRST_WINS, SECOND_WINS, Position
 
 RESULTS = "1-0", "0-1", "1/2-1/2", "*"  # White won, Black won, a draw, not known
 COLOURS = "BW"  # of the first and the second player
@@ -32,13 +32,21 @@ _TOKEN = re.compile(
 
 
 @dataclass(frozen=True)
-class Played:
-    """A game of a PDN file; it need not be played to the end."""
+class Tagged(Played):
+    """A game of a PDN file."""
 
     tags: Mapping[str, str]
-    start: Position
-    turns: tuple[Turn, ...]
     result: str  # one of RESULTS
+
+    @property
+    def players(self) -> tuple[str, str]:
+        """The names of Black and White."""
+        return self.tags.get("Black", "?"), self.tags.get("White", "?")
+
+    @property
+    def told(self) -> str:
+        """Who played, Black first, and the result."""
+        return f"{' - '.join(self.players)}  {self.result}"
 
 
 class _Token(NamedTuple):
@@ -159,7 +167,21 @@ def _filled(words: list[str], width: int = 79) -> str:
     return "\n".join(lines)
 
 
-def read(text: str, game: Game) -> Iterator[Played]:
+def export(
+    game: Game, start: Position, turns: tuple[Turn, ...], players: tuple[str, str], outcome: int
+) -> str:
+    """As `cc_env.game.Format.write`; what PDN cannot hold of the names becomes ' and blanks."""
+    names = (" ".join(name.replace('"', "'").split()) for name in players)
+    return write(
+        game,
+        turns,
+        start=None if start == game.initial else start,
+        tags=dict(zip(("Black", "White"), names, strict=True)),
+        result={FIRST_WINS: "0-1", SECOND_WINS: "1-0", DRAW: "1/2-1/2"}.get(outcome, "*"),
+    )
+
+
+def read(text: str, game: Game) -> Iterator[Tagged]:
     """Yield the games of a PDN text; comments and variations are skipped.
 
     Raises BadRecord, with the line and the number of the move, at the first that is broken.
@@ -186,7 +208,7 @@ def read(text: str, game: Game) -> Iterator[Played]:
                 turns.append(parse_turn(game, position, found))
                 position = game.play_turn(position, turns[-1])
             else:
-                yield Played(tags, start, tuple(turns), found)
+                yield Tagged(start, tuple(turns), tags, found)
                 tags, turns, start, position = {}, [], game.initial, game.initial
             began = kind != "result"
         except CcEnvError as error:
@@ -214,3 +236,6 @@ def _tokens(text: str) -> Iterator[_Token]:
         yield _Token(kind, content, line)
         line += found[0].count("\n")
         place = found.end()
+
+
+FORMAT = Format(read, export)

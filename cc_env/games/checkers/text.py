@@ -63,45 +63,37 @@ def to_text(position: Position) -> str:
     return f"{text} {position.idle}" if position.idle else text
 
 
-def from_text(text: str, options: np.uint64) -> Position:
-    """Return the position that `to_text` wrote; raise BadPosition where there is none."""
-    if not isinstance(text, str):
-        raise BadPosition(f"checkers: a position is given as text, not as {text!r}")
+def parse_position(text: str, options: np.uint64) -> Position:
+    """As `Game.from_text`; raise BadPosition where there is none, saying why."""
     fields = text.split()
     if len(fields) not in (2, 3) or fields[1] not in ("r", "b"):
-        raise _bad(text, "wanted: rows, side to move (r or b), x53 or a number of turns if need be")
-    try:
-        letters = read_rows(fields[0], SIZE, SIZE, "rbRB")
-    except BadPosition as error:
-        raise _bad(text, str(error)) from None
+        wanted = "rows, side to move (r or b), x53 or a number of turns if need be"
+        raise BadPosition(f"wanted: {wanted}")
+    letters = read_rows(fields[0], SIZE, SIZE, "rbRB")
     player = SIDES.index(fields[1])
     sides, kings = [0, 0], 0
     for (row, column), letter in letters.items():
         if not is_used((row, column)):
-            raise _bad(text, f"{letter} on {row}{column}, a cell that is not used")
+            raise BadPosition(f"{letter} on {row}{column}, a cell that is not used")
         sides[SIDES.index(letter.lower())] |= _bit(player, (row, column))
         kings |= _bit(player, (row, column)) if letter.isupper() else 0
     if not sides[1 - player]:
-        raise _bad(text, f"{SIDES[1 - player]} has just moved, so it needs a piece")
+        raise BadPosition(f"{SIDES[1 - player]} has just moved, so it needs a piece")
     own, enemy = np.uint64(sides[player]), np.uint64(sides[1 - player])
     position = Position(own, enemy, np.uint64(kings), ZERO, ZERO, np.uint64(player), options)
-    return position if len(fields) == 2 else _with_rest(position, fields[2], text)
+    return position if len(fields) == 2 else _with_rest(position, fields[2])
 
 
-def _with_rest(position: Position, rest: str, text: str) -> Position:
+def _with_rest(position: Position, rest: str) -> Position:
     if rest.isascii() and rest.isdigit() and len(rest) < 10:
         return position._replace(idle=np.uint64(rest))
     jumpers = {f"x{row}{column}": (row, column) for row, column in CELLS}
     if rest not in jumpers:
-        raise _bad(text, f"'{rest}' is no number of turns, and no x with a cell that is used")
+        raise BadPosition(f"'{rest}' is no number of turns, and no x with a cell that is used")
     jumper = np.uint64(_bit(int(position.player), jumpers[rest]))
     if not any(jumping(position, position.own & jumper)):
-        raise _bad(text, f"nothing on {rest[1:]} can jump on")
+        raise BadPosition(f"nothing on {rest[1:]} can jump on")
     return position._replace(jumper=jumper)
-
-
-def _bad(text: str, why: str) -> BadPosition:
-    return BadPosition(f"checkers: cannot read position '{text}': {why}")
 
 
 def _square(position: Position, index: int) -> str:

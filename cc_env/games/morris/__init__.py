@@ -420,7 +420,7 @@ def make(
         players=PLAYERS,
         symmetries=_symmetries(),
         to_text=to_text,
-        from_text=partial(from_text, options=options),
+        parse_position=partial(parse_position, options=options),
         action_text=action_text,
         ending=ending,
         pieces=pieces,
@@ -519,27 +519,24 @@ def to_text(position: Position) -> str:
     return " ".join(words)
 
 
-def from_text(text: str, options: np.uint64) -> Position:
-    """Return the position that `to_text` wrote; raise BadPosition where there is none."""
-    if not isinstance(text, str):
-        raise BadPosition(f"morris: a position is given as text, not as {text!r}")
-    bad = partial("morris: cannot read position '{}': {}".format, text)
+def parse_position(text: str, options: np.uint64) -> Position:
+    """As `Game.from_text`; raise BadPosition where there is none, saying why."""
     board, side, hands, *rest = [*text.split(), "", "", ""][: max(3, len(text.split()))]
     if len(board) != _NUM_POINTS or set(board) - set("wb.") or side not in ("w", "b"):
-        raise BadPosition(bad("wanted: 24 points made of w, b and ., and side to move, w or b"))
+        raise BadPosition("wanted: 24 points made of w, b and ., and side to move, w or b")
     if len(hands) != 2 or not (hands.isascii() and hands.isdigit()):
-        raise BadPosition(bad("wanted: after the side to move what both have in hand, such as 99"))
+        raise BadPosition("wanted: after the side to move what both have in hand, such as 99")
     free = rest.pop(0)[1:] if rest and rest[0] in ("fw", "fb", "fwb") else ""
     pending = int(rest.pop(0)[1:]) if rest and rest[0] in ("x1", "x2") else 0
     if rest:
-        raise BadPosition(bad(f"'{rest[0]}' is no fw, fb, fwb (free moves), x1 or x2 (removals)"))
+        raise BadPosition(f"'{rest[0]}' is no fw, fb, fwb (free moves), x1 or x2 (removals)")
     sides = [sum(1 << at for at, letter in enumerate(board) if letter == each) for each in SIDES]
     for each, hand in enumerate(map(int, hands)):
         if sides[each].bit_count() + hand > BEADS:
-            raise BadPosition(bad(f"{PLAYERS[each]} has more than {BEADS} beads"))
+            raise BadPosition(f"{PLAYERS[each]} has more than {BEADS} beads")
     player = SIDES.index(side)
     if pending > sides[1 - player].bit_count():
-        raise BadPosition(bad("more removals are due than there are beads to remove"))
+        raise BadPosition("more removals are due than there are beads to remove")
     return Position(
         np.uint64(sides[player]),
         np.uint64(sides[1 - player]),
