@@ -1,8 +1,10 @@
 """Players that learned: a network alone, or a network with tree search."""
 
+import math
 import time
+from copy import copy
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +15,7 @@ from cc_env.files import fingerprint
 from cc_env.game import Game
 from cc_env.players import allowance
 from cc_env.referee import Clock, Decision
-from cc_env.rules import Position
+from cc_env.rules import DRAW, Position
 from cc_env.search import limits
 from cc_env.search.puct import PUCT, Evaluate
 
@@ -69,7 +71,20 @@ class _Course:
         return position == before or any(True for _ in self._game.ways(before, position))
 
 
-class PolicyPlayer:
+class _Remembers:
+    """What players share that know the course of their game."""
+
+    _game: Game
+    _course: _Course
+
+    def anew(self) -> Self:
+        """As `cc_env.referee.Player`."""
+        other = copy(self)
+        other._course = _Course(self._game)
+        return other
+
+
+class PolicyPlayer(_Remembers):
     """Plays what the network likes best: one forward pass a decision."""
 
     def __init__(
@@ -92,24 +107,31 @@ class PolicyPlayer:
         self._course = _Course(game)
 
     def choose(self, position: Position, rng: np.random.Generator, clock: Clock) -> Decision:
-        """Return the likeliest decision, which does not come back to what occurred in the game.
+        """Return the likeliest decision that does not come back to what occurred in the game.
 
-        Where the network expects less than -`contempt`, it may.
+        It may where the network expects less than that is worth: -`contempt`, or what the rules of
+        the game make of it.
         """
         self._course.arrive(position)
         chances, value = ask(self._game, self._evaluate, position, mirrored=self._mirrored)
         likeliest = sorted(chances, key=chances.__getitem__, reverse=True)
-        action = likeliest[0]
-        if value > -self._contempt:
-            action = next((each for each in likeliest if self._is_new(position, each)), action)
+        may = (each for each in likeliest if self._repeats(position, each) >= value)
+        action = next(may, likeliest[0])
         self._course.leave(position, action)
         return Decision(action, value)
 
-    def _is_new(self, position: Position, action: int) -> bool:
-        return self._game.apply(position, action) not in self._course.positions
+    def _repeats(self, position: Position, action: int) -> float:
+        """Return what it is worth to come back by an action; if it does not, nothing is better."""
+        after = self._game.apply(position, action)
+        if after not in self._course.positions:
+            return math.inf
+        result = self._game.stagnant(after)
+        if result == DRAW:
+            return -self._contempt
+        return 1.0 if result == self._game.to_move(position) else -1.0
 
 
-class AlphaZeroPlayer:
+class AlphaZeroPlayer(_Remembers):
     """Plays what a tree search guided by the network finds."""
 
     def __init__(
@@ -135,7 +157,7 @@ class AlphaZeroPlayer:
         self._simulations, self._seconds = default, seconds
         self._search = PUCT(game, evaluate, batch=batch, exploration=exploration, contempt=contempt)
         self.fingerprint = getattr(evaluate, "fingerprint", "")
-        self._course = _Course(game)
+        self._game, self._course = game, _Course(game)
 
     def choose(self, position: Position, rng: np.random.Generator, clock: Clock) -> Decision:
         """Return the decision most visited, or one that wins for certain."""

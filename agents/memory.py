@@ -13,6 +13,7 @@ import sqlite3
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
+from copy import copy
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
@@ -34,6 +35,7 @@ from cc_env.rules import FIRST_WINS, SECOND_WINS, Position
 
 CREDITS = "result", "mills"
 MERGES = "add", "replace"
+BY = "wins", "balance"
 
 START = 0  # what the choices at the beginning of a game follow
 MARK, VERSION = 0x43434D45, 1  # of our files, in SQLite's header
@@ -168,24 +170,41 @@ def credits(game: Game, line: Line, outcome: int, credit: str = "result") -> dic
 class MemoryPlayer:
     """Follows the memory along its game, and plays what led to most wins.
 
-    Of equals the one stored first. Where nothing led to a win, it plays a random choice that is not
-    remembered; where all are, any.
+    Or, by "balance", to most wins less losses. Of equals the one stored first. Where nothing is
+    above 0, it plays a random choice that is not remembered; where all are, any.
     """
 
     def __init__(
-        self, game: Game, *, path: str = MEMORY, credit: str = "result", merge: str = "add"
+        self,
+        game: Game,
+        *,
+        path: str = MEMORY,
+        by: str = "wins",
+        credit: str = "result",
+        merge: str = "add",
     ) -> None:
         """Play by a file; `remember` adds to it by this `credit` and `merge`.
 
-        Raises UnknownOption on other ones than in CREDITS and MERGES, BadRecord where the file is
-        no memory.
+        Raises UnknownOption on other ones than in BY, CREDITS and MERGES, BadRecord where the file
+        is no memory.
         """
+        _one_of("by", by, BY)
         _one_of("credit", credit, CREDITS)
         _one_of("merge", merge, MERGES)
+        self._by = by
         self._game, self._memory = game, Memory(path, game)
         self._credit, self._merge = credit, merge
-        self._at: Position = game.initial
+        self._begin()
+
+    def _begin(self) -> None:
+        self._at: Position = self._game.initial
         self._id: int | None = START  # of the choice that led there; None: not remembered
+
+    def anew(self) -> "MemoryPlayer":
+        """As `cc_env.referee.Player`."""
+        other = copy(self)
+        other._begin()
+        return other
 
     @property
     def fingerprint(self) -> str:
@@ -199,8 +218,8 @@ class MemoryPlayer:
         legal, player = self._game.legal_actions(position), self._game.to_move(position)
         known = [] if self._id is None else self._memory.choices(self._id)
         known = [each for each in known if each.action in legal]  # whatever the file says
-        best = max(known, key=lambda each: each.wins[player], default=None)
-        if best and best.wins[player]:
+        best = max(known, key=lambda each: self._worth(each, player), default=None)
+        if best and self._worth(best, player) > 0:
             action, value = best.action, _value(best.wins, player)
         else:
             new = np.setdiff1d(legal, [each.action for each in known])
@@ -209,6 +228,10 @@ class MemoryPlayer:
         self._at = self._game.apply(position, action)
         wins = {self._game.action_text(position, each.action): each.wins for each in known}
         return Decision(action, value, {"remembered": wins})
+
+    def _worth(self, choice: Choice, player: int) -> int:
+        losses = choice.wins[1 - player] if self._by == "balance" else 0
+        return choice.wins[player] - losses
 
     def remember(self, record: Record) -> None:
         """Add a finished game to the memory.

@@ -253,6 +253,8 @@ def _told(game: Game, position: Position, found: Decision) -> Iterator[tuple[str
     if found.value is not None:
         yield "value", f"{found.value:+.3f}"
     yield "line", " ".join(game.turn_texts(position, line))
+    if len(game.legal_actions(position)) == 1:
+        yield "legal", "this alone"
     for action, number in details.pop("visits", ())[:5]:
         yield "visits", f"{number:,} {game.action_text(position, action)}"
     for name, value in details.items():
@@ -265,6 +267,8 @@ def _written(value: Any) -> str:
         return ", ".join(f"{name} {_written(each)}" for name, each in value.items()) or "nothing"
     if isinstance(value, tuple | list):
         return ":".join(map(_written, value))
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     return f"{value:,.0f}" if isinstance(value, float) else f"{value:,}"
 
 

@@ -95,7 +95,7 @@ class Game:
     track: Callable[[Position, Turn], Track]
     evaluations: Mapping[str, Any]  # by name, the best first; each for `rules.evaluate`
     margins: int = 1  # the most by which the game can be won, see `rules.margin`
-    scores: Callable[[Position], tuple[float, float]] | None = None  # see `score`
+    scores: Callable[[Position, int | None], tuple[float, float]] | None = None  # see `score`
     levels: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # of minimax, its own
     bots: Mapping[str, Callable[["Game"], Bot]] = field(default_factory=dict)  # by spoken name
     figures: Mapping[str, str] = field(
@@ -180,13 +180,14 @@ class Game:
         """Return by how much a finished game was won, 0 for a draw."""
         return 0 if self.outcome(position) in (DRAW, ONGOING) else int(rules.margin(position))
 
-    def score(self, position: Position) -> tuple[float, float]:
+    def score(self, position: Position, loser: int | None = None) -> tuple[float, float]:
         """Return what both players have of a finished game; by its margin, where not by `scores`.
 
-        Where the game does not seem over it is what they have if it ended by repetition.
+        Where the game does not seem over it is what they have if it ended by repetition, or, in
+        games with `scores`, by a fault of the `loser`.
         """
         if self.scores:
-            return self.scores(position)
+            return self.scores(position, loser)
         won = float(self.margin(position))
         return (won, -won) if self.outcome(position) == FIRST_WINS else (-won, won)
 

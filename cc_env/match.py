@@ -75,11 +75,16 @@ class Match:
 
     @property
     def score(self) -> tuple[float, float] | None:
-        """What both players have by the rules; None where a limit or a fault ended the game."""
-        limits = "max_turns", "repetition", *FAULTS
-        if self.result is None or self.result.reason in limits:
+        """What both players have by the rules; None where a limit ended the game.
+
+        And where a fault did, in games whose rules do not know what that costs.
+        """
+        if self.result is None or self.result.reason in ("max_turns", "repetition"):
             return None
-        return self.game.score(self.position)
+        if self.result.reason not in FAULTS:
+            return self.game.score(self.position)
+        loser = 1 - self.result.outcome
+        return self.game.score(self.position, loser) if self.game.scores else None
 
     def forfeit(self, player: int, fault: str) -> None:
         """End the game: `player` loses it for a fault that is not in the rules."""

@@ -73,12 +73,13 @@ class MinimaxPlayer:
         nodes: int | None = None,
         seconds: float | None = None,
         evaluation: str | None = None,
-        table_megabytes: float = 16,
+        table_megabytes: float | None = None,
     ) -> None:
         """Look `depth` turns ahead, at `nodes` positions or for `seconds`, what comes first.
 
         `seconds` are for each decision; a clock makes them fewer, with something to spare.
         A level is a name for such limits, which those given replace; without any it is "normal".
+        It may also have a greater table than the usual 16 megabytes.
         `evaluation` is the name of one of the game's. Raises UnknownOption on bad values.
         """
         given: dict[str, Any] = {"depth": depth, "nodes": nodes, "seconds": seconds}
@@ -93,7 +94,8 @@ class MinimaxPlayer:
         limits.whole("nodes", self._nodes)
         limits.check_seconds(self._seconds)
         chosen = game.evaluation(evaluation)
-        self._search = AlphaBeta(game, chosen, table_megabytes=table_megabytes)
+        table = given.get("table_megabytes", 16) if table_megabytes is None else table_megabytes
+        self._search = AlphaBeta(game, chosen, table_megabytes=table)
 
     def choose(self, position: Position, rng: np.random.Generator, clock: Clock) -> Decision:
         """Return the first decision of the principal variation."""
@@ -143,11 +145,16 @@ class BotPlayer:
         if bot not in game.bots:
             its = listed(name for name, entry in GAMES.items() if bot in entry.bots)
             raise UnknownOption(f"{bot} does not play {game.name}, only: {its}")
+        self._game, self._name = game, bot
         self._bot = game.bots[bot](game)
 
     def choose(self, position: Position, rng: np.random.Generator, clock: Clock) -> Decision:
         """Return the bot's decision."""
         return Decision(self._bot(position, rng))
+
+    def anew(self) -> "BotPlayer":
+        """As `cc_env.referee.Player`."""
+        return BotPlayer(self._game, self._name)
 
 
 def _bot(name: str) -> Factory:

@@ -35,10 +35,19 @@ class Decision:
 
 
 class Player(Protocol):
-    """Somebody who plays. Anything with this method will do."""
+    """Somebody who plays. Anything with this method will do.
+
+    A player that keeps something of its game from decision to decision also has `anew()`, which
+    returns the same player for another game; so one can be in many games at once.
+    """
 
     def choose(self, position: Position, rng: np.random.Generator, clock: Clock) -> Decision:
         """Return a decision in `position`; all randomness comes from `rng`."""
+
+
+def anew(player: Player) -> Player:
+    """Return a player for another game: itself, if it has nothing of its game in mind."""
+    return player.anew() if hasattr(player, "anew") else player
 
 
 def play(
@@ -60,7 +69,7 @@ def play(
     """
     if len(players) != 2 or len(names) != 2:
         raise UnknownOption(f"{len(players)} players and {len(names)} names; wanted: two of each")
-    match = Match(game, start, limits)
+    match, players = Match(game, start, limits), [anew(each) for each in players]
     rngs = [np.random.default_rng(one) for one in np.random.SeedSequence(seed).spawn(2)]
     seconds: list[float] = []
     spent = [0.0, 0.0]

@@ -1,9 +1,13 @@
 """Spoken names: what they make, and what is said about a wrong one."""
 
+from functools import partial
+
+import gymnasium
 import numpy as np
 import pytest
 
 from cc_env import games, players, referee
+from cc_env.envs.vector import BoardGameVectorEnv
 from cc_env.errors import UnknownOption
 from cc_env.match import Limits
 from cc_env.options import read
@@ -220,3 +224,62 @@ def test_standard_beats_published(game):
     for kind in ("greedy:{}", "minimax:depth=3,{}"):
         one, other = (kind.format(f"evaluation={name}") for name in ("standard", "published"))
         assert wins(game, one, other, 60) >= 39  # 110 Elo
+
+
+class Diarist:
+    """Notes the course of its game, and sees that it is one."""
+
+    def __init__(self, game, diaries):
+        self.game, self.diaries, self.at, self.course = game, diaries, None, []
+        diaries.append(self.course)
+
+    def anew(self):
+        return Diarist(self.game, self.diaries)
+
+    def choose(self, position, rng, clock):
+        goes_on = self.at in (None, position) or any(self.game.ways(self.at, position))
+        assert goes_on, "another game"
+        action = int(rng.choice(self.game.legal_actions(position)))
+        self.at = self.game.apply(position, action)
+        self.course.append(position)
+        return Decision(action)
+
+
+def play_alone(game, diaries):
+    env = gymnasium.make("cc_env/Morris-v0", opponent=Diarist(game, diaries))
+    for seed in range(3):
+        _, info = env.reset(seed=seed)
+        over = False
+        while not over:
+            *_, terminated, truncated, info = env.step(env.action_space.sample(info["action_mask"]))
+            over = terminated or truncated
+
+
+def play_boards(game, diaries, mode):
+    envs = BoardGameVectorEnv(
+        "morris", 3, opponent=Diarist(game, diaries), max_turns=12, autoreset_mode=mode
+    )
+    envs.reset(seed=1)
+    for _ in range(40):
+        envs.step(envs.action_space.sample())
+
+
+def play_matches(game, diaries):
+    pair = Diarist(game, diaries), Diarist(game, diaries)
+    for seed in range(3):
+        assert referee.play(game, pair, seed=seed).reason != "error"
+
+
+@pytest.mark.parametrize(
+    "playing",
+    [
+        play_alone,
+        partial(play_boards, mode="NextStep"),
+        partial(play_boards, mode="SameStep"),
+        play_matches,
+    ],
+)
+def test_a_player_that_remembers_its_game_is_another_one_in_each(playing):
+    diaries = []
+    playing(games.make("morris"), diaries)
+    assert sum(map(bool, diaries)) >= 3

@@ -28,7 +28,7 @@ from cc_env.envs.kernels import (
 from cc_env.envs.turns import TurnLog
 from cc_env.errors import BadPosition, EpisodeOver, IllegalAction, UnknownOption, is_whole
 from cc_env.game import Game
-from cc_env.referee import Clock, Player
+from cc_env.referee import Clock, Player, anew
 from cc_env.rules import Position
 
 LONGEST = 1023  # turns back that a repetition is seen where no limit says how long games are
@@ -58,6 +58,7 @@ class Boards:
         if replies and max_turns == 1 and seat != 0:
             raise UnknownOption("max_turns=1; it is 2 or more where the opponent may move first")
         self.game, self.count, self.opponent = game, count, opponent
+        self._opponents: dict[int, tuple[int, Player]] = {}  # of a board: when asked last, and who
         self.settings = Settings(
             int(replies),
             -1 if seat is None else int(seat),
@@ -100,6 +101,8 @@ class Boards:
         starts = np.array(positions or [self.game.initial], np.uint64)
         with self.all_or_nothing():
             for _ in range(ATTEMPTS if self.opponent else 1):  # replies in compiled code try there
+                for board in np.flatnonzero(which).tolist():
+                    self._opponents.pop(board, None)
                 kernels.reset(*self._args(), which, starts, self.seen)
                 self._answer()
                 which = which & self.done
@@ -144,8 +147,18 @@ class Boards:
             if not len(waiting):
                 return
             for board in waiting.tolist():
-                action = self.choose(self.opponent, board)
+                action = self.choose(self._opponent_on(board), board)
                 kernels.answer(*self._args(), board, action, self.seen)
+
+    def _opponent_on(self, board: int) -> Player:
+        """Return the opponent for the game on a board, the same from its begin to its end."""
+        assert self.opponent
+        turns, (asked, player) = self.turns(board), self._opponents.get(board, (0, None))
+        goes_on = asked < turns or (asked == turns and self.game.mid_turn(self.position(board)))
+        if player is None or not goes_on:
+            player = anew(self.opponent)
+        self._opponents[board] = turns, player
+        return player
 
     def choose(self, player: Player, board: int = 0) -> int:
         """Return what a player chooses on a board, its randomness from the board's own stream.

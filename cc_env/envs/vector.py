@@ -45,6 +45,8 @@ class BoardGameVectorEnv(VectorEnv[Batch, NDArray[np.int64], NDArray[Any]]):
     int8[N, C, H, W] and final_info (seat, outcome): the rows that `_final_obs` names are what was
     seen when the game ended.
 
+    `end(i)` says how the game on a board ended, and with what score, until it begins anew.
+
     Board i has a random stream of its own: it plays the same game whatever N is.
     """
 
@@ -154,6 +156,15 @@ class BoardGameVectorEnv(VectorEnv[Batch, NDArray[np.int64], NDArray[Any]]):
     def position(self, board: int) -> Position:
         """Return the position on a board, for `self.game`."""
         return self._boards.position(board)
+
+    def end(self, board: int) -> Info:
+        """Return outcome, ending and score of a board whose game is over, as `BoardGameEnv` has.
+
+        Raises UnknownOption where it goes on, or, with SAME_STEP, the next one does.
+        """
+        if not self._begun or not self._boards.done[board]:
+            raise UnknownOption(f"board {board}: its game is not over, or the next one has begun")
+        return self._boards.end(board)
 
     def render(self) -> tuple[Any, ...] | None:
         """Return a frame for each board."""

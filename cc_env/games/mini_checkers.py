@@ -34,10 +34,12 @@ PLAYERS = "black", "white"
 SIDES = "bw"
 PLANES = "own men", "enemy men"
 ALL = 6  # the margin of who has taken all
+UNLIMITED = {"depth": 80, "seconds": 15, "table_megabytes": 256}  # it solves the game
 LEVELS = {
     "easy": {"depth": 5, "seconds": 15},
     "normal": {"depth": 15, "seconds": 15},
-    "hard": {"depth": 80, "seconds": 15},
+    "hard": UNLIMITED,
+    "extreme": UNLIMITED,
 }
 
 _7, _9, _18 = (np.uint64(n) for n in (7, 9, 18))
@@ -360,6 +362,9 @@ def parse_position(text: str) -> Position:
         if (row, column) not in CELLS:
             raise BadPosition(f"{letter} on {row}{column}, a cell that is not used")
         sides[letter] |= _bit(player, (row, column))
+    for letter, men in sides.items():
+        if men.bit_count() > ALL:
+            raise BadPosition(f"{men.bit_count()} men of {letter}; there are {ALL}")
     if not letters:
         raise BadPosition("there is no man on the board")
     own, enemy = sides[SIDES[player]], sides[SIDES[1 - player]]

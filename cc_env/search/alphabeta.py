@@ -11,7 +11,8 @@ the whole game the search is over. In a game with margins it goes on until then,
 What comes after the first turn is searched with a window of no width, and again if it was better
 after all (Reinefeld, 1983). Tried first are the table's action, then what makes the evaluation best
 (captures and conquests among them), killers and history deciding ties; just above the horizon,
-history alone. A position that occurs again on the path to it is a draw.
+history alone. A position that occurs again on the path to it is a draw, or what the
+rules make of that, see `scores.repeated`.
 """
 
 import time
@@ -51,7 +52,7 @@ from cc_env.search.memory import (
     Tools,
 )
 from cc_env.search.report import Report
-from cc_env.search.scores import INFINITE, MARGIN, PROVEN, WIN, expected, final
+from cc_env.search.scores import INFINITE, MARGIN, PROVEN, WIN, expected, final, repeated
 from cc_env.search.table import EXACT, LOWER, NONE, TO_THE_END, UPPER, Found
 
 # What a rank is made of: the evaluation leads; a killer is worth more than all history.
@@ -114,7 +115,7 @@ def _enter(position: Position, key: np.uint64, frame: Frame, tools: Tools) -> tu
         return True, _worth(position, rules.to_move(position), tools), nothing
     if _is_repeated(key, frame.ply, tools):
         tools.memory.counts[CUT_SHORT] += 1
-        return True, np.int64(0), nothing
+        return True, repeated(position, rules.to_move(position)), nothing
     found = table.probe(tools.table, key)
     if _settles(found, frame):
         tools.memory.counts[CUT_SHORT] += found.depth != TO_THE_END

@@ -60,6 +60,7 @@ EDGE = np.dtype(
         ("prior", np.float32),  # probability by the policy
         ("visits", np.int32),
         ("draws", np.int32),  # of them, by repetition
+        ("stagnant", np.float32),  # what that is worth by the rules, to who is to move; 0: a draw
         ("action", np.int32),
         ("target", np.int32),  # the node it leads to; -1: nobody looked
     ],
@@ -237,6 +238,7 @@ def _descend(start: Position, forest: Forest, settings: Settings, tree: Int, slo
             position = rules.load(forest.positions[tree, node], start)
             after = rules.apply(position, np.int64(edges[edge]["action"]))
             edges[edge]["target"] = _reach(after, forest, tree)
+            edges[edge]["stagnant"] = _stagnant(after, np.int64(nodes[node]["player"]))
         target = np.int64(edges[edge]["target"])
         if nodes[target]["on_path"]:
             edges[edge]["draws"] += 1
@@ -247,6 +249,15 @@ def _descend(start: Position, forest: Forest, settings: Settings, tree: Int, slo
     for step in range(depth + 1):
         nodes[forest.paths[slot, step, 0]]["on_path"] = 0
     return repeated
+
+
+@jit
+def _stagnant(position: Position, player: Int) -> float:
+    """Return what the rules make of a position that is repeated, to a player; 0 is a draw."""
+    result = rules.stagnant(position)
+    if result == DRAW:
+        return 0.0
+    return 1.0 if result == player else -1.0
 
 
 @jit
@@ -287,7 +298,7 @@ def _settle(nodes: NDArray[Any], edges: NDArray[Any], settings: Settings, node: 
             if child["visits"] > child["flying"]:
                 total += sign * (edge["visits"] - edge["draws"]) * np.float64(child["value"])
                 visits += edge["visits"] - edge["draws"]
-            total += drawn * edge["draws"]
+            total += _repeated(edge, drawn) * edge["draws"]
             visits += edge["draws"]
         best = max(best, proven)
     one["value"] = total / visits
@@ -297,8 +308,14 @@ def _settle(nodes: NDArray[Any], edges: NDArray[Any], settings: Settings, node: 
 
 
 @jit
+def _repeated(edge: Any, drawn: float) -> float:
+    """Return the value of a repetition by this edge to its player, to whom a draw is `drawn`."""
+    return np.float64(edge["stagnant"]) if edge["stagnant"] else drawn
+
+
+@jit
 def _drawn(nodes: NDArray[Any], settings: Settings, node: Int) -> float:
-    """Return the value of a repetition to a node's player."""
+    """Return the value of a draw by repetition to a node's player."""
     same = nodes[node]["player"] == nodes[0]["player"]
     return -settings.contempt if same else settings.contempt
 
@@ -317,7 +334,7 @@ def _best_edge(nodes: NDArray[Any], edges: NDArray[Any], settings: Settings, nod
             child = nodes[edge["target"]]
             proven = _proven_to(np.int64(one["player"]), child)
             if child["on_path"]:
-                value = drawn
+                value = _repeated(edge, drawn)
             elif child["visits"]:
                 value = _promise(child, np.int64(one["player"]))
         if proven >= 0:
@@ -398,7 +415,7 @@ def _proven_to(player: Int, node: Any) -> Int:
 def _value(forest: Forest, settings: Settings, tree: Int, edge: Any) -> float:
     """Return the value of a root's edge that was looked at, to the root's player."""
     if edge["draws"]:
-        return -settings.contempt  # at the root what repeats always does
+        return _repeated(edge, -settings.contempt)  # at the root what repeats always does
     child = forest.nodes[tree, edge["target"]]
     same = child["player"] == forest.nodes[tree, 0]["player"]
     return np.float64(child["value"] if same else -child["value"])
@@ -480,6 +497,7 @@ def _grow(
         edge = forest.edges[tree, first + index]
         edge["action"], edge["target"] = forest.legal[index], -1
         edge["visits"] = edge["draws"] = 0
+        edge["stagnant"] = 0.0
         edge["prior"] = math.exp(forest.logits[index] - highest)
         total += edge["prior"]
     for index in range(count):
@@ -538,7 +556,8 @@ def _improve(
         edge = forest.edges[tree, root["first"] + place]
         policy[place] = math.exp(policy[place] - peak)
         total += policy[place]
-        if not edge["draws"]:  # whatever contempt makes of it, a draw is worth 0
+        is_drawn = edge["draws"] and not edge["stagnant"]
+        if not is_drawn:  # whatever contempt makes of it, a draw is worth 0
             seen = _value(forest, settings, tree, edge) if _seen(edge) else untried
             value += policy[place] * seen
     for place in range(count):

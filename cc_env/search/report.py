@@ -49,6 +49,10 @@ class Report:
         if self.score is not None:
             cuts = {"cuts_max": self.cuts_max, "cuts_min": self.cuts_min}
             details |= {"score": self.score, **cuts}
+        if self.margin is not None:
+            details["margin"] = self.margin
+        if self.is_exact:
+            details["exact"] = True
         if self.visits:
             details["visits"] = self.visits
         return details

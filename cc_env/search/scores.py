@@ -30,6 +30,20 @@ def final(position: Position, result: Int, player: Int, ply: Int) -> Int:
     return np.int64(score if result == player else -score)
 
 
+@jit
+def repeated(position: Position, player: Int) -> Int:
+    """Return the score to `player` of a position that occurred before.
+
+    A draw, or what the rules then make of it, see `rules.stagnant`: almost a won game, since it
+    still has to occur again.
+    """
+    result = rules.stagnant(position)
+    if result == DRAW:
+        return np.int64(0)
+    score = PROVEN - MARGIN + rules.margin(position)
+    return np.int64(score if result == player else -score)
+
+
 def margin(score: int) -> int | None:
     """Return by how much a score says that the game is won, below 0 lost; None if it says not."""
     if abs(score) < PROVEN:

@@ -190,6 +190,20 @@ def test_where_nothing_won_it_tries_something_new(tmp_path):
     assert len({ask(player, SMALL.initial, seed).action for seed in range(50)}) == len(legal)
 
 
+def test_by_balance_losses_count_as_well(tmp_path):
+    path = tmp_path / "memory.sqlite"
+    often, well, *others = map(int, SMALL.legal_actions(SMALL.initial))
+    Memory(path, SMALL).add({(often,): (10, 90), (well,): (9, 0)})
+    by_wins, by_balance = (
+        MemoryPlayer(SMALL, path=path),
+        MemoryPlayer(SMALL, path=path, by="balance"),
+    )
+    assert ask(by_wins, SMALL.initial).action == often
+    assert ask(by_balance, SMALL.initial).action == well
+    Memory(path, SMALL).add({(well,): (0, 9)})
+    assert ask(by_balance, SMALL.initial).action in others
+
+
 def test_what_is_not_legal_is_never_played(tmp_path):
     path = tmp_path / "memory.sqlite"
     Memory(path, SMALL).add({(SMALL.num_actions - 1,): (9, 9)})
@@ -263,7 +277,7 @@ def test_a_later_version_is_refused(tmp_path):
         Memory(path, SMALL)
 
 
-@pytest.mark.parametrize("option", ["credit=luck", "merge=mix"])
+@pytest.mark.parametrize("option", ["credit=luck", "merge=mix", "by=heart"])
 def test_options_that_are_none_are_refused(option):
     with pytest.raises(UnknownOption, match="it is one of: "):
         agents.make(f"memory:{option}", SMALL)

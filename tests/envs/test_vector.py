@@ -254,6 +254,27 @@ def test_repetitions_truncate():
     assert truncations == [False] * 7 + [True]
 
 
+def test_it_says_how_a_game_ended():
+    envs = BoardGameVectorEnv("mini_checkers", 16, opponent=None, max_turns=31)
+    with pytest.raises(UnknownOption, match="board 0: its game is not over"):
+        envs.end(0)
+    _, info = envs.reset(seed=0)
+    endings = set()
+    for _ in range(31):
+        *_, terminated, truncated, info = envs.step(envs.action_space.sample())
+        for board in np.flatnonzero(terminated | truncated):
+            found = envs.end(board)
+            assert found["outcome"] == info["outcome"][board]
+            assert ("score" in found) == terminated[board]
+            if terminated[board]:
+                assert found["score"] == envs.game.score(envs.position(board))
+            endings.add(found["ending"])
+    assert endings == {"both_stuck", "max_turns"}
+    envs.reset(seed=0)
+    with pytest.raises(UnknownOption, match="board 3: its game is not over"):
+        envs.end(3)
+
+
 def test_without_copies_the_arrays_are_read_only_views():
     envs = make(3, copy=False)
     observations, info = envs.reset(seed=0)

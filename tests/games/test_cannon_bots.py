@@ -27,7 +27,6 @@ def texts(name, position, seeds=range(12)):
     for seed in seeds:
         player = players.make(name, CANNON)
         player._bot._turns = 9  # beyond the turns that are known
-        player._bot._pieces = 99
         found.add(player.choose(position, np.random.default_rng(seed), Clock()).action)
     return {CANNON.action_text(position, action) for action in found}
 
@@ -109,7 +108,7 @@ def test_defensive_saves_the_soldier_in_danger():
 def test_neutral_plays_the_first_legal_action_after_twenty_turns_that_take_nothing():
     player = players.make("neutral", CANNON)
     position = at("b", b="26 56", w="51 31", W="00 20 40 60", B="17 37 57 77")
-    player._bot._turns, player._bot._pieces, player._bot._blank = 9, 99, 20
+    player._bot._turns, player._bot._blank = 9, 20
     chosen = player.choose(position, np.random.default_rng(0), Clock()).action
     assert chosen == CANNON.legal_actions(position)[0]
 

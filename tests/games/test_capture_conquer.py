@@ -1,7 +1,6 @@
 """C&C: drawn positions, published examples, recorded positions, counts, and random play."""
 
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,13 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.worst_case import WORST
-from cc_env import games, oracle, record
+from cc_env import games, oracle
 from cc_env.errors import BadPosition, IllegalAction, UnknownOption
 from cc_env.perft import perft
 from cc_env.playouts import play_randomly
 from cc_env.rules import DRAW, FIRST_WINS, ONGOING, SECOND_WINS
 
-GOLDEN = Path(__file__).parent / "golden/capture_conquer.jsonl"
 EXAMPLE = "6/1bb3/1brrr1/1r1r2/6/6 b"  # published
 SIZES = (4, 5, 6, 7, 8)
 
@@ -381,25 +379,6 @@ def test_an_illegal_turn_is_refused_with_near_ones(game):
         game.parse_turn(position, "1,2-3,2")
     with pytest.raises(IllegalAction, match=r"legal: 76 \(1,1-1,3\)"):
         game.parse_turn(position, "9,9-9,9")
-
-
-# Golden games: turns, not seeds
-
-
-def test_the_golden_games_end_as_they_did():
-    found = [
-        (number, one.result, one.reason, len(one.turns), end(one))
-        for number, one in record.read(GOLDEN)
-    ]
-    assert found == [
-        (1, "0-1", "capture", 50, "2r3/2r3/6/r4b/6/3r2 b"),
-        (2, "0-1", "conquest", 94, "r7/7b/4r2b/5b1b/8/6r1/8/3b4 b"),
-    ]
-
-
-def end(one):
-    match = record.replay(one)
-    return match.game.to_text(match.position)
 
 
 def test_a_line_of_actions_is_told_turn_by_turn(game):

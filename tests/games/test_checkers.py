@@ -285,6 +285,7 @@ def test_actions_know_their_cells(checkers):
         ("k7/8/8/8/8/8/8/8 r", "made of r, b, R, B and digits"),
         ("r7/8/8/8/8/8/8/8 w", "side to move"),
         ("1r6/8/8/8/8/8/8/b7 r", "r on 01, a cell that is not used"),
+        ("8/1b1b1b1b/b1b1b1b1/1b1b1b1b/b1b5/8/8/1r6 r", "14 pieces of b; there are 12"),
         ("8/8/8/8/8/1r6/8/8 r", "b has just moved, so it needs a piece"),
         ("b7/8/8/8/8/1r6/8/8 r -1", "'-1' is no number of turns"),
         ("b7/8/8/8/8/1r6/8/8 r x52", "'x52' is no number of turns, and no x with a cell"),

@@ -1,5 +1,7 @@
 """What must hold in every game, along random games: texts, symmetries, keys, tracks, records."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -13,6 +15,33 @@ OPTIONS = {
     "checkers": {"crowning": "ends_move"},
     "mini_checkers": {"first": "white"},
     "morris": {"protect_mills": True, "removals": "one", "flying": True},
+}
+GOLDEN = {  # how the recorded games end: turns, not seeds
+    "capture_conquer": [
+        ("0-1", "capture", 50, "2r3/2r3/6/r4b/6/3r2 b"),
+        ("0-1", "conquest", 94, "r7/7b/4r2b/5b1b/8/6r1/8/3b4 b"),
+    ],
+    "checkers": [
+        ("0-1", "no_pieces", 42, "8/7b/b3b3/8/8/3b3b/b7/8 r"),
+        ("1-0", "no_pieces", 61, "8/3R3r/2r5/8/2R5/3r4/4r3/7r b"),
+    ],
+    "mini_checkers": [
+        ("0-1", "both_stuck", 34, "1b1b2/6/6/6/3w2/2w1w1 b"),
+        ("1-0", "both_stuck", 36, "1b1b1b/6/6/6/6/4w1 w"),
+    ],
+    "morris": [
+        ("0-1", "two_left", 140, "b..bbbw.b......b....wbbb w 00 fb"),
+        ("1-0", "two_left", 155, "..wb..b.wwww.w....w....w b 00"),
+    ],
+    "cannon": [
+        ("1-0", "halls", 69, "2W1b1W1/5w1w/7w/b1w3w1/b3w3/bb2b2b/3wb3/1B1B1B1B w"),
+        (
+            "0-1",
+            "halls",
+            134,
+            "W1WwW1W1W1/10/5w1wb1/w1b1b3w1/1b8/8b1/1b8/bb2w2w2/10/1B1w1B1B1w b",
+        ),
+    ],
 }
 MADE = [(name, {}) for name in (*GAMES, "elsewhere.tictactoe")] + list(OPTIONS.items())
 
@@ -36,6 +65,16 @@ def random_games(game, count):
                 break
             position = game.apply(position, action)
         assert action is None
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_the_golden_games_end_as_they_did(name):
+    ends = []
+    for _, one in record.read(Path(__file__).parent / f"golden/{name}.jsonl"):
+        match = record.replay(one)
+        end = match.game.to_text(match.position)
+        ends.append((one.result, one.reason, len(one.turns), end))
+    assert ends == GOLDEN[name]
 
 
 def test_positions_survive_as_text(any_game):

@@ -183,6 +183,7 @@ def test_random_play_is_bounded(mini):
         ("b5/6/6/6/6/6 b", "b on 00, a cell that is not used"),
         ("1k4/6/6/6/6/6 b", "made of b, w and digits"),
         ("1b4/6/6/6/6/6", "side to move"),
+        ("1b1b1b/b1b1b1/1b4/6/6/w5 b", "7 men of b; there are 6"),
         (7, "given as text"),
     ],
 )

@@ -192,6 +192,7 @@ def test_there_are_sixteen_symmetries(morris):
         ("........................ w 99 free", "'free' is no fw"),
         ("........................ w 99 x1", "more removals are due"),
         ("b....................... w 98 x3", "'x3' is no fw"),
+        ("b....................... w 98 x1", "x1: white has no mill"),
         ("", "24 points"),
         (None, "given as text"),
     ],
@@ -201,6 +202,17 @@ def test_a_wrong_position_text_is_refused(morris, text, why):
         morris.from_text(text)
 
 
+def test_a_position_must_be_one_of_the_rules_that_are_played(morris):
+    usual = games.make("morris", removals="one", free_move="never")
+    for text, why in (
+        ("wwwbb................... w 00 x2", "no more than one is due"),
+        ("wwwbb................... w 00 fb", "no move is free"),
+    ):
+        assert morris.to_text(morris.from_text(text)) == text
+        with pytest.raises(BadPosition, match=why):
+            usual.from_text(text)
+
+
 @pytest.mark.parametrize(
     ("options", "why"),
     [
@@ -208,6 +220,7 @@ def test_a_wrong_position_text_is_refused(morris, text, why):
         ({"removals": "two"}, "removals='two'; it is per_mill or one"),
         ({"free_move": "no"}, "free_move='no'; it is always or moving_phase_only or never"),
         ({"flying": 3}, "flying=3"),
+        ({"removals": ["one"]}, r"removals=\['one'\]; it is"),
     ],
 )
 def test_wrong_options_are_refused(options, why):

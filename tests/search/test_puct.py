@@ -5,9 +5,12 @@ import math
 import numpy as np
 import pytest
 
+from agents.learned import PolicyPlayer
 from cc_env import games
+from cc_env.compile import jit
 from cc_env.errors import IllegalAction, UnknownOption
 from cc_env.rules import ONGOING
+from cc_env.search import scores
 from cc_env.search.alphabeta import AlphaBeta
 from cc_env.search.forest import SURE, UNTRIED
 from cc_env.search.puct import PUCT, Trees, _halving
@@ -326,6 +329,46 @@ def test_contempt_decides_whether_it_comes_back_to_what_occurred(game, contempt)
         game.initial, simulations=200, earlier=[game.initial, back]
     )
     assert (search.action == legal[3]) == (contempt < 0)
+
+
+AHEAD = "1wWwWwWw/1w1w1w1w/1w1w1w1w/8/8/b1b1b1b1/b1b1b1b1/bBbBbBbB b"  # white has lost a hall
+BEHIND = "WwWwWwWw/1w1w1w1w/1w1w1w1w/8/8/b1b1b1b1/b1b1b1b1/b1bBbBbB b"
+
+
+@pytest.mark.parametrize(("text", "contempt"), [(AHEAD, 0.9), (BEHIND, -0.9)])
+def test_where_the_rules_decide_on_a_repetition_contempt_does_not(text, contempt):
+    cannon = games.make("cannon")
+    position = cannon.from_text(text)
+    action = int(cannon.legal_actions(position)[3])
+    back = cannon.apply(position, action)
+    keys = np.array([[cannon.key(position), cannon.key(back), 0]], np.uint64)
+    trees = Trees(cannon, 1, simulations=64, considered=16, contempt=contempt)
+    trees.begin(np.array([position], np.uint64), earlier=keys)
+    trees.run(flat)
+    found = trees.improved()
+    chances = dict(zip(found.actions[0].tolist(), found.policy[0].tolist(), strict=True))
+    others = [chance for each, chance in chances.items() if each not in (-1, action)]
+    if text == AHEAD:
+        assert found.chosen[0] == action
+        assert chances[action] > 100 * max(others)
+        assert found.values[0] > 0.9
+    else:
+        assert found.chosen[0] != action
+        assert chances[action] < 0.01 * min(others)
+    policy = PolicyPlayer(cannon, flat, contempt=contempt)
+    assert (policy._repeats(position, action)) == np.inf
+    policy._course.positions = [position, back]
+    assert policy._repeats(position, action) == (1 if text == AHEAD else -1)
+
+
+def test_alpha_beta_knows_what_the_rules_make_of_a_repetition():
+    cannon, other = games.make("cannon"), games.make("capture_conquer")
+    worth = jit(lambda position, player: scores.repeated(position, player))
+    ahead, behind = cannon.from_text(AHEAD), cannon.from_text(BEHIND)
+    assert worth(ahead, 0) == -worth(ahead, 1) == scores.PROVEN - scores.MARGIN + 4
+    assert worth(behind, 0) == -worth(ahead, 0)
+    assert worth(cannon.initial, 0) == worth(other.initial, 0) == 0
+    assert scores.margin(worth(ahead, 0)) is None  # no proof
 
 
 def test_gumbel_noise_draws_by_the_policy():

@@ -72,7 +72,7 @@ def make(
     for name, value in (("rows", rows), ("columns", columns)):
         if value not in SIZES or isinstance(value, bool):
             raise UnknownOption(f"cannon: {name}={value!r}; it is 8 or 10")
-    if retreat_neighbours not in NEIGHBOURS or isinstance(retreat_neighbours, bool):
+    if retreat_neighbours not in tuple(NEIGHBOURS) or isinstance(retreat_neighbours, bool):
         raise UnknownOption(f"cannon: retreat_neighbours={retreat_neighbours!r}; it is 5 or 8")
     switches = {
         "retreat_clear_path": (retreat_clear_path, RETREAT_CLEAR),

@@ -116,24 +116,15 @@ def _add(cells: Wide, counts: NDArray[np.int64]) -> None:
 class Bot:
     """What the four share: known first turns, halls before all else, and turns that take nothing.
 
-    It is of one game at a time; where a position has more pieces than the one before, it begins
-    another one.
+    Each plays one game.
     """
 
     def __init__(self, game: Game) -> None:
-        self._game = game
-        self._begin()
-
-    def _begin(self) -> None:
-        self._turns, self._pieces = 0, 0
+        self._game, self._turns = game, 0
         self._blank = 0  # turns in a row that took nothing
 
     def __call__(self, position: Position, rng: np.random.Generator) -> int:
         """Return an action."""
-        pieces = len(self._game.pieces(position))
-        if pieces > self._pieces or position == self._game.initial:
-            self._begin()
-        self._pieces = pieces
         view = look(self._game, position)
         place = self._known(position, view)
         if place is None:

@@ -1,5 +1,6 @@
 """Cannon as text and on the board: positions, commands, endings, and what a turn did."""
 
+from collections import Counter
 from collections.abc import Iterator
 from functools import partial
 
@@ -43,12 +44,18 @@ def ending(position: Position) -> str:
     return "halls" if how == BY_HALLS else "no_soldiers" if how == BY_SOLDIERS else "no_moves"
 
 
-def scores(position: Position) -> tuple[float, float]:
+def scores(position: Position, loser: int | None = None) -> tuple[float, float]:
     """Return what black and white score where the game ended, by stagnation if by nothing else.
 
-    The hall margin, of which there are 10 in all, and a hundredth for each soldier left.
+    The hall margin, of which there are 10 in all, and a hundredth for each soldier left. The
+    opponent of a `loser` by a fault scores as if all halls that count were taken.
     """
     by = int(lead(position, how_over(position)))
+    if loser is not None:
+        moves = loser == int(position.player)
+        halls = _words(position, "enemy_halls" if moves else "own_halls").bit_count()
+        by = 10 - 4 * (HALLS[position.shape] - halls)
+        by = by if moves else -by
     soldiers = _words(position, "own"), _words(position, "enemy")
     points = 5 - by / 2, 5 + by / 2  # of the player to move, and of who has just moved
     mine, other = (p + one.bit_count() / 100 for p, one in zip(points, soldiers, strict=True))
@@ -85,7 +92,7 @@ def to_text(position: Position) -> str:
 
 
 def parse_position(text: str, like: Position) -> Position:
-    """As `Game.from_text`, of the shape and with the options of another position.
+    """As `Game.from_text`, of the shape and with the options of the start `like`.
 
     Raises BadPosition where there is none, saying why.
     """
@@ -98,9 +105,10 @@ def parse_position(text: str, like: Position) -> Position:
     for cell, letter in letters.items():
         place = index(cell)
         sets[letter] |= 1 << (int(LAST[like.shape]) - place if player else place)
-    for letter in "BW":
-        if sets[letter].bit_count() > HALLS[like.shape]:
-            raise BadPosition(f"more than {HALLS[like.shape]} {letter}")
+    most = Counter(pieces(like).values())
+    for letter, found in Counter(letters.values()).items():
+        if found > most[letter]:
+            raise BadPosition(f"{found} pieces {letter}; there are {most[letter]}")
     if not sets[SIDES[1 - player]]:
         raise BadPosition(f"{SIDES[1 - player]} has just moved, so it needs a soldier")
     own, enemy = SIDES[player], SIDES[1 - player]

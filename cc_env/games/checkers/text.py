@@ -19,6 +19,7 @@ from cc_env.games.checkers.rules import (
 from cc_env.games.grid import read_rows, rows_text
 
 SIDES = "rb"
+PIECES = 12  # of each side, at the start
 
 
 def ending(position: Position) -> str:
@@ -77,6 +78,9 @@ def parse_position(text: str, options: np.uint64) -> Position:
             raise BadPosition(f"{letter} on {row}{column}, a cell that is not used")
         sides[SIDES.index(letter.lower())] |= _bit(player, (row, column))
         kings |= _bit(player, (row, column)) if letter.isupper() else 0
+    for side, name in zip(sides, SIDES, strict=True):
+        if side.bit_count() > PIECES:
+            raise BadPosition(f"{side.bit_count()} pieces of {name}; there are {PIECES}")
     if not sides[1 - player]:
         raise BadPosition(f"{SIDES[1 - player]} has just moved, so it needs a piece")
     own, enemy = np.uint64(sides[player]), np.uint64(sides[1 - player])

@@ -399,7 +399,7 @@ def make(
         ("removals", removals, REMOVALS),
         ("free_move", free_move, FREE_MOVE),
     ):
-        if value not in known:
+        if value not in tuple(known):
             raise UnknownOption(f"morris: {name}={value!r}; it is {' or '.join(known)}")
         options |= known[value]
     nine = np.uint64(BEADS)
@@ -537,6 +537,12 @@ def parse_position(text: str, options: np.uint64) -> Position:
     player = SIDES.index(side)
     if pending > sides[1 - player].bit_count():
         raise BadPosition("more removals are due than there are beads to remove")
+    if pending and not in_mills(np.uint64(sides[player])):
+        raise BadPosition(f"x{pending}: {PLAYERS[player]} has no mill, so no removal is due")
+    if pending > 1 and options & ONE_REMOVAL:
+        raise BadPosition(f"x{pending}: with removals=one no more than one is due")
+    if free and options & NEVER_FREE:
+        raise BadPosition(f"f{free}: with free_move=never no move is free")
     return Position(
         np.uint64(sides[player]),
         np.uint64(sides[1 - player]),

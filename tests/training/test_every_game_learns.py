@@ -1,0 +1,44 @@
+"""Both ways to learn run on every game, and what they leave plays it."""
+
+from dataclasses import replace
+
+import pytest
+import test_alphazero
+import test_ppo
+import torch
+
+from agents import NETWORK
+from cc_env import games, players, referee
+from cc_env.match import FAULTS, Limits
+from cc_env.table import GAMES
+from training import alphazero, ppo, selfplay
+
+OPTIONS = {"mini_checkers": {"first": "white"}, "morris": {"flying": True}}
+PLAY = selfplay.Settings(boards=8, simulations=4, considered=4, opponents=("greedy",))
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    torch.set_num_threads(1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in GAMES if name != "capture_conquer"])
+def test_alphazero_and_ppo_run_on_it(tmp_path, name):
+    options = OPTIONS.get(name, {})
+    game = games.make(name, **options)
+    tiny = {"game": name, "options": options}
+    numbers = alphazero.main(
+        replace(test_alphazero.TINY, **tiny, rounds=2, play=PLAY, warm_up=20), tmp_path / "zero"
+    )
+    assert numbers["policy_loss"] > 0
+    numbers = ppo.main(replace(test_ppo.TINY, **tiny, steps=512), tmp_path / "ppo")
+    assert numbers["random"] >= 0
+    for player in (
+        f"agents.policy:path={tmp_path / 'zero' / NETWORK}",
+        f"agents.alphazero:simulations=4,path={tmp_path / 'zero'}",
+        f"agents.ppo:path={tmp_path / 'ppo'}",
+    ):
+        pair = players.make(player, game), players.make("random", game)
+        found = referee.play(game, pair, limits=Limits(max_turns=20))
+        assert found.reason not in FAULTS, found.detail
