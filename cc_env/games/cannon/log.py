@@ -8,7 +8,6 @@ with `meta`, `action` and `data`, then the words "Received from client 0" or 1.
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from cc_env.errors import BadRecord, CcEnvError, IllegalAction
 from cc_env.game import Format, Game, Played, Turn
@@ -18,12 +17,8 @@ _LINE = re.compile(r"(?P<message>\{.*\})\s*Received from client (?P<client>[01])
 _SCORES = re.compile(r"Player ([12]) SCORE : (\d+\.?\d*)")
 
 
-@dataclass(frozen=True)
 class Logged(Played):
     """A game of a log."""
-
-    scores: tuple[float, float] | None  # of player 1 and player 2, where the log has them
-    fault: str  # what the log says of one, such as TIMEOUT BY PLAYER 1; else nothing
 
     @property
     def told(self) -> str:
@@ -67,7 +62,7 @@ def read(text: str, game: Game) -> Iterator[Logged]:
                 fault = message["meta"].split(" : ")[0] or message["action"]
         except CcEnvError as error:
             raise BadRecord(f"line {number}, move {len(turns) + 1}: {error}") from error
-    yield Logged(game.initial, tuple(turns), scores, fault)
+    yield Logged(game.initial, tuple(turns), scores=scores, fault=fault)
 
 
 def _message(line: str) -> tuple[dict[str, str], int]:
