@@ -357,6 +357,15 @@ def test_a_second_selection_replaces_the_first(cannon):
     assert cannon.turn_text(cannon.initial, turn) == "S 2 5 M 1 4"
 
 
+@pytest.mark.parametrize("selected", ["S 0 0", "S 0 1", "S 7 2", "S 4 4"])
+def test_whatever_is_selected_can_do_something(cannon, selected):
+    position = place(cannon, "b", b="00 66", w="01 50", W="20 40 60 72")  # 00 has nowhere to go
+    assert log.parse_command(cannon, position, "S 6 6 M 6 5")
+    why = f"{selected} selects no soldier that can do anything in 'b1W.*'; these can: S 6 6$"
+    with pytest.raises(IllegalAction, match=why):
+        log.parse_command(cannon, position, f"{selected} S 6 6 M 6 5")
+
+
 @pytest.mark.parametrize(
     ("command", "why"),
     [
@@ -388,6 +397,15 @@ def said(data, client=0, action="NORMAL", meta=""):
         (["{oops} Received from client 0"], "line 1, move 1: not JSON"),
         ([said("S 2 5 M 1 4", action="MOVE")], "action 'MOVE'; it is one of"),
         (['{"meta": 1} Received from client 0'], "wanted texts for: meta, action, data"),
+        ([], "the log is empty"),
+        (["", " "], "the log is empty"),
+        *(
+            (
+                [said("S 2 5 M 1 4", action=action), said("S 1 2 M 0 3", 1)],
+                f"line 2, move 2: a message after the game has ended, with {action}",
+            )
+            for action in ("FINISH", "KILLPROC", "STAGNANT")
+        ),
     ],
 )
 def test_a_broken_log_is_refused_with_line_and_move(cannon, lines, why):
