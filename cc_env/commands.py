@@ -135,8 +135,8 @@ def replay(
         typer.Option(
             "--game",
             "-g",
-            help="The file is of other programs for this game, as the end of its name says:"
-            " .pdn of checkers, .log of cannon. --line then is the number of a game.",
+            help="Which game a file of other programs is of; default: what the end of its name"
+            " says, .pdn checkers, .log cannon. --line then is the number of a game.",
         ),
     ] = None,
     option: Pairs = None,
@@ -146,7 +146,7 @@ def replay(
     ] = None,
 ) -> None:
     """Replay recorded games and say how each ended; exit with status 2 at the first broken one."""
-    name = game
+    name = game or _game_of(file)
     if name is None and option:
         raise UnknownOption("--option says how other programs' games are played; records know it")
     found = _records(file) if name is None else _foreign(file, name, option)
@@ -200,6 +200,14 @@ def _foreign(file: Path, name: str, option: list[str] | None) -> Iterator[tuple[
         if game.scores and match.score and one.scores is None:
             told += ", by the rules {:g} - {:g}".format(*match.score)
         yield number, _Replayed(told, match, one)
+
+
+def _game_of(file: Path) -> str | None:
+    """Return the game whose files end so, None where there is none; raise UnknownOption."""
+    having = [name for name, entry in GAMES.items() if file.suffix.lower() in entry.formats]
+    if len(having) > 1:
+        raise UnknownOption(f"{file}: say which game it is of: --game {' or '.join(having)}")
+    return having[0] if having else None
 
 
 @app.command()

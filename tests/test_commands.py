@@ -12,8 +12,9 @@ from conftest import ORACLE
 
 from agents.memory import Memory
 from cc_env import commands, games, record, referee
-from cc_env.errors import MissingExtra
+from cc_env.errors import MissingExtra, UnknownOption
 from cc_env.players import RandomPlayer
+from cc_env.table import GAMES, Entry
 
 
 def run(*arguments, status=0):
@@ -93,7 +94,7 @@ def test_replay_keeps_what_a_file_says(tmp_path):
     old, new = tmp_path / "OLD.PDN", tmp_path / "new.pdn"
     said = '[Event "Café"]\n[White "w"]\n[Black "b"]\n[Result "1-0"]\n1. 9-13 22-18 1-0\n'
     old.write_bytes(said.encode("latin-1") + b'\n[Event "two"]\n[Result "1/2-1/2"]\n1. 11-15')
-    out = run("replay", old, "-g", "checkers", "--to", new, *ENGLISH)
+    out = run("replay", old, "--to", new, *ENGLISH)  # the name says whose file it is
     assert "game 1: b - w  1-0, 2 turns\ngame 2: ? - ?  1/2-1/2, 1 turns\n" in out
     assert new.read_text("utf-8").split("\n\n") == [
         '[Event "Café"]\n[White "w"]\n[Black "b"]\n[GameType "21"]\n[Result "1-0"]',
@@ -102,10 +103,10 @@ def test_replay_keeps_what_a_file_says(tmp_path):
         "1. 11-15 1/2-1/2\n",
     ]
     again = tmp_path / "again.pdn"
-    run("replay", new, "-g", "checkers", "--to", again, *ENGLISH)
+    run("replay", new, "--to", again, *ENGLISH)
     assert again.read_text("utf-8") == new.read_text("utf-8")
     again.write_text("\ufeff" + again.read_text("utf-8"), "utf-8")
-    assert "b - w  1-0" in run("replay", again, "-g", "checkers", *ENGLISH)
+    assert "b - w  1-0" in run("replay", again, *ENGLISH)
 
 
 def test_replay_refuses_what_the_rules_contradict(tmp_path):
@@ -113,12 +114,10 @@ def test_replay_refuses_what_the_rules_contradict(tmp_path):
     ended = '[FEN "B:W9:B6,5"]\n1. 6x13 '
     path.write_text(f"9-13 1-0 {ended} 1-0")
     why = "game 2: by the rules it is won by the first player (no_pieces), by the file won by the"
-    assert f"{path}: {why} second; PDN is English draughts" in run(
-        "replay", path, "-g", "checkers", status=2
-    )
+    assert f"{path}: {why} second; PDN is English draughts" in run("replay", path, status=2)
     for result in ("0-1", "*"):
         path.write_text(f"{ended} {result}")
-        assert f"{result} (no_pieces), 1 turns" in run("replay", path, "-g", "checkers")
+        assert f"{result} (no_pieces), 1 turns" in run("replay", path)
 
 
 def test_replay_tells_scores_that_a_log_has_not(tmp_path):
@@ -130,9 +129,18 @@ def test_replay_tells_scores_that_a_log_has_not(tmp_path):
             message = json.dumps({"meta": "", "action": "NORMAL", "data": command})
             file.write(f"{message} Received from client {number % 2}\n")
     told = "{:g} - {:g}".format(*game["score"])
-    assert f"without scores ({game['end']}), by the rules {told}, " in run(
-        "replay", path, "-g", "cannon"
-    )
+    assert f"without scores ({game['end']}), by the rules {told}, " in run("replay", path)
+
+
+def test_files_of_other_programs_are_those_that_the_games_read():
+    for name, entry in GAMES.items():
+        assert tuple(games.make(name).formats) == entry.formats
+
+
+def test_replay_asks_whose_file_it_is_where_that_can_be_several(monkeypatch, tmp_path):
+    monkeypatch.setitem(GAMES, "draughts", Entry("elsewhere", "", formats=(".pdn",)))
+    with pytest.raises(UnknownOption, match="say which game it is of: --game checkers or draughts"):
+        commands.replay(tmp_path / "x.pdn")
 
 
 def test_replay_names_the_line_and_the_turn_that_is_broken(games_file):
