@@ -3,7 +3,6 @@
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -11,8 +10,8 @@ import numpy as np
 
 from cc_env import files, games, options, oracle, players, record
 from cc_env.errors import BadRecord, CcEnvError, MissingExtra, UnknownOption, listed
-from cc_env.game import Format, Game
-from cc_env.match import Limits, Match
+from cc_env.game import Game, Played
+from cc_env.match import Match
 from cc_env.perft import perft as count
 from cc_env.pictures import draw, frames
 from cc_env.referee import Clock, Decision
@@ -124,7 +123,8 @@ def analyse(
 @app.command()
 def replay(
     file: Annotated[
-        Path, typer.Argument(help="Records, one JSON object a line.", show_default=False)
+        Path,
+        typer.Argument(help="Records, one JSON object a line; .pdn; .log.", show_default=False),
     ],
     line: Annotated[
         int | None,
@@ -135,8 +135,8 @@ def replay(
         typer.Option(
             "--game",
             "-g",
-            help="The file is of other programs for this game, as the end of its name says:"
-            " .pdn of checkers, .log of cannon. --line then is the number of a game.",
+            help="Which game a file of other programs is of; default: what the end of its name"
+            " says, .pdn checkers, .log cannon. --line then is the number of a game.",
         ),
     ] = None,
     option: Pairs = None,
@@ -146,10 +146,10 @@ def replay(
     ] = None,
 ) -> None:
     """Replay recorded games and say how each ended; exit with status 2 at the first broken one."""
-    if game is None and option:
-        raise UnknownOption("--option says how the game of --game is played; records know theirs")
-    foreign = None if game is None else games.make(game, **game_options(option))
-    found = _records(file) if foreign is None else _foreign(file, foreign)
+    name = game or _game_of(file)
+    if name is None and option:
+        raise UnknownOption("--option says how other programs' games are played; records know it")
+    found = _records(file) if name is None else _foreign(file, name, option)
     shown, written = 0, []
     for number, each in found:
         if line in (None, number):
@@ -171,46 +171,43 @@ class _Replayed(NamedTuple):
 
     told: str  # what there is to say of it
     match: Match
-    players: tuple[str, str]
+    played: Played
 
     def written(self, to: Path) -> str:
         """Return it in the format of this file; raise UnknownOption where its game has none."""
-        game, outcome = self.match.game, self.match.result and self.match.result.outcome
-        write = _format(game, to).write
+        write = record.format_of(self.match.game, to).write
         if write is None:
             raise UnknownOption(f"{to}: files of this kind are read, not written")
-        turns = tuple(turn for _, turn in self.match.course)
-        ended = ONGOING if outcome is None else outcome
-        return write(game, self.match.start, turns, self.players, ended)
+        return write(self.match.game, self.played)
 
 
 def _records(file: Path) -> Iterator[tuple[int, _Replayed]]:
     for number, one in record.read(file):
         told = f"line {number}: {' - '.join(one.players)}  {one.result} ({one.reason})"
-        yield number, _Replayed(told, record.replay(one), one.players)
+        match = record.replay(one)
+        turns = tuple(turn for _, turn in match.course)
+        outcome = match.result.outcome if match.result else ONGOING
+        yield number, _Replayed(told, match, Played(match.start, turns, one.players, outcome))
 
 
-def _foreign(file: Path, game: Game) -> Iterator[tuple[int, _Replayed]]:
+def _foreign(file: Path, name: str, option: list[str] | None) -> Iterator[tuple[int, _Replayed]]:
     """Yield the games of a file of another program."""
-    read = _format(game, file).read
-    try:
-        text = file.read_text(encoding="utf-8")
-        for number, one in enumerate(read(text, game), 1):
-            match = Match(game, one.start, Limits(max_turns=None, repetitions=None))
-            for action in chain.from_iterable(one.turns):
-                match.play(action)
-            ended = f" ({match.result.reason})" if match.result else ""
-            yield number, _Replayed(f"game {number}: {one.told}{ended}", match, one.players)
-    except (OSError, UnicodeDecodeError, CcEnvError) as error:
-        raise BadRecord(f"{file}: {error}") from error
+    game = games.make(name, **game_options(option))
+    for number, (one, match) in enumerate(record.read_foreign(file, game), 1):
+        told = f"game {number}: {one.told}"
+        if match.result:
+            told += f" ({match.result.reason})"
+        if game.scores and match.score and one.scores is None:
+            told += ", by the rules {:g} - {:g}".format(*match.score)
+        yield number, _Replayed(told, match, one)
 
 
-def _format(game: Game, file: Path) -> Format:
-    """Return the format that the end of a name says; raise UnknownOption where there is none."""
-    if file.suffix not in game.formats:
-        has = listed(game.formats) or "none of its own"
-        raise UnknownOption(f"{file}: {game.name} has no format {file.suffix!r}; it has: {has}")
-    return game.formats[file.suffix]
+def _game_of(file: Path) -> str | None:
+    """Return the game whose files end so, None where there is none; raise UnknownOption."""
+    having = [name for name, entry in GAMES.items() if file.suffix.lower() in entry.formats]
+    if len(having) > 1:
+        raise UnknownOption(f"{file}: say which game it is of: --game {' or '.join(having)}")
+    return having[0] if having else None
 
 
 @app.command()

@@ -41,15 +41,14 @@ class Track(NamedTuple):
 
 @dataclass(frozen=True)
 class Played:
-    """A game in a file of another program's; it need not be played to the end."""
+    """A game as a file of another program's has it; it need not be played to the end."""
 
     start: Position
     turns: tuple[Turn, ...]
-
-    @property
-    def players(self) -> tuple[str, str]:
-        """The names of the first and the second player."""
-        return "?", "?"
+    players: tuple[str, str] = "?", "?"  # the names of the first and the second
+    outcome: int = ONGOING  # ONGOING where the file does not say it
+    scores: tuple[float, float] | None = None  # of both, where the file has them
+    fault: str = ""  # what the file says of one that ended the game, else nothing
 
     @property
     def told(self) -> str:
@@ -61,11 +60,13 @@ class Format(NamedTuple):
     """How other programs write down games of a kind.
 
     `read` yields those of a text and raises BadRecord, naming line and move, at the first that is
-    broken. `write` makes the text of one: of its start, its turns, the players' names and outcome.
+    broken. `write` makes the text of one. `hint` is what else to say where the game's options are
+    not those of such files, when the rules contradict one.
     """
 
     read: Callable[[str, "Game"], Iterator[Played]]
-    write: Callable[["Game", Position, tuple[Turn, ...], tuple[str, str], int], str] | None = None
+    write: Callable[["Game", Played], str] | None = None
+    hint: Callable[["Game"], str] = lambda game: ""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

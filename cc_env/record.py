@@ -1,18 +1,24 @@
-"""Records of games: one JSON object a line, which replays to the same positions or is refused."""
+"""Records of games: one JSON object a line, which replays to the same positions or is refused.
+
+So do the games of other programs' files, by the formats of their game.
+"""
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 from cc_env import __version__, games
-from cc_env.errors import BadRecord, CcEnvError, listed
+from cc_env.errors import BadRecord, CcEnvError, UnknownOption, listed
 from cc_env.files import lines
+from cc_env.game import Format, Game, Played, Turn
 from cc_env.match import FAULTS, Limits, Match
-from cc_env.rules import DRAW, FIRST_WINS, SECOND_WINS
+from cc_env.rules import DRAW, FIRST_WINS, ONGOING, SECOND_WINS
 
 RESULTS = {FIRST_WINS: "1-0", SECOND_WINS: "0-1", DRAW: "1/2-1/2"}
+_SAID = {FIRST_WINS: "won by the first player", SECOND_WINS: "won by the second", DRAW: "a draw"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,16 +129,23 @@ def replay(record: Record) -> Match:
         match = Match(game, start, Limits(**record.limits))
     except (CcEnvError, TypeError) as error:
         raise BadRecord(str(error)) from error
-    for number, text in enumerate(record.turns, 1):
+    _play(match, record.turns)
+    _check_end(record, match)
+    return match
+
+
+def _play(match: Match, turns: Iterable[str | Turn]) -> None:
+    """Play turns, as texts or actions; raise BadRecord, naming the turn, where one cannot be."""
+    for number, turn in enumerate(turns, 1):
         try:
             if match.result is not None:
                 raise BadRecord(f"the game was over before it ({match.result.reason})")
-            for action in game.parse_turn(match.position, text):
+            if isinstance(turn, str):
+                turn = match.game.parse_turn(match.position, turn)
+            for action in turn:
                 match.play(action)
         except CcEnvError as error:
             raise BadRecord(f"turn {number}: {error}") from error
-    _check_end(record, match)
-    return match
 
 
 def _check_end(record: Record, match: Match) -> None:
@@ -165,3 +178,62 @@ def append(path: Path, record: Record) -> None:
     """Add the record to a file as one line, all of it or nothing."""
     with path.open("a", encoding="utf-8") as file:
         file.write(record.to_json() + "\n")
+
+
+def read_foreign(path: Path, game: Game) -> Iterator[tuple[Played, Match]]:
+    """Yield the games of a file of another program, each with the match that it was by the rules.
+
+    Raises UnknownOption where the game has no format for such a file; BadRecord, with the line or
+    the number of the game, at the first that is broken or that the rules contradict.
+    """
+    form = format_of(game, path)
+    try:
+        for number, played in enumerate(form.read(_text(path), game), 1):
+            try:
+                match = play_through(game, played)
+            except BadRecord as error:
+                raise BadRecord(f"game {number}: {error}{form.hint(game)}") from error
+            yield played, match
+    except (OSError, BadRecord) as error:
+        raise BadRecord(f"{path}: {error}") from error
+
+
+def _text(path: Path) -> str:
+    """Return what is in a file: UTF-8, or else Latin-1, which old programs write."""
+    try:
+        return path.read_text("utf-8-sig")
+    except UnicodeDecodeError:
+        return path.read_text("latin-1")
+
+
+def format_of(game: Game, path: Path) -> Format:
+    """Return the format that the end of a name says; raise UnknownOption where there is none."""
+    ending = path.suffix.lower()
+    if ending not in game.formats:
+        has = listed(game.formats) or "none of its own"
+        raise UnknownOption(f"{path}: {game.name} has no format {ending!r}; it has: {has}")
+    return game.formats[ending]
+
+
+def play_through(game: Game, played: Played) -> Match:
+    """Return the match of a game in a file; raise BadRecord where the rules contradict it."""
+    match = Match(game, played.start, Limits(max_turns=None, repetitions=None))
+    _play(match, played.turns)
+    result, said = match.result, played.outcome
+    if result and said not in (ONGOING, result.outcome):
+        found = f"{_SAID[result.outcome]} ({result.reason})"
+        raise BadRecord(f"by the rules it is {found}, by the file {_SAID[said]}")
+    if played.scores is not None and not played.fault:
+        _check_scores(played.scores, match)
+    return match
+
+
+def _check_scores(scores: tuple[float, float], match: Match) -> None:
+    """Raise BadRecord where these are not the scores of a match."""
+    told = "{:g} - {:g}"
+    if match.score is None:
+        what = f"scores {told.format(*scores)}, but it is not over"
+        raise BadRecord(f"{what} after turn {len(match.turns)}")
+    if not all(map(math.isclose, scores, match.score)):
+        ours = told.format(*match.score)
+        raise BadRecord(f"by the rules the scores are {ours}, by the file {told.format(*scores)}")

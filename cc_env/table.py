@@ -9,16 +9,18 @@ class Entry(NamedTuple):
     module: str  # with make(**options) -> Game and read_recordings(line) -> Iterator[Recording]
     environment: str  # id of its environments
     bots: tuple[str, ...] = ()  # spoken names of players of this game alone, see Game.bots
+    formats: tuple[str, ...] = ()  # how the names of other programs' files end, see Game.formats
 
 
 GAMES = {
     "capture_conquer": Entry("cc_env.games.capture_conquer", "cc_env/CaptureConquer-v0"),
-    "checkers": Entry("cc_env.games.checkers", "cc_env/Checkers-v0"),
+    "checkers": Entry("cc_env.games.checkers", "cc_env/Checkers-v0", formats=(".pdn",)),
     "mini_checkers": Entry("cc_env.games.mini_checkers", "cc_env/MiniCheckers-v0"),
     "morris": Entry("cc_env.games.morris", "cc_env/Morris-v0"),
     "cannon": Entry(
         "cc_env.games.cannon",
         "cc_env/Cannon-v0",
         bots=("aggressive", "enhanced", "defensive", "neutral"),
+        formats=(".log",),
     ),
 }

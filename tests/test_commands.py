@@ -1,5 +1,6 @@
 """python -m cc_env, as a user calls it."""
 
+import gzip
 import json
 import re
 import subprocess
@@ -11,8 +12,9 @@ from conftest import ORACLE
 
 from agents.memory import Memory
 from cc_env import commands, games, record, referee
-from cc_env.errors import MissingExtra
+from cc_env.errors import MissingExtra, UnknownOption
 from cc_env.players import RandomPlayer
+from cc_env.table import GAMES, Entry
 
 
 def run(*arguments, status=0):
@@ -67,7 +69,7 @@ def test_replay_reads_and_writes_the_files_of_other_programs(tmp_path):
     pdn = tmp_path / "games.pdn"
     assert "2 games written to" in run("replay", path, "--to", pdn)
     out = run("replay", pdn, "-g", "checkers")
-    assert f"game 2: ann 'a' - bob  {'1-0' if played.result == '0-1' else '0-1'} (no_" in out
+    assert f'game 2: ann "a" - bob  {"1-0" if played.result == "0-1" else "0-1"} (no_' in out
     shown = run("replay", pdn, "-g", "checkers", "-l", 2)
     assert f"\n{len(played.turns)}. {played.turns[-1]}\n" in shown
     assert "has no game of the number 3" in run("replay", pdn, "-g", "checkers", "-l", 3, status=2)
@@ -77,12 +79,68 @@ def test_replay_reads_and_writes_the_files_of_other_programs(tmp_path):
         '{"meta": "", "action": "NORMAL", "data": "S 2 5 M 1 4"} Received from client 0\n'
     )
     assert "game 1: without scores, 1 turns" in run("replay", log, "-g", "cannon")
+    assert "read, not written" in run("replay", log, "-g", "cannon", "--to", log, status=2)
     log.write_text("oops")
     out = run("replay", log, "-g", "cannon", status=2)
     assert f"{log}: line 1, move 1: 'oops'" in out.replace("\n", "")
-    assert "read, not written" in run("replay", log, "-g", "cannon", "--to", log, status=2)
     assert "'.pdn'; it has: .log" in run("replay", pdn, "-g", "cannon", status=2)
-    assert "records know theirs" in run("replay", path, "-o", "size=4", status=2)
+    assert "records know it" in run("replay", path, "-o", "size=4", status=2)
+
+
+ENGLISH = "-o", "crowning=ends_move", "-o", "no_progress_limit=None"
+
+
+def test_replay_keeps_what_a_file_says(tmp_path):
+    old, new = tmp_path / "OLD.PDN", tmp_path / "new.pdn"
+    said = '[Event "Café"]\n[White "w"]\n[Black "b"]\n[Result "1-0"]\n1. 9-13 22-18 1-0\n'
+    old.write_bytes(said.encode("latin-1") + b'\n[Event "two"]\n[Result "1/2-1/2"]\n1. 11-15')
+    out = run("replay", old, "--to", new, *ENGLISH)  # the name says whose file it is
+    assert "game 1: b - w  1-0, 2 turns\ngame 2: ? - ?  1/2-1/2, 1 turns\n" in out
+    assert new.read_text("utf-8").split("\n\n") == [
+        '[Event "Café"]\n[White "w"]\n[Black "b"]\n[GameType "21"]\n[Result "1-0"]',
+        "1. 9-13 22-18 1-0",
+        '[Event "two"]\n[Black "?"]\n[White "?"]\n[GameType "21"]\n[Result "1/2-1/2"]',
+        "1. 11-15 1/2-1/2\n",
+    ]
+    again = tmp_path / "again.pdn"
+    run("replay", new, "--to", again, *ENGLISH)
+    assert again.read_text("utf-8") == new.read_text("utf-8")
+    again.write_text("\ufeff" + again.read_text("utf-8"), "utf-8")
+    assert "b - w  1-0" in run("replay", again, *ENGLISH)
+
+
+def test_replay_refuses_what_the_rules_contradict(tmp_path):
+    path = tmp_path / "game.pdn"
+    ended = '[FEN "B:W9:B6,5"]\n1. 6x13 '
+    path.write_text(f"9-13 1-0 {ended} 1-0")
+    why = "game 2: by the rules it is won by the first player (no_pieces), by the file won by the"
+    assert f"{path}: {why} second; PDN is English draughts" in run("replay", path, status=2)
+    for result in ("0-1", "*"):
+        path.write_text(f"{ended} {result}")
+        assert f"{result} (no_pieces), 1 turns" in run("replay", path)
+
+
+def test_replay_tells_scores_that_a_log_has_not(tmp_path):
+    with gzip.open(ORACLE / "cannon.jsonl.gz", "rt") as file:
+        game = next(one for one in map(json.loads, file) if one["kind"] == "game" and one["end"])
+    path = tmp_path / "game.log"
+    with path.open("w") as file:
+        for number, command in enumerate(game["cmds"]):
+            message = json.dumps({"meta": "", "action": "NORMAL", "data": command})
+            file.write(f"{message} Received from client {number % 2}\n")
+    told = "{:g} - {:g}".format(*game["score"])
+    assert f"without scores ({game['end']}), by the rules {told}, " in run("replay", path)
+
+
+def test_files_of_other_programs_are_those_that_the_games_read():
+    for name, entry in GAMES.items():
+        assert tuple(games.make(name).formats) == entry.formats
+
+
+def test_replay_asks_whose_file_it_is_where_that_can_be_several(monkeypatch, tmp_path):
+    monkeypatch.setitem(GAMES, "draughts", Entry("elsewhere", "", formats=(".pdn",)))
+    with pytest.raises(UnknownOption, match="say which game it is of: --game checkers or draughts"):
+        commands.replay(tmp_path / "x.pdn")
 
 
 def test_replay_names_the_line_and_the_turn_that_is_broken(games_file):

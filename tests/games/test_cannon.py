@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from conftest import ORACLE
 
-from cc_env import games, oracle
+from cc_env import games, oracle, record
 from cc_env.errors import BadPosition, BadRecord, IllegalAction, UnknownOption
+from cc_env.game import Played
 from cc_env.games.cannon import log
 from cc_env.games.grid import rows_text
 from cc_env.match import Limits, Match
@@ -348,11 +349,22 @@ def test_logs_of_recorded_games_are_replayed():
         assert game.key(position) == game.key(game.from_text(f"{line['final']} {line['next']}"))
         assert found.scores == (tuple(line["score"]) if line["score"] else None)
         assert not found.fault
+        match = record.play_through(game, found)
+        assert match.score == found.scores
 
 
 def test_a_second_selection_replaces_the_first(cannon):
     turn = log.parse_command(cannon, cannon.initial, "S 0 5 S 2 5 M 1 4")
     assert cannon.turn_text(cannon.initial, turn) == "S 2 5 M 1 4"
+
+
+@pytest.mark.parametrize("selected", ["S 0 0", "S 0 1", "S 7 2", "S 4 4"])
+def test_whatever_is_selected_can_do_something(cannon, selected):
+    position = place(cannon, "b", b="00 66", w="01 50", W="20 40 60 72")  # 00 has nowhere to go
+    assert log.parse_command(cannon, position, "S 6 6 M 6 5")
+    why = f"{selected} selects no soldier that can do anything in 'b1W.*'; these can: S 6 6$"
+    with pytest.raises(IllegalAction, match=why):
+        log.parse_command(cannon, position, f"{selected} S 6 6 M 6 5")
 
 
 @pytest.mark.parametrize(
@@ -386,6 +398,15 @@ def said(data, client=0, action="NORMAL", meta=""):
         (["{oops} Received from client 0"], "line 1, move 1: not JSON"),
         ([said("S 2 5 M 1 4", action="MOVE")], "action 'MOVE'; it is one of"),
         (['{"meta": 1} Received from client 0'], "wanted texts for: meta, action, data"),
+        ([], "the log is empty"),
+        (["", " "], "the log is empty"),
+        *(
+            (
+                [said("S 2 5 M 1 4", action=action), said("S 1 2 M 0 3", 1)],
+                f"line 2, move 2: a message after the game has ended, with {action}",
+            )
+            for action in ("FINISH", "KILLPROC", "STAGNANT")
+        ),
     ],
 )
 def test_a_broken_log_is_refused_with_line_and_move(cannon, lines, why):
@@ -396,8 +417,31 @@ def test_a_broken_log_is_refused_with_line_and_move(cannon, lines, why):
 def test_a_log_tells_of_faults(cannon):
     meta = "TIMEOUT BY PLAYER 1 : Player 1 SCORE : 0.12 : Player 2 SCORE : 10.12"
     (found,) = log.read(said("", action="FINISH", meta=meta), cannon)
-    assert found == log.Logged(cannon.initial, (), (0.12, 10.12), "TIMEOUT BY PLAYER 1")
+    wanted = {"scores": (0.12, 10.12), "fault": "TIMEOUT BY PLAYER 1"}
+    assert found == log.Logged(cannon.initial, (), **wanted)
     assert found.told == "scores 0.12 - 10.12 TIMEOUT BY PLAYER 1"
     lines = said("", action="FINISH", meta=meta), said("S 2 5 M 1 4")
     with pytest.raises(BadRecord, match="line 2, move 1: a message after"):
         list(log.read("\n".join(lines), cannon))
+
+
+def test_scores_that_the_rules_contradict_are_refused(cannon):
+    meta = "Player 1 SCORE : 8.12 : Player 2 SCORE : 2.09"
+    (found,) = log.read(said("S 2 5 M 1 4", action="FINISH", meta=meta), cannon)
+    with pytest.raises(BadRecord, match=r"scores 8\.12 - 2\.09, but it is not over after turn 1"):
+        record.play_through(cannon, found)
+    (found,) = log.read(said("", meta=f"TIMEOUT BY PLAYER 2 : {meta}"), cannon)
+    assert record.play_through(cannon, found).result is None
+
+    line = next(each for each in recorded_games() if each["end"])
+    (found,) = log.read(logged(line | {"score": [1.5, 2]}), cannon_of(line))
+    ours = "{:g} - {:g}".format(*line["score"])
+    with pytest.raises(BadRecord, match=f"by the rules .* are {ours}, by the file 1.5 - 2"):
+        record.play_through(cannon_of(line), found)
+
+
+def test_nothing_is_played_after_stagnation(cannon):
+    position = place(cannon, "b", b="24 25 26", w="61 62 63")
+    turns = [(action,) for _, action in shots(cannon, 7)]
+    with pytest.raises(BadRecord, match=r"turn 6: the game was over before it \(stagnant\)"):
+        record.play_through(cannon, Played(position, tuple(turns)))

@@ -11,6 +11,7 @@ from conftest import ORACLE
 
 from cc_env import games, oracle, players, rules
 from cc_env.errors import BadPosition, BadRecord, IllegalAction, UnknownOption
+from cc_env.game import Played
 from cc_env.games.checkers import pdn
 from cc_env.games.checkers.evaluation import SYMMETRIC, Published
 from cc_env.games.checkers.rules import CELLS
@@ -346,7 +347,7 @@ def test_cells_have_their_usual_numbers():
 def test_a_game_is_read_past_comments_and_variations(english):
     (game,) = pdn.read(GOLDEN_PDN, english)
     assert game.tags["Black"] == "One"
-    assert game.result == "*"
+    assert (game.players, game.outcome, game.result) == (("One", "Other"), ONGOING, "*")
     position, texts = game.start, []
     for turn in game.turns:
         texts.append(english.turn_text(position, turn))
@@ -371,7 +372,7 @@ def test_games_are_written_as_they_are_read(english):
         assert back.turns == tuple(played)
         assert english.key(back.start) == english.key(start)
         assert back.tags["Event"] == f"game {number}"
-        assert max(map(len, text.splitlines()[6:])) < 80
+        assert max(map(len, text.splitlines()[7:])) < 80
         lengths.update(map(len, played))
     assert len(lengths) > 1  # chains, too
 
@@ -403,21 +404,141 @@ def test_positions_survive_as_pdn(checkers):
     )
 
 
+def test_positions_of_other_programs_are_read(checkers):
+    found = pdn.parse_position(checkers, "B:W 21-32:B 1-12.")
+    assert found == checkers.initial
+    found = pdn.parse_position(checkers, "W:WK30-K32:BK1-2")
+    assert pdn.position_text(found) == "W:WK30,K31,K32:BK1,K2"
+    for text in ("W:W:B1", "W:B1"):  # White has lost the last piece
+        assert checkers.outcome(pdn.parse_position(checkers, text)) == FIRST_WINS
+    with pytest.raises(BadPosition, match="has just moved, so it needs a piece"):
+        pdn.parse_position(checkers, "B:W:B1")
+
+
+@pytest.mark.parametrize(
+    "moves",
+    [
+        "1. 11-15 23-19 2. 8-11 *",
+        "1. 11-15 ! 23-19?? 2. 8-11 (!) *",
+        "1 . 11-15 1. ... 23-19 2. 8-11 *",
+        "1. 11-15 1... 23-19 2.8-11 *",
+        "1. 11-15 ...23-19 2. 8-11 *",
+        "% of another program ) }\n1. 11-15\n%\n23-19 2. 8-11 *",
+        '1. 11-15 (or 9-14, is best: (both!) {:) or :(} "so" [x] 50%) 23-19 (\n) 8-11 *',
+        "\ufeff1. 11-15 {a ( or {two} 23-19 {\n% no ;} 2. 8-11 ; {\n*",
+        "1. 11-15 $12 23-19 {1-0} 2. 8-11 *",
+    ],
+)
+def test_moves_of_other_programs_are_read(english, moves):
+    (game,) = pdn.read(moves, english)
+    position, texts = game.start, []
+    for turn in game.turns:
+        texts.append(pdn.turn_text(english, position, turn))
+        position = english.play_turn(position, turn)
+    assert texts == ["11-15", "23-19", "8-11"]
+
+
+@pytest.mark.parametrize(
+    ("result", "outcome"),
+    [
+        ("1-0", SECOND_WINS),
+        ("2-0", SECOND_WINS),
+        ("0-1", FIRST_WINS),
+        ("0-2", FIRST_WINS),
+        ("1/2-1/2", DRAW),
+        ("1-1", DRAW),
+        ("½-½", DRAW),
+        ("*", ONGOING),
+    ],
+)
+def test_results_stand_after_the_game_or_in_a_tag(english, result, outcome):
+    tag = f'[Result "{result}"]\n'
+    for text in (result, f"{tag}{result}", f"{tag}*", f'[Result "?"] {result}'):
+        assert [each.outcome for each in pdn.read(text, english)] == [outcome]
+    text = f"{tag} 1. 11-15\n{tag} 1. 11-16\n{tag} 1. 9-13 {result}\n{tag} 1. 9-14"
+    assert [each.outcome for each in pdn.read(text, english)] == [outcome] * 4
+
+
+def test_tags_may_hold_quotes_and_backslashes(english):
+    texts = r'[Event "the \"open\""] [Site "C:\"] [Black "a\\b"]' '\n[White "two\nlines"] *'
+    (game,) = pdn.read(texts, english)
+    wanted = {"Event": 'the "open"', "Site": "C:\\", "Black": "a\\b", "White": "two lines"}
+    assert game.tags == wanted
+    (again,) = pdn.read(pdn.FORMAT.write(english, game), english)
+    assert again.tags == wanted | {"GameType": "21", "Result": "*"}
+
+
+def test_tags_stay_when_a_game_is_written_again(english, checkers):
+    text = (
+        '[Event "e"] [White "w"] [Black "b"] [Result "2-0"] [SetUp "1"] [FEN "B:W30:B1"]'
+        ' [GameType "21,B"] 1. 1-6 2-0'
+    )
+    (game,) = pdn.read(text, english)
+    lines = pdn.FORMAT.write(english, game).splitlines()
+    assert lines == [
+        '[Event "e"]',
+        '[White "w"]',
+        '[Black "b"]',
+        '[GameType "21,B"]',
+        '[SetUp "1"]',
+        '[FEN "B:W30:B1"]',
+        '[Result "1-0"]',
+        "",
+        "1. 1-6 1-0",
+    ]
+    (game,) = pdn.read(text, checkers)
+    assert "GameType" not in pdn.FORMAT.write(checkers, game)  # it would not be true
+    plain = Played(english.initial, (), ("a\nb", "c"), FIRST_WINS)
+    assert pdn.FORMAT.write(english, plain).splitlines() == [
+        '[Black "a b"]',
+        '[White "c"]',
+        '[GameType "21"]',
+        '[Result "0-1"]',
+        "",
+        "0-1",
+    ]
+
+
+def test_where_other_rules_would_do_the_error_says_so(checkers):
+    hint = "; PDN is English draughts: crowning=ends_move, no_progress_limit=None"
+    english = games.make("checkers", crowning="ends_move", no_progress_limit=None)
+    crowned = '[FEN "B:W26,27,9:B22,6"] 1. 22x31 9x2 *'  # 22x31x24 where crowning continues
+    endless = '[FEN "B:WK4:BK29"] ' + "29-25 4-8 25-29 8-4 " * 21 + "*"
+    for text, why in (
+        (crowned, "22x31"),
+        (endless, r"move 41: '29-25': the game is over \(no_pro"),
+    ):
+        assert len(list(pdn.read(text, english))) == 1
+        with pytest.raises(BadRecord, match=f"{why}.*{hint}$"):
+            list(pdn.read(text, checkers))
+    with pytest.raises(BadRecord, match=r"legal: 9-13, [^;]*$"):  # nothing of other rules
+        list(pdn.read("1. 11-20 *", english))
+
+
 @pytest.mark.parametrize(
     ("text", "why"),
     [
         ("1. 9-13\n22-19 *", "line 2, move 1: '22-19' is not legal"),
         ("1. 9-13 22-18 2. 99-1 *", "line 1, move 2: '99-1' is not legal"),
-        ("1. 9-13", "line 1, at the end: the result is missing"),
-        ('[Event "x"]', "the result is missing"),
+        ("1. 9-13", r"line 1, move 1: the result is missing: 1-0, .*, or a tag Result"),
+        ('[Event "x"]', "line 1, move 1: the result is missing"),
         ('[FEN "B:W40:B1"] *', "40 is no cell from 1 to 32"),
-        ('[FEN "B:W4:B4"] *', "4 is no cell from 1 to 32, or there twice"),
+        ('[FEN "B:W4:B4"] *', "4 is there twice"),
         ('[FEN "nonsense"] *', "'nonsense' is no position"),
-        ('1. 9-13\n[Event "y"] *', "line 2, move 1: a tag within a game"),
-        ("1. 9-13 (22-18 *", r"\) is missing"),
-        ("1. 9-13 22-18) *", r"line 1: \) without \("),
-        ("\n\nfoo", "line 3: cannot read 'foo'"),
-        ("1. 9-13 {no end", "cannot read '{no end'"),
+        ('[FEN "B:W30-33:B1"] *', "30-33 is no cell from 1 to 32, and no range of them"),
+        ('[FEN "B:W9-7:B1"] *', "9-7 is no cell"),
+        ('[FEN "B:W1-3:B2"] *', "2 is there twice"),
+        ('1. 9-13 22-18\n[Event "y"] *', "line 2, move 2: the result is missing"),
+        ("1. 9-13\n(22-18 *\n\n", r"line 2, move 1: \( without \)"),
+        ("1. 9-13 22-18) *", r"line 1, move 2: cannot read '\) \*'"),
+        ("\n\nfoo", "line 3, move 1: cannot read 'foo'; wanted: a move such as 9-13, a result"),
+        ("1. 9-13 22-18\n{no end", "line 2, move 2: cannot read '{no end'"),
+        ("1. 9-13 {two {in} one} *", "line 1, move 1: cannot read 'one} \\*'"),
+        (f"1. 9-1{'3' * 5000} *", "cannot read '9-1333"),
+        ('[Result "1-0"] 9-13 0-1', "line 1, move 1: the result is 0-1, in the tag 1-0"),
+        ('[Result "won"] *', "result 'won'; it is one of: 1-0, 0-1, 1/2-1/2"),
+        ('[Event "x"]\n[Event "y"] *', "line 2, move 1: there is a tag Event already, 'x'"),
+        ('[GameType "20"] *', "GameType '20'; wanted: 21, English draughts"),
     ],
 )
 def test_broken_pdn_is_refused_with_line_and_move(english, text, why):
@@ -428,7 +549,19 @@ def test_broken_pdn_is_refused_with_line_and_move(english, text, why):
 def test_what_cannot_be_written_is_refused(english):
     with pytest.raises(BadRecord, match="result 'won'"):
         pdn.write(english, (), result="won")
-    with pytest.raises(BadRecord, match='without "'):
-        pdn.write(english, (), tags={"Event": 'a "b"'})
+    for tags, why in (
+        ({"Event": "two\nlines"}, "a text of one line"),
+        ({"two words": ""}, "wanted: a word"),
+        ({"FEN": "B:W30:B1"}, "tag FEN: start= is for that"),
+        ({"SetUp": "1"}, "tag SetUp: start= is for that"),
+        ({"Result": "1-0"}, "tag Result: result= is for that"),
+        ({"GameType": "20"}, "GameType '20'; wanted: 21"),
+    ):
+        with pytest.raises(BadRecord, match=why):
+            pdn.write(english, (), tags=tags)
+    amid = place(english, "r", red="64", black="53 31 55")
+    amid = english.apply(amid, english.parse_turn(amid, "64x42x20")[0])
+    with pytest.raises(BadRecord, match="r x42' is amid a turn"):
+        pdn.write(english, (), start=amid)
     with pytest.raises(IllegalAction):
         pdn.write(english, ((0,),))

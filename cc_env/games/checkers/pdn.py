@@ -1,12 +1,13 @@
 """Portable Draughts Notation (PDN): the usual numbers of the cells; games and positions as text.
 
 Whoever moves first is Black there, and red here: cell 1 is in the corner where red begins, so that
-9-13 is our 51-40. A capture is 22x15, with all its cells where that can be several: 22x18x11.
+9-13 is our 51-40. A capture is 22x15, with all its cells where that can be several: 22x18x11. Of
+results White's part comes first, although Black begins: 1-0 is won by White, our second player.
 """
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from cc_env.errors import BadPosition, BadRecord, CcEnvError, IllegalAction, listed
@@ -14,34 +15,39 @@ from cc_env.game import Cell, Format, Game, Played, Turn
 from cc_env.games.checkers.rules import CELLS, SIZE
 from cc_env.games.checkers.text import pieces
 from cc_env.games.grid import rows_text
-from cc_env.rules import DRAW, FIRST_WINS, SECOND_WINS, Position
+from cc_env.rules import DRAW, FIRST_WINS, ONGOING, SECOND_WINS, Position
 
-RESULTS = "1-0", "0-1", "1/2-1/2", "*"  # White won, Black won, a draw, not known
+RESULTS = {"1-0": SECOND_WINS, "0-1": FIRST_WINS, "1/2-1/2": DRAW, "*": ONGOING}
 COLOURS = "BW"  # of the first and the second player
+ENGLISH = {"crowning": "ends_move", "no_progress_limit": None}  # options: the rules PDN files have
+GAME_TYPE = "21"  # of English draughts
+_ALSO = {"2-0": "1-0", "0-2": "0-1", "1-1": "1/2-1/2", "½-½": "1/2-1/2", "": "*", "?": "*"}
+_WORDS = {outcome: word for word, outcome in RESULTS.items()}
+_OURS = {"FEN": "start", "SetUp": "start", "Result": "result"}  # tags; of what they are made
 _TOKEN = re.compile(
     r"""
-    \[ \s* (?P<tag> \w+ ) \s+ "(?P<value> [^"]* )" \s* \]
-    | (?P<comment> \{ [^}]* \} | ; [^\n]* | \$ \d+ )
-    | (?P<result> 1-0 | 0-1 | 1/2-1/2 | \* )(?![-\w])
-    | (?P<number> \d+ \.+ )
-    | (?P<move> \d+ (?: [-x:] \d+ )+ ) [!?]*
-    | (?P<bracket> [()] )
+      (?P<blank> [\s\ufeff]+ | ^%[^\n]* | \{ [^}]* \} | ; [^\n]* )
+    | \[ \s* (?P<tag> \w+ ) \s* "(?P<value> (?: \\" | [^"] )* )" \s* \]
+    | (?P<result> [12]-0 | 0-[12] | 1-1 | 1/2-1/2 | ½-½ | \* )(?![-\w])
+    | (?P<mark> \d+ \s* \.+ | \.+ | [!?]+ | \$ \d+ )
+    | (?P<move> \d\d? (?: [-x:] \d\d? )+ )(?!\w)
+    | (?P<open> \( )
     """,
-    re.VERBOSE,
+    re.VERBOSE | re.MULTILINE,
 )
+_ASIDE = re.compile(r"\{ [^}]* \} | [()]", re.VERBOSE)  # what counts in a variation
 
 
 @dataclass(frozen=True)
 class Tagged(Played):
     """A game of a PDN file."""
 
-    tags: Mapping[str, str]
-    result: str  # one of RESULTS
+    tags: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def players(self) -> tuple[str, str]:
-        """The names of Black and White."""
-        return self.tags.get("Black", "?"), self.tags.get("White", "?")
+    def result(self) -> str:
+        """One of RESULTS."""
+        return _WORDS[self.outcome]
 
     @property
     def told(self) -> str:
@@ -83,11 +89,13 @@ def parse_turn(game: Game, position: Position, text: str) -> Turn:
     ends = [each for each in legal if len(numbers) == 2 and (each[0], each[-1]) == numbers]
     if len(ends) == 1:
         return legal[ends[0]]
+    if not legal:
+        raise IllegalAction(f"'{text}': the game is over ({game.ending(position)})")
     there = listed(turn_text(game, position, legal[each]) for each in ends or legal)
     if ends:
         raise IllegalAction(f"'{text}' can be any of: {there}")
     where = position_text(position)
-    raise IllegalAction(f"'{text}' is not legal in '{where}'; legal: {there or 'nothing'}")
+    raise IllegalAction(f"'{text}' is not legal in '{where}'; legal: {there}")
 
 
 def _legal(game: Game, position: Position) -> dict[tuple[int, ...], Turn]:
@@ -109,20 +117,31 @@ def position_text(position: Position) -> str:
 
 
 def parse_position(game: Game, text: str) -> Position:
-    """Return the position that `position_text` wrote; raise BadPosition where there is none."""
-    found = re.fullmatch(r"([BW])((?::[BW][K\d,]*)+)\.?", "".join(text.split()))
+    """Return the position that such a text says; raise BadPosition where there is none.
+
+    Cells may be ranges, as in W21-32.
+    """
+    found = re.fullmatch(r"([BW])((?::[BW][K\d,-]*)+)\.?", "".join(text.split()))
     if not found:
         raise BadPosition(f"'{text}' is no position; wanted: such as B:W21,K22:B1,2")
     letters: dict[Cell, str] = {}
     for side in found[2].split(":")[1:]:
         letter = "rb"[COLOURS.index(side[0])]
         for piece in filter(None, side[1:].split(",")):
-            number_ = piece.removeprefix("K")
-            cell = _CELL.get(int(number_)) if number_.isdigit() and len(number_) < 3 else None
-            if cell is None or cell in letters:
-                raise BadPosition(f"'{text}': {piece} is no cell from 1 to 32, or there twice")
-            letters[cell] = letter.upper() if piece[0] == "K" else letter
+            for cell in _cells(piece):
+                if cell in letters:
+                    raise BadPosition(f"'{text}': {piece} is there twice")
+                letters[cell] = letter.upper() if piece[0] == "K" else letter
     return game.from_text(f"{rows_text(letters, SIZE, SIZE)} {'rb'[COLOURS.index(found[1])]}")
+
+
+def _cells(piece: str) -> list[Cell]:
+    """Return the cells of a part of a position, such as K22 or 21-32."""
+    found = re.fullmatch(r"K?(\d\d?)(?:-K?(\d\d?))?", piece)
+    first, last = (int(found[1]), int(found[2] or found[1])) if found else (0, 0)
+    if not 1 <= first <= last <= len(CELLS):
+        raise BadPosition(f"{piece} is no cell from 1 to 32, and no range of them")
+    return [_CELL[number] for number in range(first, last + 1)]
 
 
 def write(
@@ -133,20 +152,16 @@ def write(
     tags: Mapping[str, str] | None = None,
     result: str = "*",
 ) -> str:
-    """Return a game as PDN; raise IllegalAction for a turn that is not legal, BadRecord for tags.
+    """Return a game as PDN; raise IllegalAction for a turn that is not legal, else BadRecord.
 
     `start` is None for the game's own, the result one of RESULTS.
     """
     position = game.initial if start is None else start
-    tags = dict(tags or {})
-    if start is not None:
-        tags |= {"SetUp": "1", "FEN": position_text(start)}
-    tags["Result"] = result
-    for name, value in tags.items():
-        if not name.isidentifier() or set('"\n') & set(value):
-            raise BadRecord(f'tag {name!r}: {value!r}; wanted: a word, and a text without "')
     if result not in RESULTS:
         raise BadRecord(f"result {result!r}; it is one of: {listed(RESULTS)}")
+    if game.mid_turn(position):
+        raise BadRecord(f"'{game.to_text(position)}' is amid a turn, which PDN cannot say")
+    head = _head(game, dict(tags or {}), start, result)
     first = game.to_move(position)
     words = []
     for index, turn in enumerate(turns, first):
@@ -154,8 +169,29 @@ def write(
             words.append(f"{index // 2 + 1}." + ".." * (index % 2))
         words.append(turn_text(game, position, turn))
         position = game.play_turn(position, turn)
-    head = [f'[{name} "{value}"]' for name, value in tags.items()]
     return "\n".join([*head, "", _filled([*words, result]), ""])
+
+
+def _head(game: Game, tags: dict[str, str], start: Position | None, result: str) -> list[str]:
+    """Return the lines of all tags."""
+    for name, value in tags.items():
+        if name in _OURS:
+            raise BadRecord(f"tag {name}: {_OURS[name]}= is for that")
+        if not re.fullmatch(r"\w+", name) or "\n" in value:
+            raise BadRecord(f"tag {name!r}: {value!r}; wanted: a word, and a text of one line")
+    _check_game_type(tags)
+    if game.options["crowning"] == ENGLISH["crowning"]:
+        tags.setdefault("GameType", GAME_TYPE)
+    if start is not None:
+        tags |= {"SetUp": "1", "FEN": position_text(start)}
+    escaped = {name: re.sub(r'(["\\])', r"\\\1", value) for name, value in tags.items()}
+    return [f'[{name} "{value}"]' for name, value in (escaped | {"Result": result}).items()]
+
+
+def _check_game_type(tags: Mapping[str, str]) -> None:
+    found = tags.get("GameType", GAME_TYPE)
+    if found.split(",")[0].strip() != GAME_TYPE:
+        raise BadRecord(f"GameType {found!r}; wanted: {GAME_TYPE}, English draughts")
 
 
 def _filled(words: list[str], width: int = 79) -> str:
@@ -167,18 +203,24 @@ def _filled(words: list[str], width: int = 79) -> str:
     return "\n".join(lines)
 
 
-def export(
-    game: Game, start: Position, turns: tuple[Turn, ...], players: tuple[str, str], outcome: int
-) -> str:
-    """As `cc_env.game.Format.write`; what PDN cannot hold of the names becomes ' and blanks."""
-    names = (" ".join(name.replace('"', "'").split()) for name in players)
-    return write(
-        game,
-        turns,
-        start=None if start == game.initial else start,
-        tags=dict(zip(("Black", "White"), names, strict=True)),
-        result={FIRST_WINS: "0-1", SECOND_WINS: "1-0", DRAW: "1/2-1/2"}.get(outcome, "*"),
-    )
+def export(game: Game, played: Played) -> str:
+    """As `cc_env.game.Format.write`; the tags of a Tagged stay, so far as they are true."""
+    kept = played.tags if isinstance(played, Tagged) else {}
+    tags = {name: value for name, value in kept.items() if name not in _OURS}
+    for colour, name in zip(("Black", "White"), played.players, strict=True):
+        tags.setdefault(colour, " ".join(name.split()))
+    if game.options["crowning"] != ENGLISH["crowning"]:
+        tags.pop("GameType", None)
+    start = None if played.start == game.initial else played.start
+    return write(game, played.turns, start=start, tags=tags, result=_WORDS[played.outcome])
+
+
+def hint(game: Game) -> str:
+    """As `cc_env.game.Format.hint`."""
+    if game.options == ENGLISH:
+        return ""
+    wanted = ", ".join(f"{name}={value}" for name, value in ENGLISH.items())
+    return f"; PDN is English draughts: {wanted}"
 
 
 def read(text: str, game: Game) -> Iterator[Tagged]:
@@ -186,56 +228,115 @@ def read(text: str, game: Game) -> Iterator[Tagged]:
 
     Raises BadRecord, with the line and the number of the move, at the first that is broken.
     """
-    tags: dict[str, str] = {}
-    turns: list[Turn] = []
-    start = position = game.initial
-    began, depth, line = False, 0, 1
-    for kind, found, line in _tokens(text):
-        depth += {"(": 1, ")": -1}.get(found, 0) if kind == "bracket" else 0
-        if depth < 0:
-            raise BadRecord(f"line {line}: ) without (")
-        if depth or kind in ("bracket", "comment", "number"):
-            continue
-        try:
-            if kind == "tag":
-                if turns:
-                    raise BadRecord("a tag within a game: its result is missing")
-                name, _, value = found.partition(" ")
-                tags[name] = value
-                if name == "FEN":
-                    start = position = parse_position(game, value)
-            elif kind == "move":
-                turns.append(parse_turn(game, position, found))
-                position = game.play_turn(position, turns[-1])
-            else:
-                yield Tagged(start, tuple(turns), tags, found)
-                tags, turns, start, position = {}, [], game.initial, game.initial
-            began = kind != "result"
-        except CcEnvError as error:
-            where = f"line {line}, move {(len(turns) + game.to_move(start)) // 2 + 1}"
-            raise BadRecord(f"{where}: {error}") from error
-    if began or depth:
-        missing = ") is missing" if depth else f"the result is missing, {listed(RESULTS)}"
-        raise BadRecord(f"line {line}, at the end: {missing}")
+    reading, token = _Reading(game), _Token("", "", 1)
+    try:
+        for token in _tokens(text):
+            if token.kind == "result" or (token.kind == "tag" and reading.turns):
+                yield reading.finished(token.text if token.kind == "result" else "")
+                reading = _Reading(game)
+            if token.kind == "tag":
+                reading.take_tag(*token.text.split(" ", 1))
+            elif token.kind == "move":
+                reading.take_move(token.text)
+            elif token.kind == "error":
+                raise BadRecord(token.text)
+        if reading.turns or reading.tags:
+            yield reading.finished()
+    except CcEnvError as error:
+        more = hint(game) if isinstance(error, IllegalAction) else ""
+        raise BadRecord(f"line {token.line}, move {reading.move}: {error}{more}") from error
+
+
+class _Reading:
+    """A game as far as it is read."""
+
+    def __init__(self, game: Game) -> None:
+        self.game = game
+        self.start = self.position = game.initial
+        self.tags: dict[str, str] = {}
+        self.turns: list[Turn] = []
+
+    @property
+    def move(self) -> int:
+        """The number of the move that comes next."""
+        return (len(self.turns) + self.game.to_move(self.start)) // 2 + 1
+
+    def take_tag(self, name: str, value: str) -> None:
+        """Take a tag; raise BadRecord or BadPosition where it cannot be."""
+        if name in self.tags:
+            raise BadRecord(f"there is a tag {name} already, {self.tags[name]!r}")
+        self.tags[name] = value
+        _check_game_type(self.tags)
+        if name == "FEN":
+            self.start = self.position = parse_position(self.game, value)
+        if name == "Result":
+            _result(value)
+
+    def take_move(self, text: str) -> None:
+        """Play a move; raise IllegalAction where it is not legal."""
+        self.turns.append(parse_turn(self.game, self.position, text))
+        self.position = self.game.play_turn(self.position, self.turns[-1])
+
+    def finished(self, closing: str = "") -> Tagged:
+        """Return the game, closed by a result or by nothing; raise BadRecord where it has none."""
+        if not closing and "Result" not in self.tags:
+            raise BadRecord(f"the result is missing: {listed(RESULTS)}, or a tag Result before it")
+        known = {_result(closing), _result(self.tags.get("Result", "*"))} - {"*"}
+        if len(known) > 1:
+            raise BadRecord(f"the result is {closing}, in the tag {self.tags['Result']}")
+        players = self.tags.get("Black", "?"), self.tags.get("White", "?")
+        outcome = RESULTS[known.pop() if known else "*"]
+        return Tagged(
+            self.start, tuple(self.turns), players=players, outcome=outcome, tags=self.tags
+        )
+
+
+def _result(text: str) -> str:
+    """Return which one of RESULTS a text means; raise BadRecord where it is none."""
+    found = _ALSO.get(text, text)
+    if found not in RESULTS:
+        raise BadRecord(f"result {text!r}; it is one of: {listed(RESULTS)}")
+    return found
 
 
 def _tokens(text: str) -> Iterator[_Token]:
+    """Yield the tags, moves and results; an error is the last, and says what is wrong."""
     place, line = 0, 1
     while place < len(text):
-        if text[place].isspace():
-            line += text[place] == "\n"
-            place += 1
-            continue
         found = _TOKEN.match(text, place)
-        if not found or not found.lastgroup:
-            raise BadRecord(
-                f"line {line}: cannot read '{text[place : place + 20].splitlines()[0]}'"
-            )
-        kind = "tag" if found["tag"] else found.lastgroup
-        content = f"{found['tag']} {found['value']}" if found["tag"] else found[kind]
-        yield _Token(kind, content, line)
-        line += found[0].count("\n")
-        place = found.end()
+        end = found.end() if found else place
+        if not found:
+            what = text[place : place + 20].splitlines()[0]
+            wanted = 'a move such as 9-13, a result, [Tag "text"] or {a comment}'
+            yield _Token("error", f"cannot read '{what}'; wanted: {wanted}", line)
+            return
+        if found["open"]:
+            end = _aside(text, place)
+            if not end:
+                yield _Token("error", "( without )", line)
+                return
+        elif found["tag"]:
+            yield _Token("tag", f"{found['tag']} {_value(found['value'])}", line)
+        elif found["move"] or found["result"]:
+            kind = "move" if found["move"] else "result"
+            yield _Token(kind, found[kind], line)
+        line += text.count("\n", place, end)
+        place = end
 
 
-FORMAT = Format(read, export)
+def _value(text: str) -> str:
+    """Return the value of a tag, on one line, without the backslashes before " and others."""
+    return re.sub(r'\\(["\\])', r"\1", re.sub(r"\s*\n\s*", " ", text))
+
+
+def _aside(text: str, place: int) -> int:
+    """Return where a variation ends that begins here, or 0; others and comments may be in it."""
+    depth = 0
+    for found in _ASIDE.finditer(text, place):
+        depth += {"(": 1, ")": -1}.get(found[0], 0)
+        if not depth:
+            return found.end()
+    return 0
+
+
+FORMAT = Format(read, export, hint)
