@@ -103,7 +103,8 @@ class Game:
     )  # of letters in pictures, see shapes.py
     formats: Mapping[str, Format] = field(default_factory=dict)  # by the end of a file's name: .pdn
     dark: int = 1  # in pictures, cells whose row + column is odd, 0: even
-    lines: tuple[tuple[Cell, Cell], ...] = ()  # what pictures show instead of squares
+    lines: tuple[tuple[Cell, Cell], ...] = ()  # of a board of points, which has no squares
+    names: Mapping[Cell, str] = field(default_factory=dict)  # of its points, as in notation
     stagnation: int = 0  # a position that so many turns led to ends the game, by `rules.stagnant`
     other_texts: Callable[[Position, int], Iterable[str]] = lambda position, action: ()  # also read
 

@@ -22,6 +22,7 @@ class Picture:
     )  # of letters; else discs, see shapes.py
     dark: int = 1  # are cells whose row + column is odd, 0: even
     lines: tuple[tuple[Cell, Cell], ...] = ()  # of a board of points, which has no squares
+    names: Mapping[Cell, str] = field(default_factory=dict)  # of its points; others have numbers
     goals: tuple[Cell, ...] = ()  # of the first and of the second player
     path: tuple[Cell, ...] = ()  # of the last turn
     captured: tuple[Cell, ...] = ()  # in the last turn
@@ -81,6 +82,7 @@ def draw(
         figures=game.figures,
         dark=game.dark,
         lines=game.lines,
+        names=game.names,
         goals=game.goals,
         path=path,
         captured=captured,

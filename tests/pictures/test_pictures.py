@@ -7,22 +7,32 @@ import pytest
 
 from cc_env import games
 from cc_env.errors import UnknownOption
-from cc_env.pictures import Sheet, draw, heat
+from cc_env.pictures import Picture, Sheet, draw, heat
 from cc_env.pictures.pixels import to_pixels
 from cc_env.pictures.shapes import (
     BOARD,
     CELL,
     COLOURS,
+    INK,
     LAST,
     MARGIN,
     TARGET,
+    Disc,
     Square,
+    Words,
     shapes,
 )
 from cc_env.pictures.svg import to_svg
 from cc_env.pictures.text import to_text
 
 EXAMPLE = "6/1bb3/1brrr1/1r1r2/6/6 b"
+MILL = "ww.bb.ww.bb.w.b......... w 34"
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+@pytest.fixture(scope="module")
+def morris():
+    return games.make("morris")
 
 
 def after(game, text, turn):
@@ -76,7 +86,7 @@ def test_a_turn_in_progress_is_shown(game):
 def test_svg_is_well_formed_and_shows_everything(game):
     picture = after(game, EXAMPLE, "1,2-3,0x2,3")
     root = ET.fromstring(to_svg(picture))
-    fills = [element.get("fill") for element in root.iter("{http://www.w3.org/2000/svg}circle")]
+    fills = [element.get("fill") for element in root.iter(f"{SVG}circle")]
     assert fills.count(COLOURS["blue"][0]) == 3
     assert fills.count(COLOURS["red"][0]) == 4
     assert LAST in fills
@@ -87,7 +97,7 @@ def test_svg_is_well_formed_and_shows_everything(game):
 def test_several_pictures_are_one(game):
     boards = [draw(game, game.initial, caption=f"board {number}") for number in range(5)]
     root = ET.fromstring(Sheet(boards, columns=3)._repr_svg_())
-    groups = root.findall("{http://www.w3.org/2000/svg}g")
+    groups = root.findall(f"{SVG}g")
     width, height = 416, 446
     places = [(0, 0), (width, 0), (2 * width, 0), (0, height), (width, height)]
     assert [each.get("transform") for each in groups] == [f"translate({x} {y})" for x, y in places]
@@ -140,6 +150,74 @@ def test_checkers_are_played_on_the_dark_cells(name):
         assert cell not in pieces or square.fill == BOARD[1]
     assert {square.fill for square in squares} == set(BOARD)
     assert empty > len(squares) / 2
+
+
+def test_morris_as_text_has_lines_letters_and_beads_in_brackets(morris):
+    assert to_text(after(morris, MILL, "C-D")).splitlines()[:-1] == [
+        "(w)---------(w)---------(w)",
+        " |           |           |",
+        " |   Dx-----(b)------F   |",
+        " |   |       |       |   |",
+        " |   |  (w)-(w)--I   |   |",
+        " |   |   |       |   |   |",
+        "(b)-(b)--L      (w)--N--(b)",
+        " |   |   |       |   |   |",
+        " |   |   P---Q---R   |   |",
+        " |   |       |       |   |",
+        " |   S-------T-------U   |",
+        " |           |           |",
+        " V-----------W-----------X",
+    ]
+
+
+def test_marks_stand_behind_the_letters_of_free_points(morris):
+    position = morris.from_text("wwb.bb.ww.bb.w.bw....b.. w 00")
+    shown = to_text(draw(morris, position, select=(3, 5)))
+    assert "(b)-(b)      M*-(w)--O*" in shown
+    assert shown.count("*") == 3
+
+
+def test_lines_may_be_oblique():
+    cells = {(0, 0): "a", (0, 1): "b", (1, 0): "c", (1, 1): "d"}
+    oblique = ((0, 0), (1, 1)), ((0, 1), (1, 0))
+    for line, stroke in zip(oblique, "\\/", strict=True):
+        picture = Picture(2, 2, ("x", "o"), {}, lines=(line,), names=cells)
+        assert to_text(picture).splitlines() == [" a   b", f"   {stroke}", " c   d"]
+
+
+def test_morris_in_colours_has_lines_and_letters_but_no_numbers(morris):
+    root = ET.fromstring(to_svg(draw(morris, morris.from_text(MILL), caption="")))
+    words = [element.text for element in root.iter(f"{SVG}text")]
+    assert sorted(filter(None, words)) == list("ABCDEFGHIJKLMNOPQRSTUVWX")
+    assert len(list(root.iter(f"{SVG}polyline"))) == 16
+    dots = [each for each in root.iter(f"{SVG}circle") if each.get("r") == "6"]
+    assert len(dots) == 24
+    frame = to_pixels(draw(morris, morris.from_text(MILL)))
+    assert frame.shape == (506, 476, 3)
+    assert shows(frame, (0, 0), "white")
+    assert shows(frame, (1, 1), "black")
+
+
+def test_heat_of_points_is_a_disc_on_the_lines(morris):
+    picture = draw(morris, morris.initial, heat={(0, 0): 0.5})
+    (disc,) = (each for each in shapes(picture) if isinstance(each, Disc) and each.radius > 6)
+    assert (disc.x, disc.y) == (MARGIN + CELL / 2, MARGIN + CELL / 2)
+    squares = [each for each in shapes(picture) if isinstance(each, Square)]
+    assert {square.fill for square in squares} == {BOARD[0]}
+
+
+def test_heat_is_said_in_a_colour_that_is_seen_on_the_piece(morris):
+    picture = draw(morris, morris.from_text(MILL), heat={(0, 0): 0.5, (1, 1): 0.25})
+    said = {each.text: each.colour for each in shapes(picture) if isinstance(each, Words)}
+    assert (said["50%"], said["25%"]) == (INK, "#ffffff")
+
+
+def test_a_long_caption_is_written_smaller(game):
+    short, long = (
+        next(each.size for each in shapes(picture) if isinstance(each, Words))
+        for picture in (draw(game, game.initial, caption="blue " * times) for times in (2, 20))
+    )
+    assert long < short
 
 
 def test_a_cell_off_the_board_cannot_be_selected(game):

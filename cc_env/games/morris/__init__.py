@@ -428,6 +428,7 @@ def make(
         track=track,
         evaluations={"standard": STANDARD},
         lines=tuple((CELLS[POINTS.index(line[0])], CELLS[POINTS.index(line[2])]) for line in LINES),
+        names=dict(zip(CELLS, POINTS, strict=True)),
     )
 
 
