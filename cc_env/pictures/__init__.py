@@ -67,8 +67,8 @@ def draw(
 
     `last` is the turn that led here and the position it was played in: its path and captures are
     shown. `select` is a cell whose legal targets are shown; raises UnknownOption off the board.
-    `heat` colours cells, and says how much it is; see `heat`. The caption is who is to move or how
-    the game ended, and the last turn.
+    `heat` colours cells, and says how much it is; see `heat`. The caption is who is to move, with
+    the game's remark, or how the game ended, and the last turn.
     """
     _, rows, columns = game.observation_shape
     if select is not None and not (0 <= select[0] < rows and 0 <= select[1] < columns):
@@ -121,6 +121,7 @@ def _caption(game: Game, position: Position, last: tuple[Position, Turn] | None)
     played = f" · last {game.turn_text(*last)}" if last else ""
     result = game.outcome(position)
     if result == ONGOING:
-        return f"{game.players[game.to_move(position)]} to move{played}"
+        remark = f", {said}" if (said := game.remark(position)) else ""
+        return f"{game.players[game.to_move(position)]} to move{remark}{played}"
     winner = "draw" if result == DRAW else f"{game.players[result]} wins"
     return f"{winner} ({game.ending(position)}){played}"

@@ -26,7 +26,8 @@ from cc_env.pictures.svg import to_svg
 from cc_env.pictures.text import to_text
 
 EXAMPLE = "6/1bb3/1brrr1/1r1r2/6/6 b"
-MILL = "ww.bb.ww.bb.w.b......... w 34"
+BEADS = "ww.bb.ww.bb.w.b........."
+MILL = f"{BEADS} w 34"
 SVG = "{http://www.w3.org/2000/svg}"
 
 
@@ -80,7 +81,7 @@ def test_a_turn_in_progress_is_shown(game):
     first, _ = game.parse_turn(before, "1,2-3,2x2,3")
     picture = draw(game, game.apply(before, first), last=(before, (first,)))
     assert picture.path == ((1, 2), (3, 2))
-    assert picture.caption == "blue to move · last 1,2-3,2"
+    assert picture.caption == "blue to move, chooses what 1,2-3,2 captures · last 1,2-3,2"
 
 
 def test_svg_is_well_formed_and_shows_everything(game):
@@ -210,6 +211,34 @@ def test_heat_is_said_in_a_colour_that_is_seen_on_the_piece(morris):
     picture = draw(morris, morris.from_text(MILL), heat={(0, 0): 0.5, (1, 1): 0.25})
     said = {each.text: each.colour for each in shapes(picture) if isinstance(each, Words)}
     assert (said["50%"], said["25%"]) == (INK, "#ffffff")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("morris", 24 * "." + " w 99", "in hand: white 9, black 9"),
+        ("morris", f"{BEADS} b 34", "in hand: white 3, black 4"),
+        ("morris", f"{BEADS} w 34 x2", "removes 2; in hand: white 3, black 4"),
+        ("morris", f"{BEADS} w 00 fw", "free move"),
+        ("morris", f"{BEADS} w 00 fwb", "free move; black's next move free"),
+        ("morris", f"{BEADS} w 00 fw x1", "removes 1; white's next move free"),
+        ("morris", f"{BEADS} b 40 fwb", "free move; in hand: white 4, black 0"),
+        ("morris", f"{BEADS} w 00", ""),
+        ("checkers", "8/8/8/3b4/4r3/8/8/8 r x44", "jumps on from 44"),
+        ("capture_conquer", EXAMPLE + " 1,2-3,2", "chooses what 1,2-3,2 captures"),
+        ("checkers", "8/8/8/3b4/4r3/8/8/8 r 7", ""),
+    ],
+)
+def test_the_caption_tells_what_is_due_and_no_piece_shows(name, text, said):
+    game = games.make(name)
+    position = game.from_text(text)
+    mover = game.players[game.to_move(position)]
+    assert draw(game, position).caption == f"{mover} to move" + (said and f", {said}")
+
+
+def test_a_finished_game_has_nothing_due(morris):
+    position = morris.from_text("ww" + 22 * "." + " w 09")
+    assert draw(morris, position).caption == "black wins (two_left)"
 
 
 def test_a_long_caption_is_written_smaller(game):
