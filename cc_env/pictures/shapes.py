@@ -18,7 +18,7 @@ COLOURS = {
     "white": ("#fafafa", "#8a8a8a"),
 }
 HEAT, SEEN = "#d9480f", 0.02  # its colour; so much of it is said in words
-LAST, CAPTURED, TARGET = "#f2b233", "#7a1fa2", "#2e9e5b"
+LAST, CAPTURED, TARGET, SHOT = "#f2b233", "#7a1fa2", "#2e9e5b", "#d92b2b"
 
 
 class Square(NamedTuple):
@@ -169,6 +169,7 @@ def _marks(picture: Picture) -> list[Shape]:
             letter = picture.pieces.get(cell)
             colour = _ink(_colours(picture, letter)[0]) if letter else INK
             found.append(Words(*_centre(cell), f"{heat:.0%}", 15, colour))
+    found += [Disc(*_centre(cell), 14, SHOT, "#ffffff", 2) for cell in picture.shots]
     return found + [Disc(*_centre(cell), 9, TARGET, "#ffffff", 2) for cell in picture.targets]
 
 

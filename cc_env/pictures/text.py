@@ -9,9 +9,9 @@ HIGH, WIDE = 2, 4  # from point to point, in lines and letters
 def to_text(picture: Picture) -> str:
     """Return the board and the caption below.
 
-    Letters are pieces; + is where the last turn passed, x what it captured, * a legal target. A
-    board of cells has row and column numbers. One of points has its lines, pieces in brackets, and
-    on a free point its name, and behind that the sign.
+    Letters are pieces; + is where the last turn passed, x what it captured, * a legal target, ! a
+    shot, & both. A board of cells has row and column numbers. One of points has its lines, pieces
+    in brackets, and on a free point its name, and behind that the sign.
     """
     rows = _points(picture) if picture.names else _cells(picture)
     return "\n".join([*rows, picture.caption])
@@ -19,6 +19,8 @@ def to_text(picture: Picture) -> str:
 
 def _sign(picture: Picture, cell: Cell) -> str:
     """Return the sign of a cell, nothing where there is nothing to say."""
+    if cell in picture.shots:
+        return "&" if cell in picture.targets else "!"
     if cell in picture.targets:
         return "*"
     if cell in picture.captured and cell not in picture.pieces:

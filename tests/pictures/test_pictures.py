@@ -1,6 +1,7 @@
 """Pictures: what they show, in text, SVG and pixels."""
 
 import xml.etree.ElementTree as ET
+from collections import defaultdict
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from cc_env.pictures.shapes import (
     INK,
     LAST,
     MARGIN,
+    SHOT,
     TARGET,
     Disc,
     Square,
@@ -24,16 +26,24 @@ from cc_env.pictures.shapes import (
 )
 from cc_env.pictures.svg import to_svg
 from cc_env.pictures.text import to_text
+from cc_env.rules import ONGOING
+from cc_env.table import GAMES
 
 EXAMPLE = "6/1bb3/1brrr1/1r1r2/6/6 b"
 BEADS = "ww.bb.ww.bb.w.b........."
 MILL = f"{BEADS} w 34"
+SHOOTING = "WwWwWwWw/1w1w1w1w/2b3w1/2b5/2bw4/8/b3b1b1/1BbB1B1B b"
 SVG = "{http://www.w3.org/2000/svg}"
 
 
 @pytest.fixture(scope="module")
 def morris():
     return games.make("morris")
+
+
+@pytest.fixture(scope="module")
+def cannon():
+    return games.make("cannon")
 
 
 def after(game, text, turn):
@@ -239,6 +249,75 @@ def test_the_caption_tells_what_is_due_and_no_piece_shows(name, text, said):
 def test_a_finished_game_has_nothing_due(morris):
     position = morris.from_text("ww" + 22 * "." + " w 09")
     assert draw(morris, position).caption == "black wins (two_left)"
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_the_targets_of_a_piece_are_where_its_legal_actions_end(name):
+    game, rng = games.make(name), np.random.default_rng(1)
+    position, found = game.initial, 0
+    for number in range(60):
+        if game.outcome(position) != ONGOING:
+            break
+        if number % 3 == 0:
+            ends = ends_of_moves(game, position)
+            for cell in {*game.pieces(position), *ends}:
+                assert draw(game, position, select=cell).targets == tuple(sorted(ends[cell]))
+                found += len(ends[cell])
+        position = game.apply(position, rng.choice(game.legal_actions(position)))
+    assert found > 20
+
+
+def ends_of_moves(game, position):
+    """Return by cells where a piece can go, or come onto the board, as `action_cells` tell."""
+    _, rows, columns = game.observation_shape
+    turned = game.to_move(position) and game.name != "morris"
+    ends = defaultdict(set)
+    for action in game.legal_actions(position):
+        cells = [divmod(int(cell), columns) for cell in game.action_cells[action]]
+        start, end = [(rows - 1 - r, columns - 1 - c) for r, c in cells] if turned else cells
+        if start != end or (game.name == "morris" and not position.pending):
+            ends[start].add(end)
+    return ends
+
+
+def test_every_soldier_of_a_cannon_shows_its_bombs(cannon):
+    for row, targets in ((5, ((4, 0), (4, 1))), (6, ((5, 1),)), (7, ((4, 0), (6, 1)))):
+        picture = draw(cannon, cannon.initial, select=(row, 0))
+        assert (picture.targets, picture.shots) == (targets, ((2, 0), (3, 0)))
+    assert draw(cannon, cannon.initial, select=(7, 1)).shots == ()
+
+
+def test_white_sees_its_bombs_where_they_fall(cannon):
+    position = cannon.from_text(cannon.to_text(cannon.initial).replace(" b", " w"))
+    for row in (0, 1, 2):
+        assert draw(cannon, position, select=(row, 7)).shots == ((4, 7), (5, 7))
+
+
+def test_bombs_are_marked_otherwise_than_moves(cannon):
+    position = cannon.from_text(SHOOTING)
+    picture = draw(cannon, position, select=(4, 2))
+    assert to_text(picture).splitlines()[1:9] == [
+        " 0 W w ! w W w W w",  # a hall to bomb
+        " 1 . w * w . w . w",  # where the cannon shifts to
+        " 2 . . b . . . w .",
+        " 3 . * b * . . . .",
+        " 4 . . b * . . . .",  # a capture
+        " 5 . . . . . . . .",
+        " 6 b . & . b . b .",  # a retreat or a bomb
+        " 7 . B b B . B . B",
+    ]
+    fills = [each.fill for each in shapes(picture) if isinstance(each, Disc)]
+    assert (fills.count(TARGET), fills.count(SHOT)) == (5, 2)
+    assert to_svg(picture).count(SHOT) == 2
+
+
+def test_a_bomb_flies_from_the_cannon_to_what_it_hits(cannon):
+    picture = after(cannon, SHOOTING, "S 2 4 B 2 0")
+    assert (picture.path, picture.captured) == (((2, 2), (0, 2)), ((0, 2),))
+    assert to_text(picture).splitlines()[1] == " 0 W w x w W w W w"
+    assert picture.pieces[2, 2] == picture.pieces[4, 2] == "b"
+    missed = after(cannon, cannon.to_text(cannon.initial), "S 0 7 B 0 3")
+    assert to_text(missed).splitlines()[4] == " 3 + . . . . . . ."
 
 
 def test_a_long_caption_is_written_smaller(game):
