@@ -14,6 +14,7 @@ from cc_env.pictures.shapes import (
     BOARD,
     CELL,
     COLOURS,
+    FOOT,
     INK,
     LAST,
     MARGIN,
@@ -318,6 +319,123 @@ def test_a_bomb_flies_from_the_cannon_to_what_it_hits(cannon):
     assert picture.pieces[2, 2] == picture.pieces[4, 2] == "b"
     missed = after(cannon, cannon.to_text(cannon.initial), "S 0 7 B 0 3")
     assert to_text(missed).splitlines()[4] == " 3 + . . . . . . ."
+
+
+def test_kings_are_capitals_in_text_and_have_a_k_in_colours():
+    checkers = games.make("checkers")
+    picture = draw(checkers, checkers.from_text("8/3R4/8/8/4B3/8/8/1r5b r"))
+    assert to_text(picture).splitlines()[1:9] == [
+        " 0 . . . . . . . .",
+        " 1 . . . R . . . .",
+        " 2 . . . . . . . .",
+        " 3 . . . . . . . .",
+        " 4 . . . . B . . .",
+        " 5 . . . . . . . .",
+        " 6 . . . . . . . .",
+        " 7 . r . . . . . b",
+    ]
+    words = ET.fromstring(to_svg(picture)).iter(f"{SVG}text")
+    crowns = [(each.get("x"), each.get("y")) for each in words if each.text == "K"]
+    assert crowns == [written(1, 3), written(4, 4)]
+
+
+def written(row, column):
+    """Return the middle of a cell as SVG has it, x and y."""
+    return str(MARGIN + CELL * (column + 0.5)), str(MARGIN + CELL * (row + 0.5))
+
+
+def test_soldiers_of_cannon_are_rings_and_halls_squares(cannon):
+    root = ET.fromstring(to_svg(draw(cannon, cannon.initial)))
+    for colour in ("black", "white"):
+        fill, rim = COLOURS[colour]
+        discs = [each for each in root.iter(f"{SVG}circle") if each.get("fill") == fill]
+        holes = [each for each in root.iter(f"{SVG}circle") if each.get("fill") == BOARD[0]]
+        halls = [each for each in root.iter(f"{SVG}rect") if each.get("fill") == fill]
+        assert len(discs) == sum(each.get("stroke") == rim for each in holes) == 12
+        assert [each.get("width") for each in halls] == ["38"] * 4
+    frame = to_pixels(draw(cannon, cannon.initial))
+    assert shows(frame, (7, 1), "black")
+    assert shows(frame, (0, 0), "white")
+    assert not shows(frame, (5, 0), "black")  # one sees through
+
+
+STARTS = {
+    "capture_conquer": """
+   0 1 2 3 4 5
+ 0 b b b . . .
+ 1 b b . . . .
+ 2 b . . . . .
+ 3 . . . . . r
+ 4 . . . . r r
+ 5 . . . r r r
+blue to move
+""",
+    "checkers": """
+   0 1 2 3 4 5 6 7
+ 0 b . b . b . b .
+ 1 . b . b . b . b
+ 2 b . b . b . b .
+ 3 . . . . . . . .
+ 4 . . . . . . . .
+ 5 . r . r . r . r
+ 6 r . r . r . r .
+ 7 . r . r . r . r
+red to move
+""",
+    "mini_checkers": """
+   0 1 2 3 4 5
+ 0 . w . w . w
+ 1 w . w . w .
+ 2 . . . . . .
+ 3 . . . . . .
+ 4 . b . b . b
+ 5 b . b . b .
+black to move
+""",
+    "morris": """
+ A-----------B-----------C
+ |           |           |
+ |   D-------E-------F   |
+ |   |       |       |   |
+ |   |   G---H---I   |   |
+ |   |   |       |   |   |
+ J---K---L       M---N---O
+ |   |   |       |   |   |
+ |   |   P---Q---R   |   |
+ |   |       |       |   |
+ |   S-------T-------U   |
+ |           |           |
+ V-----------W-----------X
+white to move, in hand: white 9, black 9
+""",
+    "cannon": """
+   0 1 2 3 4 5 6 7
+ 0 W w W w W w W w
+ 1 . w . w . w . w
+ 2 . w . w . w . w
+ 3 . . . . . . . .
+ 4 . . . . . . . .
+ 5 b . b . b . b .
+ 6 b . b . b . b .
+ 7 b B b B b B b B
+black to move
+""",
+}
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_the_start_of_each_game_as_text(name):
+    game = games.make(name)
+    assert f"\n{to_text(draw(game, game.initial))}\n" == STARTS[name]
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_pixels_are_as_large_as_the_board(name):
+    game = games.make(name)
+    _, rows, columns = game.observation_shape
+    edges = 2 * MARGIN
+    shape = edges + rows * CELL + FOOT, edges + columns * CELL, 3
+    assert to_pixels(draw(game, game.initial)).shape == shape
 
 
 def test_a_long_caption_is_written_smaller(game):
