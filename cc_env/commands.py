@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -66,15 +66,20 @@ def run(commands: typer.Typer) -> int:
 
 @app.command("games")
 def list_games() -> None:
-    """List the games with their options and environments."""
-    table = Table("game", "environment", "actions", "options (default)")
-    for column in table.columns[:2]:
-        column.no_wrap = True
+    """List the games: environments, options with defaults, evaluations, levels and bots."""
+    table = Table.grid(padding=(0, 2))
     for name, entry in GAMES.items():
-        game = games.make(name)
-        defaults = games.option_defaults(name).items()
-        known = listed(f"{key}={value}" for key, value in defaults)
-        table.add_row(name, entry.environment, str(game.num_actions), known)
+        game, defaults = games.make(name), games.option_defaults(name)
+        facts: dict[str, Iterable[str]] = {
+            "options": [f"{key}={value}" for key, value in defaults.items()],
+            "evaluations": game.evaluations,
+            "levels of minimax": game.levels,
+            "bots": game.bots,
+        }
+        table.add_row(f"[bold]{name}[/bold]", f"{entry.environment}, {game.num_actions} actions")
+        for fact, known in facts.items():
+            if known:
+                table.add_row(f"  {fact}", listed(known))
     console.print(table)
 
 

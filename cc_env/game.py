@@ -76,6 +76,8 @@ class Game:
     `action_cells` are for networks and pictures: cells of an observation, row * columns + column,
     in the mover's frame; an action on one cell starts and ends there, one without a cell has
     rows * columns for both. Two actions may share theirs where they are never legal together.
+    `shooters` are the pieces any of which may be said to play an action that goes nowhere, but hits
+    the end of its track; of all other actions it has none.
     """
 
     name: str
@@ -104,7 +106,10 @@ class Game:
     )  # of letters in pictures, see shapes.py
     formats: Mapping[str, Format] = field(default_factory=dict)  # by the end of a file's name: .pdn
     dark: int = 1  # in pictures, cells whose row + column is odd, 0: even
-    lines: tuple[tuple[Cell, Cell], ...] = ()  # what pictures show instead of squares
+    lines: tuple[tuple[Cell, Cell], ...] = ()  # of a board of points, which has no squares
+    names: Mapping[Cell, str] = field(default_factory=dict)  # of its points, as in notation
+    remark: Callable[[Position], str] = lambda position: ""  # what is due and no piece shows
+    shooters: Callable[[Position, int], Iterable[Cell]] = lambda position, action: ()  # see below
     stagnation: int = 0  # a position that so many turns led to ends the game, by `rules.stagnant`
     other_texts: Callable[[Position, int], Iterable[str]] = lambda position, action: ()  # also read
 

@@ -37,8 +37,15 @@ def games_file(game, tmp_path):
 
 def test_games():
     out = run("games")
-    assert "capture_conquer" in out
     assert "cc_env/CaptureConquer-v0" in out
+    assert max(map(len, out.splitlines())) <= 80
+    blocks = {block.split()[0]: block for block in re.split(r"\n(?=\S)", out)}
+    assert set(blocks) == set(GAMES)
+    for name, block in blocks.items():
+        game = games.make(name)
+        options = (f"{key}={value}" for key, value in games.option_defaults(name).items())
+        known = {*options, *game.evaluations, *game.levels, *game.bots}
+        assert known <= set(re.split(r"[,\s]+", block))
 
 
 def test_perft():

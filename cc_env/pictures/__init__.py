@@ -22,10 +22,12 @@ class Picture:
     )  # of letters; else discs, see shapes.py
     dark: int = 1  # are cells whose row + column is odd, 0: even
     lines: tuple[tuple[Cell, Cell], ...] = ()  # of a board of points, which has no squares
+    names: Mapping[Cell, str] = field(default_factory=dict)  # of its points; others have numbers
     goals: tuple[Cell, ...] = ()  # of the first and of the second player
     path: tuple[Cell, ...] = ()  # of the last turn
     captured: tuple[Cell, ...] = ()  # in the last turn
     targets: tuple[Cell, ...] = ()  # where the selected piece can go
+    shots: tuple[Cell, ...] = ()  # what it can hit without going there
     heat: Mapping[Cell, float] = field(default_factory=dict)  # shares, 0 to 1; text has none
     caption: str = ""
 
@@ -65,9 +67,9 @@ def draw(
     """Return the picture of a position.
 
     `last` is the turn that led here and the position it was played in: its path and captures are
-    shown. `select` is a cell whose legal targets are shown; raises UnknownOption off the board.
-    `heat` colours cells, and says how much it is; see `heat`. The caption is who is to move or how
-    the game ended, and the last turn.
+    shown. `select` is a cell whose legal targets and shots are shown; raises UnknownOption off the
+    board. `heat` colours cells, and says how much it is; see `heat`. The caption is who is to move,
+    with the game's remark, or how the game ended, and the last turn.
     """
     _, rows, columns = game.observation_shape
     if select is not None and not (0 <= select[0] < rows and 0 <= select[1] < columns):
@@ -81,10 +83,12 @@ def draw(
         figures=game.figures,
         dark=game.dark,
         lines=game.lines,
+        names=game.names,
         goals=game.goals,
         path=path,
         captured=captured,
         targets=() if select is None else targets(game, position, select),
+        shots=() if select is None else shots(game, position, select),
         heat=heat or {},
         caption=_caption(game, position, last) if caption is None else caption,
     )
@@ -111,14 +115,23 @@ def heat(
 
 def targets(game: Game, position: Position, cell: Cell) -> tuple[Cell, ...]:
     """Return the cells that the piece on `cell` can go to with one legal action."""
-    tracks = (game.track(position, (int(a),)) for a in game.legal_actions(position))
+    legal = map(int, game.legal_actions(position))
+    tracks = (game.track(position, (a,)) for a in legal if not any(game.shooters(position, a)))
     return tuple(sorted({track.path[-1] for track in tracks if track.path[:1] == (cell,)}))
+
+
+def shots(game: Game, position: Position, cell: Cell) -> tuple[Cell, ...]:
+    """Return the cells that the piece on `cell`, alone or with others, can shoot at."""
+    legal = map(int, game.legal_actions(position))
+    shooting = (action for action in legal if cell in game.shooters(position, action))
+    return tuple(sorted(game.track(position, (action,)).path[-1] for action in shooting))
 
 
 def _caption(game: Game, position: Position, last: tuple[Position, Turn] | None) -> str:
     played = f" · last {game.turn_text(*last)}" if last else ""
     result = game.outcome(position)
     if result == ONGOING:
-        return f"{game.players[game.to_move(position)]} to move{played}"
+        remark = f", {said}" if (said := game.remark(position)) else ""
+        return f"{game.players[game.to_move(position)]} to move{remark}{played}"
     winner = "draw" if result == DRAW else f"{game.players[result]} wins"
     return f"{winner} ({game.ending(position)}){played}"

@@ -18,7 +18,7 @@ COLOURS = {
     "white": ("#fafafa", "#8a8a8a"),
 }
 HEAT, SEEN = "#d9480f", 0.02  # its colour; so much of it is said in words
-LAST, CAPTURED, TARGET = "#f2b233", "#7a1fa2", "#2e9e5b"
+LAST, CAPTURED, TARGET, SHOT = "#f2b233", "#7a1fa2", "#2e9e5b", "#d92b2b"
 
 
 class Square(NamedTuple):
@@ -88,13 +88,16 @@ def _board(picture: Picture) -> list[Shape]:
     for row in range(picture.rows):
         for column in range(picture.columns):
             corner = MARGIN + column * CELL, MARGIN + row * CELL
-            heat = picture.heat.get((row, column), 0.0)
-            colour = BOARD[not picture.lines and (row + column) % 2 == picture.dark]
+            heat = 0.0 if picture.names else picture.heat.get((row, column), 0.0)
+            colour = BOARD[not picture.names and (row + column) % 2 == picture.dark]
             found.append(Square(*corner, CELL, _warm(colour, heat)))
     for line in picture.lines:
         found.append(Line(tuple(map(_centre, line)), INK, 3))
-    for point in {point for line in picture.lines for point in line}:
+    for point in picture.names:
         found.append(Disc(*_centre(point), 6, INK, INK, 0))
+        if heat := picture.heat.get(point, 0.0):
+            warm = _warm(BOARD[0], heat)
+            found.append(Disc(*_centre(point), 27, warm, warm, 0))
     for player, goal in zip(picture.players, picture.goals, strict=False):
         x, y = _centre(goal)
         points = ((x - 22, y - 22), (x + 22, y - 22), (x + 22, y + 22), (x - 22, y + 22))
@@ -128,11 +131,19 @@ def colours(picture: Picture, player: str) -> tuple[str, str]:
 def _pieces(picture: Picture) -> list[Shape]:
     found: list[Shape] = []
     for cell, letter in picture.pieces.items():
-        player = next(name for name in picture.players if name[0] == letter.lower())
-        found += _figure(
-            picture.figures.get(letter, "disc"), *_centre(cell), *colours(picture, player)
-        )
+        kind = picture.figures.get(letter, "disc")
+        found += _figure(kind, *_centre(cell), *_colours(picture, letter))
     return found
+
+
+def _colours(picture: Picture, letter: str) -> tuple[str, str]:
+    player = next(name for name in picture.players if name[0] == letter.lower())
+    return colours(picture, player)
+
+
+def _ink(fill: str) -> str:
+    """Return the colour of words on a piece."""
+    return INK if fill == COLOURS["white"][0] else "#ffffff"
 
 
 def _figure(kind: str, x: float, y: float, fill: str, rim: str) -> list[Shape]:
@@ -144,7 +155,7 @@ def _figure(kind: str, x: float, y: float, fill: str, rim: str) -> list[Shape]:
     if kind == "ring":
         return [disc, Disc(x, y, 9, BOARD[0], rim, 3)]
     if kind == "king":
-        return [disc, Words(x, y, "K", 20, INK if fill == COLOURS["white"][0] else "#ffffff")]
+        return [disc, Words(x, y, "K", 20, _ink(fill))]
     return [disc]
 
 
@@ -155,14 +166,20 @@ def _marks(picture: Picture) -> list[Shape]:
         found.append(Line(((x - 13, y + 13), (x + 13, y - 13)), CAPTURED, 6))
     for cell, heat in picture.heat.items():
         if heat >= SEEN:
-            colour = "#ffffff" if cell in picture.pieces else INK
+            letter = picture.pieces.get(cell)
+            colour = _ink(_colours(picture, letter)[0]) if letter else INK
             found.append(Words(*_centre(cell), f"{heat:.0%}", 15, colour))
+    found += [Disc(*_centre(cell), 14, SHOT, "#ffffff", 2) for cell in picture.shots]
     return found + [Disc(*_centre(cell), 9, TARGET, "#ffffff", 2) for cell in picture.targets]
 
 
 def _words(picture: Picture) -> list[Shape]:
     width, height = size(picture)
-    found: list[Shape] = [Words(width / 2, height - FOOT / 2 - 4, picture.caption, 17, INK)]
+    fitting = min(17.0, 1.9 * (width - 16) / max(1, len(picture.caption)))
+    found: list[Shape] = [Words(width / 2, height - FOOT / 2 - 4, picture.caption, fitting, INK)]
+    if picture.names:
+        named = ((_centre(point), name) for point, name in picture.names.items())
+        return found + [Words(x + 22, y - 21, name, 14, INK) for (x, y), name in named]
     for row in range(picture.rows):
         y = MARGIN + (row + 0.5) * CELL
         found += [Words(MARGIN / 2, y, str(row), 15, INK)]

@@ -1,28 +1,50 @@
 """Pictures: what they show, in text, SVG and pixels."""
 
 import xml.etree.ElementTree as ET
+from collections import defaultdict
 
 import numpy as np
 import pytest
 
 from cc_env import games
 from cc_env.errors import UnknownOption
-from cc_env.pictures import Sheet, draw, heat
+from cc_env.pictures import Picture, Sheet, draw, heat
 from cc_env.pictures.pixels import to_pixels
 from cc_env.pictures.shapes import (
     BOARD,
     CELL,
     COLOURS,
+    FOOT,
+    INK,
     LAST,
     MARGIN,
+    SHOT,
     TARGET,
+    Disc,
     Square,
+    Words,
     shapes,
 )
 from cc_env.pictures.svg import to_svg
 from cc_env.pictures.text import to_text
+from cc_env.rules import ONGOING
+from cc_env.table import GAMES
 
 EXAMPLE = "6/1bb3/1brrr1/1r1r2/6/6 b"
+BEADS = "ww.bb.ww.bb.w.b........."
+MILL = f"{BEADS} w 34"
+SHOOTING = "WwWwWwWw/1w1w1w1w/2b3w1/2b5/2bw4/8/b3b1b1/1BbB1B1B b"
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+@pytest.fixture(scope="module")
+def morris():
+    return games.make("morris")
+
+
+@pytest.fixture(scope="module")
+def cannon():
+    return games.make("cannon")
 
 
 def after(game, text, turn):
@@ -70,13 +92,13 @@ def test_a_turn_in_progress_is_shown(game):
     first, _ = game.parse_turn(before, "1,2-3,2x2,3")
     picture = draw(game, game.apply(before, first), last=(before, (first,)))
     assert picture.path == ((1, 2), (3, 2))
-    assert picture.caption == "blue to move · last 1,2-3,2"
+    assert picture.caption == "blue to move, chooses what 1,2-3,2 captures · last 1,2-3,2"
 
 
 def test_svg_is_well_formed_and_shows_everything(game):
     picture = after(game, EXAMPLE, "1,2-3,0x2,3")
     root = ET.fromstring(to_svg(picture))
-    fills = [element.get("fill") for element in root.iter("{http://www.w3.org/2000/svg}circle")]
+    fills = [element.get("fill") for element in root.iter(f"{SVG}circle")]
     assert fills.count(COLOURS["blue"][0]) == 3
     assert fills.count(COLOURS["red"][0]) == 4
     assert LAST in fills
@@ -87,7 +109,7 @@ def test_svg_is_well_formed_and_shows_everything(game):
 def test_several_pictures_are_one(game):
     boards = [draw(game, game.initial, caption=f"board {number}") for number in range(5)]
     root = ET.fromstring(Sheet(boards, columns=3)._repr_svg_())
-    groups = root.findall("{http://www.w3.org/2000/svg}g")
+    groups = root.findall(f"{SVG}g")
     width, height = 416, 446
     places = [(0, 0), (width, 0), (2 * width, 0), (0, height), (width, height)]
     assert [each.get("transform") for each in groups] == [f"translate({x} {y})" for x, y in places]
@@ -140,6 +162,288 @@ def test_checkers_are_played_on_the_dark_cells(name):
         assert cell not in pieces or square.fill == BOARD[1]
     assert {square.fill for square in squares} == set(BOARD)
     assert empty > len(squares) / 2
+
+
+def test_morris_as_text_has_lines_letters_and_beads_in_brackets(morris):
+    assert to_text(after(morris, MILL, "C-D")).splitlines()[:-1] == [
+        "(w)---------(w)---------(w)",
+        " |           |           |",
+        " |   Dx-----(b)------F   |",
+        " |   |       |       |   |",
+        " |   |  (w)-(w)--I   |   |",
+        " |   |   |       |   |   |",
+        "(b)-(b)--L      (w)--N--(b)",
+        " |   |   |       |   |   |",
+        " |   |   P---Q---R   |   |",
+        " |   |       |       |   |",
+        " |   S-------T-------U   |",
+        " |           |           |",
+        " V-----------W-----------X",
+    ]
+
+
+def test_marks_stand_behind_the_letters_of_free_points(morris):
+    position = morris.from_text("wwb.bb.ww.bb.w.bw....b.. w 00")
+    shown = to_text(draw(morris, position, select=(3, 5)))
+    assert "(b)-(b)      M*-(w)--O*" in shown
+    assert shown.count("*") == 3
+
+
+def test_lines_may_be_oblique():
+    cells = {(0, 0): "a", (0, 1): "b", (1, 0): "c", (1, 1): "d"}
+    oblique = ((0, 0), (1, 1)), ((0, 1), (1, 0))
+    for line, stroke in zip(oblique, "\\/", strict=True):
+        picture = Picture(2, 2, ("x", "o"), {}, lines=(line,), names=cells)
+        assert to_text(picture).splitlines() == [" a   b", f"   {stroke}", " c   d"]
+
+
+def test_morris_in_colours_has_lines_and_letters_but_no_numbers(morris):
+    root = ET.fromstring(to_svg(draw(morris, morris.from_text(MILL), caption="")))
+    words = [element.text for element in root.iter(f"{SVG}text")]
+    assert sorted(filter(None, words)) == list("ABCDEFGHIJKLMNOPQRSTUVWX")
+    assert len(list(root.iter(f"{SVG}polyline"))) == 16
+    dots = [each for each in root.iter(f"{SVG}circle") if each.get("r") == "6"]
+    assert len(dots) == 24
+    frame = to_pixels(draw(morris, morris.from_text(MILL)))
+    assert frame.shape == (506, 476, 3)
+    assert shows(frame, (0, 0), "white")
+    assert shows(frame, (1, 1), "black")
+
+
+def test_heat_of_points_is_a_disc_on_the_lines(morris):
+    picture = draw(morris, morris.initial, heat={(0, 0): 0.5})
+    (disc,) = (each for each in shapes(picture) if isinstance(each, Disc) and each.radius > 6)
+    assert (disc.x, disc.y) == (MARGIN + CELL / 2, MARGIN + CELL / 2)
+    squares = [each for each in shapes(picture) if isinstance(each, Square)]
+    assert {square.fill for square in squares} == {BOARD[0]}
+
+
+def test_heat_is_said_in_a_colour_that_is_seen_on_the_piece(morris):
+    picture = draw(morris, morris.from_text(MILL), heat={(0, 0): 0.5, (1, 1): 0.25})
+    said = {each.text: each.colour for each in shapes(picture) if isinstance(each, Words)}
+    assert (said["50%"], said["25%"]) == (INK, "#ffffff")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("morris", 24 * "." + " w 99", "in hand: white 9, black 9"),
+        ("morris", f"{BEADS} b 34", "in hand: white 3, black 4"),
+        ("morris", f"{BEADS} w 34 x2", "removes 2; in hand: white 3, black 4"),
+        ("morris", f"{BEADS} w 00 fw", "free move"),
+        ("morris", f"{BEADS} w 00 fwb", "free move; black's next move free"),
+        ("morris", f"{BEADS} w 00 fw x1", "removes 1; white's next move free"),
+        ("morris", f"{BEADS} b 40 fwb", "free move; in hand: white 4, black 0"),
+        ("morris", f"{BEADS} w 00", ""),
+        ("checkers", "8/8/8/3b4/4r3/8/8/8 r x44", "jumps on from 44"),
+        ("capture_conquer", EXAMPLE + " 1,2-3,2", "chooses what 1,2-3,2 captures"),
+        ("checkers", "8/8/8/3b4/4r3/8/8/8 r 7", ""),
+    ],
+)
+def test_the_caption_tells_what_is_due_and_no_piece_shows(name, text, said):
+    game = games.make(name)
+    position = game.from_text(text)
+    mover = game.players[game.to_move(position)]
+    assert draw(game, position).caption == f"{mover} to move" + (said and f", {said}")
+
+
+def test_a_finished_game_has_nothing_due(morris):
+    position = morris.from_text("ww" + 22 * "." + " w 09")
+    assert draw(morris, position).caption == "black wins (two_left)"
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_the_targets_of_a_piece_are_where_its_legal_actions_end(name):
+    game, rng = games.make(name), np.random.default_rng(1)
+    position, found = game.initial, 0
+    for number in range(60):
+        if game.outcome(position) != ONGOING:
+            break
+        if number % 3 == 0:
+            ends = ends_of_moves(game, position)
+            for cell in {*game.pieces(position), *ends}:
+                assert draw(game, position, select=cell).targets == tuple(sorted(ends[cell]))
+                found += len(ends[cell])
+        position = game.apply(position, rng.choice(game.legal_actions(position)))
+    assert found > 20
+
+
+def ends_of_moves(game, position):
+    """Return by cells where a piece can go, or come onto the board, as `action_cells` tell."""
+    _, rows, columns = game.observation_shape
+    turned = game.to_move(position) and game.name != "morris"
+    ends = defaultdict(set)
+    for action in game.legal_actions(position):
+        cells = [divmod(int(cell), columns) for cell in game.action_cells[action]]
+        start, end = [(rows - 1 - r, columns - 1 - c) for r, c in cells] if turned else cells
+        if start != end or (game.name == "morris" and not position.pending):
+            ends[start].add(end)
+    return ends
+
+
+def test_every_soldier_of_a_cannon_shows_its_bombs(cannon):
+    for row, targets in ((5, ((4, 0), (4, 1))), (6, ((5, 1),)), (7, ((4, 0), (6, 1)))):
+        picture = draw(cannon, cannon.initial, select=(row, 0))
+        assert (picture.targets, picture.shots) == (targets, ((2, 0), (3, 0)))
+    assert draw(cannon, cannon.initial, select=(7, 1)).shots == ()
+
+
+def test_white_sees_its_bombs_where_they_fall(cannon):
+    position = cannon.from_text(cannon.to_text(cannon.initial).replace(" b", " w"))
+    for row in (0, 1, 2):
+        assert draw(cannon, position, select=(row, 7)).shots == ((4, 7), (5, 7))
+
+
+def test_bombs_are_marked_otherwise_than_moves(cannon):
+    position = cannon.from_text(SHOOTING)
+    picture = draw(cannon, position, select=(4, 2))
+    assert to_text(picture).splitlines()[1:9] == [
+        " 0 W w ! w W w W w",  # a hall to bomb
+        " 1 . w * w . w . w",  # where the cannon shifts to
+        " 2 . . b . . . w .",
+        " 3 . * b * . . . .",
+        " 4 . . b * . . . .",  # a capture
+        " 5 . . . . . . . .",
+        " 6 b . & . b . b .",  # a retreat or a bomb
+        " 7 . B b B . B . B",
+    ]
+    fills = [each.fill for each in shapes(picture) if isinstance(each, Disc)]
+    assert (fills.count(TARGET), fills.count(SHOT)) == (5, 2)
+    assert to_svg(picture).count(SHOT) == 2
+
+
+def test_a_bomb_flies_from_the_cannon_to_what_it_hits(cannon):
+    picture = after(cannon, SHOOTING, "S 2 4 B 2 0")
+    assert (picture.path, picture.captured) == (((2, 2), (0, 2)), ((0, 2),))
+    assert to_text(picture).splitlines()[1] == " 0 W w x w W w W w"
+    assert picture.pieces[2, 2] == picture.pieces[4, 2] == "b"
+    missed = after(cannon, cannon.to_text(cannon.initial), "S 0 7 B 0 3")
+    assert to_text(missed).splitlines()[4] == " 3 + . . . . . . ."
+
+
+def test_kings_are_capitals_in_text_and_have_a_k_in_colours():
+    checkers = games.make("checkers")
+    picture = draw(checkers, checkers.from_text("8/3R4/8/8/4B3/8/8/1r5b r"))
+    assert to_text(picture).splitlines()[1:9] == [
+        " 0 . . . . . . . .",
+        " 1 . . . R . . . .",
+        " 2 . . . . . . . .",
+        " 3 . . . . . . . .",
+        " 4 . . . . B . . .",
+        " 5 . . . . . . . .",
+        " 6 . . . . . . . .",
+        " 7 . r . . . . . b",
+    ]
+    words = ET.fromstring(to_svg(picture)).iter(f"{SVG}text")
+    crowns = [(each.get("x"), each.get("y")) for each in words if each.text == "K"]
+    assert crowns == [written(1, 3), written(4, 4)]
+
+
+def written(row, column):
+    """Return the middle of a cell as SVG has it, x and y."""
+    return str(MARGIN + CELL * (column + 0.5)), str(MARGIN + CELL * (row + 0.5))
+
+
+def test_soldiers_of_cannon_are_rings_and_halls_squares(cannon):
+    root = ET.fromstring(to_svg(draw(cannon, cannon.initial)))
+    for colour in ("black", "white"):
+        fill, rim = COLOURS[colour]
+        discs = [each for each in root.iter(f"{SVG}circle") if each.get("fill") == fill]
+        holes = [each for each in root.iter(f"{SVG}circle") if each.get("fill") == BOARD[0]]
+        halls = [each for each in root.iter(f"{SVG}rect") if each.get("fill") == fill]
+        assert len(discs) == sum(each.get("stroke") == rim for each in holes) == 12
+        assert [each.get("width") for each in halls] == ["38"] * 4
+    frame = to_pixels(draw(cannon, cannon.initial))
+    assert shows(frame, (7, 1), "black")
+    assert shows(frame, (0, 0), "white")
+    assert not shows(frame, (5, 0), "black")  # one sees through
+
+
+STARTS = {
+    "capture_conquer": """
+   0 1 2 3 4 5
+ 0 b b b . . .
+ 1 b b . . . .
+ 2 b . . . . .
+ 3 . . . . . r
+ 4 . . . . r r
+ 5 . . . r r r
+blue to move
+""",
+    "checkers": """
+   0 1 2 3 4 5 6 7
+ 0 b . b . b . b .
+ 1 . b . b . b . b
+ 2 b . b . b . b .
+ 3 . . . . . . . .
+ 4 . . . . . . . .
+ 5 . r . r . r . r
+ 6 r . r . r . r .
+ 7 . r . r . r . r
+red to move
+""",
+    "mini_checkers": """
+   0 1 2 3 4 5
+ 0 . w . w . w
+ 1 w . w . w .
+ 2 . . . . . .
+ 3 . . . . . .
+ 4 . b . b . b
+ 5 b . b . b .
+black to move
+""",
+    "morris": """
+ A-----------B-----------C
+ |           |           |
+ |   D-------E-------F   |
+ |   |       |       |   |
+ |   |   G---H---I   |   |
+ |   |   |       |   |   |
+ J---K---L       M---N---O
+ |   |   |       |   |   |
+ |   |   P---Q---R   |   |
+ |   |       |       |   |
+ |   S-------T-------U   |
+ |           |           |
+ V-----------W-----------X
+white to move, in hand: white 9, black 9
+""",
+    "cannon": """
+   0 1 2 3 4 5 6 7
+ 0 W w W w W w W w
+ 1 . w . w . w . w
+ 2 . w . w . w . w
+ 3 . . . . . . . .
+ 4 . . . . . . . .
+ 5 b . b . b . b .
+ 6 b . b . b . b .
+ 7 b B b B b B b B
+black to move
+""",
+}
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_the_start_of_each_game_as_text(name):
+    game = games.make(name)
+    assert f"\n{to_text(draw(game, game.initial))}\n" == STARTS[name]
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_pixels_are_as_large_as_the_board(name):
+    game = games.make(name)
+    _, rows, columns = game.observation_shape
+    edges = 2 * MARGIN
+    shape = edges + rows * CELL + FOOT, edges + columns * CELL, 3
+    assert to_pixels(draw(game, game.initial)).shape == shape
+
+
+def test_a_long_caption_is_written_smaller(game):
+    short, long = (
+        next(each.size for each in shapes(picture) if isinstance(each, Words))
+        for picture in (draw(game, game.initial, caption="blue " * times) for times in (2, 20))
+    )
+    assert long < short
 
 
 def test_a_cell_off_the_board_cannot_be_selected(game):

@@ -45,6 +45,7 @@ from cc_env.games.cannon.text import (
     parse_position,
     pieces,
     scores,
+    shooters,
     to_text,
     track,
 )
@@ -108,6 +109,7 @@ def make(
         pieces=pieces,
         goals=(),
         track=track,
+        shooters=shooters,
         formats={".log": log.FORMAT},
         evaluations={"standard": STANDARD},
         bots=BOTS,

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -119,30 +118,36 @@ def parse_position(text: str, like: Position) -> Position:
 
 def action_text(position: Position, action: int) -> str:
     """Return S x y M x y for a move, S x y B x y for a bomb by the first soldier that can."""
-    shape = int(position.shape)
-    end = _xy(position, int(ENDS[shape, action]))
-    if action < NUM_MOVES[shape]:
-        return f"S {_xy(position, int(STARTS[shape, action]))} M {end}"
-    by = [f"S {_xy(position, each)} B {end}" for each in _gunners(position, action)]
-    return by[0] if by else f"B {end}"
+    start, end = _ends(position, action)
+    if action < NUM_MOVES[position.shape]:
+        return f"S {_xy(start)} M {_xy(end)}"
+    by = shooters(position, action)
+    return f"S {_xy(by[0])} B {_xy(end)}" if by else f"B {_xy(end)}"
 
 
 def other_texts(position: Position, action: int) -> Iterator[str]:
     """Yield how else an action can be written: a bomb by each other soldier of the cannons."""
+    _, end = _ends(position, action)
+    for each in shooters(position, action)[1:]:
+        yield f"S {_xy(each)} B {_xy(end)}"
+
+
+def _ends(position: Position, action: int) -> tuple[Cell, Cell]:
+    """Return the cells where an action starts and ends, a bomb's being the same."""
     shape = int(position.shape)
-    if action >= NUM_MOVES[shape]:
-        end = _xy(position, int(ENDS[shape, action]))
-        for each in _gunners(position, action)[1:]:
-            yield f"S {_xy(position, each)} B {end}"
+    start, end = int(STARTS[shape, action]), int(ENDS[shape, action])
+    return _cell(position, start), _cell(position, end)
 
 
-def _xy(position: Position, place: int) -> str:
-    row, column = _cell(position, place)
+def _xy(cell: Cell) -> str:
+    row, column = cell
     return f"{column} {row}"
 
 
-def _gunners(position: Position, action: int) -> list[int]:
-    """Return the soldiers of the cannons that can hit a bomb's cell, in the board's order."""
+def shooters(position: Position, action: int) -> list[Cell]:
+    """Return the soldiers of the cannons that can hit a bomb's cell, in order; of a move none."""
+    if action < NUM_MOVES[position.shape]:
+        return []
     rows, columns = SHAPES[int(position.shape)]
     own = _words(position, "own")
     enemies = _words(position, "enemy") | _words(position, "enemy_halls")
@@ -158,20 +163,19 @@ def _gunners(position: Position, action: int) -> list[int]:
             free = way if position.options & BOMB_CLEAR else way[-1:]
             if not any(taken >> index(cell) & 1 for cell in free):
                 found |= set(cannon) if all(own >> place & 1 for place in cannon) else set()
-    return sorted(found, key=partial(_cell, position))
+    return sorted(_cell(position, place) for place in found)
 
 
 def track(position: Position, turn: Turn) -> Track:
     """Return from where to where a soldier went, or what it shot at, and what was removed."""
     (action,) = turn
-    shape = int(position.shape)
-    end = int(ENDS[shape, action])
+    start, end = _ends(position, action)
     enemies = _words(position, "enemy") | _words(position, "enemy_halls")
-    captured = (_cell(position, end),) if enemies >> end & 1 else ()
-    if action < NUM_MOVES[shape]:
-        return Track((_cell(position, int(STARTS[shape, action])), _cell(position, end)), captured)
-    by = _gunners(position, action)
-    return Track((_cell(position, by[0]), _cell(position, end)) if by else (), captured)
+    captured = (end,) if enemies >> int(ENDS[position.shape, action]) & 1 else ()
+    if action < NUM_MOVES[position.shape]:
+        return Track((start, end), captured)
+    by = shooters(position, action)
+    return Track((by[0], end) if by else (), captured)
 
 
 def action_cells(shape: int) -> NDArray[np.int64]:

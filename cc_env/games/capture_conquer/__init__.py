@@ -29,6 +29,7 @@ from cc_env.games.capture_conquer.text import (
     ending,
     parse_position,
     pieces,
+    remark,
     to_text,
     track,
     transposition,
@@ -69,6 +70,7 @@ def make(size: int = 6, corner: int | None = None) -> Game:
         pieces=pieces,
         goals=((size - 1, size - 1), (0, 0)),
         track=track,
+        remark=remark,
         evaluations={"standard": STANDARD[size], "published": Published()},
     )
 

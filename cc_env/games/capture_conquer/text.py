@@ -91,6 +91,13 @@ def pieces(position: Position) -> dict[Cell, str]:
     return found
 
 
+def remark(position: Position) -> str:
+    """Return of which jump it is still to be said what it captures, if of one."""
+    if not position.pending:
+        return ""
+    return f"chooses what {_jump_text(position, int(position.pending) - 1)} captures"
+
+
 def to_text(position: Position) -> str:
     """Return the position in one line: rows from the top, side to move, pending jump if any."""
     board = rows_text(pieces(position), int(position.size), int(position.size))

@@ -36,7 +36,15 @@ from cc_env.games.checkers.rules import (
     STARTS,
     initial,
 )
-from cc_env.games.checkers.text import action_text, ending, parse_position, pieces, to_text, track
+from cc_env.games.checkers.text import (
+    action_text,
+    ending,
+    parse_position,
+    pieces,
+    remark,
+    to_text,
+    track,
+)
 from cc_env.games.grid import rows_text
 from cc_env.rules import ONGOING, Position
 
@@ -85,6 +93,7 @@ def make(crowning: str = "continue", no_progress_limit: int | None = 80) -> Game
         evaluations={"standard": STANDARD, "published": Published(), "symmetric": SYMMETRIC},
         levels=LEVELS,
         figures={"R": "king", "B": "king"},
+        remark=remark,
     )
 
 

@@ -52,6 +52,15 @@ def pieces(position: Position) -> dict[Cell, str]:
     return found
 
 
+def remark(position: Position) -> str:
+    """Return which piece has to jump on, if one has."""
+    return f"jumps on from {_jumper(position)}" if position.jumper else ""
+
+
+def _jumper(position: Position) -> str:
+    return _square(position, int(position.jumper).bit_length() - 1)
+
+
 def to_text(position: Position) -> str:
     """Return the position in one line.
 
@@ -60,7 +69,7 @@ def to_text(position: Position) -> str:
     """
     text = f"{rows_text(pieces(position), SIZE, SIZE)} {SIDES[int(position.player)]}"
     if position.jumper:
-        return f"{text} x{_square(position, int(position.jumper).bit_length() - 1)}"
+        return f"{text} x{_jumper(position)}"
     return f"{text} {position.idle}" if position.idle else text
 
 

@@ -428,6 +428,8 @@ def make(
         track=track,
         evaluations={"standard": STANDARD},
         lines=tuple((CELLS[POINTS.index(line[0])], CELLS[POINTS.index(line[2])]) for line in LINES),
+        names=dict(zip(CELLS, POINTS, strict=True)),
+        remark=remark,
     )
 
 
@@ -499,6 +501,27 @@ def pieces(position: Position) -> dict[Cell, str]:
         elif int(position.enemy) >> point & 1:
             found[cell] = SIDES[1 - player]
     return found
+
+
+def remark(position: Position) -> str:
+    """Return what the player to move may do, what both have in hand, whose next move is free.
+
+    A free move of a player who has beads in hand is none: it lapses when one is placed.
+    """
+    player, found = int(position.player), []
+    if position.pending:
+        found.append(f"removes {position.pending}")
+    elif position.own_free and not position.own_hand:
+        found.append("free move")
+    hands = position.own_hand, position.enemy_hand
+    if any(hands):
+        each = (f"{PLAYERS[side]} {hands[side ^ player]}" for side in (0, 1))
+        found.append(f"in hand: {', '.join(each)}")
+    if position.pending and position.own_free and not position.own_hand:
+        found.append(f"{PLAYERS[player]}'s next move free")
+    if position.enemy_free and not position.enemy_hand:
+        found.append(f"{PLAYERS[1 - player]}'s next move free")
+    return "; ".join(found)
 
 
 def to_text(position: Position) -> str:
