@@ -109,7 +109,7 @@ class Game:
     lines: tuple[tuple[Cell, Cell], ...] = ()  # of a board of points, which has no squares
     names: Mapping[Cell, str] = field(default_factory=dict)  # of its points, as in notation
     remark: Callable[[Position], str] = lambda position: ""  # what is due and no piece shows
-    shooters: Callable[[Position, int], Iterable[Cell]] = lambda position, action: ()  # see below
+    shooters: Callable[[Position, int], Iterable[Cell]] = lambda position, action: ()  # see above
     stagnation: int = 0  # a position that so many turns led to ends the game, by `rules.stagnant`
     other_texts: Callable[[Position, int], Iterable[str]] = lambda position, action: ()  # also read
 

@@ -175,7 +175,7 @@ def _marks(picture: Picture) -> list[Shape]:
 
 def _words(picture: Picture) -> list[Shape]:
     width, height = size(picture)
-    fitting = min(17.0, 1.9 * (width - 16) / max(1, len(picture.caption)))
+    fitting = min(17, 1.9 * (width - 16) / max(1, len(picture.caption)))
     found: list[Shape] = [Words(width / 2, height - FOOT / 2 - 4, picture.caption, fitting, INK)]
     if picture.names:
         named = ((_centre(point), name) for point, name in picture.names.items())

@@ -45,9 +45,9 @@ def _points(picture: Picture) -> list[str]:
         _rule(page, (HIGH * start[0], WIDE * start[1] + 1), (HIGH * end[0], WIDE * end[1] + 1))
     for (row, column), name in picture.names.items():
         sign = _sign(picture, (row, column))
-        is_taken = (row, column) in picture.pieces
-        text, at = (f"({sign})", 0) if is_taken else (name + sign, 1)
-        at += WIDE * column
+        is_free = (row, column) not in picture.pieces
+        text = f"{name}{sign}" if is_free else f"({sign})"
+        at = WIDE * column + is_free
         page[HIGH * row][at : at + len(text)] = text
     return ["".join(row).rstrip() for row in page]
 

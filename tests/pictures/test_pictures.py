@@ -234,6 +234,8 @@ def test_heat_is_said_in_a_colour_that_is_seen_on_the_piece(morris):
         ("morris", f"{BEADS} w 00 fwb", "free move; black's next move free"),
         ("morris", f"{BEADS} w 00 fw x1", "removes 1; white's next move free"),
         ("morris", f"{BEADS} b 40 fwb", "free move; in hand: white 4, black 0"),
+        ("morris", f"{BEADS} w 34 fwb", "in hand: white 3, black 4"),
+        ("morris", f"{BEADS} w 34 fw x1", "removes 1; in hand: white 3, black 4"),
         ("morris", f"{BEADS} w 00", ""),
         ("checkers", "8/8/8/3b4/4r3/8/8/8 r x44", "jumps on from 44"),
         ("capture_conquer", EXAMPLE + " 1,2-3,2", "chooses what 1,2-3,2 captures"),
