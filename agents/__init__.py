@@ -81,13 +81,14 @@ def memory(
     game: Game,
     *,
     path: str = MEMORY,
+    by: str = "wins",
     credit: str = "result",
     merge: str = "add",
 ) -> Player:
     """Return a player that remembers; the options are those of `MemoryPlayer`."""
     from agents.memory import MemoryPlayer
 
-    return MemoryPlayer(game, path=path, credit=credit, merge=merge)
+    return MemoryPlayer(game, path=path, by=by, credit=credit, merge=merge)
 
 
 def _file(game: Game, way: str, path: str | None) -> Path:

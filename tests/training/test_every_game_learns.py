@@ -14,7 +14,9 @@ from cc_env.table import GAMES
 from training import alphazero, ppo, selfplay
 
 OPTIONS = {"mini_checkers": {"first": "white"}, "morris": {"flying": True}}
-PLAY = selfplay.Settings(boards=8, simulations=4, considered=4, opponents=("greedy",))
+PLAY = selfplay.Settings(
+    boards=8, simulations=4, considered=4, opening_turns=2, max_turns=6, opponents=("greedy",)
+)
 
 
 @pytest.fixture(autouse=True)
