@@ -201,13 +201,6 @@ def test_a_wrong_position_text_is_refused(morris, text, why):
         morris.from_text(text)
 
 
-def test_no_move_is_free_where_none_can_be(morris):
-    text = "wwwbb................... w 00 fb"
-    assert morris.to_text(morris.from_text(text)) == text
-    with pytest.raises(BadPosition, match="no move is free"):
-        games.make("morris", free_move="never").from_text(text)
-
-
 @pytest.mark.parametrize(
     ("options", "why"),
     [

@@ -560,8 +560,6 @@ def parse_position(text: str, options: np.uint64) -> Position:
     player = SIDES.index(side)
     if pending > sides[1 - player].bit_count():
         raise BadPosition("more removals are due than there are beads to remove")
-    if free and options & NEVER_FREE:
-        raise BadPosition(f"f{free}: with free_move=never no move is free")
     return Position(
         np.uint64(sides[player]),
         np.uint64(sides[1 - player]),
