@@ -58,7 +58,7 @@ class Boards:
         if replies and max_turns == 1 and seat != 0:
             raise UnknownOption("max_turns=1; it is 2 or more where the opponent may move first")
         self.game, self.count, self.opponent = game, count, opponent
-        self._opponents: dict[int, tuple[int, Player]] = {}  # of a board: when asked last, and who
+        self._playing: dict[int, tuple[int, Player]] = {}  # on a board: when asked last, and who
         self.settings = Settings(
             int(replies),
             -1 if seat is None else int(seat),
@@ -102,7 +102,7 @@ class Boards:
         with self.all_or_nothing():
             for _ in range(ATTEMPTS if self.opponent else 1):  # replies in compiled code try there
                 for board in np.flatnonzero(which).tolist():
-                    self._opponents.pop(board, None)
+                    self._playing.pop(board, None)
                 kernels.reset(*self._args(), which, starts, self.seen)
                 self._answer()
                 which = which & self.done
@@ -147,28 +147,29 @@ class Boards:
             if not len(waiting):
                 return
             for board in waiting.tolist():
-                action = self.choose(self._opponent_on(board), board)
+                action = self.choose(self.opponent, board)
                 kernels.answer(*self._args(), board, action, self.seen)
 
-    def _opponent_on(self, board: int) -> Player:
-        """Return the opponent for the game on a board, the same from its begin to its end."""
-        assert self.opponent
-        turns, (asked, player) = self.turns(board), self._opponents.get(board, (0, None))
+    def _for_the_game(self, player: Player, board: int) -> Player:
+        """Return the player anew for the game on a board, the same from its begin to its end."""
+        turns, (asked, known) = self.turns(board), self._playing.get(board, (0, None))
         goes_on = asked < turns or (asked == turns and self.game.mid_turn(self.position(board)))
-        if player is None or not goes_on:
-            player = anew(self.opponent)
-        self._opponents[board] = turns, player
-        return player
+        if known is None or not goes_on:
+            known = anew(player)
+        self._playing[board] = turns, known
+        return known
 
     def choose(self, player: Player, board: int = 0) -> int:
         """Return what a player chooses on a board, its randomness from the board's own stream.
 
-        Raises IllegalAction where that is illegal; what the player raises comes through.
+        It is one player from call to call, made anew for each game. Raises IllegalAction where the
+        choice is illegal; what the player raises comes through.
         """
         stream = self.rows[board, STREAM]
         self.rows[board, STREAM] = randomness.advance(stream)
         position = self.position(board)
-        action = player.choose(position, np.random.default_rng(int(stream)), Clock()).action
+        playing = self._for_the_game(player, board)
+        action = playing.choose(position, np.random.default_rng(int(stream)), Clock()).action
         if not (is_whole(action, 0, self.game.num_actions - 1) and self.seen.masks[board, action]):
             raise self.game.illegal(position, action)
         return int(action)

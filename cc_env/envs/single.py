@@ -18,7 +18,7 @@ from cc_env.envs.turns import TurnLog
 from cc_env.errors import UnknownOption, listed
 from cc_env.game import Cell
 from cc_env.pictures import Picture, draw
-from cc_env.referee import Player, anew
+from cc_env.referee import Player
 from cc_env.rules import DRAW, ONGOING, Position
 
 Observation = NDArray[np.int8]
@@ -73,7 +73,6 @@ class BoardGameEnv(gymnasium.Env[Observation, np.int64]):
         self.game = games.make(game, **options)
         self.opponent = opponent
         self._player = None if _is_function(opponent) else players.of(opponent, self.game)
-        self._playing = self._player  # in this episode
         self.render_mode = render_mode
         self._renderer = Renderer(render_mode, self.game.name)
         self._compiled = render_mode is None and opponent == "random"
@@ -166,7 +165,6 @@ class BoardGameEnv(gymnasium.Env[Observation, np.int64]):
         boards, begun = self._boards, self._boards.snapshot()
         for _ in range(ATTEMPTS):
             self._log.clear()
-            self._playing = anew(self._player) if self._player else None
             self._reply()
             if not boards.done[0]:
                 return
@@ -188,8 +186,8 @@ class BoardGameEnv(gymnasium.Env[Observation, np.int64]):
         boards = self._boards
         if self.opponent == "random":
             return boards.draw()
-        if self._playing:
-            return boards.choose(self._playing)
+        if self._player:
+            return boards.choose(self._player)
         info = {"action_mask": boards.seen.masks[0].copy(), "seat": 1 - self._seat()}
         return cast(Opponent, self.opponent)(boards.seen.observations[0].copy(), info)
 
