@@ -187,9 +187,8 @@ class _Replayed(NamedTuple):
 
 
 def _records(file: Path) -> Iterator[tuple[int, _Replayed]]:
-    for number, one in record.read(file):
+    for number, one, match in record.read_played(file):
         told = f"line {number}: {' - '.join(one.players)}  {one.result} ({one.reason})"
-        match = record.replay(one)
         turns = tuple(turn for _, turn in match.course)
         outcome = match.result.outcome if match.result else ONGOING
         yield number, _Replayed(told, match, Played(match.start, turns, one.players, outcome))

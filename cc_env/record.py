@@ -161,17 +161,22 @@ def _check_end(record: Record, match: Match) -> None:
 
 
 def read(path: Path) -> Iterator[tuple[int, Record]]:
-    """Yield the records of a file with their line numbers, each replayed.
+    """Yield the records of a file with their line numbers, as `read_played` without the matches."""
+    return ((number, record) for number, record, _ in read_played(path))
+
+
+def read_played(path: Path) -> Iterator[tuple[int, Record, Match]]:
+    """Yield the records of a file with their line numbers, each with the match played again.
 
     Raises BadRecord, with the number of the line, at the first that is broken.
     """
     for number, text in lines(path):
         try:
             record = Record.from_json(text)
-            replay(record)
+            match = replay(record)
         except BadRecord as error:
             raise BadRecord(f"{path}, line {number}: {error}") from error
-        yield number, record
+        yield number, record, match
 
 
 def append(path: Path, record: Record) -> None:
