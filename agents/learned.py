@@ -15,7 +15,7 @@ from cc_env.files import fingerprint
 from cc_env.game import Game
 from cc_env.players import allowance
 from cc_env.referee import Clock, Decision
-from cc_env.rules import DRAW, Position
+from cc_env.rules import DRAW, Position, reward
 from cc_env.search import limits
 from cc_env.search.puct import PUCT, Evaluate
 
@@ -126,9 +126,7 @@ class PolicyPlayer(_Remembers):
         if after not in self._course.positions:
             return math.inf
         result = self._game.stagnant(after)
-        if result == DRAW:
-            return -self._contempt
-        return 1.0 if result == self._game.to_move(position) else -1.0
+        return reward(result, self._game.to_move(position)) if result != DRAW else -self._contempt
 
 
 class AlphaZeroPlayer(_Remembers):

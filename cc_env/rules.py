@@ -156,6 +156,14 @@ def outcome(position: Position) -> int:
 
 
 @jit
+def reward(outcome: Int, player: Int) -> float:
+    """Return what an outcome is worth to a player: 1 won, -1 lost, 0 a draw or not over."""
+    if outcome in (DRAW, ONGOING):
+        return 0.0
+    return 1.0 if outcome == player else -1.0
+
+
+@jit
 def observe(position: Position, player: Int, planes: NDArray[np.int8]) -> None:
     """Write what `player` sees into `planes` (int8[C, H, W], zeros and ones), in his own frame."""
     _observe(position, player, planes)

@@ -25,7 +25,7 @@ from cc_env.errors import UnknownOption
 from cc_env.game import Game
 from cc_env.players import MinimaxPlayer
 from cc_env.referee import Clock
-from cc_env.rules import DRAW, ONGOING, Position
+from cc_env.rules import ONGOING, Position
 from cc_env.search.scores import SCALE
 from training import arena
 from training.arena.ratings import Interval
@@ -102,7 +102,7 @@ def self_play(
             turns += not game.mid_turn(position)
         outcome = game.outcome(position)
         positions += seen
-        results += [_result(outcome, game.to_move(each)) for each in seen]
+        results += [(1 + rules.reward(outcome, game.to_move(each))) / 2 for each in seen]
     return Sample(np.array(positions, np.uint64), np.array(results))
 
 
@@ -187,10 +187,6 @@ def _evaluation(game: Game) -> Any:
 
 def _mirrored(rows: NDArray[np.uint64], symmetry: Any, game: Game) -> NDArray[np.uint64]:
     return np.array([symmetry(type(game.initial)(*row)) for row in rows], np.uint64)
-
-
-def _result(outcome: int, player: int) -> float:
-    return 0.5 if outcome in (ONGOING, DRAW) else float(outcome == player)
 
 
 @app.command()

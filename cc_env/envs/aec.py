@@ -6,7 +6,7 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from cc_env import games
+from cc_env import games, rules
 from cc_env.envs.boards import Boards
 from cc_env.envs.kernels import TO_MOVE
 from cc_env.envs.rendering import FRAMES_PER_SECOND, MODES, Renderer
@@ -15,7 +15,7 @@ from cc_env.envs.turns import TurnLog
 from cc_env.errors import MissingExtra
 from cc_env.game import Cell
 from cc_env.pictures import Picture, draw
-from cc_env.rules import DRAW, ONGOING, Position
+from cc_env.rules import Position
 
 try:
     from pettingzoo import AECEnv
@@ -112,10 +112,9 @@ class BoardGameAEC(AECEnv):
         self._boards.play(action, self._log)
         self._cumulative_rewards[agent] = 0.0
         terminated, truncated, outcome, _ = self._boards.seen.facts[:, 0].tolist()
-        self.rewards = dict.fromkeys(self.agents, 0.0)
-        if outcome not in (ONGOING, DRAW):
-            winner = self.possible_agents[outcome]
-            self.rewards = {each: 1.0 if each == winner else -1.0 for each in self.agents}
+        self.rewards = {
+            each: rules.reward(outcome, player) for player, each in enumerate(self.possible_agents)
+        }
         self.terminations = dict.fromkeys(self.agents, bool(terminated))
         self.truncations = dict.fromkeys(self.agents, bool(truncated))
         self._look()

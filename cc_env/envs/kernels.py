@@ -16,7 +16,7 @@ from cc_env import randomness, rules
 from cc_env.bits import ZERO
 from cc_env.borrow import borrow
 from cc_env.compile import jit
-from cc_env.rules import DRAW, ONGOING, Bool, Int, Position
+from cc_env.rules import ONGOING, Bool, Int, Position
 
 TURNS, STREAM, SEAT, DONE = -4, -3, -2, -1  # turns played, random stream, seat 0 or 1, game over?
 TERMINATED, TRUNCATED, OUTCOME, TO_MOVE = range(4)  # rows of `Seen.facts`
@@ -153,7 +153,7 @@ def _conclude(
 ) -> None:
     """Write what a played decision brought to `viewer`; begin anew where that is due at once."""
     result, over = _status(position, settings, row, keys)
-    seen.rewards[board] = _reward(result, viewer)
+    seen.rewards[board] = rules.reward(result, viewer)
     row[DONE] = over
     ended = result != ONGOING
     seen.facts[TERMINATED, board] = ended
@@ -265,13 +265,6 @@ def _status(
         elif not over:
             over = count >= settings.repetitions
     return result, over
-
-
-@jit
-def _reward(result: Int, player: Int) -> float:
-    if result in (ONGOING, DRAW):
-        return 0.0
-    return 1.0 if result == player else -1.0
 
 
 @jit

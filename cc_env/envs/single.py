@@ -9,7 +9,7 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from cc_env import games, players
+from cc_env import games, players, rules
 from cc_env.envs.boards import Boards
 from cc_env.envs.kernels import ATTEMPTS, SEAT, STREAM, TO_MOVE, Replies
 from cc_env.envs.rendering import FRAMES_PER_SECOND, MODES, Renderer
@@ -19,7 +19,7 @@ from cc_env.errors import UnknownOption, listed
 from cc_env.game import Cell
 from cc_env.pictures import Picture, draw
 from cc_env.referee import Player
-from cc_env.rules import DRAW, ONGOING, Position
+from cc_env.rules import Position
 
 Observation = NDArray[np.int8]
 Info = dict[str, Any]
@@ -205,7 +205,7 @@ class BoardGameEnv(gymnasium.Env[Observation, np.int64]):
             observation, reward = boards.seen.observations[0].copy(), float(boards.seen.rewards[0])
         else:
             observation = self.game.observe(self.position, self._seat())
-            reward = 0.0 if outcome in (ONGOING, DRAW) else 1.0 if outcome == self._seat() else -1.0
+            reward = rules.reward(outcome, self._seat())
         return observation, reward, bool(terminated), bool(truncated)
 
     @contextmanager

@@ -238,7 +238,9 @@ def _descend(start: Position, forest: Forest, settings: Settings, tree: Int, slo
             position = rules.load(forest.positions[tree, node], start)
             after = rules.apply(position, np.int64(edges[edge]["action"]))
             edges[edge]["target"] = _reach(after, forest, tree)
-            edges[edge]["stagnant"] = _stagnant(after, np.int64(nodes[node]["player"]))
+            edges[edge]["stagnant"] = rules.reward(
+                rules.stagnant(after), np.int64(nodes[node]["player"])
+            )
         target = np.int64(edges[edge]["target"])
         if nodes[target]["on_path"]:
             edges[edge]["draws"] += 1
@@ -249,15 +251,6 @@ def _descend(start: Position, forest: Forest, settings: Settings, tree: Int, slo
     for step in range(depth + 1):
         nodes[forest.paths[slot, step, 0]]["on_path"] = 0
     return repeated
-
-
-@jit
-def _stagnant(position: Position, player: Int) -> float:
-    """Return what the rules make of a position that is repeated, to a player; 0 is a draw."""
-    result = rules.stagnant(position)
-    if result == DRAW:
-        return 0.0
-    return 1.0 if result == player else -1.0
 
 
 @jit

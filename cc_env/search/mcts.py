@@ -18,7 +18,7 @@ from cc_env.borrow import borrow
 from cc_env.compile import jit
 from cc_env.errors import UnknownOption, listed
 from cc_env.game import Game
-from cc_env.rules import DRAW, FIRST, ONGOING, Bool, Int, Position
+from cc_env.rules import FIRST, ONGOING, Bool, Int, Position
 from cc_env.search import limits
 from cc_env.search.report import Report
 from cc_env.search.scores import expected
@@ -159,9 +159,7 @@ def _result(
         state = randomness.advance(state)
         position = rules.apply(position, np.int64(action))
         result = rules.outcome(position)
-    if result in (ONGOING, DRAW):
-        return 0.0, state
-    return 1.0 if result == FIRST else -1.0, state
+    return rules.reward(result, np.int64(FIRST)), state
 
 
 class TreeSearch:
