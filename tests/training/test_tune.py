@@ -18,8 +18,12 @@ def game():
 
 @pytest.fixture(scope="module")
 def positions(game):
+    return some_positions(game, 3000)
+
+
+def some_positions(game, count):
     rng, position, found = np.random.default_rng(1), game.initial, []
-    while len(found) < 3000:
+    while len(found) < count:
         legal = game.legal_actions(position)
         if not len(legal):
             position = game.initial
@@ -35,10 +39,13 @@ def with_weights(game, weights):
     return replace(game, evaluations={"standard": evaluation})
 
 
-def test_counts_times_weights_are_the_evaluation(game, positions):
+@pytest.mark.parametrize("name", ["capture_conquer", "checkers", "morris", "cannon"])
+def test_counts_times_weights_are_the_evaluation(name):
+    game = games.make(name)
+    positions = some_positions(game, 300)
     evaluation = game.evaluations["standard"]
-    found = tune.features(game, positions[:300]) @ evaluation.weights
-    for row, value in zip(positions[:300], found, strict=True):
+    found = tune.features(game, positions) @ evaluation.weights
+    for row, value in zip(positions, found, strict=True):
         position = type(game.initial)(*row)
         assert value == rules.evaluate(position, game.to_move(position), evaluation)
 

@@ -96,5 +96,6 @@ def _attacked(at: Ground, targets: Wide) -> Wide:
 
 rules.register_evaluation(Position, Standard, standard)
 
-_ADVANCE = 0, 10, 10, 8, 6, 4, 2, 1, 0, 0
-STANDARD = Standard(np.array([*_ADVANCE, 100, 300, 8, 20, 60, 3, 60, 10], np.int64))
+# `python -m training.tune --game cannon` makes such weights and shows its matches.
+_ROWS = -22, 24, 79, 17, 7, -5, -16, -28, 0, 0
+STANDARD = Standard(np.array([*_ROWS, 55, 239, 15, 21, 63, 29, 148, 34], np.int64))
