@@ -66,6 +66,11 @@ class _Course:
         """Note a position, and the one after an action in it."""
         self.positions += [position, self._game.apply(position, action)]
 
+    def has(self, position: Position) -> bool:
+        """Return whether a position occurred, one with the same key: counters may differ."""
+        key = self._game.key(position)
+        return any(self._game.key(each) == key for each in self.positions)
+
     def _follows(self, position: Position, before: Position) -> bool:
         """Return whether a position is the one before, or a turn after it."""
         return position == before or any(True for _ in self._game.ways(before, position))
@@ -123,7 +128,7 @@ class PolicyPlayer(_Remembers):
     def _repeats(self, position: Position, action: int) -> float:
         """Return what it is worth to come back by an action; if it does not, nothing is better."""
         after = self._game.apply(position, action)
-        if after not in self._course.positions:
+        if not self._course.has(after):
             return math.inf
         result = self._game.stagnant(after)
         return reward(result, self._game.to_move(position)) if result != DRAW else -self._contempt

@@ -8,6 +8,7 @@ other. Each choice of a game that is remembered gets a win for who won it; in th
 original program, which the credit "mills" follows, one for each mill made later.
 """
 
+import hashlib
 import json
 import sqlite3
 import sys
@@ -38,13 +39,14 @@ MERGES = "add", "replace"
 BY = "wins", "balance"
 
 START = 0  # what the choices at the beginning of a game follow
-MARK, VERSION = 0x43434D45, 1  # of our files, in SQLite's header
+MARK, VERSION = 0x43434D45, 2  # of our files, in SQLite's header
 PATIENCE = 60.0  # seconds that a process waits for others
 TABLES = (
     "CREATE TABLE games (id INTEGER PRIMARY KEY, name TEXT UNIQUE NOT NULL)",
     "CREATE TABLE choices (id INTEGER PRIMARY KEY, game INTEGER NOT NULL, parent INTEGER NOT NULL,"
     " action INTEGER NOT NULL, first_wins INTEGER NOT NULL, second_wins INTEGER NOT NULL,"
     " UNIQUE (game, parent, action))",
+    "CREATE TABLE remembered (record TEXT PRIMARY KEY) WITHOUT ROWID",
     f"PRAGMA application_id = {MARK}",
     f"PRAGMA user_version = {VERSION}",
 )
@@ -95,11 +97,12 @@ class Memory:
             waiting += [(line, each) for each in reversed(self.choices(choice.id))]
         return found
 
-    def add(self, counts: Mapping[Line, Wins], merge: str = "add") -> None:
+    def add(self, counts: Mapping[Line, Wins], merge: str = "add", *, record: str = "") -> None:
         """Add to the wins of choices, each after those that led to it; all of it or nothing.
 
-        With the merge "replace" they take the place of those that were there. Raises UnknownOption
-        on another, OSError where the file cannot be written.
+        With the merge "replace" they take the place of those that were there. What came with the
+        same `record`, a text of your choice, is added once. Raises UnknownOption on another merge,
+        OSError where the file cannot be written.
         """
         _one_of("merge", merge, MERGES)
         kept = 1 if merge == "add" else 0
@@ -107,6 +110,9 @@ class Memory:
         find += " WHERE game = ? AND parent = ? AND action = ?"
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self._transaction("IMMEDIATE") as base:
+            new = "INSERT OR IGNORE INTO remembered VALUES (?)"
+            if record and not base.execute(new, (record,)).rowcount:
+                return
             base.execute("INSERT OR IGNORE INTO games (name) VALUES (?)", (self._name,))
             (game,) = base.execute("SELECT id FROM games WHERE name = ?", (self._name,)).fetchone()
             ids: dict[Line, int | None] = {(): START}
@@ -234,7 +240,7 @@ class MemoryPlayer:
         return choice.wins[player] - losses
 
     def remember(self, record: Record) -> None:
-        """Add a finished game to the memory.
+        """Add a finished game to the memory, once, however often and by however many it is told.
 
         Left out are games that did not begin at the start, or that a fault decided. Raises
         BadRecord where it is none of this game.
@@ -246,7 +252,8 @@ class MemoryPlayer:
             assert match.result is not None
             line = tuple(action for _, turn in match.course for action in turn)
             counts = credits(self._game, line, match.result.outcome, self._credit)
-            self._memory.add(counts, self._merge)
+            told = hashlib.sha256(record.to_json().encode()).hexdigest()
+            self._memory.add(counts, self._merge, record=told)
 
     def _arrive(self, position: Position) -> None:
         """Find the choices that led to a position: from where it was, or in another game."""
@@ -309,6 +316,8 @@ def export(
     """Write what a memory has as a tree."""
     game = games.make("morris", **game_options(option))
     counts = Memory(memory, game).counts()
+    if not counts:
+        raise BadRecord(f"{memory} has no games of {game!r}; nothing is written")
     files.write(file, tree.write(game, counts, first=first))
     console.print(f"{len(counts):,} choices written to {file}", soft_wrap=True, markup=False)
 

@@ -11,7 +11,10 @@ from cc_env import games, players, referee
 from cc_env.errors import BadCheckpoint, UnknownOption
 from cc_env.referee import Clock
 
-CYCLE = "0,0-2,0", "5,5-3,5", "2,0-0,0", "3,5-5,5"
+CYCLES = {  # a position, and turns that lead back to it
+    "capture_conquer": ("b5/b5/6/6/5r/5r b", ("0,0-2,0", "5,5-3,5", "2,0-0,0", "3,5-5,5")),
+    "checkers": ("6B1/8/8/8/8/8/8/1R6 r", ("71-60", "06-17", "60-71", "17-06")),  # counts them
+}
 
 
 @pytest.fixture(scope="module")
@@ -59,14 +62,16 @@ def test_a_network_of_ppo_is_asked_about_the_position_alone(game, file, tmp_path
 
 
 @pytest.mark.parametrize(("value", "comes_back"), [(0.0, False), (-0.2, False), (-0.3, True)])
-def test_a_policy_comes_back_only_where_it_expects_little(game, value, comes_back):
-    start = position = game.from_text("b5/b5/6/6/5r/5r b")
+@pytest.mark.parametrize("name", CYCLES)
+def test_a_policy_comes_back_only_where_it_expects_little(name, value, comes_back):
+    game, (text, cycle) = games.make(name), CYCLES[name]
+    start = position = game.from_text(text)
     likes = {}  # in what it sees, to go round and round
-    for turn in CYCLE:
+    for turn in cycle:
         (action,) = game.parse_turn(position, turn)
         likes[game.observe(position).tobytes()] = action
         position = game.apply(position, action)
-    assert position == start
+    assert game.key(position) == game.key(start)
 
     def stubborn(planes):
         logits = np.zeros((len(planes), game.num_actions), np.float32)
@@ -75,14 +80,14 @@ def test_a_policy_comes_back_only_where_it_expects_little(game, value, comes_bac
         return logits, np.full(len(planes), value, np.float32)
 
     player, rng = PolicyPlayer(game, stubborn), np.random.default_rng(0)
-    for turn in CYCLE:
+    for turn in cycle:
         if game.to_move(position) == 0:
             assert (
                 player.choose(position, rng, Clock()).action == game.parse_turn(position, turn)[0]
             )
         position = game.play_turn(position, game.parse_turn(position, turn))
     again = player.choose(position, rng, Clock()).action
-    assert (again == game.parse_turn(position, CYCLE[0])[0]) == comes_back
+    assert (again == game.parse_turn(position, cycle[0])[0]) == comes_back
 
 
 def test_an_opinion_has_a_chance_for_each_legal_action(game, file):

@@ -273,7 +273,7 @@ def test_a_later_version_is_refused(tmp_path):
     with sqlite3.connect(path) as base:
         base.execute("PRAGMA user_version = 9")
     base.close()
-    with pytest.raises(BadRecord, match="is of version 9; this reads version 1"):
+    with pytest.raises(BadRecord, match="is of version 9; this reads version 2"):
         Memory(path, SMALL)
 
 
@@ -333,6 +333,16 @@ def test_a_tree_goes_through_the_commands(tmp_path):
         done = subprocess.run(command, capture_output=True, text=True, check=True)
         assert "42 choices" in done.stdout
     assert json.loads(back.read_text(encoding="utf-8")) == json.loads(text)
+
+
+def test_an_empty_memory_is_not_exported_over_a_file(tmp_path):
+    file, memory = tmp_path / "back.json", tmp_path / "misspelt.sqlite"
+    file.write_text("precious", encoding="utf-8")
+    command = [sys.executable, "-m", "agents.memory", "export", str(file), "-m", str(memory)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, file.read_text(encoding="utf-8")) == (2, "precious")
+    assert "misspelt.sqlite has no games of" in done.stderr
+    assert not memory.exists()
 
 
 @pytest.mark.parametrize(

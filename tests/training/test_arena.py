@@ -8,10 +8,12 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
 import agents
+from agents.memory import Memory, MemoryPlayer
 from agents.network import Network, Size, save
 from cc_env import games, record
 from cc_env.errors import BadRecord, UnknownOption
@@ -362,6 +364,33 @@ def test_a_learning_tournament_goes_on_where_it_stopped(tmp_path):
     (path / "games.jsonl").write_text("".join(content[:5]))
     assert len(arena.run(settled, path).records) == 8
     assert (path / "games.jsonl").read_text().splitlines(keepends=True)[:5] == content[:5]
+
+
+def remembered(path, game):
+    return np.sum([each.wins for each in Memory(path, game).choices()], 0).tolist()
+
+
+@pytest.mark.parametrize("both", [False, True], ids=["one", "two of one file"])
+def test_each_game_is_remembered_once_whatever_was_killed(tmp_path, monkeypatch, both):
+    path, game = tmp_path / "memory.sqlite", games.make("mini_checkers")
+    names = (f"memory:path={path}", f"memory:path={path},by=balance" if both else "random")
+    settled = config(
+        players=names, game="mini_checkers", options={}, games=6, opening_turns=0, learn=True
+    )
+    remember, told = MemoryPlayer.remember, []
+
+    def killed(self, record):
+        told.append(record)
+        if len(told) == 3:
+            raise KeyboardInterrupt
+        remember(self, record)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(MemoryPlayer, "remember", killed)
+        with pytest.raises(KeyboardInterrupt):
+            arena.run(settled, tmp_path / "run")
+    results = [each.result for each in arena.run(settled, tmp_path / "run").records.values()]
+    assert remembered(path, game) == [results.count("1-0"), results.count("0-1")]
 
 
 def test_the_same_players_do_not_learn_unless_asked(tmp_path):

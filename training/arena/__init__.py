@@ -130,6 +130,8 @@ def run(
     unplayed: dict[int, str] = {}
     with folder.opened(path, config):
         records = folder.played(path, plan)
+        for known in records.values():  # a kill may have come between playing and learning
+            _learn(learners, known)
         on_progress(len(records), len(plan))
         left = [pairing for pairing in plan if pairing.index not in records]
         for pairing, found in each(partial(_play, config), left):
@@ -198,6 +200,7 @@ def _learners(config: Config, made: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _learn(learners: Mapping[str, Any], record: Record) -> None:
+    """Let the players of a game learn from it: what `remember` was told before, it ignores."""
     for name in record.players:
         if name in learners:
             learners[name].remember(record)
