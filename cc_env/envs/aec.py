@@ -133,7 +133,8 @@ class BoardGameAEC(AECEnv):
 
     def picture(self, select: Cell | None = None) -> Picture:
         """Return the board with the last turn and, for a cell, the legal targets of its piece."""
-        return draw(self.game, self.position, last=self._log.last, select=select)
+        end = self._boards.over()
+        return draw(self.game, self.position, last=self._log.last, select=select, end=end)
 
     def _repr_svg_(self) -> str:
         return self.picture()._repr_svg_()

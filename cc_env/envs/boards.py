@@ -17,6 +17,7 @@ from cc_env.envs.kernels import (
     OUTCOME,
     SEAT,
     STREAM,
+    TERMINATED,
     TO_MOVE,
     TRUNCATED,
     TURNS,
@@ -215,6 +216,13 @@ class Boards:
             return {"outcome": outcome, "ending": ending, "score": score}
         at_limit = self.settings.max_turns and self.rows[board, TURNS] >= self.settings.max_turns
         return {"outcome": outcome, "ending": "max_turns" if at_limit else "repetition"}
+
+    def over(self, board: int = 0) -> tuple[int, str] | None:
+        """Return outcome and ending, see `end`, of a board that is finished, else None."""
+        if not self.seen.facts[[TERMINATED, TRUNCATED], board].any():
+            return None
+        end = self.end(board)
+        return end["outcome"], end["ending"]
 
     @property
     def occurred(self) -> NDArray[np.uint64]:

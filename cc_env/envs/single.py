@@ -135,7 +135,8 @@ class BoardGameEnv(gymnasium.Env[Observation, np.int64]):
         """Return the board with the last turn, unless replies are random and there is no render
         mode, and, where `select` names a cell, the legal targets of its piece.
         """
-        return draw(self.game, self.position, last=self._log.last, select=select)
+        end = self._boards.over()
+        return draw(self.game, self.position, last=self._log.last, select=select, end=end)
 
     def _repr_svg_(self) -> str:
         return self.picture()._repr_svg_()

@@ -170,8 +170,12 @@ class BoardGameVectorEnv(VectorEnv[Batch, NDArray[np.int64], NDArray[Any]]):
         """Return a frame for each board."""
         if self.render_mode is None:
             return None
-        positions = map(self.position, range(self.num_envs))
-        return tuple(self._renderer.frame(draw(self.game, position)) for position in positions)
+        return tuple(
+            self._renderer.frame(
+                draw(self.game, self.position(board), end=self._boards.over(board))
+            )
+            for board in range(self.num_envs)
+        )
 
     def _start(self, options: dict[str, Any]) -> tuple[NDArray[np.bool_] | None, list[Position]]:
         known = ("position", "reset_mask")

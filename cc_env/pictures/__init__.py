@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from cc_env.errors import UnknownOption
+from cc_env.errors import UnknownOption, is_whole
 from cc_env.game import Cell, Game, Turn
 from cc_env.match import Match
 from cc_env.rules import DRAW, ONGOING, Position
@@ -26,8 +26,9 @@ class Picture:
     goals: tuple[Cell, ...] = ()  # of the first and of the second player
     path: tuple[Cell, ...] = ()  # of the last turn
     captured: tuple[Cell, ...] = ()  # in the last turn
+    selected: Cell | None = None
     targets: tuple[Cell, ...] = ()  # where the selected piece can go
-    shots: tuple[Cell, ...] = ()  # what it can hit without going there
+    shots: tuple[Cell, ...] = ()  # what it can hit without going there; itself if it can be taken
     heat: Mapping[Cell, float] = field(default_factory=dict)  # shares, 0 to 1; text has none
     caption: str = ""
 
@@ -62,6 +63,7 @@ def draw(
     last: tuple[Position, Turn] | None = None,
     select: Cell | None = None,
     heat: Mapping[Cell, float] | None = None,
+    end: tuple[int, str] | None = None,
     caption: str | None = None,
 ) -> Picture:
     """Return the picture of a position.
@@ -69,11 +71,14 @@ def draw(
     `last` is the turn that led here and the position it was played in: its path and captures are
     shown. `select` is a cell whose legal targets and shots are shown; raises UnknownOption off the
     board. `heat` colours cells, and says how much it is; see `heat`. The caption is who is to move,
-    with the game's remark, or how the game ended, and the last turn.
+    with the game's remark, or how the game ended, and the last turn. `end` is the outcome and the
+    word for it where the position alone does not know: a repetition, a limit, a fault.
     """
     _, rows, columns = game.observation_shape
-    if select is not None and not (0 <= select[0] < rows and 0 <= select[1] < columns):
-        raise UnknownOption(f"select={select!r} is off the board of {rows} x {columns} cells")
+    if select is not None and not _is_cell(select, rows, columns):
+        raise UnknownOption(
+            f"select={select!r} is no cell (row, column) of the board of {rows} x {columns}"
+        )
     path, captured = game.track(*last) if last else ((), ())
     return Picture(
         rows=rows,
@@ -87,18 +92,22 @@ def draw(
         goals=game.goals,
         path=path,
         captured=captured,
+        selected=None if select is None else (select[0], select[1]),
         targets=() if select is None else targets(game, position, select),
         shots=() if select is None else shots(game, position, select),
         heat=heat or {},
-        caption=_caption(game, position, last) if caption is None else caption,
+        caption=_caption(game, position, last, end) if caption is None else caption,
     )
 
 
 def frames(match: Match) -> Iterator[Picture]:
     """Yield the pictures of the start and of the position after each turn."""
-    yield draw(match.game, match.start)
-    for position, turn in match.course:
-        yield draw(match.game, match.game.play_turn(position, turn), last=(position, turn))
+    course = [None, *match.course]
+    for number, last in enumerate(course, 1):
+        position = match.game.play_turn(*last) if last else match.start
+        yield draw(
+            match.game, position, last=last, end=match.result if number == len(course) else None
+        )
 
 
 def heat(
@@ -121,17 +130,36 @@ def targets(game: Game, position: Position, cell: Cell) -> tuple[Cell, ...]:
 
 
 def shots(game: Game, position: Position, cell: Cell) -> tuple[Cell, ...]:
-    """Return the cells that the piece on `cell`, alone or with others, can shoot at."""
-    legal = map(int, game.legal_actions(position))
-    shooting = (action for action in legal if cell in game.shooters(position, action))
-    return tuple(sorted(game.track(position, (action,)).path[-1] for action in shooting))
+    """Return the cells that the piece on `cell`, alone or with others, can shoot at.
+
+    Where a move removes it and nothing else, as after a mill, that is the cell itself.
+    """
+    found: set[Cell] = set()
+    for action in map(int, game.legal_actions(position)):
+        path, captured = game.track(position, (action,))
+        if cell in game.shooters(position, action):
+            found.add(path[-1])
+        elif captured == (cell,) and not path:
+            found.add(cell)
+    return tuple(sorted(found))
 
 
-def _caption(game: Game, position: Position, last: tuple[Position, Turn] | None) -> str:
+def _is_cell(given: object, rows: int, columns: int) -> bool:
+    if not isinstance(given, tuple | list) or len(given) != 2:
+        return False
+    return is_whole(given[0], 0, rows - 1) and is_whole(given[1], 0, columns - 1)
+
+
+def _caption(
+    game: Game,
+    position: Position,
+    last: tuple[Position, Turn] | None,
+    end: tuple[int, str] | None,
+) -> str:
     played = f" · last {game.turn_text(*last)}" if last else ""
-    result = game.outcome(position)
-    if result == ONGOING:
+    if end is None and game.outcome(position) == ONGOING:
         remark = f", {said}" if (said := game.remark(position)) else ""
         return f"{game.players[game.to_move(position)]} to move{remark}{played}"
-    winner = "draw" if result == DRAW else f"{game.players[result]} wins"
-    return f"{winner} ({game.ending(position)}){played}"
+    outcome, word = end or (game.outcome(position), game.ending(position))
+    told = {DRAW: "draw", ONGOING: "stopped"}.get(outcome) or f"{game.players[outcome]} wins"
+    return f"{told} ({word}){played}"

@@ -99,10 +99,14 @@ def _board(picture: Picture) -> list[Shape]:
             warm = _warm(BOARD[0], heat)
             found.append(Disc(*_centre(point), 27, warm, warm, 0))
     for player, goal in zip(picture.players, picture.goals, strict=False):
-        x, y = _centre(goal)
-        points = ((x - 22, y - 22), (x + 22, y - 22), (x + 22, y + 22), (x - 22, y + 22))
-        found.append(Line((*points, points[0]), colours(picture, player)[0], 4))
+        found.append(_frame(*_centre(goal), 22, colours(picture, player)[0], 4))
     return found
+
+
+def _frame(x: float, y: float, reach: float, colour: str, width: float) -> Line:
+    """Return the outline of a square around a point."""
+    corners = [(x + dx * reach, y + dy * reach) for dx, dy in ((-1, -1), (1, -1), (1, 1), (-1, 1))]
+    return Line((*corners, corners[0]), colour, width)
 
 
 def _warm(colour: str, heat: float) -> str:
@@ -149,8 +153,7 @@ def _ink(fill: str) -> str:
 def _figure(kind: str, x: float, y: float, fill: str, rim: str) -> list[Shape]:
     """Return a piece: a disc, a king (a disc with a K), a ring or a square."""
     if kind == "square":
-        corners = ((x - 19, y - 19), (x + 19, y - 19), (x + 19, y + 19), (x - 19, y + 19))
-        return [Square(x - 19, y - 19, 38, fill), Line((*corners, corners[0]), rim, 3)]
+        return [Square(x - 19, y - 19, 38, fill), _frame(x, y, 19, rim, 3)]
     disc = Disc(x, y, 21, fill, rim, 3)
     if kind == "ring":
         return [disc, Disc(x, y, 9, BOARD[0], rim, 3)]
@@ -161,6 +164,8 @@ def _figure(kind: str, x: float, y: float, fill: str, rim: str) -> list[Shape]:
 
 def _marks(picture: Picture) -> list[Shape]:
     found: list[Shape] = []
+    if picture.selected is not None and picture.selected in picture.pieces:
+        found.append(_frame(*_centre(picture.selected), 26, TARGET, 4))
     for x, y in map(_centre, picture.captured):
         found.append(Line(((x - 13, y - 13), (x + 13, y + 13)), CAPTURED, 6))
         found.append(Line(((x - 13, y + 13), (x + 13, y - 13)), CAPTURED, 6))

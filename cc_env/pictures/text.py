@@ -9,31 +9,32 @@ HIGH, WIDE = 2, 4  # from point to point, in lines and letters
 def to_text(picture: Picture) -> str:
     """Return the board and the caption below.
 
-    Letters are pieces; + is where the last turn passed, x what it captured, * a legal target, ! a
-    shot, & both. A board of cells has row and column numbers. One of points has its lines, pieces
-    in brackets, and on a free point its name, and behind that the sign.
+    Letters are pieces; + is where the last turn passed, x what it captured, < the selected piece,
+    * a legal target, ! a shot, & both, behind the piece that is there. A board of cells has row and
+    column numbers. One of points has its lines, pieces in brackets, and on a free point its name.
     """
     rows = _points(picture) if picture.names else _cells(picture)
     return "\n".join([*rows, picture.caption])
 
 
-def _sign(picture: Picture, cell: Cell) -> str:
-    """Return the sign of a cell, nothing where there is nothing to say."""
+def _mark(picture: Picture, cell: Cell) -> str:
+    """Return the mark of a cell, nothing where there is nothing to say."""
     if cell in picture.shots:
         return "&" if cell in picture.targets else "!"
     if cell in picture.targets:
         return "*"
-    if cell in picture.captured and cell not in picture.pieces:
-        return "x"
-    return picture.pieces.get(cell, "+" if cell in picture.path else "")
+    if cell in picture.pieces:
+        return "<" if cell == picture.selected else ""
+    return "x" if cell in picture.captured else "+" if cell in picture.path else ""
 
 
 def _cells(picture: Picture) -> list[str]:
     columns = range(picture.columns)
-    rows = [
-        f"{row:2} " + " ".join(_sign(picture, (row, column)) or "." for column in columns)
-        for row in range(picture.rows)
-    ]
+    rows = []
+    for row in range(picture.rows):
+        cells = [(row, column) for column in columns]
+        signs = (picture.pieces.get(cell, "") + _mark(picture, cell) or "." for cell in cells)
+        rows.append(f"{row:2} " + "".join(f"{sign:2}" for sign in signs).rstrip())
     return ["   " + " ".join(map(str, columns)), *rows]
 
 
@@ -44,9 +45,9 @@ def _points(picture: Picture) -> list[str]:
         start, end = sorted(line)
         _rule(page, (HIGH * start[0], WIDE * start[1] + 1), (HIGH * end[0], WIDE * end[1] + 1))
     for (row, column), name in picture.names.items():
-        sign = _sign(picture, (row, column))
-        is_free = (row, column) not in picture.pieces
-        text = f"{name}{sign}" if is_free else f"({sign})"
+        mark, piece = _mark(picture, (row, column)), picture.pieces.get((row, column))
+        is_free = piece is None
+        text = f"{name if is_free else f'({piece})'}{mark}"
         at = WIDE * column + is_free
         page[HIGH * row][at : at + len(text)] = text
     return ["".join(row).rstrip() for row in page]

@@ -8,7 +8,8 @@ import pytest
 
 from cc_env import games
 from cc_env.errors import UnknownOption
-from cc_env.pictures import Picture, Sheet, draw, heat
+from cc_env.match import Match
+from cc_env.pictures import Picture, Sheet, draw, frames, heat
 from cc_env.pictures.pixels import to_pixels
 from cc_env.pictures.shapes import (
     BOARD,
@@ -33,6 +34,8 @@ from cc_env.table import GAMES
 EXAMPLE = "6/1bb3/1brrr1/1r1r2/6/6 b"
 BEADS = "ww.bb.ww.bb.w.b........."
 MILL = f"{BEADS} w 34"
+STAGNANT = "W1W1W1W1/1w6/1w6/1w6/8/3b4/3b4/1B1b1B1B b"  # if both shoot at nothing
+SHUFFLE = "S 3 5 B 3 2", "S 1 3 B 1 6"
 SHOOTING = "WwWwWwWw/1w1w1w1w/2b3w1/2b5/2bw4/8/b3b1b1/1BbB1B1B b"
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -87,6 +90,43 @@ def test_the_caption_tells_the_end(game):
     assert draw(game, game.from_text("6/6/6/6/5b/3brr b")).caption == "draw (blocked)"
 
 
+def test_the_caption_tells_ends_that_the_position_does_not_know(game, cannon):
+    for outcome, told in ((0, "blue wins"), (2, "draw"), (-1, "stopped")):
+        assert draw(game, game.initial, end=(outcome, "why")).caption == f"{told} (why)"
+    match = Match(cannon, cannon.from_text(STAGNANT))
+    while match.result is None:
+        match.play(match.game.parse_turn(match.position, SHUFFLE[len(match.turns) % 2])[0])
+    assert [each.caption.split(" · ")[0] for each in frames(match)][-2:] == [
+        "black to move",
+        "white wins (stagnant)",
+    ]
+
+
+def test_environments_draw_how_a_game_ended(cannon):
+    import gymnasium
+    import pettingzoo
+
+    single = gymnasium.make("cc_env/Cannon-v0", opponent=lambda *_: action(1), seat=0).unwrapped
+    aec = pettingzoo.make("aec", "cc_env/Cannon-v0").unwrapped
+    envs = gymnasium.make_vec("cc_env/Cannon-v0", num_envs=1, opponent=None, render_mode="ansi")
+
+    def action(turn):
+        position = cannon.from_text(STAGNANT.replace(" b", f" {'bw'[turn % 2]}"))
+        return cannon.parse_turn(position, SHUFFLE[turn % 2])[0]
+
+    for env in (single, aec, envs):
+        env.reset(seed=0, options={"position": STAGNANT})
+    for turn in range(5):
+        if turn % 2 == 0:
+            single.step(action(turn))
+        aec.step(action(turn))
+        envs.step([action(turn)])
+        told = "white wins (stagnant)" if turn == 4 else "to move"
+        assert told in aec.picture().caption
+        assert told in envs.render()[0]
+    assert single.picture().caption.startswith("white wins (stagnant)")
+
+
 def test_a_turn_in_progress_is_shown(game):
     before = game.from_text(EXAMPLE)
     first, _ = game.parse_turn(before, "1,2-3,2x2,3")
@@ -96,6 +136,8 @@ def test_a_turn_in_progress_is_shown(game):
 
 
 def test_svg_is_well_formed_and_shows_everything(game):
+    chosen = to_svg(draw(game, game.initial, select=(0, 2)))
+    assert chosen.count(TARGET) > to_svg(draw(game, game.initial, select=(3, 3))).count(TARGET)
     picture = after(game, EXAMPLE, "1,2-3,0x2,3")
     root = ET.fromstring(to_svg(picture))
     fills = [element.get("fill") for element in root.iter(f"{SVG}circle")]
@@ -185,7 +227,7 @@ def test_morris_as_text_has_lines_letters_and_beads_in_brackets(morris):
 def test_marks_stand_behind_the_letters_of_free_points(morris):
     position = morris.from_text("wwb.bb.ww.bb.w.bw....b.. w 00")
     shown = to_text(draw(morris, position, select=(3, 5)))
-    assert "(b)-(b)      M*-(w)--O*" in shown
+    assert "(b)-(b)      M*-(w)<-O*" in shown
     assert shown.count("*") == 3
 
 
@@ -300,11 +342,11 @@ def test_bombs_are_marked_otherwise_than_moves(cannon):
     position = cannon.from_text(SHOOTING)
     picture = draw(cannon, position, select=(4, 2))
     assert to_text(picture).splitlines()[1:9] == [
-        " 0 W w ! w W w W w",  # a hall to bomb
+        " 0 W w W!w W w W w",  # a hall to bomb
         " 1 . w * w . w . w",  # where the cannon shifts to
         " 2 . . b . . . w .",
         " 3 . * b * . . . .",
-        " 4 . . b * . . . .",  # a capture
+        " 4 . . b<w*. . . .",  # a capture
         " 5 . . . . . . . .",
         " 6 b . & . b . b .",  # a retreat or a bomb
         " 7 . B b B . B . B",
@@ -448,6 +490,21 @@ def test_a_long_caption_is_written_smaller(game):
     assert long < short
 
 
-def test_a_cell_off_the_board_cannot_be_selected(game):
-    with pytest.raises(UnknownOption, match="off the board of 6 x 6"):
-        draw(game, game.initial, select=(6, 0))
+@pytest.mark.parametrize("cell", [(6, 0), (0, -1), 3, "a", (1,), ("a", 1), (0.5, 1)])
+def test_what_is_no_cell_of_the_board_cannot_be_selected(game, cell):
+    with pytest.raises(UnknownOption, match=r"no cell \(row, column\) of the board of 6 x 6"):
+        draw(game, game.initial, select=cell)
+
+
+def test_beads_that_may_be_removed_are_marked(morris):
+    protecting = games.make("morris", protect_mills=True)
+    position = protecting.from_text("wwwbbbb................. w 65 x1")
+    taken = [
+        cell
+        for cell in protecting.pieces(position)
+        if draw(protecting, position, select=cell).shots
+    ]
+    assert [protecting.names[cell] for cell in taken] == ["G"]
+    shown = draw(protecting, position, select=taken[0])
+    assert (shown.shots, shown.targets) == (tuple(taken), ())
+    assert "(b)!" in to_text(shown)
