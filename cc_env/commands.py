@@ -10,7 +10,7 @@ import numpy as np
 
 from cc_env import files, games, options, oracle, players, record
 from cc_env.errors import BadRecord, CcEnvError, MissingExtra, UnknownOption, listed
-from cc_env.game import Game, Played
+from cc_env.game import Game, Played, Turn
 from cc_env.match import Match
 from cc_env.perft import perft as count
 from cc_env.pictures import draw, frames
@@ -117,10 +117,16 @@ def analyse(
     made, start = _begin(game, option, position)
     if not len(made.legal_actions(start)):
         raise UnknownOption(f"'{made.to_text(start)}': the game is over ({made.ending(start)})")
-    found = players.make(player, made).choose(start, np.random.default_rng(0), Clock())
+    asked, rng = players.make(player, made), np.random.default_rng(0)
+    found = asked.choose(start, rng, Clock())
+    turn: Turn = (found.action,)
+    after = made.apply(start, found.action)
+    while made.mid_turn(after):
+        turn += (asked.choose(after, rng, Clock()).action,)
+        after = made.apply(after, turn[-1])
     console.print(str(draw(made, start)), markup=False)
     table = Table(show_header=False, box=None)
-    for name, text in _told(made, start, found):
+    for name, text in _told(made, start, found, turn):
         table.add_row(name, text)
     console.print(table)
 
@@ -246,18 +252,19 @@ def _begin(game: str, option: list[str] | None, position: str | None) -> tuple[G
     return made, made.initial if position is None else made.from_text(position)
 
 
-def _told(game: Game, position: Position, found: Decision) -> Iterator[tuple[str, str]]:
-    """Yield what a player knows about its decision, as names and texts."""
+def _told(game: Game, position: Position, found: Decision, turn: Turn) -> Iterator[tuple[str, str]]:
+    """Yield what a player knows about the first decision of its turn, as names and texts."""
     details = dict(found.details)
-    line = details.pop("principal_variation", (found.action,))
-    yield "play", " ".join(game.turn_texts(position, line[:1]))
+    line = max(details.pop("principal_variation", ()), turn, key=len)
+    yield "play", game.turn_text(position, turn)
     if found.value is not None:
         yield "value", f"{found.value:+.3f}"
     yield "line", " ".join(game.turn_texts(position, line))
     if len(game.legal_actions(position)) == 1:
         yield "legal", "this alone"
     for action, number in details.pop("visits", ())[:5]:
-        yield "visits", f"{number:,} {game.action_text(position, action)}"
+        more = "…" if game.mid_turn(game.apply(position, action)) else ""
+        yield "visits", f"{number:,} {game.action_text(position, action)}{more}"
     for name, value in details.items():
         yield name.replace("_", " "), _written(value)
 

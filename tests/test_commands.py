@@ -201,6 +201,22 @@ def test_analyse():
     assert "play" in run("analyse", "random")
 
 
+@pytest.mark.parametrize(
+    ("player", "position", "turn"),
+    [
+        ("greedy", "8/8/8/1b6/8/3b1b2/4r3/8 r", "64x42x20"),
+        ("minimax:depth=3", "8/8/8/1b6/8/3b1b2/4r3/8 r", "64x42x20"),
+        ("minimax:depth=3", "8/1b1b1b2/R7/8/8/8/8/8 r", "20x02x24x06"),
+        ("mcts:simulations=500", "8/8/8/1b6/8/3b1b2/4r3/8 r", "64x42x20"),
+    ],
+)
+def test_analyse_tells_whole_turns(player, position, turn):
+    out = run("analyse", player, "--game", "checkers", "-p", position)
+    assert re.search(rf"^ *play +{turn} *$", out, re.MULTILINE)
+    assert re.search(rf"^ *line +{turn}\b", out, re.MULTILINE)
+    assert ("64x42…" in out) == ("mcts" in player)
+
+
 def test_analyse_says_whatever_a_player_knows(tmp_path):
     player = f"agents.memory.MemoryPlayer:path={tmp_path / 'memory.sqlite'}"
     assert "remembered  nothing" in run("analyse", player)

@@ -116,7 +116,7 @@ class SelfPlay:
             game,
             settings.boards,
             max_turns=settings.max_turns,
-            repetitions=settings.repetitions,
+            repetitions=None if game.stagnation else settings.repetitions,
         )
         self._trees = Trees(
             game,

@@ -74,7 +74,7 @@ class SelfPlay(VecEnv):
             count,
             replies=Replies.ANSWERS,
             max_turns=limits.max_turns,
-            repetitions=limits.repetitions,
+            repetitions=None if game.stagnation else limits.repetitions,
         )
         self.boards.seed(seed)
         self.rng = np.random.default_rng(seed)

@@ -55,7 +55,7 @@ class Boards:
         `opponent` takes the decisions that are not the seat's where they are ANSWERS; without one
         whoever uses the boards plays them.
         """
-        _check(count, seat, max_turns, repetitions)
+        _check(game, count, seat, max_turns, repetitions)
         if replies and max_turns == 1 and seat != 0:
             raise UnknownOption("max_turns=1; it is 2 or more where the opponent may move first")
         self.game, self.count, self.opponent = game, count, opponent
@@ -271,7 +271,9 @@ def _nothing_seen(game: Game, count: int, autoreset: Autoreset) -> Seen:
     )
 
 
-def _check(count: int, seat: int | None, max_turns: int | None, repetitions: int | None) -> None:
+def _check(
+    game: Game, count: int, seat: int | None, max_turns: int | None, repetitions: int | None
+) -> None:
     if not is_whole(count, 1):
         raise UnknownOption(f"num_envs={count!r}; it is 1 or more")
     if seat is not None and not (is_whole(seat, 0) and seat <= 1):
@@ -280,4 +282,7 @@ def _check(count: int, seat: int | None, max_turns: int | None, repetitions: int
         raise UnknownOption(f"max_turns={max_turns!r}; it is 1 or more, or None for no limit")
     if repetitions is not None and not (is_whole(repetitions, 2) and max_turns):
         would_do = "it is None for no limit, or 2 or more with max_turns set"
+        raise UnknownOption(f"repetitions={repetitions!r}; {would_do}")
+    if repetitions and game.stagnation:
+        would_do = f"it is None for {game.name}, whose own rules end a game that repeats itself"
         raise UnknownOption(f"repetitions={repetitions!r}; {would_do}")

@@ -11,7 +11,7 @@ from conftest import ORACLE
 from cc_env import games, oracle, record
 from cc_env.errors import BadPosition, BadRecord, IllegalAction, UnknownOption
 from cc_env.game import Played
-from cc_env.games.cannon import log
+from cc_env.games.cannon import bots, log
 from cc_env.games.grid import rows_text
 from cc_env.match import Limits, Match
 from cc_env.perft import perft
@@ -302,6 +302,19 @@ def test_environments_end_stagnant_games_by_the_rules(cannon, max_turns):
         assert terminated.all() == (number == 5)
         assert not truncated.any()
     assert not rewards.any()
+
+
+def test_a_limit_of_repetitions_is_refused():
+    with pytest.raises(UnknownOption, match="cannon, whose own rules end a game that repeats"):
+        gymnasium.make("cc_env/Cannon-v0", repetitions=3)
+
+
+@pytest.mark.parametrize("name", ["aggressive", "enhanced", "defensive", "neutral"])
+def test_bots_compile_when_they_are_made(cannon, monkeypatch, name):
+    looked = []
+    monkeypatch.setattr(bots, "look", lambda game, position: looked.append(position))
+    cannon.bots[name](cannon)
+    assert looked
 
 
 def test_a_repetition_long_ago_is_seen_without_a_limit_of_turns():

@@ -120,6 +120,7 @@ class Bot:
     """
 
     def __init__(self, game: Game) -> None:
+        look(game, game.initial)  # compiles
         self._game, self._turns = game, 0
         self._blank = 0  # turns in a row that took nothing
 
