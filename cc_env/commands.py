@@ -34,6 +34,9 @@ app = typer.Typer(
 )
 console = Console(highlight=False)
 
+RECORDS = ".jsonl"  # ends the names of files of records
+_FORMATS = ", ".join(f"{end} {name}" for name, entry in GAMES.items() for end in entry.formats)
+
 GameName = Annotated[str, typer.Option("--game", "-g", help="Which game; `games` lists them.")]
 Pairs = Annotated[
     list[str] | None,
@@ -135,7 +138,10 @@ def analyse(
 def replay(
     file: Annotated[
         Path,
-        typer.Argument(help="Records, one JSON object a line; .pdn; .log.", show_default=False),
+        typer.Argument(
+            help=f"Records, one JSON object a line; of other programs {_FORMATS}.",
+            show_default=False,
+        ),
     ],
     line: Annotated[
         int | None,
@@ -147,13 +153,13 @@ def replay(
             "--game",
             "-g",
             help="Which game a file of other programs is of; default: what the end of its name"
-            " says, .pdn checkers, .log cannon. --line then is the number of a game.",
+            f" says: {_FORMATS}. --line then is the number of a game.",
         ),
     ] = None,
     option: Pairs = None,
     to: Annotated[
         Path | None,
-        typer.Option(help="Write the games there, as the end of the name says: .pdn of checkers."),
+        typer.Option(help="Write the games there, as the end of its name says; records: .jsonl."),
     ] = None,
 ) -> None:
     """Replay recorded games and say how each ended; exit with status 2 at the first broken one."""
@@ -169,9 +175,10 @@ def replay(
                 _show_turns(each.match)
             if to is not None:
                 written.append(each.written(to))
-            console.print(f"{each.told}, {len(each.match.turns)} turns", markup=False)
-    if line is not None and not shown:
-        raise UnknownOption(f"{file} has no game of the number {line}")
+            console.print(f"{each.where}: {each.told}", markup=False)
+    if not shown:
+        which = "" if line is None else f" of the number {line}"
+        raise UnknownOption(f"{file} has no game{which}")
     if to is not None:
         files.write(to, "\n".join(written))
         console.print(f"{len(written):,} games written to {to}", markup=False)
@@ -180,12 +187,29 @@ def replay(
 class _Replayed(NamedTuple):
     """A game of a file."""
 
-    told: str  # what there is to say of it
+    where: str
     match: Match
     played: Played
 
+    @property
+    def told(self) -> str:
+        """Who played, what came of it, by what rule or fault, and the scores."""
+        result, match = self.match.result, self.match
+        outcome = record.RESULTS.get(result.outcome if result else self.played.outcome, "*")
+        told = f"{' - '.join(self.played.players)}  {outcome}"
+        if result:
+            told += f" ({result.reason})"
+        if match.game.scores and match.score:
+            told += ", scores {:g} - {:g}".format(*match.score)
+        return f"{told}, {len(match.turns)} turns"
+
     def written(self, to: Path) -> str:
-        """Return it in the format of this file; raise UnknownOption where its game has none."""
+        """Return it in the format of this file; raise UnknownOption where its game has none.
+
+        And BadRecord where that is ours, of finished games, and it goes on.
+        """
+        if to.suffix == RECORDS:
+            return record.Record.of(self.match, players=self.played.players).to_json() + "\n"
         write = record.format_of(self.match.game, to).write
         if write is None:
             raise UnknownOption(f"{to}: files of this kind are read, not written")
@@ -194,22 +218,19 @@ class _Replayed(NamedTuple):
 
 def _records(file: Path) -> Iterator[tuple[int, _Replayed]]:
     for number, one, match in record.read_played(file):
-        told = f"line {number}: {' - '.join(one.players)}  {one.result} ({one.reason})"
         turns = tuple(turn for _, turn in match.course)
         outcome = match.result.outcome if match.result else ONGOING
-        yield number, _Replayed(told, match, Played(match.start, turns, one.players, outcome))
+        played = Played(match.start, turns, one.players, outcome)
+        yield number, _Replayed(f"line {number}", match, played)
 
 
 def _foreign(file: Path, name: str, option: list[str] | None) -> Iterator[tuple[int, _Replayed]]:
     """Yield the games of a file of another program."""
     game = games.make(name, **game_options(option))
+    if not option:
+        game = games.make(name, **record.format_of(game, file).options)
     for number, (one, match) in enumerate(record.read_foreign(file, game), 1):
-        told = f"game {number}: {one.told}"
-        if match.result:
-            told += f" ({match.result.reason})"
-        if game.scores and match.score and one.scores is None:
-            told += ", by the rules {:g} - {:g}".format(*match.score)
-        yield number, _Replayed(told, match, one)
+        yield number, _Replayed(f"game {number}", match, one)
 
 
 def _game_of(file: Path) -> str | None:

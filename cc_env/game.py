@@ -3,6 +3,7 @@
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -48,24 +49,21 @@ class Played:
     players: tuple[str, str] = "?", "?"  # the names of the first and the second
     outcome: int = ONGOING  # ONGOING where the file does not say it
     scores: tuple[float, float] | None = None  # of both, where the file has them
-    fault: str = ""  # what the file says of one that ended the game, else nothing
-
-    @property
-    def told(self) -> str:
-        """What the file says of it, in a line."""
-        return " - ".join(self.players)
+    fault: str = ""  # one of `cc_env.match.FAULTS`, where it decided the outcome
+    game: "Game | None" = None  # where the file says by which options, else those of the reader
 
 
 class Format(NamedTuple):
     """How other programs write down games of a kind.
 
     `read` yields those of a text and raises BadRecord, naming line and move, at the first that is
-    broken. `write` makes the text of one. `hint` is what else to say where the game's options are
-    not those of such files, when the rules contradict one.
+    broken. `write` makes the text of one. `options` are those that such files mean where nothing
+    else is said, `hint` what else to say where the rules contradict one.
     """
 
     read: Callable[[str, "Game"], Iterator[Played]]
     write: Callable[["Game", Played], str] | None = None
+    options: Mapping[str, Any] = MappingProxyType({})
     hint: Callable[["Game"], str] = lambda game: ""
 
 
@@ -298,7 +296,7 @@ class Recording(NamedTuple):
     reached: Position | None = None  # what that is, as far as its key goes
     outcome: int | None = None  # as `rules.outcome`
     ending: str | None = None  # as `Game.ending`, of a finished game
-    turns: frozenset[str] | None = None  # all legal turns in notation
+    turns: Mapping[str, Position | None] | None = None  # all legal ones, and where they lead
     actions: frozenset[str] | None = None  # all legal decisions, in every way to write them
     counts: tuple[int, ...] = ()  # perft for 1, 2, ... turns
     in_decisions: bool = False  # whether that counts decisions instead

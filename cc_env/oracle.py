@@ -5,7 +5,7 @@ on the game, whose `read_recordings` understands them: legal turns, endings, gam
 """
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -66,8 +66,8 @@ def _differences(recording: Recording) -> Iterator[str]:
     if recording.ending is not None and game.ending(position) != recording.ending:
         yield f"ends by {game.ending(position)}, recorded {recording.ending}"
     if outcome == ONGOING:
-        turns = (game.turn_text(position, turn) for turn in game.turns(position))
-        yield from _missing(recording.turns, turns)
+        if recording.turns is not None:
+            yield from _differing_turns(game, position, recording.turns)
         yield from _missing(recording.actions, _texts(game, position))
     for depth, count in enumerate(recording.counts, 1):
         if count <= MOST_COUNTED:
@@ -88,6 +88,21 @@ def _texts(game: Game, position: Position) -> Iterator[str]:
     for action in map(int, game.legal_actions(position)):
         yield game.action_text(position, action)
         yield from game.other_texts(position, action)
+
+
+def _differing_turns(
+    game: Game, position: Position, recorded: Mapping[str, Position | None]
+) -> Iterator[str]:
+    after = {
+        game.turn_text(position, turn): game.play_turn(position, turn)
+        for turn in game.turns(position)
+    }
+    yield from _missing(frozenset(recorded), after)
+    for text in sorted(after.keys() & recorded.keys()):
+        wanted = recorded[text]
+        if wanted is not None and game.key(wanted) != game.key(after[text]):
+            found = game.to_text(after[text])
+            yield f"{text} leads to {found}, recorded {game.to_text(wanted)}"
 
 
 def _missing(recorded: frozenset[str] | None, legal: Iterable[str]) -> Iterator[str]:

@@ -197,7 +197,8 @@ def read_foreign(path: Path, game: Game) -> Iterator[tuple[Played, Match]]:
             try:
                 match = play_through(game, played)
             except BadRecord as error:
-                raise BadRecord(f"game {number}: {error}{form.hint(game)}") from error
+                hint = form.hint(played.game or game)
+                raise BadRecord(f"game {number}: {error}{hint}") from error
             yield played, match
     except (OSError, BadRecord) as error:
         raise BadRecord(f"{path}: {error}") from error
@@ -222,13 +223,18 @@ def format_of(game: Game, path: Path) -> Format:
 
 def play_through(game: Game, played: Played) -> Match:
     """Return the match of a game in a file; raise BadRecord where the rules contradict it."""
-    match = Match(game, played.start, Limits(max_turns=None, repetitions=None))
+    match = Match(played.game or game, played.start, Limits(max_turns=None, repetitions=None))
     _play(match, played.turns)
+    if played.fault:
+        if match.result:
+            why = f"after the game was over ({match.result.reason})"
+            raise BadRecord(f"a fault ({played.fault}) {why}")
+        match.forfeit(1 - played.outcome, played.fault)
     result, said = match.result, played.outcome
     if result and said not in (ONGOING, result.outcome):
         found = f"{_SAID[result.outcome]} ({result.reason})"
         raise BadRecord(f"by the rules it is {found}, by the file {_SAID[said]}")
-    if played.scores is not None and not played.fault:
+    if played.scores is not None:
         _check_scores(played.scores, match)
     return match
 

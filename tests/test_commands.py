@@ -76,7 +76,12 @@ def test_replay_reads_and_writes_the_files_of_other_programs(tmp_path):
     pdn = tmp_path / "games.pdn"
     assert "2 games written to" in run("replay", path, "--to", pdn)
     out = run("replay", pdn, "-g", "checkers")
-    assert f'game 2: ann "a" - bob  {"1-0" if played.result == "0-1" else "0-1"} (no_' in out
+    assert f'game 2: ann "a" - bob  {played.result} ({played.reason}), ' in out
+    back = tmp_path / "back.jsonl"
+    run("replay", pdn, "--to", back)
+    assert [each.turns for _, each in record.read(back)] == [
+        each.turns for _, each in record.read(path)
+    ]
     shown = run("replay", pdn, "-g", "checkers", "-l", 2)
     assert f"\n{len(played.turns)}. {played.turns[-1]}\n" in shown
     assert "has no game of the number 3" in run("replay", pdn, "-g", "checkers", "-l", 3, status=2)
@@ -85,7 +90,8 @@ def test_replay_reads_and_writes_the_files_of_other_programs(tmp_path):
     log.write_text(
         '{"meta": "", "action": "NORMAL", "data": "S 2 5 M 1 4"} Received from client 0\n'
     )
-    assert "game 1: without scores, 1 turns" in run("replay", log, "-g", "cannon")
+    assert "game 1: ? - ?  *, 1 turns" in run("replay", log, "-g", "cannon")
+    assert "goes on" in run("replay", log, "-g", "cannon", "--to", back, status=2)
     assert "read, not written" in run("replay", log, "-g", "cannon", "--to", log, status=2)
     log.write_text("oops")
     out = run("replay", log, "-g", "cannon", status=2)
@@ -94,15 +100,17 @@ def test_replay_reads_and_writes_the_files_of_other_programs(tmp_path):
     assert "records know it" in run("replay", path, "-o", "size=4", status=2)
 
 
-ENGLISH = "-o", "crowning=ends_move", "-o", "no_progress_limit=None"
-
-
 def test_replay_keeps_what_a_file_says(tmp_path):
     old, new = tmp_path / "OLD.PDN", tmp_path / "new.pdn"
     said = '[Event "Café"]\n[White "w"]\n[Black "b"]\n[Result "1-0"]\n1. 9-13 22-18 1-0\n'
     old.write_bytes(said.encode("latin-1") + b'\n[Event "two"]\n[Result "1/2-1/2"]\n1. 11-15')
-    out = run("replay", old, "--to", new, *ENGLISH)  # the name says whose file it is
-    assert "game 1: b - w  1-0, 2 turns\ngame 2: ? - ?  1/2-1/2, 1 turns\n" in out
+    out = run(
+        "replay",
+        old,
+        "--to",
+        new,
+    )  # the name says whose file it is, and its rules
+    assert "game 1: b - w  0-1, 2 turns\ngame 2: ? - ?  1/2-1/2, 1 turns\n" in out
     assert new.read_text("utf-8").split("\n\n") == [
         '[Event "Café"]\n[White "w"]\n[Black "b"]\n[GameType "21"]\n[Result "1-0"]',
         "1. 9-13 22-18 1-0",
@@ -110,10 +118,19 @@ def test_replay_keeps_what_a_file_says(tmp_path):
         "1. 11-15 1/2-1/2\n",
     ]
     again = tmp_path / "again.pdn"
-    run("replay", new, "--to", again, *ENGLISH)
+    run("replay", new, "--to", again)
     assert again.read_text("utf-8") == new.read_text("utf-8")
     again.write_text("\ufeff" + again.read_text("utf-8"), "utf-8")
-    assert "b - w  1-0" in run("replay", again, *ENGLISH)
+    assert "b - w  0-1" in run("replay", again)
+
+
+@pytest.mark.parametrize("name", ["empty.pdn", "empty.jsonl", "empty.log"])
+def test_replay_refuses_what_has_no_games(tmp_path, name):
+    path, to = tmp_path / name, tmp_path / "kept.pdn"
+    path.write_text("")
+    to.write_text("precious")
+    assert f"{name}" in run("replay", path, "--to", to, status=2)
+    assert to.read_text() == "precious"
 
 
 def test_replay_refuses_what_the_rules_contradict(tmp_path):
@@ -121,10 +138,12 @@ def test_replay_refuses_what_the_rules_contradict(tmp_path):
     ended = '[FEN "B:W9:B6,5"]\n1. 6x13 '
     path.write_text(f"9-13 1-0 {ended} 1-0")
     why = "game 2: by the rules it is won by the first player (no_pieces), by the file won by the"
-    assert f"{path}: {why} second; PDN is English draughts" in run("replay", path, status=2)
+    assert f"{path}: {why} second" in run("replay", path, status=2)
+    hint = "second; PDN is English draughts: crowning=ends_move"
+    assert hint in run("replay", path, "-o", "no_progress_limit=80", status=2)
     for result in ("0-1", "*"):
         path.write_text(f"{ended} {result}")
-        assert f"{result} (no_pieces), 1 turns" in run("replay", path)
+        assert "1-0 (no_pieces), 1 turns" in run("replay", path)
 
 
 def test_replay_tells_scores_that_a_log_has_not(tmp_path):
@@ -136,7 +155,7 @@ def test_replay_tells_scores_that_a_log_has_not(tmp_path):
             message = json.dumps({"meta": "", "action": "NORMAL", "data": command})
             file.write(f"{message} Received from client {number % 2}\n")
     told = "{:g} - {:g}".format(*game["score"])
-    assert f"without scores ({game['end']}), by the rules {told}, " in run("replay", path)
+    assert f"({game['end']}), scores {told}, " in run("replay", path)
 
 
 def test_files_of_other_programs_are_those_that_the_games_read():

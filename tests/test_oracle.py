@@ -54,6 +54,33 @@ def test_differences_are_named(tmp_path):
     assert found[1].position == "b3/1b2/4/2rr b"
 
 
+def test_where_turns_lead_is_compared(tmp_path):
+    def board(red):  # of the 32 cells in use; black is on 11
+        return "".join({4: "b", red: "r"}.get(cell, ".") for cell in range(32))
+
+    path = tmp_path / "checkers.jsonl"
+    line = {"kind": "position", "board": board(17), "turn": "r"}
+    right, wrong = (["42-33", board(13)], ["42-33", board(14)])
+    lines = (line | {"moves": [["42-31", board(12)], each]} for each in (right, wrong))
+    path.write_text("\n".join(map(json.dumps, lines)))
+    agreed, differing = oracle.compare(path, "checkers")
+    assert not agreed.differences
+    (said,) = differing.differences
+    assert said == "42-33 leads to 8/1b6/8/3r4/8/8/8/8 b, recorded 8/1b6/8/5r2/8/8/8/8 b"
+
+
+def test_a_capture_ends_where_crowning_ends_it(tmp_path):
+    path, cells = tmp_path / "checkers.jsonl", {8: "r", 4: "b", 5: "b"}  # on 20, 11, 13
+    board = "".join(cells.get(cell, ".") for cell in range(32))
+    after = "".join({10: "R"}.get(cell, ".") for cell in range(32))
+    line = {"kind": "position", "board": board, "turn": "r", "moves": [["20x02x24", after, 1]]}
+    path.write_text(json.dumps(line))
+    assert [each.differences for each in oracle.compare(path, "checkers")] == [(), ()]
+    path.write_text(json.dumps(line | {"moves": [["20x02x24", after, 0]]}))
+    _, (_, _, wrong) = oracle.compare(path, "checkers")
+    assert wrong == ("20x02 is not recorded", "20 is recorded, but not legal")
+
+
 @pytest.mark.parametrize(
     ("line", "why"),
     [

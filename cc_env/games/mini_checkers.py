@@ -396,8 +396,9 @@ def read_recordings(line: Mapping[str, Any]) -> Iterator[Recording]:
     """Yield what a line of recorded positions, games or counts has.
 
     A board is 18 letters, the cells in use from the upper left. A position has board, turn, moves
-    (each a list that begins with its text) and, where the game is over, end and winner; a game has
-    first, moves and the final board, next to move, end and winner; counts are from board and turn.
+    (each a list of its text, the board after it, and more) and, where the game is over, end and
+    winner; a game has first, moves and the final board, next to move, end and winner; counts are
+    from board and turn.
 
     Raises KeyError or CcEnvError where a field is missing or cannot be.
     """
@@ -410,8 +411,9 @@ def read_recordings(line: Mapping[str, Any]) -> Iterator[Recording]:
         ended = _ended(game, final, line)
         yield ended._replace(position=game.initial, played=played, reached=final)
     else:
-        turns = frozenset(text for text, *_ in line["moves"])
         position = _read(line["board"], line["turn"])
+        then = "bw"[line["turn"] == "b"]
+        turns = {text: _read(board, then) for text, board, *_ in line["moves"]}
         yield _ended(make(), position, line)._replace(turns=turns)
 
 

@@ -397,6 +397,9 @@ def test_a_wrong_command_is_refused(cannon, command, why):
         log.parse_command(cannon, cannon.initial, command)
 
 
+DRAWN = "Player 1 SCORE : 5.12 : Player 2 SCORE : 5.12"
+
+
 def said(data, client=0, action="NORMAL", meta=""):
     message = json.dumps({"meta": meta, "action": action, "data": data})
     return f"{message} Received from client {client}"
@@ -407,6 +410,11 @@ def said(data, client=0, action="NORMAL", meta=""):
     [
         (["S 2 5 M 1 4"], "line 1, move 1: .* wanted a message"),
         ([said("S 2 5 M 1 4"), said("S 2 5 M 1 4")], "line 2, move 2: client 0 has a command"),
+        ([said("S 4 8 M 5 7")], "S 4 8 M 5 7' is not legal.*; played by rows=8, columns=8"),
+        ([said("1 10 10 150", action="INIT")], "INIT '1 10 10 150'; wanted: .* 8 8 .*columns=8"),
+        ([said("", meta="TIMEOUT BY PLAYER 7")], "wanted: TIMEOUT or .* BY PLAYER 1 or 2"),
+        ([said("", meta="Player 1 SCORE : 5")], "the score of the other player is missing"),
+        ([said("S 2 5 M 1 4", action="FINISH")], "line 1, move 2: FINISH without scores"),
         ([said("S 2 5 M 1 4"), said("S 1 2 M 9 9", 1)], "line 2, move 2: .* not legal"),
         (["{oops} Received from client 0"], "line 1, move 1: not JSON"),
         ([said("S 2 5 M 1 4", action="MOVE")], "action 'MOVE'; it is one of"),
@@ -415,7 +423,10 @@ def said(data, client=0, action="NORMAL", meta=""):
         (["", " "], "the log is empty"),
         *(
             (
-                [said("S 2 5 M 1 4", action=action), said("S 1 2 M 0 3", 1)],
+                [
+                    said("S 2 5 M 1 4", action=action, meta=DRAWN),
+                    said("S 1 2 M 0 3", 1),
+                ],
                 f"line 2, move 2: a message after the game has ended, with {action}",
             )
             for action in ("FINISH", "KILLPROC", "STAGNANT")
@@ -430,9 +441,11 @@ def test_a_broken_log_is_refused_with_line_and_move(cannon, lines, why):
 def test_a_log_tells_of_faults(cannon):
     meta = "TIMEOUT BY PLAYER 1 : Player 1 SCORE : 0.12 : Player 2 SCORE : 10.12"
     (found,) = log.read(said("", action="FINISH", meta=meta), cannon)
-    wanted = {"scores": (0.12, 10.12), "fault": "TIMEOUT BY PLAYER 1"}
-    assert found == log.Logged(cannon.initial, (), **wanted)
-    assert found.told == "scores 0.12 - 10.12 TIMEOUT BY PLAYER 1"
+    assert found == Played(
+        cannon.initial, (), outcome=SECOND_WINS, scores=(0.12, 10.12), fault="time"
+    )
+    match = record.play_through(cannon, found)
+    assert (match.result, match.score) == ((SECOND_WINS, "time"), (0.12, 10.12))
     lines = said("", action="FINISH", meta=meta), said("S 2 5 M 1 4")
     with pytest.raises(BadRecord, match="line 2, move 1: a message after"):
         list(log.read("\n".join(lines), cannon))
@@ -443,8 +456,12 @@ def test_scores_that_the_rules_contradict_are_refused(cannon):
     (found,) = log.read(said("S 2 5 M 1 4", action="FINISH", meta=meta), cannon)
     with pytest.raises(BadRecord, match=r"scores 8\.12 - 2\.09, but it is not over after turn 1"):
         record.play_through(cannon, found)
-    (found,) = log.read(said("", meta=f"TIMEOUT BY PLAYER 2 : {meta}"), cannon)
-    assert record.play_through(cannon, found).result is None
+    for fault in ("TIMEOUT", "INVALID MOVE", "UNEXPECTED STOP"):
+        (found,) = log.read(said("", meta=f"{fault} BY PLAYER 2 : {meta}"), cannon)
+        with pytest.raises(
+            BadRecord, match=r"scores are 10\.12 - 0\.12, by the file 8\.12 - 2\.09"
+        ):
+            record.play_through(cannon, found)
 
     line = next(each for each in recorded_games() if each["end"])
     (found,) = log.read(logged(line | {"score": [1.5, 2]}), cannon_of(line))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from conftest import ORACLE
 
-from cc_env import games, oracle, players, rules
+from cc_env import games, oracle, players, record, rules
 from cc_env.errors import BadPosition, BadRecord, IllegalAction, UnknownOption
 from cc_env.game import Played
 from cc_env.games.checkers import pdn
@@ -151,7 +151,7 @@ def test_a_position_that_comes_back_is_the_same_whatever_the_limit_says(checkers
 
 def test_all_recorded_positions_games_and_counts_agree():
     found = list(oracle.compare(RECORDED, "checkers"))
-    assert len(found) > 3600
+    assert len(found) > 3800  # by both rules of crowning, where they differ
     assert not [each for each in found if each.differences]
 
 
@@ -289,6 +289,7 @@ def test_actions_know_their_cells(checkers):
         ("8/1b1b1b1b/b1b1b1b1/1b1b1b1b/b1b5/8/8/1r6 r", "14 pieces of b; there are 12"),
         ("8/8/8/8/8/1r6/8/8 r", "b has just moved, so it needs a piece"),
         ("b7/8/8/8/8/1r6/8/8 r -1", "'-1' is no number of turns"),
+        ("b7/8/8/8/8/1r6/8/8 r 81", "81 turns without progress; after 80 the game is over"),
         ("b7/8/8/8/8/1r6/8/8 r x52", "'x52' is no number of turns, and no x with a cell"),
         ("b7/8/8/8/8/1r6/8/8 r x51", "nothing on 51 can jump on"),
         ("", "side to move"),
@@ -347,7 +348,7 @@ def test_cells_have_their_usual_numbers():
 def test_a_game_is_read_past_comments_and_variations(english):
     (game,) = pdn.read(GOLDEN_PDN, english)
     assert game.tags["Black"] == "One"
-    assert (game.players, game.outcome, game.result) == (("One", "Other"), ONGOING, "*")
+    assert (game.players, game.outcome) == (("One", "Other"), ONGOING)
     position, texts = game.start, []
     for turn in game.turns:
         texts.append(english.turn_text(position, turn))
@@ -539,11 +540,38 @@ def test_where_other_rules_would_do_the_error_says_so(checkers):
         ('[Result "won"] *', "result 'won'; it is one of: 1-0, 0-1, 1/2-1/2"),
         ('[Event "x"]\n[Event "y"] *', "line 2, move 1: there is a tag Event already, 'x'"),
         ('[GameType "20"] *', "GameType '20'; wanted: 21, English draughts"),
+        ("1. 9-13 22-18 3. 11-15 *", "line 1, move 2: its number is 3, after 1"),
+        ("4. 9-13 22-18\n4. 11-15 *", "line 2, move 2: its number is 4, after 4"),
+        ('[Rules "crowning=oops"] *', "crowning='oops'; it is continue or ends_move"),
     ],
 )
 def test_broken_pdn_is_refused_with_line_and_move(english, text, why):
     with pytest.raises(BadRecord, match=why):
         list(pdn.read(text, english))
+
+
+def test_numbers_of_moves_go_on_from_the_first_and_a_star_can_be_a_mark(english):
+    for text in (
+        "7. 11-15* 23-19 8. 8-11 *",
+        "11-15 1... 23-19 2. 8-11 *",
+        "1.11-15 23-19* 8-11 *",
+    ):
+        (game,) = pdn.read(text, english)
+        assert (len(game.turns), game.outcome) == (3, ONGOING)
+
+
+def test_a_file_says_by_which_rules_its_games_are(checkers, english, tmp_path):
+    path, crowned = tmp_path / "games.pdn", pdn.parse_position(checkers, "B:W26,27,9:B22,6")
+    turn = pdn.parse_turn(checkers, crowned, "22x31x24")
+    text = pdn.write(checkers, (turn,), start=crowned)
+    assert '[Rules "crowning=continue, no_progress_limit=80"]' in text
+    path.write_text(text + "\n1. 9-13 *\n")
+    (first, match), (second, other) = record.read_foreign(path, english)
+    assert (first.game.options, match.game.options) == (checkers.options, checkers.options)
+    assert (second.game.options, other.game.options) == (english.options, english.options)
+    assert match.position == checkers.play_turn(crowned, turn)
+    (again,) = pdn.read(pdn.export(checkers, first), english)
+    assert (again.turns, again.start) == ((turn,), crowned)
 
 
 def test_what_cannot_be_written_is_refused(english):

@@ -281,7 +281,8 @@ def test_heat_is_said_in_a_colour_that_is_seen_on_the_piece(morris):
         ("morris", f"{BEADS} w 00", ""),
         ("checkers", "8/8/8/3b4/4r3/8/8/8 r x44", "jumps on from 44"),
         ("capture_conquer", EXAMPLE + " 1,2-3,2", "chooses what 1,2-3,2 captures"),
-        ("checkers", "8/8/8/3b4/4r3/8/8/8 r 7", ""),
+        ("checkers", "8/8/8/3b4/4r3/8/8/8 r 39", ""),
+        ("checkers", "8/8/8/3b4/4r3/8/8/8 r 40", "40 of 80 turns without progress"),
     ],
 )
 def test_the_caption_tells_what_is_due_and_no_piece_shows(name, text, said):

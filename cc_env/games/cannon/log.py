@@ -12,21 +12,15 @@ from collections.abc import Iterator
 
 from cc_env.errors import BadRecord, CcEnvError, IllegalAction, listed
 from cc_env.game import Format, Game, Played, Turn
+from cc_env.rules import ONGOING
 
 CLOSING = "FINISH", "KILLPROC", "STAGNANT"  # after these the server has closed the game
 ACTIONS = "INIT", "NORMAL", *CLOSING
 _LINE = re.compile(r"(?P<message>\{.*\})\s*Received from client (?P<client>[01])\s*")
 _SCORES = re.compile(r"Player ([12]) SCORE : (\d+\.?\d*)")
-
-
-class Logged(Played):
-    """A game of a log."""
-
-    @property
-    def told(self) -> str:
-        """The scores, and a fault."""
-        scores = "" if self.scores is None else "scores {:g} - {:g}".format(*self.scores)
-        return " ".join(filter(None, (scores, self.fault))) or "without scores"
+FAULTS = {"TIMEOUT": "time", "INVALID MOVE": "illegal", "UNEXPECTED STOP": "error"}  # our words
+_BY = "BY PLAYER"
+_FAULT = re.compile(rf"({'|'.join(FAULTS)}) {_BY} ([12])( :|$)")
 
 
 def parse_command(game: Game, position: tuple[int, ...], line: str) -> Turn:
@@ -62,10 +56,10 @@ def _able(game: Game, position: tuple[int, ...]) -> set[str]:
     return {text[: len("S x y")] for text in texts}
 
 
-def read(text: str, game: Game) -> Iterator[Logged]:
+def read(text: str, game: Game) -> Iterator[Played]:
     """Yield the one game of a log; raise BadRecord, naming line and move, where it is broken."""
     position, turns = game.initial, list[Turn]()
-    scores, fault, last = None, "", ""
+    scores, fault, outcome, last = None, "", ONGOING, ""
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip():
             continue
@@ -74,21 +68,53 @@ def read(text: str, game: Game) -> Iterator[Logged]:
             if scores or fault or last in CLOSING:
                 raise BadRecord(f"a message after the game has ended, with {last}")
             last = message["action"]
-            if message["data"] and message["action"] != "INIT":
+            if last == "INIT":
+                _check_board(game, message["data"])
+            elif message["data"]:
                 if client != game.to_move(position):
                     raise BadRecord(f"client {client} has a command; to move is {1 - client}")
                 turns.append(parse_command(game, position, message["data"]))
                 position = game.play_turn(position, turns[-1])
-            found = dict(_SCORES.findall(message["meta"]))
-            if len(found) == 2:
-                scores = float(found["1"]), float(found["2"])
-            if message["action"] == "KILLPROC" or "BY PLAYER" in message["meta"]:
-                fault = message["meta"].split(" : ")[0] or message["action"]
+            scores = _scores(message["meta"])
+            if _BY in message["meta"]:
+                fault, outcome = _fault(message["meta"])
+            if last == "FINISH" and not (scores or fault):
+                raise BadRecord("FINISH without scores")
         except CcEnvError as error:
-            raise BadRecord(f"line {number}, move {len(turns) + 1}: {error}") from error
+            more = hint(game) if isinstance(error, IllegalAction) else ""
+            raise BadRecord(f"line {number}, move {len(turns) + 1}: {error}{more}") from error
     if not last:
         raise BadRecord("the log is empty; wanted: a line for each message")
-    yield Logged(game.initial, tuple(turns), scores=scores, fault=fault)
+    yield Played(game.initial, tuple(turns), outcome=outcome, scores=scores, fault=fault)
+
+
+def _scores(meta: str) -> tuple[float, float] | None:
+    found = dict(_SCORES.findall(meta))
+    if len(found) == 1:
+        raise BadRecord(f"meta {meta!r}: the score of the other player is missing")
+    return (float(found["1"]), float(found["2"])) if found else None
+
+
+def _fault(meta: str) -> tuple[str, int]:
+    """Return which fault it was, in our word, and who won by it."""
+    found = _FAULT.match(meta)
+    if not found:
+        raise BadRecord(f"meta {meta!r}; wanted: {' or '.join(FAULTS)} {_BY} 1 or 2")
+    return FAULTS[found[1]], 2 - int(found[2])
+
+
+def _check_board(game: Game, data: str) -> None:
+    """Raise BadRecord where the line that begins a game, id rows cols seconds, is of others."""
+    _, *shape = game.observation_shape
+    if not re.fullmatch(rf"[12] {shape[0]} {shape[1]} \d+(\.\d+)?", data):
+        wanted = f"1 or 2, then {shape[0]} {shape[1]} and the seconds"
+        raise BadRecord(f"INIT {data!r}; wanted: {wanted}{hint(game)}")
+
+
+def hint(game: Game) -> str:
+    """As `cc_env.game.Format.hint`."""
+    rows, columns = (game.options[name] for name in ("rows", "columns"))
+    return f"; played by rows={rows}, columns={columns}; a log is right by its game's options alone"
 
 
 def _message(line: str) -> tuple[dict[str, str], int]:
@@ -110,4 +136,4 @@ def _message(line: str) -> tuple[dict[str, str], int]:
     return message, int(found["client"])
 
 
-FORMAT = Format(read)
+FORMAT = Format(read, hint=hint)

@@ -96,7 +96,7 @@ def read_recordings(line: Mapping[str, Any]) -> Iterator[Recording]:
     span = range(line["size"])
     rows = ("".join(letters.get((r, c), ".") for c in span) for r in span)
     position = game.from_text(f"{'/'.join(rows)} {side}")
-    turns = frozenset(_turn_texts(line["moves"]))
+    turns = dict.fromkeys(_turn_texts(line["moves"]))
     yield Recording(game, position, outcome=results[line["result"]], turns=turns)
 
 

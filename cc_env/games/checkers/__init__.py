@@ -101,8 +101,9 @@ def read_recordings(line: Mapping[str, Any]) -> Iterator[Recording]:
     """Yield what a line of recorded positions, games or counts has.
 
     A board is 32 letters, the cells in use from the upper left. A position has board, turn, moves
-    (each a list that begins with its text) and, where the game is over, end and winner; a game has
-    moves and the final board, next to move, end and winner; counts are from board and turn.
+    (each a list of its text, the board after it and, where a man was crowned amid it, of the number
+    of the cell) and, where the game is over, end and winner; a game has moves and the final board,
+    next to move, end and winner; counts are from board and turn.
 
     Raises KeyError or CcEnvError where a field is missing or cannot be.
     """
@@ -118,12 +119,23 @@ def read_recordings(line: Mapping[str, Any]) -> Iterator[Recording]:
         ended = _ended(game, final, line)
         yield ended._replace(position=game.initial, played=played, reached=final)
     else:
-        turns = frozenset(text for text, *_ in line["moves"])
         position = _position(game, line["board"], line["turn"])
+        then = "rb"[line["turn"] == "r"]
+        turns = {text: _position(game, board, then) for text, board, *_ in line["moves"]}
         yield _ended(game, position, line)._replace(turns=turns)
+        shorter = {_cut(text, *crowned): None for text, _, *crowned in line["moves"]}
+        if shorter.keys() != turns.keys():
+            english = make("ends_move")
+            position = _position(english, line["board"], line["turn"])
+            yield _ended(english, position, line)._replace(turns=shorter)
 
 
 _COUNTS = {"continue_after_crowning": "continue", "stop_at_crowning": "ends_move"}
+
+
+def _cut(text: str, crowned: int | None = None) -> str:
+    """Return a capture as far as the cell of this number, the first being 0."""
+    return text if crowned is None or "x" not in text else "x".join(text.split("x")[: crowned + 1])
 
 
 def _position(game: Game, board: str, turn: str) -> Position:

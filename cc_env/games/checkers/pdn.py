@@ -8,8 +8,9 @@ results White's part comes first, although Black begins: 1-0 is won by White, ou
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from cc_env import options
 from cc_env.errors import BadPosition, BadRecord, CcEnvError, IllegalAction, listed
 from cc_env.game import Cell, Format, Game, Played, Turn
 from cc_env.games.checkers.rules import CELLS, SIZE
@@ -23,13 +24,15 @@ ENGLISH = {"crowning": "ends_move", "no_progress_limit": None}  # options: the r
 GAME_TYPE = "21"  # of English draughts
 _ALSO = {"2-0": "1-0", "0-2": "0-1", "1-1": "1/2-1/2", "½-½": "1/2-1/2", "": "*", "?": "*"}
 _WORDS = {outcome: word for word, outcome in RESULTS.items()}
+RULES = "Rules"  # a tag of ours, where the rules are others than ENGLISH
 _OURS = {"FEN": "start", "SetUp": "start", "Result": "result"}  # tags; of what they are made
 _TOKEN = re.compile(
     r"""
       (?P<blank> [\s\ufeff]+ | ^%[^\n]* | \{ [^}]* \} | ; [^\n]* )
     | \[ \s* (?P<tag> \w+ ) \s* "(?P<value> (?: \\" | [^"] )* )" \s* \]
+    | (?P<mark> \.+ | [!?]+ | \$ \d+ | (?<=\d)\* )
+    | (?P<number> \d+ ) \s* \.+
     | (?P<result> [12]-0 | 0-[12] | 1-1 | 1/2-1/2 | ½-½ | \* )(?![-\w])
-    | (?P<mark> \d+ \s* \.+ | \.+ | [!?]+ | \$ \d+ )
     | (?P<move> \d\d? (?: [-x:] \d\d? )+ )(?!\w)
     | (?P<open> \( )
     """,
@@ -43,16 +46,6 @@ class Tagged(Played):
     """A game of a PDN file."""
 
     tags: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def result(self) -> str:
-        """One of RESULTS."""
-        return _WORDS[self.outcome]
-
-    @property
-    def told(self) -> str:
-        """Who played, Black first, and the result."""
-        return f"{' - '.join(self.players)}  {self.result}"
 
 
 class _Token(NamedTuple):
@@ -182,10 +175,16 @@ def _head(game: Game, tags: dict[str, str], start: Position | None, result: str)
     _check_game_type(tags)
     if game.options["crowning"] == ENGLISH["crowning"]:
         tags.setdefault("GameType", GAME_TYPE)
+    if game.options != ENGLISH:
+        tags[RULES] = _rules(game.options)
     if start is not None:
         tags |= {"SetUp": "1", "FEN": position_text(start)}
     escaped = {name: re.sub(r'(["\\])', r"\\\1", value) for name, value in tags.items()}
     return [f'[{name} "{value}"]' for name, value in (escaped | {"Result": result}).items()]
+
+
+def _rules(chosen: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name}={value}" for name, value in chosen.items())
 
 
 def _check_game_type(tags: Mapping[str, str]) -> None:
@@ -211,16 +210,15 @@ def export(game: Game, played: Played) -> str:
         tags.setdefault(colour, " ".join(name.split()))
     if game.options["crowning"] != ENGLISH["crowning"]:
         tags.pop("GameType", None)
+    if game.options == ENGLISH:
+        tags.pop(RULES, None)
     start = None if played.start == game.initial else played.start
     return write(game, played.turns, start=start, tags=tags, result=_WORDS[played.outcome])
 
 
 def hint(game: Game) -> str:
     """As `cc_env.game.Format.hint`."""
-    if game.options == ENGLISH:
-        return ""
-    wanted = ", ".join(f"{name}={value}" for name, value in ENGLISH.items())
-    return f"; PDN is English draughts: {wanted}"
+    return "" if game.options == ENGLISH else f"; PDN is English draughts: {_rules(ENGLISH)}"
 
 
 def read(text: str, game: Game) -> Iterator[Tagged]:
@@ -236,6 +234,8 @@ def read(text: str, game: Game) -> Iterator[Tagged]:
                 reading = _Reading(game)
             if token.kind == "tag":
                 reading.take_tag(*token.text.split(" ", 1))
+            elif token.kind == "number":
+                reading.take_number(int(token.text))
             elif token.kind == "move":
                 reading.take_move(token.text)
             elif token.kind == "error":
@@ -243,7 +243,7 @@ def read(text: str, game: Game) -> Iterator[Tagged]:
         if reading.turns or reading.tags:
             yield reading.finished()
     except CcEnvError as error:
-        more = hint(game) if isinstance(error, IllegalAction) else ""
+        more = hint(reading.game) if isinstance(error, IllegalAction) else ""
         raise BadRecord(f"line {token.line}, move {reading.move}: {error}{more}") from error
 
 
@@ -255,6 +255,7 @@ class _Reading:
         self.start = self.position = game.initial
         self.tags: dict[str, str] = {}
         self.turns: list[Turn] = []
+        self._before: int | None = None  # what the numbers of its moves begin after
 
     @property
     def move(self) -> int:
@@ -267,10 +268,29 @@ class _Reading:
             raise BadRecord(f"there is a tag {name} already, {self.tags[name]!r}")
         self.tags[name] = value
         _check_game_type(self.tags)
+        if name == RULES:
+            self._play_by(value)
         if name == "FEN":
             self.start = self.position = parse_position(self.game, value)
         if name == "Result":
             _result(value)
+
+    def _play_by(self, rules: str) -> None:
+        from cc_env.games.checkers import make  # which imports this
+
+        self.game = make(**options.read(each.strip() for each in rules.split(",")))
+        if "FEN" in self.tags:
+            self.start = parse_position(self.game, self.tags["FEN"])
+        else:
+            self.start = self.game.initial
+        self.position = self.start
+
+    def take_number(self, number: int) -> None:
+        """Take the number of the next move; raise BadRecord where one was left out."""
+        if self._before is None:
+            self._before = number - self.move
+        if number != self._before + self.move:
+            raise BadRecord(f"its number is {number}, after {self._before + self.move - 1}")
 
     def take_move(self, text: str) -> None:
         """Play a move; raise IllegalAction where it is not legal."""
@@ -287,7 +307,12 @@ class _Reading:
         players = self.tags.get("Black", "?"), self.tags.get("White", "?")
         outcome = RESULTS[known.pop() if known else "*"]
         return Tagged(
-            self.start, tuple(self.turns), players=players, outcome=outcome, tags=self.tags
+            self.start,
+            tuple(self.turns),
+            players=players,
+            outcome=outcome,
+            game=self.game,
+            tags=self.tags,
         )
 
 
@@ -320,6 +345,8 @@ def _tokens(text: str) -> Iterator[_Token]:
         elif found["move"] or found["result"]:
             kind = "move" if found["move"] else "result"
             yield _Token(kind, found[kind], line)
+        elif found["number"]:
+            yield _Token("number", found["number"], line)
         line += text.count("\n", place, end)
         place = end
 
@@ -339,4 +366,4 @@ def _aside(text: str, place: int) -> int:
     return 0
 
 
-FORMAT = Format(read, export, hint)
+FORMAT = Format(read, export, ENGLISH, hint)

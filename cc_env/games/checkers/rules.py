@@ -219,8 +219,14 @@ def outcome(position: Position) -> Int:
 @jit
 def is_idle(position: Position) -> Bool:
     """Return whether so long nothing was captured, and no man stepped, that it is a draw."""
-    limit = position.options >> ONE
+    limit = no_progress_limit(position)
     return bool(limit and position.idle >= limit)
+
+
+@jit
+def no_progress_limit(position: Position) -> np.uint64:
+    """Return after how many turns without progress the game is a draw, 0 for none."""
+    return position.options >> ONE
 
 
 @jit

@@ -14,6 +14,7 @@ from cc_env.games.checkers.rules import (
     is_used,
     jumped,
     jumping,
+    no_progress_limit,
     stepping,
 )
 from cc_env.games.grid import read_rows, rows_text
@@ -53,8 +54,11 @@ def pieces(position: Position) -> dict[Cell, str]:
 
 
 def remark(position: Position) -> str:
-    """Return which piece has to jump on, if one has."""
-    return f"jumps on from {_jumper(position)}" if position.jumper else ""
+    """Return which piece has to jump on, or that a draw for want of progress is half way there."""
+    if position.jumper:
+        return f"jumps on from {_jumper(position)}"
+    idle, limit = int(position.idle), int(no_progress_limit(position))
+    return f"{idle} of {limit} turns without progress" if limit and 2 * idle >= limit else ""
 
 
 def _jumper(position: Position) -> str:
@@ -99,6 +103,8 @@ def parse_position(text: str, options: np.uint64) -> Position:
 
 def _with_rest(position: Position, rest: str) -> Position:
     if rest.isascii() and rest.isdigit() and len(rest) < 10:
+        if 0 < (limit := int(no_progress_limit(position))) < int(rest):
+            raise BadPosition(f"{rest} turns without progress; after {limit} the game is over")
         return position._replace(idle=np.uint64(rest))
     jumpers = {f"x{row}{column}": (row, column) for row, column in CELLS}
     if rest not in jumpers:
