@@ -41,7 +41,7 @@ def checkers():
 
 @pytest.fixture(scope="module")
 def english():
-    return games.make("checkers", crowning="ends_move")
+    return games.make("checkers", **pdn.ENGLISH)
 
 
 def place(game, side, idle=0, **letters):
