@@ -180,7 +180,7 @@ def replay(
         which = "" if line is None else f" of the number {line}"
         raise UnknownOption(f"{file} has no game{which}")
     if to is not None:
-        files.write(to, "\n".join(written))
+        files.write(to, "\n".join(written).rstrip("\n") + "\n")
         console.print(f"{len(written):,} games written to {to}", markup=False)
 
 
@@ -190,6 +190,7 @@ class _Replayed(NamedTuple):
     where: str
     match: Match
     played: Played
+    kept: record.Record | None = None  # where the file has it
 
     @property
     def told(self) -> str:
@@ -208,8 +209,9 @@ class _Replayed(NamedTuple):
 
         And BadRecord where that is ours, of finished games, and it goes on.
         """
-        if to.suffix == RECORDS:
-            return record.Record.of(self.match, players=self.played.players).to_json() + "\n"
+        if to.suffix.lower() == RECORDS:
+            kept = self.kept or record.Record.of(self.match, players=self.played.players)
+            return kept.to_json()
         write = record.format_of(self.match.game, to).write
         if write is None:
             raise UnknownOption(f"{to}: files of this kind are read, not written")
@@ -221,7 +223,7 @@ def _records(file: Path) -> Iterator[tuple[int, _Replayed]]:
         turns = tuple(turn for _, turn in match.course)
         outcome = match.result.outcome if match.result else ONGOING
         played = Played(match.start, turns, one.players, outcome)
-        yield number, _Replayed(f"line {number}", match, played)
+        yield number, _Replayed(f"line {number}", match, played, one)
 
 
 def _foreign(file: Path, name: str, option: list[str] | None) -> Iterator[tuple[int, _Replayed]]:

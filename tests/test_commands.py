@@ -82,6 +82,8 @@ def test_replay_reads_and_writes_the_files_of_other_programs(tmp_path):
     assert [each.turns for _, each in record.read(back)] == [
         each.turns for _, each in record.read(path)
     ]
+    run("replay", path, "--to", back)
+    assert back.read_text() == path.read_text()  # seeds and times, too
     shown = run("replay", pdn, "-g", "checkers", "-l", 2)
     assert f"\n{len(played.turns)}. {played.turns[-1]}\n" in shown
     assert "has no game of the number 3" in run("replay", pdn, "-g", "checkers", "-l", 3, status=2)

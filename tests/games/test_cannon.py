@@ -410,8 +410,11 @@ def said(data, client=0, action="NORMAL", meta=""):
     [
         (["S 2 5 M 1 4"], "line 1, move 1: .* wanted a message"),
         ([said("S 2 5 M 1 4"), said("S 2 5 M 1 4")], "line 2, move 2: client 0 has a command"),
-        ([said("S 4 8 M 5 7")], "S 4 8 M 5 7' is not legal.*; played by rows=8, columns=8"),
-        ([said("1 10 10 150", action="INIT")], "INIT '1 10 10 150'; wanted: .* 8 8 .*columns=8"),
+        ([said("S 4 8 M 5 7")], "S 4 8 M 5 7' is not legal.*; read as a game by rows=8, columns=8"),
+        (
+            [said("1 10 10 150", action="INIT")],
+            "INIT '1 10 10 150'; wanted: .* 8 8 .*columns=8:",
+        ),
         ([said("", meta="TIMEOUT BY PLAYER 7")], "wanted: TIMEOUT or .* BY PLAYER 1 or 2"),
         ([said("", meta="Player 1 SCORE : 5")], "the score of the other player is missing"),
         ([said("S 2 5 M 1 4", action="FINISH")], "line 1, move 2: FINISH without scores"),

@@ -540,9 +540,11 @@ def test_where_other_rules_would_do_the_error_says_so(checkers):
         ('[Result "won"] *', "result 'won'; it is one of: 1-0, 0-1, 1/2-1/2"),
         ('[Event "x"]\n[Event "y"] *', "line 2, move 1: there is a tag Event already, 'x'"),
         ('[GameType "20"] *', "GameType '20'; wanted: 21, English draughts"),
-        ("1. 9-13 22-18 3. 11-15 *", "line 1, move 2: its number is 3, after 1"),
-        ("4. 9-13 22-18\n4. 11-15 *", "line 2, move 2: its number is 4, after 4"),
-        ('[Rules "crowning=oops"] *', "crowning='oops'; it is continue or ends_move"),
+        ("1. 9-13 22-18 3. 11-15 *", "line 1, move 2: its number is 3; wanted: 2"),
+        ("4. 9-13 22-18\n4. 11-15 *", "line 2, move 2: its number is 4; wanted: 5"),
+        ('[RuleOptions "crowning=oops"] *', "crowning='oops'; it is continue or ends_move"),
+        ('[RuleOptions "size=8"] *', "checkers has no option size"),
+        ('[RuleOptions "oops"] *', "'oops'"),
     ],
 )
 def test_broken_pdn_is_refused_with_line_and_move(english, text, why):
@@ -564,7 +566,7 @@ def test_a_file_says_by_which_rules_its_games_are(checkers, english, tmp_path):
     path, crowned = tmp_path / "games.pdn", pdn.parse_position(checkers, "B:W26,27,9:B22,6")
     turn = pdn.parse_turn(checkers, crowned, "22x31x24")
     text = pdn.write(checkers, (turn,), start=crowned)
-    assert '[Rules "crowning=continue, no_progress_limit=80"]' in text
+    assert '[RuleOptions "crowning=continue, no_progress_limit=80"]' in text
     path.write_text(text + "\n1. 9-13 *\n")
     (first, match), (second, other) = record.read_foreign(path, english)
     assert (first.game.options, match.game.options) == (checkers.options, checkers.options)

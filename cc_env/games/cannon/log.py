@@ -114,7 +114,7 @@ def _check_board(game: Game, data: str) -> None:
 def hint(game: Game) -> str:
     """As `cc_env.game.Format.hint`."""
     rows, columns = (game.options[name] for name in ("rows", "columns"))
-    return f"; played by rows={rows}, columns={columns}; a log is right by its game's options alone"
+    return f"; read as a game by rows={rows}, columns={columns}: other boards want these options"
 
 
 def _message(line: str) -> tuple[dict[str, str], int]:

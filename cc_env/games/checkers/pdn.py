@@ -24,7 +24,7 @@ ENGLISH = {"crowning": "ends_move", "no_progress_limit": None}  # options: the r
 GAME_TYPE = "21"  # of English draughts
 _ALSO = {"2-0": "1-0", "0-2": "0-1", "1-1": "1/2-1/2", "½-½": "1/2-1/2", "": "*", "?": "*"}
 _WORDS = {outcome: word for word, outcome in RESULTS.items()}
-RULES = "Rules"  # a tag of ours, where the rules are others than ENGLISH
+RULES = "RuleOptions"  # a tag of ours, where the rules are others than ENGLISH
 _OURS = {"FEN": "start", "SetUp": "start", "Result": "result"}  # tags; of what they are made
 _TOKEN = re.compile(
     r"""
@@ -255,7 +255,7 @@ class _Reading:
         self.start = self.position = game.initial
         self.tags: dict[str, str] = {}
         self.turns: list[Turn] = []
-        self._before: int | None = None  # what the numbers of its moves begin after
+        self._skipped: int | None = None  # numbers of moves before the first, once that is known
 
     @property
     def move(self) -> int:
@@ -276,21 +276,20 @@ class _Reading:
             _result(value)
 
     def _play_by(self, rules: str) -> None:
-        from cc_env.games.checkers import make  # which imports this
+        from cc_env import games  # which imports this
 
-        self.game = make(**options.read(each.strip() for each in rules.split(",")))
-        if "FEN" in self.tags:
-            self.start = parse_position(self.game, self.tags["FEN"])
-        else:
-            self.start = self.game.initial
+        pairs = [each.strip() for each in rules.split(",")]
+        self.game = games.make(self.game.name, **options.read(pairs))
+        fen = self.tags.get("FEN")
+        self.start = parse_position(self.game, fen) if fen else self.game.initial
         self.position = self.start
 
     def take_number(self, number: int) -> None:
         """Take the number of the next move; raise BadRecord where one was left out."""
-        if self._before is None:
-            self._before = number - self.move
-        if number != self._before + self.move:
-            raise BadRecord(f"its number is {number}, after {self._before + self.move - 1}")
+        if self._skipped is None:
+            self._skipped = number - self.move
+        if number != (wanted := self._skipped + self.move):
+            raise BadRecord(f"its number is {number}; wanted: {wanted}")
 
     def take_move(self, text: str) -> None:
         """Play a move; raise IllegalAction where it is not legal."""
