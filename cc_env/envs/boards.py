@@ -218,8 +218,12 @@ class Boards:
         return {"outcome": outcome, "ending": "max_turns" if at_limit else "repetition"}
 
     def over(self, board: int = 0) -> tuple[int, str] | None:
-        """Return outcome and ending, see `end`, of a board that is finished, else None."""
-        if not self.seen.facts[[TERMINATED, TRUNCATED], board].any():
+        """Return outcome and ending, see `end`, of a board whose game is over, else None.
+
+        That it is not before the first game, nor where the next one has begun in the same step.
+        """
+        ended = self.seen.facts[[TERMINATED, TRUNCATED], board].any()
+        if not (ended and self.rows[board, DONE]):
             return None
         end = self.end(board)
         return end["outcome"], end["ending"]

@@ -3,7 +3,9 @@
 import xml.etree.ElementTree as ET
 from collections import defaultdict
 
+import gymnasium
 import numpy as np
+import pettingzoo
 import pytest
 
 from cc_env import games
@@ -103,9 +105,6 @@ def test_the_caption_tells_ends_that_the_position_does_not_know(game, cannon):
 
 
 def test_environments_draw_how_a_game_ended(cannon):
-    import gymnasium
-    import pettingzoo
-
     single = gymnasium.make("cc_env/Cannon-v0", opponent=lambda *_: action(1), seat=0).unwrapped
     aec = pettingzoo.make("aec", "cc_env/Cannon-v0").unwrapped
     envs = gymnasium.make_vec("cc_env/Cannon-v0", num_envs=1, opponent=None, render_mode="ansi")
@@ -125,6 +124,23 @@ def test_environments_draw_how_a_game_ended(cannon):
         assert told in aec.picture().caption
         assert told in envs.render()[0]
     assert single.picture().caption.startswith("white wins (stagnant)")
+
+
+def test_a_board_on_which_the_next_game_began_is_drawn_as_that():
+    envs = gymnasium.make_vec(
+        "cc_env/CaptureConquer-v0",
+        num_envs=2,
+        size=4,
+        max_turns=2,
+        opponent=None,
+        render_mode="ansi",
+        autoreset_mode="SameStep",
+    )
+    envs.reset(seed=0)
+    for _ in range(2):
+        _, _, _, truncated, _ = envs.step(envs.action_space.sample())
+    assert truncated.all()
+    assert all(shown.splitlines()[-1] == "blue to move" for shown in envs.render())
 
 
 def test_a_turn_in_progress_is_shown(game):
