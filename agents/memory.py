@@ -240,7 +240,7 @@ class MemoryPlayer:
         return choice.wins[player] - losses
 
     def remember(self, record: Record) -> None:
-        """Add a finished game to the memory, once, however often and by however many it is told.
+        """Add a finished game to the memory, once by each credit, however often it is told.
 
         Left out are games that did not begin at the start, or that a fault decided. Raises
         BadRecord where it is none of this game.
@@ -252,7 +252,7 @@ class MemoryPlayer:
             assert match.result is not None
             line = tuple(action for _, turn in match.course for action in turn)
             counts = credits(self._game, line, match.result.outcome, self._credit)
-            told = hashlib.sha256(record.to_json().encode()).hexdigest()
+            told = hashlib.sha256(f"{self._credit} {record.to_json()}".encode()).hexdigest()
             self._memory.add(counts, self._merge, record=told)
 
     def _arrive(self, position: Position) -> None:

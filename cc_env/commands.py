@@ -122,14 +122,14 @@ def analyse(
         raise UnknownOption(f"'{made.to_text(start)}': the game is over ({made.ending(start)})")
     asked, rng = players.make(player, made), np.random.default_rng(0)
     found = asked.choose(start, rng, Clock())
-    turn: Turn = (found.action,)
-    after = made.apply(start, found.action)
+    line: Turn = found.details.get("principal_variation", (found.action,))
+    after = made.play_turn(start, line)
     while made.mid_turn(after):
-        turn += (asked.choose(after, rng, Clock()).action,)
-        after = made.apply(after, turn[-1])
+        line += (asked.choose(after, rng, Clock()).action,)
+        after = made.apply(after, line[-1])
     console.print(str(draw(made, start)), markup=False)
     table = Table(show_header=False, box=None)
-    for name, text in _told(made, start, found, turn):
+    for name, text in _told(made, start, found, line):
         table.add_row(name, text)
     console.print(table)
 
@@ -198,8 +198,8 @@ class _Replayed(NamedTuple):
         result, match = self.match.result, self.match
         outcome = record.RESULTS.get(result.outcome if result else self.played.outcome, "*")
         told = f"{' - '.join(self.played.players)}  {outcome}"
-        if result:
-            told += f" ({result.reason})"
+        if reason := result.reason if result else self.played.fault:
+            told += f" ({reason})"
         if match.game.scores and match.score:
             told += ", scores {:g} - {:g}".format(*match.score)
         return f"{told}, {len(match.turns)} turns"
@@ -207,9 +207,12 @@ class _Replayed(NamedTuple):
     def written(self, to: Path) -> str:
         """Return it in the format of this file; raise UnknownOption where its game has none.
 
-        And BadRecord where that is ours, of finished games, and it goes on.
+        And BadRecord where that is ours, of games that are over by the rules, and it is not.
         """
         if to.suffix.lower() == RECORDS:
+            if not self.match.result:
+                told = f"{self.told}, not over by the rules; records are of games that are"
+                raise BadRecord(f"{self.where}: {told}")
             kept = self.kept or record.Record.of(self.match, players=self.played.players)
             return kept.to_json()
         write = record.format_of(self.match.game, to).write
@@ -228,9 +231,8 @@ def _records(file: Path) -> Iterator[tuple[int, _Replayed]]:
 
 def _foreign(file: Path, name: str, option: list[str] | None) -> Iterator[tuple[int, _Replayed]]:
     """Yield the games of a file of another program."""
-    game = games.make(name, **game_options(option))
-    if not option:
-        game = games.make(name, **record.format_of(game, file).options)
+    usual = record.format_of(games.make(name), file).options
+    game = games.make(name, **{**usual, **game_options(option)})
     for number, (one, match) in enumerate(record.read_foreign(file, game), 1):
         yield number, _Replayed(f"game {number}", match, one)
 
@@ -275,14 +277,15 @@ def _begin(game: str, option: list[str] | None, position: str | None) -> tuple[G
     return made, made.initial if position is None else made.from_text(position)
 
 
-def _told(game: Game, position: Position, found: Decision, turn: Turn) -> Iterator[tuple[str, str]]:
-    """Yield what a player knows about the first decision of its turn, as names and texts."""
+def _told(game: Game, position: Position, found: Decision, line: Turn) -> Iterator[tuple[str, str]]:
+    """Yield what a player knows about its decision, which begins a line, as names and texts."""
     details = dict(found.details)
-    line = max(details.pop("principal_variation", ()), turn, key=len)
-    yield "play", game.turn_text(position, turn)
+    details.pop("principal_variation", None)
+    turns = game.turn_texts(position, line)
+    yield "play", turns[0]
     if found.value is not None:
         yield "value", f"{found.value:+.3f}"
-    yield "line", " ".join(game.turn_texts(position, line))
+    yield "line", " ".join(turns)
     if len(game.legal_actions(position)) == 1:
         yield "legal", "this alone"
     for action, number in details.pop("visits", ())[:5]:

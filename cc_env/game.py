@@ -49,7 +49,7 @@ class Played:
     players: tuple[str, str] = "?", "?"  # the names of the first and the second
     outcome: int = ONGOING  # ONGOING where the file does not say it
     scores: tuple[float, float] | None = None  # of both, where the file has them
-    fault: str = ""  # one of `cc_env.match.FAULTS`, where it decided the outcome
+    fault: str = ""  # one of `cc_env.match.FAULTS`, if one ended it; that decided the outcome
     game: "Game | None" = None  # where the file says by which options, else those of the reader
 
 

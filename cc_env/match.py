@@ -34,6 +34,11 @@ class Limits:
                 raise UnknownOption(f"{name}={value!r}; it is more than 0, or None for no limit")
 
 
+def repetition_limit(game: Game, limit: int | None) -> int | None:
+    """Return a limit of repetitions in a game: none where its own rules end what repeats itself."""
+    return None if game.stagnation else limit
+
+
 class Result(NamedTuple):
     """How a match ended."""
 
@@ -104,7 +109,7 @@ class Match:
 
     def _by_limits(self) -> Result | None:
         limits = self.limits
-        repetitions = None if self.game.stagnation else limits.repetitions
+        repetitions = repetition_limit(self.game, limits.repetitions)
         if repetitions and self._seen[self.game.key(self.position)] >= repetitions:
             return Result(DRAW, "repetition")
         if limits.max_turns and len(self.turns) >= limits.max_turns:

@@ -151,8 +151,7 @@ def _play(match: Match, turns: Iterable[str | Turn]) -> None:
 def _check_end(record: Record, match: Match) -> None:
     """Give a match that a fault ended its result; raise BadRecord where record and rules differ."""
     if match.result is None and record.reason in FAULTS:
-        loser = match.game.to_move(match.position)
-        match.forfeit(loser, record.reason)
+        match.forfeit(0 if record.result == RESULTS[SECOND_WINS] else 1, record.reason)
     result = match.result
     found = f"{RESULTS[result.outcome]} ({result.reason})" if result else "not over"
     recorded = f"{record.result} ({record.reason})"
@@ -225,7 +224,7 @@ def play_through(game: Game, played: Played) -> Match:
     """Return the match of a game in a file; raise BadRecord where the rules contradict it."""
     match = Match(played.game or game, played.start, Limits(max_turns=None, repetitions=None))
     _play(match, played.turns)
-    if played.fault:
+    if played.fault and played.outcome != ONGOING:
         if match.result:
             why = f"after the game was over ({match.result.reason})"
             raise BadRecord(f"a fault ({played.fault}) {why}")

@@ -93,7 +93,15 @@ def test_replay_reads_and_writes_the_files_of_other_programs(tmp_path):
         '{"meta": "", "action": "NORMAL", "data": "S 2 5 M 1 4"} Received from client 0\n'
     )
     assert "game 1: ? - ?  *, 1 turns" in run("replay", log, "-g", "cannon")
-    assert "goes on" in run("replay", log, "-g", "cannon", "--to", back, status=2)
+    out = run("replay", log, "-g", "cannon", "--to", back, status=2)
+    assert "game 1: ? - ?  *, 1 turns, not over by the rules" in out
+    fault = "UNEXPECTED STOP BY PLAYER 1 : Player 1 SCORE : 0.12 : Player 2 SCORE : 10.12"
+    with log.open("a") as file:  # of him who is not to move
+        message = json.dumps({"meta": fault, "action": "KILLPROC", "data": ""})
+        file.write(f"{message} Received from client 0\n")
+    out = run("replay", log, "--to", back)
+    assert "game 1: ? - ?  0-1 (error), scores 0.12 - 10.12, 1 turns" in out
+    assert "line 1: ? - ?  0-1 (error), scores 0.12 - 10.12, 1 turns" in run("replay", back)
     assert "read, not written" in run("replay", log, "-g", "cannon", "--to", log, status=2)
     log.write_text("oops")
     out = run("replay", log, "-g", "cannon", status=2)
@@ -143,6 +151,10 @@ def test_replay_refuses_what_the_rules_contradict(tmp_path):
     assert f"{path}: {why} second" in run("replay", path, status=2)
     hint = "second; PDN is English draughts: crowning=ends_move"
     assert hint in run("replay", path, "-o", "no_progress_limit=80", status=2)
+    path.write_text("9-13 *")
+    run("replay", path, "-o", "no_progress_limit=80", "--to", path)  # the other rule stays
+    assert '[RuleOptions "crowning=ends_move, no_progress_limit=80"]' in path.read_text()
+    path.write_text(f"9-13 1-0 {ended} 1-0")
     for result in ("0-1", "*"):
         path.write_text(f"{ended} {result}")
         assert "1-0 (no_pieces), 1 turns" in run("replay", path)
@@ -236,6 +248,19 @@ def test_analyse_tells_whole_turns(player, position, turn):
     assert re.search(rf"^ *play +{turn} *$", out, re.MULTILINE)
     assert re.search(rf"^ *line +{turn}\b", out, re.MULTILINE)
     assert ("64x42…" in out) == ("mcts" in player)
+
+
+@pytest.mark.parametrize(
+    ("player", "game", "position"),
+    [
+        ("mcts:simulations=100", "morris", "bbw..bww...w.wbb.w..wbb. w 22"),
+        ("minimax:depth=2", "capture_conquer", "2b3/1bb3/1bb3/5r/2rbrr/4r1 b"),
+    ],
+)
+def test_the_line_begins_with_what_is_played(player, game, position):
+    out = run("analyse", player, "--game", game, "-p", position)
+    (played,) = re.findall(r"^ *play +(\S.*?) *$", out, re.MULTILINE)
+    assert re.search(rf"^ *line +{re.escape(played)}\b", out, re.MULTILINE)
 
 
 def test_analyse_says_whatever_a_player_knows(tmp_path):

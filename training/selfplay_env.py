@@ -21,7 +21,7 @@ from cc_env.envs import kernels
 from cc_env.envs.boards import Boards
 from cc_env.envs.kernels import SEAT, TO_MOVE, Replies, Seen, Settings
 from cc_env.game import Game
-from cc_env.match import Limits
+from cc_env.match import Limits, repetition_limit
 from cc_env.rules import Position
 from training.arena.schedule import opening
 from training.pool import Asked, Opponent
@@ -74,7 +74,7 @@ class SelfPlay(VecEnv):
             count,
             replies=Replies.ANSWERS,
             max_turns=limits.max_turns,
-            repetitions=None if game.stagnation else limits.repetitions,
+            repetitions=repetition_limit(game, limits.repetitions),
         )
         self.boards.seed(seed)
         self.rng = np.random.default_rng(seed)

@@ -110,7 +110,8 @@ def fit(game: Game, sample: Sample, penalty: float) -> tuple[Weights, float]:
     """Return the weights that predict the results best, and the mean logistic loss.
 
     Positions are fitted with their mirror images. The weights are such that
-    `cc_env.search.scores.expected` is the mean result.
+    `cc_env.search.scores.expected` is the mean result. Those that count nowhere in the sample, such
+    as for what is due amid a turn, stay as the game has them.
     """
     mirrored = [_mirrored(sample.positions, each.position, game) for each in game.symmetries]
     results = np.tile(sample.results, 1 + len(mirrored))
@@ -126,7 +127,7 @@ def fit(game: Game, sample: Sample, penalty: float) -> tuple[Weights, float]:
         return float(value.mean() + penalty * (weights @ weights)), gradient
 
     found = minimize(loss, np.zeros(len(used)), jac=True, method="L-BFGS-B")
-    weights = np.zeros(len(_evaluation(game).weights), np.int64)
+    weights = np.array(_evaluation(game).weights)
     weights[used] = np.round(found.x * SCALE / 2)
     return weights, float(found.fun)
 

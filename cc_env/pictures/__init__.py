@@ -79,6 +79,7 @@ def draw(
         raise UnknownOption(
             f"select={select!r} is no cell (row, column) of the board of {rows} x {columns}"
         )
+    cell = None if select is None else (int(select[0]), int(select[1]))
     path, captured = game.track(*last) if last else ((), ())
     return Picture(
         rows=rows,
@@ -92,9 +93,9 @@ def draw(
         goals=game.goals,
         path=path,
         captured=captured,
-        selected=None if select is None else (select[0], select[1]),
-        targets=() if select is None else targets(game, position, select),
-        shots=() if select is None else shots(game, position, select),
+        selected=cell,
+        targets=() if cell is None else targets(game, position, cell),
+        shots=() if cell is None else shots(game, position, cell),
         heat=heat or {},
         caption=_caption(game, position, last, end) if caption is None else caption,
     )

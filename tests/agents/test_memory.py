@@ -335,6 +335,17 @@ def test_a_tree_goes_through_the_commands(tmp_path):
     assert json.loads(back.read_text(encoding="utf-8")) == json.loads(text)
 
 
+def test_a_game_is_remembered_once_by_each_credit(tmp_path):
+    path = tmp_path / "memory.sqlite"
+    played = play(MORRIS, (players.RandomPlayer(MORRIS),) * 2, names=("a", "b"), seed=1)
+    counts = []
+    for credit in ("result", "mills", "mills", "result"):
+        MemoryPlayer(MORRIS, path=str(path), credit=credit).remember(played)
+        counts.append(Memory(path, MORRIS).counts())
+    assert counts[0] != counts[1]
+    assert counts[1] == counts[2] == counts[3]
+
+
 def test_an_empty_memory_is_not_exported_over_a_file(tmp_path):
     file, memory = tmp_path / "back.json", tmp_path / "misspelt.sqlite"
     file.write_text("precious", encoding="utf-8")

@@ -417,7 +417,7 @@ def said(data, client=0, action="NORMAL", meta=""):
         ),
         ([said("", meta="TIMEOUT BY PLAYER 7")], "wanted: TIMEOUT or .* BY PLAYER 1 or 2"),
         ([said("", meta="Player 1 SCORE : 5")], "the score of the other player is missing"),
-        ([said("S 2 5 M 1 4", action="FINISH")], "line 1, move 2: FINISH without scores"),
+        ([said("S 2 5 M 1 4", action="FINISH")], "line 1, move 1: FINISH without scores"),
         ([said("S 2 5 M 1 4"), said("S 1 2 M 9 9", 1)], "line 2, move 2: .* not legal"),
         (["{oops} Received from client 0"], "line 1, move 1: not JSON"),
         ([said("S 2 5 M 1 4", action="MOVE")], "action 'MOVE'; it is one of"),
@@ -449,6 +449,9 @@ def test_a_log_tells_of_faults(cannon):
     )
     match = record.play_through(cannon, found)
     assert (match.result, match.score) == ((SECOND_WINS, "time"), (0.12, 10.12))
+    (killed,) = log.read(said("", action="KILLPROC"), cannon)
+    assert (killed.outcome, killed.fault) == (ONGOING, "error")  # whose it was, it does not say
+    assert record.play_through(cannon, killed).result is None
     lines = said("", action="FINISH", meta=meta), said("S 2 5 M 1 4")
     with pytest.raises(BadRecord, match="line 2, move 1: a message after"):
         list(log.read("\n".join(lines), cannon))

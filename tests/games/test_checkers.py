@@ -562,6 +562,21 @@ def test_numbers_of_moves_go_on_from_the_first_and_a_star_can_be_a_mark(english)
         assert (len(game.turns), game.outcome) == (3, ONGOING)
 
 
+@pytest.mark.parametrize(
+    ("text", "turns"),
+    [
+        ("1. 9-13 22-18*", [2]),
+        ("1. 9-13*\n1. 9-13 *", [1, 1]),
+        ("1. 9-13 22-18*\n1. 9-13 *", [2, 1]),
+        ('1. 9-13*\n[Event "x"]\n*', [1, 0]),
+    ],
+)
+def test_a_star_behind_the_last_move_is_the_result(english, text, turns):
+    found = list(pdn.read(text, english))
+    assert [len(each.turns) for each in found] == turns
+    assert {each.outcome for each in found} == {ONGOING}
+
+
 def test_a_file_says_by_which_rules_its_games_are(checkers, english, tmp_path):
     path, crowned = tmp_path / "games.pdn", pdn.parse_position(checkers, "B:W26,27,9:B22,6")
     turn = pdn.parse_turn(checkers, crowned, "22x31x24")
@@ -572,6 +587,8 @@ def test_a_file_says_by_which_rules_its_games_are(checkers, english, tmp_path):
     assert (first.game.options, match.game.options) == (checkers.options, checkers.options)
     assert (second.game.options, other.game.options) == (english.options, english.options)
     assert match.position == checkers.play_turn(crowned, turn)
+    (part,) = pdn.read('[RuleOptions "no_progress_limit=9"] *', checkers)
+    assert part.game.options == {"crowning": "ends_move", "no_progress_limit": 9}
     (again,) = pdn.read(pdn.export(checkers, first), english)
     assert (again.turns, again.start) == ((turn,), crowned)
 
@@ -585,6 +602,7 @@ def test_what_cannot_be_written_is_refused(english):
         ({"FEN": "B:W30:B1"}, "tag FEN: start= is for that"),
         ({"SetUp": "1"}, "tag SetUp: start= is for that"),
         ({"Result": "1-0"}, "tag Result: result= is for that"),
+        ({"RuleOptions": "crowning=continue"}, "tag RuleOptions: game= is for that"),
         ({"GameType": "20"}, "GameType '20'; wanted: 21"),
     ):
         with pytest.raises(BadRecord, match=why):

@@ -2,6 +2,7 @@
 
 import xml.etree.ElementTree as ET
 from collections import defaultdict
+from dataclasses import replace
 
 import gymnasium
 import numpy as np
@@ -152,8 +153,9 @@ def test_a_turn_in_progress_is_shown(game):
 
 
 def test_svg_is_well_formed_and_shows_everything(game):
-    chosen = to_svg(draw(game, game.initial, select=(0, 2)))
-    assert chosen.count(TARGET) > to_svg(draw(game, game.initial, select=(3, 3))).count(TARGET)
+    chosen = draw(game, game.initial, select=[0, 2])
+    assert to_svg(chosen).count(TARGET) == to_svg(replace(chosen, selected=None)).count(TARGET) + 1
+    assert len(chosen.targets) == 3
     picture = after(game, EXAMPLE, "1,2-3,0x2,3")
     root = ET.fromstring(to_svg(picture))
     fills = [element.get("fill") for element in root.iter(f"{SVG}circle")]

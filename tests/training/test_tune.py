@@ -64,6 +64,18 @@ def test_the_fit_finds_the_weights_that_made_the_results(game, positions):
     assert weights[1] == weights[8]  # mirror images
 
 
+def test_weights_that_count_nowhere_in_a_sample_stay():
+    morris = games.make("morris")
+    positions = some_positions(morris, 400)
+    before = morris.evaluations["standard"].weights
+    unused = np.flatnonzero(~tune.features(morris, positions).any(0))
+    assert len(unused) > 1
+    results = np.random.default_rng(3).random(len(positions)).round()
+    weights, _ = tune.fit(morris, Sample(positions, results), penalty=2e-5)
+    assert (weights[unused] == before[unused]).all()
+    assert (weights != before).any()
+
+
 def test_self_play_notes_the_results_of_those_to_move(game):
     config = Config(games=20, depth=1)
     player = tune._player(game, game.evaluations["standard"].weights, config)

@@ -63,6 +63,7 @@ def read(text: str, game: Game) -> Iterator[Played]:
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip():
             continue
+        move = len(turns) + 1
         try:
             message, client = _message(line)
             if scores or fault or last in CLOSING:
@@ -78,11 +79,13 @@ def read(text: str, game: Game) -> Iterator[Played]:
             scores = _scores(message["meta"])
             if _BY in message["meta"]:
                 fault, outcome = _fault(message["meta"])
+            elif last == "KILLPROC":
+                fault = "error"  # whose, nobody knows
             if last == "FINISH" and not (scores or fault):
                 raise BadRecord("FINISH without scores")
         except CcEnvError as error:
             more = hint(game) if isinstance(error, IllegalAction) else ""
-            raise BadRecord(f"line {number}, move {len(turns) + 1}: {error}{more}") from error
+            raise BadRecord(f"line {number}, move {move}: {error}{more}") from error
     if not last:
         raise BadRecord("the log is empty; wanted: a line for each message")
     yield Played(game.initial, tuple(turns), outcome=outcome, scores=scores, fault=fault)

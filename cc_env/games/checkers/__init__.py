@@ -101,9 +101,9 @@ def read_recordings(line: Mapping[str, Any]) -> Iterator[Recording]:
     """Yield what a line of recorded positions, games or counts has.
 
     A board is 32 letters, the cells in use from the upper left. A position has board, turn, moves
-    (each a list of its text, the board after it and, where a man was crowned amid it, of the number
-    of the cell) and, where the game is over, end and winner; a game has moves and the final board,
-    next to move, end and winner; counts are from board and turn.
+    (each a list of its text, the board after it and, where a man was crowned, in which of its
+    cells, counted from 0) and, where the game is over, end and winner; a game has moves and the
+    final board, next to move, end and winner; counts are from board and turn.
 
     Raises KeyError or CcEnvError where a field is missing or cannot be.
     """

@@ -8,6 +8,7 @@ results White's part comes first, although Black begins: 1-0 is won by White, ou
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import chain, pairwise
 from typing import Any, NamedTuple
 
 from cc_env import options
@@ -25,13 +26,14 @@ GAME_TYPE = "21"  # of English draughts
 _ALSO = {"2-0": "1-0", "0-2": "0-1", "1-1": "1/2-1/2", "½-½": "1/2-1/2", "": "*", "?": "*"}
 _WORDS = {outcome: word for word, outcome in RESULTS.items()}
 RULES = "RuleOptions"  # a tag of ours, where the rules are others than ENGLISH
-_OURS = {"FEN": "start", "SetUp": "start", "Result": "result"}  # tags; of what they are made
+_OURS = {"FEN": "start", "SetUp": "start", "Result": "result", RULES: "game"}  # made of these
 _TOKEN = re.compile(
     r"""
       (?P<blank> [\s\ufeff]+ | ^%[^\n]* | \{ [^}]* \} | ; [^\n]* )
     | \[ \s* (?P<tag> \w+ ) \s* "(?P<value> (?: \\" | [^"] )* )" \s* \]
-    | (?P<mark> \.+ | [!?]+ | \$ \d+ | (?<=\d)\* )
-    | (?P<number> \d+ ) \s* \.+
+    | (?P<mark> \.+ | [!?]+ | \$ \d+ )
+    | (?P<number> \d+ \s* \.+ )
+    | (?P<star> (?<=\d) \* )
     | (?P<result> [12]-0 | 0-[12] | 1-1 | 1/2-1/2 | ½-½ | \* )(?![-\w])
     | (?P<move> \d\d? (?: [-x:] \d\d? )+ )(?!\w)
     | (?P<open> \( )
@@ -210,8 +212,6 @@ def export(game: Game, played: Played) -> str:
         tags.setdefault(colour, " ".join(name.split()))
     if game.options["crowning"] != ENGLISH["crowning"]:
         tags.pop("GameType", None)
-    if game.options == ENGLISH:
-        tags.pop(RULES, None)
     start = None if played.start == game.initial else played.start
     return write(game, played.turns, start=start, tags=tags, result=_WORDS[played.outcome])
 
@@ -226,16 +226,18 @@ def read(text: str, game: Game) -> Iterator[Tagged]:
 
     Raises BadRecord, with the line and the number of the move, at the first that is broken.
     """
-    reading, token = _Reading(game), _Token("", "", 1)
+    reading, token, end = _Reading(game), _Token("", "", 1), _Token("", "", 0)
     try:
-        for token in _tokens(text):
+        for token, following in pairwise(chain(_tokens(text), [end])):
+            if token.kind == "star" and not reading.goes_on(following):
+                token = token._replace(kind="result")  # else it is a mark of the move before it
             if token.kind == "result" or (token.kind == "tag" and reading.turns):
                 yield reading.finished(token.text if token.kind == "result" else "")
                 reading = _Reading(game)
             if token.kind == "tag":
                 reading.take_tag(*token.text.split(" ", 1))
             elif token.kind == "number":
-                reading.take_number(int(token.text))
+                reading.take_number(int(token.text.rstrip(".")))
             elif token.kind == "move":
                 reading.take_move(token.text)
             elif token.kind == "error":
@@ -279,10 +281,19 @@ class _Reading:
         from cc_env import games  # which imports this
 
         pairs = [each.strip() for each in rules.split(",")]
-        self.game = games.make(self.game.name, **options.read(pairs))
+        self.game = games.make(self.game.name, **{**ENGLISH, **options.read(pairs)})
         fen = self.tags.get("FEN")
         self.start = parse_position(self.game, fen) if fen else self.game.initial
         self.position = self.start
+
+    def goes_on(self, token: _Token) -> bool:
+        """Return whether what comes next is still of this game: a move, or the next number."""
+        if token.kind != "number":
+            return token.kind == "move"
+        if token.text.endswith(".."):
+            return True
+        is_next = int(token.text.rstrip(".")) == self.move + (self._skipped or 0)
+        return is_next and self.game.to_move(self.position) == 0
 
     def take_number(self, number: int) -> None:
         """Take the number of the next move; raise BadRecord where one was left out."""
@@ -341,11 +352,8 @@ def _tokens(text: str) -> Iterator[_Token]:
                 return
         elif found["tag"]:
             yield _Token("tag", f"{found['tag']} {_value(found['value'])}", line)
-        elif found["move"] or found["result"]:
-            kind = "move" if found["move"] else "result"
-            yield _Token(kind, found[kind], line)
-        elif found["number"]:
-            yield _Token("number", found["number"], line)
+        elif found.lastgroup in ("number", "move", "star", "result"):
+            yield _Token(found.lastgroup, found[0], line)
         line += text.count("\n", place, end)
         place = end
 
