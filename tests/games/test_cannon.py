@@ -12,11 +12,13 @@ from cc_env import games, oracle, record
 from cc_env.errors import BadPosition, BadRecord, IllegalAction, UnknownOption
 from cc_env.game import Played
 from cc_env.games.cannon import bots, log
+from cc_env.games.cannon.evaluation import STANDARD
 from cc_env.games.grid import rows_text
 from cc_env.match import Limits, Match
 from cc_env.perft import perft
 from cc_env.playouts import play_randomly
 from cc_env.rules import DRAW, FIRST_WINS, ONGOING, SECOND_WINS
+from training import tune
 
 RECORDED = ORACLE / "cannon.jsonl.gz"
 FAR = {"B": "17 37 57 77", "W": "00 20 40 60"}  # the halls, as xy
@@ -481,3 +483,24 @@ def test_nothing_is_played_after_stagnation(cannon):
     turns = [(action,) for _, action in shots(cannon, 7)]
     with pytest.raises(BadRecord, match=r"turn 6: the game was over before it \(stagnant\)"):
         record.play_through(cannon, Played(position, tuple(turns)))
+
+
+@pytest.mark.parametrize("rows", [8, 10])
+def test_every_row_of_soldiers_has_a_weight_of_its_board(rows):
+    game = games.make("cannon", rows=rows, columns=10)
+    weights = game.evaluations["standard"].weights
+    assert (weights == STANDARD[rows].weights).all()
+    counts = [play_randomly_seen(game, seed) for seed in range(4)]
+    counted = tune.features(game, np.concatenate(counts)).any(0)
+    assert counted[:rows].all()
+    assert not counted[rows:10].any()
+    assert np.count_nonzero(weights[:rows]) >= rows - 1
+
+
+def play_randomly_seen(game, seed):
+    """Return the positions of a random game."""
+    rng, position, seen = np.random.default_rng(seed), game.initial, []
+    while game.outcome(position) == ONGOING and len(seen) < 300:
+        seen.append(position)
+        position = game.apply(position, int(rng.choice(game.legal_actions(position))))
+    return np.array(seen, np.uint64)

@@ -111,7 +111,7 @@ def make(
         track=track,
         shooters=shooters,
         formats={".log": log.FORMAT},
-        evaluations={"standard": STANDARD},
+        evaluations={"standard": STANDARD[int(rows)]},
         bots=BOTS,
         margins=10,
         scores=scores,
