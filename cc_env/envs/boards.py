@@ -200,30 +200,37 @@ class Boards:
 
     def position(self, board: int = 0) -> Position:
         """Return the position on a board."""
-        return type(self.game.initial)(*self.rows[board, : len(self.game.initial)])
+        return self._position(self.rows[board])
+
+    def _position(self, row: NDArray[np.uint64]) -> Position:
+        return type(self.game.initial)(*row[: len(self.game.initial)])
 
     def turns(self, board: int = 0) -> int:
         """Return how many turns were played on a board."""
         return int(self.rows[board, TURNS])
 
     def end(self, board: int = 0) -> dict[str, Any]:
-        """Return of a finished board `outcome`; in one word by what rule or limit it came, as
-        `ending`; and by a rule also the players' `score`.
+        """Return of a game that the last step ended, or that is over, `outcome`; in one word by
+        what rule or limit it came, as `ending`; and by a rule also the players' `score`.
         """
-        outcome, position = int(self.seen.facts[OUTCOME, board]), self.position(board)
+        row = self.rows[board] if self.rows[board, DONE] else self.seen.final_rows[board]
+        outcome, position = int(self.seen.facts[OUTCOME, board]), self._position(row)
         if not self.seen.facts[TRUNCATED, board]:
             ending, score = self.game.ending(position), self.game.score(position)
             return {"outcome": outcome, "ending": ending, "score": score}
-        at_limit = self.settings.max_turns and self.rows[board, TURNS] >= self.settings.max_turns
+        at_limit = self.settings.max_turns and row[TURNS] >= self.settings.max_turns
         return {"outcome": outcome, "ending": "max_turns" if at_limit else "repetition"}
+
+    def ended(self, board: int = 0) -> bool:
+        """Return whether the game on a board is over, or ended in the last step."""
+        return bool(self.seen.facts[[TERMINATED, TRUNCATED], board].any())
 
     def over(self, board: int = 0) -> tuple[int, str] | None:
         """Return outcome and ending, see `end`, of a board whose game is over, else None.
 
         That it is not before the first game, nor where the next one has begun in the same step.
         """
-        ended = self.seen.facts[[TERMINATED, TRUNCATED], board].any()
-        if not (ended and self.rows[board, DONE]):
+        if not (self.ended(board) and self.rows[board, DONE]):
             return None
         end = self.end(board)
         return end["outcome"], end["ending"]
@@ -265,13 +272,14 @@ class Boards:
 
 def _nothing_seen(game: Game, count: int, autoreset: Autoreset) -> Seen:
     shape = (count, *game.observation_shape)
-    final = shape if autoreset == Autoreset.SAME_STEP else (0, *shape[1:])
+    finals = count if autoreset == Autoreset.SAME_STEP else 0
     return Seen(
         np.zeros(shape, np.int8),
         np.zeros((count, game.num_actions), np.int8),
         np.zeros(count),
         np.zeros((4, count), np.int8),
-        np.zeros(final, np.int8),
+        np.zeros((finals, *shape[1:]), np.int8),
+        np.zeros((finals, len(game.initial) + 4), np.uint64),
     )
 
 

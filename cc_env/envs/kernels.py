@@ -59,6 +59,7 @@ class Seen(NamedTuple):
     rewards: NDArray[np.float64]  # [N], of the seat; without replies of who has just moved
     facts: NDArray[np.int8]  # [4, N]
     final_observations: NDArray[np.int8]  # as observations, before the reset in the same step
+    final_rows: NDArray[np.uint64]  # the board's row, too
 
 
 @jit
@@ -160,6 +161,8 @@ def _conclude(
     seen.facts[TRUNCATED, board] = over and not ended
     if over and settings.autoreset == Autoreset.SAME_STEP:
         _observe(position, settings, row, seen.final_observations[board])
+        seen.final_rows[board] = row
+        rules.store(position, seen.final_rows[board])
         position = _begin(start, settings, row, keys, legal)
     _show(position, settings, row, seen, board, legal)
     seen.facts[OUTCOME, board] = result

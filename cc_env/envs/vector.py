@@ -45,7 +45,8 @@ class BoardGameVectorEnv(VectorEnv[Batch, NDArray[np.int64], NDArray[Any]]):
     int8[N, C, H, W] and final_info (seat, outcome): the rows that `_final_obs` names are what was
     seen when the game ended.
 
-    `end(i)` says how the game on a board ended, and with what score, until it begins anew.
+    `end(i)` says how the game on a board ended, and with what score, as long as the last step was
+    the one that ended it, or the next game has not begun.
 
     Board i has a random stream of its own: it plays the same game whatever N is.
     """
@@ -160,10 +161,10 @@ class BoardGameVectorEnv(VectorEnv[Batch, NDArray[np.int64], NDArray[Any]]):
     def end(self, board: int) -> Info:
         """Return outcome, ending and score of a board whose game is over, as `BoardGameEnv` has.
 
-        Raises UnknownOption where it goes on, or, with SAME_STEP, the next one does.
+        Where it ended in the last step, too. Raises UnknownOption where it goes on.
         """
-        if not self._begun or not self._boards.done[board]:
-            raise UnknownOption(f"board {board}: its game is not over, or the next one has begun")
+        if not self._begun or not self._boards.ended(board):
+            raise UnknownOption(f"board {board}: its game is not over, or the next one goes on")
         return self._boards.end(board)
 
     def render(self) -> tuple[Any, ...] | None:

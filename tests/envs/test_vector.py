@@ -254,21 +254,30 @@ def test_repetitions_truncate():
     assert truncations == [False] * 7 + [True]
 
 
-def test_it_says_how_a_game_ended():
-    envs = BoardGameVectorEnv("mini_checkers", 16, opponent=None, max_turns=31)
+@pytest.mark.parametrize("mode", MODES)
+def test_it_says_how_a_game_ended(mode):
+    envs = BoardGameVectorEnv("mini_checkers", 16, opponent=None, max_turns=31, autoreset_mode=mode)
     with pytest.raises(UnknownOption, match="board 0: its game is not over"):
         envs.end(0)
-    _, info = envs.reset(seed=0)
+    envs.reset(seed=0)
     endings = set()
     for _ in range(31):
-        *_, terminated, truncated, info = envs.step(envs.action_space.sample())
-        for board in np.flatnonzero(terminated | truncated):
+        before, actions = list(map(envs.position, range(16))), envs.action_space.sample()
+        *_, terminated, truncated, info = envs.step(actions)
+        over = terminated | truncated
+        for board in np.flatnonzero(over):
             found = envs.end(board)
             assert found["outcome"] == info["outcome"][board]
             assert ("score" in found) == terminated[board]
             if terminated[board]:
-                assert found["score"] == envs.game.score(envs.position(board))
+                last = envs.game.apply(before[board], actions[board])
+                assert found["score"] == envs.game.score(last)
             endings.add(found["ending"])
+        for board in np.flatnonzero(~over):
+            with pytest.raises(UnknownOption, match=f"board {board}: its game is not over"):
+                envs.end(board)
+        if mode == AutoresetMode.DISABLED and over.any():
+            envs.reset(options={"reset_mask": over})
     assert endings == {"both_stuck", "no_pieces", "max_turns"}
     envs.reset(seed=0)
     with pytest.raises(UnknownOption, match="board 3: its game is not over"):
