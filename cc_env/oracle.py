@@ -5,7 +5,7 @@ on the game, whose `read_recordings` understands them: legal turns, endings, gam
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from pathlib import Path
 from typing import NamedTuple
 
@@ -68,7 +68,8 @@ def _differences(recording: Recording) -> Iterator[str]:
     if outcome == ONGOING:
         if recording.turns is not None:
             yield from _differing_turns(game, position, recording.turns)
-        yield from _missing(recording.actions, _texts(game, position))
+        if recording.actions is not None:
+            yield from _missing(recording.actions, _texts(game, position))
     for depth, count in enumerate(recording.counts, 1):
         if count <= MOST_COUNTED:
             found = perft(game, position, depth, decisions=recording.in_decisions)
@@ -97,7 +98,7 @@ def _differing_turns(
         game.turn_text(position, turn): game.play_turn(position, turn)
         for turn in game.turns(position)
     }
-    yield from _missing(frozenset(recorded), after)
+    yield from _missing(recorded.keys(), after)
     for text in sorted(after.keys() & recorded.keys()):
         wanted = recorded[text]
         if wanted is not None and game.key(wanted) != game.key(after[text]):
@@ -105,8 +106,7 @@ def _differing_turns(
             yield f"{text} leads to {found}, recorded {game.to_text(wanted)}"
 
 
-def _missing(recorded: frozenset[str] | None, legal: Iterable[str]) -> Iterator[str]:
-    if recorded is not None:
-        found = set(legal)
-        yield from (f"{text} is not recorded" for text in sorted(found - recorded))
-        yield from (f"{text} is recorded, but not legal" for text in sorted(recorded - found))
+def _missing(recorded: Set[str], legal: Iterable[str]) -> Iterator[str]:
+    found = set(legal)
+    yield from (f"{text} is not recorded" for text in sorted(found - recorded))
+    yield from (f"{text} is recorded, but not legal" for text in sorted(recorded - found))

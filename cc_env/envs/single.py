@@ -39,8 +39,8 @@ class BoardGameEnv(gymnasium.Env[Observation, np.int64]):
         +1 for a win, -1 for a loss, 0 for a draw and before the end.
     Ending
         `terminated` by the rules of the game; `truncated` after `max_turns` turns of both players
-        together, or when one position occurs for the `repetitions`-th time, which games are not
-        asked for whose own rules end them so.
+        together, or when one position occurs for the `repetitions`-th time, a limit that is refused
+        where the game's own rules know repetition.
     Info
         action_mask; seat, 0 (moves first) or 1. At the end also outcome: the player who won, 2 for
         a draw, -1 if truncated; ending: in one word, how; and, if terminated, score: what the first

@@ -237,7 +237,7 @@ def read(text: str, game: Game) -> Iterator[Tagged]:
             if token.kind == "tag":
                 reading.take_tag(*token.text.split(" ", 1))
             elif token.kind == "number":
-                reading.take_number(int(token.text.rstrip(".")))
+                reading.take_number(_number(token))
             elif token.kind == "move":
                 reading.take_move(token.text)
             elif token.kind == "error":
@@ -254,15 +254,25 @@ class _Reading:
 
     def __init__(self, game: Game) -> None:
         self.game = game
-        self.start = self.position = game.initial
         self.tags: dict[str, str] = {}
         self.turns: list[Turn] = []
         self._skipped: int | None = None  # numbers of moves before the first, once that is known
+        self._begin()
+
+    def _begin(self) -> None:
+        is_own = "FEN" not in self.tags
+        self.start = self.game.initial if is_own else parse_position(self.game, self.tags["FEN"])
+        self.position = self.start
 
     @property
     def move(self) -> int:
-        """The number of the move that comes next."""
+        """The number of the move that comes next, from 1."""
         return (len(self.turns) + self.game.to_move(self.start)) // 2 + 1
+
+    @property
+    def number(self) -> int:
+        """The number of the same move in the file, whose first can have any."""
+        return self.move + (self._skipped or 0)
 
     def take_tag(self, name: str, value: str) -> None:
         """Take a tag; raise BadRecord or BadPosition where it cannot be."""
@@ -273,7 +283,7 @@ class _Reading:
         if name == RULES:
             self._play_by(value)
         if name == "FEN":
-            self.start = self.position = parse_position(self.game, value)
+            self._begin()
         if name == "Result":
             _result(value)
 
@@ -282,9 +292,7 @@ class _Reading:
 
         pairs = [each.strip() for each in rules.split(",")]
         self.game = games.make(self.game.name, **{**ENGLISH, **options.read(pairs)})
-        fen = self.tags.get("FEN")
-        self.start = parse_position(self.game, fen) if fen else self.game.initial
-        self.position = self.start
+        self._begin()
 
     def goes_on(self, token: _Token) -> bool:
         """Return whether what comes next is still of this game: a move, or the next number."""
@@ -292,15 +300,14 @@ class _Reading:
             return token.kind == "move"
         if token.text.endswith(".."):
             return True
-        is_next = int(token.text.rstrip(".")) == self.move + (self._skipped or 0)
-        return is_next and self.game.to_move(self.position) == 0
+        return _number(token) == self.number and self.game.to_move(self.position) == 0
 
     def take_number(self, number: int) -> None:
         """Take the number of the next move; raise BadRecord where one was left out."""
         if self._skipped is None:
             self._skipped = number - self.move
-        if number != (wanted := self._skipped + self.move):
-            raise BadRecord(f"its number is {number}; wanted: {wanted}")
+        if number != self.number:
+            raise BadRecord(f"its number is {number}; wanted: {self.number}")
 
     def take_move(self, text: str) -> None:
         """Play a move; raise IllegalAction where it is not legal."""
@@ -324,6 +331,10 @@ class _Reading:
             game=self.game,
             tags=self.tags,
         )
+
+
+def _number(token: _Token) -> int:
+    return int(token.text.rstrip("."))
 
 
 def _result(text: str) -> str:
