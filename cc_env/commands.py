@@ -1,5 +1,6 @@
 """The commands of `python -m cc_env`."""
 
+import os
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping
@@ -9,6 +10,7 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from cc_env import files, games, options, oracle, players, record
+from cc_env.compile import QUIET
 from cc_env.errors import BadRecord, CcEnvError, MissingExtra, UnknownOption, listed
 from cc_env.game import Game, Played, Turn
 from cc_env.match import Match
@@ -17,6 +19,7 @@ from cc_env.pictures import draw, frames
 from cc_env.referee import Clock, Decision
 from cc_env.rules import ONGOING, Position
 from cc_env.table import GAMES
+from cc_env.warm import uses
 
 try:
     import typer
@@ -105,6 +108,20 @@ def perft(
         number = count(made, start, turns, decisions=decisions)
         seconds = time.perf_counter() - began
         console.print(f"depth {turns}: {number:,} in {seconds:.3f} s")
+
+
+@app.command()
+def warm(
+    game: Annotated[list[str] | None, typer.Argument(help="Which games; default all.")] = None,
+) -> None:
+    """Compile all that games, players and environments need, so that no later run waits for it."""
+    os.environ[QUIET] = "1"
+    bar = Console(stderr=True)
+    for name in game or GAMES:
+        began = time.perf_counter()
+        for use in track(list(uses(name)), description=name, console=bar, transient=True):
+            use.run()
+        console.print(f"{name}: compiled, in {time.perf_counter() - began:.1f} s")
 
 
 @app.command()
