@@ -5,7 +5,9 @@ import io
 import itertools
 import os
 import random
+import signal
 import sys
+import time
 from pathlib import Path
 from unittest import mock
 
@@ -19,6 +21,8 @@ from cc_env import games
 # Set before torch and pygame are imported, and inherited by all processes that tests start.
 os.environ["OMP_NUM_THREADS"] = "1"  # small networks are slower with more
 os.environ["SDL_VIDEODRIVER"] = "dummy"
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where a shell's & began us
 
 hypothesis.settings.register_profile("here", deadline=None, derandomize=True, max_examples=60)
 hypothesis.settings.load_profile("here")
@@ -68,6 +72,13 @@ def command_line(main, *arguments, status=0, columns=80):
             found = end.code
     assert (found or 0) == status, out.getvalue()
     return out.getvalue()
+
+
+def wait_for(condition, process):
+    """Wait for what a process is to bring about; it has to live until then."""
+    while not condition():
+        assert process.poll() is None or condition(), "the process has ended"
+        time.sleep(0.01)
 
 
 class Stopwatch:

@@ -193,8 +193,8 @@ def test_naming_them_does_not_import_torch():
     import subprocess
     import sys
 
-    code = "import agents, sys; assert 'torch' not in sys.modules"
-    subprocess.run([sys.executable, "-c", code], check=True)
+    code = "import agents, sys; print('torch' in sys.modules)"
+    assert subprocess.check_output([sys.executable, "-c", code], text=True) == "False\n"
 
 
 def test_any_evaluation_will_do(game):

@@ -64,11 +64,9 @@ def test_stable_baselines_check_env():
 
 @pytest.mark.slow
 def test_maskable_ppo_learns_to_beat_random():
-    import torch
     from sb3_contrib import MaskablePPO
     from sb3_contrib.common.maskable.utils import get_action_masks
 
-    torch.set_num_threads(1)
     env = make()
     model = MaskablePPO(
         "MlpPolicy", env, n_steps=512, batch_size=256, learning_rate=1e-3, gamma=0.97, seed=1

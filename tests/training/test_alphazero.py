@@ -42,11 +42,6 @@ TINY = Config(
 )
 
 
-@pytest.fixture(autouse=True)
-def one_thread():
-    torch.set_num_threads(1)
-
-
 def test_it_learns_a_game_that_nobody_knows_untaught(tmp_path, monkeypatch):
     monkeypatch.setitem(GAMES, "heap", Entry("heap", "heap/Heap-v0"))
     config = replace(

@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +12,7 @@ import heap
 import numpy as np
 import pytest
 import torch
+from conftest import wait_for
 
 import agents
 from agents import NETWORK, arrays
@@ -40,11 +40,6 @@ TINY = Config(
     rivals=Rivals(names=("random",), anchor="random", games=4),
 )
 TIMES = "minutes", "_per_second", "_share"  # of columns that are never the same
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    torch.set_num_threads(1)
 
 
 def log_of(path):
@@ -105,7 +100,6 @@ def test_it_learns_a_game_that_nobody_knows_untaught(tmp_path, monkeypatch):
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
     """The folder of a tiny run."""
-    torch.set_num_threads(1)
     path = tmp_path_factory.mktemp("runs") / "whole"
     main(TINY, path)
     return path
@@ -303,13 +297,10 @@ def test_interrupted_it_saves_and_says_how_to_go_on(tmp_path):
         stderr=subprocess.STDOUT,
         text=True,
     )
-    path, until = tmp_path / "runs" / "it", time.monotonic() + 120
-    while time.monotonic() < until and not (path / "log.jsonl").exists():
-        time.sleep(0.1)
-    while time.monotonic() < until and not log_of(path):
-        time.sleep(0.1)
+    path = tmp_path / "runs" / "it"
+    wait_for(lambda: (path / "log.jsonl").exists() and log_of(path), process)
     process.send_signal(signal.SIGINT)
-    out, _ = process.communicate(timeout=120)
+    out, _ = process.communicate()
     assert process.returncode == 130, out
     assert "Traceback" not in out
     assert "stopped; the same command with --resume goes on, in runs/it" in out
