@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from contextlib import closing
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -14,6 +13,7 @@ import heap
 import numpy as np
 import pytest
 import torch
+from conftest import wait_for
 
 from agents import NETWORK
 from agents.learned import PolicyPlayer
@@ -253,7 +253,7 @@ SMALL = "--blocks", 1, "--channels", 8, "--simulations", 2, "--name", "run"
 
 
 def finish(process, status=0):
-    out, _ = process.communicate(timeout=120)
+    out, _ = process.communicate()
     assert process.returncode == status, out
     assert "Traceback" not in out
     return out
@@ -263,7 +263,7 @@ def finish(process, status=0):
 def test_the_command_and_interrupts(tmp_path):
     process = start(tmp_path, *SMALL, "--minutes", 10)
     log = tmp_path / "runs" / "run" / "log.jsonl"
-    wait_for(lambda: log.exists() and len(log.read_bytes().splitlines()) > 3)
+    wait_for(lambda: log.exists() and len(log.read_bytes().splitlines()) > 3, process)
     process.send_signal(signal.SIGINT)
     out = finish(process, status=130)
     assert "--resume goes on" in out
@@ -273,10 +273,3 @@ def test_the_command_and_interrupts(tmp_path):
     assert "the best network: runs/run/best.safetensors" in out
     assert len(read_log(log.parent)) >= done  # nothing that was finished is lost
     load(log.parent / NETWORK, games.make("capture_conquer", size=4))
-
-
-def wait_for(condition, seconds=90):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
