@@ -1,6 +1,7 @@
 """What all tests share: they draw the same in every run, use one thread, and open no window."""
 
 import contextlib
+import gzip
 import io
 import itertools
 import os
@@ -16,7 +17,7 @@ import numpy as np
 import pytest
 
 import cc_env  # noqa: F401  registers the environments
-from cc_env import games
+from cc_env import games, oracle
 
 # Set before torch and pygame are imported, and inherited by all processes that tests start.
 os.environ["OMP_NUM_THREADS"] = "1"  # small networks are slower with more
@@ -52,6 +53,21 @@ def pytest_runtest_setup(item):
 def game():
     """C&C on 6×6."""
     return games.make("capture_conquer")
+
+
+@pytest.fixture(params=[pytest.param(1, marks=pytest.mark.slow, id="all"), 10])
+def assert_agreement(request, tmp_path):
+    """Return a function that compares the rules with recorded positions: all, or one in ten."""
+
+    def compare(name, game, least):
+        lines = gzip.decompress((ORACLE / name).read_bytes()).splitlines(keepends=True)
+        path = tmp_path / "recorded.jsonl"
+        path.write_bytes(b"".join(lines[:: request.param]))
+        found = list(oracle.compare(path, game))
+        assert len(found) * request.param >= least
+        assert not [each for each in found if each.differences]
+
+    return compare
 
 
 def command_line(main, *arguments, status=0, columns=80):

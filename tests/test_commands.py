@@ -47,7 +47,7 @@ def test_games():
 def test_it_is_a_command_of_its_own():
     command = [sys.executable, "-m", "cc_env", "perft"]
     done = subprocess.run([*command, "-d", "1"], capture_output=True, text=True, check=True)
-    assert "depth 1: 18" in done.stdout
+    assert "depth 1: 16 " in done.stdout
     done = subprocess.run([*command, "-g", "chess"], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("error: there is no game 'chess'")
@@ -197,8 +197,10 @@ def test_replay_names_the_line_and_the_turn_that_is_broken(games_file):
 
 
 def test_check(tmp_path):
-    out = run("check", ORACLE / "capture_conquer.jsonl.gz")
-    assert "4,932 of 4,932 positions agree" in out
+    path = tmp_path / "capture_conquer.jsonl.gz"
+    lines = gzip.decompress((ORACLE / path.name).read_bytes()).splitlines(keepends=True)
+    path.write_bytes(gzip.compress(b"".join(lines[::4])))
+    assert "1,233 of 1,233 positions agree" in run("check", path)
 
     line = {"size": 4, "first": [[0, 0], [0, 1]], "second": [[3, 3], [3, 2]], "to_move": 1}
     path = tmp_path / "capture_conquer.jsonl"
