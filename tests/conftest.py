@@ -55,6 +55,12 @@ def game():
     return games.make("capture_conquer")
 
 
+@pytest.fixture
+def without_curves(monkeypatch):
+    """Let runs draw no curves, which takes four times as long as a tiny run."""
+    monkeypatch.setattr("training.runs.Run.draw", lambda run, curves: None)
+
+
 @pytest.fixture(params=[pytest.param(1, marks=pytest.mark.slow, id="all"), 10])
 def assert_agreement(request, tmp_path):
     """Return a function that compares the rules with recorded positions: all, or one in ten."""

@@ -334,7 +334,7 @@ def test_the_stronger_player_wins(checkers):
     from training import arena
 
     names = "minimax:depth=3", "minimax:depth=1,evaluation=published", "random"
-    found = arena.hold(names, "checkers", games=20).standings
+    found = arena.hold(names, "checkers", games=10).standings
     assert found.pair(names[0], names[1]).line.score.value > 0.6  # many draws
     assert found.pair(names[0], "random").line.score.value > 0.95
 

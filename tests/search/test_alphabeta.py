@@ -68,8 +68,12 @@ def positions(game, count, seed):
         position = game.apply(position, int(rng.choice(legal)))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("size", "count"), [(4, 150), (5, 60), (6, 60), (8, 6)])
+MANY = [
+    pytest.param(*each, marks=pytest.mark.slow) for each in ((4, 150), (5, 60), (6, 60), (8, 6))
+]
+
+
+@pytest.mark.parametrize(("size", "count"), [(4, 20), *MANY])
 @pytest.mark.parametrize("name", ["standard", "published"])
 def test_it_finds_what_plain_minimax_finds(size, count, name):
     game = games.make("capture_conquer", size=size)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -25,6 +26,8 @@ from cc_env.table import GAMES, Entry
 from training import learner, runs, selfplay, state
 from training.alphazero import Config, Training, command, main
 from training.gate import Rivals
+
+pytestmark = pytest.mark.usefixtures("without_curves")
 
 ROOT = Path(__file__).parents[2]
 TINY = Config(
@@ -88,11 +91,18 @@ def read_log(path):
     return [json.loads(line) for line in (path / "log.jsonl").read_text().splitlines()]
 
 
-def test_a_run_leaves_a_folder(tmp_path):
-    main(TINY, tmp_path / "run")
-    names = {each.name for each in (tmp_path / "run").iterdir()}
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """The folder of a tiny run, with its curves."""
+    path = tmp_path_factory.mktemp("runs") / "whole"
+    main(TINY, path)
+    return path
+
+
+def test_a_run_leaves_a_folder(whole):
+    names = {each.name for each in whole.iterdir()}
     assert {"config.json", "log.jsonl", "checkpoints", "curves.png", NETWORK} <= names
-    rows = read_log(tmp_path / "run")
+    rows = read_log(whole)
     assert [row["step"] for row in rows] == [1, 2, 3, 4]
     assert [row["step"] for row in rows if "elo" in row] == [2, 4]
     for row in rows:
@@ -102,14 +112,14 @@ def test_a_run_leaves_a_folder(tmp_path):
     assert [row["simulations"] for row in rows] == [4, 5, 6, 7]
 
 
-def test_the_same_seed_is_the_same_run(tmp_path):
-    for name, seed in (("one", 1), ("other", 1), ("third", 2)):
-        main(replace(TINY, seed=seed), tmp_path / name)
-    one, other, third = (read_log(tmp_path / name) for name in ("one", "other", "third"))
-    assert [row.get("policy_loss") for row in one] == [row.get("policy_loss") for row in other]
-    assert one[-1]["policy_loss"] != third[-1]["policy_loss"]
+def test_the_same_seed_is_the_same_run(whole, tmp_path):
+    main(TINY, tmp_path / "again")
+    main(replace(TINY, rounds=2, seed=1), tmp_path / "other")
+    one, again, other = map(read_log, (whole, tmp_path / "again", tmp_path / "other"))
+    assert [row.get("policy_loss") for row in one] == [row.get("policy_loss") for row in again]
+    assert one[1]["policy_loss"] != other[1]["policy_loss"]
     game = TINY.make_game()
-    nets = [load(tmp_path / name / NETWORK, game)[0].state_dict() for name in ("one", "other")]
+    nets = [load(path / NETWORK, game)[0].state_dict() for path in (whole, tmp_path / "again")]
     assert all(torch.equal(nets[0][name], nets[1][name]) for name in nets[0])
 
 
@@ -137,16 +147,15 @@ def test_a_run_goes_on_where_it_was(tmp_path):
     assert rows[2]["samples"] >= rows[1]["samples"]
 
 
-def test_another_config_is_not_gone_on_with(tmp_path):
-    main(replace(TINY, rounds=1), tmp_path / "run")
+def test_another_config_is_not_gone_on_with(whole):
     with pytest.raises(UnknownOption, match=r"blocks is 1 there, 2 here"):
-        main(replace(TINY, network=Size(2, 8, 4)), tmp_path / "run", resume=True)
+        main(replace(TINY, network=Size(2, 8, 4)), whole, resume=True)
     with pytest.raises(UnknownOption, match=r"exists: --resume goes on"):
-        main(TINY, tmp_path / "run")
+        main(TINY, whole)
 
 
-def test_broken_checkpoints_are_refused(tmp_path):
-    main(TINY, tmp_path / "run")
+def test_broken_checkpoints_are_refused(whole, tmp_path):
+    shutil.copytree(whole, tmp_path / "run")
     for file in (tmp_path / "run" / "checkpoints").iterdir():
         file.write_bytes(file.read_bytes()[:-5])
     with pytest.raises(BadCheckpoint, match="whole and unaltered"):

@@ -237,6 +237,7 @@ def test_samples_go_in_parts_that_are_small_enough_to_leave_their_node_at_once()
         assert np.array_equal(np.concatenate(pieces), whole)
 
 
+@pytest.mark.usefixtures("without_curves")
 def test_a_run_of_alphazero_learns_from_the_cluster_and_goes_on_in_threads(cluster, tmp_path):
     config = alphazero.Config(
         options={"size": 4},

@@ -12,6 +12,8 @@ from cc_env.match import FAULTS, Limits
 from cc_env.table import GAMES
 from training import alphazero, ppo, selfplay
 
+pytestmark = pytest.mark.usefixtures("without_curves")
+
 OPTIONS = {"mini_checkers": {"first": "white"}, "morris": {"flying": True}}
 PLAY = selfplay.Settings(
     boards=8, simulations=4, considered=4, opening_turns=2, max_turns=6, opponents=("greedy",)

@@ -26,6 +26,8 @@ from training.gate import Rivals
 from training.pool import Settings
 from training.ppo import Config, Training, command, main
 
+pytestmark = pytest.mark.usefixtures("without_curves")
+
 ROOT = Path(__file__).parents[2]
 TINY = Config(
     options={"size": 4},
