@@ -226,7 +226,9 @@ def wins(game, one, other, count):
     return score
 
 
-@pytest.mark.parametrize("size", range(4, 9))
+@pytest.mark.parametrize(
+    "size", [4, 6, *(pytest.param(n, marks=pytest.mark.slow) for n in (5, 7, 8))]
+)
 def test_searchers_beat_random(size):
     game = games.make("capture_conquer", size=size)
     assert wins(game, "minimax:depth=3", "random", 40) >= 38

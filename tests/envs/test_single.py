@@ -67,19 +67,19 @@ def test_maskable_ppo_learns_to_beat_random():
     from sb3_contrib import MaskablePPO
     from sb3_contrib.common.maskable.utils import get_action_masks
 
-    env = make()
+    env = make(size=4)
     model = MaskablePPO(
-        "MlpPolicy", env, n_steps=512, batch_size=256, learning_rate=1e-3, gamma=0.97, seed=1
+        "MlpPolicy", env, n_steps=256, batch_size=128, learning_rate=1e-3, gamma=0.97, seed=1
     )
     before = wins(model, get_action_masks, games=100)
-    model.learn(20_000)
+    model.learn(5000)
     after = wins(model, get_action_masks, games=200)
-    assert before < 0.8
+    assert before < 0.6
     assert after >= 0.9
 
 
 def wins(model, get_action_masks, games):
-    env = make()
+    env = make(size=4)
     won = 0
     for seed in range(games):
         observation, _ = env.reset(seed=10_000 + seed)
