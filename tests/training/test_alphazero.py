@@ -258,7 +258,10 @@ def start(folder, *arguments):
     )
 
 
-SMALL = "--blocks", 1, "--channels", 8, "--simulations", 2, "--name", "run"
+SMALL = (
+    *("--blocks", 1, "--channels", 8, "--simulations", 2, "--name", "run"),
+    *("--set", "play.boards=4", "--set", "warm_up=20", "--set", "rivals.games=2"),
+)
 
 
 def finish(process, status=0):

@@ -291,8 +291,9 @@ def test_bad_input_is_one_line_and_nothing_is_written(
 
 @pytest.mark.slow
 def test_interrupted_it_saves_and_says_how_to_go_on(tmp_path):
+    small = "--size", "4", "--blocks", "1", "--channels", "8"
     process = subprocess.Popen(
-        [sys.executable, "-m", "training.ppo", "--size", "4", "--name", "it"],
+        [sys.executable, "-m", "training.ppo", *small, "--name", "it"],
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "100"},
         stdout=subprocess.PIPE,
