@@ -320,7 +320,7 @@ def test_a_tournament_of_other_weights_is_another_one(tmp_path):
         save(tmp_path / "best.safetensors", network, game, {})
         found.append(config(**settled).to_json()["weights"][names[0]])
         if seed == 0:
-            arena.run(config(**settled), tmp_path / "run")
+            arena.run(config(**settled), tmp_path / "run", workers=0)
     assert found[0] != found[1]
     with pytest.raises(UnknownOption, match=r"holds another tournament: policy.* is .* there"):
         arena.run(config(**settled), tmp_path / "run")
