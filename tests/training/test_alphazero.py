@@ -51,13 +51,13 @@ def test_it_learns_a_game_that_nobody_knows_untaught(tmp_path, monkeypatch):
         TINY,
         game="heap",
         options={},
-        rounds=30,
+        rounds=16,
         network=Size(blocks=1, channels=32, keys=8),
         play=selfplay.Settings(boards=32, simulations=8, considered=3, opponents_share=0),
         learn=learner.Settings(learning_rate=3e-3, ema_decay=0.95),
         decisions=16,
         replay=4000,
-        evaluate_every=15,
+        evaluate_every=8,
     )
     game = heap.make()
 

@@ -65,7 +65,7 @@ def test_it_learns_a_game_that_nobody_knows_untaught(tmp_path, monkeypatch):
         TINY,
         game="heap",
         options={},
-        steps=40 * 2048,
+        steps=28 * 2048,
         network=Size(blocks=1, channels=32, keys=8),
         boards=128,
         n_steps=16,
@@ -73,7 +73,7 @@ def test_it_learns_a_game_that_nobody_knows_untaught(tmp_path, monkeypatch):
         learning_rate=3e-3,
         pool=Settings(names=("random",)),
         opening_turns=3,
-        evaluate_every=20 * 2048,
+        evaluate_every=14 * 2048,
         rivals=Rivals(names=("random",), anchor="random", games=20),
     )
     game = heap.make()
@@ -88,7 +88,7 @@ def test_it_learns_a_game_that_nobody_knows_untaught(tmp_path, monkeypatch):
         assert skill(Network(game, config.network)) < 0.7
     last = main(config, tmp_path / "run")
     network, about = load(tmp_path / "run" / NETWORK, game)
-    assert skill(network) >= 0.9
+    assert skill(network) >= 0.85
     assert last["random"] >= 0.75
     assert about["trained"] == "ppo"
     left = [heap.Position(np.uint64(left), np.uint64(0)) for left in (4, 8, 5)]
