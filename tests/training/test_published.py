@@ -113,10 +113,10 @@ def test_the_same_games_twice_say_nothing_more():
 
 
 def test_a_repeated_opening_says_nothing_more():
-    one = Experiment(first=LOWEST, second=LOWEST, games=200, size=4, opening_turns=2)
+    one = Experiment(first=LOWEST, second=LOWEST, games=100, size=4, opening_turns=2)
     (row,) = play([one])
     distinct = {each.start for each in row.records}
-    assert len(set(row.openings)) == len(distinct) < 200
+    assert len(set(row.openings)) == len(distinct) < 100
     alone = replace(row, experiment=replace(one, opening_turns=0)).line.score
     assert row.line.score.value == alone.value
     assert row.line.score.low < alone.low < alone.high < row.line.score.high
