@@ -89,6 +89,7 @@ def test_pictures_have_its_letters(tictactoe):
     assert picture._repr_svg_().count("<circle") >= 3
 
 
+@pytest.mark.usefixtures("without_curves")
 def test_networks_are_trained_and_play_by_name(tictactoe, tmp_path):
     rivals = Rivals(names=("random",), anchor="random", games=4)
     config = Config(
