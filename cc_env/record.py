@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from cc_env import __version__, games
+from cc_env import __version__, games, trust
 from cc_env.errors import BadRecord, CcEnvError, UnknownOption, listed
 from cc_env.files import lines
 from cc_env.game import Format, Game, Played, Turn
@@ -124,7 +124,8 @@ def _frozen(value: Any) -> Any:
 def replay(record: Record) -> Match:
     """Return the match played again; raise BadRecord, naming the turn, where it cannot be."""
     try:
-        game = games.make(record.game, **record.options)
+        with trust.names_from_file():
+            game = games.make(record.game, **record.options)
         start = None if record.start is None else game.from_text(record.start)
         match = Match(game, start, Limits(**record.limits))
     except (CcEnvError, TypeError) as error:

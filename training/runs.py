@@ -33,7 +33,7 @@ from torch.utils.tensorboard import SummaryWriter
 
 from agents import NETWORK
 from agents.arrays import load, save
-from cc_env import options
+from cc_env import options, trust
 from cc_env.errors import BadCheckpoint, BadRecord, UnknownOption
 from cc_env.files import drop_half_a_line, lines, write
 from training.arena.folder import CONFIG, differences, lock, read_config, to_text
@@ -239,7 +239,8 @@ def conduct(
     config = build(kind, values)
     path = RUNS / (name or "-".join([way, config.game, *map(str, config.options.values())]))
     if resume and (path / CONFIG).exists():
-        config = build(kind, merged(read_config(path), values))
+        with trust.names_from_file():  # those typed above are allowed by now
+            config = build(kind, merged(read_config(path), values))
     try:
         main(config, path, resume)
     except KeyboardInterrupt:
