@@ -257,6 +257,8 @@ class Game:
     def parse_turn(self, position: Position, text: str) -> Turn:
         """Return the legal turn written as `text`; raise IllegalAction where there is none."""
         wanted = _plain(text)
+        if (found := self._turn_of(position, wanted)) is not None:
+            return found
         texts = {_plain(self.turn_text(position, turn)): turn for turn in self.turns(position)}
         for action in map(int, self.legal_actions(position)):
             for other in self.other_texts(position, action):
@@ -266,6 +268,24 @@ class Game:
         near = [other for other in texts if wanted and other.startswith(wanted)]
         would_do = f"did you mean {listed(near)}?" if near else self._what_is_legal(position)
         raise IllegalAction(f"'{text}' is not legal in '{self.to_text(position)}'; {would_do}")
+
+    def _turn_of(self, position: Position, wanted: str) -> Turn | None:
+        """Return the legal turn of this plain text, the last one if several; None if there is none.
+
+        Looks only where the text of a decision begins the text: most records are read by this.
+        """
+        found: Turn | None = None
+        for action in map(int, self.legal_actions(position)):
+            begins = _plain(self.action_text(position, action))
+            if not wanted.startswith(begins):
+                continue
+            after, rest = self.apply(position, action), wanted.removeprefix(begins)
+            if self.mid_turn(after):
+                later = self._turn_of(after, rest)
+                found = found if later is None else (action, *later)
+            elif not rest:
+                found = (action,)
+        return found
 
     def illegal(self, position: Position, action: object) -> IllegalAction:
         """Return the error that tells what `action` is, where, and what would be legal."""

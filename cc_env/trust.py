@@ -1,0 +1,50 @@
+"""Which games and players of somebody else's may be imported by their dotted names.
+
+A name that was typed, or that stands in the code that runs, may: whoever gave it can run code anyhow.
+A name in a file (a record, the config of a run) is a stranger's: it imports nothing unless the same
+name was given in this process before, by code, on the command line or to `allow`.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from importlib import import_module
+from types import ModuleType
+
+from cc_env.errors import UnknownOption
+
+SHOWN = 80  # characters of a name from a file, in errors
+
+_allowed: set[str] = set()  # games, MODULE, and players, MODULE.NAME
+_in_file: ContextVar[bool] = ContextVar("_in_file", default=False)
+
+
+def allow(name: str) -> None:
+    """Let files name this game, MODULE, or player, MODULE.NAME, for as long as the process runs."""
+    _allowed.add(name)
+
+
+@contextmanager
+def names_from_file() -> Iterator[None]:
+    """Refuse to import what was not allowed before, as long as the block runs in this thread."""
+    token = _in_file.set(True)
+    try:
+        yield
+    finally:
+        _in_file.reset(token)
+
+
+def load(module: str, name: str) -> ModuleType:
+    """Return the module of the game or player `name`, imported.
+
+    Raises UnknownOption where the name is only a file's, ImportError where there is no such module.
+    """
+    if _in_file.get() and name not in _allowed:
+        shown = name if len(name) <= SHOWN else name[:SHOWN] + "…"
+        raise UnknownOption(
+            f"a file names {shown!r}, which would run somebody else's code; if you trust it, give "
+            f"the name on the command line too, or call cc_env.trust.allow({shown!r}) before"
+        )
+    if not all(part.isidentifier() for part in module.split(".")):
+        raise ImportError(f"{module!r} is not the name of a module")
+    return import_module(module)
