@@ -1,8 +1,8 @@
 """Which games and players of somebody else's may be imported by their dotted names.
 
-A name that was typed, or that stands in the code that runs, may: whoever gave it can run code anyhow.
-A name in a file (a record, the config of a run) is a stranger's: it imports nothing unless the same
-name was given in this process before, by code, on the command line or to `allow`.
+A name that was typed, or stands in the code that runs, may: whoever gives it can run code anyway.
+A name in a file, such as a record or the config of a run, is a stranger's: it imports nothing,
+unless code, the command line or `allow` gave this process the same name before.
 """
 
 from collections.abc import Iterator

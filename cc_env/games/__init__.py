@@ -16,7 +16,7 @@ from cc_env.game import Game
 from cc_env.table import GAMES
 
 
-def make(name: str, **options: Any) -> Game:
+def make(name: str, /, **options: Any) -> Game:
     """Return the game `name` with these options; raise UnknownOption, saying what there is."""
     known = option_defaults(name)
     if unknown := sorted(set(options) - set(known)):

@@ -1,8 +1,8 @@
 """A tournament on disk: its config, the games played so far, and the results.
 
 A game is finished when its line in games.jsonl is. Killed at any moment, the folder stays one that
-can be continued: a half-written last line is dropped. What is read there is checked as a stranger's:
-each game is played again by the rules, and is one of the schedule or refused.
+can be continued: a half-written last line is dropped. What is read there may be altered: each game
+is played again by the rules, and is one of the schedule or refused.
 """
 
 import json
@@ -18,7 +18,7 @@ from filelock import FileLock, Timeout
 from cc_env import record
 from cc_env.errors import BadRecord, UnknownOption
 from cc_env.files import drop_half_a_line, lines, write
-from cc_env.match import FAULTS, Match
+from cc_env.match import FAULTS
 from cc_env.record import Record
 from training.arena.schedule import Config, Pairing
 
@@ -62,7 +62,7 @@ def played(path: Path, config: Config, schedule: Sequence[Pairing]) -> dict[int,
             one = Record.from_json(text)
             pairing = by_seed.get(one.seed or 0)
             if pairing is None:
-                raise BadRecord(f"not a game of this tournament: none has seed {one.seed}")
+                raise BadRecord(f"not a game of this tournament: none has the seed {one.seed}")
             if pairing.index in found:
                 raise BadRecord(f"game {pairing.index} of the tournament is there twice")
             _check_game(one, pairing, config, own_start)
@@ -129,15 +129,12 @@ def _check_game(one: Record, pairing: Pairing, config: Config, own_start: str) -
         "limits": asdict(config.limits),
     }
     if wrong := "; ".join(differences({name: getattr(one, name) for name in wanted}, wanted)):
-        raise BadRecord(f"not game {pairing.index} of this tournament: {wrong}")
+        raise BadRecord(f"not a game of this tournament: {wrong}")
     match = record.replay(one)
     assert match.result is not None
-    if match.result.reason in FAULTS and match.result.outcome == _mover(match):
-        raise BadRecord(f"lost by {one.reason}, but not by the player who was to move")
-
-
-def _mover(match: Match) -> int:
-    return match.game.to_move(match.position)
+    winner, reason = match.result
+    if reason in FAULTS and winner == match.game.to_move(match.position):
+        raise BadRecord(f"a fault ({reason}) of the player who was not to move")
 
 
 def differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> Iterator[str]:
