@@ -9,7 +9,7 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from cc_env import files, games, options, oracle, players, record
+from cc_env import files, games, options, oracle, players, record, trust
 from cc_env.compile import QUIET
 from cc_env.errors import BadRecord, CcEnvError, MissingExtra, UnknownOption, listed
 from cc_env.game import Game, Played, Turn
@@ -170,7 +170,8 @@ def replay(
             "--game",
             "-g",
             help="Which game a file of other programs is of; default: what the end of its name"
-            f" says: {_FORMATS}. --line then is the number of a game.",
+            f" says: {_FORMATS}. --line then is the number of a game. Records know their game, and"
+            " may be of somebody else's only if it is typed here.",
         ),
     ] = None,
     option: Pairs = None,
@@ -181,6 +182,10 @@ def replay(
 ) -> None:
     """Replay recorded games and say how each ended; exit with status 2 at the first broken one."""
     name = game or _game_of(file)
+    if game is not None and RECORDS in file.suffixes:
+        games.module(game)
+        trust.allow(game)
+        name = None
     if name is None and option:
         raise UnknownOption("--option says how other programs' games are played; records know it")
     found = _records(file) if name is None else _foreign(file, name, option)

@@ -257,6 +257,8 @@ class Game:
     def parse_turn(self, position: Position, text: str) -> Turn:
         """Return the legal turn written as `text`; raise IllegalAction where there is none."""
         wanted = _plain(text)
+        if (found := self._turn_of(position, wanted)) is not None:
+            return found
         texts = {_plain(self.turn_text(position, turn)): turn for turn in self.turns(position)}
         for action in map(int, self.legal_actions(position)):
             for other in self.other_texts(position, action):
@@ -266,6 +268,24 @@ class Game:
         near = [other for other in texts if wanted and other.startswith(wanted)]
         would_do = f"did you mean {listed(near)}?" if near else self._what_is_legal(position)
         raise IllegalAction(f"'{text}' is not legal in '{self.to_text(position)}'; {would_do}")
+
+    def _turn_of(self, position: Position, wanted: str) -> Turn | None:
+        """Return the legal turn of this plain text, None where there is none.
+
+        Follows only decisions whose own text begins it, so most turns are found without the others.
+        """
+        for action in map(int, self.legal_actions(position)):
+            begins = _plain(self.action_text(position, action))
+            if not wanted.startswith(begins):
+                continue
+            after, rest = self.apply(position, action), wanted.removeprefix(begins)
+            if not self.mid_turn(after):
+                later: Turn | None = None if rest else ()
+            else:
+                later = self._turn_of(after, rest)
+            if later is not None:
+                return (action, *later)
+        return None
 
     def illegal(self, position: Position, action: object) -> IllegalAction:
         """Return the error that tells what `action` is, where, and what would be legal."""

@@ -10,9 +10,8 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from cc_env import __version__, games
+from cc_env import __version__, files, games, trust
 from cc_env.errors import BadRecord, CcEnvError, UnknownOption, listed
-from cc_env.files import lines
 from cc_env.game import Format, Game, Played, Turn
 from cc_env.match import FAULTS, Limits, Match
 from cc_env.rules import DRAW, FIRST_WINS, ONGOING, SECOND_WINS
@@ -124,7 +123,8 @@ def _frozen(value: Any) -> Any:
 def replay(record: Record) -> Match:
     """Return the match played again; raise BadRecord, naming the turn, where it cannot be."""
     try:
-        game = games.make(record.game, **record.options)
+        with trust.names_from_file():
+            game = games.make(record.game, **record.options)
         start = None if record.start is None else game.from_text(record.start)
         match = Match(game, start, Limits(**record.limits))
     except (CcEnvError, TypeError) as error:
@@ -169,7 +169,7 @@ def read_played(path: Path) -> Iterator[tuple[int, Record, Match]]:
 
     Raises BadRecord, with the number of the line, at the first that is broken.
     """
-    for number, text in lines(path):
+    for number, text in files.lines(path):
         try:
             record = Record.from_json(text)
             match = replay(record)
@@ -179,9 +179,8 @@ def read_played(path: Path) -> Iterator[tuple[int, Record, Match]]:
 
 
 def append(path: Path, record: Record) -> None:
-    """Add the record to a file as one line, all of it or nothing."""
-    with path.open("a", encoding="utf-8") as file:
-        file.write(record.to_json() + "\n")
+    """Add the record to a file as one line, all of it or nothing; raise OSError."""
+    files.append(path, record.to_json() + "\n")
 
 
 def read_foreign(path: Path, game: Game) -> Iterator[tuple[Played, Match]]:

@@ -12,9 +12,9 @@ import time
 from pathlib import Path
 from unittest import mock
 
-import hypothesis
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, settings
 
 import cc_env  # noqa: F401  registers the environments
 from cc_env import games, oracle
@@ -25,8 +25,9 @@ os.environ["SDL_VIDEODRIVER"] = "dummy"
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where a shell's & began us
 
-hypothesis.settings.register_profile("here", deadline=None, derandomize=True, max_examples=60)
-hypothesis.settings.load_profile("here")
+QUIET = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}  # on a busy machine
+settings.register_profile("here", derandomize=True, max_examples=60, **QUIET)
+settings.load_profile("here")
 
 ORACLE = Path(__file__).parent / "oracle"
 
@@ -47,6 +48,23 @@ def seed_everything():
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item):
     seed_everything()
+
+
+def pytest_addoption(parser):
+    """Add --fuzz N."""
+    parser.addoption(
+        "--fuzz",
+        type=int,
+        metavar="N",
+        help="draw N new random examples for each test, instead of a few that are always the same",
+    )
+
+
+def pytest_configure(config):
+    """Let --fuzz decide how many examples a test draws."""
+    if count := config.getoption("--fuzz"):
+        settings.register_profile("fuzz", derandomize=False, max_examples=count, **QUIET)
+        settings.load_profile("fuzz")
 
 
 @pytest.fixture(scope="session")

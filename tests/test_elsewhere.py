@@ -137,7 +137,10 @@ def test_its_environment_is_played_by_minimax():
             "there is no game 'elsewhere.nothing' .No module named .*; there are: ",
         ),
         ("os.path", "there is no game 'os.path' .the module has no function make.; there are: "),
-        ("tic-tac-toe", "there is no game 'tic-tac-toe'; there are: .*, and any module"),
+        (
+            "tic-tac-toe",
+            "'tic-tac-toe' .* is not the name of a module.; there are: .*, and any module",
+        ),
     ],
 )
 def test_what_is_no_game_is_refused(name, says):

@@ -33,10 +33,10 @@ from torch.utils.tensorboard import SummaryWriter
 
 from agents import NETWORK
 from agents.arrays import load, save
-from cc_env import options
+from cc_env import options, trust
 from cc_env.errors import BadCheckpoint, BadRecord, UnknownOption
 from cc_env.files import drop_half_a_line, lines, write
-from training.arena.folder import CONFIG, differences, lock, read_config, to_text
+from training.arena.folder import CONFIG, differences, locked, read_config, to_text
 from training.arena.pictures import FAINT, STYLE
 from training.config import build, merged, nested
 from training.evaluate import INTERRUPTED, RUNS
@@ -166,8 +166,7 @@ def opened(
     if not resume and path.exists() and (not path.is_dir() or any(path.iterdir())):
         raise UnknownOption(f"{path} exists: --resume goes on with it, another --name begins anew")
     path.mkdir(parents=True, exist_ok=True)
-    with (path / LOG).open("ab") as log:
-        lock(log, path)
+    with locked(path), (path / LOG).open("ab") as log:
         _check(path, config, may_differ)
         run = Run(path, log, config)
         write(path / CONFIG, to_text(config))
@@ -239,7 +238,8 @@ def conduct(
     config = build(kind, values)
     path = RUNS / (name or "-".join([way, config.game, *map(str, config.options.values())]))
     if resume and (path / CONFIG).exists():
-        config = build(kind, merged(read_config(path), values))
+        with trust.names_from_file():  # those typed above are allowed by now
+            config = build(kind, merged(read_config(path), values))
     try:
         main(config, path, resume)
     except KeyboardInterrupt:

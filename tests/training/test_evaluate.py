@@ -1,5 +1,6 @@
 """python -m training.evaluate, as a user calls it."""
 
+import errno
 import json
 import os
 import re
@@ -81,6 +82,23 @@ def test_interrupted_it_says_how_far_it_is_and_goes_on(tmp_path):
     finish(start(tmp_path, *command))
     assert games.read_text().splitlines()[: len(finished)] == finished
     assert len(games.read_text().splitlines()) == 20
+
+
+def test_a_full_disk_is_one_line_that_says_how_far_it_is(tmp_path, monkeypatch, capsys):
+    def full(path, content):
+        raise OSError(errno.ENOSPC, "No space left on device", str(path))
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("cc_env.files.append", full)
+    command = ["random", "greedy", "--size", "4", "--games", "2", "--workers", "0", "--out", "out"]
+    monkeypatch.setattr(sys, "argv", ["evaluate", *command])
+    assert main() == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "No space left on device: 'out/games.jsonl'; 0 games are finished, in out; the" in line
+    monkeypatch.undo()
+    monkeypatch.chdir(tmp_path)
+    settled = arena.Config(players=("random", "greedy"), options={"size": 4}, games=2)
+    assert len(arena.run(settled, Path("out"), workers=0).records) == 2
 
 
 @pytest.mark.slow
