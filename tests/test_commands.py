@@ -120,7 +120,7 @@ def test_replay_keeps_what_a_file_says(tmp_path):
         "--to",
         new,
     )  # the name says whose file it is, and its rules
-    assert "game 1: b - w  0-1, 2 turns\ngame 2: ? - ?  1/2-1/2, 1 turns\n" in out
+    assert "game 1: b - w  1-0, 2 turns\ngame 2: ? - ?  1/2-1/2, 1 turns\n" in out
     assert new.read_text("utf-8").split("\n\n") == [
         '[Event "Café"]\n[White "w"]\n[Black "b"]\n[GameType "21"]\n[Result "1-0"]',
         "1. 9-13 22-18 1-0",
@@ -131,7 +131,7 @@ def test_replay_keeps_what_a_file_says(tmp_path):
     run("replay", new, "--to", again)
     assert again.read_text("utf-8") == new.read_text("utf-8")
     again.write_text("\ufeff" + again.read_text("utf-8"), "utf-8")
-    assert "b - w  0-1" in run("replay", again)
+    assert "b - w  1-0" in run("replay", again)
 
 
 @pytest.mark.parametrize("name", ["empty.pdn", "empty.jsonl", "empty.log"])
@@ -146,7 +146,7 @@ def test_replay_refuses_what_has_no_games(tmp_path, name):
 def test_replay_refuses_what_the_rules_contradict(tmp_path):
     path = tmp_path / "game.pdn"
     ended = '[FEN "B:W9:B6,5"]\n1. 6x13 '
-    path.write_text(f"9-13 1-0 {ended} 1-0")
+    path.write_text(f"9-13 1-0 {ended} 0-1")
     why = "game 2: by the rules it is won by the first player (no_pieces), by the file won by the"
     assert f"{path}: {why} second" in run("replay", path, status=2)
     hint = "second; PDN is English draughts: crowning=ends_move"
@@ -154,8 +154,8 @@ def test_replay_refuses_what_the_rules_contradict(tmp_path):
     path.write_text("9-13 *")
     run("replay", path, "-o", "no_progress_limit=80", "--to", path)  # the other rule stays
     assert '[RuleOptions "crowning=ends_move, no_progress_limit=80"]' in path.read_text()
-    path.write_text(f"9-13 1-0 {ended} 1-0")
-    for result in ("0-1", "*"):
+    path.write_text(f"9-13 1-0 {ended} 0-1")
+    for result in ("1-0", "*"):
         path.write_text(f"{ended} {result}")
         assert "1-0 (no_pieces), 1 turns" in run("replay", path)
 

@@ -442,10 +442,10 @@ def test_moves_of_other_programs_are_read(english, moves):
 @pytest.mark.parametrize(
     ("result", "outcome"),
     [
-        ("1-0", SECOND_WINS),
-        ("2-0", SECOND_WINS),
-        ("0-1", FIRST_WINS),
-        ("0-2", FIRST_WINS),
+        ("1-0", FIRST_WINS),
+        ("2-0", FIRST_WINS),
+        ("0-1", SECOND_WINS),
+        ("0-2", SECOND_WINS),
         ("1/2-1/2", DRAW),
         ("1-1", DRAW),
         ("½-½", DRAW),
@@ -494,10 +494,29 @@ def test_tags_stay_when_a_game_is_written_again(english, checkers):
         '[Black "a b"]',
         '[White "c"]',
         '[GameType "21"]',
-        '[Result "0-1"]',
+        '[Result "1-0"]',
         "",
-        "0-1",
+        "1-0",
     ]
+
+
+@pytest.mark.parametrize(
+    ("moves", "result", "winner"),
+    [  # short games whose winner the rules alone tell
+        ('[FEN "B:W14:B9"] 1. 9x18', "1-0", FIRST_WINS),  # Black takes the last piece
+        ('[FEN "W:W30:B21,22"] 1... 30-25 2. 22x29', "1-0", FIRST_WINS),  # though White began
+        ('[FEN "B:W12:B8,3,1"] 1. 1-5', "1-0", FIRST_WINS),  # White cannot move
+        ('[FEN "W:W18:B14"] 1... 18x9', "0-1", SECOND_WINS),
+        ('[FEN "B:W13,14:B5"] 1. 5-9 14x5', "0-1", SECOND_WINS),
+    ],
+)
+def test_the_result_of_black_who_moves_first_stands_first(english, moves, result, winner):
+    (game,) = pdn.read(f"{moves} {result}", english)
+    assert record.play_through(english, game).result.outcome == game.outcome == winner
+    assert f'[Result "{result}"]' in pdn.export(english, game)
+    (other,) = pdn.read(f"{moves} {result[::-1]}", english)
+    with pytest.raises(BadRecord, match="by the rules it is won by"):
+        record.play_through(english, other)
 
 
 def test_where_other_rules_would_do_the_error_says_so(checkers):

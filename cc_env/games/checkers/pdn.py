@@ -1,8 +1,9 @@
 """Portable Draughts Notation (PDN): the usual numbers of the cells; games and positions as text.
 
 Whoever moves first is Black there, and red here: cell 1 is in the corner where red begins, so that
-9-13 is our 51-40. A capture is 22x15, with all its cells where that can be several: 22x18x11. Of
-results White's part comes first, although Black begins: 1-0 is won by White, our second player.
+9-13 is our 51-40. A capture is 22x15, with all its cells where that can be several: 22x18x11. A
+result has the part of the first mover first, as PDN 2.0 has it, unlike chess: 1-0 is won by Black,
+also in a game that begins in a position with White to move.
 """
 
 import re
@@ -19,7 +20,7 @@ from cc_env.games.checkers.text import pieces
 from cc_env.games.grid import rows_text
 from cc_env.rules import DRAW, FIRST_WINS, ONGOING, SECOND_WINS, Position
 
-RESULTS = {"1-0": SECOND_WINS, "0-1": FIRST_WINS, "1/2-1/2": DRAW, "*": ONGOING}
+RESULTS = {"1-0": FIRST_WINS, "0-1": SECOND_WINS, "1/2-1/2": DRAW, "*": ONGOING}
 COLOURS = "BW"  # of the first and the second player
 ENGLISH = {"crowning": "ends_move", "no_progress_limit": None}  # options: the rules PDN files have
 GAME_TYPE = "21"  # of English draughts
