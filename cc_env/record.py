@@ -13,7 +13,7 @@ from typing import Any
 from cc_env import __version__, games
 from cc_env.errors import BadRecord, CcEnvError, UnknownOption, listed
 from cc_env.files import lines
-from cc_env.game import Format, Game, Played, Turn
+from cc_env.game import Format, Game, OnBroken, Played, Turn
 from cc_env.match import FAULTS, Limits, Match
 from cc_env.rules import DRAW, FIRST_WINS, ONGOING, SECOND_WINS
 
@@ -164,18 +164,28 @@ def read(path: Path) -> Iterator[tuple[int, Record]]:
     return ((number, record) for number, record, _ in read_played(path))
 
 
-def read_played(path: Path) -> Iterator[tuple[int, Record, Match]]:
+def read_played(
+    path: Path, on_broken: OnBroken | None = None
+) -> Iterator[tuple[int, Record, Match]]:
     """Yield the records of a file with their line numbers, each with the match played again.
 
-    Raises BadRecord, with the number of the line, at the first that is broken.
+    Where one is broken, `on_broken` gets a BadRecord with the number of the line, and reading goes
+    on; without `on_broken` that is raised, as it is where the file cannot be read on.
     """
     for number, text in lines(path):
         try:
             record = Record.from_json(text)
             match = replay(record)
         except BadRecord as error:
-            raise BadRecord(f"{path}, line {number}: {error}") from error
-        yield number, record, match
+            _tell(on_broken, BadRecord(f"{path}, line {number}: {error}"), error)
+        else:
+            yield number, record, match
+
+
+def _tell(on_broken: OnBroken | None, broken: BadRecord, error: BadRecord) -> None:
+    if on_broken is None:
+        raise broken from error
+    on_broken(broken)
 
 
 def append(path: Path, record: Record) -> None:
@@ -184,31 +194,43 @@ def append(path: Path, record: Record) -> None:
         file.write(record.to_json() + "\n")
 
 
-def read_foreign(path: Path, game: Game) -> Iterator[tuple[Played, Match]]:
+def read_foreign(
+    path: Path, game: Game, on_broken: OnBroken | None = None
+) -> Iterator[tuple[Played, Match]]:
     """Yield the games of a file of another program, each with the match that it was by the rules.
 
-    Raises UnknownOption where the game has no format for such a file; BadRecord, with the line or
-    the number of the game, at the first that is broken or that the rules contradict.
+    Where one is broken or the rules contradict it, `on_broken` gets a BadRecord with the line or
+    the number of the game, and reading goes on; without `on_broken` that is raised. Raises
+    UnknownOption where the game has no format for such a file, BadRecord where it cannot be read.
     """
-    form = format_of(game, path)
-    try:
-        for number, played in enumerate(form.read(_text(path), game), 1):
-            try:
-                match = play_through(game, played)
-            except BadRecord as error:
-                hint = form.hint(played.game or game)
-                raise BadRecord(f"game {number}: {error}{hint}") from error
+    form, number = format_of(game, path), 0
+
+    def told(broken: BadRecord) -> None:
+        nonlocal number
+        number += 1
+        _tell(on_broken, BadRecord(f"{path}: {broken}"), broken)
+
+    for played in form.read(_text(path), game, told):
+        try:
+            match = play_through(game, played)
+        except BadRecord as error:
+            told(BadRecord(f"game {number + 1}: {error}{form.hint(played.game or game)}"))
+        else:
+            number += 1
             yield played, match
-    except (OSError, BadRecord) as error:
-        raise BadRecord(f"{path}: {error}") from error
 
 
 def _text(path: Path) -> str:
-    """Return what is in a file: UTF-8, or else Latin-1, which old programs write."""
+    """Return what is in a file: UTF-8, or else Latin-1, which old programs write.
+
+    Raises BadRecord where it cannot be read.
+    """
     try:
         return path.read_text("utf-8-sig")
     except UnicodeDecodeError:
         return path.read_text("latin-1")
+    except OSError as error:
+        raise BadRecord(f"{path}: {error}") from error
 
 
 def format_of(game: Game, path: Path) -> Format:

@@ -134,6 +134,32 @@ def test_replay_keeps_what_a_file_says(tmp_path):
     assert "b - w  1-0" in run("replay", again)
 
 
+def test_replay_goes_on_past_broken_games_and_lists_them(tmp_path, monkeypatch, capsys):
+    path, to = tmp_path / "games.pdn", tmp_path / "good.pdn"
+    path.write_text('9-13 *\n[Event "b"] 9-12 *\n[FEN "B:W9:B5"] 5x14 0-1\n11-15 22-18 *')
+
+    def replay(*arguments):
+        monkeypatch.setattr("sys.argv", ["cc_env", "replay", *map(str, arguments)])
+        with pytest.raises(SystemExit) as left:
+            commands.app()
+        return left.value.code, capsys.readouterr().out.replace("\n", "")
+
+    status, out = replay(path, "--keep-going", "--to", to)
+    assert status == 1
+    assert "game 1: ? - ?  *, 1 turnsgame 4: ? - ?  *, 2 turns2 games written" in out
+    assert f"broken: {path}: line 2, move 1: '9-12' is not legal" in out
+    assert f"broken: {path}: game 3: by the rules it is won by the first player" in out
+    assert out.endswith("2 games, 2 broken")
+    assert replay(to, "--keep-going")[0] == 0
+    status, out = replay(path, "-k", "-l", 4)
+    assert (status, out.count("turns")) == (1, 1)
+    lines = tmp_path / "games.jsonl"
+    lines.write_text("oops\n" * 2)
+    status, out = replay(lines, "-k")
+    assert status == 1
+    assert out.endswith("0 games, 2 broken")
+
+
 @pytest.mark.parametrize("name", ["empty.pdn", "empty.jsonl", "empty.log"])
 def test_replay_refuses_what_has_no_games(tmp_path, name):
     path, to = tmp_path / name, tmp_path / "kept.pdn"
