@@ -5,6 +5,7 @@ So do the games of other programs' files, by the formats of their game.
 
 import json
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
@@ -95,25 +96,42 @@ class Record:
         )
 
 
+def _is_text(value: Any) -> bool:
+    """Return whether a value is a text that can be written: without half of a surrogate pair."""
+    return isinstance(value, str) and not re.search("[\ud800-\udfff]", value)
+
+
 def _is_texts(value: Any) -> bool:
-    return isinstance(value, tuple) and all(isinstance(each, str) for each in value)
+    return isinstance(value, tuple) and all(map(_is_text, value))
+
+
+def _is_positive(value: Any) -> bool:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return is_number and 0 <= value < math.inf  # not NaN
+
+
+def _is_settings(value: Any) -> bool:
+    """Return whether a value has names, and JSON's values."""
+    try:
+        json.dumps(value, allow_nan=False, ensure_ascii=False).encode()
+    except (TypeError, ValueError, RecursionError):
+        return False
+    return isinstance(value, Mapping) and all(isinstance(name, str) for name in value)
 
 
 _FIELDS: dict[str, Callable[[Any], bool]] = {
-    "game": lambda value: isinstance(value, str),
-    "options": lambda value: isinstance(value, Mapping),
+    "game": _is_text,
+    "options": _is_settings,
     "players": lambda value: _is_texts(value) and len(value) == 2,
     "turns": _is_texts,
     "result": lambda value: value in RESULTS.values(),
-    "reason": lambda value: isinstance(value, str),
-    "detail": lambda value: isinstance(value, str),
-    "start": lambda value: value is None or isinstance(value, str),
-    "limits": lambda value: isinstance(value, Mapping),
-    "seconds": lambda value: (
-        isinstance(value, tuple) and all(isinstance(each, int | float) for each in value)
-    ),
-    "seed": lambda value: value is None or isinstance(value, int),
-    "version": lambda value: isinstance(value, str),
+    "reason": _is_text,
+    "detail": _is_text,
+    "start": lambda value: value is None or _is_text(value),
+    "limits": _is_settings,
+    "seconds": lambda value: isinstance(value, tuple) and all(map(_is_positive, value)),
+    "seed": lambda value: value is None or (isinstance(value, int) and _is_positive(value)),
+    "version": _is_text,
 }
 
 
