@@ -17,7 +17,8 @@ from cc_env.table import GAMES
 
 PDN = [
     '[Event "a \\"b\\" \\\\"]\n[Black "One"]\n[White "Two"]\n[Result "1-0"]\n'
-    '[GameType "21,B,8,8,N1,0"]\n\n1. 9-13 {edge} 22-18 2. 10-14 ; aside\n18x9 (18-15? 11x18) 3. 5x14 $1 23-18! 1-0\n',
+    '[GameType "21,B,8,8,N1,0"]\n\n1. 9-13 {edge} 22-18 2. 10-14 ; aside\n18x9 (18-15? 11x18)'
+    " 3. 5x14 $1 23-18! 1-0\n",
     '[SetUp "1"]\n[FEN "B:W14,15,22,23,K32:B1,10"]\n1. 10x26 15-11 2. 1-5 *\n\n',
     '[FEN "W:W30:B21,22"]\r\n1... 30-25* 2. 22x29 1-0\r\n% line\r\n[Event "x"] 1/2-1/2',
     '[RuleOptions "crowning=continue, no_progress_limit=80"]\n1. 11-15 23-19 2. 8-11 22-17*\n',
@@ -34,9 +35,9 @@ LOG = [
 ]
 
 
-def written(path, text, rng_of):
+def write(path, text):
     """Write a text as a program might: in UTF-8, or in something else."""
-    encoding = ("utf-8", "utf-8", "utf-8", "latin-1", "utf-16")[len(rng_of) % 5]
+    encoding = ("utf-8", "utf-8", "utf-8", "latin-1", "utf-16")[len(text) % 5]
     errors = "surrogatepass" if encoding != "latin-1" else "replace"
     path.write_bytes(text.encode(encoding, errors))
 
@@ -60,6 +61,60 @@ def test_records(name, tmp_path):
             found[1].to_json().encode()
 
     fuzz()
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        *(
+            "[",
+            "[a ",
+            '[a "',
+            '[a "\\',
+            '[a "\\"',
+            "[a\n",
+            "[ \n",
+            '[a "x"] {',
+            '\n[a "x"] (',
+            "\\",
+        ),
+        *(
+            "{",
+            "(",
+            "({",
+            "{(",
+            "(\n[",
+            "{\n[",
+            "\n{",
+            ")",
+            "}",
+            ";",
+            "\n%",
+            "1",
+            "1 ",
+            "1.",
+            "1-",
+            "1-1",
+        ),
+        *(
+            "11x",
+            "* ",
+            "9-13*",
+            "$",
+            "0-0 ",
+            "1/2",
+            "…",
+            "'",
+            "\0",
+            "\n[FEN ",
+            '[FEN "B:W1-32:B1-32"] ',
+        ),
+    ],
+)
+def test_pdn_of_many_times_the_same_is_read_soon(part):
+    english = games.make("checkers", **pdn.ENGLISH)
+    for text in (part * 5000, '[a "' + part * 5000, '[a "b"] 9-13 ' + part * 5000 + "x"):
+        refused_or_fine(lambda text=text: list(pdn.read(text, english, lambda error: None)))
 
 
 def test_pdn():
@@ -93,7 +148,7 @@ def test_files_of_other_programs(ending, good, tmp_path):
 
     @given(texts(["".join(good), *good], most=4000))
     def fuzz(text):
-        written(path, text, text)
+        write(path, text)
         seen[refused_or_fine(lambda: list(record.read_foreign(path, game))) is None] += 1
         refused_or_fine(lambda: list(record.read_foreign(path, game, lambda broken: None)))
 

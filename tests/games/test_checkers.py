@@ -473,6 +473,8 @@ def test_tags_may_hold_quotes_and_backslashes(english):
     assert game.tags == wanted
     (again,) = pdn.read(pdn.FORMAT.write(english, game), english)
     assert again.tags == wanted | {"GameType": "21", "Result": "*"}
+    (game,) = pdn.read(pdn.write(english, (), tags={"A": "\\", "B": "]"}), english)
+    assert (game.tags["A"], game.tags["B"]) == ("\\", "]")
 
 
 def test_tags_stay_when_a_game_is_written_again(english, checkers):

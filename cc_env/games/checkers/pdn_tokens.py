@@ -12,10 +12,12 @@ from typing import NamedTuple
 
 _TAG_LINE = r'^\[ \s* \w+ \s+ "'  # a comment or variation that reaches one has lost its end
 _COMMENT = rf"\{{ (?: [^}}\n] | \n (?! {_TAG_LINE} ) )* \}}"
+# A tag's value has its quotes escaped; or a program forgot that, and it may end with a backslash.
 _TOKEN = re.compile(
     rf"""
       (?P<blank> [\s\ufeff]+ | ^%[^\n]* | {_COMMENT} | ; [^\n]* )
-    | \[ \s* (?P<tag> \w+ ) \s* "(?P<value> (?: \\["\\] | [^"] )* )" \s* \]
+    | \[ \s* (?P<tag> \w+ ) \s*
+      (?: "(?P<value> (?: \\["\\] | (?! \\["\\] ) [^"] )* )" | "(?P<raw> [^"\n]* )" ) \s* \]
     | (?P<mark> \.+ | [!?]+ | \$ [0-9]+ )
     | (?P<number> [0-9]{{1,9}} \s* \.+ )
     | (?P<star> (?<=[0-9]) \* )
@@ -25,7 +27,7 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE | re.MULTILINE,
 )
-_ASIDE = re.compile(rf"{_COMMENT} | [()] | {_TAG_LINE}", re.VERBOSE | re.MULTILINE)
+_ASIDE = re.compile(rf"{_COMMENT} | [(){{] | {_TAG_LINE}", re.VERBOSE | re.MULTILINE)
 _NEXT_TAG = re.compile(_TAG_LINE, re.VERBOSE | re.MULTILINE)
 _WANTED = 'a move such as 9-13, a result, [Tag "text"] or {a comment}'
 
@@ -81,7 +83,8 @@ def _tokens(text: str) -> Iterator[Token]:
             yield _unreadable(text, place, line)
             end = _behind_unreadable(text, place)
         elif found["tag"]:
-            yield Token("tag", f"{found['tag']} {_value(found['value'])}", line)
+            value = found["raw"] if found["value"] is None else found["value"]
+            yield Token("tag", f"{found['tag']} {_value(value)}", line)
         elif found.lastgroup in ("number", "move", "star", "result"):
             yield Token(found.lastgroup, found[0], line)
         line += text.count("\n", place, end)
@@ -97,8 +100,8 @@ def _behind_aside(text: str, place: int) -> int:
     """Return where a variation ends that begins here, or 0; others and comments may be in it."""
     depth = 0
     for found in _ASIDE.finditer(text, place):
-        if found[0].startswith("["):
-            return 0
+        if found[0] == "{" or found[0].startswith("["):
+            return 0  # before its end the file goes on, or ends
         depth += {"(": 1, ")": -1}.get(found[0], 0)
         if not depth:
             return found.end()
