@@ -18,6 +18,9 @@ from cc_env.rules import ONGOING, Position
 
 MOST_COUNTED = 20_000_000  # counts beyond that, and after, are not walked
 
+# What reading raises where a field is of another kind than it must be.
+_WRONG = TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RecursionError
+
 
 class Comparison(NamedTuple):
     """What the rules say of one recorded position; a line can have several."""
@@ -41,7 +44,7 @@ def compare(path: Path, game: str) -> Iterator[Comparison]:
             raise BadRecord(f"{path}, line {number}: {error}") from error
         except KeyError as error:
             raise BadRecord(f"{path}, line {number}: field {error} is missing") from error
-        except (TypeError, ValueError, LookupError, AttributeError, RecursionError) as error:
+        except _WRONG as error:
             wrong = f"no recorded position of {game} ({error})"
             raise BadRecord(f"{path}, line {number}: {wrong}") from error
         for recording in recordings:

@@ -118,6 +118,9 @@ def test_a_broken_line_is_refused_with_its_number(tmp_path, line, why):
         ),
         ("cannon", {"kind": "perft", "rows": 8, "cols": 8, "nodes": ["1"]}, "'1' is no count"),
         ("cannon", {"kind": "perft", "rows": 8, "cols": 8, "nodes": [1.5]}, "1.5 is no count"),
+        ("morris", {"kind": "game", "first": 11, "moves": "A", "winner": 1}, "no recorded pos"),
+        ("morris", {"kind": "game", "first": -(2**32), "moves": "A", "winner": 1}, "no recorded"),
+        ("morris", {"kind": "game", "first": 1, "moves": "A", "winner": 10**400}, "no count and"),
     ],
 )
 def test_what_is_of_the_wrong_kind_is_refused(tmp_path, game, line, why):

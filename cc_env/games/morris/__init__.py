@@ -671,7 +671,7 @@ def _decision(line: Mapping[str, Any]) -> Iterator[Recording]:
 
 def _played(line: Mapping[str, Any]) -> Iterator[Recording]:
     game = make()
-    start = game.initial._replace(player=np.uint64(line["first"] - 1))
+    start = game.initial._replace(player=np.uint64((1, 2).index(line["first"])))
     turns: list[str] = []
     for text in line["moves"].split():
         if text.startswith("-"):
