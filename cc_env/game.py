@@ -10,13 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cc_env import rules
-from cc_env.errors import BadPosition, IllegalAction, UnknownOption, listed
+from cc_env.errors import BadPosition, BadRecord, IllegalAction, UnknownOption, listed
 from cc_env.rules import DRAW, FIRST_WINS, ONGOING, Position
 
 Cell = tuple[int, int]  # (row, column) from the upper left, in the fixed frame of the board
 Turn = tuple[int, ...]  # the actions of one turn, in order
-
-
+OnBroken = Callable[[BadRecord], object]  # what to do about a broken game, instead of stopping
 Bot = Callable[[Position, np.random.Generator], int]  # a player of this game alone: its action
 
 
@@ -56,12 +55,13 @@ class Played:
 class Format(NamedTuple):
     """How other programs write down games of a kind.
 
-    `read` yields those of a text and raises BadRecord, naming line and move, at the first that is
-    broken. `write` makes the text of one. `options` are those that such files mean where nothing
-    else is said, `hint` what else to say where the rules contradict one.
+    `read` yields those of a text; for one that is broken its last argument gets a BadRecord, naming
+    line and move, or it is raised where that is None. `write` makes the text of one. `options` are
+    those that such files mean where nothing else is said, `hint` what else to say where the rules
+    contradict one.
     """
 
-    read: Callable[[str, "Game"], Iterator[Played]]
+    read: Callable[[str, "Game", OnBroken | None], Iterator[Played]]
     write: Callable[["Game", Played], str] | None = None
     options: Mapping[str, Any] = MappingProxyType({})
     hint: Callable[["Game"], str] = lambda game: ""

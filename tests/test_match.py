@@ -309,6 +309,16 @@ def golden(game):
         ({"players": 5}, "field players cannot be"),
         ({"seconds": 5}, "field seconds cannot be"),
         ({"seed": "x"}, "field seed cannot be"),
+        ({"seed": True}, "field seed cannot be"),
+        ({"seed": -1}, "field seed cannot be"),
+        ({"seconds": [float("nan")]}, "field seconds cannot be"),
+        ({"seconds": [-1]}, "field seconds cannot be"),
+        ({"players": ["a", "\ud800"]}, r"field players cannot be .*\\ud800"),
+        ({"detail": "\udcff"}, "field detail cannot be"),
+        ({"options": {"size": "\ud800"}}, "field options cannot be"),
+        ({"options": {"size": float("nan")}}, "field options cannot be"),
+        ({"game": "cc_env.search.memory"}, "no game 'cc_env.search.memory'"),
+        ({"game": "cc_env.match"}, "no game 'cc_env.match'"),
         ({"version": 1}, "field version cannot be"),
         ({"result": "win"}, "field result cannot be"),
         ({"limits": {"seconds_per_turn": "a"}}, "seconds_per_turn"),
@@ -330,6 +340,18 @@ def test_a_line_that_is_no_record_is_refused(tmp_path, line):
     path.write_text(line)
     with pytest.raises(BadRecord, match="line 1: "):
         list(record.read(path))
+
+
+def test_reading_goes_on_past_broken_records(game, tmp_path):
+    path, good, broken = tmp_path / "games.jsonl", json.dumps(golden(game)), []
+    path.write_text(f"{good}\noops\n{good}\n[]\n")
+    assert [number for number, *_ in record.read_played(path, broken.append)] == [1, 3]
+    assert [str(error).split(": ")[0] for error in broken] == [f"{path}, line {n}" for n in (2, 4)]
+
+
+def test_what_cannot_be_written_is_no_record(game):
+    with pytest.raises(BadRecord, match="field players cannot be"):
+        Record.of(played(game, CYCLE * 2, game.from_text(SHUFFLE)), players=("\udcff", "b"))
 
 
 def test_a_match_that_goes_on_has_no_record(game):

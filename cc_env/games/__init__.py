@@ -8,7 +8,7 @@ if `cc_env.trust` says so.
 import inspect
 from importlib import import_module
 from types import ModuleType
-from typing import Any, cast
+from typing import Any
 
 from cc_env import trust
 from cc_env.errors import UnknownOption, listed
@@ -21,7 +21,9 @@ def make(name: str, /, **options: Any) -> Game:
     known = option_defaults(name)
     if unknown := sorted(set(options) - set(known)):
         raise UnknownOption(f"{name} has no option {listed(unknown)}; it has: {listed(known)}")
-    game = cast(Game, module(name).make(**options))
+    game = module(name).make(**options)
+    if not isinstance(game, Game):
+        raise UnknownOption(f"there is no game {name!r} (what its make returns is not a Game)")
     if game.name != name:  # records would not find it again
         raise UnknownOption(f"the game {name} calls itself {game.name!r}; wanted: its name here")
     trust.allow(name)
@@ -30,7 +32,10 @@ def make(name: str, /, **options: Any) -> Game:
 
 def option_defaults(name: str) -> dict[str, Any]:
     """Return the options of the game `name` with their defaults; raise UnknownOption."""
-    parameters = inspect.signature(module(name).make).parameters
+    found = module(name).make
+    parameters = inspect.signature(found).parameters if inspect.isfunction(found) else None
+    if parameters is None or any(each.default is each.empty for each in parameters.values()):
+        raise UnknownOption(f"there is no game {name!r} (its make wants more than options)")
     return {option: parameter.default for option, parameter in parameters.items()}
 
 

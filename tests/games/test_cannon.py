@@ -457,6 +457,17 @@ def test_a_log_tells_of_faults(cannon):
         list(log.read("\n".join(lines), cannon))
 
 
+def test_a_client_that_is_silent_has_lost_by_time(cannon):
+    lines = said("S 2 5 M 1 4"), "None Received from client 1"
+    (found,) = log.read("\n".join(lines), cannon)
+    assert (len(found.turns), found.fault, found.outcome, found.scores) == (1, "time", 0, None)
+    assert record.play_through(cannon, found).result == (FIRST_WINS, "time")
+    (found,) = log.read("None Received from client 0\n", cannon)
+    assert (found.fault, found.outcome) == ("time", SECOND_WINS)
+    with pytest.raises(BadRecord, match=r"line 3, move 2: a message after .*, with None"):
+        list(log.read("\n".join((*lines, said("S 1 2 M 0 3", 1))), cannon))
+
+
 def test_scores_that_the_rules_contradict_are_refused(cannon):
     meta = "Player 1 SCORE : 8.12 : Player 2 SCORE : 2.09"
     (found,) = log.read(said("S 2 5 M 1 4", action="FINISH", meta=meta), cannon)

@@ -409,3 +409,9 @@ def test_actions_know_their_cells(size):
     (transposition,) = game.symmetries
     images = np.append(np.argsort(transposition.cells), size * size)
     assert (game.action_cells[transposition.actions] == images[game.action_cells]).all()
+
+
+def test_a_position_text_may_have_more_pieces_than_a_game_begins_with():
+    game, crowded = games.make("capture_conquer", size=4), "bbbb/bb1b/rrrr/rrr1 b"
+    assert game.to_text(game.from_text(crowded)) == crowded
+    assert len(game.legal_actions(game.from_text(crowded)))

@@ -213,6 +213,25 @@ def test_wrong_options_are_refused(options, why):
         games.make("morris", **options)
 
 
+@pytest.mark.parametrize(
+    ("options", "text", "why"),
+    [
+        ({"free_move": "never"}, "w 00 fw", "fw: with free_move=never no move is free"),
+        ({"free_move": "never"}, "w 00 fwb", "fwb: with free_move=never"),
+        ({"free_move": "moving_phase_only"}, "w 01 fwb", "fwb: .* who has beads in hand has no"),
+        ({"removals": "one"}, "w 00 x2", "x2: with removals=one a turn removes one bead"),
+    ],
+)
+def test_what_the_options_exclude_is_no_position(morris, options, text, why):
+    board = "www.bbb................."
+    assert morris.from_text(f"{board} {text}")
+    game = games.make("morris", **options)
+    with pytest.raises(BadPosition, match=why):
+        game.from_text(f"{board} {text}")
+    for fine in ("w 00", "w 11 x1", "b 00 x1"):
+        assert game.to_text(game.from_text(f"{board} {fine}")) == f"{board} {fine}"
+
+
 def test_second_wins_are_seen_by_both(morris):
     position = place(morris, "b 00", white="ABX", black="DEO")
     assert morris.outcome(position) == ONGOING

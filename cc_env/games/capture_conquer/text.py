@@ -108,7 +108,11 @@ def to_text(position: Position) -> str:
 
 
 def parse_position(text: str, size: int) -> Position:
-    """As `Game.from_text`; raise BadPosition where there is none, saying why."""
+    """As `Game.from_text`; raise BadPosition where there is none, saying why.
+
+    A side may have any number of pieces, for problems, tests and measurements; in a game it never
+    has more than it began with.
+    """
     fields = text.split()
     if len(fields) not in (2, 3) or fields[1] not in ("b", "r"):
         wanted = "rows, side to move (b or r), for a pending jump its start and end"
