@@ -77,7 +77,7 @@ def read_config(path: Path) -> dict[str, Any]:
     """Return the config of a folder; raise BadRecord where it is no JSON object."""
     try:
         found = json.loads((path / CONFIG).read_text(encoding="utf-8"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise BadRecord(f"{path / CONFIG} is not JSON: {error}") from None
     if not isinstance(found, dict):
         raise BadRecord(f"{path / CONFIG}: wanted an object, got {found!r:.40}")

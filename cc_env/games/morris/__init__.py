@@ -423,6 +423,7 @@ def make(
         symmetries=_symmetries(),
         to_text=to_text,
         parse_position=partial(parse_position, options=options),
+        fits=partial(fits, options=options),
         action_text=action_text,
         ending=ending,
         pieces=pieces,
@@ -573,6 +574,18 @@ def parse_position(text: str, options: np.uint64) -> Position:
         np.uint64(player),
         options,
     )
+
+
+def fits(position: Position, options: np.uint64) -> NDArray[np.bool_]:
+    """As `Game.fits`."""
+    own, enemy = position.own, position.enemy
+    found: NDArray[np.bool_] = ((own | enemy) & ~_ALL | own & enemy) == ZERO
+    most = {"hand": BEADS, "free": 1}
+    for name, value in most.items():
+        for side in ("own", "enemy"):
+            found &= getattr(position, f"{side}_{name}") <= np.uint64(value)
+    found &= (position.pending <= np.uint64(2)) & (position.player <= ONE)
+    return found & (position.options == options)
 
 
 def action_text(position: Position, action: int) -> str:
