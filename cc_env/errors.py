@@ -6,7 +6,11 @@ import numpy as np
 
 
 class CcEnvError(ValueError):
-    """Base of all errors that bad input can raise here."""
+    """Base of all errors that bad input can raise here; what they say can be shown and written."""
+
+    def __str__(self) -> str:
+        said = super().__str__()  # with what came, lone surrogates and all
+        return said.encode(errors="backslashreplace").decode()
 
 
 class UnknownOption(CcEnvError):

@@ -15,6 +15,7 @@ from numba.extending import overload
 from numba.np.unsafe.ndarray import to_fixed_tuple
 from numpy.typing import NDArray
 
+from cc_env import sources
 from cc_env.bits import ZERO, scramble
 from cc_env.compile import jit
 
@@ -75,6 +76,10 @@ def register(
     where repetition is no matter of the rules.
     """
     _tell_apart(position_class)
+    given = (legal_actions, apply, to_move, mid_turn, outcome, observe)
+    optional = (loud_actions, key, margin, stagnant)
+    modules = (rule.__module__ for rule in (*given, *filter(None, optional)))
+    sources.register(position_class.__module__, modules)
     _fill(_legal_actions, position_class, legal_actions)
     _fill(_apply, position_class, apply)
     _fill(_to_move, position_class, to_move)
@@ -106,6 +111,7 @@ def register_evaluation(position_class: type, evaluation_class: type, evaluate: 
     `evaluation_class` is a NamedTuple of the weights.
     """
     _tell_apart(evaluation_class)
+    sources.register(evaluation_class.__module__, [evaluate.__module__])
 
     @overload(_evaluate)
     def choose(position, player, evaluation):  # type: ignore[no-untyped-def]
