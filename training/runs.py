@@ -174,12 +174,13 @@ def opened(
     is in use, or where its config differs in more than the keys `may_differ`; BadCheckpoint where
     all of its checkpoints are broken, BadRecord where its config or log is.
     """
-    is_there = (path / CONFIG).exists()
+    is_there, is_unused = (path / CONFIG).exists(), _is_unused(path)
+    if not is_there and not is_unused:
+        raise UnknownOption(f"{path} has no {CONFIG}: it is no run; another --name begins one")
     if resume and not is_there:
         raise UnknownOption(f"there is no run {path} to go on with; without --resume it begins")
-    if not resume and path.exists() and not _is_unused(path):
-        what = "--resume goes on with it" if is_there else f"no run, it has no {CONFIG}"
-        raise UnknownOption(f"{path} exists: {what}, another --name begins anew")
+    if not resume and is_there:
+        raise UnknownOption(f"{path} exists: --resume goes on with it, another --name begins anew")
     path.mkdir(parents=True, exist_ok=True)
     with (path / LOG).open("ab") as log:
         lock(log, path)
@@ -345,9 +346,9 @@ def _number(path: Path) -> int:
 
 
 def _is_unused(path: Path) -> bool:
-    """Return whether a folder has nothing, or what is left of a run killed before it began."""
+    """Return whether a run can begin there: but for what one left that was killed before it did."""
     if not path.is_dir():
-        return False
+        return not path.exists()
     left = [each for each in path.iterdir() if each.name != f"{CONFIG}.half"]
     return all(each.name == LOG and each.stat().st_size == 0 for each in left)
 

@@ -4,7 +4,6 @@ What comes back is a stranger's: its hash says that it is whole, not that it is 
 is compared with what it is to take the place of before anything is changed.
 """
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -17,6 +16,7 @@ from torch.optim import Optimizer
 from agents.arrays import expect
 from cc_env.errors import BadCheckpoint, Diverged, is_whole
 
+LARGE = 10**15  # more than any step, sample or second is counted
 MOMENTS = "exp_avg", "exp_avg_sq"  # what Adam keeps of each parameter, besides its steps
 
 
@@ -46,15 +46,15 @@ def load(arrays: Mapping[str, NDArray[Any]], **parts: nn.Module | Optimizer) -> 
 def whole(about: Mapping[str, Any], name: str, least: int = 0) -> int:
     """Return a whole number of what is known about a checkpoint; raise BadCheckpoint."""
     value = about.get(name)
-    if not is_whole(value, least, 10**15):
+    if not is_whole(value, least, LARGE):
         raise BadCheckpoint(f"{name} is {value!r:.40}; wanted a whole number from {least}")
     return int(value)  # type: ignore[arg-type]
 
 
 def number(about: Mapping[str, Any], name: str) -> float:
-    """Return a finite number of what is known about a checkpoint; raise BadCheckpoint."""
+    """Return a number of what is known about a checkpoint; raise BadCheckpoint."""
     value = about.get(name)
-    if not isinstance(value, int | float) or not math.isfinite(value):
+    if not isinstance(value, int | float) or not -LARGE <= value <= LARGE:
         raise BadCheckpoint(f"{name} is {value!r:.40}; wanted a number")
     return float(value)
 

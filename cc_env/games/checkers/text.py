@@ -108,7 +108,8 @@ def fits(position: Position, options: np.uint64) -> NDArray[np.bool_]:
     own, enemy, kings, jumper = position.own, position.enemy, position.kings, position.jumper
     wrong = (own | enemy) & ~_USED | own & enemy | kings & ~(own | enemy) | jumper & ~own
     wrong |= jumper & (jumper - ONE)  # more than one
-    return (wrong == ZERO) & (position.player <= ONE) & (position.options == options)
+    is_count = position.idle < np.uint64(10**9)  # as a text can say it
+    return (wrong == ZERO) & is_count & (position.player <= ONE) & (position.options == options)
 
 
 def _with_rest(position: Position, rest: str) -> Position:
