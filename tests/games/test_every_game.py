@@ -87,7 +87,7 @@ def test_the_words_of_positions_are_taken_and_no_others(any_game):
     for field in range(rows.shape[1]):
         wrong = rows[rng.integers(len(rows))].copy()
         wrong[field] = rng.integers(2**60, 2**64, dtype=np.uint64)
-        with pytest.raises(BadPosition, match="the words .* are not a position"):
+        with pytest.raises(BadPosition, match=r"the words .* are not a position"):
             any_game.check_words(np.concatenate((rows[:9], [wrong], rows[9:])))
         if any_game.fits:
             fits = any_game.fits(type(any_game.initial)(*np.array([wrong, rows[0]]).T))
