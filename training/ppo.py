@@ -6,8 +6,10 @@ game is drawn: the learner as it is, a snapshot of it, or a player by name. Ever
 policy, taking the best action each time, meets rivals and the newest snapshot in the arena; where
 it is hardly weaker it becomes a snapshot itself, and `best.safetensors`.
 
-The same seed is the same run, stopped and continued or not, as long as steps limit it, not minutes,
-and the machine computes the same.
+The same seed is the same run, whether it is stopped or killed and continued or not, as long as
+steps limit it, not minutes, the machine computes the same, and all players by name, in the pool and
+among the rivals, decide by the position and their random numbers alone: no limit of seconds, nothing
+remembered, as by `memory`, `policy`, `alphazero`.
 """
 
 import sys

@@ -310,10 +310,22 @@ def test_a_finished_run_goes_on_to_more_steps(whole, tmp_path):
         ("elo", lambda _: float("nan"), "elo is nan; wanted a number"),
     ],
 )
-def test_what_somebody_altered_in_a_checkpoint_is_refused(whole, tmp_path, part, change, why):
+def test_what_somebody_altered_in_a_checkpoint_is_refused(
+    whole, other, tmp_path, part, change, why
+):
     alter(whole, tmp_path / "run", part, change)
-    with pytest.raises(BadCheckpoint, match=rf"001024\.safetensors: {why}"):
-        main(replace(TINY, steps=2048), tmp_path / "run", resume=True)
+    with (
+        runs.opened(tmp_path / "run", asdict(TINY), True) as run,
+        pytest.raises(BadCheckpoint, match=rf"001024\.safetensors: {why}"),
+    ):
+        run.restore(other._load)
+
+
+@pytest.fixture(scope="module")
+def other(tmp_path_factory):
+    """A run that has not begun."""
+    with runs.opened(tmp_path_factory.mktemp("runs") / "other", {}, False) as run:
+        yield Training(TINY, run)
 
 
 def shifted(rows, column, by):
