@@ -7,9 +7,9 @@ policy, taking the best action each time, meets rivals and the newest snapshot i
 it is hardly weaker it becomes a snapshot itself, and `best.safetensors`.
 
 The same seed is the same run, whether it is stopped or killed and continued or not, as long as
-steps limit it, not minutes, the machine computes the same, and all players by name, in the pool and
-among the rivals, decide by the position and their random numbers alone: no limit of seconds, nothing
-remembered, as by `memory`, `policy`, `alphazero`.
+steps limit it, not minutes, no player by name is limited by seconds, those in the pool remember
+nothing from one decision to the next (as do `policy`, `alphazero` and `memory`), and the machine
+computes the same.
 """
 
 import sys

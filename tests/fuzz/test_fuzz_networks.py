@@ -153,6 +153,7 @@ def environment():
 def checkpoint():
     replay = Replay(GAME, 12)
     replay.add(samples())
+    go_on(replay, environment())  # compiles here, not in every child
     found = state.flat(**learner()) | replay.state() | environment().state()
     about = {"added": 9, "steps": 1, "seconds": 2.5}
     header = {"run": {}, "number": 1, "logged": 0, "about": about}

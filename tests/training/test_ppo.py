@@ -245,33 +245,49 @@ def test_a_full_disk_is_said_and_the_run_goes_on_from_what_it_has(
 
 TRAINS = """
 import json
+import os
+import signal
 import sys
 from pathlib import Path
 
 from training import ppo
 from training.config import build
 
-ppo.main(build(ppo.Config, json.loads(sys.argv[2])), Path(sys.argv[1]), sys.argv[3] == "resume")
+path, config, resume, last = Path(sys.argv[1]), json.loads(sys.argv[2]), sys.argv[3], sys.argv[4]
+fsync, calls = os.fsync, []
+
+
+def fsync_or_wait(file):
+    calls.append(file)
+    if len(calls) == int(last):
+        print("waiting for the kill", flush=True)
+        signal.pause()
+    fsync(file)
+
+
+os.fsync = fsync_or_wait
+ppo.main(build(ppo.Config, config), path, resume == "resume")
 """
 
 
 @pytest.mark.slow
 def test_killed_for_good_a_run_goes_on_as_if_it_had_never_been(whole, tmp_path):
-    """The process is killed as soon as some file is there, each time another."""
+    """The process is killed while it writes: checkpoint, log, and what is later than the first."""
     path, config = tmp_path / "run", json.dumps(asdict(TINY))
-    events = ["checkpoints/*512.half", "best.safetensors", "checkpoints/*1024*.half"]
-    for event in events:
-        resume = "resume" if (path / "config.json").exists() else "new"
-        for old in path.glob(event):
-            old.unlink()
+    for kill, (call, half) in enumerate([(4, True), (3, False), (6, None)]):
+        command = [sys.executable, "-c", TRAINS, path, config, "resume" if kill else "new"]
         with subprocess.Popen(
-            [sys.executable, "-c", TRAINS, path, config, resume],
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            [*command, str(call)],
+            env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "ignore"},
+            stdout=subprocess.PIPE,
+            text=True,
         ) as process:
-            while process.poll() is None and not any(path.glob(event)):
-                pass
+            assert any("waiting for the kill" in line for line in process.stdout)
             process.kill()
-        assert process.returncode == -signal.SIGKILL, event
+        assert process.returncode == -signal.SIGKILL
+        if half is not None:
+            assert any((path / "checkpoints").glob("*.half")) == half
+    assert [each.name for each in (path / "checkpoints").glob("*.safetensors")]
     main(TINY, path, resume=True)
     assert same(path, whole)
 
