@@ -110,6 +110,7 @@ class Game:
     shooters: Callable[[Position, int], Iterable[Cell]] = lambda position, action: ()  # see above
     stagnation: int = 0  # a position that so many turns led to ends the game, by `rules.stagnant`
     other_texts: Callable[[Position, int], Iterable[str]] = lambda position, action: ()  # also read
+    fits: Callable[[Position], NDArray[np.bool_]] | None = None  # which words do, see `check_words`
 
     def __repr__(self) -> str:
         options = "".join(f", {name}={value!r}" for name, value in self.options.items())
@@ -123,6 +124,29 @@ class Game:
             return self.parse_position(text)
         except BadPosition as error:
             raise BadPosition(f"{self.name}: cannot read position '{text}': {error}") from None
+
+    def check_words(self, rows: NDArray[np.uint64]) -> None:
+        """Raise BadPosition where one of the rows, uint64[N, fields], cannot be a position.
+
+        Compiled rules take every position as it comes, and may read and write anywhere if it cannot
+        be; so whatever comes as words from outside comes through here. A game says by `fits`, of a
+        position whose fields are arrays uint64[N], which of them its rules can take. Of a game that
+        does not, each is written as text and read again.
+        """
+        if self.fits:
+            fits = self.fits(type(self.initial)(*rows.T))
+        else:
+            fits = np.array([self._is_read_again(row) for row in rows], np.bool_)
+        if not fits.all():
+            row = int(fits.argmin())
+            raise BadPosition(f"{self.name}: the words {rows[row].tolist()} are not a position")
+
+    def _is_read_again(self, row: NDArray[np.uint64]) -> bool:
+        position = type(self.initial)(*row)
+        try:
+            return bool(self.from_text(self.to_text(position)) == position)
+        except Exception:  # what a game makes of words that nobody checked
+            return False
 
     def legal_actions(self, position: Position) -> NDArray[np.int32]:
         """Return the legal action ids, ascending; none when the game is over."""

@@ -14,6 +14,7 @@ import heap
 import numpy as np
 import pytest
 import torch
+from checkpoints import alter, numbers
 from conftest import wait_for
 
 from agents import NETWORK
@@ -129,10 +130,10 @@ def test_a_run_goes_on_where_it_was(tmp_path):
     with runs.opened(path, json.loads((path / "config.json").read_text()), True) as run:
         saved = run.latest()
         resumed = Training(TINY, run)
-        arrays = state.flat(**resumed.learner.parts())
+        found = state.flat(**resumed.learner.parts())
         resumed.close()
-    assert len(arrays) > 20
-    for name, array in arrays.items():
+    assert len(found) > 20
+    for name, array in found.items():
         np.testing.assert_array_equal(array, saved.arrays[name])
     assert resumed.learner.steps == saved.about["steps"] > 0
     assert resumed.replay.added == saved.about["added"] > 0
@@ -160,6 +161,58 @@ def test_broken_checkpoints_are_refused(whole, tmp_path):
         file.write_bytes(file.read_bytes()[:-5])
     with pytest.raises(BadCheckpoint, match="whole and unaltered"):
         main(replace(TINY, rounds=6), tmp_path / "run", resume=True)
+
+
+@pytest.fixture(scope="module")
+def short(tmp_path_factory):
+    """The folder of a run of two rounds."""
+    torch.set_num_threads(1)
+    path = tmp_path_factory.mktemp("runs") / "short"
+    main(replace(TINY, rounds=2), path)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("part", "change", "why"),
+    [
+        ("replay.actions", numbers(32000), "replay.actions has numbers that are not -1 to"),
+        ("replay.positions", numbers(2**64 - 1), "replay.positions: .* are not a position"),
+        ("replay.values", lambda array: array[:-1], r"replay.values is float32\[\d+\]; wanted"),
+        ("replay.policy", lambda array: None, "there is no replay.policy"),
+        ("average.stem.bias", lambda array: array[:4], r"average.stem.bias is float32\[4\]"),
+        ("network.stem.bias", lambda array: None, "there is no network.stem.bias"),
+        ("best.stem.bias", numbers(np.inf), "best.stem.bias has numbers that are not finite"),
+        ("optimizer.0.exp_avg", lambda array: array[:0], r"optimizer.0.exp_avg is float32\[0, "),
+        ("optimizer.3.step", lambda array: None, r"there is no optimizer.3.step"),
+        ("added", lambda _: 10**9, r"replay.positions is uint64\[\d+, 5\]; wanted: uint64\[1000, "),
+        ("added", lambda _: "many", "added is 'many'; wanted a whole number"),
+        ("steps", lambda _: -1, "steps is -1; wanted a whole number"),
+        ("seconds", lambda _: None, "seconds is None; wanted a number"),
+        ("rng", lambda _: None, "rng is not the state of a generator: KeyError"),
+        ("rng", lambda _: {"bit_generator": "PCG64", "state": 5}, "rng is not the state of"),
+        ("rng", lambda _: {"bit_generator": "MT19937"}, "rng is not the state of"),
+    ],
+)
+def test_what_somebody_altered_in_a_checkpoint_is_refused(
+    short, other, tmp_path, part, change, why
+):
+    """The hash is right again; compiled code would take what was altered as it is."""
+    alter(short, tmp_path / "run", part, change)
+    with (
+        runs.opened(tmp_path / "run", asdict(replace(TINY, rounds=2)), True) as run,
+        pytest.raises(BadCheckpoint, match=rf"000002\.safetensors: {why}"),
+    ):
+        run.restore(other._load)
+
+
+@pytest.fixture(scope="module")
+def other(tmp_path_factory):
+    """A run that has not begun."""
+    with (
+        runs.opened(tmp_path_factory.mktemp("runs") / "other", {}, False) as run,
+        closing(Training(TINY, run)) as training,
+    ):
+        yield training
 
 
 def test_a_network_that_loses_does_not_become_the_best(tmp_path, monkeypatch):

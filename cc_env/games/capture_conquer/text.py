@@ -129,6 +129,13 @@ def parse_position(text: str, size: int) -> Position:
     return position if len(fields) == 2 else _with_pending(position, fields[2])
 
 
+def fits(position: Position, size: int) -> NDArray[np.bool_]:
+    """As `Game.fits`."""
+    wrong = (position.own | position.enemy) & ~BOARD[size] | position.own & position.enemy
+    is_jump = position.pending <= np.uint64(NUM_JUMPS[size])
+    return (wrong == ZERO) & is_jump & (position.player <= ONE) & (position.size == np.uint64(size))
+
+
 def _with_pending(position: Position, jump: str) -> Position:
     if outcome(position) != ONGOING:
         raise BadPosition(f"nothing can be pending, the game is over ({ending(position)})")

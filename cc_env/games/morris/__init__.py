@@ -423,6 +423,7 @@ def make(
         symmetries=_symmetries(),
         to_text=to_text,
         parse_position=partial(parse_position, options=options),
+        fits=partial(fits, options=options),
         action_text=action_text,
         ending=ending,
         pieces=pieces,
@@ -586,6 +587,18 @@ def _check_options(free: str, hands: str, pending: int, options: np.uint64) -> N
         raise BadPosition(f"f{free}: {why}")
     if pending > 1 and options & ONE_REMOVAL:
         raise BadPosition(f"x{pending}: with removals=one a turn removes one bead")
+
+
+def fits(position: Position, options: np.uint64) -> NDArray[np.bool_]:
+    """As `Game.fits`."""
+    own, enemy = position.own, position.enemy
+    found: NDArray[np.bool_] = ((own | enemy) & ~_ALL | own & enemy) == ZERO
+    most = {"hand": BEADS, "free": 1}
+    for name, value in most.items():
+        for side in ("own", "enemy"):
+            found &= getattr(position, f"{side}_{name}") <= np.uint64(value)
+    found &= (position.pending <= np.uint64(2)) & (position.player <= ONE)
+    return found & (position.options == options)
 
 
 def action_text(position: Position, action: int) -> str:
