@@ -150,6 +150,9 @@ class _Compiled(registry.CPUDispatcher):
     def _numba_type_(self) -> Any:
         return types.Dispatcher(self._inlined)
 
+    def __reduce__(self) -> str:
+        return str(self.py_func.__qualname__)  # a pickle or copy has it by name, as any function
+
     def add_overload(self, result: Any) -> None:
         """As numba does, and bind what the functions linked in refer to."""
         for environment in result._find_referenced_environments():
@@ -184,6 +187,9 @@ class Rule:
             names = " and ".join(each.__name__ for each in wanted)
             raise TypeError(f"no {self._name} is registered for {names}")
         return self._chosen[wanted]
+
+    def __reduce__(self) -> str:
+        return self._name  # a pickle or copy has it by name, as any function
 
     @property
     def _numba_type_(self) -> "_RuleType":

@@ -133,7 +133,9 @@ def fits(position: Position, size: int) -> NDArray[np.bool_]:
     """As `Game.fits`."""
     wrong = (position.own | position.enemy) & ~BOARD[size] | position.own & position.enemy
     is_jump = position.pending <= np.uint64(NUM_JUMPS[size])
-    return (wrong == ZERO) & is_jump & (position.player <= ONE) & (position.size == np.uint64(size))
+    found: NDArray[np.bool_] = (wrong == ZERO) & is_jump & (position.player <= ONE)
+    found &= position.size == np.uint64(size)
+    return found
 
 
 def _with_pending(position: Position, jump: str) -> Position:
