@@ -129,7 +129,8 @@ def fits(position: Position, size: int) -> NDArray[np.bool_]:
     """As `Game.fits`."""
     wrong = (position.own | position.enemy) & ~BOARD[size] | position.own & position.enemy
     is_jump = position.pending <= np.uint64(NUM_JUMPS[size])
-    return (wrong == ZERO) & is_jump & (position.player <= ONE) & (position.size == np.uint64(size))
+    is_rest_known = (position.player <= ONE) & (position.size == np.uint64(size))
+    return np.asarray((wrong == ZERO) & is_jump & is_rest_known)
 
 
 def _with_pending(position: Position, jump: str) -> Position:

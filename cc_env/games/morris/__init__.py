@@ -585,7 +585,8 @@ def fits(position: Position, options: np.uint64) -> NDArray[np.bool_]:
         for side in ("own", "enemy"):
             found &= getattr(position, f"{side}_{name}") <= np.uint64(value)
     found &= (position.pending <= np.uint64(2)) & (position.player <= ONE)
-    return found & (position.options == options)
+    found &= position.options == options
+    return found
 
 
 def action_text(position: Position, action: int) -> str:
