@@ -1,5 +1,6 @@
 """The commands of `python -m cc_env`."""
 
+import os
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping
@@ -8,7 +9,8 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from cc_env import files, games, options, oracle, players, record
+from cc_env import files, games, options, oracle, players, record, trust
+from cc_env.compile import QUIET
 from cc_env.errors import BadRecord, CcEnvError, MissingExtra, UnknownOption, listed
 from cc_env.game import Game, Played, Turn
 from cc_env.match import Match
@@ -17,6 +19,7 @@ from cc_env.pictures import draw, frames
 from cc_env.referee import Clock, Decision
 from cc_env.rules import ONGOING, Position
 from cc_env.table import GAMES
+from cc_env.warm import uses
 
 try:
     import typer
@@ -108,6 +111,20 @@ def perft(
 
 
 @app.command()
+def warm(
+    game: Annotated[list[str] | None, typer.Argument(help="Which games; default all.")] = None,
+) -> None:
+    """Compile all that games, players and environments need, so that no later run waits for it."""
+    os.environ[QUIET] = "1"
+    bar = Console(stderr=True)
+    for name in game or GAMES:
+        began = time.perf_counter()
+        for use in track(list(uses(name)), description=name, console=bar, transient=True):
+            use.run()
+        console.print(f"{name}: compiled, in {time.perf_counter() - began:.1f} s")
+
+
+@app.command()
 def analyse(
     player: Annotated[
         str, typer.Argument(help="Who is asked, e.g. minimax:depth=8 or mcts:seconds=2.")
@@ -153,7 +170,8 @@ def replay(
             "--game",
             "-g",
             help="Which game a file of other programs is of; default: what the end of its name"
-            f" says: {_FORMATS}. --line then is the number of a game.",
+            f" says: {_FORMATS}. --line then is the number of a game. Records know their game, and"
+            " may be of somebody else's only if it is typed here.",
         ),
     ] = None,
     option: Pairs = None,
@@ -161,12 +179,24 @@ def replay(
         Path | None,
         typer.Option(help="Write the games there, as the end of its name says; records: .jsonl."),
     ] = None,
+    keep_going: Annotated[
+        bool,
+        typer.Option("--keep-going", "-k", help="Go on past broken games; list them at the end."),
+    ] = False,
 ) -> None:
-    """Replay recorded games and say how each ended; exit with status 2 at the first broken one."""
+    """Replay recorded games and say how each ended; exit with status 2 at the first broken one.
+
+    With --keep-going the status is 1 where any game is broken.
+    """
     name = game or _game_of(file)
+    if game is not None and RECORDS in file.suffixes:
+        games.module(game)
+        trust.allow(game)
+        name = None
     if name is None and option:
         raise UnknownOption("--option says how other programs' games are played; records know it")
-    found = _records(file) if name is None else _foreign(file, name, option)
+    broken: list[BadRecord] | None = [] if keep_going else None
+    found = _records(file, broken) if name is None else _foreign(file, name, option, broken)
     shown, written = 0, []
     for number, each in found:
         if line in (None, number):
@@ -176,12 +206,23 @@ def replay(
             if to is not None:
                 written.append(each.written(to))
             console.print(f"{each.where}: {each.told}", markup=False)
-    if not shown:
+    if not (shown or broken):
         which = "" if line is None else f" of the number {line}"
         raise UnknownOption(f"{file} has no game{which}")
-    if to is not None:
+    if to is not None and shown:
         files.write(to, "\n".join(written).rstrip("\n") + "\n")
         console.print(f"{len(written):,} games written to {to}", markup=False)
+    if broken is not None:
+        _tell_broken(shown, broken)
+
+
+def _tell_broken(shown: int, broken: list[BadRecord]) -> None:
+    """Say how many games were good, and what is wrong with the others; exit if there are any."""
+    for error in broken:
+        console.print(f"broken: {error}", markup=False, soft_wrap=True)
+    console.print(f"{shown:,} games, {len(broken):,} broken")
+    if broken:
+        raise typer.Exit(1)
 
 
 class _Replayed(NamedTuple):
@@ -221,19 +262,24 @@ class _Replayed(NamedTuple):
         return write(self.match.game, self.played)
 
 
-def _records(file: Path) -> Iterator[tuple[int, _Replayed]]:
-    for number, one, match in record.read_played(file):
+def _records(file: Path, broken: list[BadRecord] | None) -> Iterator[tuple[int, _Replayed]]:
+    on_broken = None if broken is None else broken.append
+    for number, one, match in record.read_played(file, on_broken):
         turns = tuple(turn for _, turn in match.course)
         outcome = match.result.outcome if match.result else ONGOING
         played = Played(match.start, turns, one.players, outcome)
         yield number, _Replayed(f"line {number}", match, played, one)
 
 
-def _foreign(file: Path, name: str, option: list[str] | None) -> Iterator[tuple[int, _Replayed]]:
-    """Yield the games of a file of another program."""
+def _foreign(
+    file: Path, name: str, option: list[str] | None, broken: list[BadRecord] | None
+) -> Iterator[tuple[int, _Replayed]]:
+    """Yield the games of a file of another program, by their numbers; broken ones count, too."""
     usual = record.format_of(games.make(name), file).options
     game = games.make(name, **{**usual, **game_options(option)})
-    for number, (one, match) in enumerate(record.read_foreign(file, game), 1):
+    on_broken = None if broken is None else broken.append
+    for good, (one, match) in enumerate(record.read_foreign(file, game, on_broken), 1):
+        number = good + len(broken or ())
         yield number, _Replayed(f"game {number}", match, one)
 
 

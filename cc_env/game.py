@@ -10,13 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cc_env import rules
-from cc_env.errors import BadPosition, IllegalAction, UnknownOption, listed
+from cc_env.errors import BadPosition, BadRecord, IllegalAction, UnknownOption, listed
 from cc_env.rules import DRAW, FIRST_WINS, ONGOING, Position
 
 Cell = tuple[int, int]  # (row, column) from the upper left, in the fixed frame of the board
 Turn = tuple[int, ...]  # the actions of one turn, in order
-
-
+OnBroken = Callable[[BadRecord], object]  # what to do about a broken game, instead of stopping
 Bot = Callable[[Position, np.random.Generator], int]  # a player of this game alone: its action
 
 
@@ -56,12 +55,13 @@ class Played:
 class Format(NamedTuple):
     """How other programs write down games of a kind.
 
-    `read` yields those of a text and raises BadRecord, naming line and move, at the first that is
-    broken. `write` makes the text of one. `options` are those that such files mean where nothing
-    else is said, `hint` what else to say where the rules contradict one.
+    `read` yields those of a text; for one that is broken its last argument gets a BadRecord, naming
+    line and move, or it is raised where that is None. `write` makes the text of one. `options` are
+    those that such files mean where nothing else is said, `hint` what else to say where the rules
+    contradict one.
     """
 
-    read: Callable[[str, "Game"], Iterator[Played]]
+    read: Callable[[str, "Game", OnBroken | None], Iterator[Played]]
     write: Callable[["Game", Played], str] | None = None
     options: Mapping[str, Any] = MappingProxyType({})
     hint: Callable[["Game"], str] = lambda game: ""
@@ -281,6 +281,8 @@ class Game:
     def parse_turn(self, position: Position, text: str) -> Turn:
         """Return the legal turn written as `text`; raise IllegalAction where there is none."""
         wanted = _plain(text)
+        if (found := self._turn_of(position, wanted)) is not None:
+            return found
         texts = {_plain(self.turn_text(position, turn)): turn for turn in self.turns(position)}
         for action in map(int, self.legal_actions(position)):
             for other in self.other_texts(position, action):
@@ -290,6 +292,24 @@ class Game:
         near = [other for other in texts if wanted and other.startswith(wanted)]
         would_do = f"did you mean {listed(near)}?" if near else self._what_is_legal(position)
         raise IllegalAction(f"'{text}' is not legal in '{self.to_text(position)}'; {would_do}")
+
+    def _turn_of(self, position: Position, wanted: str) -> Turn | None:
+        """Return the legal turn of this plain text, None where there is none.
+
+        Follows only decisions whose own text begins it, so most turns are found without the others.
+        """
+        for action in map(int, self.legal_actions(position)):
+            begins = _plain(self.action_text(position, action))
+            if not wanted.startswith(begins):
+                continue
+            after, rest = self.apply(position, action), wanted.removeprefix(begins)
+            if not self.mid_turn(after):
+                later: Turn | None = None if rest else ()
+            else:
+                later = self._turn_of(after, rest)
+            if later is not None:
+                return (action, *later)
+        return None
 
     def illegal(self, position: Position, action: object) -> IllegalAction:
         """Return the error that tells what `action` is, where, and what would be legal."""

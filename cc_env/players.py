@@ -14,12 +14,11 @@ import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Any, cast
 
 import numpy as np
 
-from cc_env import options
+from cc_env import options, trust
 from cc_env.errors import UnknownOption, listed
 from cc_env.game import Game
 from cc_env.referee import Clock, Decision, Player
@@ -262,11 +261,12 @@ def _known(kind: str, factory: Factory) -> dict[str, Any]:
 def _imported(path: str) -> Factory:
     module, _, name = path.rpartition(".")
     try:
-        found = getattr(import_module(module), name)
+        found = getattr(trust.load(module, path), name)
     except (ImportError, AttributeError) as error:
         raise UnknownOption(f"player {path!r} cannot be imported: {error}") from error
     if not callable(found):
         raise UnknownOption(f"player {path!r} is no class and no function: {found!r}")
+    trust.allow(path)
     return found  # type: ignore[no-any-return]
 
 

@@ -9,7 +9,6 @@ import pytest
 from cc_env import games, players, referee
 from cc_env.envs.vector import BoardGameVectorEnv
 from cc_env.errors import UnknownOption
-from cc_env.match import Limits
 from cc_env.options import read
 from cc_env.referee import Clock, Decision
 from cc_env.rules import ONGOING
@@ -118,15 +117,30 @@ def test_levels_are_names_of_limits(game, name, depth):
     assert found("minimax") == 3
 
 
-def test_extreme_takes_its_time_and_less_if_the_clock_says_so(game):
-    player = players.make("minimax:extreme", game)
-    player.choose(game.initial, rng(), Clock(turn=0.05))
-    limits = Limits(max_turns=6, seconds_per_turn=0.3)
-    others = [players.make(name, game) for name in ("mcts:seconds=5", "minimax:depth=50")]
-    for pair in ((player, others[0]), (others[1], player)):
-        record = referee.play(game, pair, limits=limits)
-        assert record.reason == "max_turns", record.detail
-        assert all(0.01 < seconds < 0.3 for seconds in record.seconds)
+@pytest.mark.parametrize(
+    ("name", "clock", "seconds"),
+    [
+        ("minimax:extreme", Clock(), 2),
+        ("minimax:extreme", Clock(turn=20, game=100), 2),
+        ("minimax:extreme", Clock(turn=0.4), 0.28),  # most of it
+        ("minimax:extreme", Clock(turn=9, game=5), 0.2),  # as much for each of 25 turns
+        ("minimax:depth=50", Clock(turn=0.4), 0.28),
+        ("mcts:seconds=5", Clock(turn=0.4), 0.28),
+    ],
+)
+def test_the_time_that_is_taken_is_less_than_the_clock_says(
+    game, monkeypatch, name, clock, seconds
+):
+    player, taken = players.make(name, game), []
+    search = player._search.search
+
+    def at_once(*position, **limits):
+        taken.append(limits["seconds"])
+        return search(*position, **limits | {"seconds": 0})
+
+    monkeypatch.setattr(player._search, "search", at_once)
+    player.choose(game.initial, rng(), clock)
+    assert taken == [pytest.approx(seconds)]
 
 
 @pytest.mark.parametrize("name", ["minimax:seconds=0", "mcts:seconds=0"])
@@ -212,7 +226,9 @@ def wins(game, one, other, count):
     return score
 
 
-@pytest.mark.parametrize("size", range(4, 9))
+@pytest.mark.parametrize(
+    "size", [4, 6, *(pytest.param(n, marks=pytest.mark.slow) for n in (5, 7, 8))]
+)
 def test_searchers_beat_random(size):
     game = games.make("capture_conquer", size=size)
     assert wins(game, "minimax:depth=3", "random", 40) >= 38

@@ -128,6 +128,9 @@ def _play(config: arena.Config, path: Path, **how: Any) -> arena.Tournament:
         console.print(f"stopped; {finished} games are finished, in {path}", soft_wrap=True)
         console.print("the same command goes on from there")
         raise typer.Exit(INTERRUPTED) from None
+    except OSError as error:
+        kept = f"{finished} games are finished, in {path}"
+        raise OSError(f"{error}; {kept}; the same command goes on from there") from error
 
 
 def main() -> int:

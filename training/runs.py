@@ -33,10 +33,10 @@ from torch.utils.tensorboard import SummaryWriter
 
 from agents import NETWORK
 from agents.arrays import Arrays, load, save
-from cc_env import options
+from cc_env import options, trust
 from cc_env.errors import BadCheckpoint, BadRecord, UnknownOption
 from cc_env.files import drop_half_a_line, lines, write
-from training.arena.folder import CONFIG, differences, lock, read_config, to_text
+from training.arena.folder import CONFIG, LOCK, differences, locked, read_config, to_text
 from training.arena.pictures import FAINT, STYLE
 from training.config import build, merged, nested
 from training.evaluate import INTERRUPTED, RUNS
@@ -182,8 +182,7 @@ def opened(
     if not resume and is_there:
         raise UnknownOption(f"{path} exists: --resume goes on with it, another --name begins anew")
     path.mkdir(parents=True, exist_ok=True)
-    with (path / LOG).open("ab") as log:
-        lock(log, path)
+    with locked(path), (path / LOG).open("ab") as log:
         if resume:
             _check(path, config, may_differ)
         else:
@@ -349,14 +348,15 @@ def _is_unused(path: Path) -> bool:
     """Return whether a run can begin there: but for what one left that was killed before it did."""
     if not path.is_dir():
         return not path.exists()
-    left = [each for each in path.iterdir() if each.name != f"{CONFIG}.half"]
+    left = [each for each in path.iterdir() if each.name not in (f"{CONFIG}.half", LOCK)]
     return all(each.name == LOG and each.stat().st_size == 0 for each in left)
 
 
 def _continued(path: Path, kind: type[Any], values: Mapping[str, Any]) -> Any:
     """Return the config of the run in a folder, with new values; raise UnknownOption, BadRecord."""
     try:
-        return build(kind, merged(read_config(path), values))
+        with trust.names_from_file():  # those typed are allowed by now
+            return build(kind, merged(read_config(path), values))
     except UnknownOption as error:
         raise UnknownOption(f"{path / CONFIG}: {error}") from error
 

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from conftest import command_line
 
 import agents
-from agents.memory import START, Memory, MemoryPlayer, credits
+from agents.memory import START, Memory, MemoryPlayer, credits, main
 from cc_env import files, games, players
 from cc_env.errors import BadRecord, UnknownOption
 from cc_env.games.morris import tree
@@ -105,7 +106,7 @@ def test_choices_are_those_recorded(tmp_path):
             }
         )
         player = MemoryPlayer(MORRIS, path=str(memory.path))
-        chosen = {ask(player, MORRIS.initial, seed).action for seed in range(100)}
+        chosen = {ask(player, MORRIS.initial, seed).action for seed in range(25)}
         if line["choice"]:
             assert chosen == {names[line["choice"]]}
         else:
@@ -430,9 +431,7 @@ def test_a_tree_goes_through_the_commands(tmp_path):
     source, back, memory = (tmp_path / name for name in ("nine_mens.json", "back.json", "m.sqlite"))
     source.write_text(text, encoding="utf-8")
     for command in (["import", source], ["export", back, "--first", "2"]):
-        command = [sys.executable, "-m", "agents.memory", *map(str, command), "-m", str(memory)]
-        done = subprocess.run(command, capture_output=True, text=True, check=True)
-        assert "42 choices" in done.stdout
+        assert "42 choices" in command_line(main, *command, "-m", memory)
     assert json.loads(back.read_text(encoding="utf-8")) == json.loads(text)
 
 
@@ -450,10 +449,9 @@ def test_a_game_is_remembered_once_by_each_credit(tmp_path):
 def test_an_empty_memory_is_not_exported_over_a_file(tmp_path):
     file, memory = tmp_path / "back.json", tmp_path / "misspelt.sqlite"
     file.write_text("precious", encoding="utf-8")
-    command = [sys.executable, "-m", "agents.memory", "export", str(file), "-m", str(memory)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert (done.returncode, file.read_text(encoding="utf-8")) == (2, "precious")
-    assert "misspelt.sqlite has no games of" in done.stderr
+    out = command_line(main, "export", file, "-m", memory, status=2)
+    assert "misspelt.sqlite has no games of" in out
+    assert file.read_text(encoding="utf-8") == "precious"
     assert not memory.exists()
 
 

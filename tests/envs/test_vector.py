@@ -73,6 +73,7 @@ def test_shapes_dtypes_and_spaces(mode, opponent):
 
 def test_gymnasium_wrappers_work_on_it():
     envs = gymnasium.wrappers.vector.RecordEpisodeStatistics(make(4))
+    envs.action_space.seed(0)
     envs.reset(seed=0)
     finished = 0
     for _ in range(100):
@@ -177,6 +178,7 @@ def test_same_step_mode_begins_anew_at_once_and_keeps_the_last_sight():
 
 def test_disabled_mode_waits_for_a_reset_of_the_boards_that_ended():
     envs = make(6, autoreset_mode=AutoresetMode.DISABLED)
+    envs.action_space.seed(0)
     envs.reset(seed=0)
     over = np.zeros(6, bool)
     while not over.any():
@@ -259,6 +261,7 @@ def test_it_says_how_a_game_ended(mode):
     envs = BoardGameVectorEnv("mini_checkers", 16, opponent=None, max_turns=31, autoreset_mode=mode)
     with pytest.raises(UnknownOption, match="board 0: its game is not over"):
         envs.end(0)
+    envs.action_space.seed(0)
     envs.reset(seed=0)
     endings = set()
     for _ in range(31):
@@ -305,12 +308,16 @@ def test_boards_that_are_all_over_can_be_sampled():
     envs = make(3, max_turns=3, seat=0)
     assert not envs.action_space.sample().any()
     envs.reset(seed=0)
+    ended = 0
     for _ in range(8):
-        envs.step(envs.action_space.sample())
+        *_, truncated, _ = envs.step(envs.action_space.sample())
+        ended += truncated.all()
+    assert ended > 1
     alone = make(1)
     alone.reset(seed=0)
     for _ in range(100):
-        alone.step(alone.action_space.sample())
+        *_, info = alone.step(alone.action_space.sample())
+    assert info["action_mask"].shape == (1, 410)
 
 
 def test_nothing_is_stepped_before_the_first_reset():

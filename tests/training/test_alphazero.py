@@ -2,10 +2,10 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
-import time
 from contextlib import closing
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 import torch
 from checkpoints import alter, numbers
+from conftest import wait_for
 
 from agents import NETWORK
 from agents.learned import PolicyPlayer
@@ -26,6 +27,8 @@ from cc_env.table import GAMES, Entry
 from training import learner, runs, selfplay, state
 from training.alphazero import Config, Training, command, main
 from training.gate import Rivals
+
+pytestmark = pytest.mark.usefixtures("without_curves")
 
 ROOT = Path(__file__).parents[2]
 TINY = Config(
@@ -43,24 +46,19 @@ TINY = Config(
 )
 
 
-@pytest.fixture(autouse=True)
-def one_thread():
-    torch.set_num_threads(1)
-
-
 def test_it_learns_a_game_that_nobody_knows_untaught(tmp_path, monkeypatch):
     monkeypatch.setitem(GAMES, "heap", Entry("heap", "heap/Heap-v0"))
     config = replace(
         TINY,
         game="heap",
         options={},
-        rounds=30,
+        rounds=16,
         network=Size(blocks=1, channels=32, keys=8),
         play=selfplay.Settings(boards=32, simulations=8, considered=3, opponents_share=0),
         learn=learner.Settings(learning_rate=3e-3, ema_decay=0.95),
         decisions=16,
         replay=4000,
-        evaluate_every=15,
+        evaluate_every=8,
     )
     game = heap.make()
 
@@ -94,11 +92,18 @@ def read_log(path):
     return [json.loads(line) for line in (path / "log.jsonl").read_text().splitlines()]
 
 
-def test_a_run_leaves_a_folder(tmp_path):
-    main(TINY, tmp_path / "run")
-    names = {each.name for each in (tmp_path / "run").iterdir()}
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """The folder of a tiny run, with its curves."""
+    path = tmp_path_factory.mktemp("runs") / "whole"
+    main(TINY, path)
+    return path
+
+
+def test_a_run_leaves_a_folder(whole):
+    names = {each.name for each in whole.iterdir()}
     assert {"config.json", "log.jsonl", "checkpoints", "curves.png", NETWORK} <= names
-    rows = read_log(tmp_path / "run")
+    rows = read_log(whole)
     assert [row["step"] for row in rows] == [1, 2, 3, 4]
     assert [row["step"] for row in rows if "elo" in row] == [2, 4]
     for row in rows:
@@ -108,14 +113,14 @@ def test_a_run_leaves_a_folder(tmp_path):
     assert [row["simulations"] for row in rows] == [4, 5, 6, 7]
 
 
-def test_the_same_seed_is_the_same_run(tmp_path):
-    for name, seed in (("one", 1), ("other", 1), ("third", 2)):
-        main(replace(TINY, seed=seed), tmp_path / name)
-    one, other, third = (read_log(tmp_path / name) for name in ("one", "other", "third"))
-    assert [row.get("policy_loss") for row in one] == [row.get("policy_loss") for row in other]
-    assert one[-1]["policy_loss"] != third[-1]["policy_loss"]
+def test_the_same_seed_is_the_same_run(whole, tmp_path):
+    main(TINY, tmp_path / "again")
+    main(replace(TINY, rounds=2, seed=1), tmp_path / "other")
+    one, again, other = map(read_log, (whole, tmp_path / "again", tmp_path / "other"))
+    assert [row.get("policy_loss") for row in one] == [row.get("policy_loss") for row in again]
+    assert one[1]["policy_loss"] != other[1]["policy_loss"]
     game = TINY.make_game()
-    nets = [load(tmp_path / name / NETWORK, game)[0].state_dict() for name in ("one", "other")]
+    nets = [load(path / NETWORK, game)[0].state_dict() for path in (whole, tmp_path / "again")]
     assert all(torch.equal(nets[0][name], nets[1][name]) for name in nets[0])
 
 
@@ -143,16 +148,15 @@ def test_a_run_goes_on_where_it_was(tmp_path):
     assert rows[2]["samples"] >= rows[1]["samples"]
 
 
-def test_another_config_is_not_gone_on_with(tmp_path):
-    main(replace(TINY, rounds=1), tmp_path / "run")
+def test_another_config_is_not_gone_on_with(whole):
     with pytest.raises(UnknownOption, match=r"blocks is 1 there, 2 here"):
-        main(replace(TINY, network=Size(2, 8, 4)), tmp_path / "run", resume=True)
+        main(replace(TINY, network=Size(2, 8, 4)), whole, resume=True)
     with pytest.raises(UnknownOption, match=r"exists: --resume goes on"):
-        main(TINY, tmp_path / "run")
+        main(TINY, whole)
 
 
-def test_broken_checkpoints_are_refused(tmp_path):
-    main(TINY, tmp_path / "run")
+def test_broken_checkpoints_are_refused(whole, tmp_path):
+    shutil.copytree(whole, tmp_path / "run")
     for file in (tmp_path / "run" / "checkpoints").iterdir():
         file.write_bytes(file.read_bytes()[:-5])
     with pytest.raises(BadCheckpoint, match="whole and unaltered"):
@@ -307,11 +311,14 @@ def start(folder, *arguments):
     )
 
 
-SMALL = "--blocks", 1, "--channels", 8, "--simulations", 2, "--name", "run"
+SMALL = (
+    *("--blocks", 1, "--channels", 8, "--simulations", 2, "--name", "run"),
+    *("--set", "play.boards=4", "--set", "warm_up=20", "--set", "rivals.games=2"),
+)
 
 
 def finish(process, status=0):
-    out, _ = process.communicate(timeout=120)
+    out, _ = process.communicate()
     assert process.returncode == status, out
     assert "Traceback" not in out
     return out
@@ -321,7 +328,7 @@ def finish(process, status=0):
 def test_the_command_and_interrupts(tmp_path):
     process = start(tmp_path, *SMALL, "--minutes", 10)
     log = tmp_path / "runs" / "run" / "log.jsonl"
-    wait_for(lambda: log.exists() and len(log.read_bytes().splitlines()) > 3)
+    wait_for(lambda: log.exists() and len(log.read_bytes().splitlines()) > 3, process)
     process.send_signal(signal.SIGINT)
     out = finish(process, status=130)
     assert "--resume goes on" in out
@@ -331,10 +338,3 @@ def test_the_command_and_interrupts(tmp_path):
     assert "the best network: runs/run/best.safetensors" in out
     assert len(read_log(log.parent)) >= done  # nothing that was finished is lost
     load(log.parent / NETWORK, games.make("capture_conquer", size=4))
-
-
-def wait_for(condition, seconds=90):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)

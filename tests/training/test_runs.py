@@ -5,11 +5,11 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
 import pytest
+from conftest import wait_for
 
 from agents.arrays import load, save
 from cc_env.errors import BadCheckpoint, BadRecord, UnknownOption
@@ -308,12 +308,10 @@ def test_killed_while_it_saves_a_run_goes_on(tmp_path):
     for kill in range(4):
         command = [sys.executable, "-c", SCRIPT, path, "resume" if kill else "new"]
         process = subprocess.Popen(command, env={**os.environ, "PYTHONPATH": str(ROOT)})
-        until = time.monotonic() + 60
-        while time.monotonic() < until and not checkpoint(path, number + 3).exists():
-            time.sleep(0.001)
         half = checkpoint(path, 0).parent
-        while time.monotonic() < until and not any(half.glob("*.half")):
-            pass
+        wait_for(lambda later=number + 3: checkpoint(path, later).exists(), process)
+        while not any(half.glob("*.half")):  # which is not there for long
+            assert process.poll() is None
         process.kill()
         assert process.wait() == -signal.SIGKILL
         with runs.opened(path, {}, resume=True) as run:

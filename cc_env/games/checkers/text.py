@@ -109,8 +109,9 @@ def fits(position: Position, options: np.uint64) -> NDArray[np.bool_]:
     wrong = (own | enemy) & ~_USED | own & enemy | kings & ~(own | enemy) | jumper & ~own
     wrong |= jumper & (jumper - ONE)  # more than one
     is_count = position.idle < np.uint64(10**9)  # as a text can say it
-    is_rest_known = (position.player <= ONE) & (position.options == options)
-    return np.asarray((wrong == ZERO) & is_count & is_rest_known)
+    found: NDArray[np.bool_] = (wrong == ZERO) & is_count & (position.player <= ONE)
+    found &= position.options == options
+    return found
 
 
 def _with_rest(position: Position, rest: str) -> Position:
