@@ -1,5 +1,6 @@
 """The network and its file."""
 
+import errno
 import json
 
 import numpy as np
@@ -199,7 +200,8 @@ def test_files_of_another_kind_or_format_are_refused(game, network, file, monkey
 
 def test_a_failed_save_leaves_what_was_there(game, network, file, monkeypatch):
     before = file.read_bytes()
-    monkeypatch.setattr("os.fsync", lambda _: (_ for _ in ()).throw(OSError("no space left")))
+    full = OSError(errno.ENOSPC, "no space left")
+    monkeypatch.setattr("os.fsync", lambda _: (_ for _ in ()).throw(full))
     with pytest.raises(OSError, match="no space left"):
         save(file, network, game, {})
     assert file.read_bytes() == before

@@ -232,7 +232,8 @@ def test_a_full_disk_is_said_and_the_run_goes_on_from_what_it_has(
         monkeypatch.undo()
         monkeypatch.chdir(tmp_path)
         (line,) = capsys.readouterr().err.splitlines()
-        assert line.startswith("error: [Errno 28] No space left on device; runs/run keeps what it")
+        assert line.startswith("error: [Errno 28] No space left on device")
+        assert line.endswith("; runs/run keeps what it has saved, from where --resume goes on")
         after = {each: each.read_bytes() for each in (tmp_path / "runs/run/checkpoints").iterdir()}
         assert after == before
     main(TINY, tmp_path / "runs/run", resume=True)

@@ -346,7 +346,7 @@ def kill_at(monkeypatch, name):
     monkeypatch.setattr(name, die)
 
 
-@pytest.mark.parametrize("where", ["training.runs.lock", "training.runs.write"])
+@pytest.mark.parametrize("where", ["training.runs.locked", "training.runs.write"])
 def test_killed_before_its_config_is_there_a_run_is_not_resumed_but_begun(
     tmp_path, monkeypatch, where
 ):
