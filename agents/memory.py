@@ -20,11 +20,10 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import typer
-from rich.console import Console
 
 from agents import MEMORY
 from cc_env import files, games
-from cc_env.commands import Pairs, game_options, run
+from cc_env.commands import Pairs, file_path, game_options, run
 from cc_env.errors import BadRecord, UnknownOption, is_whole, listed
 from cc_env.game import Game, Turn
 from cc_env.games.morris import tree
@@ -33,6 +32,7 @@ from cc_env.match import FAULTS
 from cc_env.record import Record, replay
 from cc_env.referee import Clock, Decision
 from cc_env.rules import FIRST_WINS, SECOND_WINS, Position
+from cc_env.terminal import Terminal, application
 
 CREDITS = "result", "mills"
 MERGES = "add", "replace"
@@ -251,7 +251,7 @@ class MemoryPlayer:
     def choose(self, position: Position, rng: np.random.Generator, clock: Clock) -> Decision:
         """Return what is remembered to win most often, else something new."""
         self._arrive(position)
-        legal, player = self._game.legal_actions(position), self._game.to_move(position)
+        legal, player = self._game.choices(position), self._game.to_move(position)
         known = [] if self._id is None else self._memory.choices(self._id)
         known = [each for each in known if each.action in legal]  # whatever the file says
         best = max(known, key=lambda each: self._worth(each, player), default=None)
@@ -308,16 +308,19 @@ def _one_of(name: str, given: str, known: tuple[str, ...]) -> None:
         raise UnknownOption(f"{name}={given!r}; it is one of: {listed(known)}")
 
 
-app = typer.Typer(
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    help="Memories of morris as JSON, in the format of the original program.",
+app = application(
+    no_args_is_help=True, help="Memories of morris as JSON, in the format of the original program."
 )
-console = Console(highlight=False)
+console = Terminal()
 
-MemoryFile = Annotated[Path, typer.Option("--memory", "-m", help="The SQLite file.")]
-JSONFile = Annotated[Path, typer.Argument(help="As nine_mens.json.", show_default=False)]
+MemoryFile = Annotated[
+    Path,
+    typer.Option("--memory", "-m", parser=file_path, metavar="FILE", help="The SQLite file."),
+]
+JSONFile = Annotated[
+    Path,
+    typer.Argument(parser=file_path, metavar="FILE", help="As nine_mens.json.", show_default=False),
+]
 
 
 @app.command("import")
@@ -331,9 +334,9 @@ def import_tree(
     except (BadRecord, UnicodeDecodeError) as error:
         raise BadRecord(f"{file}: {error}") from error
     Memory(memory, game).add(counts, merge)
-    console.print(f"{len(counts):,} choices added to {memory}", soft_wrap=True, markup=False)
+    console.print(f"{len(counts):,} choices added to {memory}")
     for where in illegal:
-        console.print(f"left out, not legal here: {where}", soft_wrap=True, markup=False)
+        console.print(f"left out, not legal here: {where}")
 
 
 @app.command()
@@ -349,7 +352,7 @@ def export(
     if not counts:
         raise BadRecord(f"{memory} has no games of {game!r}; nothing is written")
     files.write(file, tree.write(game, counts, first=first))
-    console.print(f"{len(counts):,} choices written to {file}", soft_wrap=True, markup=False)
+    console.print(f"{len(counts):,} choices written to {file}")
 
 
 def main() -> int:

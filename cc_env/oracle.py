@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from cc_env import games
-from cc_env.errors import BadRecord, CcEnvError, is_whole
+from cc_env.errors import BadRecord, CcEnvError, UnknownOption, is_whole
 from cc_env.files import lines
 from cc_env.game import Game, Recording
 from cc_env.perft import perft
@@ -31,8 +31,13 @@ class Comparison(NamedTuple):
 
 
 def compare(path: Path, game: str) -> Iterator[Comparison]:
-    """Yield what each line of the file brings; raise BadRecord, naming it, at a bad one."""
-    read = games.module(game).read_recordings
+    """Yield what each line of the file brings; raise BadRecord, naming it, at a bad one.
+
+    And UnknownOption where the module of the game reads no recorded positions.
+    """
+    read = getattr(games.module(game), "read_recordings", None)
+    if read is None:
+        raise UnknownOption(f"{game} has no recorded positions: no function read_recordings")
     found = False
     for number, text in lines(path):
         found = True

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 import re
 import subprocess
 import sys
@@ -11,7 +12,7 @@ import typer
 from conftest import ORACLE, command_line
 
 from agents.memory import Memory
-from cc_env import commands, games, record, referee
+from cc_env import __version__, commands, games, record, referee
 from cc_env.__main__ import main
 from cc_env.errors import MissingExtra, UnknownOption
 from cc_env.players import RandomPlayer
@@ -34,7 +35,7 @@ def games_file(game, tmp_path):
 def test_games():
     out = run("games")
     assert "cc_env/CaptureConquer-v0" in out
-    assert max(map(len, out.splitlines())) <= 80
+    assert all(line == line.rstrip() for line in out.splitlines())
     blocks = {block.split()[0]: block for block in re.split(r"\n(?=\S)", out)}
     assert set(blocks) == set(GAMES)
     for name, block in blocks.items():
@@ -243,7 +244,24 @@ def test_check(tmp_path):
         (["perft", "-o", "size=9"], "sizes are 4 to 8"),
         (["perft", "-o", "size"], "wanted NAME=VALUE"),
         (["perft", "-p", "junk"], "cannot read position 'junk'"),
-        (["perft", "-d", "0"], "depth"),
+        (["perft", "-d", "0"], "'--depth' / '-d': Input should be greater than or equal to 1"),
+        (["perft", "-o", "size=" + "-" * 9000], "an option has 4,096 at most"),
+        (["perft", "-o", "size=" + "-" * 4000], "sizes are 4 to 8"),
+        (["perft", "-o", "name=x"], "capture_conquer has no option name"),
+        (["perft", "-g", "cc_env.players"], "no game 'cc_env.players'"),
+        (["check", "README.md", "-g", "cc_env.players"], "cc_env.players has no recorded pos"),
+        (["check", "README.md", "-g", "json"], "no game 'json'"),
+        (
+            ["analyse", "greedy:evaluation=5"],
+            "evaluation=5 is no name; capture_conquer has: ",
+        ),
+        (["analyse", "minimax:level=[]"], "no level []; it has: easy"),
+        (["analyse", "..x"], "'..x' cannot be imported"),
+        (["analyse", "os.system"], "'os.system' cannot be made: TypeError"),
+        (["analyse", "mcts:exploration=1e999"], "exploration=inf; it is 0 or more"),
+        (["replay", "", "--to", "x.pdn"], "FILE"),
+        (["replay", "README.md", "--to", ""], "'--to': an empty name"),
+        (["replay", "README.md", "--to", "/"], "'/' is no name of a file"),
         (["check", "nowhere.jsonl", "-g", "capture_conquer"], "nowhere.jsonl"),
         (["check", "notes.txt"], "notes.txt: there is no such file"),
         (["check", "README.md"], "say which game it is of: --game capture_conquer"),
@@ -259,8 +277,11 @@ def test_analyse():
     out = run("analyse", "minimax:depth=5", "--position", "5b/6/6/6/4b1/rr4 b")
     assert "blue to move" in out
     assert "4,4-5,5" in out
-    assert "+1.000" in out
-    assert "cuts max" in out
+    assert "value             +1.000 for blue (1 a win, 0 a draw, -1 a loss)\n" in out
+    assert "score             +999,999 for blue, proven to be won\n" in out
+    assert re.search(
+        r"\ncutoffs           [\d,]+ where blue was to move, [\d,]+ where red was\n", out
+    )
     out = run("analyse", "mcts:simulations=50", "-o", "size=4")
     assert "visits" in out
     assert "nodes per second" in out
@@ -279,7 +300,7 @@ def test_analyse():
 def test_analyse_tells_whole_turns(player, position, turn):
     out = run("analyse", player, "--game", "checkers", "-p", position)
     assert re.search(rf"^ *play +{turn} *$", out, re.MULTILINE)
-    assert re.search(rf"^ *line +{turn}\b", out, re.MULTILINE)
+    assert re.search(rf"^ *line +1\. {turn}\b", out, re.MULTILINE)
     assert ("64x42…" in out) == ("mcts" in player)
 
 
@@ -293,7 +314,24 @@ def test_analyse_tells_whole_turns(player, position, turn):
 def test_the_line_begins_with_what_is_played(player, game, position):
     out = run("analyse", player, "--game", game, "-p", position)
     (played,) = re.findall(r"^ *play +(\S.*?) *$", out, re.MULTILINE)
-    assert re.search(rf"^ *line +{re.escape(played)}\b", out, re.MULTILINE)
+    assert re.search(rf"^ *line +1\. {re.escape(played)}\b", out, re.MULTILINE)
+
+
+def test_turns_of_a_line_are_told_apart():
+    out = run("analyse", "minimax:depth=2", "-g", "cannon")
+    assert re.search(r"^line +1\. S \d \d M \d \d  2\. S \d \d M \d \d$", out, re.MULTILINE)
+
+
+def test_the_version():
+    assert run("--version") == f"cc_env {__version__}\n"
+
+
+def test_names_that_cannot_be_shown_are_escaped(games_file):
+    to = os.fsencode(games_file.parent) + b"/\xff.jsonl"
+    command = [sys.executable, "-m", "cc_env", "replay", games_file, "--to", to]
+    done = subprocess.run(command, capture_output=True, encoding="utf-8", check=True)
+    assert "2 games written to " in done.stdout
+    assert done.stdout.endswith("\\udcff.jsonl\n")
 
 
 def test_analyse_says_whatever_a_player_knows(tmp_path):

@@ -20,6 +20,7 @@ LAYERS = [
     ["cc_env.players"],
     ["cc_env.envs"],
     ["cc_env"],
+    ["cc_env.terminal"],
     ["cc_env.warm"],
     ["cc_env.commands"],
     ["cc_env.__main__"],

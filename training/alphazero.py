@@ -33,6 +33,7 @@ from cc_env.commands import Pairs, game_options, run
 from cc_env.commands import Size as BoardSize
 from cc_env.errors import BadCheckpoint
 from cc_env.game import Game
+from cc_env.terminal import application
 from training import engines, learner, runs, selfplay, state
 from training.arena import try_players
 from training.config import check_between, check_limits, check_wholes, share_done
@@ -44,7 +45,7 @@ from training.selfplay import Tally
 
 MAY_DIFFER = "minutes", "rounds", "workers", "engine", "device"  # when a run is continued
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+app = application()
 
 
 @dataclass(frozen=True, kw_only=True)

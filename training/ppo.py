@@ -30,6 +30,7 @@ from cc_env import games
 from cc_env.commands import Pairs, game_options, run
 from cc_env.commands import Size as BoardSize
 from cc_env.game import Game
+from cc_env.terminal import application
 from training import runs, state
 from training.arena import try_players
 from training.config import check_between, check_limits, check_wholes, share_done
@@ -52,7 +53,7 @@ LOGGED = {  # what MaskablePPO calls it, and the log
     "learning_rate": "learning_rate",
 }
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+app = application()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -27,7 +27,6 @@ from cycler import cycler
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
-from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 from torch.utils.tensorboard import SummaryWriter
 
@@ -36,6 +35,7 @@ from agents.arrays import Arrays, load, save
 from cc_env import options, trust
 from cc_env.errors import BadCheckpoint, BadRecord, UnknownOption
 from cc_env.files import drop_half_a_line, lines, write
+from cc_env.terminal import Terminal
 from training.arena.folder import CONFIG, LOCK, differences, locked, read_config, to_text
 from training.arena.pictures import FAINT, STYLE
 from training.config import build, merged, nested
@@ -55,7 +55,7 @@ BAR = (
 FEW = 60  # points that are marked each
 SAVE_EVERY = 120  # seconds between checkpoints, where nothing else asks for one
 
-console = Console(highlight=False)
+console = Terminal()
 
 Row = dict[str, Any]  # "step" and whatever was logged
 
@@ -256,7 +256,8 @@ def conduct(
         said.setdefault("minutes", None)
     values = nested(said)
     config = build(kind, values)
-    path = RUNS / (name or "-".join([way, config.game, *map(str, config.options.values())]))
+    default = "-".join([way, config.game, *map(str, config.options.values())])
+    path = RUNS / (default if name is None else _folder(name))
     if resume and (path / CONFIG).exists():
         config = _continued(path, kind, values)
     try:
@@ -273,7 +274,15 @@ def conduct(
     except OSError as error:
         kept = f"{path} keeps what it has saved, from where --resume goes on"
         raise OSError(f"{error}; {kept}") from error
-    console.print(f"the best network: {path / NETWORK}", soft_wrap=True)
+    console.print(f"the best network: {path / NETWORK}")
+
+
+def _folder(name: str) -> str:
+    """Return the name of a run; raise UnknownOption where its folder would not be in `RUNS`."""
+    inside = [part for part in Path(name).parts if part != ".."]
+    if not name.strip() or Path(name).is_absolute() or len(inside) < len(Path(name).parts):
+        raise UnknownOption(f"name={name!r}; it is the name of a folder in {RUNS}")
+    return name
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import Any
 
 from cc_env import trust
-from cc_env.errors import UnknownOption, listed
+from cc_env.errors import CcEnvError, UnknownOption, listed
 from cc_env.game import Game
 from cc_env.table import GAMES
 
@@ -21,7 +21,13 @@ def make(name: str, /, **options: Any) -> Game:
     known = option_defaults(name)
     if unknown := sorted(set(options) - set(known)):
         raise UnknownOption(f"{name} has no option {listed(unknown)}; it has: {listed(known)}")
-    game = module(name).make(**options)
+    try:
+        game = module(name).make(**options)
+    except (CcEnvError, ImportError, OSError):
+        raise
+    except Exception as error:  # of somebody else's module
+        why = f"{type(error).__name__}: {error}"
+        raise UnknownOption(f"the game {name} cannot be made: {why}") from error
     if not isinstance(game, Game):
         raise UnknownOption(f"there is no game {name!r} (what its make returns is not a Game)")
     if game.name != name:  # records would not find it again
