@@ -154,6 +154,17 @@ class Game:
         over = rules.outcome(position) != ONGOING
         return out[: 0 if over else rules.legal_actions(position, out)]
 
+    def choices(self, position: Position) -> NDArray[np.int32]:
+        """Return the legal action ids, one at least.
+
+        Raises IllegalAction where the game is over.
+        """
+        legal = self.legal_actions(position)
+        if not len(legal):
+            text, ending = self.to_text(position), self.ending(position)
+            raise IllegalAction(f"nothing is to be chosen in '{text}'; the game is over ({ending})")
+        return legal
+
     def action_mask(self, position: Position) -> NDArray[np.int8]:
         """Return int8[num_actions]: 1 where the action is legal, else 0."""
         mask = np.zeros(self.num_actions, np.int8)
@@ -234,12 +245,15 @@ class Game:
         return planes
 
     def evaluation(self, which: Any = None) -> Any:
-        """Return an evaluation by name, None being the first; what is no name comes back.
+        """Return an evaluation by name, None being the first, or the one that is given itself.
 
         Raises UnknownOption where the game has none, or none of this name.
         """
-        if which is not None and not isinstance(which, str):
+        if hasattr(which, "_fields"):  # a NamedTuple of weights
             return which
+        if which is not None and not isinstance(which, str):
+            has = listed(self.evaluations) or "none"
+            raise UnknownOption(f"evaluation={which!r} is no name; {self.name} has: {has}")
         if not self.evaluations or (which and which not in self.evaluations):
             has = listed(self.evaluations) or "none"
             raise UnknownOption(f"{self.name} has no evaluation {which or ''!r}; it has: {has}")

@@ -6,9 +6,10 @@ import gymnasium
 import numpy as np
 import pytest
 
+import agents
 from cc_env import games, players, referee
 from cc_env.envs.vector import BoardGameVectorEnv
-from cc_env.errors import UnknownOption
+from cc_env.errors import IllegalAction, UnknownOption
 from cc_env.options import read
 from cc_env.referee import Clock, Decision
 from cc_env.rules import ONGOING
@@ -299,3 +300,45 @@ def test_a_player_that_remembers_its_game_is_another_one_in_each(playing):
     diaries = []
     playing(games.make("morris"), diaries)
     assert sum(map(bool, diaries)) >= 3
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["random", "greedy", "minimax:depth=1", "mcts:simulations=2", "neutral", "policy", "memory"],
+)
+def test_nobody_is_asked_in_a_finished_position(game, name):
+    if name == "neutral":
+        game = games.make("cannon")
+        over = finished(game)
+    else:
+        over = game.from_text("bb4/6/6/6/6/rr3b r")
+    player = agents.make(name, game)
+    with pytest.raises(IllegalAction, match=r"nothing is to be chosen in '.*'; the game is over"):
+        player.choose(over, rng(), Clock())
+
+
+def finished(game):
+    """Return where a random game ends."""
+    position, generator = game.initial, rng()
+    while len(legal := game.legal_actions(position)):
+        position = game.apply(position, int(generator.choice(legal)))
+    return position
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("minimax:level=[]", r"no level \[\]; it has: easy"),
+        ("greedy:evaluation=5", "evaluation=5 is no name; capture_conquer has: standard"),
+        ("mcts:evaluation=()", r"evaluation=\(\) is no name"),
+        ("mcts:exploration=1e999", "exploration=inf; it is 0 or more"),
+        ("mcts:exploration=True", "exploration=True; it is 0 or more"),
+        ("minimax:seconds=" + "9" * 400, "it is 0 or more"),
+        ("minimax:table_megabytes=1e9", "table_megabytes=1000000000.0; it is 1/1024 to 65536"),
+        ("os.system", "player 'os.system' cannot be made: TypeError: expected str"),
+        ("sys.exit", "player 'sys.exit' cannot be made: SystemExit"),
+    ],
+)
+def test_odd_values_are_refused_as_others_are(game, name, says):
+    with pytest.raises(UnknownOption, match=says):
+        players.make(name, game)
