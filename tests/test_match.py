@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from cc_env import games, record, referee
-from cc_env.errors import BadRecord, IllegalAction, UnknownOption
+from cc_env.errors import BadPosition, BadRecord, IllegalAction, UnknownOption
 from cc_env.match import Limits, Match, Result
 from cc_env.players import RandomPlayer
 from cc_env.record import Record
@@ -362,3 +362,30 @@ def test_a_match_that_goes_on_has_no_record(game):
 def test_a_missing_file_is_said_to_be_missing(tmp_path):
     with pytest.raises(BadRecord, match=r"none\.jsonl"):
         list(record.read(tmp_path / "none.jsonl"))
+
+
+@pytest.mark.parametrize("seconds", [-1, 0, "1", True, float("nan"), 10**400])
+def test_times_that_are_none_are_refused(seconds):
+    for name in ("seconds_per_turn", "seconds_per_game"):
+        with pytest.raises(UnknownOption, match=f"{name}=.* it is more than 0"):
+            Limits(**{name: seconds})
+
+
+def test_what_is_no_position_begins_no_match(game):
+    with pytest.raises(BadPosition, match=r"start='x'; wanted: a position of capture_conquer"):
+        Match(game, "x")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ({"seed": -1}, "seed=-1; it is a whole number from 0"),
+        ({"seed": "x"}, "seed='x'"),
+        ({"names": (1, "b")}, "1 is no name of a player"),
+        ({"players": ("random", "random")}, "'random' is no player: it has no method choose"),
+    ],
+)
+def test_the_referee_refuses_what_it_cannot_begin_with(game, arguments, says):
+    arguments = {"players": (RandomPlayer(game),) * 2, **arguments}
+    with pytest.raises(UnknownOption, match=says):
+        referee.play(game, **arguments)

@@ -397,6 +397,8 @@ def test_an_opponent_that_must_win_at_once_leaves_no_episode():
         ({"position": "6/6/6/6/5b/3brr b"}, BadPosition),  # blocked
         ({"position": "rb4/6/6/6/6/4bb b"}, BadPosition),  # conquered
         ({"start": "x"}, UnknownOption),
+        (5, UnknownOption),
+        ({"start": "x", 5: 5}, UnknownOption),
     ],
 )
 def test_a_refused_reset_changes_nothing(options, error):
@@ -409,6 +411,12 @@ def test_a_refused_reset_changes_nothing(options, error):
     assert env.unwrapped.position == position
     assert env.unwrapped.np_random.bit_generator.state == state
     env.step(env.action_space.sample())
+
+
+@pytest.mark.parametrize("seed", [-1, "x", 1.5, [], True])
+def test_what_is_no_seed_is_refused(seed):
+    with pytest.raises(UnknownOption, match="it is a whole number from 0, or None"):
+        make().unwrapped.reset(seed=seed)
 
 
 def test_a_failing_opponent_changes_nothing():
