@@ -9,7 +9,6 @@ import pytest
 from nbclient import NotebookClient
 
 NOTEBOOKS = sorted((Path(__file__).parents[1] / "notebooks").glob("*.ipynb"))
-WITH_OUTPUTS = {"quickstart", "self_play"}  # for those who only read; the others are saved without
 
 CHECKS = {  # what holds after the last cell, in the short setting
     "quickstart": """
@@ -39,14 +38,9 @@ def test_a_notebook_runs(path, monkeypatch):
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_what_is_saved_is_all_outputs_of_one_run_or_none(path):
+def test_what_is_saved_is_all_outputs_of_one_run(path):
     cells = [cell for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]
-    counts = [cell.execution_count for cell in cells]
-    if path.stem in WITH_OUTPUTS:
-        assert counts == list(range(1, len(cells) + 1))
-    else:
-        assert not any(counts)
-        assert not any(cell.outputs for cell in cells)
+    assert [cell.execution_count for cell in cells] == list(range(1, len(cells) + 1))
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
