@@ -76,9 +76,11 @@ def test_a_module_that_is_imported_is_not_yet_a_game(tmp_path, name):
 
 
 def test_nor_does_a_game_import_what_its_options_name(hit, tmp_path):
-    trust.allow("cc_env.players")
-    options = {"name": "runs.x.evil.make", "game": None}
-    path = stored(tmp_path / "games.jsonl", game="cc_env.players", options=options)
+    source = "from cc_env import players\ndef make(bot=""): players.check(bot)\n"
+    (tmp_path / "with_a_bot.py").write_text(source)
+    trust.allow("with_a_bot")
+    options = {"bot": "runs.x.evil.make"}
+    path = stored(tmp_path / "games.jsonl", game="with_a_bot", options=options)
     with pytest.raises(BadRecord, match=r"'runs\.x\.evil\.make' cannot be imported: a file"):
         list(record.read(path))
     assert not hit.exists()
