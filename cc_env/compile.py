@@ -1,98 +1,156 @@
-"""The one way to compile: `@jit`, cached on disk under a key that no edit of the rules can outlive.
+"""The one way to compile: `@jit`, cached on disk until a source that it depends on changes.
 
-numba's own cache looks only at the file of the compiled function, so a cached function that calls a
-function of another file would keep that file's old machine code. Here the key holds a hash of all
-sources of this package, of the function's own package, and of the package of every position class
-among the arguments, so that a game from elsewhere is as safe as ours.
+Most compiled functions are called by others only, which inline them. numba alone would make a
+library of each: wrappers to call it from Python and C, optimised machine code of it and all that it
+calls, a file in the cache. Here a function that a compiled one calls stays intermediate code until
+something that Python calls is compiled: that is linked, optimised and kept, once.
 """
 
-import contextlib
 import functools
-import hashlib
-import sys
-from collections.abc import Callable, Iterable
-from pathlib import Path
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, overload
 
-import numba
-from numba.core import caching
+from numba import typeof, types
+from numba.core import codegen, compiler, dispatcher, registry
+from numba.core.datamodel import models, register_default
+
+from cc_env import sources
+from cc_env.cache import DiskCache
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-_OWN_SOURCE = Path(__file__)
+OPTIONS = {"nopython": True, "error_model": "numpy", "boundscheck": False}
 
 
-@functools.cache
-def source_hash(file: Path) -> str:
-    """Return a hash of all Python sources of the outermost package that holds `file`."""
-    root = file
-    while (root.parent / "__init__.py").exists():
-        root = root.parent
-    digest = hashlib.sha256()
-    for path in sorted(root.rglob("*.py")) if root.is_dir() else [file]:
-        digest.update(path.relative_to(root.parent).as_posix().encode() + b"\0" + path.read_bytes())
-    return digest.hexdigest()
+class _IntermediateLibrary(codegen.JITCodeLibrary):
+    """Intermediate code of a function and all it calls, to be linked into what calls it."""
+
+    def finalize(self) -> None:
+        """Gather the code, for others to link; no machine code is made."""
+        for library in dict.fromkeys(self._linking_libraries):
+            self._reload_init.update(library._reload_init)
+            self._final_module.link_in(library._get_module_for_linking(), preserve=True)
+        for function in self._final_module.functions:
+            if not function.is_declaration:
+                function.linkage = "linkonce_odr"
+        self._shared_module = self._final_module
+        self._finalized = True
 
 
-def _modules(types: Iterable[Any]) -> set[str]:
-    """Return the modules of the NamedTuple classes among numba's types, nested ones included."""
-    found = set()
-    for each in types:
-        if hasattr(each, "instance_class"):
-            found |= {each.instance_class.__module__, *_modules(each)}
-    return found
+class _InlinedCompiler(dispatcher._FunctionCompiler):  # type: ignore[name-defined]
+    """Compiles no further than to intermediate code."""
+
+    def _compile_core(self, args: Any, return_type: Any) -> Any:
+        flags = compiler.Flags()
+        self.targetdescr.options.parse_as_flags(flags, self.targetoptions)
+        flags.no_compile = flags.no_cpython_wrapper = flags.no_cfunc_wrapper = True
+        context = self.targetdescr.target_context
+        library = _IntermediateLibrary(context.codegen(), self.py_func.__qualname__)
+        result = compiler.compile_extra(
+            self.targetdescr.typing_context,
+            context,
+            self.py_func,
+            args=args,
+            return_type=return_type,
+            flags=flags,
+            locals=self.locals,
+            library=library,
+            pipeline_class=self.pipeline_class,
+        )
+        name = object()  # by which numba finds the code; of other functions it is the wrapper
+        context.insert_user_function(name, result.fndesc, [library])
+        return result._replace(entry_point=name)
 
 
-class _PackageStamp:
-    """Cache locator mix-in: fresh as long as no source of the packages involved has changed."""
+class _Inlined(registry.CPUDispatcher):
+    """A function as compiled code calls it."""
 
-    _py_file: str
-
-    def get_source_stamp(self) -> tuple[str, str]:
-        return source_hash(_OWN_SOURCE), source_hash(Path(self._py_file))
-
-
-def _stamped(locator: type) -> type:
-    return type(locator.__name__, (_PackageStamp, locator), {})
-
-
-class _CacheImpl(caching.CompileResultCacheImpl):
-    _locator_classes = [
-        _stamped(caching.UserProvidedCacheLocator),
-        _stamped(caching.InTreeCacheLocator),
-        _stamped(caching.UserWideCacheLocator),
-    ]
-
-
-class _Cache(caching.FunctionCache):
-    """A function's cache: one index for our own types, one for those of each foreign package.
-
-    To read an index is to import the modules of its types, which elsewhere may not be there.
-    """
-
-    _impl_class = _CacheImpl
-
-    def load_overload(self, sig: Any, target_context: Any) -> Any:
-        self._choose_file(sig)
-        return super().load_overload(sig, target_context)
-
-    def save_overload(self, sig: Any, data: Any) -> None:
-        self._choose_file(sig)
-        super().save_overload(sig, data)
-
-    def _choose_file(self, signature: tuple[Any, ...]) -> None:
-        packages = {module.partition(".")[0] for module in _modules(signature)}
-        foreign = sorted(packages - {_OWN_SOURCE.parent.name})
-        self._cache_file = caching.IndexDataCacheFile(
-            cache_path=self._cache_path,
-            filename_base="-".join([self._impl.filename_base, *foreign]),
-            source_stamp=self._impl.locator.get_source_stamp(),
+    def __init__(self, function: Any, options: dict[str, Any]) -> None:
+        super().__init__(function, targetoptions=options)
+        self._compiler = _InlinedCompiler(
+            function, self.targetdescr, options, self.locals, compiler.Compiler
         )
 
-    def _index_key(self, sig: Any, codegen: Any) -> tuple[Any, ...]:
-        files = (getattr(sys.modules.get(name), "__file__", None) for name in _modules(sig))
-        hashes = sorted({source_hash(Path(file)) for file in files if file})
-        return (*super()._index_key(sig, codegen), *hashes)
+    def add_overload(self, result: Any) -> None:
+        """Note what was compiled, which Python cannot call."""
+        self.overloads[tuple(result.signature.args)] = result
+
+
+class _Compiled(registry.CPUDispatcher):
+    """A function as Python calls it; compiled code that names it is given the inlined one."""
+
+    def __init__(self, function: Any, options: dict[str, Any]) -> None:
+        super().__init__(function, targetoptions={**options, "no_cfunc_wrapper": True})
+        self._inlined = _Inlined(function, options)
+        self._inlined._compiling_counter = self._compiling_counter  # by which recursion is told
+        self._cache = DiskCache(function)
+
+    @property
+    def _numba_type_(self) -> Any:
+        return types.Dispatcher(self._inlined)
+
+    def add_overload(self, result: Any) -> None:
+        """As numba does, and bind what the functions linked in refer to."""
+        for environment in result._find_referenced_environments():
+            result.library.codegen.set_env(environment.env_name, environment)
+        super().add_overload(result)
+
+
+class Rule:
+    """A function of which every game has its own, chosen by the classes of some arguments.
+
+    From Python and from compiled code alike it is called like any compiled function. In compiled
+    code it costs nothing: the choice is made when types are inferred.
+    """
+
+    def __init__(self, declared: Callable[..., Any], by: tuple[int, ...]) -> None:
+        functools.update_wrapper(self, declared)
+        self._name = declared.__name__
+        self._by = by
+        self._chosen: dict[tuple[type, ...], Callable[..., Any]] = {}
+
+    def add(self, *classes: type, function: Callable[..., Any]) -> None:
+        """Choose this compiled function for arguments of these NamedTuple classes."""
+        self._chosen[classes] = function
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self.choose([type(argument) for argument in arguments])(*arguments)
+
+    def choose(self, classes: Sequence[type]) -> Callable[..., Any]:
+        """Return the function for arguments of these classes; raise TypeError if there is none."""
+        wanted = tuple(classes[place] for place in self._by)
+        if wanted not in self._chosen:
+            names = " and ".join(each.__name__ for each in wanted)
+            raise TypeError(f"no {self._name} is registered for {names}")
+        return self._chosen[wanted]
+
+    @property
+    def _numba_type_(self) -> "_RuleType":
+        return _RuleType(self)
+
+
+class _RuleType(types.Callable, types.Dummy):
+    """What numba takes a rule for: the function that it chooses for the types of arguments."""
+
+    def __init__(self, rule: Rule) -> None:
+        super().__init__(f"rule({rule._name} at {id(rule)})")
+        self._rule = rule
+
+    def _choose(self, arguments: Sequence[Any]) -> Any:
+        classes = [getattr(each, "instance_class", type(each)) for each in arguments]
+        return typeof(self._rule.choose(classes))
+
+    def get_call_type(self, context: Any, args: Any, kws: Any) -> Any:
+        return self._choose(args).get_call_type(context, args, kws)
+
+    def get_call_signatures(self) -> Any:
+        return (), True
+
+    def get_impl_key(self, sig: Any) -> Any:
+        return self._choose(sig.args).get_impl_key(sig)
+
+
+register_default(_RuleType)(models.OpaqueModel)
 
 
 @overload
@@ -110,7 +168,18 @@ def jit(function: Any = None, *, nogil: bool = False) -> Any:
     """
     if function is None:
         return functools.partial(jit, nogil=nogil)
-    compiled = numba.njit(error_model="numpy", boundscheck=False, nogil=nogil)(function)
-    with contextlib.suppress(RuntimeError):  # no file or folder for a cache: compile every time
-        compiled._cache = _Cache(compiled.py_func)
-    return compiled
+    sources.follow(function.__module__)
+    return _Compiled(function, {**OPTIONS, "nogil": nogil})
+
+
+@overload
+def rule(declared: F) -> F: ...
+
+
+@overload
+def rule(*, by: tuple[int, ...]) -> Callable[[F], F]: ...
+
+
+def rule(declared: Any = None, *, by: tuple[int, ...] = (0,)) -> Any:
+    """Make a `Rule` of a function without a body, chosen by the arguments in the places `by`."""
+    return functools.partial(rule, by=by) if declared is None else Rule(declared, by)

@@ -7,8 +7,9 @@ ROOT = Path(__file__).parents[1]
 
 # From the bottom up; modules of one line may import each other.
 LAYERS = [
-    ["cc_env.table", "cc_env.compile", "cc_env.borrow", "cc_env.errors"],
-    ["cc_env.files", "cc_env.options"],
+    ["cc_env.table", "cc_env.sources", "cc_env.borrow", "cc_env.errors"],
+    ["cc_env.files", "cc_env.options", "cc_env.cache"],
+    ["cc_env.compile"],
     ["cc_env.bits"],
     ["cc_env.rules"],
     ["cc_env.game", "cc_env.randomness", "cc_env.wide"],

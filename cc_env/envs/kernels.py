@@ -161,11 +161,17 @@ def _conclude(
     seen.facts[TRUNCATED, board] = over and not ended
     if over and settings.autoreset == Autoreset.SAME_STEP:
         _observe(position, settings, row, seen.final_observations[board])
-        seen.final_rows[board] = row
+        _copy(row, seen.final_rows[board])
         rules.store(position, seen.final_rows[board])
         position = _begin(start, settings, row, keys, legal)
     _show(position, settings, row, seen, board, legal)
     seen.facts[OUTCOME, board] = result
+
+
+@jit
+def _copy(row: NDArray[np.uint64], into: NDArray[np.uint64]) -> None:
+    for index in range(len(row)):  # an assignment of slices would compile its error message, too
+        into[index] = row[index]
 
 
 @jit
@@ -257,10 +263,13 @@ def _status(
     if rules.mid_turn(position):
         return result, False
     turns = np.int64(row[TURNS])
-    over = settings.max_turns > 0 and turns >= settings.max_turns
+    over: Bool = settings.max_turns > 0 and turns >= settings.max_turns
     if len(keys):
         newest, kept = keys[turns % len(keys)], keys[: turns + 1]
-        count = np.sum(kept == newest)
+        count = 0
+        for each in kept:
+            if each == newest:
+                count += 1
         if settings.stagnation:
             is_from_start = turns < len(keys) and keys[0] == newest
             if count - is_from_start >= settings.stagnation:

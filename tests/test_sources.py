@@ -1,0 +1,96 @@
+"""What compiled code depends on: imports, wherever they stand, and registrations."""
+
+import importlib
+import sys
+
+import pytest
+
+from cc_env import sources
+
+FILES = {
+    "deep/__init__.py": "from deep.extra import SIZE",
+    "deep/extra.py": "SIZE = 3",
+    "deep/rules.py": "import deep.tables as t\nfrom . import bits\nfrom .inner.far import X",
+    "deep/tables.py": "def f():\n    if True:\n        from deep import late, __name__",
+    "deep/bits.py": "import numpy, os.path",
+    "deep/late.py": "try:\n    import other.thing\nexcept ImportError:\n    pass",
+    "deep/inner/__init__.py": "",
+    "deep/inner/far.py": "from ..near import X",
+    "deep/near.py": "X = 1",
+    "deep/unused.py": "from deep import rules",
+    "deep/evaluation.py": "",
+    "other/__init__.py": "",
+    "other/thing.py": "",
+}
+
+
+@pytest.fixture
+def tree(tmp_path, monkeypatch):
+    """Packages of somebody else's, imported, of which `deep` compiles."""
+    for name, text in FILES.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sources, "_packages", set())
+    monkeypatch.setattr(sources, "_STARTED", 2**62)
+    importlib.import_module("deep.rules")
+    importlib.import_module("other")
+    sources.follow("deep.rules")
+    yield tmp_path
+    for name in [name for name in sys.modules if name.partition(".")[0] in ("deep", "other")]:
+        del sys.modules[name]
+    sources._imports.cache_clear()
+    sources._content_hash.cache_clear()
+
+
+def reached(*modules):
+    return set(sources.reached(modules))
+
+
+def test_imports_are_followed_however_they_are_written(tree):
+    found = {"rules", "tables", "bits", "inner.far", "near", "late", "extra"}
+    assert reached("deep.rules") == {"deep", *(f"deep.{name}" for name in found)}
+    assert reached("deep.bits") == {"deep.bits"}
+
+
+def test_packages_that_compile_are_followed_and_no_others(tree):
+    assert "other.thing" not in reached("deep.late")
+    sources.follow("other.thing")
+    assert reached("deep.late") == {"deep.late", "other", "other.thing"}
+
+
+def test_what_is_registered_for_a_class_counts_as_imported_by_its_module(tree, monkeypatch):
+    monkeypatch.delitem(sources._registered, "deep.bits", raising=False)
+    before = sources.fingerprint(["deep.bits"])
+    sources.register("deep.bits", ["deep.evaluation"])
+    assert reached("deep.bits") == {"deep.bits", "deep.evaluation"}
+    assert sources.fingerprint(["deep.bits"]) != before
+    sources._registered.pop("deep.bits")
+
+
+@pytest.mark.parametrize("edited", ["rules", "late", "inner/far"])
+def test_a_fingerprint_changes_with_every_source_that_is_reached(tree, edited):
+    before = sources.fingerprint(["deep.rules"])
+    with (tree / "deep" / f"{edited}.py").open("a") as file:
+        file.write("\n# edited")
+    sources._content_hash.cache_clear()
+    assert sources.fingerprint(["deep.rules"]) != before is not None
+    assert sources.fingerprint(["deep.bits"]) is not None
+
+
+def test_a_fingerprint_does_not_change_with_a_source_that_is_not_reached(tree):
+    before = sources.fingerprint(["deep.rules"])
+    (tree / "deep/unused.py").write_text("# edited")
+    sources._content_hash.cache_clear()
+    assert sources.fingerprint(["deep.rules"]) == before
+
+
+def test_there_is_none_for_a_source_edited_after_the_process_began(tree, monkeypatch):
+    monkeypatch.setattr(sources, "_STARTED", (tree / "deep/late.py").stat().st_mtime - 1)
+    assert sources.fingerprint(["deep.rules"]) is None
+
+
+def test_there_is_none_for_a_module_without_a_source(tree):
+    assert sources.fingerprint(["deep.rules", "deep.nowhere"]) is None
+    assert sources.fingerprint(["sys"]) is None
