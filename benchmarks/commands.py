@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated
 
-from benchmarks import learning, ours, peers
+from benchmarks import by_hand, learning, ours, peers
 from benchmarks.measure import RUNS, Row, Task, row
 from cc_env.errors import MissingExtra
 
@@ -32,9 +32,8 @@ def table(
     markdown: Annotated[bool, typer.Option("--markdown", help="Print a table for GitHub.")] = False,
 ) -> None:
     """Measure our environments and what a user would pick instead, side by side."""
-    tasks = [
-        task for task in (*ours.tasks(), *learning.tasks(), *peers.tasks()) if _matches(task, only)
-    ]
+    every = *ours.tasks(), *by_hand.tasks(), *learning.tasks(), *peers.tasks()
+    tasks = [task for task in every if _matches(task, only)]
     if not tasks:
         raise typer.BadParameter(f"no row has {only!r} in its names", param_hint="--only")
     rows = list(measured(tasks, seconds))

@@ -1,22 +1,16 @@
 /* Random play of C&C in which every different move of every position is listed.
  *
- *   cc -O3 -march=native -o random_play random_play.c
- *   ./random_play play SIZE GAMES SEED     prints: turns, moves listed, seconds of CPU time
- *   ./random_play perft SIZE DEPTH         prints: the number of sequences of moves
+ *   cc -O3 -march=native -shared -fPIC -o random_play.so random_play.c
  *
- * The plain way to write it: sets of cells are 64-bit words on a frame of 8 by 8, cell (r, c) is
- * bit 8r + c; jump chains are walked depth first, and a move that several chains make is listed
- * once, because the ends of the chains of a piece are kept as a set for each captured piece.
+ * As one would write it in C, by hand: sets of cells are 64-bit words on a frame of 8 by 8, cell
+ * (r, c) is bit 8r + c; jump chains are walked depth first, and a move that several chains make is
+ * listed once, because the ends of the chains of a piece are kept as a set for each captured piece.
  */
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
 
 typedef uint64_t Set;
 
-enum { FIRST, SECOND, NOBODY = 64, MOST_MOVES = 8192, LONGEST_GAME = 100000 };
+enum { FIRST, SECOND, NOBODY = 64, MOST_MOVES = 8192, DEEPEST = 64 };
 
 typedef struct { uint8_t start, end, victim; } Move; /* victim NOBODY: captures nothing */
 typedef struct { Set pieces[2]; int mover; } Position;
@@ -64,8 +58,8 @@ static Position initial(int size)
 static inline Set steps(Set start, Set empty, int mover)
 {
     if (mover == FIRST)
-        return ((start << 1 | start << 9) & NOT_FIRST | start << 8) & empty;
-    return ((start >> 1 | start >> 9) & NOT_LAST | start >> 8) & empty;
+        return (((start << 1 | start << 9) & NOT_FIRST) | start << 8) & empty;
+    return (((start >> 1 | start >> 9) & NOT_LAST) | start >> 8) & empty;
 }
 
 /* The pieces of `own` that can hop at all. */
@@ -107,7 +101,7 @@ static void walk(int cell, Set own, Set enemy, Walk *found)
                 found->found[middle] = 0;
             }
             found->found[middle] |= bit(end);
-            walk_on(end, own | enemy ^ bit(middle), found->empty, &found->found[middle]);
+            walk_on(end, (own | enemy) ^ bit(middle), found->empty, &found->found[middle]);
         }
     }
 }
@@ -172,12 +166,13 @@ static inline uint64_t next_random(uint64_t *state) /* SplitMix64 */
     return word ^ word >> 31;
 }
 
-static void play(int size, int games, uint64_t seed)
+/* Play games from the start; return the moves made, and add those listed to `listed`. */
+int64_t play(int size, int games, uint64_t seed, int64_t *listed)
 {
     static Move moves[MOST_MOVES];
+    int64_t made = 0;
+    make_tables(size);
     const Position start = initial(size);
-    long turns = 0, listed = 0;
-    clock_t began = clock();
     for (int game = 0; game < games; game++) {
         Position position = start;
         int won = 0;
@@ -186,39 +181,32 @@ static void play(int size, int games, uint64_t seed)
             if (!choices)
                 break;
             won = make(&position, moves[(next_random(&seed) >> 32) * (uint64_t)choices >> 32]);
-            listed += choices;
-            turns++;
+            *listed += choices;
+            made++;
         }
     }
-    double seconds = (double)(clock() - began) / CLOCKS_PER_SEC;
-    printf("%ld %ld %.6f\n", turns, listed, seconds);
+    return made;
 }
 
-static long perft(const Position *position, int depth, Move *moves)
+static int64_t count_sequences(const Position *position, int depth, Move *moves)
 {
     int choices = list(position, moves);
-    long total = 0;
+    int64_t total = 0;
     if (depth == 1)
         return choices;
     for (int index = 0; index < choices; index++) {
         Position after = *position;
         if (!make(&after, moves[index]))
-            total += perft(&after, depth - 1, moves + choices);
+            total += count_sequences(&after, depth - 1, moves + choices);
     }
     return total;
 }
 
-int main(int given, char **words)
+/* Return the number of sequences of 1 to DEEPEST moves; games that are over go on no further. */
+int64_t perft(int size, int depth)
 {
-    static Move moves[64 * MOST_MOVES];
-    int size = given > 2 ? atoi(words[2]) : 0;
-    if (size < 4 || size > 8 || given < 4)
-        return fprintf(stderr, "usage: random_play play SIZE GAMES SEED | perft SIZE DEPTH\n"), 2;
+    static Move moves[DEEPEST * MOST_MOVES];
     make_tables(size);
-    Position start = initial(size);
-    if (!strcmp(words[1], "perft"))
-        printf("%ld\n", perft(&start, atoi(words[3]), moves));
-    else
-        play(size, atoi(words[3]), given > 4 ? strtoull(words[4], 0, 10) : 0);
-    return 0;
+    const Position start = initial(size);
+    return count_sequences(&start, depth, moves);
 }
