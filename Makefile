@@ -1,19 +1,25 @@
-# make test   set up .venv by the lock, then run everything that CI runs
-# make demo   train AlphaZero for four minutes, then a tournament with its report (ten minutes in all)
-# make bench  the benchmark table, beside OpenSpiel, PettingZoo and Pgx
-# make lock   resolve all dependencies anew and pin them
+# make test      set up .venv by the lock, check format, lint and types, run the quick tests (three minutes)
+# make test-all  the same with all tests, as CI does (twelve minutes)
+# make demo      train AlphaZero for four minutes, then a tournament with its report (ten minutes in all)
+# make bench     the benchmark table, beside OpenSpiel, PettingZoo and Pgx
+# make lock      resolve all dependencies anew and pin them
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: test demo bench lock clean
+.PHONY: test test-all checks demo bench lock clean
 
-test: .venv/ready
+test: checks
+	$(BIN)/pytest -m "not slow" --durations=10 --durations-min=5
+
+test-all: checks
+	$(BIN)/pytest --durations=20 --durations-min=5
+
+checks: .venv/ready
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/pytest
 
 demo: .venv/ready
 	$(BIN)/python -m training.demo

@@ -2,20 +2,27 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import safetensors
 import safetensors.numpy
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from cc_env import __version__
 from cc_env.errors import BadCheckpoint
 from cc_env.files import write
 
 FORMAT = 1
+NUMBERS = {
+    "BOOL",
+    "F16",
+    "F32",
+    "F64",
+    *(f"{kind}{bits}" for kind in "IU" for bits in (8, 16, 32, 64)),
+}
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -41,11 +48,11 @@ def load(path: Path, kind: str) -> tuple[dict[str, Any], Arrays]:
     try:
         with safetensors.safe_open(path, "np") as file:
             full, digest = ((file.metadata() or {})[name] for name in ("cc_env", "sha256"))
-            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            arrays = {name: _array(file, name) for name in file.keys()}  # noqa: SIM118
         header = json.loads(full)
     except FileNotFoundError as error:
         raise BadCheckpoint(f"{path}: there is no such file") from error
-    except (safetensors.SafetensorError, OSError, KeyError, ValueError) as error:
+    except (safetensors.SafetensorError, OSError, KeyError, ValueError, RecursionError) as error:
         what = f"wanted a {kind}, whole and unaltered"
         raise BadCheckpoint(f"{path}: {what}; found: {error!r}") from error
     if _digest(full, arrays) != digest or not isinstance(header, dict):
@@ -57,6 +64,27 @@ def load(path: Path, kind: str) -> tuple[dict[str, Any], Arrays]:
             f"wanted a {kind} of format {FORMAT}, for cc_env {__version__}"
         )
     return header, arrays
+
+
+def expect(
+    arrays: Mapping[str, NDArray[Any]], name: str, shape: Sequence[int], dtype: DTypeLike
+) -> NDArray[Any]:
+    """Return an array; raise BadCheckpoint where it is missing, or of another shape or dtype."""
+    if name not in arrays:
+        raise BadCheckpoint(f"there is no {name}")
+    found, wanted = arrays[name], np.dtype(dtype)
+    if (found.shape, found.dtype) != (tuple(shape), wanted):
+        given = f"{found.dtype}{list(found.shape)}"
+        raise BadCheckpoint(f"{name} is {given}; wanted: {wanted}{list(shape)}")
+    return found
+
+
+def _array(file: Any, name: str) -> NDArray[Any]:
+    """Return an array of an open file; raise ValueError where NumPy has no such numbers."""
+    kind = file.get_slice(name).get_dtype()
+    if kind not in NUMBERS:
+        raise ValueError(f"{name} has numbers of the kind {kind}")
+    return np.asarray(file.get_tensor(name))
 
 
 def _digest(text: str, arrays: Mapping[str, NDArray[Any]]) -> str:

@@ -30,12 +30,12 @@ class Opinion(NamedTuple):
 
 
 def ask(game: Game, evaluate: Evaluate, position: Position, *, mirrored: bool = True) -> Opinion:
-    """Return what a network says of a position in which the game goes on.
+    """Return what a network says of a position; raise IllegalAction where the game is over.
 
     If `mirrored`, it is shown its mirror images too, in one batch, and what it says is averaged:
     right for a network that has learned from such images, which PPO's has not.
     """
-    legal, planes = game.legal_actions(position), game.observe(position)
+    legal, planes = game.choices(position), game.observe(position)
     images = game.symmetries if mirrored else ()
     seen = [planes, *(_turned(planes, each.cells) for each in images)]
     named = [legal, *(each.actions[legal] for each in images)]

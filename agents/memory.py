@@ -16,16 +16,15 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from copy import copy
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import typer
-from rich.console import Console
 
 from agents import MEMORY
 from cc_env import files, games
-from cc_env.commands import Pairs, game_options, run
-from cc_env.errors import BadRecord, UnknownOption, listed
+from cc_env.commands import Pairs, file_path, game_options, run
+from cc_env.errors import BadRecord, UnknownOption, is_whole, listed
 from cc_env.game import Game, Turn
 from cc_env.games.morris import tree
 from cc_env.games.morris.tree import Line, Wins
@@ -33,6 +32,7 @@ from cc_env.match import FAULTS
 from cc_env.record import Record, replay
 from cc_env.referee import Clock, Decision
 from cc_env.rules import FIRST_WINS, SECOND_WINS, Position
+from cc_env.terminal import Terminal, application
 
 CREDITS = "result", "mills"
 MERGES = "add", "replace"
@@ -41,6 +41,7 @@ BY = "wins", "balance"
 START = 0  # what the choices at the beginning of a game follow
 MARK, VERSION = 0x43434D45, 2  # of our files, in SQLite's header
 PATIENCE = 60.0  # seconds that a process waits for others
+MOST_WINS = 2**53  # of a choice; SQLite has room for their sums
 TABLES = (
     "CREATE TABLE games (id INTEGER PRIMARY KEY, name TEXT UNIQUE NOT NULL)",
     "CREATE TABLE choices (id INTEGER PRIMARY KEY, game INTEGER NOT NULL, parent INTEGER NOT NULL,"
@@ -49,6 +50,11 @@ TABLES = (
     "CREATE TABLE remembered (record TEXT PRIMARY KEY) WITHOUT ROWID",
     f"PRAGMA application_id = {MARK}",
     f"PRAGMA user_version = {VERSION}",
+)
+SCHEMA = sorted(each for each in TABLES if each.startswith("CREATE"))
+OURS_TO_MEND = (  # errors that say something of the machine, not of what the file holds
+    *(sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PERM, sqlite3.SQLITE_READONLY),
+    *(sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_NOMEM),
 )
 
 
@@ -70,14 +76,28 @@ class Memory:
         self.choices()
 
     def choices(self, after: int = START) -> list[Choice]:
-        """Return what was chosen at the start or after a choice, by id, in the order first seen."""
+        """Return what was chosen at the start or after a choice, by id, in the order first seen.
+
+        Raises BadRecord where a row of the file cannot be, OSError where it cannot be read.
+        """
         if not self.path.exists():
             return []
         wanted = "SELECT choices.id, action, first_wins, second_wins FROM choices, games "
         wanted += "WHERE games.id = game AND name = ? AND parent = ? ORDER BY choices.id"
         with self._transaction("DEFERRED") as base:
             rows = base.execute(wanted, (self._name, after)).fetchall()
-        return [Choice(id, action, (first, second)) for id, action, first, second in rows]
+        return [self._choice(after, *row) for row in rows]
+
+    def _choice(self, after: int, id: Any, action: Any, first: Any, second: Any) -> Choice:
+        """Return a row as it was read; raise BadRecord where it cannot be.
+
+        A choice is stored after the one that it follows, and has a greater id: nothing goes round.
+        """
+        is_one = is_whole(id, after + 1, 2**63 - 1) and is_whole(action, 0)
+        if not (is_one and is_whole(first, 0, MOST_WINS) and is_whole(second, 0, MOST_WINS)):
+            row = f"action {action!r:.40}, wins {first!r:.40} and {second!r:.40}"
+            raise BadRecord(f"{self.path}: choice {id!r}, after {after}, cannot be: {row}")
+        return Choice(id, action, (first, second))
 
     def follow(self, after: int | None, turn: Turn) -> int | None:
         """Return the id of the last choice of a turn, None where it was never played."""
@@ -115,11 +135,17 @@ class Memory:
                 return
             base.execute("INSERT OR IGNORE INTO games (name) VALUES (?)", (self._name,))
             (game,) = base.execute("SELECT id FROM games WHERE name = ?", (self._name,)).fetchone()
-            ids: dict[Line, int | None] = {(): START}
+            ids: dict[Line, Any] = {(): START}
             for line, (first, second) in counts.items():
                 place = game, ids[line[:-1]], line[-1]
-                row = base.execute(find, place).fetchone() or (None, 0, 0)
-                values = row[0], *place, kept * row[1] + first, kept * row[2] + second
+                row = base.execute(find, place).fetchone()
+                if row:
+                    known = self._choice(ids[line[:-1]], row[0], line[-1], *row[1:])
+                    first, second = (
+                        min(kept * old + new, MOST_WINS)
+                        for old, new in zip(known.wins, (first, second), strict=True)
+                    )
+                values = row and row[0], *place, first, second
                 ids[line] = base.execute(
                     "INSERT OR REPLACE INTO choices VALUES (?, ?, ?, ?, ?, ?)", values
                 ).lastrowid
@@ -134,9 +160,10 @@ class Memory:
                 self._check(base)
                 yield base
                 base.execute("COMMIT")
-        except sqlite3.OperationalError as error:
-            raise OSError(f"{self.path}: {error}") from error
-        except sqlite3.DatabaseError as error:
+        except (sqlite3.Error, UnicodeDecodeError) as error:
+            code = getattr(error, "sqlite_errorcode", None) or 0
+            if code & 0xFF in OURS_TO_MEND:  # the rest says more of the same
+                raise OSError(f"{self.path}: {error}") from error
             raise BadRecord(f"{self.path} is no memory of games: {error}") from error
 
     def _check(self, base: sqlite3.Connection) -> None:
@@ -150,6 +177,9 @@ class Memory:
             raise BadRecord(f"{self.path} is no memory of games, but some other SQLite file")
         if version != VERSION:
             raise BadRecord(f"{self.path} is of version {version}; this reads version {VERSION}")
+        there = base.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY sql")
+        if [sql for (sql,) in there] != SCHEMA:  # views and triggers can do anything
+            raise BadRecord(f"{self.path} has other tables than a memory of games")
 
 
 def credits(game: Game, line: Line, outcome: int, credit: str = "result") -> dict[Line, Wins]:
@@ -221,7 +251,7 @@ class MemoryPlayer:
     def choose(self, position: Position, rng: np.random.Generator, clock: Clock) -> Decision:
         """Return what is remembered to win most often, else something new."""
         self._arrive(position)
-        legal, player = self._game.legal_actions(position), self._game.to_move(position)
+        legal, player = self._game.choices(position), self._game.to_move(position)
         known = [] if self._id is None else self._memory.choices(self._id)
         known = [each for each in known if each.action in legal]  # whatever the file says
         best = max(known, key=lambda each: self._worth(each, player), default=None)
@@ -278,16 +308,19 @@ def _one_of(name: str, given: str, known: tuple[str, ...]) -> None:
         raise UnknownOption(f"{name}={given!r}; it is one of: {listed(known)}")
 
 
-app = typer.Typer(
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    help="Memories of morris as JSON, in the format of the original program.",
+app = application(
+    no_args_is_help=True, help="Memories of morris as JSON, in the format of the original program."
 )
-console = Console(highlight=False)
+console = Terminal()
 
-MemoryFile = Annotated[Path, typer.Option("--memory", "-m", help="The SQLite file.")]
-JSONFile = Annotated[Path, typer.Argument(help="As nine_mens.json.", show_default=False)]
+MemoryFile = Annotated[
+    Path,
+    typer.Option("--memory", "-m", parser=file_path, metavar="FILE", help="The SQLite file."),
+]
+JSONFile = Annotated[
+    Path,
+    typer.Argument(parser=file_path, metavar="FILE", help="As nine_mens.json.", show_default=False),
+]
 
 
 @app.command("import")
@@ -301,9 +334,9 @@ def import_tree(
     except (BadRecord, UnicodeDecodeError) as error:
         raise BadRecord(f"{file}: {error}") from error
     Memory(memory, game).add(counts, merge)
-    console.print(f"{len(counts):,} choices added to {memory}", soft_wrap=True, markup=False)
+    console.print(f"{len(counts):,} choices added to {memory}")
     for where in illegal:
-        console.print(f"left out, not legal here: {where}", soft_wrap=True, markup=False)
+        console.print(f"left out, not legal here: {where}")
 
 
 @app.command()
@@ -319,7 +352,7 @@ def export(
     if not counts:
         raise BadRecord(f"{memory} has no games of {game!r}; nothing is written")
     files.write(file, tree.write(game, counts, first=first))
-    console.print(f"{len(counts):,} choices written to {file}", soft_wrap=True, markup=False)
+    console.print(f"{len(counts):,} choices written to {file}")
 
 
 def main() -> int:

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 from agents import arrays
 from cc_env import __version__
-from cc_env.errors import BadCheckpoint, UnknownOption, is_whole
+from cc_env.errors import BadCheckpoint, UnknownOption, is_whole, listed
 from cc_env.game import Game
 from cc_env.table import GAMES
 
@@ -159,14 +159,37 @@ def load(path: Path, game: Game) -> tuple[Network, dict[str, Any]]:
         if header.get(name) != wanted:
             raise BadCheckpoint(f"{path}: {name} is {header.get(name)!r}; wanted: {wanted!r}")
     try:
-        network = Network(game, Size(**header["size"]))
-        network.load_state_dict({name: torch.from_numpy(each) for name, each in found.items()})
+        network = _filled(game, Size(**header["size"]), found)
         return network, dict(header["about"])
-    except (RuntimeError, TypeError, ValueError, KeyError) as error:
+    except (TypeError, ValueError, KeyError) as error:
         version = f"written by cc_env {header.get('version')}, here is {__version__}"
         raise BadCheckpoint(
             f"{path}: no network that is known here ({version}): {error}"
         ) from error
+
+
+def _filled(game: Game, size: Size, weights: arrays.Arrays) -> Network:
+    """Return the network of this size that has these weights, in their memory.
+
+    Raises BadCheckpoint where they are not those of such a network. What a header says of the size
+    is not believed: memory is taken for what the file holds alone.
+    """
+    if 4 * size.blocks > len(weights):
+        raise BadCheckpoint(f"{len(weights)} arrays are too few for {size.blocks} blocks")
+    with torch.device("meta"):  # shapes without numbers
+        network = Network(game, size)
+    wanted = network.state_dict()
+    if unknown := weights.keys() - wanted.keys():
+        raise BadCheckpoint(f"there is no {listed(sorted(unknown))} in such a network")
+    found = {
+        name: arrays.expect(weights, name, each.shape, np.float32) for name, each in wanted.items()
+    }
+    for name, each in found.items():
+        if not np.isfinite(each).all():
+            raise BadCheckpoint(f"{name} has numbers that are not finite")
+    ready = {name: torch.from_numpy(each) for name, each in found.items()}
+    network.load_state_dict(ready, assign=True)
+    return network
 
 
 def _kind(game: Game) -> dict[str, Any]:

@@ -23,11 +23,11 @@ def main() -> int:
 
     try:
         from benchmarks.commands import app
+        from cc_env.commands import run
     except MissingExtra as missing:
         print(missing, file=sys.stderr)
         return 2
-    app()
-    return 0
+    return run(app)
 
 
 if __name__ == "__main__":

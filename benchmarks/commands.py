@@ -8,17 +8,19 @@ from typing import Annotated
 
 from benchmarks import by_hand, learning, ours, peers
 from benchmarks.measure import RUNS, Row, Task, row
-from cc_env.errors import MissingExtra
+from cc_env.errors import MissingExtra, is_number
 
 try:
     import typer
     from rich.console import Console
     from rich.progress import Progress
     from rich.table import Table
+
+    from cc_env.terminal import Terminal, application
 except ImportError as missing:
     raise MissingExtra("python -m benchmarks", "typer and rich", "bench") from missing
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+app = application()
 
 HEAD = ("what", "who", "rate", "unit", "note")
 
@@ -32,8 +34,11 @@ def table(
     markdown: Annotated[bool, typer.Option("--markdown", help="Print a table for GitHub.")] = False,
 ) -> None:
     """Measure our environments and what a user would pick instead, side by side."""
-    every = *ours.tasks(), *by_hand.tasks(), *learning.tasks(), *peers.tasks()
-    tasks = [task for task in every if _matches(task, only)]
+    if not is_number(seconds, 0):
+        raise typer.BadParameter(f"{seconds:g}; it is 0 or more", param_hint="--seconds")
+    known = *ours.tasks(), *by_hand.tasks(), *learning.tasks(), *peers.tasks()
+    wanted = _pattern(only)
+    tasks = [task for task in known if _matches(task, wanted)]
     if not tasks:
         raise typer.BadParameter(f"no row has {only!r} in its names", param_hint="--only")
     rows = list(measured(tasks, seconds))
@@ -70,15 +75,26 @@ def conditions(seconds: float) -> str:
 
 
 def _print(rows: Iterable[Row], seconds: float) -> None:
-    view = Table(*HEAD, caption=conditions(seconds))
+    terminal, view = Terminal(), Table(*HEAD, box=None, pad_edge=False, header_style="dim")
+    for column in view.columns:
+        column.no_wrap = column.header != "note"
     view.columns[HEAD.index("rate")].justify = "right"
     for each in rows:
         view.add_row(*_cells(each))
-    Console(highlight=False).print(view, markup=False)
+    terminal.show(view)
+    terminal.print(f"\n{conditions(seconds)}")
 
 
-def _matches(task: Task, pattern: str) -> bool:
-    return re.search(pattern, f"{task.package} {task.what} {task.note}", re.IGNORECASE) is not None
+def _pattern(text: str) -> re.Pattern[str]:
+    """Return a regular expression as it was typed; raise BadParameter where it is none."""
+    try:
+        return re.compile(text, re.IGNORECASE)
+    except (re.error, OverflowError, RecursionError) as error:
+        raise typer.BadParameter(f"{text!r}: {error}", param_hint="--only") from None
+
+
+def _matches(task: Task, pattern: re.Pattern[str]) -> bool:
+    return pattern.search(f"{task.package} {task.what} {task.note}") is not None
 
 
 def _cells(row: Row) -> tuple[str, ...]:

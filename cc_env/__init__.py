@@ -11,6 +11,7 @@ from importlib.util import find_spec
 
 import gymnasium
 
+from cc_env import trust
 from cc_env.table import GAMES
 
 __version__ = "0.1.0"
@@ -19,8 +20,10 @@ __version__ = "0.1.0"
 def register(game: str, environment: str) -> None:
     """Register the environments of a game under an id, for Gymnasium and PettingZoo.
 
-    `game` is a name of the table, or the name of a module with a game of somebody else's.
+    `game` is a name of the table, or the name of a module with a game of somebody else's, which
+    files may name from then on.
     """
+    trust.allow(game)
     kwargs = {"game": game}
     gymnasium.register(
         environment,

@@ -1,14 +1,17 @@
 """The commands of `python -m cc_env`."""
 
+import os
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from cc_env import files, games, options, oracle, players, record
+from cc_env import __version__, files, games, options, oracle, players, record, trust
+from cc_env.compile import QUIET
 from cc_env.errors import BadRecord, CcEnvError, MissingExtra, UnknownOption, listed
 from cc_env.game import Game, Played, Turn
 from cc_env.match import Match
@@ -16,23 +19,23 @@ from cc_env.perft import perft as count
 from cc_env.pictures import draw, frames
 from cc_env.referee import Clock, Decision
 from cc_env.rules import ONGOING, Position
+from cc_env.search.scores import PROVEN
 from cc_env.table import GAMES
+from cc_env.warm import uses
 
 try:
     import typer
     from rich.console import Console
     from rich.progress import track
     from rich.table import Table
+    from rich.text import Text
+
+    from cc_env.terminal import Terminal, application
 except ImportError as missing:
     raise MissingExtra("python -m cc_env", "typer and rich", "cli") from missing
 
-app = typer.Typer(
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    help="Board games of the Capturing & Conquering family: count, analyse, replay and check.",
-)
-console = Console(highlight=False)
+app = application(no_args_is_help=True)
+console = Terminal()
 
 RECORDS = ".jsonl"  # ends the names of files of records
 _FORMATS = ", ".join(f"{end} {name}" for name, entry in GAMES.items() for end in entry.formats)
@@ -52,6 +55,21 @@ PositionText = Annotated[
 ]
 
 
+def file_path(text: str | Path) -> Path:
+    """Return the path of a file as it was typed; raise BadParameter where it has no name."""
+    path = folder_path(text)
+    if not path.name:
+        raise typer.BadParameter(f"{text!r} is no name of a file")
+    return path
+
+
+def folder_path(text: str | Path) -> Path:
+    """Return the path of a folder as it was typed; raise BadParameter for an empty text."""
+    if not str(text).strip():
+        raise typer.BadParameter("an empty name; . is the folder where you are")
+    return Path(text)
+
+
 def game_options(option: list[str] | None, size: int | None = None) -> dict[str, Any]:
     """Return the options of a game as they were typed; raise UnknownOption."""
     return options.read([*([] if size is None else [f"size={size}"]), *(option or [])])
@@ -59,12 +77,34 @@ def game_options(option: list[str] | None, size: int | None = None) -> dict[str,
 
 def run(commands: typer.Typer) -> int:
     """Run a command line; return the exit status, 2 for bad input, which it says in one line."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):  # names in files may be such as cannot be shown
+            stream.reconfigure(errors="backslashreplace")
     try:
         commands()
     except (CcEnvError, MissingExtra, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
+    except MemoryError as error:
+        print(f"error: there is not enough memory for this: {error}", file=sys.stderr)
+        return 2
     return 0
+
+
+def _tell_version(asked: bool) -> None:
+    if asked:
+        console.print(f"cc_env {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _all(
+    version: Annotated[
+        bool,
+        typer.Option("--version", help="Tell it, and exit.", callback=_tell_version, is_eager=True),
+    ] = False,
+) -> None:
+    """Board games of the Capturing & Conquering family: count, analyse, replay and check."""
 
 
 @app.command("games")
@@ -79,17 +119,19 @@ def list_games() -> None:
             "levels of minimax": game.levels,
             "bots": game.bots,
         }
-        table.add_row(f"[bold]{name}[/bold]", f"{entry.environment}, {game.num_actions} actions")
+        table.add_row(Text(name, "bold"), f"{entry.environment}, {game.num_actions} actions")
         for fact, known in facts.items():
             if known:
                 table.add_row(f"  {fact}", listed(known))
-    console.print(table)
+    console.show(table)
 
 
 @app.command()
 def perft(
     game: GameName = "capture_conquer",
-    depth: Annotated[int, typer.Option("--depth", "-d", min=1, help="Turns to look ahead.")] = 5,
+    depth: Annotated[
+        int, typer.Option("--depth", "-d", min=1, max=100, help="Turns to look ahead.")
+    ] = 5,
     option: Pairs = None,
     position: PositionText = None,
     decisions: Annotated[
@@ -98,13 +140,27 @@ def perft(
 ) -> None:
     """Count the sequences of turns from a position, for each depth."""
     made, start = _begin(game, option, position)
-    console.print(str(draw(made, start)), markup=False)
+    console.print(str(draw(made, start)))
     count(made, start, 1, decisions=decisions)  # compiles
     for turns in range(1, depth + 1):
         began = time.perf_counter()
         number = count(made, start, turns, decisions=decisions)
         seconds = time.perf_counter() - began
         console.print(f"depth {turns}: {number:,} in {seconds:.3f} s")
+
+
+@app.command()
+def warm(
+    game: Annotated[list[str] | None, typer.Argument(help="Which games; default all.")] = None,
+) -> None:
+    """Compile all that games, players and environments need, so that no later run waits for it."""
+    os.environ[QUIET] = "1"
+    bar = Console(stderr=True)
+    for name in game or GAMES:
+        began = time.perf_counter()
+        for use in track(list(uses(name)), description=name, console=bar, transient=True):
+            use.run()
+        console.print(f"{name}: compiled, in {time.perf_counter() - began:.1f} s")
 
 
 @app.command()
@@ -127,11 +183,11 @@ def analyse(
     while made.mid_turn(after):
         line += (asked.choose(after, rng, Clock()).action,)
         after = made.apply(after, line[-1])
-    console.print(str(draw(made, start)), markup=False)
-    table = Table(show_header=False, box=None)
+    console.print(str(draw(made, start)))
+    table = Table.grid(padding=(0, 2))
     for name, text in _told(made, start, found, line):
         table.add_row(name, text)
-    console.print(table)
+    console.show(table)
 
 
 @app.command()
@@ -139,6 +195,8 @@ def replay(
     file: Annotated[
         Path,
         typer.Argument(
+            parser=file_path,
+            metavar="FILE",
             help=f"Records, one JSON object a line; of other programs {_FORMATS}.",
             show_default=False,
         ),
@@ -153,20 +211,37 @@ def replay(
             "--game",
             "-g",
             help="Which game a file of other programs is of; default: what the end of its name"
-            f" says: {_FORMATS}. --line then is the number of a game.",
+            f" says: {_FORMATS}. --line then is the number of a game. Records know their game, and"
+            " may be of somebody else's only if it is typed here.",
         ),
     ] = None,
     option: Pairs = None,
     to: Annotated[
         Path | None,
-        typer.Option(help="Write the games there, as the end of its name says; records: .jsonl."),
+        typer.Option(
+            parser=file_path,
+            metavar="FILE",
+            help="Write the games there, as the end of its name says; records: .jsonl.",
+        ),
     ] = None,
+    keep_going: Annotated[
+        bool,
+        typer.Option("--keep-going", "-k", help="Go on past broken games; list them at the end."),
+    ] = False,
 ) -> None:
-    """Replay recorded games and say how each ended; exit with status 2 at the first broken one."""
+    """Replay recorded games and say how each ended; exit with status 2 at the first broken one.
+
+    With --keep-going the status is 1 where any game is broken.
+    """
     name = game or _game_of(file)
+    if game is not None and RECORDS in file.suffixes:
+        games.module(game)
+        trust.allow(game)
+        name = None
     if name is None and option:
         raise UnknownOption("--option says how other programs' games are played; records know it")
-    found = _records(file) if name is None else _foreign(file, name, option)
+    broken: list[BadRecord] | None = [] if keep_going else None
+    found = _records(file, broken) if name is None else _foreign(file, name, option, broken)
     shown, written = 0, []
     for number, each in found:
         if line in (None, number):
@@ -175,13 +250,24 @@ def replay(
                 _show_turns(each.match)
             if to is not None:
                 written.append(each.written(to))
-            console.print(f"{each.where}: {each.told}", markup=False)
-    if not shown:
+            console.print(f"{each.where}: {each.told}")
+    if not (shown or broken):
         which = "" if line is None else f" of the number {line}"
         raise UnknownOption(f"{file} has no game{which}")
-    if to is not None:
+    if to is not None and shown:
         files.write(to, "\n".join(written).rstrip("\n") + "\n")
-        console.print(f"{len(written):,} games written to {to}", markup=False)
+        console.print(f"{len(written):,} games written to {to}")
+    if broken is not None:
+        _tell_broken(shown, broken)
+
+
+def _tell_broken(shown: int, broken: list[BadRecord]) -> None:
+    """Say how many games were good, and what is wrong with the others; exit if there are any."""
+    for error in broken:
+        console.print(f"broken: {error}")
+    console.print(f"{shown:,} games, {len(broken):,} broken")
+    if broken:
+        raise typer.Exit(1)
 
 
 class _Replayed(NamedTuple):
@@ -221,19 +307,24 @@ class _Replayed(NamedTuple):
         return write(self.match.game, self.played)
 
 
-def _records(file: Path) -> Iterator[tuple[int, _Replayed]]:
-    for number, one, match in record.read_played(file):
+def _records(file: Path, broken: list[BadRecord] | None) -> Iterator[tuple[int, _Replayed]]:
+    on_broken = None if broken is None else broken.append
+    for number, one, match in record.read_played(file, on_broken):
         turns = tuple(turn for _, turn in match.course)
         outcome = match.result.outcome if match.result else ONGOING
         played = Played(match.start, turns, one.players, outcome)
         yield number, _Replayed(f"line {number}", match, played, one)
 
 
-def _foreign(file: Path, name: str, option: list[str] | None) -> Iterator[tuple[int, _Replayed]]:
-    """Yield the games of a file of another program."""
+def _foreign(
+    file: Path, name: str, option: list[str] | None, broken: list[BadRecord] | None
+) -> Iterator[tuple[int, _Replayed]]:
+    """Yield the games of a file of another program, by their numbers; broken ones count, too."""
     usual = record.format_of(games.make(name), file).options
     game = games.make(name, **{**usual, **game_options(option)})
-    for number, (one, match) in enumerate(record.read_foreign(file, game), 1):
+    on_broken = None if broken is None else broken.append
+    for good, (one, match) in enumerate(record.read_foreign(file, game, on_broken), 1):
+        number = good + len(broken or ())
         yield number, _Replayed(f"game {number}", match, one)
 
 
@@ -247,7 +338,12 @@ def _game_of(file: Path) -> str | None:
 
 @app.command()
 def check(
-    file: Annotated[Path, typer.Argument(help="Recorded positions.", show_default=False)],
+    file: Annotated[
+        Path,
+        typer.Argument(
+            parser=file_path, metavar="FILE", help="Recorded positions.", show_default=False
+        ),
+    ],
     game: Annotated[
         str | None,
         typer.Option("--game", "-g", help="Which game; default: what the file name says."),
@@ -260,7 +356,10 @@ def check(
         raise BadRecord(f"{file}: there is no such file")
     if game is None and name not in GAMES:
         raise UnknownOption(f"{file}: say which game it is of: --game {' or '.join(GAMES)}")
-    for each in track(oracle.compare(file, name), "comparing", console=console, transient=True):
+    compared = oracle.compare(file, name)
+    for each in track(
+        compared, "comparing", console=console, transient=True, disable=not console.is_watched
+    ):
         agreed += not each.differences
         differing += bool(each.differences)
         if each.differences:
@@ -282,15 +381,24 @@ def _told(game: Game, position: Position, found: Decision, line: Turn) -> Iterat
     details = dict(found.details)
     details.pop("principal_variation", None)
     turns = game.turn_texts(position, line)
+    mover = game.players[game.to_move(position)]
     yield "play", turns[0]
     if found.value is not None:
-        yield "value", f"{found.value:+.3f}"
-    yield "line", " ".join(turns)
+        yield "value", f"{found.value:+.3f} for {mover} (1 a win, 0 a draw, -1 a loss)"
+    yield "line", "  ".join(f"{number}. {text}" for number, text in enumerate(turns, 1))
     if len(game.legal_actions(position)) == 1:
         yield "legal", "this alone"
     for action, number in details.pop("visits", ())[:5]:
         more = "…" if game.mid_turn(game.apply(position, action)) else ""
         yield "visits", f"{number:,} {game.action_text(position, action)}{more}"
+    if isinstance(score := details.pop("score", None), int):
+        proven = f"proven to be {'won' if score > 0 else 'lost'}"
+        counted = "as the evaluation counts, about hundredths of a piece"
+        yield "score", f"{score:+,} for {mover}, {proven if abs(score) >= PROVEN else counted}"
+    if "cuts_max" in details and "cuts_min" in details:
+        other = game.players[1 - game.to_move(position)]
+        ours, theirs = details.pop("cuts_max"), details.pop("cuts_min")
+        yield "cutoffs", f"{ours:,} where {mover} was to move, {theirs:,} where {other} was"
     for name, value in details.items():
         yield name.replace("_", " "), _written(value)
 
@@ -308,6 +416,6 @@ def _written(value: Any) -> str:
 
 def _show_turns(match: Match) -> None:
     start, *others = frames(match)
-    console.print(str(start), markup=False)
+    console.print(str(start))
     for number, (text, picture) in enumerate(zip(match.turns, others, strict=True), 1):
-        console.print(f"\n{number}. {text}\n{picture}", markup=False)
+        console.print(f"\n{number}. {text}\n{picture}")

@@ -7,18 +7,22 @@ something that Python calls is compiled: that is linked, optimised and kept, onc
 """
 
 import functools
+import os
+import sys
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar, overload
+from typing import Any, ClassVar, TextIO, TypeVar, overload
 
+from llvmlite.binding import Linkage
 from numba import typeof, types
 from numba.core import codegen, compiler, dispatcher, registry
 from numba.core.datamodel import models, register_default
 
 from cc_env import sources
-from cc_env.cache import DiskCache
+from cc_env.cache import DiskCache, modules_of
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+QUIET = "CC_ENV_QUIET"  # the environment variable that hides what is said of compiling
 OPTIONS = {"nopython": True, "error_model": "numpy", "boundscheck": False}
 
 
@@ -37,16 +41,33 @@ class _IntermediateLibrary(codegen.JITCodeLibrary):
         self._finalized = True
 
 
-class _InlinedCompiler(dispatcher._FunctionCompiler):  # type: ignore[name-defined]
-    """Compiles no further than to intermediate code."""
+class _EntryLibrary(codegen.JITCodeLibrary):
+    """Code of what Python calls. What was linked in is its own: it may be inlined for good."""
+
+    def _optimize_final_module(self) -> None:
+        prefix = self._codegen._rtlinker.PREFIX  # of recursive functions, found by their names
+        recursive = {each.name.removeprefix(prefix) for each in self._final_module.global_variables}
+        for function in self._final_module.functions:
+            if function.linkage == Linkage.linkonce_odr and function.name not in recursive:
+                function.linkage = "internal"
+        super()._optimize_final_module()
+
+
+class _Compiler(dispatcher._FunctionCompiler):  # type: ignore[name-defined]
+    """Compiles into a library of its own kind."""
+
+    _library: ClassVar[type]
+    _flags: ClassVar[dict[str, bool]]
 
     def _compile_core(self, args: Any, return_type: Any) -> Any:
         flags = compiler.Flags()
         self.targetdescr.options.parse_as_flags(flags, self.targetoptions)
-        flags.no_compile = flags.no_cpython_wrapper = flags.no_cfunc_wrapper = True
+        for name, value in self._flags.items():
+            setattr(flags, name, value)
         context = self.targetdescr.target_context
-        library = _IntermediateLibrary(context.codegen(), self.py_func.__qualname__)
-        result = compiler.compile_extra(
+        library = self._library(context.codegen(), self.py_func.__qualname__)
+        library.enable_object_caching()
+        return compiler.compile_extra(
             self.targetdescr.typing_context,
             context,
             self.py_func,
@@ -57,9 +78,46 @@ class _InlinedCompiler(dispatcher._FunctionCompiler):  # type: ignore[name-defin
             library=library,
             pipeline_class=self.pipeline_class,
         )
+
+
+class _InlinedCompiler(_Compiler):
+    """Compiles no further than to intermediate code."""
+
+    _library = _IntermediateLibrary
+    _flags: ClassVar = dict.fromkeys(("no_compile", "no_cpython_wrapper", "no_cfunc_wrapper"), True)
+
+    def _compile_core(self, args: Any, return_type: Any) -> Any:
+        result = super()._compile_core(args, return_type)
         name = object()  # by which numba finds the code; of other functions it is the wrapper
-        context.insert_user_function(name, result.fndesc, [library])
+        result.target_context.insert_user_function(name, result.fndesc, [result.library])
         return result._replace(entry_point=name)
+
+
+class _EntryCompiler(_Compiler):
+    """Compiles what Python calls; says so on stderr, once for each game, if somebody watches."""
+
+    _library = _EntryLibrary
+    _flags: ClassVar = {"no_cfunc_wrapper": True}
+    _said: ClassVar[set[str]] = set()
+
+    def _compile_core(self, args: Any, return_type: Any) -> Any:
+        modules = modules_of(args) or {self.py_func.__module__}
+        what = " and ".join(sorted({_game_of(module) for module in modules}))
+        if what not in self._said and not os.environ.get(QUIET) and _is_watched(sys.stderr):
+            self._said.add(what)
+            later = f"later runs find it compiled; {QUIET}=1 hides this line"
+            print(f"cc_env: compiling {what}, only this once ({later})", file=sys.stderr)
+        return super()._compile_core(args, return_type)
+
+
+def _game_of(module: str) -> str:
+    """Return the name of the game that a module belongs to; of others the name of the module."""
+    names = module.split(".")
+    return names[2] if names[:2] == ["cc_env", "games"] else module
+
+
+def _is_watched(stream: TextIO | None) -> bool:
+    return stream is not None and stream.isatty()
 
 
 class _Inlined(registry.CPUDispatcher):
@@ -80,7 +138,10 @@ class _Compiled(registry.CPUDispatcher):
     """A function as Python calls it; compiled code that names it is given the inlined one."""
 
     def __init__(self, function: Any, options: dict[str, Any]) -> None:
-        super().__init__(function, targetoptions={**options, "no_cfunc_wrapper": True})
+        super().__init__(function, targetoptions=options)
+        self._compiler = _EntryCompiler(
+            function, self.targetdescr, options, self.locals, compiler.Compiler
+        )
         self._inlined = _Inlined(function, options)
         self._inlined._compiling_counter = self._compiling_counter  # by which recursion is told
         self._cache = DiskCache(function)
@@ -88,6 +149,9 @@ class _Compiled(registry.CPUDispatcher):
     @property
     def _numba_type_(self) -> Any:
         return types.Dispatcher(self._inlined)
+
+    def __reduce__(self) -> str:
+        return str(self.py_func.__qualname__)  # a pickle or copy has it by name, as any function
 
     def add_overload(self, result: Any) -> None:
         """As numba does, and bind what the functions linked in refer to."""
@@ -123,6 +187,9 @@ class Rule:
             names = " and ".join(each.__name__ for each in wanted)
             raise TypeError(f"no {self._name} is registered for {names}")
         return self._chosen[wanted]
+
+    def __reduce__(self) -> str:
+        return self._name  # a pickle or copy has it by name, as any function
 
     @property
     def _numba_type_(self) -> "_RuleType":

@@ -1,12 +1,17 @@
 """What can be wrong with what came in: every error says what came, where, and what would do."""
 
+import math
 from collections.abc import Iterable
 
 import numpy as np
 
 
 class CcEnvError(ValueError):
-    """Base of all errors that bad input can raise here."""
+    """Base of all errors that bad input can raise here; what they say can be shown and written."""
+
+    def __str__(self) -> str:
+        said = super().__str__()  # with what came, lone surrogates and all
+        return said.encode(errors="backslashreplace").decode()
 
 
 class UnknownOption(CcEnvError):
@@ -48,6 +53,16 @@ def is_whole(value: object, least: int, most: int = 2**31 - 1) -> bool:
     """Return whether the value is an integer, Python's or NumPy's, of `least` to `most`."""
     whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
     return whole and bool(least <= value <= most)  # type: ignore[operator]
+
+
+def is_number(value: object, least: float = -math.inf, most: float = math.inf) -> bool:
+    """Return whether the value is a finite number, Python's or NumPy's, of `least` to `most`."""
+    if not isinstance(value, int | float | np.integer | np.floating) or isinstance(value, bool):
+        return False
+    try:
+        return math.isfinite(value) and bool(least <= value <= most)
+    except OverflowError:  # an integer that no float is as great as
+        return False
 
 
 def listed(items: Iterable[object], limit: int = 12) -> str:

@@ -5,6 +5,7 @@ import hashlib
 import os
 import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from cc_env.errors import BadRecord
@@ -30,13 +31,36 @@ def write(path: Path, content: str | bytes) -> None:
     """Write a file, all of it or nothing; raise OSError, and leave what was there."""
     half = path.with_name(path.name + ".half")
     try:
-        with half.open("wb") as file:
+        with _named(path), half.open("wb") as file:
             file.write(content.encode() if isinstance(content, str) else content)
             file.flush()
             os.fsync(file.fileno())
         half.replace(path)
     except BaseException:
         half.unlink(missing_ok=True)
+        raise
+
+
+def append(path: Path, content: str) -> None:
+    """Add to a file, all of it or nothing; raise OSError, and leave what was there."""
+    left = content.encode()
+    with _named(path), path.open("ab", buffering=0) as file:
+        before = file.tell()
+        try:
+            while left:
+                left = left[file.write(left) :]
+        except BaseException:
+            file.truncate(before)
+            raise
+
+
+@contextmanager
+def _named(path: Path) -> Iterator[None]:
+    """Let errors of the system name the file, which those of a full disk do not."""
+    try:
+        yield
+    except OSError as error:
+        error.filename = error.filename or str(path)
         raise
 
 

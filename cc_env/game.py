@@ -10,13 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cc_env import rules
-from cc_env.errors import BadPosition, IllegalAction, UnknownOption, listed
+from cc_env.errors import BadPosition, BadRecord, IllegalAction, UnknownOption, listed
 from cc_env.rules import DRAW, FIRST_WINS, ONGOING, Position
 
 Cell = tuple[int, int]  # (row, column) from the upper left, in the fixed frame of the board
 Turn = tuple[int, ...]  # the actions of one turn, in order
-
-
+OnBroken = Callable[[BadRecord], object]  # what to do about a broken game, instead of stopping
 Bot = Callable[[Position, np.random.Generator], int]  # a player of this game alone: its action
 
 
@@ -56,12 +55,13 @@ class Played:
 class Format(NamedTuple):
     """How other programs write down games of a kind.
 
-    `read` yields those of a text and raises BadRecord, naming line and move, at the first that is
-    broken. `write` makes the text of one. `options` are those that such files mean where nothing
-    else is said, `hint` what else to say where the rules contradict one.
+    `read` yields those of a text; for one that is broken its last argument gets a BadRecord, naming
+    line and move, or it is raised where that is None. `write` makes the text of one. `options` are
+    those that such files mean where nothing else is said, `hint` what else to say where the rules
+    contradict one.
     """
 
-    read: Callable[[str, "Game"], Iterator[Played]]
+    read: Callable[[str, "Game", OnBroken | None], Iterator[Played]]
     write: Callable[["Game", Played], str] | None = None
     options: Mapping[str, Any] = MappingProxyType({})
     hint: Callable[["Game"], str] = lambda game: ""
@@ -110,6 +110,7 @@ class Game:
     shooters: Callable[[Position, int], Iterable[Cell]] = lambda position, action: ()  # see above
     stagnation: int = 0  # a position that so many turns led to ends the game, by `rules.stagnant`
     other_texts: Callable[[Position, int], Iterable[str]] = lambda position, action: ()  # also read
+    fits: Callable[[Position], NDArray[np.bool_]] | None = None  # which words do, see `check_words`
 
     def __repr__(self) -> str:
         options = "".join(f", {name}={value!r}" for name, value in self.options.items())
@@ -124,11 +125,45 @@ class Game:
         except BadPosition as error:
             raise BadPosition(f"{self.name}: cannot read position '{text}': {error}") from None
 
+    def check_words(self, rows: NDArray[np.uint64]) -> None:
+        """Raise BadPosition where one of the rows, uint64[N, fields], cannot be a position.
+
+        Compiled rules take every position as it comes, and may read and write anywhere if it cannot
+        be; so whatever comes as words from outside comes through here. A game says by `fits`, of a
+        position whose fields are arrays uint64[N], which of them its rules can take. Of a game that
+        does not, each is written as text and read again.
+        """
+        if self.fits:
+            fits = self.fits(type(self.initial)(*rows.T))
+        else:
+            fits = np.array([self._is_read_again(row) for row in rows], np.bool_)
+        if not fits.all():
+            row = int(fits.argmin())
+            raise BadPosition(f"{self.name}: the words {rows[row].tolist()} are not a position")
+
+    def _is_read_again(self, row: NDArray[np.uint64]) -> bool:
+        position = type(self.initial)(*row)
+        try:
+            return bool(self.from_text(self.to_text(position)) == position)
+        except Exception:  # what a game makes of words that nobody checked
+            return False
+
     def legal_actions(self, position: Position) -> NDArray[np.int32]:
         """Return the legal action ids, ascending; none when the game is over."""
         out = np.empty(self.num_actions, np.int32)
         over = rules.outcome(position) != ONGOING
         return out[: 0 if over else rules.legal_actions(position, out)]
+
+    def choices(self, position: Position) -> NDArray[np.int32]:
+        """Return the legal action ids, one at least.
+
+        Raises IllegalAction where the game is over.
+        """
+        legal = self.legal_actions(position)
+        if not len(legal):
+            text, ending = self.to_text(position), self.ending(position)
+            raise IllegalAction(f"nothing is to be chosen in '{text}'; the game is over ({ending})")
+        return legal
 
     def action_mask(self, position: Position) -> NDArray[np.int8]:
         """Return int8[num_actions]: 1 where the action is legal, else 0."""
@@ -210,12 +245,15 @@ class Game:
         return planes
 
     def evaluation(self, which: Any = None) -> Any:
-        """Return an evaluation by name, None being the first; what is no name comes back.
+        """Return an evaluation by name, None being the first, or the one that is given itself.
 
         Raises UnknownOption where the game has none, or none of this name.
         """
-        if which is not None and not isinstance(which, str):
+        if hasattr(which, "_fields"):  # a NamedTuple of weights
             return which
+        if which is not None and not isinstance(which, str):
+            has = listed(self.evaluations) or "none"
+            raise UnknownOption(f"evaluation={which!r} is no name; {self.name} has: {has}")
         if not self.evaluations or (which and which not in self.evaluations):
             has = listed(self.evaluations) or "none"
             raise UnknownOption(f"{self.name} has no evaluation {which or ''!r}; it has: {has}")
@@ -257,6 +295,8 @@ class Game:
     def parse_turn(self, position: Position, text: str) -> Turn:
         """Return the legal turn written as `text`; raise IllegalAction where there is none."""
         wanted = _plain(text)
+        if (found := self._turn_of(position, wanted)) is not None:
+            return found
         texts = {_plain(self.turn_text(position, turn)): turn for turn in self.turns(position)}
         for action in map(int, self.legal_actions(position)):
             for other in self.other_texts(position, action):
@@ -266,6 +306,24 @@ class Game:
         near = [other for other in texts if wanted and other.startswith(wanted)]
         would_do = f"did you mean {listed(near)}?" if near else self._what_is_legal(position)
         raise IllegalAction(f"'{text}' is not legal in '{self.to_text(position)}'; {would_do}")
+
+    def _turn_of(self, position: Position, wanted: str) -> Turn | None:
+        """Return the legal turn of this plain text, None where there is none.
+
+        Follows only decisions whose own text begins it, so most turns are found without the others.
+        """
+        for action in map(int, self.legal_actions(position)):
+            begins = _plain(self.action_text(position, action))
+            if not wanted.startswith(begins):
+                continue
+            after, rest = self.apply(position, action), wanted.removeprefix(begins)
+            if not self.mid_turn(after):
+                later: Turn | None = None if rest else ()
+            else:
+                later = self._turn_of(after, rest)
+            if later is not None:
+                return (action, *later)
+        return None
 
     def illegal(self, position: Position, action: object) -> IllegalAction:
         """Return the error that tells what `action` is, where, and what would be legal."""

@@ -4,7 +4,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from cc_env.errors import IllegalAction, UnknownOption, is_whole
+from cc_env.errors import BadPosition, IllegalAction, UnknownOption, is_number, is_whole
 from cc_env.game import Game, Turn
 from cc_env.rules import DRAW, ONGOING, Position
 
@@ -30,7 +30,7 @@ class Limits:
                 )
         for name in ("seconds_per_turn", "seconds_per_game"):
             value = getattr(self, name)
-            if value is not None and not (isinstance(value, int | float) and value > 0):
+            if value is not None and not (is_number(value, 0) and value):
                 raise UnknownOption(f"{name}={value!r}; it is more than 0, or None for no limit")
 
 
@@ -52,7 +52,10 @@ class Match:
     def __init__(
         self, game: Game, start: Position | None = None, limits: Limits | None = None
     ) -> None:
-        """Begin at `start`, None for the game's own."""
+        """Begin at `start`, None for the game's own; raise BadPosition where that is none."""
+        if start is not None and not isinstance(start, type(game.initial)):
+            would_do = f"a position of {game.name}, as from_text makes them of texts"
+            raise BadPosition(f"start={start!r}; wanted: {would_do}")
         self.game = game
         self.limits = limits or Limits()
         self.start = game.initial if start is None else start

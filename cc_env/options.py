@@ -6,14 +6,19 @@ from typing import Any
 
 from cc_env.errors import UnknownOption
 
+LONGEST = 4096  # characters of NAME=VALUE
+
 
 def read(pairs: Iterable[str]) -> dict[str, Any]:
     """Return the options of NAME=VALUE texts; a value that is no Python literal is a word.
 
-    Raises UnknownOption where a text has no "=" or a name comes twice.
+    Raises UnknownOption where a text has no "=" or is too long, or a name comes twice.
     """
     options: dict[str, Any] = {}
     for pair in pairs:
+        if len(pair) > LONGEST:
+            told = f"{pair[:40]!r}… has {len(pair):,} characters"
+            raise UnknownOption(f"{told}; an option has {LONGEST:,} at most")
         name, equals, text = (part.strip() for part in pair.partition("="))
         if not equals or not name:
             raise UnknownOption(f"{pair!r}: wanted NAME=VALUE, for example size=8")
@@ -26,5 +31,5 @@ def read(pairs: Iterable[str]) -> dict[str, Any]:
 def _value(text: str) -> Any:
     try:
         return ast.literal_eval(text)
-    except (ValueError, SyntaxError):
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         return text

@@ -10,13 +10,16 @@ from pathlib import Path
 from typing import NamedTuple
 
 from cc_env import games
-from cc_env.errors import BadRecord, CcEnvError
+from cc_env.errors import BadRecord, CcEnvError, UnknownOption, is_whole
 from cc_env.files import lines
 from cc_env.game import Game, Recording
 from cc_env.perft import perft
 from cc_env.rules import ONGOING, Position
 
-MOST_COUNTED = 20_000_000  # counts beyond that are not walked
+MOST_COUNTED = 20_000_000  # counts beyond that, and after, are not walked
+
+# What reading raises where a field is of another kind than it must be.
+_WRONG = TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RecursionError
 
 
 class Comparison(NamedTuple):
@@ -28,18 +31,25 @@ class Comparison(NamedTuple):
 
 
 def compare(path: Path, game: str) -> Iterator[Comparison]:
-    """Yield what each line of the file brings; raise BadRecord, naming it, at a bad one."""
-    read = games.module(game).read_recordings
+    """Yield what each line of the file brings; raise BadRecord, naming it, at a bad one.
+
+    And UnknownOption where the module of the game reads no recorded positions.
+    """
+    read = getattr(games.module(game), "read_recordings", None)
+    if read is None:
+        raise UnknownOption(f"{game} has no recorded positions: no function read_recordings")
     found = False
     for number, text in lines(path):
         found = True
         try:
             recordings = list(read(json.loads(text)))
+            for each in recordings:
+                _check(each)
         except (CcEnvError, json.JSONDecodeError) as error:
             raise BadRecord(f"{path}, line {number}: {error}") from error
         except KeyError as error:
             raise BadRecord(f"{path}, line {number}: field {error} is missing") from error
-        except (TypeError, ValueError, LookupError, AttributeError, RecursionError) as error:
+        except _WRONG as error:
             wrong = f"no recorded position of {game} ({error})"
             raise BadRecord(f"{path}, line {number}: {wrong}") from error
         for recording in recordings:
@@ -47,6 +57,17 @@ def compare(path: Path, game: str) -> Iterator[Comparison]:
             yield Comparison(number, position, tuple(_differences(recording)))
     if not found:
         raise BadRecord(f"{path}: there is no recorded position in it")
+
+
+def _check(recording: Recording) -> None:
+    """Raise TypeError where what is recorded is of the wrong kind, which a line can bring."""
+    texts = (*recording.played, *(recording.turns or ()), *(recording.actions or ()))
+    for text in (*texts, recording.ending or ""):
+        if not isinstance(text, str):
+            raise TypeError(f"{text!r} is no text")
+    for number in (*recording.counts, recording.outcome or 0):
+        if not is_whole(number, -1, 2**63 - 1):
+            raise TypeError(f"{number!r} is no count and no outcome")
 
 
 def _differences(recording: Recording) -> Iterator[str]:
@@ -71,10 +92,12 @@ def _differences(recording: Recording) -> Iterator[str]:
         if recording.actions is not None:
             yield from _missing(recording.actions, _texts(game, position))
     for depth, count in enumerate(recording.counts, 1):
-        if count <= MOST_COUNTED:
-            found = perft(game, position, depth, decisions=recording.in_decisions)
-            if found != count:
-                yield f"perft {depth} is {found}, recorded {count}"
+        if count > MOST_COUNTED:
+            return
+        found = perft(game, position, depth, decisions=recording.in_decisions)
+        if found != count:  # so that the next may be many more than recorded
+            yield f"perft {depth} is {found}, recorded {count}"
+            return
 
 
 def _play(game: Game, position: Position, text: str) -> Position:

@@ -14,13 +14,12 @@ import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Any, cast
 
 import numpy as np
 
-from cc_env import options
-from cc_env.errors import UnknownOption, listed
+from cc_env import options, trust
+from cc_env.errors import CcEnvError, MissingExtra, UnknownOption, listed
 from cc_env.game import Game
 from cc_env.referee import Clock, Decision, Player
 from cc_env.rules import Position
@@ -42,7 +41,7 @@ class RandomPlayer:
 
     def choose(self, position: Position, rng: np.random.Generator, clock: Clock) -> Decision:
         """Return a random decision."""
-        return Decision(int(rng.choice(self.game.legal_actions(position))))
+        return Decision(int(rng.choice(self.game.choices(position))))
 
 
 class GreedyPlayer:
@@ -85,7 +84,7 @@ class MinimaxPlayer:
         given: dict[str, Any] = {"depth": depth, "nodes": nodes, "seconds": seconds}
         given = {name: value for name, value in given.items() if value is not None}
         levels = {**LEVELS, **game.levels}
-        if level is not None and level not in levels:
+        if level is not None and level not in list(levels):
             raise UnknownOption(f"minimax has no level {level!r}; it has: {listed(levels)}")
         if level is not None or not given:
             given = {**levels[level or "normal"], **given}
@@ -150,6 +149,7 @@ class BotPlayer:
 
     def choose(self, position: Position, rng: np.random.Generator, clock: Clock) -> Decision:
         """Return the bot's decision."""
+        self._game.choices(position)
         return Decision(self._bot(position, rng))
 
     def anew(self) -> "BotPlayer":
@@ -183,10 +183,17 @@ PLAYERS: dict[str, Factory] = {
 def make(name: str, game: Game) -> Player:
     """Return the player with this spoken name, for `game`.
 
-    Raises UnknownOption where there is no such player, option or value, saying what there is.
+    Raises UnknownOption where there is no such player, option or value, saying what there is, and
+    where it cannot be made; BadCheckpoint and MissingExtra as the players that need them.
     """
     factory, given = _parse(name)
-    player = factory(game, **given)
+    try:
+        player = factory(game, **given)
+    except (CcEnvError, MissingExtra, OSError):
+        raise
+    except (Exception, SystemExit) as error:
+        why = f"{type(error).__name__}: {error}"
+        raise UnknownOption(f"player {name!r} cannot be made: {why}") from error
     if not hasattr(player, "choose"):
         raise UnknownOption(f"player {name!r} is {player!r}, which has no method choose")
     return player
@@ -262,11 +269,12 @@ def _known(kind: str, factory: Factory) -> dict[str, Any]:
 def _imported(path: str) -> Factory:
     module, _, name = path.rpartition(".")
     try:
-        found = getattr(import_module(module), name)
+        found = getattr(trust.load(module, path), name)
     except (ImportError, AttributeError) as error:
         raise UnknownOption(f"player {path!r} cannot be imported: {error}") from error
     if not callable(found):
         raise UnknownOption(f"player {path!r} is no class and no function: {found!r}")
+    trust.allow(path)
     return found  # type: ignore[no-any-return]
 
 

@@ -9,15 +9,27 @@ from numpy.typing import NDArray
 
 from cc_env.bits import scramble
 from cc_env.compile import jit
+from cc_env.errors import UnknownOption, is_whole
 from cc_env.rules import Int
 
+MOST_SEED = 2**128 - 1
 _GAMMA = np.uint64(0x9E3779B97F4A7C15)
 _HALF = np.uint64(32)
 
 
 def streams(seed: int | None, count: int) -> NDArray[np.uint64]:
-    """Return initial states, uint64[count], of which the first ones do not depend on `count`."""
+    """Return initial states, uint64[count], of which the first ones do not depend on `count`.
+
+    Raises UnknownOption as `check_seed`.
+    """
+    check_seed(seed)
     return np.random.SeedSequence(seed).generate_state(count, np.uint64).astype(np.uint64)
+
+
+def check_seed(seed: object) -> None:
+    """Raise UnknownOption where this is no seed, nor None."""
+    if seed is not None and not is_whole(seed, 0, MOST_SEED):
+        raise UnknownOption(f"seed={seed!r}; it is a whole number from 0, or None")
 
 
 @jit

@@ -5,15 +5,15 @@ So do the games of other programs' files, by the formats of their game.
 
 import json
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from cc_env import __version__, games
+from cc_env import __version__, files, games, trust
 from cc_env.errors import BadRecord, CcEnvError, UnknownOption, listed
-from cc_env.files import lines
-from cc_env.game import Format, Game, Played, Turn
+from cc_env.game import Format, Game, OnBroken, Played, Turn
 from cc_env.match import FAULTS, Limits, Match
 from cc_env.rules import DRAW, FIRST_WINS, ONGOING, SECOND_WINS
 
@@ -95,25 +95,42 @@ class Record:
         )
 
 
+def _is_text(value: Any) -> bool:
+    """Return whether a value is a text that can be written: without half of a surrogate pair."""
+    return isinstance(value, str) and not re.search("[\ud800-\udfff]", value)
+
+
 def _is_texts(value: Any) -> bool:
-    return isinstance(value, tuple) and all(isinstance(each, str) for each in value)
+    return isinstance(value, tuple) and all(map(_is_text, value))
+
+
+def _is_positive(value: Any) -> bool:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return is_number and 0 <= value < math.inf  # not NaN
+
+
+def _is_settings(value: Any) -> bool:
+    """Return whether a value has names, and JSON's values."""
+    try:
+        json.dumps(value, allow_nan=False, ensure_ascii=False).encode()
+    except (TypeError, ValueError, RecursionError):
+        return False
+    return isinstance(value, Mapping) and all(isinstance(name, str) for name in value)
 
 
 _FIELDS: dict[str, Callable[[Any], bool]] = {
-    "game": lambda value: isinstance(value, str),
-    "options": lambda value: isinstance(value, Mapping),
+    "game": _is_text,
+    "options": _is_settings,
     "players": lambda value: _is_texts(value) and len(value) == 2,
     "turns": _is_texts,
     "result": lambda value: value in RESULTS.values(),
-    "reason": lambda value: isinstance(value, str),
-    "detail": lambda value: isinstance(value, str),
-    "start": lambda value: value is None or isinstance(value, str),
-    "limits": lambda value: isinstance(value, Mapping),
-    "seconds": lambda value: (
-        isinstance(value, tuple) and all(isinstance(each, int | float) for each in value)
-    ),
-    "seed": lambda value: value is None or isinstance(value, int),
-    "version": lambda value: isinstance(value, str),
+    "reason": _is_text,
+    "detail": _is_text,
+    "start": lambda value: value is None or _is_text(value),
+    "limits": _is_settings,
+    "seconds": lambda value: isinstance(value, tuple) and all(map(_is_positive, value)),
+    "seed": lambda value: value is None or (isinstance(value, int) and _is_positive(value)),
+    "version": _is_text,
 }
 
 
@@ -124,7 +141,8 @@ def _frozen(value: Any) -> Any:
 def replay(record: Record) -> Match:
     """Return the match played again; raise BadRecord, naming the turn, where it cannot be."""
     try:
-        game = games.make(record.game, **record.options)
+        with trust.names_from_file():
+            game = games.make(record.game, **record.options)
         start = None if record.start is None else game.from_text(record.start)
         match = Match(game, start, Limits(**record.limits))
     except (CcEnvError, TypeError) as error:
@@ -164,51 +182,72 @@ def read(path: Path) -> Iterator[tuple[int, Record]]:
     return ((number, record) for number, record, _ in read_played(path))
 
 
-def read_played(path: Path) -> Iterator[tuple[int, Record, Match]]:
+def read_played(
+    path: Path, on_broken: OnBroken | None = None
+) -> Iterator[tuple[int, Record, Match]]:
     """Yield the records of a file with their line numbers, each with the match played again.
 
-    Raises BadRecord, with the number of the line, at the first that is broken.
+    Where one is broken, `on_broken` gets a BadRecord with the number of the line, and reading goes
+    on; without `on_broken` that is raised, as it is where the file cannot be read on.
     """
-    for number, text in lines(path):
+    for number, text in files.lines(path):
         try:
             record = Record.from_json(text)
             match = replay(record)
         except BadRecord as error:
-            raise BadRecord(f"{path}, line {number}: {error}") from error
-        yield number, record, match
+            _tell(on_broken, BadRecord(f"{path}, line {number}: {error}"), error)
+        else:
+            yield number, record, match
+
+
+def _tell(on_broken: OnBroken | None, broken: BadRecord, error: BadRecord) -> None:
+    if on_broken is None:
+        raise broken from error
+    on_broken(broken)
 
 
 def append(path: Path, record: Record) -> None:
-    """Add the record to a file as one line, all of it or nothing."""
-    with path.open("a", encoding="utf-8") as file:
-        file.write(record.to_json() + "\n")
+    """Add the record to a file as one line, all of it or nothing; raise OSError."""
+    files.append(path, record.to_json() + "\n")
 
 
-def read_foreign(path: Path, game: Game) -> Iterator[tuple[Played, Match]]:
+def read_foreign(
+    path: Path, game: Game, on_broken: OnBroken | None = None
+) -> Iterator[tuple[Played, Match]]:
     """Yield the games of a file of another program, each with the match that it was by the rules.
 
-    Raises UnknownOption where the game has no format for such a file; BadRecord, with the line or
-    the number of the game, at the first that is broken or that the rules contradict.
+    Where one is broken or the rules contradict it, `on_broken` gets a BadRecord with the line or
+    the number of the game, and reading goes on; without `on_broken` that is raised. Raises
+    UnknownOption where the game has no format for such a file, BadRecord where it cannot be read.
     """
-    form = format_of(game, path)
-    try:
-        for number, played in enumerate(form.read(_text(path), game), 1):
-            try:
-                match = play_through(game, played)
-            except BadRecord as error:
-                hint = form.hint(played.game or game)
-                raise BadRecord(f"game {number}: {error}{hint}") from error
+    form, number = format_of(game, path), 0
+
+    def told(broken: BadRecord) -> None:
+        nonlocal number
+        number += 1
+        _tell(on_broken, BadRecord(f"{path}: {broken}"), broken)
+
+    for played in form.read(_text(path), game, told):
+        try:
+            match = play_through(game, played)
+        except BadRecord as error:
+            told(BadRecord(f"game {number + 1}: {error}{form.hint(played.game or game)}"))
+        else:
+            number += 1
             yield played, match
-    except (OSError, BadRecord) as error:
-        raise BadRecord(f"{path}: {error}") from error
 
 
 def _text(path: Path) -> str:
-    """Return what is in a file: UTF-8, or else Latin-1, which old programs write."""
+    """Return what is in a file: UTF-8, or else Latin-1, which old programs write.
+
+    Raises BadRecord where it cannot be read.
+    """
     try:
         return path.read_text("utf-8-sig")
     except UnicodeDecodeError:
         return path.read_text("latin-1")
+    except OSError as error:
+        raise BadRecord(f"{path}: {error}") from error
 
 
 def format_of(game: Game, path: Path) -> Format:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from cc_env import randomness
 from cc_env.errors import IllegalAction, UnknownOption
 from cc_env.game import Game
 from cc_env.match import Limits, Match
@@ -65,10 +66,10 @@ def play(
     chooses an illegal action or takes too long loses; the record says why. One that does not come
     back is interrupted when its time is up, if this is the main thread, the system has alarms, and
     it is not lost in compiled code.
-    Raises UnknownOption unless there are two players and two names.
+    Raises UnknownOption unless there are two players and two names, and for what is no seed;
+    BadPosition as `Match`.
     """
-    if len(players) != 2 or len(names) != 2:
-        raise UnknownOption(f"{len(players)} players and {len(names)} names; wanted: two of each")
+    _check(players, names, seed)
     match, players = Match(game, start, limits), [anew(each) for each in players]
     rngs = [np.random.default_rng(one) for one in np.random.SeedSequence(seed).spawn(2)]
     seconds: list[float] = []
@@ -90,6 +91,17 @@ def play(
         if fault:
             match.forfeit(mover, fault)
     return Record.of(match, players=names, seconds=seconds, seed=seed, detail=detail)
+
+
+def _check(players: Sequence[Player], names: Sequence[str], seed: int) -> None:
+    if len(players) != 2 or len(names) != 2:
+        raise UnknownOption(f"{len(players)} players and {len(names)} names; wanted: two of each")
+    for player, name in zip(players, names, strict=True):
+        if not hasattr(player, "choose"):
+            raise UnknownOption(f"{player!r} is no player: it has no method choose")
+        if not isinstance(name, str):
+            raise UnknownOption(f"{name!r} is no name of a player")
+    randomness.check_seed(seed)
 
 
 def _play(match: Match, action: Any) -> tuple[str, str]:
@@ -138,7 +150,7 @@ def _alarm(seconds: float) -> Iterator[None]:
         raise _TimeIsUpError
 
     before = signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, max(seconds, 1e-6))
+    signal.setitimer(signal.ITIMER_REAL, min(max(seconds, 1e-6), threading.TIMEOUT_MAX))
     try:
         yield
     finally:

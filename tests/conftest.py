@@ -1,20 +1,144 @@
-"""What all tests share."""
+"""What all tests share: they draw the same in every run, use one thread, and open no window."""
 
+import contextlib
+import gzip
+import io
+import itertools
+import os
+import random
+import signal
+import sys
+import time
 from pathlib import Path
+from unittest import mock
 
-import hypothesis
+import numpy as np
 import pytest
+from hypothesis import HealthCheck, settings
 
 import cc_env  # noqa: F401  registers the environments
-from cc_env import games
+from cc_env import games, oracle
 
-hypothesis.settings.register_profile("here", deadline=None, derandomize=True, max_examples=60)
-hypothesis.settings.load_profile("here")
+# Set before torch and pygame are imported, and inherited by all processes that tests start.
+os.environ["OMP_NUM_THREADS"] = "1"  # small networks are slower with more
+os.environ["SDL_VIDEODRIVER"] = "dummy"
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where a shell's & began us
+
+QUIET = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}  # on a busy machine
+settings.register_profile("here", derandomize=True, max_examples=60, **QUIET)
+settings.load_profile("here")
 
 ORACLE = Path(__file__).parent / "oracle"
+
+
+def seed_everything():
+    """Let everything that is given no seed draw the same from here on.
+
+    numpy's generators, and with them the samplers of Gymnasium, take their entropy from `randbits`.
+    """
+    entropy = itertools.count()
+    np.random.bit_generator.randbits = lambda bits: next(entropy)
+    np.random.seed(0)
+    random.seed(0)
+    if "torch" in sys.modules:  # where it is not, it begins with the same seed anyway
+        sys.modules["torch"].manual_seed(0)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item):
+    seed_everything()
+
+
+def pytest_addoption(parser):
+    """Add --fuzz N."""
+    parser.addoption(
+        "--fuzz",
+        type=int,
+        metavar="N",
+        help="draw N new random examples for each test, instead of a few that are always the same",
+    )
+
+
+def pytest_configure(config):
+    """Let --fuzz decide how many examples a test draws."""
+    if count := config.getoption("--fuzz"):
+        settings.register_profile("fuzz", derandomize=False, max_examples=count, **QUIET)
+        settings.load_profile("fuzz")
 
 
 @pytest.fixture(scope="session")
 def game():
     """C&C on 6×6."""
     return games.make("capture_conquer")
+
+
+@pytest.fixture
+def without_curves(monkeypatch):
+    """Let runs draw no curves, which takes four times as long as a tiny run."""
+    monkeypatch.setattr("training.runs.Run.draw", lambda run, curves: None)
+
+
+@pytest.fixture(params=[pytest.param(1, marks=pytest.mark.slow, id="all"), 10])
+def assert_agreement(request, tmp_path):
+    """Return a function that compares the rules with recorded positions: all, or one in ten."""
+
+    def compare(name, game, least):
+        lines = gzip.decompress((ORACLE / name).read_bytes()).splitlines(keepends=True)
+        path = tmp_path / "recorded.jsonl"
+        path.write_bytes(b"".join(lines[:: request.param]))
+        found = list(oracle.compare(path, game))
+        assert len(found) * request.param >= least
+        assert not [each for each in found if each.differences]
+
+    return compare
+
+
+def command_line(main, *arguments, status=0, columns=80):
+    """Return what `main` prints, called in this process as `python -m` would call it.
+
+    The exit status has to be `status`.
+    """
+    out = io.StringIO()
+    with (
+        mock.patch.object(sys, "argv", ["command", *map(str, arguments)]),
+        mock.patch.dict(os.environ, COLUMNS=str(columns)),
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(out),
+    ):
+        try:
+            found = main()
+        except SystemExit as end:
+            found = end.code
+    assert (found or 0) == status, out.getvalue()
+    return out.getvalue()
+
+
+def wait_for(condition, process):
+    """Wait for what a process is to bring about; it has to live until then."""
+    while not condition():
+        assert process.poll() is None or condition(), "the process has ended"
+        time.sleep(0.01)
+
+
+class Stopwatch:
+    """Stands in for `time.perf_counter`: goes on by `tick` seconds when it is read, or if told."""
+
+    def __init__(self, tick):
+        self.now, self.tick = 0.0, tick
+
+    def __call__(self):
+        self.now += self.tick
+        return self.now
+
+
+@pytest.fixture
+def stopwatch(monkeypatch):
+    """Return a function that lets `time.perf_counter` be a Stopwatch of a given tick."""
+
+    def start(tick=0.0):
+        made = Stopwatch(tick)
+        monkeypatch.setattr("time.perf_counter", made)
+        return made
+
+    return start

@@ -1,8 +1,11 @@
 """The benchmark table: our own rows measure something, and a missing peer is only a row."""
 
 import ctypes
+import re
 import shutil
 import sys
+from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,19 +14,53 @@ from benchmarks import by_hand, learning, ours, peers
 from benchmarks.measure import row
 from cc_env import games, randomness
 from cc_env.perft import perft
+from cc_env.table import GAMES
 
 commands = pytest.importorskip("benchmarks.commands")
 TINY = 1e-4  # seconds
+SEARCHES = "alpha-beta|MCTS|minimax|worst"
+BEGINNINGS = "import cc_env|first use"
 
 
-def test_each_of_our_rows_has_a_positive_rate():
-    pytest.importorskip("pettingzoo")
-    tasks = [task for task in ours.tasks() if "depth 12" not in task.what]  # some ten seconds
-    assert len(tasks) == len(ours.tasks()) - 1
+def check(tasks):
+    """Check that each of the tasks has a positive rate."""
     rows = list(commands.measured(tasks, TINY))
+    assert rows
     for each in rows:
         assert each.value, each
         assert each.value > 0
+
+
+def test_our_rows_have_a_positive_rate():
+    pytest.importorskip("pettingzoo")
+    check([task for task in ours.tasks() if not re.search(f"{SEARCHES}|{BEGINNINGS}", task.what)])
+
+
+@pytest.mark.slow
+def test_our_rows_of_searches_have_a_positive_rate():
+    found = [task for task in ours.tasks() if re.search(SEARCHES, task.what)]
+    check([task for task in found if "depth 12" not in task.what])  # some ten seconds
+
+
+@pytest.mark.slow
+def test_to_begin_takes_some_time():
+    check([task for task in ours.tasks() if re.search("import cc_env|warm cache", task.what)])
+
+
+def test_first_uses_are_measured_in_new_processes_with_caches_of_their_own(monkeypatch):
+    begun = []
+
+    def note(code, cache):
+        begun.append((code, cache, any(Path(cache).iterdir())))
+        return 1.0
+
+    monkeypatch.setattr(ours, "_seconds_to_run", note)
+    check([task for task in ours.tasks() if "first use" in task.what])
+    assert not any(used for *_, used in begun)
+    caches = Counter(cache for _, cache, _ in begun)
+    assert sorted(caches.values()) == [1] * len(GAMES) + [2], "one is measured cold, then warm"
+    for entry in GAMES.values():
+        assert any(f'make("{entry.environment}")' in code for code, *_ in begun)
 
 
 def test_self_play_is_measured_with_and_without_batches(monkeypatch):

@@ -2,28 +2,25 @@
 
 import gzip
 import json
+import os
 import re
 import subprocess
 import sys
 
 import pytest
 import typer
-from conftest import ORACLE
+from conftest import ORACLE, command_line
 
 from agents.memory import Memory
-from cc_env import commands, games, record, referee
+from cc_env import __version__, commands, games, record, referee
+from cc_env.__main__ import main
 from cc_env.errors import MissingExtra, UnknownOption
 from cc_env.players import RandomPlayer
 from cc_env.table import GAMES, Entry
 
 
 def run(*arguments, status=0):
-    done = subprocess.run(
-        [sys.executable, "-m", "cc_env", *map(str, arguments)], capture_output=True, text=True
-    )
-    assert done.returncode == status, done.stdout + done.stderr
-    assert "Traceback" not in done.stderr
-    return done.stdout + done.stderr
+    return command_line(main, *arguments, status=status)
 
 
 @pytest.fixture
@@ -38,7 +35,7 @@ def games_file(game, tmp_path):
 def test_games():
     out = run("games")
     assert "cc_env/CaptureConquer-v0" in out
-    assert max(map(len, out.splitlines())) <= 80
+    assert all(line == line.rstrip() for line in out.splitlines())
     blocks = {block.split()[0]: block for block in re.split(r"\n(?=\S)", out)}
     assert set(blocks) == set(GAMES)
     for name, block in blocks.items():
@@ -46,6 +43,15 @@ def test_games():
         options = (f"{key}={value}" for key, value in games.option_defaults(name).items())
         known = {*options, *game.evaluations, *game.levels, *game.bots}
         assert known <= set(re.split(r"[,\s]+", block))
+
+
+def test_it_is_a_command_of_its_own():
+    command = [sys.executable, "-m", "cc_env", "perft"]
+    done = subprocess.run([*command, "-d", "1"], capture_output=True, text=True, check=True)
+    assert "depth 1: 16 " in done.stdout
+    done = subprocess.run([*command, "-g", "chess"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("error: there is no game 'chess'")
 
 
 def test_perft():
@@ -120,7 +126,7 @@ def test_replay_keeps_what_a_file_says(tmp_path):
         "--to",
         new,
     )  # the name says whose file it is, and its rules
-    assert "game 1: b - w  0-1, 2 turns\ngame 2: ? - ?  1/2-1/2, 1 turns\n" in out
+    assert "game 1: b - w  1-0, 2 turns\ngame 2: ? - ?  1/2-1/2, 1 turns\n" in out
     assert new.read_text("utf-8").split("\n\n") == [
         '[Event "Café"]\n[White "w"]\n[Black "b"]\n[GameType "21"]\n[Result "1-0"]',
         "1. 9-13 22-18 1-0",
@@ -131,7 +137,33 @@ def test_replay_keeps_what_a_file_says(tmp_path):
     run("replay", new, "--to", again)
     assert again.read_text("utf-8") == new.read_text("utf-8")
     again.write_text("\ufeff" + again.read_text("utf-8"), "utf-8")
-    assert "b - w  0-1" in run("replay", again)
+    assert "b - w  1-0" in run("replay", again)
+
+
+def test_replay_goes_on_past_broken_games_and_lists_them(tmp_path, monkeypatch, capsys):
+    path, to = tmp_path / "games.pdn", tmp_path / "good.pdn"
+    path.write_text('9-13 *\n[Event "b"] 9-12 *\n[FEN "B:W9:B5"] 5x14 0-1\n11-15 22-18 *')
+
+    def replay(*arguments):
+        monkeypatch.setattr("sys.argv", ["cc_env", "replay", *map(str, arguments)])
+        with pytest.raises(SystemExit) as left:
+            commands.app()
+        return left.value.code, capsys.readouterr().out.replace("\n", "")
+
+    status, out = replay(path, "--keep-going", "--to", to)
+    assert status == 1
+    assert "game 1: ? - ?  *, 1 turnsgame 4: ? - ?  *, 2 turns2 games written" in out
+    assert f"broken: {path}: line 2, move 1: '9-12' is not legal" in out
+    assert f"broken: {path}: game 3: by the rules it is won by the first player" in out
+    assert out.endswith("2 games, 2 broken")
+    assert replay(to, "--keep-going")[0] == 0
+    status, out = replay(path, "-k", "-l", 4)
+    assert (status, out.count("turns")) == (1, 1)
+    lines = tmp_path / "games.jsonl"
+    lines.write_text("oops\n" * 2)
+    status, out = replay(lines, "-k")
+    assert status == 1
+    assert out.endswith("0 games, 2 broken")
 
 
 @pytest.mark.parametrize("name", ["empty.pdn", "empty.jsonl", "empty.log"])
@@ -146,7 +178,7 @@ def test_replay_refuses_what_has_no_games(tmp_path, name):
 def test_replay_refuses_what_the_rules_contradict(tmp_path):
     path = tmp_path / "game.pdn"
     ended = '[FEN "B:W9:B6,5"]\n1. 6x13 '
-    path.write_text(f"9-13 1-0 {ended} 1-0")
+    path.write_text(f"9-13 1-0 {ended} 0-1")
     why = "game 2: by the rules it is won by the first player (no_pieces), by the file won by the"
     assert f"{path}: {why} second" in run("replay", path, status=2)
     hint = "second; PDN is English draughts: crowning=ends_move"
@@ -154,8 +186,8 @@ def test_replay_refuses_what_the_rules_contradict(tmp_path):
     path.write_text("9-13 *")
     run("replay", path, "-o", "no_progress_limit=80", "--to", path)  # the other rule stays
     assert '[RuleOptions "crowning=ends_move, no_progress_limit=80"]' in path.read_text()
-    path.write_text(f"9-13 1-0 {ended} 1-0")
-    for result in ("0-1", "*"):
+    path.write_text(f"9-13 1-0 {ended} 0-1")
+    for result in ("1-0", "*"):
         path.write_text(f"{ended} {result}")
         assert "1-0 (no_pieces), 1 turns" in run("replay", path)
 
@@ -192,8 +224,10 @@ def test_replay_names_the_line_and_the_turn_that_is_broken(games_file):
 
 
 def test_check(tmp_path):
-    out = run("check", ORACLE / "capture_conquer.jsonl.gz")
-    assert "4,932 of 4,932 positions agree" in out
+    path = tmp_path / "capture_conquer.jsonl.gz"
+    lines = gzip.decompress((ORACLE / path.name).read_bytes()).splitlines(keepends=True)
+    path.write_bytes(gzip.compress(b"".join(lines[::4])))
+    assert "1,233 of 1,233 positions agree" in run("check", path)
 
     line = {"size": 4, "first": [[0, 0], [0, 1]], "second": [[3, 3], [3, 2]], "to_move": 1}
     path = tmp_path / "capture_conquer.jsonl"
@@ -210,7 +244,24 @@ def test_check(tmp_path):
         (["perft", "-o", "size=9"], "sizes are 4 to 8"),
         (["perft", "-o", "size"], "wanted NAME=VALUE"),
         (["perft", "-p", "junk"], "cannot read position 'junk'"),
-        (["perft", "-d", "0"], "depth"),
+        (["perft", "-d", "0"], "'--depth' / '-d': Input should be greater than or equal to 1"),
+        (["perft", "-o", "size=" + "-" * 9000], "an option has 4,096 at most"),
+        (["perft", "-o", "size=" + "-" * 4000], "sizes are 4 to 8"),
+        (["perft", "-o", "name=x"], "capture_conquer has no option name"),
+        (["perft", "-g", "cc_env.players"], "no game 'cc_env.players'"),
+        (["check", "README.md", "-g", "cc_env.players"], "cc_env.players has no recorded pos"),
+        (["check", "README.md", "-g", "json"], "no game 'json'"),
+        (
+            ["analyse", "greedy:evaluation=5"],
+            "evaluation=5 is no name; capture_conquer has: ",
+        ),
+        (["analyse", "minimax:level=[]"], "no level []; it has: easy"),
+        (["analyse", "..x"], "'..x' cannot be imported"),
+        (["analyse", "os.system"], "'os.system' cannot be made: TypeError"),
+        (["analyse", "mcts:exploration=1e999"], "exploration=inf; it is 0 or more"),
+        (["replay", "", "--to", "x.pdn"], "FILE"),
+        (["replay", "README.md", "--to", ""], "'--to': an empty name"),
+        (["replay", "README.md", "--to", "/"], "'/' is no name of a file"),
         (["check", "nowhere.jsonl", "-g", "capture_conquer"], "nowhere.jsonl"),
         (["check", "notes.txt"], "notes.txt: there is no such file"),
         (["check", "README.md"], "say which game it is of: --game capture_conquer"),
@@ -226,8 +277,11 @@ def test_analyse():
     out = run("analyse", "minimax:depth=5", "--position", "5b/6/6/6/4b1/rr4 b")
     assert "blue to move" in out
     assert "4,4-5,5" in out
-    assert "+1.000" in out
-    assert "cuts max" in out
+    assert "value             +1.000 for blue (1 a win, 0 a draw, -1 a loss)\n" in out
+    assert "score             +999,999 for blue, proven to be won\n" in out
+    assert re.search(
+        r"\ncutoffs           [\d,]+ where blue was to move, [\d,]+ where red was\n", out
+    )
     out = run("analyse", "mcts:simulations=50", "-o", "size=4")
     assert "visits" in out
     assert "nodes per second" in out
@@ -246,7 +300,7 @@ def test_analyse():
 def test_analyse_tells_whole_turns(player, position, turn):
     out = run("analyse", player, "--game", "checkers", "-p", position)
     assert re.search(rf"^ *play +{turn} *$", out, re.MULTILINE)
-    assert re.search(rf"^ *line +{turn}\b", out, re.MULTILINE)
+    assert re.search(rf"^ *line +1\. {turn}\b", out, re.MULTILINE)
     assert ("64x42…" in out) == ("mcts" in player)
 
 
@@ -260,7 +314,24 @@ def test_analyse_tells_whole_turns(player, position, turn):
 def test_the_line_begins_with_what_is_played(player, game, position):
     out = run("analyse", player, "--game", game, "-p", position)
     (played,) = re.findall(r"^ *play +(\S.*?) *$", out, re.MULTILINE)
-    assert re.search(rf"^ *line +{re.escape(played)}\b", out, re.MULTILINE)
+    assert re.search(rf"^ *line +1\. {re.escape(played)}\b", out, re.MULTILINE)
+
+
+def test_turns_of_a_line_are_told_apart():
+    out = run("analyse", "minimax:depth=2", "-g", "cannon")
+    assert re.search(r"^line +1\. S \d \d M \d \d  2\. S \d \d M \d \d$", out, re.MULTILINE)
+
+
+def test_the_version():
+    assert run("--version") == f"cc_env {__version__}\n"
+
+
+def test_names_that_cannot_be_shown_are_escaped(games_file):
+    to = os.fsencode(games_file.parent) + b"/\xff.jsonl"
+    command = [sys.executable, "-m", "cc_env", "replay", games_file, "--to", to]
+    done = subprocess.run(command, capture_output=True, encoding="utf-8", check=True)
+    assert "2 games written to " in done.stdout
+    assert done.stdout.endswith("\\udcff.jsonl\n")
 
 
 def test_analyse_says_whatever_a_player_knows(tmp_path):

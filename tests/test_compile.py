@@ -1,6 +1,8 @@
 """The cache on disk: found again by the next process, and never older than the sources."""
 
+import copy
 import os
+import pickle
 import shutil
 import subprocess
 import sys
@@ -10,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
+from cc_env import rules
 from cc_env.borrow import borrow
 from cc_env.compile import jit
 
@@ -94,6 +97,17 @@ def edit(path, old="", new="# a comment"):
 
 def counts(code, folder):
     return [int(word) for word in run(code, folder)]
+
+
+def test_copies_and_pickles_of_compiled_functions_and_rules_are_the_same():
+    for function in (rules.reward, rules.apply, write_borrowed):
+        assert pickle.loads(pickle.dumps(function)) is function
+        assert copy.deepcopy(function) is function
+
+
+def test_a_rule_of_a_class_that_nobody_registered_says_so():
+    with pytest.raises(TypeError, match=r"no apply is registered for .*Nested"):
+        rules.apply(Nested(None, 0.5), 0)
 
 
 @pytest.mark.slow

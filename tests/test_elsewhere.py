@@ -89,6 +89,7 @@ def test_pictures_have_its_letters(tictactoe):
     assert picture._repr_svg_().count("<circle") >= 3
 
 
+@pytest.mark.usefixtures("without_curves")
 def test_networks_are_trained_and_play_by_name(tictactoe, tmp_path):
     rivals = Rivals(names=("random",), anchor="random", games=4)
     config = Config(
@@ -136,7 +137,10 @@ def test_its_environment_is_played_by_minimax():
             "there is no game 'elsewhere.nothing' .No module named .*; there are: ",
         ),
         ("os.path", "there is no game 'os.path' .the module has no function make.; there are: "),
-        ("tic-tac-toe", "there is no game 'tic-tac-toe'; there are: .*, and any module"),
+        (
+            "tic-tac-toe",
+            "'tic-tac-toe' .* is not the name of a module.; there are: .*, and any module",
+        ),
     ],
 )
 def test_what_is_no_game_is_refused(name, says):

@@ -103,6 +103,43 @@ def test_a_broken_line_is_refused_with_its_number(tmp_path, line, why):
         compare(tmp_path, GOOD, line)
 
 
+@pytest.mark.parametrize(
+    ("game", "line", "why"),
+    [
+        (
+            "cannon",
+            {"kind": "game", "rows": 8, "cols": 8, "cmds": [{}], "final": "", "next": "w"},
+            "{} is no text",
+        ),
+        (
+            "cannon",
+            {"kind": "game", "rows": 8, "cols": 8, "end": [1], "next": "b"},
+            r"\[1\] is no text",
+        ),
+        ("cannon", {"kind": "perft", "rows": 8, "cols": 8, "nodes": ["1"]}, "'1' is no count"),
+        ("cannon", {"kind": "perft", "rows": 8, "cols": 8, "nodes": [1.5]}, "1.5 is no count"),
+        ("morris", {"kind": "game", "first": 11, "moves": "A", "winner": 1}, "no recorded pos"),
+        ("morris", {"kind": "game", "first": -(2**32), "moves": "A", "winner": 1}, "no recorded"),
+        ("morris", {"kind": "game", "first": 1, "moves": "A", "winner": 10**400}, "no count and"),
+    ],
+)
+def test_what_is_of_the_wrong_kind_is_refused(tmp_path, game, line, why):
+    board = "W1W1W1W1/1w1w1w1w/1w1w1w1w/1w1w1w1w/b1b1b1b1/b1b1b1b1/b1b1b1b1/1B1B1B1B"
+    path, known = tmp_path / "x.jsonl", {"count": "effects", "cmds": [], "end": "halls"}
+    path.write_text(json.dumps(known | line | {"final": board}))
+    with pytest.raises(BadRecord, match=f"x.jsonl, line 1: .*{why}"):
+        list(oracle.compare(path, game))
+
+
+def test_counts_after_one_that_differs_are_not_walked(tmp_path):
+    path = tmp_path / "x.jsonl"
+    nodes = [7, 49, 302, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1]  # the last would take hours
+    line = {"kind": "perft", "board": "wwwwww......bbbbbb", "turn": "b", "nodes": nodes}
+    path.write_text(json.dumps(line))
+    (found,) = oracle.compare(path, "mini_checkers")
+    assert len(found.differences) == 1
+
+
 def test_a_cut_file_is_refused_after_the_last_good_line(tmp_path):
     path = tmp_path / "positions.jsonl.gz"
     path.write_bytes(gzip.compress(json.dumps(GOOD).encode() * 1)[:-9])

@@ -6,10 +6,10 @@ import gymnasium
 import numpy as np
 import pytest
 
+import agents
 from cc_env import games, players, referee
 from cc_env.envs.vector import BoardGameVectorEnv
-from cc_env.errors import UnknownOption
-from cc_env.match import Limits
+from cc_env.errors import IllegalAction, UnknownOption
 from cc_env.options import read
 from cc_env.referee import Clock, Decision
 from cc_env.rules import ONGOING
@@ -118,15 +118,30 @@ def test_levels_are_names_of_limits(game, name, depth):
     assert found("minimax") == 3
 
 
-def test_extreme_takes_its_time_and_less_if_the_clock_says_so(game):
-    player = players.make("minimax:extreme", game)
-    player.choose(game.initial, rng(), Clock(turn=0.05))
-    limits = Limits(max_turns=6, seconds_per_turn=0.3)
-    others = [players.make(name, game) for name in ("mcts:seconds=5", "minimax:depth=50")]
-    for pair in ((player, others[0]), (others[1], player)):
-        record = referee.play(game, pair, limits=limits)
-        assert record.reason == "max_turns", record.detail
-        assert all(0.01 < seconds < 0.3 for seconds in record.seconds)
+@pytest.mark.parametrize(
+    ("name", "clock", "seconds"),
+    [
+        ("minimax:extreme", Clock(), 2),
+        ("minimax:extreme", Clock(turn=20, game=100), 2),
+        ("minimax:extreme", Clock(turn=0.4), 0.28),  # most of it
+        ("minimax:extreme", Clock(turn=9, game=5), 0.2),  # as much for each of 25 turns
+        ("minimax:depth=50", Clock(turn=0.4), 0.28),
+        ("mcts:seconds=5", Clock(turn=0.4), 0.28),
+    ],
+)
+def test_the_time_that_is_taken_is_less_than_the_clock_says(
+    game, monkeypatch, name, clock, seconds
+):
+    player, taken = players.make(name, game), []
+    search = player._search.search
+
+    def at_once(*position, **limits):
+        taken.append(limits["seconds"])
+        return search(*position, **limits | {"seconds": 0})
+
+    monkeypatch.setattr(player._search, "search", at_once)
+    player.choose(game.initial, rng(), clock)
+    assert taken == [pytest.approx(seconds)]
 
 
 @pytest.mark.parametrize("name", ["minimax:seconds=0", "mcts:seconds=0"])
@@ -212,7 +227,9 @@ def wins(game, one, other, count):
     return score
 
 
-@pytest.mark.parametrize("size", range(4, 9))
+@pytest.mark.parametrize(
+    "size", [4, 6, *(pytest.param(n, marks=pytest.mark.slow) for n in (5, 7, 8))]
+)
 def test_searchers_beat_random(size):
     game = games.make("capture_conquer", size=size)
     assert wins(game, "minimax:depth=3", "random", 40) >= 38
@@ -283,3 +300,45 @@ def test_a_player_that_remembers_its_game_is_another_one_in_each(playing):
     diaries = []
     playing(games.make("morris"), diaries)
     assert sum(map(bool, diaries)) >= 3
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["random", "greedy", "minimax:depth=1", "mcts:simulations=2", "neutral", "policy", "memory"],
+)
+def test_nobody_is_asked_in_a_finished_position(game, name):
+    if name == "neutral":
+        game = games.make("cannon")
+        over = finished(game)
+    else:
+        over = game.from_text("bb4/6/6/6/6/rr3b r")
+    player = agents.make(name, game)
+    with pytest.raises(IllegalAction, match=r"nothing is to be chosen in '.*'; the game is over"):
+        player.choose(over, rng(), Clock())
+
+
+def finished(game):
+    """Return where a random game ends."""
+    position, generator = game.initial, rng()
+    while len(legal := game.legal_actions(position)):
+        position = game.apply(position, int(generator.choice(legal)))
+    return position
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("minimax:level=[]", r"no level \[\]; it has: easy"),
+        ("greedy:evaluation=5", "evaluation=5 is no name; capture_conquer has: standard"),
+        ("mcts:evaluation=()", r"evaluation=\(\) is no name"),
+        ("mcts:exploration=1e999", "exploration=inf; it is 0 or more"),
+        ("mcts:exploration=True", "exploration=True; it is 0 or more"),
+        ("minimax:seconds=" + "9" * 400, "it is 0 or more"),
+        ("minimax:table_megabytes=1e9", "table_megabytes=1000000000.0; it is 1/1024 to 65536"),
+        ("os.system", "player 'os.system' cannot be made: TypeError: expected str"),
+        ("sys.exit", "player 'sys.exit' cannot be made: SystemExit"),
+    ],
+)
+def test_odd_values_are_refused_as_others_are(game, name, says):
+    with pytest.raises(UnknownOption, match=says):
+        players.make(name, game)

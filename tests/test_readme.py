@@ -12,9 +12,7 @@ README = (Path(__file__).parents[1] / "README.md").read_text()
 
 @pytest.mark.slow
 def test_the_python_examples_run(capsys, monkeypatch):
-    import torch
 
-    torch.set_num_threads(1)
     blocks = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
     assert len(blocks) == 6
     monkeypatch.setattr(players, "PLAYERS", dict(players.PLAYERS))

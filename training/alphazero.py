@@ -31,7 +31,9 @@ from agents.network import Network, Size, device_of, save
 from cc_env import games
 from cc_env.commands import Pairs, game_options, run
 from cc_env.commands import Size as BoardSize
+from cc_env.errors import BadCheckpoint
 from cc_env.game import Game
+from cc_env.terminal import application
 from training import engines, learner, runs, selfplay, state
 from training.arena import try_players
 from training.config import check_between, check_limits, check_wholes, share_done
@@ -43,7 +45,7 @@ from training.selfplay import Tally
 
 MAY_DIFFER = "minutes", "rounds", "workers", "engine", "device"  # when a run is continued
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+app = application()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,8 +102,7 @@ class Training:
         self.rng = np.random.default_rng((config.seed, 1))
         self.round, self.seconds = 0, 0.0
         self.best: Network | None = None
-        if saved := run.latest():
-            self._load(saved)
+        run.restore(self._load)
         self._saved, self._saved_at = self.round, self.seconds
         seed = config.seed, 2, self.round
         self.engine: Engine = engines.make(
@@ -180,9 +181,7 @@ class Training:
         """Write a checkpoint, and draw the curves; nothing where there is nothing new."""
         if self.round == self._saved:
             return
-        samples = self.replay.samples._asdict().items()
-        arrays = state.flat(**self._parts())
-        arrays |= {f"replay.{name}": each[: len(self.replay)] for name, each in samples}
+        arrays = state.flat(**self._parts()) | self.replay.state()
         about = {
             "steps": self.learner.steps,
             "added": self.replay.added,
@@ -194,16 +193,18 @@ class Training:
         self.run.draw(charts(self.config))
 
     def _load(self, saved: runs.Saved) -> None:
+        """Go on from a checkpoint; raise BadCheckpoint where it is not one of such a run."""
         about = saved.about
-        self.round, self.seconds = saved.number, about["seconds"]
-        self.learner.steps, self.replay.added = about["steps"], about["added"]
-        self.rng.bit_generator.state = about["rng"]
+        self.round, self.seconds = saved.number, state.number(about, "seconds")
+        self.learner.steps = state.whole(about, "steps")
+        try:
+            self.rng.bit_generator.state = about["rng"]
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
+            raise BadCheckpoint(f"rng is not the state of a generator: {error!r:.80}") from None
         if any(name.startswith("best.") for name in saved.arrays):
             self.best = Network(self.game, self.config.network)
         state.load(saved.arrays, **self._parts())
-        for name, kept in self.replay.samples._asdict().items():
-            found = saved.arrays[f"replay.{name}"]
-            kept[: len(found)] = found
+        self.replay.load(saved.arrays, state.whole(about, "added"))
 
     def _parts(self) -> dict[str, Any]:
         """Return what is learned, by name."""

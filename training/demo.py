@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from agents.network import Size
 from cc_env.commands import run
+from cc_env.terminal import Terminal, application
 from training import alphazero, arena, evaluate
 from training.runs import CURVES
 
@@ -23,8 +23,8 @@ OTHERS = (
     "random",
 )
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-console = Console(highlight=False)
+app = application()
+console = Terminal()
 
 
 @app.command()

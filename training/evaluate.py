@@ -9,20 +9,20 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from cc_env.commands import GameName, Pairs, Size, game_options, run
+from cc_env.commands import GameName, Pairs, Size, folder_path, game_options, run
 from cc_env.errors import BadRecord, listed
 from cc_env.match import Limits
+from cc_env.terminal import Terminal, application
 from training import arena
 from training.arena.tables import show
 
 INTERRUPTED = 130  # exit status, as shells have it
 RUNS = Path("runs")
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-console = Console(highlight=False)
+app = application()
+console = Terminal()
 
 
 @app.command()
@@ -57,7 +57,13 @@ def evaluate(
         str, typer.Option(help="Where they are: processes here, or ray: on a cluster.")
     ] = "processes",
     out: Annotated[
-        Path | None, typer.Option(help="Folder of the results.", show_default="runs/…")
+        Path | None,
+        typer.Option(
+            parser=folder_path,
+            metavar="FOLDER",
+            help="Where the results are kept.",
+            show_default="runs/…",
+        ),
     ] = None,
 ) -> None:
     """Let every pair of players meet in both seats of the same openings; say who is stronger.
@@ -98,7 +104,7 @@ def hold(
     from training.arena import report  # not above: workers import this module, and draw nothing
 
     file = report.write(tournament, path, command, curves)
-    console.print(f"report: {file}", soft_wrap=True, markup=False)
+    console.print(f"report: {file}")
     return tournament
 
 
@@ -115,7 +121,8 @@ def _play(config: arena.Config, path: Path, **how: Any) -> arena.Tournament:
     columns = TextColumn("games"), BarColumn(None), MofNCompleteColumn(), TimeRemainingColumn()
     finished = 0
     try:
-        with Progress(*columns, console=console, transient=True) as progress:
+        quiet = not console.is_watched
+        with Progress(*columns, console=console, transient=True, disable=quiet) as progress:
             bar = progress.add_task("games", total=None)
 
             def advance(done: int, total: int) -> None:
@@ -125,9 +132,12 @@ def _play(config: arena.Config, path: Path, **how: Any) -> arena.Tournament:
 
             return arena.run(config, path, **how, on_progress=advance)
     except KeyboardInterrupt:
-        console.print(f"stopped; {finished} games are finished, in {path}", soft_wrap=True)
+        console.print(f"stopped; {finished} games are finished, in {path}")
         console.print("the same command goes on from there")
         raise typer.Exit(INTERRUPTED) from None
+    except OSError as error:
+        kept = f"{finished} games are finished, in {path}"
+        raise OSError(f"{error}; {kept}; the same command goes on from there") from error
 
 
 def main() -> int:

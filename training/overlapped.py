@@ -17,7 +17,9 @@ from sb3_contrib import MaskablePPO
 from sb3_contrib.common.maskable.buffers import MaskableRolloutBuffer
 from stable_baselines3.common.logger import Logger
 
+from agents.arrays import expect
 from agents.network import Network
+from cc_env.errors import BadCheckpoint
 
 LEARNED_FROM = (  # arrays of a rollout
     "observations",
@@ -88,11 +90,29 @@ class PlayAndLearn:
         return {f"rollout.{name}": each for name, each in found.items()} if self._played else {}
 
     def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Go on with what `state` returned."""
+        """Go on with what `state` returned after a rollout was played.
+
+        Raises BadCheckpoint, and changes nothing, where it is not such a rollout.
+        """
         buffer: MaskableRolloutBuffer = self.learner.rollout_buffer
         buffer.reset()
+        found = {}
         for name in LEARNED_FROM:
-            if f"rollout.{name}" in arrays:
-                saved = arrays[f"rollout.{name}"]
-                setattr(buffer, name, saved.astype(getattr(buffer, name).dtype))
-                buffer.full = self._played = True
+            like = getattr(buffer, name)
+            kind = np.int8 if name in SMALL else like.dtype
+            found[name] = expect(arrays, f"rollout.{name}", like.shape, kind).astype(like.dtype)
+        _check(found)
+        for name, each in found.items():
+            setattr(buffer, name, each)
+        buffer.full = self._played = True
+
+
+def _check(rollout: Mapping[str, NDArray[Any]]) -> None:
+    """Raise BadCheckpoint where a rollout cannot have been played."""
+    for name, each in rollout.items():
+        if not np.isfinite(each).all() or (name in SMALL and not np.isin(each, (0, 1)).all()):
+            raise BadCheckpoint(f"rollout.{name} has numbers that cannot be")
+    actions, masks = rollout["actions"], rollout["action_masks"]
+    places = np.clip(actions, 0, masks.shape[2] - 1).astype(np.int64)
+    if not ((actions == places) & (np.take_along_axis(masks, places, 2) == 1)).all():
+        raise BadCheckpoint("rollout.actions has some that are not legal")

@@ -13,7 +13,7 @@ from cc_env import players
 from cc_env.errors import UnknownOption
 from cc_env.game import Game
 from cc_env.referee import Clock
-from training.config import check_wholes
+from training.config import check_between, check_wholes
 
 ITSELF, SNAPSHOTS = "itself", "snapshots"
 
@@ -86,9 +86,10 @@ class Settings:
         for name in self.names:
             players.check(name)
         check_wholes(self, snapshots=1)
-        if min(self.named_share, self.snapshot_share) < 0 or self.self_share <= 0:
+        check_between(self, 0, 1, "named_share", "snapshot_share")
+        if self.self_share <= 0:
             shares = f"named_share={self.named_share}, snapshot_share={self.snapshot_share}"
-            raise UnknownOption(f"{shares}; they are 0 or more, and less than 1 in all")
+            raise UnknownOption(f"{shares}; they are less than 1 in all")
 
     @property
     def self_share(self) -> float:

@@ -6,8 +6,10 @@ game is drawn: the learner as it is, a snapshot of it, or a player by name. Ever
 policy, taking the best action each time, meets rivals and the newest snapshot in the arena; where
 it is hardly weaker it becomes a snapshot itself, and `best.safetensors`.
 
-The same seed is the same run, stopped and continued or not, as long as steps limit it, not minutes,
-and the machine computes the same.
+The same seed is the same run, whether it is stopped or killed and continued or not, as long as
+steps limit it, not minutes, no player by name is limited by seconds, those in the pool remember
+nothing from one decision to the next (as do `policy`, `alphazero` and `memory`), and the machine
+computes the same.
 """
 
 import sys
@@ -28,6 +30,7 @@ from cc_env import games
 from cc_env.commands import Pairs, game_options, run
 from cc_env.commands import Size as BoardSize
 from cc_env.game import Game
+from cc_env.terminal import application
 from training import runs, state
 from training.arena import try_players
 from training.config import check_between, check_limits, check_wholes, share_done
@@ -50,7 +53,7 @@ LOGGED = {  # what MaskablePPO calls it, and the log
     "learning_rate": "learning_rate",
 }
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+app = application()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,8 +122,7 @@ class Training:
         opponents = self.pool.opponents
         self.env = SelfPlay(self.game, config.boards, opponents, config.opening_turns, config.seed)
         self.ppo = PlayAndLearn(self._ppo, self.network)
-        if saved := run.latest():
-            self._load(saved)
+        run.restore(self._load)
         self._saved_at = self.seconds
 
     def _ppo(self, kind: type[MaskablePPO], network: Network) -> MaskablePPO:
@@ -207,22 +209,19 @@ class Training:
 
     def save(self) -> None:
         """Write a checkpoint, and draw the curves."""
-        arrays = state.flat(**self._parts()) | self.ppo.state()
-        arrays |= {f"boards.{n}": each for n, each in enumerate(self.env.boards.snapshot())}
-        arrays |= {"met": self.env.met, "over": self.env.over}
+        arrays = state.flat(**self._parts()) | self.ppo.state() | self.env.state()
         about = {"seconds": self.seconds, "elo": self.elo, "joined": self.pool.joined}
         self.run.checkpoint(self.steps, arrays, about)
         self._saved_at = self.seconds
         self.run.draw(charts(self.config))
 
     def _load(self, saved: runs.Saved) -> None:
-        self.steps, self.pool.joined = saved.number, saved.about["joined"]
-        self.seconds, self.elo = saved.about["seconds"], saved.about["elo"]
+        """Go on from a checkpoint; raise BadCheckpoint where it is not one of such a run."""
+        self.steps, self.pool.joined = saved.number, state.whole(saved.about, "joined")
+        self.seconds, self.elo = (state.number(saved.about, each) for each in ("seconds", "elo"))
         state.load(saved.arrays, **self._parts())
         self.ppo.load(saved.arrays)
-        boards = [name for name in saved.arrays if name.startswith("boards.")]
-        self.env.boards.restore([saved.arrays[f"boards.{n}"] for n in range(len(boards))])
-        self.env.met[:], self.env.over[:] = saved.arrays["met"], saved.arrays["over"]
+        self.env.load(saved.arrays)
         self.pool.renew()
         self.ppo.player._last_obs = self.env.boards.seen.observations.copy()  # not anew, but there
         self.ppo.player._last_episode_starts = self.env.over.copy()

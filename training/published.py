@@ -18,11 +18,9 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 import typer
-from rich.columns import Columns
-from rich.console import Console
-from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
+from rich.text import Text
 
 from cc_env import commands, record
 from cc_env import games as table_of_games
@@ -30,6 +28,7 @@ from cc_env.errors import UnknownOption
 from cc_env.game import Game
 from cc_env.match import FAULTS
 from cc_env.pictures import frames
+from cc_env.terminal import Terminal, application, table_of_numbers
 from training import arena
 from training.arena import workers as processes
 from training.arena.schedule import Pairing, game_seed, openings
@@ -47,10 +46,11 @@ STRONG = {  # by size; depth 6 takes three seconds a game on 8×8
 OPENING_TURNS = 4  # random ones; even, so that the first player is to move again
 GAMES, SEAT_GAMES = 1000, 200
 MEASURED = "1st : 2nd : drawn", "score of the first", "turns", "s a game"  # columns
+IN_A_LINE = 4  # turns
 FIFTH = 5  # smart plays so many times fewer games than random in each seat
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-console = Console(highlight=False)
+app = application()
+console = Terminal()
 
 
 class Figures(NamedTuple):
@@ -284,12 +284,12 @@ def numbered(one: record.Record) -> list[str]:
 
 def published_table(rows: Iterable[Row]) -> Table:
     """Return the experiments, each above what was published, for the terminal or a notebook."""
-    table = _table("first – second", "games", *MEASURED)
+    table = table_of_numbers("first – second", "games", *MEASURED)
     for row in rows:
         one = row.experiment
         names = " – ".join(map(_said, (one.first, one.second)))
         result = _result(row.line, one.is_always)
-        table.add_row(names, str(row.line.games), *result, *_length(row))
+        table.add_row(Text(names), str(row.line.games), *result, *_length(row))
         if given := one.published:
             result = _result(given.line, one.is_always)
             turns = f"{given.turns}" if given.turns else ""
@@ -302,24 +302,15 @@ def published_table(rows: Iterable[Row]) -> Table:
 
 def seats_table(rows: Sequence[Row]) -> Table:
     """Return how moving first did, for the terminal or a notebook; all players of a size last."""
-    table = _table("player, in both seats", *MEASURED, "drawn by")
+    table = table_of_numbers("player, in both seats", *MEASURED, "drawn by")
     for size in dict.fromkeys(row.experiment.size for row in rows):
         ours = [row for row in rows if row.experiment.size == size]
         for row in ours:
-            name = f"{size}×{size} {escape(row.experiment.first)}"
+            name = Text(f"{size}×{size} {row.experiment.first}")
             drawn_by = "\n".join(f"{count} {reason}" for reason, count in row.drawn_by.items())
             table.add_row(name, *_result(row.line), *_length(row), drawn_by)
         if len(ours) > 1:
             table.add_row(f"{size}×{size} together", *_result(together(ours)), style="bold")
-    return table
-
-
-def _table(*names: str) -> Table:
-    """Return an empty table: a name that may wrap, then numbers."""
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    table.add_column(names[0], overflow="fold")
-    for name in names[1:]:
-        table.add_column(name, justify="right", no_wrap=True)
     return table
 
 
@@ -334,7 +325,7 @@ def _length(row: Row) -> tuple[str, str]:
 
 
 def _said(name: str) -> str:
-    return "smart" if name == SMART else escape(name)
+    return "smart" if name == SMART else name
 
 
 @app.command()
@@ -362,17 +353,18 @@ def run(
         each for size in STRONG for each in seat_advantage(size, seat_games, seed, names or ())
     ]
     rows = _play(first + second, processes.cores() if workers is None else workers)
-    console.print(f"The published experiments. smart: {SMART}\n", markup=False)
-    console.print(published_table(rows[: len(first)]))
+    console.print(f"The published experiments. smart: {SMART}\n")
+    console.show(published_table(rows[: len(first)]))
     _show_game(rows[len(first) - 1].records[0])
     console.print(f"\nMoving first, in {seat_games} games after {OPENING_TURNS} random turns\n")
-    console.print(seats_table(rows[len(first) :]))
+    console.show(seats_table(rows[len(first) :]))
 
 
 def _play(wanted: Sequence[Experiment], workers: int) -> list[Row]:
     """Play with a progress bar."""
     columns = TextColumn("games"), BarColumn(None), MofNCompleteColumn(), TimeRemainingColumn()
-    with Progress(*columns, console=console, transient=True) as progress:
+    quiet = not console.is_watched
+    with Progress(*columns, console=console, transient=True, disable=quiet) as progress:
         bar = progress.add_task("games", total=None)
         return play(
             wanted,
@@ -383,9 +375,12 @@ def _play(wanted: Sequence[Experiment], workers: int) -> list[Row]:
 
 def _show_game(one: record.Record) -> None:
     *_, last = frames(record.replay(one))
-    console.print("\nSmart against smart, always this game:", markup=False)
-    console.print(Columns(numbered(one), padding=(0, 2)))
-    console.print(f"\n{last}", markup=False)
+    console.print("\nSmart against smart, always this game:")
+    turns = numbered(one)
+    padded = [text.ljust(max(map(len, turns)) + 2) for text in turns]
+    for begin in range(0, len(turns), IN_A_LINE):
+        console.print("".join(padded[begin : begin + IN_A_LINE]).rstrip())
+    console.print(f"\n{last}")
 
 
 def main() -> int:

@@ -1,17 +1,21 @@
 """The replay buffer: what self-play brought, as positions and sparse policies."""
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from agents.arrays import expect
 from cc_env import rules
 from cc_env.borrow import borrow
 from cc_env.compile import jit
+from cc_env.errors import BadCheckpoint, BadPosition
 from cc_env.game import Game
 from cc_env.rules import Position
 
 WIDTH = 64  # actions of a policy that are kept: those most probable
+ROUNDING = 1e-3  # by which a probability or a value may be out of its range
 
 
 class Samples(NamedTuple):
@@ -60,6 +64,28 @@ class Replay:
             kept[places] = getattr(samples, name)
         self.added += len(samples.values)
 
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return the samples that are kept, each array called replay.NAME, in their own memory."""
+        kept = self.samples._asdict().items()
+        return {f"replay.{name}": each[: len(self)] for name, each in kept}
+
+    def load(self, arrays: Mapping[str, NDArray[Any]], added: int) -> None:
+        """Go on with what `state` returned after so many samples.
+
+        Raises BadCheckpoint, and changes nothing, where they are not samples of this game.
+        """
+        count = min(added, self.capacity)
+        found = Samples(
+            *(
+                expect(arrays, f"replay.{name}", (count, *kept.shape[1:]), kept.dtype)
+                for name, kept in self.samples._asdict().items()
+            )
+        )
+        _check(self.game, found)
+        self.added = added
+        for name, kept in self.samples._asdict().items():
+            kept[:count] = getattr(found, name)
+
     def draw(self, rng: np.random.Generator, size: int, newest: int | None = None) -> Batch:
         """Return `size` of the `newest` samples at random; None: of all that are kept.
 
@@ -87,6 +113,19 @@ class Replay:
         planes = batch.planes.reshape(size, batch.planes.shape[1], -1)
         planes[:] = np.take_along_axis(planes, self._cells[turned][:, np.newaxis], 2)
         return batch
+
+
+def _check(game: Game, samples: Samples) -> None:
+    """Raise BadCheckpoint where they cannot be of the game: compiled code checks nothing."""
+    ranges = {"actions": (-1, game.num_actions - 1), "policy": (0, 1), "values": (-1, 1)}
+    for name, (low, high) in ranges.items():
+        found = getattr(samples, name)
+        if not ((found >= low - ROUNDING) & (found <= high + ROUNDING)).all():
+            raise BadCheckpoint(f"replay.{name} has numbers that are not {low} to {high}")
+    try:
+        game.check_words(samples.positions)
+    except BadPosition as error:
+        raise BadCheckpoint(f"replay.positions: {error}") from None
 
 
 @jit(nogil=True)

@@ -27,19 +27,20 @@ from cycler import cycler
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
-from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 from torch.utils.tensorboard import SummaryWriter
 
 from agents import NETWORK
-from agents.arrays import load, save
-from cc_env import options
+from agents.arrays import Arrays, load, save
+from cc_env import options, trust
 from cc_env.errors import BadCheckpoint, BadRecord, UnknownOption
 from cc_env.files import drop_half_a_line, lines, write
-from training.arena.folder import CONFIG, differences, lock, read_config, to_text
+from cc_env.terminal import Terminal
+from training.arena.folder import CONFIG, LOCK, differences, locked, read_config, to_text
 from training.arena.pictures import FAINT, STYLE
 from training.config import build, merged, nested
 from training.evaluate import INTERRUPTED, RUNS
+from training.state import whole
 
 LOG, CHECKPOINTS, CURVES, TENSORBOARD = "log.jsonl", "checkpoints", "curves.png", "tensorboard"
 CHECKPOINT = "checkpoint"  # the kind of file
@@ -54,7 +55,7 @@ BAR = (
 FEW = 60  # points that are marked each
 SAVE_EVERY = 120  # seconds between checkpoints, where nothing else asks for one
 
-console = Console(highlight=False)
+console = Terminal()
 
 Row = dict[str, Any]  # "step" and whatever was logged
 
@@ -97,11 +98,22 @@ class Run:
         """
         if self._newest is None:
             return None
-        header, found = load(self._newest, CHECKPOINT)
+        header, found = _read(self._newest)
         here = json.loads(to_text(self._kind))
         if wrong := "; ".join(differences(header["run"], here)):
             raise BadCheckpoint(f"{self._newest} is of another run: {wrong}")
         return Saved(header["number"], found, header["about"])
+
+    def restore(self, take: Callable[[Saved], None]) -> None:
+        """Let `take` go on from the newest whole checkpoint, if there is one yet.
+
+        Raises BadCheckpoint as `latest`, and where `take` does.
+        """
+        if saved := self.latest():
+            try:
+                take(saved)
+            except BadCheckpoint as error:
+                raise BadCheckpoint(f"{self._newest}: {error}") from error
 
     def log(self, step: int, numbers: Mapping[str, float | None]) -> None:
         """Add a row, without the numbers that are None or NaN; raise OSError."""
@@ -157,20 +169,27 @@ def opened(
 ) -> Iterator[Run]:
     """Begin a run in a new folder or, with `resume`, go on with the one that is there.
 
-    Raises UnknownOption, and changes nothing, where it is there but not to be resumed, or the other
-    way round, where it is in use, or where its config differs in more than the keys `may_differ`;
-    BadCheckpoint where all of its checkpoints are broken, BadRecord where its config or log is.
+    A run is there as soon as its config is, which is written first of all. Raises UnknownOption,
+    and changes nothing, where it is there but not to be resumed, or the other way round, where it
+    is in use, or where its config differs in more than the keys `may_differ`; BadCheckpoint where
+    all of its checkpoints are broken, BadRecord where its config or log is.
     """
-    if resume and not path.is_dir():
+    is_there, is_unused = (path / CONFIG).exists(), _is_unused(path)
+    if not is_there and not is_unused:
+        raise UnknownOption(f"{path} has no {CONFIG}: it is no run; another --name begins one")
+    if resume and not is_there:
         raise UnknownOption(f"there is no run {path} to go on with; without --resume it begins")
-    if not resume and path.exists() and (not path.is_dir() or any(path.iterdir())):
+    if not resume and is_there:
         raise UnknownOption(f"{path} exists: --resume goes on with it, another --name begins anew")
     path.mkdir(parents=True, exist_ok=True)
-    with (path / LOG).open("ab") as log:
-        lock(log, path)
-        _check(path, config, may_differ)
+    with locked(path), (path / LOG).open("ab") as log:
+        if resume:
+            _check(path, config, may_differ)
+        else:
+            write(path / CONFIG, to_text(config))
         run = Run(path, log, config)
-        write(path / CONFIG, to_text(config))
+        if resume:
+            write(path / CONFIG, to_text(config))
         try:
             yield run
         finally:
@@ -237,11 +256,17 @@ def conduct(
         said.setdefault("minutes", None)
     values = nested(said)
     config = build(kind, values)
-    path = RUNS / (name or "-".join([way, config.game, *map(str, config.options.values())]))
+    default = "-".join([way, config.game, *map(str, config.options.values())])
+    path = RUNS / (default if name is None else _folder(name))
     if resume and (path / CONFIG).exists():
-        config = build(kind, merged(read_config(path), values))
+        config = _continued(path, kind, values)
     try:
         main(config, path, resume)
+    except MemoryError:
+        raise UnknownOption(
+            f"{path}: this machine has not the memory for that; fewer boards, a smaller replay "
+            "or a smaller network need less"
+        ) from None
     except KeyboardInterrupt:
         told = "goes on" if any((path / CHECKPOINTS).glob("*.safetensors")) else "begins anew"
         console.print(f"stopped; the same command with --resume {told}, in {path}")
@@ -249,7 +274,15 @@ def conduct(
     except OSError as error:
         kept = f"{path} keeps what it has saved, from where --resume goes on"
         raise OSError(f"{error}; {kept}") from error
-    console.print(f"the best network: {path / NETWORK}", soft_wrap=True)
+    console.print(f"the best network: {path / NETWORK}")
+
+
+def _folder(name: str) -> str:
+    """Return the name of a run; raise UnknownOption where its folder would not be in `RUNS`."""
+    inside = [part for part in Path(name).parts if part != ".."]
+    if not name.strip() or Path(name).is_absolute() or len(inside) < len(Path(name).parts):
+        raise UnknownOption(f"name={name!r}; it is the name of a folder in {RUNS}")
+    return name
 
 
 @contextmanager
@@ -277,7 +310,7 @@ def _newest_whole(folder: Path) -> tuple[Path | None, int]:
     broken: list[BadCheckpoint] = []
     for path in sorted(folder.glob("*.safetensors"), key=_number, reverse=True):
         try:
-            logged = load(path, CHECKPOINT)[0]["logged"]
+            logged = _read(path)[0]["logged"]
         except BadCheckpoint as error:
             broken.append(error)
             continue
@@ -289,26 +322,56 @@ def _newest_whole(folder: Path) -> tuple[Path | None, int]:
     return None, 0
 
 
+def _read(path: Path) -> tuple[dict[str, Any], Arrays]:
+    """Return the header and the arrays of a checkpoint; raise BadCheckpoint, as `load`."""
+    header, found = load(path, CHECKPOINT)
+    for name in ("run", "about"):
+        if not isinstance(header.get(name), dict):
+            raise BadCheckpoint(f"{path}: {name} is {header.get(name)!r:.40}; wanted an object")
+    for name in ("number", "logged"):
+        try:
+            whole(header, name)
+        except BadCheckpoint as error:
+            raise BadCheckpoint(f"{path}: {error}") from None
+    return header, found
+
+
 def _row(path: Path, number: int, text: str) -> Row:
     """Return a line of a log; raise BadRecord, with its number, where it is none."""
     try:
         row = json.loads(text)
         return {name: float(value) for name, value in row.items()} | {"step": int(row["step"])}
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
+    except (
+        *(ValueError, TypeError, KeyError, AttributeError),
+        *(OverflowError, RecursionError),
+    ) as error:
         raise BadRecord(f"{path}, line {number}: no row of numbers: {error!r}") from None
 
 
 def _number(path: Path) -> int:
     """Return the number of a checkpoint by its name; that of none is the lowest."""
-    return int(path.stem) if path.stem.isdigit() else -1
+    return int(path.stem) if path.stem.isdecimal() else -1
+
+
+def _is_unused(path: Path) -> bool:
+    """Return whether a run can begin there: but for what one left that was killed before it did."""
+    if not path.is_dir():
+        return not path.exists()
+    left = [each for each in path.iterdir() if each.name not in (f"{CONFIG}.half", LOCK)]
+    return all(each.name == LOG and each.stat().st_size == 0 for each in left)
+
+
+def _continued(path: Path, kind: type[Any], values: Mapping[str, Any]) -> Any:
+    """Return the config of the run in a folder, with new values; raise UnknownOption, BadRecord."""
+    try:
+        with trust.names_from_file():  # those typed are allowed by now
+            return build(kind, merged(read_config(path), values))
+    except UnknownOption as error:
+        raise UnknownOption(f"{path / CONFIG}: {error}") from error
 
 
 def _check(path: Path, config: Mapping[str, Any], may_differ: Sequence[str]) -> None:
     """Raise UnknownOption where the folder is another run's."""
-    if not (path / CONFIG).exists():
-        if any((path / CHECKPOINTS).glob("*")):
-            raise UnknownOption(f"{path} has {CHECKPOINTS} but no {CONFIG}: it is no run")
-        return
     here = json.loads(to_text(config))
     there = merged(here, read_config(path))  # settings that it does not know came later
     for name in may_differ:

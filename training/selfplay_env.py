@@ -5,7 +5,7 @@ boards that wait for the same opponent are put to it at once.
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,12 +14,14 @@ from numpy.typing import NDArray
 from stable_baselines3.common.vec_env import VecEnv
 from stable_baselines3.common.vec_env.base_vec_env import VecEnvStepReturn
 
+from agents.arrays import expect
 from cc_env import rules
 from cc_env.borrow import borrow
 from cc_env.compile import jit
 from cc_env.envs import kernels
 from cc_env.envs.boards import Boards
-from cc_env.envs.kernels import SEAT, TO_MOVE, Replies, Seen, Settings
+from cc_env.envs.kernels import SEAT, TO_MOVE, TURNS, Replies, Seen, Settings
+from cc_env.errors import BadCheckpoint, BadPosition
 from cc_env.game import Game
 from cc_env.match import Limits, repetition_limit
 from cc_env.rules import Position
@@ -43,6 +45,32 @@ class AskedBoards(Boards):
         _observe(self.game.initial, self.rows, which, planes)
         positions = self.rows[which, : len(self.game.initial)]
         return Asked(positions, planes, self.seen.masks[which])
+
+    def check(self) -> None:
+        """Raise BadCheckpoint where the boards, restored from a file, cannot be.
+
+        On all of them a game goes on, in which the learner is to move and sees what there is.
+        """
+        try:
+            self.game.check_words(self.rows[:, : len(self.game.initial)])
+        except BadPosition as error:
+            raise BadCheckpoint(f"boards: {error}") from None
+        seen = self.asked(np.arange(self.count))
+        masks = np.array([self.game.action_mask(self.position(n)) for n in range(self.count)])
+        movers = [self.game.to_move(self.position(n)) for n in range(self.count)]
+        is_whole = (
+            not self.done.any()
+            and masks.any(1).all()
+            and (self.rows[:, TURNS] < self.settings.max_turns).all()
+            and all(
+                np.array_equal(movers, each)
+                for each in (self.rows[:, SEAT], self.seen.facts[TO_MOVE])
+            )
+            and np.array_equal(masks, self.seen.masks)
+            and np.array_equal(seen.observations, self.seen.observations)
+        )
+        if not is_whole:
+            raise BadCheckpoint("boards: what is noted of the positions is not what they are")
 
     def answer(self, which: NDArray[np.int64], actions: NDArray[np.int64]) -> None:
         """Play the opponents' actions on these boards; raise IllegalAction, and change nothing."""
@@ -112,6 +140,29 @@ class SelfPlay(VecEnv):
     def action_masks(self) -> list[NDArray[np.int8]]:
         """Return int8[num_actions] for each board: 1 where the action is legal."""
         return list(self.boards.seen.masks)
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return copies of all that goes on from step to step, but `rng`."""
+        boards = {f"boards.{n}": each for n, each in enumerate(self.boards.snapshot())}
+        return {**boards, "met": self.met.copy(), "over": self.over.copy()}
+
+    def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Go on with what `state` returned after a step.
+
+        Raises BadCheckpoint, and changes nothing, where that cannot be.
+        """
+        own = self.state()
+        found = {name: expect(arrays, name, each.shape, each.dtype) for name, each in own.items()}
+        if not ((found["met"] >= 0) & (found["met"] < len(self.opponents))).all():
+            raise BadCheckpoint("met has numbers that are none of an opponent")
+        before = self.boards.snapshot()
+        self.boards.restore([found[f"boards.{n}"] for n in range(len(before))])
+        try:
+            self.boards.check()
+        except BadCheckpoint:
+            self.boards.restore(before)
+            raise
+        self.met[:], self.over[:] = found["met"], found["over"]
 
     def _begin(self, which: NDArray[np.bool_]) -> None:
         """Begin games on these boards, until there are some in which the learner is to move."""

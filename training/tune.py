@@ -14,7 +14,6 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 import typer
 from numpy.typing import NDArray
-from rich.console import Console
 from rich.progress import track
 from scipy.optimize import minimize
 
@@ -27,14 +26,15 @@ from cc_env.players import MinimaxPlayer
 from cc_env.referee import Clock
 from cc_env.rules import ONGOING, Position
 from cc_env.search.scores import SCALE
+from cc_env.terminal import Terminal, application
 from training import arena
 from training.arena.ratings import Interval
 from training.arena.wording import interval, percent
 
 Weights = NDArray[np.int64]
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-console = Console(highlight=False)
+app = application()
+console = Terminal()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,8 +6,8 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from cc_env import games, rules
-from cc_env.envs.boards import Boards
+from cc_env import randomness, rules
+from cc_env.envs.boards import Boards, make_game, reset_options
 from cc_env.envs.kernels import TO_MOVE
 from cc_env.envs.rendering import FRAMES_PER_SECOND, MODES, Renderer
 from cc_env.envs.spaces import LegalActions
@@ -53,7 +53,7 @@ class BoardGameAEC(AECEnv):
     ) -> None:
         """Make the environment of `game` with its `options`; raise UnknownOption on bad values."""
         super().__init__()
-        self.game = games.make(game, **options)
+        self.game = make_game(BoardGameAEC, game, options)
         self.metadata = {
             "name": f"{game}_v0",
             "render_modes": list(MODES),
@@ -86,7 +86,8 @@ class BoardGameAEC(AECEnv):
 
         Raises BadPosition, and changes nothing, for a text that is no position to begin from.
         """
-        given = options or {}
+        randomness.check_seed(seed)
+        given = reset_options(options)
         start = [self.game.from_text(given["position"])] if "position" in given else []
         self._boards.reset(positions=start)
         self._log.clear()

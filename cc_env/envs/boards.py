@@ -1,14 +1,16 @@
 """Any number of boards of one game, stepped by one compiled call; the environments use them."""
 
+import inspect
 import operator
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cc_env import randomness
+from cc_env import games, randomness
 from cc_env.envs import kernels
 from cc_env.envs.kernels import (
     ACCEPTED,
@@ -27,12 +29,13 @@ from cc_env.envs.kernels import (
     Settings,
 )
 from cc_env.envs.turns import TurnLog
-from cc_env.errors import BadPosition, EpisodeOver, IllegalAction, UnknownOption, is_whole
+from cc_env.errors import BadPosition, EpisodeOver, IllegalAction, UnknownOption, is_whole, listed
 from cc_env.game import Game
 from cc_env.referee import Clock, Player, anew
 from cc_env.rules import Position
 
 LONGEST = 1023  # turns back that a repetition is seen where no limit says how long games are
+MOST_KEYS = 2**27  # positions that all boards together remember for that: a gigabyte
 
 
 class Boards:
@@ -68,12 +71,14 @@ class Boards:
             int(autoreset),
             game.stagnation,
         )
-        self.rows = np.zeros((count, len(game.initial) + 4), np.uint64)
-        self.rows[:, DONE] = 1
-        keys = (max_turns or LONGEST) + 1 if repetitions or game.stagnation else 0
-        self._history = np.zeros((count, keys), np.uint64)
+        try:
+            self.rows = np.zeros((count, len(game.initial) + 4), np.uint64)
+            self.rows[:, DONE] = 1
+            self._history = np.zeros((count, _keys(game, max_turns, repetitions)), np.uint64)
+            self.seen = _nothing_seen(game, count, autoreset)
+        except MemoryError:
+            raise UnknownOption(f"num_envs={count}: there is not so much memory here") from None
         self._action = np.zeros(1, np.int64)
-        self.seen = _nothing_seen(game, count, autoreset)
 
     def seed(
         self, seed: int | Sequence[int] | None, which: NDArray[np.bool_] | None = None
@@ -270,6 +275,36 @@ class Boards:
             raise
 
 
+def reset_options(options: object, known: Sequence[str] | None = None) -> Mapping[str, Any]:
+    """Return the options of a reset; raise UnknownOption where one is not `known`, if that says."""
+    if options is None:
+        return {}
+    if not isinstance(options, Mapping):
+        would_do = 'a dict, such as {"position": TEXT}'
+        raise UnknownOption(f"options={options!r} of reset; wanted: None or {would_do}")
+    if known and (unknown := [name for name in options if name not in known]):
+        raise UnknownOption(f"reset has no option {listed(unknown)}; it has: {listed(known)}")
+    return options
+
+
+def make_game(environment: type, game: str, options: Mapping[str, Any]) -> Game:
+    """Return the game of an environment; raise UnknownOption, with all keywords that it takes."""
+    of_game = list(games.option_defaults(game))
+    if unknown := sorted(set(options) - set(of_game)):
+        parameters = inspect.signature(environment).parameters.values()
+        own = [each.name for each in parameters if each.name not in ("game", "options")]
+        near = get_close_matches(unknown[0], own + of_game, 1)
+        meant = f", did you mean {near[0]}?" if near else ";"
+        there = f"{game} has: {listed(of_game, 99)}; every game: {listed(own, 99)}"
+        raise UnknownOption(f"there is no keyword {listed(unknown)}{meant} {there}")
+    return games.make(game, **options)
+
+
+def _keys(game: Game, max_turns: int | None, repetitions: int | None) -> int:
+    """Return how many positions of a game are remembered, so that repetitions are seen."""
+    return (max_turns or LONGEST) + 1 if repetitions or game.stagnation else 0
+
+
 def _nothing_seen(game: Game, count: int, autoreset: Autoreset) -> Seen:
     shape = (count, *game.observation_shape)
     finals = count if autoreset == Autoreset.SAME_STEP else 0
@@ -295,6 +330,10 @@ def _check(
     if repetitions is not None and not (is_whole(repetitions, 2) and max_turns):
         would_do = "it is None for no limit, or 2 or more with max_turns set"
         raise UnknownOption(f"repetitions={repetitions!r}; {would_do}")
+    if count * _keys(game, max_turns, repetitions) > MOST_KEYS:
+        most = MOST_KEYS // count - 1
+        would_do = f"with {count} boards whose repetitions are counted it is {most:,} at most"
+        raise UnknownOption(f"max_turns={max_turns}; {would_do}")
     if repetitions and game.stagnation:
         would_do = f"it is None for {game.name}, whose own rules end a game that repeats itself"
         raise UnknownOption(f"repetitions={repetitions!r}; {would_do}")

@@ -1,6 +1,6 @@
 """The Gymnasium environment: one learner against an opponent."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, cast
 
@@ -9,13 +9,12 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from cc_env import games, players, rules
-from cc_env.envs.boards import Boards
+from cc_env import players, randomness, rules
+from cc_env.envs.boards import Boards, make_game, reset_options
 from cc_env.envs.kernels import ATTEMPTS, SEAT, STREAM, TO_MOVE, Replies
 from cc_env.envs.rendering import FRAMES_PER_SECOND, MODES, Renderer
 from cc_env.envs.spaces import LegalActions
 from cc_env.envs.turns import TurnLog
-from cc_env.errors import UnknownOption, listed
 from cc_env.game import Cell
 from cc_env.pictures import Picture, draw
 from cc_env.referee import Player
@@ -71,7 +70,7 @@ class BoardGameEnv(gymnasium.Env[Observation, np.int64]):
         `(observation, info) -> action` that is given what a learner in its seat would be given.
         `seat` None is drawn at every reset. `max_turns` and `repetitions` None are no limits.
         """
-        self.game = games.make(game, **options)
+        self.game = make_game(BoardGameEnv, game, options)
         self.opponent = opponent
         self._player = None if _is_function(opponent) else players.of(opponent, self.game)
         self.render_mode = render_mode
@@ -92,7 +91,8 @@ class BoardGameEnv(gymnasium.Env[Observation, np.int64]):
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, Info]:
         """Begin an episode; raise UnknownOption or BadPosition, and change nothing, on bad ones."""
-        start = self._start(options or {})
+        start = self._start(reset_options(options, ["position"]))
+        randomness.check_seed(seed)
         with self._all_or_nothing():
             super().reset(seed=seed)
             self._boards.rows[0, STREAM] = self.np_random.integers(2**64, dtype=np.uint64)
@@ -155,9 +155,7 @@ class BoardGameEnv(gymnasium.Env[Observation, np.int64]):
         """Close the window, if there is one."""
         self._renderer.close()
 
-    def _start(self, options: dict[str, Any]) -> list[Position]:
-        if unknown := sorted(set(options) - {"position"}):
-            raise UnknownOption(f"reset has no option {listed(unknown)}; it has: position")
+    def _start(self, options: Mapping[str, Any]) -> list[Position]:
         return [self.game.from_text(options["position"])] if "position" in options else []
 
     def _first_reply(self) -> None:

@@ -1,6 +1,6 @@
 """The vector environment: any number of boards, stepped by one compiled call."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,12 +9,12 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
-from cc_env import games, players
-from cc_env.envs.boards import Boards
+from cc_env import players
+from cc_env.envs.boards import Boards, make_game, reset_options
 from cc_env.envs.kernels import OUTCOME, SEAT, TERMINATED, TO_MOVE, TRUNCATED, Autoreset, Replies
-from cc_env.envs.rendering import MODES, Renderer
+from cc_env.envs.rendering import FRAMES_PER_SECOND, MODES, Renderer
 from cc_env.envs.spaces import LegalActionBatch
-from cc_env.errors import EpisodeOver, IllegalAction, UnknownOption, listed
+from cc_env.errors import EpisodeOver, IllegalAction, UnknownOption, is_whole, listed
 from cc_env.game import Game
 from cc_env.pictures import draw
 from cc_env.referee import Player
@@ -24,6 +24,7 @@ Batch = NDArray[np.int8]
 Info = dict[str, Any]
 Step = tuple[Batch, NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], Info]
 
+RESET_OPTIONS = "position", "reset_mask"
 AUTORESETS = {
     AutoresetMode.DISABLED: Autoreset.DISABLED,
     AutoresetMode.NEXT_STEP: Autoreset.NEXT_STEP,
@@ -51,7 +52,10 @@ class BoardGameVectorEnv(VectorEnv[Batch, NDArray[np.int64], NDArray[Any]]):
     Board i has a random stream of its own: it plays the same game whatever N is.
     """
 
-    metadata = {"render_modes": [mode for mode in MODES if mode != "human"]}
+    metadata = {
+        "render_modes": [mode for mode in MODES if mode != "human"],
+        "render_fps": FRAMES_PER_SECOND,
+    }
 
     def __init__(
         self,
@@ -77,7 +81,7 @@ class BoardGameVectorEnv(VectorEnv[Batch, NDArray[np.int64], NDArray[Any]]):
             raise UnknownOption(f"unknown render_mode {render_mode!r}; there is: {there_is}")
         self.autoreset_mode = _autoreset_mode(autoreset_mode)
         self.metadata = {**self.metadata, "autoreset_mode": self.autoreset_mode}
-        self.game = games.make(game, **options)
+        self.game = make_game(BoardGameVectorEnv, game, options)
         self.num_envs, self.render_mode = num_envs, render_mode
         self._renderer = Renderer(render_mode, self.game.name)
         self._copy, self._begun = copy, False
@@ -111,9 +115,9 @@ class BoardGameVectorEnv(VectorEnv[Batch, NDArray[np.int64], NDArray[Any]]):
         that begin anew by themselves begin at the game's own start. Raises
         UnknownOption or BadPosition, and changes nothing, on bad options.
         """
-        which, positions = self._start(options or {})
-        seeds = seed if seed is None or np.ndim(seed) == 0 else np.asarray(seed).tolist()
-        if isinstance(seeds, list) and len(seeds) != self.num_envs:
+        which, positions = self._start(reset_options(options, RESET_OPTIONS))
+        seeds = seed.tolist() if isinstance(seed, np.ndarray) else seed
+        if isinstance(seeds, Sequence) and len(seeds) != self.num_envs:
             raise UnknownOption(f"{len(seeds)} seeds for {self.num_envs} boards")
         streams = self._boards.rows.copy()
         if seeds is not None or not self._begun:
@@ -155,7 +159,13 @@ class BoardGameVectorEnv(VectorEnv[Batch, NDArray[np.int64], NDArray[Any]]):
         )
 
     def position(self, board: int) -> Position:
-        """Return the position on a board, for `self.game`."""
+        """Return the position on a board, for `self.game`.
+
+        Raises UnknownOption where there is no such board, EpisodeOver before the first reset.
+        """
+        self._check(board)
+        if not self._begun:
+            raise EpisodeOver("no episode has begun; call reset() first")
         return self._boards.position(board)
 
     def end(self, board: int) -> Info:
@@ -163,6 +173,7 @@ class BoardGameVectorEnv(VectorEnv[Batch, NDArray[np.int64], NDArray[Any]]):
 
         Where it ended in the last step, too. Raises UnknownOption where it goes on.
         """
+        self._check(board)
         if not self._begun or not self._boards.ended(board):
             raise UnknownOption(f"board {board}: its game is not over, or the next one goes on")
         return self._boards.end(board)
@@ -178,23 +189,32 @@ class BoardGameVectorEnv(VectorEnv[Batch, NDArray[np.int64], NDArray[Any]]):
             for board in range(self.num_envs)
         )
 
-    def _start(self, options: dict[str, Any]) -> tuple[NDArray[np.bool_] | None, list[Position]]:
-        known = ("position", "reset_mask")
-        if unknown := sorted(set(options) - set(known)):
-            raise UnknownOption(f"reset has no option {listed(unknown)}; it has: {listed(known)}")
+    def _check(self, board: int) -> None:
+        if not is_whole(board, 0, self.num_envs - 1):
+            raise UnknownOption(f"board {board!r}; it is 0 to {self.num_envs - 1}")
+
+    def _start(self, options: Mapping[str, Any]) -> tuple[NDArray[np.bool_] | None, list[Position]]:
         texts = options.get("position", [])
         texts = list(texts) if isinstance(texts, list | tuple) else [texts]
         if len(texts) not in (0, 1, self.num_envs):
             raise UnknownOption(f"{len(texts)} positions for {self.num_envs} boards")
-        which = options.get("reset_mask")
-        if which is not None and not self._begun:
+        return self._mask(options.get("reset_mask")), list(map(self.game.from_text, texts))
+
+    def _mask(self, wanted: object) -> NDArray[np.bool_] | None:
+        """Return which boards are to begin, None for all; raise UnknownOption."""
+        if wanted is None:
+            return None
+        if not self._begun:
             raise UnknownOption("reset_mask: the first reset is of all boards")
-        if which is not None and np.shape(which) != (self.num_envs,):
-            raise UnknownOption(
-                f"reset_mask has shape {np.shape(which)}; wanted: ({self.num_envs},)"
-            )
-        which = None if which is None else np.array(which, np.bool_)
-        return which, [self.game.from_text(text) for text in texts]
+        try:
+            mask = np.asarray(wanted)
+        except ValueError as error:
+            raise UnknownOption(f"reset_mask: {error}") from None
+        if mask.shape != (self.num_envs,):
+            raise UnknownOption(f"reset_mask has shape {mask.shape}; wanted: ({self.num_envs},)")
+        if mask.dtype.kind not in "bui":
+            raise UnknownOption(f"reset_mask={wanted!r}; it is True or False for each board")
+        return mask.astype(np.bool_)
 
     def _out(self, array: NDArray[Any]) -> NDArray[Any]:
         if self._copy:

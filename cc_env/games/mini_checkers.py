@@ -300,6 +300,7 @@ def make(first: str = "black") -> Game:
         symmetries=(),
         to_text=to_text,
         parse_position=parse_position,
+        fits=fits,
         action_text=action_text,
         ending=ending,
         pieces=pieces,
@@ -349,6 +350,13 @@ def pieces(position: Position) -> dict[Cell, str]:
 def to_text(position: Position) -> str:
     """Return the position in one line: rows from the top, and side to move."""
     return f"{rows_text(pieces(position), SIZE, SIZE)} {SIDES[int(position.player)]}"
+
+
+def fits(position: Position) -> NDArray[np.bool_]:
+    """As `Game.fits`."""
+    wrong = (position.own | position.enemy) & ~_BOARD | position.own & position.enemy
+    found: NDArray[np.bool_] = (wrong == ZERO) & (position.player <= ONE)
+    return found
 
 
 def parse_position(text: str) -> Position:

@@ -380,9 +380,7 @@ class AlphaBeta:
         limits that are none and where there is no limit, IllegalAction where the game is over.
         """
         began = time.perf_counter()
-        legal = self.game.legal_actions(position)
-        if not len(legal):
-            raise self.game.illegal(position, None)
+        legal = self.game.choices(position)
         most = limits.whole("depth", depth, MOST_DEPTH), limits.whole("nodes", nodes)
         limits.check_seconds(seconds)
         limits.check_any(depth=depth, nodes=nodes, seconds=seconds)

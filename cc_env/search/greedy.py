@@ -13,7 +13,11 @@ from cc_env.search.scores import INFINITE, final
 
 
 def scores(game: Game, position: Position, evaluation: Any) -> tuple[list[int], list[int]]:
-    """Return the legal actions and the score of each to the player to move."""
+    """Return the legal actions and the score of each to the player to move.
+
+    Raises IllegalAction where the game is over.
+    """
+    game.choices(position)
     free, found = np.empty(4 * game.num_actions, np.int32), np.empty(game.num_actions, np.int64)
     player = np.int64(game.to_move(position))
     count = _score(position, player, evaluation, free, found)

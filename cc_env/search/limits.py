@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import numpy as np
 from numpy.typing import NDArray
 
-from cc_env.errors import UnknownOption, is_whole
+from cc_env.errors import UnknownOption, is_number, is_whole
 
 UNBOUNDED = 2**62
 
@@ -25,16 +25,20 @@ def whole(name: str, value: int | None, most: int = UNBOUNDED) -> int:
 
 def check_seconds(value: float | None) -> None:
     """Raise UnknownOption where this is no time."""
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if value is not None and not (is_number and value >= 0):
+    if not (value is None or value == math.inf or is_number(value, 0)):
         raise UnknownOption(f"seconds={value!r}; it is 0 or more, or None for no limit")
 
 
 def check_contempt(value: float) -> None:
     """Raise UnknownOption where this is not what a repetition can be thought to cost."""
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not (is_number and -1 <= value <= 1):
+    if not is_number(value, -1, 1):
         raise UnknownOption(f"contempt={value!r}; it is -1 to 1")
+
+
+def check_exploration(value: float) -> None:
+    """Raise UnknownOption where this is no weight of what was rarely tried."""
+    if not is_number(value, 0):
+        raise UnknownOption(f"exploration={value!r}; it is 0 or more")
 
 
 def check_any(**given: float | None) -> None:

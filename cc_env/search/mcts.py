@@ -181,8 +181,7 @@ class TreeSearch:
         """
         if playout not in PLAYOUTS:
             raise UnknownOption(f"playout={playout!r}; there are: {listed(PLAYOUTS)}")
-        if not (isinstance(exploration, int | float) and exploration >= 0):
-            raise UnknownOption(f"exploration={exploration!r}; it is 0 or more")
+        limits.check_exploration(exploration)
         self.game = game
         chosen = game.evaluation(evaluation)
         self._how = np.float64(exploration), np.bool_(playout == "evaluation"), chosen
@@ -214,9 +213,7 @@ class TreeSearch:
         and where there is no limit, IllegalAction where the game is over.
         """
         began = time.perf_counter()
-        legal = self.game.legal_actions(position)
-        if not len(legal):
-            raise self.game.illegal(position, None)
+        legal = self.game.choices(position)
         limits.check_seconds(seconds)
         limits.check_any(simulations=simulations, seconds=seconds)
         most = np.int64(limits.whole("simulations", simulations))

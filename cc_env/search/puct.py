@@ -53,8 +53,7 @@ class Trees:
         self.game, self.count = game, limits.whole("count", count)
         most = limits.whole("simulations", simulations)
         batch = limits.whole("batch", batch)
-        if not (isinstance(exploration, int | float) and exploration >= 0):
-            raise UnknownOption(f"exploration={exploration!r}; it is 0 or more")
+        limits.check_exploration(exploration)
         limits.check_contempt(contempt)
         if considered and simulations is None:
             raise UnknownOption(f"considered={considered}; that takes a number of simulations")
@@ -246,9 +245,7 @@ class PUCT:
         where there is no limit, IllegalAction where the game is over.
         """
         began = time.perf_counter()
-        legal = self.game.legal_actions(position)
-        if not len(legal):
-            raise self.game.illegal(position, None)
+        legal = self.game.choices(position)
         limits.check_seconds(seconds)
         limits.check_any(simulations=simulations, seconds=seconds)
         most = limits.whole("simulations", simulations)

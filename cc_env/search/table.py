@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from cc_env.bits import ONE
 from cc_env.compile import jit
-from cc_env.errors import UnknownOption
+from cc_env.errors import UnknownOption, is_number
 from cc_env.rules import Int
 
 Table = NDArray[np.uint64]  # [2 * buckets, 2], buckets a power of two
@@ -39,13 +39,17 @@ class Found(NamedTuple):
 def empty(megabytes: float) -> Table:
     """Return a table of at most this size, the greatest power of two that fits.
 
-    Raises UnknownOption for less than a kilobyte or more than 64 gigabytes.
+    Raises UnknownOption for less than a kilobyte or more than 64 gigabytes, and for more than there
+    is memory.
     """
-    is_number = isinstance(megabytes, int | float) and not isinstance(megabytes, bool)
-    if not (is_number and 1 / 1024 <= megabytes <= 2**16):
+    if not is_number(megabytes, 1 / 1024, 2**16):
         raise UnknownOption(f"table_megabytes={megabytes!r}; it is 1/1024 to {2**16}")
     entries = int(megabytes * 2**20) // ENTRY_BYTES
-    return np.zeros((1 << (entries.bit_length() - 1), 2), np.uint64)
+    try:
+        return np.zeros((1 << (entries.bit_length() - 1), 2), np.uint64)
+    except MemoryError:
+        why = "there is not so much memory here; fewer will do"
+        raise UnknownOption(f"table_megabytes={megabytes!r}: {why}") from None
 
 
 @jit

@@ -116,10 +116,12 @@ def test_a_search_wins_where_it_can(game, file):
     assert decision.value == 1
 
 
-def test_a_search_keeps_to_its_time_and_to_the_clock(game, file):
-    name = f"alphazero:path={file},seconds=0.3"
-    long, short = (decide(game, name, clock=clock).details for clock in (Clock(), Clock(turn=0.02)))
-    assert short["nodes"] == 0 < long["nodes"]
+def test_a_search_keeps_to_its_time_and_to_the_clock(game, file, stopwatch):
+    stopwatch(tick=1)  # for each batch that is evaluated, and some more
+    name = f"alphazero:path={file},seconds=30"
+    clocks = Clock(), Clock(turn=20), Clock(turn=3)
+    long, short, none = (decide(game, name, clock=clock).details["nodes"] for clock in clocks)
+    assert long > short > none == 0
 
 
 def test_a_search_knows_what_occurred_in_its_game(game, file, monkeypatch):
@@ -191,8 +193,8 @@ def test_naming_them_does_not_import_torch():
     import subprocess
     import sys
 
-    code = "import agents, sys; assert 'torch' not in sys.modules"
-    subprocess.run([sys.executable, "-c", code], check=True)
+    code = "import agents, sys; print('torch' in sys.modules)"
+    assert subprocess.check_output([sys.executable, "-c", code], text=True) == "False\n"
 
 
 def test_any_evaluation_will_do(game):

@@ -2,15 +2,15 @@ import json
 import sqlite3
 import subprocess
 import sys
-import time
 from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
 import pytest
+from conftest import command_line
 
 import agents
-from agents.memory import START, Memory, MemoryPlayer, credits
+from agents.memory import START, Memory, MemoryPlayer, credits, main
 from cc_env import files, games, players
 from cc_env.errors import BadRecord, UnknownOption
 from cc_env.games.morris import tree
@@ -106,7 +106,7 @@ def test_choices_are_those_recorded(tmp_path):
             }
         )
         player = MemoryPlayer(MORRIS, path=str(memory.path))
-        chosen = {ask(player, MORRIS.initial, seed).action for seed in range(100)}
+        chosen = {ask(player, MORRIS.initial, seed).action for seed in range(25)}
         if line["choice"]:
             assert chosen == {names[line["choice"]]}
         else:
@@ -283,6 +283,95 @@ def test_options_that_are_none_are_refused(option):
         agents.make(f"memory:{option}", SMALL)
 
 
+@pytest.fixture
+def stored(tmp_path):
+    """The file of a memory of one line of three choices, with ids 1 to 3."""
+    memory = Memory(tmp_path / "memory.sqlite", SMALL)
+    memory.add(won((1, 2, 3), 0))
+    return memory.path
+
+
+def alter(path, *commands):
+    with sqlite3.connect(path) as base:
+        for command in commands:
+            base.execute(command)
+    base.close()
+
+
+BAD_CHOICE = r"memory.sqlite: choice -?\d+, after \d+, cannot be: action .*, wins "
+ROW = "UPDATE choices SET {} WHERE id = 2"
+
+
+@pytest.mark.parametrize(
+    ("command", "says"),
+    [
+        (ROW.format("first_wins = -1"), BAD_CHOICE),
+        (ROW.format("second_wins = 'many'"), BAD_CHOICE),
+        (ROW.format("first_wins = 1.5"), BAD_CHOICE),
+        (ROW.format("first_wins = 9223372036854775807"), BAD_CHOICE),
+        (ROW.format("second_wins = x'00'"), BAD_CHOICE),
+        (ROW.format("action = -5"), BAD_CHOICE),
+        (ROW.format("action = 'up'"), BAD_CHOICE),
+        (ROW.format("action = CAST(x'ff41' AS TEXT)"), "is no memory of games: Could not decode"),
+        (ROW.format("first_wins = CAST(x'ff' AS TEXT)"), "is no memory of games: Could not decode"),
+        ("UPDATE choices SET id = -7 WHERE id = 1", BAD_CHOICE),
+        ("CREATE TRIGGER t AFTER INSERT ON choices BEGIN DELETE FROM choices; END", "other tables"),
+        ("CREATE VIEW v AS SELECT * FROM choices", "other tables"),
+        ("DROP TABLE remembered", "other tables"),
+    ],
+)
+def test_what_a_memory_cannot_hold_is_refused(stored, command, says):
+    alter(stored, command)
+    with pytest.raises(BadRecord, match=says):
+        Memory(stored, SMALL).counts()
+
+
+@pytest.mark.parametrize("value", ["-1", "'many'", "1.5", "x'00'", "CAST(x'ff' AS TEXT)"])
+def test_nothing_is_added_to_what_cannot_be(stored, value):
+    alter(stored, ROW.format(f"first_wins = {value}"))
+    before = stored.read_bytes()
+    with pytest.raises(BadRecord, match=r"cannot be|no memory"):
+        Memory(stored, SMALL).add(won((1, 2, 3), 0))
+    assert stored.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "commands",
+    [
+        [f"UPDATE choices SET parent = {3 - 3 * n} WHERE id = {1 + 2 * n}" for n in range(2)],
+        ["INSERT INTO choices VALUES (0, 1, 0, 9, 0, 0)"],
+    ],
+    ids=["a circle", "its own parent"],
+)
+def test_choices_that_go_round_are_refused(stored, commands):
+    alter(stored, *commands)
+    with pytest.raises(BadRecord, match="cannot be: action"):
+        Memory(stored, SMALL).counts()
+
+
+def test_other_texts_that_are_no_texts_change_nothing(stored):
+    alter(stored, "INSERT INTO games VALUES (9, CAST(x'ff' AS TEXT))")
+    alter(stored, "INSERT INTO remembered VALUES (CAST(x'fe' AS TEXT))")
+    assert len(Memory(stored, SMALL).counts()) == 3
+
+
+def test_a_full_disk_is_said_and_leaves_what_was_there(stored, monkeypatch):
+    """SQLite may not make the file longer, which is what it sees of a full disk."""
+    connect, pages = sqlite3.connect, stored.stat().st_size // 4096
+
+    def small(*arguments, **options):
+        base = connect(*arguments, **options)
+        base.execute(f"PRAGMA max_page_count = {pages}")
+        return base
+
+    monkeypatch.setattr(sqlite3, "connect", small)
+    line = tuple(range(2000))
+    with pytest.raises(OSError, match=r"memory\.sqlite: database or disk is full"):
+        Memory(stored, SMALL).add(won(line, 0))
+    monkeypatch.undo()
+    assert len(Memory(stored, SMALL).counts()) == 3
+
+
 def _add_many(path, times):
     memory = Memory(path, SMALL)
     for _ in range(times):
@@ -301,27 +390,40 @@ def test_several_processes_add_to_one_file(tmp_path):
     assert Memory(path, SMALL).counts()[1, 2, 3] == (75, 0)
 
 
-def test_a_kill_leaves_whole_games_only(tmp_path):
-    path = tmp_path / "memory.sqlite"
-    long = tuple(range(400))
-    for _ in range(3):
-        code = (
-            "from agents.memory import Memory; from cc_env import games; import sys\n"
-            "memory = Memory(sys.argv[1], games.make('capture_conquer', size=4))\n"
-            "line = tuple(range(400))\n"
-            "while True:\n"
-            "    memory.add({line[: n + 1]: (1, 0) for n in line})\n"
-            "    print('.', flush=True)\n"
-        )
-        worker = subprocess.Popen([sys.executable, "-c", code, str(path)], stdout=subprocess.PIPE)
-        worker.stdout.readline()
-        time.sleep(0.05)
-        worker.kill()
-        worker.wait()
-        worker.stdout.close()
+LEARNS = """
+import sys
+from agents.memory import Memory
+from cc_env import games
+
+memory = Memory(sys.argv[1], games.make("capture_conquer", size=4))
+line = tuple(range(400))
+for game in range(10**6):
+    memory.add({line[: n + 1]: (1, 0) for n in line}, record=f"game {game}")
+    print(game, flush=True)
+"""
+
+
+def test_killed_while_it_learns_a_memory_has_whole_games_and_each_once(tmp_path):
+    """It is killed in the middle of a transaction, which SQLite's journal shows, or after one."""
+    path, told = tmp_path / "memory.sqlite", -1
+    journal = Path(f"{path}-journal")
+    for kill in range(3):
+        command = [sys.executable, "-c", LEARNS, str(path)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as worker:
+            told = max(told, *(int(worker.stdout.readline()) for _ in range(kill + 2)))
+            while not kill % 2 and not journal.exists():
+                pass
+            worker.kill()
+            told = max([told, *map(int, worker.stdout.read().split())])
         counts = Memory(path, SMALL).counts()
-        assert len(counts) == len(long)
-        assert len(set(counts.values())) == 1
+        assert len(counts) == 400
+        (wins,) = set(counts.values())
+        assert wins in ((told + 1, 0), (told + 2, 0))  # what was added and not yet told
+        told = wins[0] - 1
+        with sqlite3.connect(path) as base:
+            assert base.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+            assert base.execute("SELECT count(*) FROM remembered").fetchone() == (wins[0],)
+        base.close()
 
 
 def test_a_tree_goes_through_the_commands(tmp_path):
@@ -329,9 +431,7 @@ def test_a_tree_goes_through_the_commands(tmp_path):
     source, back, memory = (tmp_path / name for name in ("nine_mens.json", "back.json", "m.sqlite"))
     source.write_text(text, encoding="utf-8")
     for command in (["import", source], ["export", back, "--first", "2"]):
-        command = [sys.executable, "-m", "agents.memory", *map(str, command), "-m", str(memory)]
-        done = subprocess.run(command, capture_output=True, text=True, check=True)
-        assert "42 choices" in done.stdout
+        assert "42 choices" in command_line(main, *command, "-m", memory)
     assert json.loads(back.read_text(encoding="utf-8")) == json.loads(text)
 
 
@@ -349,10 +449,9 @@ def test_a_game_is_remembered_once_by_each_credit(tmp_path):
 def test_an_empty_memory_is_not_exported_over_a_file(tmp_path):
     file, memory = tmp_path / "back.json", tmp_path / "misspelt.sqlite"
     file.write_text("precious", encoding="utf-8")
-    command = [sys.executable, "-m", "agents.memory", "export", str(file), "-m", str(memory)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert (done.returncode, file.read_text(encoding="utf-8")) == (2, "precious")
-    assert "misspelt.sqlite has no games of" in done.stderr
+    out = command_line(main, "export", file, "-m", memory, status=2)
+    assert "misspelt.sqlite has no games of" in out
+    assert file.read_text(encoding="utf-8") == "precious"
     assert not memory.exists()
 
 

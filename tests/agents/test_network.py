@@ -1,7 +1,11 @@
 """The network and its file."""
 
+import errno
+import json
+
 import numpy as np
 import pytest
+import safetensors.numpy
 import safetensors.torch
 import torch
 
@@ -112,6 +116,75 @@ def test_a_network_of_another_version_is_refused(game, file, network, change):
         load(file, game)
 
 
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"blocks": 4096, "channels": 4096}, "14 arrays are too few for 4096 blocks"),
+        ({"blocks": 2}, r"there is no tower\.1\.first\.weight"),
+        ({"channels": 4096}, r"stem\.weight is float32\[8, 4, 3, 3\]; wanted: float32\[4096, 4"),
+        ({"keys": 4096}, r"keys\.weight is float32\[8, 8\]; wanted: float32\[8192, 8\]"),
+        ({"blocks": -1}, "blocks=-1; it is a whole number"),
+    ],
+)
+def test_a_size_that_is_not_that_of_the_weights_is_refused_without_making_room(
+    game, file, monkeypatch, change, why
+):
+    header, found = arrays.load(file, "network")
+    found["stem.bias"] = found["stem.bias"].copy()
+    header["size"] |= change
+    arrays.save(file, "network", found, header)
+    rooms = []
+    original = torch.nn.init.kaiming_uniform_
+    monkeypatch.setattr(
+        torch.nn.init,
+        "kaiming_uniform_",
+        lambda tensor, *rest, **options: (
+            rooms.append(tensor.device.type) or original(tensor, *rest, **options)
+        ),
+    )
+    with pytest.raises(BadCheckpoint, match=why):
+        load(file, game)
+    assert set(rooms) <= {"meta"}
+
+
+@pytest.mark.parametrize(
+    ("name", "array", "why"),
+    [
+        ("stem.bias", None, "there is no stem.bias"),
+        ("other", np.zeros(3, np.float32), "there is no other in such a network"),
+        ("stem.bias", np.zeros(8), r"stem\.bias is float64\[8\]; wanted: float32\[8\]"),
+        ("stem.bias", np.full(8, np.nan, np.float32), "stem.bias has numbers that are not finite"),
+    ],
+)
+def test_weights_that_are_not_those_of_the_network_are_refused(game, file, name, array, why):
+    header, found = arrays.load(file, "network")
+    if array is None:
+        del found[name]
+    else:
+        found[name] = array
+    arrays.save(file, "network", found, header)
+    with pytest.raises(BadCheckpoint, match=f"no network that is known here .*{why}"):
+        load(file, game)
+
+
+@pytest.mark.parametrize("kind", ["BF16", "F8_E4M3", "F8_E5M2", "F8_E8M0", "C64"])
+def test_numbers_that_numpy_does_not_have_are_refused(game, file, kind):
+    size = {"BF16": 2, "C64": 8}.get(kind, 1)
+    stored = {"dtype": kind, "shape": [2], "data_offsets": [0, 2 * size]}
+    about = {"cc_env": "{}", "sha256": ""}
+    header = json.dumps({"__metadata__": about, "x": stored}).encode()
+    file.write_bytes(len(header).to_bytes(8, "little") + header + bytes(2 * size))
+    with pytest.raises(BadCheckpoint, match=f"x has numbers of the kind {kind}"):
+        load(file, game)
+
+
+def test_a_header_that_is_nested_deep_is_refused(game, file):
+    about = {"cc_env": "[" * 10**5, "sha256": ""}
+    file.write_bytes(safetensors.numpy.save({"x": np.zeros(1)}, about))
+    with pytest.raises(BadCheckpoint, match="whole and unaltered; found: RecursionError"):
+        load(file, game)
+
+
 def test_files_of_another_kind_or_format_are_refused(game, network, file, monkeypatch):
     file.write_bytes(safetensors.torch.save(network.state_dict()))
     with pytest.raises(BadCheckpoint, match="whole and unaltered"):
@@ -127,7 +200,8 @@ def test_files_of_another_kind_or_format_are_refused(game, network, file, monkey
 
 def test_a_failed_save_leaves_what_was_there(game, network, file, monkeypatch):
     before = file.read_bytes()
-    monkeypatch.setattr("os.fsync", lambda _: (_ for _ in ()).throw(OSError("no space left")))
+    full = OSError(errno.ENOSPC, "no space left")
+    monkeypatch.setattr("os.fsync", lambda _: (_ for _ in ()).throw(full))
     with pytest.raises(OSError, match="no space left"):
         save(file, network, game, {})
     assert file.read_bytes() == before

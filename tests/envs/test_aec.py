@@ -42,19 +42,35 @@ def play(env):
 
 @pytest.mark.parametrize("make", both_ways())
 @pytest.mark.parametrize("arguments", [{}, {"size": 8}, {"size": 4, "max_turns": 5}])
-def test_pettingzoo_api_test(make, arguments):
-    api_test(make(**arguments), num_cycles=300)
+def test_pettingzoo_api_test(make, arguments, capsys):
+    env = make(**arguments)
+    api_test(env, num_cycles=300)
+    assert capsys.readouterr().out.endswith("Passed API test\n")
 
 
 @pytest.mark.parametrize("make", both_ways())
 def test_pettingzoo_seed_test(make):
-    seed_test(make, num_cycles=50)
+    made = []
+
+    def noted():
+        made.append(make())
+        return made[-1]
+
+    seed_test(noted, num_cycles=50)
+    one, other = made
+    assert one.unwrapped.position == other.unwrapped.position != one.unwrapped.game.initial
 
 
 def test_pettingzoo_render_test(monkeypatch):
-    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
-    monkeypatch.setattr("cc_env.envs.rendering.FRAMES_PER_SECOND", 1000)
-    render_test(lambda **arguments: aec.env(size=4, **arguments))
+    monkeypatch.setattr("cc_env.envs.rendering.FRAMES_PER_SECOND", 1000)  # nobody looks
+    modes = []
+
+    def make(render_mode):
+        modes.append(render_mode)
+        return aec.env(size=4, render_mode=render_mode)
+
+    render_test(make)
+    assert set(modes) == {"ansi", "rgb_array", "human"}
 
 
 # Play

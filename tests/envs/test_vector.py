@@ -1,11 +1,15 @@
 """The vector environment."""
 
+import re
+
 import gymnasium
 import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode
 
 from cc_env import games
+from cc_env.envs.aec import BoardGameAEC
+from cc_env.envs.single import BoardGameEnv
 from cc_env.envs.vector import BoardGameVectorEnv
 from cc_env.errors import BadPosition, EpisodeOver, IllegalAction, UnknownOption
 from cc_env.referee import Decision
@@ -73,6 +77,7 @@ def test_shapes_dtypes_and_spaces(mode, opponent):
 
 def test_gymnasium_wrappers_work_on_it():
     envs = gymnasium.wrappers.vector.RecordEpisodeStatistics(make(4))
+    envs.action_space.seed(0)
     envs.reset(seed=0)
     finished = 0
     for _ in range(100):
@@ -177,6 +182,7 @@ def test_same_step_mode_begins_anew_at_once_and_keeps_the_last_sight():
 
 def test_disabled_mode_waits_for_a_reset_of_the_boards_that_ended():
     envs = make(6, autoreset_mode=AutoresetMode.DISABLED)
+    envs.action_space.seed(0)
     envs.reset(seed=0)
     over = np.zeros(6, bool)
     while not over.any():
@@ -259,6 +265,7 @@ def test_it_says_how_a_game_ended(mode):
     envs = BoardGameVectorEnv("mini_checkers", 16, opponent=None, max_turns=31, autoreset_mode=mode)
     with pytest.raises(UnknownOption, match="board 0: its game is not over"):
         envs.end(0)
+    envs.action_space.seed(0)
     envs.reset(seed=0)
     endings = set()
     for _ in range(31):
@@ -305,12 +312,16 @@ def test_boards_that_are_all_over_can_be_sampled():
     envs = make(3, max_turns=3, seat=0)
     assert not envs.action_space.sample().any()
     envs.reset(seed=0)
+    ended = 0
     for _ in range(8):
-        envs.step(envs.action_space.sample())
+        *_, truncated, _ = envs.step(envs.action_space.sample())
+        ended += truncated.all()
+    assert ended > 1
     alone = make(1)
     alone.reset(seed=0)
     for _ in range(100):
-        alone.step(alone.action_space.sample())
+        *_, info = alone.step(alone.action_space.sample())
+    assert info["action_mask"].shape == (1, 410)
 
 
 def test_nothing_is_stepped_before_the_first_reset():
@@ -486,3 +497,65 @@ def test_a_player_object_answers_and_its_failure_changes_nothing():
     assert [envs.position(i) for i in range(2)] == before
     del player.choose
     envs.step(legal)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ({"seed": -1}, "seed=-1; it is a whole number from 0"),
+        ({"seed": "x"}, "1 seeds for 3 boards"),
+        ({"seed": [0, 1, -1]}, "seed=-1"),
+        ({"seed": 1.5}, "seed=1.5"),
+        ({"options": 5}, "options=5 of reset; wanted: None or a dict"),
+        ({"options": {5: 5, "x": 1}}, "reset has no option 5, x; it has: position, reset_mask"),
+        ({"options": {"reset_mask": ["a", "b", "c"]}}, "it is True or False for each board"),
+        ({"options": {"reset_mask": [[1], 2, 3]}}, "reset_mask: "),
+    ],
+)
+def test_a_refused_reset_says_why_and_changes_nothing(arguments, says):
+    envs = make(3)
+    envs.reset(seed=1)
+    before = [envs.position(board) for board in range(3)]
+    with pytest.raises(UnknownOption, match=re.escape(says)):
+        envs.reset(**arguments)
+    assert [envs.position(board) for board in range(3)] == before
+
+
+@pytest.mark.parametrize("board", [-1, 3, 99, "x", None, 1.0])
+def test_there_are_no_other_boards(board):
+    envs = make(3)
+    envs.reset(seed=1)
+    for ask in (envs.position, envs.end):
+        with pytest.raises(UnknownOption, match=re.escape(f"board {board!r}; it is 0 to 2")):
+            ask(board)
+
+
+def test_before_the_first_reset_there_is_no_position():
+    with pytest.raises(EpisodeOver, match="no episode has begun"):
+        make(3).position(0)
+
+
+def test_what_renders_says_how_many_frames_a_second():
+    assert make(1).metadata["render_fps"] == 2
+
+
+@pytest.mark.parametrize("turns", [2**31 - 1, 2**27])
+def test_memory_for_repetitions_is_bounded(turns):
+    said = rf"max_turns={turns}; with 1 boards whose repetitions are counted it is 134,217,727 at"
+    with pytest.raises(UnknownOption, match=said):
+        BoardGameVectorEnv("capture_conquer", 1, repetitions=2, max_turns=turns)
+    with pytest.raises(UnknownOption, match=r"with 1000 boards .* it is 134,216 at most"):
+        BoardGameVectorEnv("capture_conquer", 1000, repetitions=2, max_turns=turns)
+    with pytest.raises(UnknownOption, match=said):  # whose own rules know repetition
+        BoardGameVectorEnv("cannon", 1, max_turns=turns)
+
+
+@pytest.mark.parametrize("make_env", [BoardGameEnv, BoardGameVectorEnv, BoardGameAEC])
+def test_a_mistyped_keyword_is_told_all_there_are(make_env):
+    typed = "repetition" if make_env is BoardGameAEC else "oponent"
+    with pytest.raises(UnknownOption) as caught:
+        make_env("capture_conquer", **{typed: "random"})
+    meant = "repetitions" if make_env is BoardGameAEC else "opponent"
+    said = str(caught.value)
+    assert f"there is no keyword {typed}, did you mean {meant}?" in said
+    assert {meant, "max_turns", "render_mode", "size", "corner"} <= set(re.split(r"\W+", said))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from conftest import ORACLE
 
-from cc_env import games, oracle, record
+from cc_env import games, record
 from cc_env.errors import BadPosition, BadRecord, IllegalAction, UnknownOption
 from cc_env.game import Played
 from cc_env.games.cannon import bots, log
@@ -193,10 +193,8 @@ def cannon_of(line):
 # What is recorded
 
 
-def test_all_recorded_positions_games_and_counts_agree():
-    found = list(oracle.compare(RECORDED, "cannon"))
-    assert len(found) > 20_000
-    assert not [each for each in found if each.differences]
+def test_recorded_positions_games_and_counts_agree(assert_agreement):
+    assert_agreement(RECORDED, "cannon", 20_000)
 
 
 @pytest.mark.parametrize(
@@ -457,6 +455,17 @@ def test_a_log_tells_of_faults(cannon):
     lines = said("", action="FINISH", meta=meta), said("S 2 5 M 1 4")
     with pytest.raises(BadRecord, match="line 2, move 1: a message after"):
         list(log.read("\n".join(lines), cannon))
+
+
+def test_a_client_that_is_silent_has_lost_by_time(cannon):
+    lines = said("S 2 5 M 1 4"), "None Received from client 1"
+    (found,) = log.read("\n".join(lines), cannon)
+    assert (len(found.turns), found.fault, found.outcome, found.scores) == (1, "time", 0, None)
+    assert record.play_through(cannon, found).result == (FIRST_WINS, "time")
+    (found,) = log.read("None Received from client 0\n", cannon)
+    assert (found.fault, found.outcome) == ("time", SECOND_WINS)
+    with pytest.raises(BadRecord, match=r"line 3, move 2: a message after .*, with None"):
+        list(log.read("\n".join((*lines, said("S 1 2 M 0 3", 1))), cannon))
 
 
 def test_scores_that_the_rules_contradict_are_refused(cannon):

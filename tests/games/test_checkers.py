@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 from collections import Counter
 from itertools import islice
 
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 from conftest import ORACLE
 
-from cc_env import games, oracle, players, record, rules
+from cc_env import games, players, record, rules
 from cc_env.errors import BadPosition, BadRecord, IllegalAction, UnknownOption
 from cc_env.game import Played
 from cc_env.games.checkers import pdn
@@ -149,10 +150,8 @@ def test_a_position_that_comes_back_is_the_same_whatever_the_limit_says(checkers
 # What is recorded
 
 
-def test_all_recorded_positions_games_and_counts_agree():
-    found = list(oracle.compare(RECORDED, "checkers"))
-    assert len(found) > 3800  # by both rules of crowning, where they differ
-    assert not [each for each in found if each.differences]
+def test_recorded_positions_games_and_counts_agree(assert_agreement):
+    assert_agreement(RECORDED, "checkers", 3800)  # by both rules of crowning, where they differ
 
 
 def recorded_positions():
@@ -209,10 +208,15 @@ def place_board(game, board, mover):
 
 def test_perft_from_the_start(checkers, english):
     same = [7, 49, 302, 1469, 7361, 36768, 179740, 845931]
-    rest = {english: [3963680, 18391564, 85242128], checkers: [3963629, 18391602]}
-    for game, more in rest.items():
-        known = same + more
+    for game, more in {english: 3963680, checkers: 3963629}.items():
+        known = [*same, more]
         assert [perft(game, game.initial, depth) for depth, _ in enumerate(known, 1)] == known
+
+
+@pytest.mark.slow
+def test_perft_deeper_from_the_start(checkers, english):
+    assert [perft(english, english.initial, depth) for depth in (10, 11)] == [18391564, 85242128]
+    assert perft(checkers, checkers.initial, 10) == 18391602
 
 
 def test_random_play_ends_by_the_rules(checkers):
@@ -331,7 +335,7 @@ def test_the_stronger_player_wins(checkers):
     from training import arena
 
     names = "minimax:depth=3", "minimax:depth=1,evaluation=published", "random"
-    found = arena.hold(names, "checkers", games=20).standings
+    found = arena.hold(names, "checkers", games=10).standings
     assert found.pair(names[0], names[1]).line.score.value > 0.6  # many draws
     assert found.pair(names[0], "random").line.score.value > 0.95
 
@@ -428,6 +432,11 @@ def test_positions_of_other_programs_are_read(checkers):
         '1. 11-15 (or 9-14, is best: (both!) {:) or :(} "so" [x] 50%) 23-19 (\n) 8-11 *',
         "\ufeff1. 11-15 {a ( or {two} 23-19 {\n% no ;} 2. 8-11 ; {\n*",
         "1. 11-15 $12 23-19 {1-0} 2. 8-11 *",
+        "1. 11x15 23X19 2. 8:11 *",
+        "1. 1115 2319 2. 0811 *",
+        "1. 11 - 15 23– 19 2. 8 -11 *",
+        "1. 11-15(?) 23-19 (!!) 2. 8-11 *",
+        "1. 11-15\r\n23-19 ; of old\r\n2. 8-11\r\n*\r\n",
     ],
 )
 def test_moves_of_other_programs_are_read(english, moves):
@@ -442,10 +451,10 @@ def test_moves_of_other_programs_are_read(english, moves):
 @pytest.mark.parametrize(
     ("result", "outcome"),
     [
-        ("1-0", SECOND_WINS),
-        ("2-0", SECOND_WINS),
-        ("0-1", FIRST_WINS),
-        ("0-2", FIRST_WINS),
+        ("1-0", FIRST_WINS),
+        ("2-0", FIRST_WINS),
+        ("0-1", SECOND_WINS),
+        ("0-2", SECOND_WINS),
         ("1/2-1/2", DRAW),
         ("1-1", DRAW),
         ("½-½", DRAW),
@@ -467,6 +476,8 @@ def test_tags_may_hold_quotes_and_backslashes(english):
     assert game.tags == wanted
     (again,) = pdn.read(pdn.FORMAT.write(english, game), english)
     assert again.tags == wanted | {"GameType": "21", "Result": "*"}
+    (game,) = pdn.read(pdn.write(english, (), tags={"A": "\\", "B": "]"}), english)
+    assert (game.tags["A"], game.tags["B"]) == ("\\", "]")
 
 
 def test_tags_stay_when_a_game_is_written_again(english, checkers):
@@ -494,10 +505,29 @@ def test_tags_stay_when_a_game_is_written_again(english, checkers):
         '[Black "a b"]',
         '[White "c"]',
         '[GameType "21"]',
-        '[Result "0-1"]',
+        '[Result "1-0"]',
         "",
-        "0-1",
+        "1-0",
     ]
+
+
+@pytest.mark.parametrize(
+    ("moves", "result", "winner"),
+    [  # short games whose winner the rules alone tell
+        ('[FEN "B:W14:B9"] 1. 9x18', "1-0", FIRST_WINS),  # Black takes the last piece
+        ('[FEN "W:W30:B21,22"] 1... 30-25 2. 22x29', "1-0", FIRST_WINS),  # though White began
+        ('[FEN "B:W12:B8,3,1"] 1. 1-5', "1-0", FIRST_WINS),  # White cannot move
+        ('[FEN "W:W18:B14"] 1... 18x9', "0-1", SECOND_WINS),
+        ('[FEN "B:W13,14:B5"] 1. 5-9 14x5', "0-1", SECOND_WINS),
+    ],
+)
+def test_the_result_of_black_who_moves_first_stands_first(english, moves, result, winner):
+    (game,) = pdn.read(f"{moves} {result}", english)
+    assert record.play_through(english, game).result.outcome == game.outcome == winner
+    assert f'[Result "{result}"]' in pdn.export(english, game)
+    (other,) = pdn.read(f"{moves} {result[::-1]}", english)
+    with pytest.raises(BadRecord, match="by the rules it is won by"):
+        record.play_through(english, other)
 
 
 def test_where_other_rules_would_do_the_error_says_so(checkers):
@@ -521,15 +551,14 @@ def test_where_other_rules_would_do_the_error_says_so(checkers):
     [
         ("1. 9-13\n22-19 *", "line 2, move 1: '22-19' is not legal"),
         ("1. 9-13 22-18 2. 99-1 *", "line 1, move 2: '99-1' is not legal"),
-        ("1. 9-13", r"line 1, move 1: the result is missing: 1-0, .*, or a tag Result"),
-        ('[Event "x"]', "line 1, move 1: the result is missing"),
+        ('[Event "x"]', "line 1, move 1: there is no move and no result: 1-0, 0-1"),
+        ('[Event "x] *', r"line 1, move 1: cannot read '\[Event \"x\] \*'"),
         ('[FEN "B:W40:B1"] *', "40 is no cell from 1 to 32"),
         ('[FEN "B:W4:B4"] *', "4 is there twice"),
         ('[FEN "nonsense"] *', "'nonsense' is no position"),
         ('[FEN "B:W30-33:B1"] *', "30-33 is no cell from 1 to 32, and no range of them"),
         ('[FEN "B:W9-7:B1"] *', "9-7 is no cell"),
         ('[FEN "B:W1-3:B2"] *', "2 is there twice"),
-        ('1. 9-13 22-18\n[Event "y"] *', "line 2, move 2: the result is missing"),
         ("1. 9-13\n(22-18 *\n\n", r"line 2, move 1: \( without \)"),
         ("1. 9-13 22-18) *", r"line 1, move 2: cannot read '\) \*'"),
         ("\n\nfoo", "line 3, move 1: cannot read 'foo'; wanted: a move such as 9-13, a result"),
@@ -538,7 +567,10 @@ def test_where_other_rules_would_do_the_error_says_so(checkers):
         (f"1. 9-1{'3' * 5000} *", "cannot read '9-1333"),
         ('[Result "1-0"] 9-13 0-1', "line 1, move 1: the result is 0-1, in the tag 1-0"),
         ('[Result "won"] *', "result 'won'; it is one of: 1-0, 0-1, 1/2-1/2"),
-        ('[Event "x"]\n[Event "y"] *', "line 2, move 1: there is a tag Event already, 'x'"),
+        ('{one\n[Event "x"]\n} *', "line 1, move 1: cannot read '{one'"),
+        ('(9-14\n[Event "x"]\n) *', r"line 1, move 1: \( without \)"),
+        (f"{'9' * 5000}. 9-13 *", "line 1, move 1: cannot read '9999"),
+        ("1. ٩-١٣ *", "line 1, move 1: cannot read '٩-١٣"),
         ('[GameType "20"] *', "GameType '20'; wanted: 21, English draughts"),
         ("1. 9-13 22-18 3. 11-15 *", "line 1, move 2: its number is 3; wanted: 2"),
         ("4. 9-13 22-18\n4. 11-15 *", "line 2, move 2: its number is 4; wanted: 5"),
@@ -550,6 +582,74 @@ def test_where_other_rules_would_do_the_error_says_so(checkers):
 def test_broken_pdn_is_refused_with_line_and_move(english, text, why):
     with pytest.raises(BadRecord, match=why):
         list(pdn.read(text, english))
+
+
+@pytest.mark.parametrize(
+    ("broken", "why"),
+    [
+        ('[Event "b"]\n1. 9-13 22-19 2. 13-17 1-0', "line 7, move 1: '22-19' is not legal"),
+        ('[Event "b"]\n[FEN "B:W40:B1"]\n[Site "s"] 1. 9-13 *', "line 7, move 1: 40 is no"),
+        ('[Event "b]\n[Site "s"]\n1. 9-13 *', "line 6, move 1: cannot read"),
+        ('[Event "b"]\n1. 9-13 {no end\n22-18 1-0', "line 7, move 1: cannot read '{no end'"),
+        ('[Event "b"]\n1. 9-13 (no end\n22-18 1-0', r"line 7, move 1: \( without \)"),
+        ('[Event "b"]\n1. a3-b4 c5-d6', "line 7, move 1: cannot read 'a3-b4 c5-d6'"),
+        ('[Event "b"]\n1. 9-13 0-1 1. 22-18 0-1', "line 7, move 1: '22-18' is not legal"),
+        ('[Event "b"]\n[RuleOptions "x=1"]\n1. 9-13', "line 7, move 1: checkers has no option"),
+    ],
+)
+def test_reading_goes_on_past_broken_games(english, broken, why):
+    good = '[Event "{}"]\n[Result "1-0"]\n\n1. 9-13 22-18 1-0\n\n'
+    text, errors = good.format("a") + broken + "\n\n" + good.format("c"), []
+    found = [game for game in pdn.read(text, english, errors.append) if game.outcome != SECOND_WINS]
+    assert [(game.tags["Event"], len(game.turns)) for game in found] == [("a", 2), ("c", 2)]
+    assert [type(error) for error in errors] == [BadRecord]
+    assert re.match(why, str(errors[0]))
+    with pytest.raises(BadRecord, match=why):
+        list(pdn.read(text, english))
+
+
+@pytest.mark.parametrize(
+    ("moves", "first"),
+    [  # 10x17x26 takes 14 and 22, 10x19x26 takes 15 and 23
+        ("1. 10x26 15-11", "10x17x26"),
+        ("1. 10x26 14-9", "10x19x26"),
+        ("1. 10x26 32-28 2. 1-5 22-18", "10x19x26"),
+        ("1. 10x26 32-28 2. 1-5 28-32 3. 5-9 14x5", "10x19x26"),
+        ("1. 10x17x26", "10x17x26"),
+    ],
+)
+def test_a_capture_told_by_its_ends_is_the_one_that_later_moves_fit(english, moves, first):
+    (game,) = pdn.read(f'[FEN "B:W14,15,22,23,K32:B1,10"] {moves} *', english)
+    assert pdn.turn_text(english, game.start, game.turns[0]) == first
+    assert record.play_through(english, game).course[0] == (game.start, game.turns[0])
+
+
+def test_a_capture_that_no_later_move_makes_clear_is_refused(english):
+    setup = '[FEN "B:W14,15,22,23,K32:B1,10"]\n1.'
+    why = "line 2, move 2: move 1 can be any of: 10x17x26, 10x19x26; no later one tells which"
+    with pytest.raises(BadRecord, match=why):
+        list(pdn.read(f"{setup} 10x26 32-28 *", english))
+    with pytest.raises(BadRecord, match="line 2, move 1: '9-6' is not legal in 'W:W"):
+        list(pdn.read(f"{setup} 10x26 9-6 *", english))
+    loop = '[FEN "B:W22,14,15,23:BK10"] 1. 10x10 1-0'  # both ways round take all
+    assert len(list(pdn.read(loop, english))) == 1
+
+
+def test_of_tags_of_one_name_the_last_counts(english):
+    text = '[Event "a"]\n[Event "b"]\n[Result "0-1"]\n[Result "1-0"]\n[FEN "x"]'
+    with pytest.raises(BadRecord, match="line 5, move 1: 'x' is no position"):
+        list(pdn.read(text, english))
+    text = text.replace('"x"', '"B:W4:B29"') + '\n[FEN "B:W30:B1"]\n1. 1-6 1-0'
+    (game,) = pdn.read(text, english)
+    assert (game.tags["Event"], game.outcome) == ("b", FIRST_WINS)
+    assert pdn.position_text(game.start) == "B:W30:B1"
+
+
+def test_a_missing_result_is_not_known(english):
+    found = list(pdn.read('1. 9-13 22-18\n[Event "y"] 1. 9-13 0-0\n[Event "z"] 9-13', english))
+    assert [(len(each.turns), each.outcome) for each in found] == [
+        (count, -1) for count in (2, 1, 1)
+    ]
 
 
 def test_numbers_of_moves_go_on_from_the_first_and_a_star_can_be_a_mark(english):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from cc_env import games, record, referee, rules
+from cc_env.errors import BadPosition
 from cc_env.players import RandomPlayer
 from cc_env.rules import DRAW, FIRST_WINS, ONGOING, SECOND_WINS
 from cc_env.table import GAMES
@@ -75,6 +76,22 @@ def test_the_golden_games_end_as_they_did(name):
         end = match.game.to_text(match.position)
         ends.append((one.result, one.reason, len(one.turns), end))
     assert ends == GOLDEN[name]
+
+
+def test_the_words_of_positions_are_taken_and_no_others(any_game):
+    """Of each position all words are replaced in turn, which compiled rules could not stand."""
+    rows = np.array([position for position, _ in random_games(any_game, 3)][:200], np.uint64)
+    any_game.check_words(rows)
+    any_game.check_words(rows[:0])
+    rng = np.random.default_rng(0)
+    for field in range(rows.shape[1]):
+        wrong = rows[rng.integers(len(rows))].copy()
+        wrong[field] = rng.integers(2**60, 2**64, dtype=np.uint64)
+        with pytest.raises(BadPosition, match=r"the words .* are not a position"):
+            any_game.check_words(np.concatenate((rows[:9], [wrong], rows[9:])))
+        if any_game.fits:
+            fits = any_game.fits(type(any_game.initial)(*np.array([wrong, rows[0]]).T))
+            assert fits.tolist() == [False, True]
 
 
 def test_positions_survive_as_text(any_game):

@@ -113,6 +113,7 @@ def test_perft_from_the_start(mini):
     assert tuple(perft(mini, mini.initial, depth) for depth in range(1, 13)) == counts
 
 
+@pytest.mark.slow
 def test_the_game_is_solved(mini, solver):
     found = solver.search(mini.initial, depth=80)
     assert (found.score, found.margin, found.is_exact) == (0, 0, True)
@@ -122,18 +123,21 @@ def test_the_game_is_solved(mini, solver):
     assert (found.margin, found.is_exact) == (1, True)
 
 
-def test_recorded_values_are_found(mini, solver):
+@pytest.mark.parametrize(
+    ("every", "least"), [(100, 10), pytest.param(20, 50, marks=pytest.mark.slow)]
+)
+def test_recorded_values_are_found(mini, solver, every, least):
     checked = 0
     with gzip.open(RECORDED, "rt") as file:
         lines = [line for line in map(json.loads, file) if line["kind"] == "position"]
-    for line in lines[::20]:
+    for line in lines[::every]:
         position = compact(mini, line["board"], line["turn"])
         if mini.outcome(position) == ONGOING and len(mini.legal_actions(position)) > 1:
             found = solver.search(position, depth=80)
             assert found.margin == line["value"]
             assert found.is_exact or abs(found.margin) == 6
             checked += 1
-    assert checked > 50
+    assert checked > least
 
 
 def test_the_published_levels_and_statistics(mini):

@@ -7,13 +7,14 @@ nine_mens_morris   STANDARD_RULES; it ends games after 200 turns, which with us 
 
 import numpy as np
 import pyspiel
+import pytest
 
 from cc_env import games
 from cc_env.games.morris import STANDARD_RULES
 from cc_env.rules import DRAW, FIRST_WINS, ONGOING, SECOND_WINS
 
-GAMES = 1000
 RETURNS = {FIRST_WINS: [1, -1], SECOND_WINS: [-1, 1], DRAW: [0, 0]}
+GAMES = pytest.mark.parametrize("count", [40, pytest.param(1000, marks=pytest.mark.slow)])
 
 
 def after(state, action):
@@ -31,11 +32,12 @@ def checkers_move(game, position, action):
     return "".join("hgfedcba"[column] + str(8 - row) for row, column in (start, end))
 
 
-def test_checkers():
+@GAMES
+def test_checkers(count):
     game = games.make("checkers", crowning="ends_move", no_progress_limit=None)
     theirs, rng = pyspiel.load_game("checkers"), np.random.default_rng(1)
     crowned = jumps = 0
-    for _ in range(GAMES):
+    for _ in range(count):
         position, state, quiet = game.initial, theirs.new_initial_state(), 0
         while not state.is_terminal():
             assert game.to_move(position) == state.current_player()
@@ -52,15 +54,16 @@ def test_checkers():
             assert RETURNS[game.outcome(position)] == state.returns()
         else:
             assert state.returns() == [0, 0]
-    assert crowned > GAMES / 2
-    assert jumps > GAMES / 2
+    assert crowned > count / 2
+    assert jumps > count / 2
 
 
-def test_morris():
+@GAMES
+def test_morris(count):
     game = games.make("morris", **STANDARD_RULES)
     theirs, rng = pyspiel.load_game("nine_mens_morris"), np.random.default_rng(1)
     endings = set()
-    for _ in range(GAMES):
+    for _ in range(count):
         position, state, turns = game.initial, theirs.new_initial_state(), 0
         while not state.is_terminal():
             assert game.to_move(position) == state.current_player()
@@ -75,4 +78,4 @@ def test_morris():
         else:
             assert RETURNS[game.outcome(position)] == state.returns()
             endings.add(game.ending(position))
-    assert endings >= {"two_left", "no_moves"}
+    assert endings == ({"two_left", "no_moves"} if count == 1000 else {"two_left"})

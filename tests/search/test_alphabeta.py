@@ -1,7 +1,6 @@
 """Alpha-beta against plain minimax, planted wins, limits and reports."""
 
 import threading
-import time
 
 import exchange
 import numpy as np
@@ -13,6 +12,7 @@ from cc_env.errors import IllegalAction, UnknownOption
 from cc_env.rules import DRAW, ONGOING
 from cc_env.search import alphabeta, table
 from cc_env.search.alphabeta import AlphaBeta
+from cc_env.search.memory import NODES, STOP
 from cc_env.search.scores import WIN, expected
 
 
@@ -68,8 +68,12 @@ def positions(game, count, seed):
         position = game.apply(position, int(rng.choice(legal)))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("size", "count"), [(4, 150), (5, 60), (6, 60), (8, 6)])
+MANY = [
+    pytest.param(*each, marks=pytest.mark.slow) for each in ((4, 150), (5, 60), (6, 60), (8, 6))
+]
+
+
+@pytest.mark.parametrize(("size", "count"), [(4, 20), *MANY])
 @pytest.mark.parametrize("name", ["standard", "published"])
 def test_it_finds_what_plain_minimax_finds(size, count, name):
     game = games.make("capture_conquer", size=size)
@@ -142,27 +146,27 @@ def test_limits(game):
     search.search(game.initial, depth=1)
     found = search.search(game.initial, nodes=5000)
     assert 5000 <= found.nodes <= 5100
-    found = search.search(game.initial, seconds=0.2)
-    assert found.depth > 3
-    assert 0.19 < found.seconds < 1  # a few milliseconds late, but on a busy machine
+    found = search.search(game.initial, seconds=0.1)  # nothing else would stop it
+    assert found.depth >= 1
+    assert not found.is_exact
     assert found.nodes_per_second == pytest.approx(found.nodes / found.seconds)
 
 
 def test_other_threads_run_while_it_searches(game):
-    search, ticks = AlphaBeta(game), []
-    search.search(game.initial, depth=1)
-    ended = threading.Event()
+    search, most = AlphaBeta(game), 10**9
+    counts = search._tools.memory["counts"]
+    counts[NODES] = 0
 
-    def tick():
-        while not ended.wait(0.01):
-            ticks.append(time.perf_counter())
+    def stop():
+        while not counts[NODES]:
+            pass
+        counts[STOP] = 1
 
-    thread = threading.Thread(target=tick)
+    thread = threading.Thread(target=stop)
     thread.start()
-    search.search(game.initial, seconds=0.3)
-    ended.set()
+    found = search.search(game.initial, nodes=most)
     thread.join()
-    assert len(ticks) > 3
+    assert 0 < found.nodes < most
 
 
 @pytest.mark.parametrize("before", [0, 1, 10, table.AGES - 1, table.AGES])

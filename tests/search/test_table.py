@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from cc_env.errors import UnknownOption
 from cc_env.search import table
 from cc_env.search.table import EXACT, LOWER, NONE, UPPER, Found
 
@@ -51,3 +52,12 @@ def test_what_is_of_an_older_search_gives_way():
 @pytest.mark.parametrize(("megabytes", "entries"), [(16, 2**20), (17, 2**20), (1 / 1024, 64)])
 def test_its_size_is_the_greatest_power_of_two_that_fits(megabytes, entries):
     assert len(table.empty(megabytes)) == entries
+
+
+def test_more_than_there_is_memory_for_is_refused(monkeypatch):
+    def refuse(*_):
+        raise MemoryError
+
+    monkeypatch.setattr(np, "zeros", refuse)
+    with pytest.raises(UnknownOption, match="table_megabytes=65536: there is not so much memory"):
+        table.empty(65536)

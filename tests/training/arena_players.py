@@ -2,6 +2,7 @@
 
 import os
 import time
+from pathlib import Path
 
 from cc_env.players import RandomPlayer
 from cc_env.referee import Decision
@@ -34,16 +35,10 @@ class Cheat:
         return Decision(next(a for a in range(self.game.num_actions) if a not in legal))
 
 
-class Sleeper(RandomPlayer):
-    def choose(self, position, rng, clock):
-        time.sleep(0.15)
-        return super().choose(position, rng, clock)
-
-
 class Forever(RandomPlayer):
     def choose(self, position, rng, clock):
         while True:
-            pass
+            time.sleep(3600)
 
 
 class Leaver(RandomPlayer):
@@ -58,11 +53,16 @@ class Dead(RandomPlayer):
         os.kill(os.getpid(), 9)
 
 
-class Slow(RandomPlayer):
-    """Takes some time, so that a tournament can be killed in the middle."""
+class Stopping(RandomPlayer):
+    """Plays at random until $STOP_FILE has $STOP_LINES lines, then waits to be stopped itself.
+
+    So a tournament can be stopped in the middle, however fast it is.
+    """
 
     def choose(self, position, rng, clock):
-        time.sleep(0.003)
+        file, lines = os.environ.get("STOP_FILE", os.devnull), os.environ.get("STOP_LINES", "1")
+        while Path(file).exists() and len(Path(file).read_bytes().splitlines()) >= int(lines):
+            time.sleep(0.01)
         return super().choose(position, rng, clock)
 
 

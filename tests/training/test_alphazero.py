@@ -2,10 +2,10 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
-import time
 from contextlib import closing
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -14,6 +14,8 @@ import heap
 import numpy as np
 import pytest
 import torch
+from checkpoints import alter, numbers
+from conftest import wait_for
 
 from agents import NETWORK
 from agents.learned import PolicyPlayer
@@ -25,6 +27,8 @@ from cc_env.table import GAMES, Entry
 from training import learner, runs, selfplay, state
 from training.alphazero import Config, Training, command, main
 from training.gate import Rivals
+
+pytestmark = pytest.mark.usefixtures("without_curves")
 
 ROOT = Path(__file__).parents[2]
 TINY = Config(
@@ -42,24 +46,19 @@ TINY = Config(
 )
 
 
-@pytest.fixture(autouse=True)
-def one_thread():
-    torch.set_num_threads(1)
-
-
 def test_it_learns_a_game_that_nobody_knows_untaught(tmp_path, monkeypatch):
     monkeypatch.setitem(GAMES, "heap", Entry("heap", "heap/Heap-v0"))
     config = replace(
         TINY,
         game="heap",
         options={},
-        rounds=30,
+        rounds=16,
         network=Size(blocks=1, channels=32, keys=8),
         play=selfplay.Settings(boards=32, simulations=8, considered=3, opponents_share=0),
         learn=learner.Settings(learning_rate=3e-3, ema_decay=0.95),
         decisions=16,
         replay=4000,
-        evaluate_every=15,
+        evaluate_every=8,
     )
     game = heap.make()
 
@@ -93,11 +92,18 @@ def read_log(path):
     return [json.loads(line) for line in (path / "log.jsonl").read_text().splitlines()]
 
 
-def test_a_run_leaves_a_folder(tmp_path):
-    main(TINY, tmp_path / "run")
-    names = {each.name for each in (tmp_path / "run").iterdir()}
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """The folder of a tiny run, with its curves."""
+    path = tmp_path_factory.mktemp("runs") / "whole"
+    main(TINY, path)
+    return path
+
+
+def test_a_run_leaves_a_folder(whole):
+    names = {each.name for each in whole.iterdir()}
     assert {"config.json", "log.jsonl", "checkpoints", "curves.png", NETWORK} <= names
-    rows = read_log(tmp_path / "run")
+    rows = read_log(whole)
     assert [row["step"] for row in rows] == [1, 2, 3, 4]
     assert [row["step"] for row in rows if "elo" in row] == [2, 4]
     for row in rows:
@@ -107,14 +113,14 @@ def test_a_run_leaves_a_folder(tmp_path):
     assert [row["simulations"] for row in rows] == [4, 5, 6, 7]
 
 
-def test_the_same_seed_is_the_same_run(tmp_path):
-    for name, seed in (("one", 1), ("other", 1), ("third", 2)):
-        main(replace(TINY, seed=seed), tmp_path / name)
-    one, other, third = (read_log(tmp_path / name) for name in ("one", "other", "third"))
-    assert [row.get("policy_loss") for row in one] == [row.get("policy_loss") for row in other]
-    assert one[-1]["policy_loss"] != third[-1]["policy_loss"]
+def test_the_same_seed_is_the_same_run(whole, tmp_path):
+    main(TINY, tmp_path / "again")
+    main(replace(TINY, rounds=2, seed=1), tmp_path / "other")
+    one, again, other = map(read_log, (whole, tmp_path / "again", tmp_path / "other"))
+    assert [row.get("policy_loss") for row in one] == [row.get("policy_loss") for row in again]
+    assert one[1]["policy_loss"] != other[1]["policy_loss"]
     game = TINY.make_game()
-    nets = [load(tmp_path / name / NETWORK, game)[0].state_dict() for name in ("one", "other")]
+    nets = [load(path / NETWORK, game)[0].state_dict() for path in (whole, tmp_path / "again")]
     assert all(torch.equal(nets[0][name], nets[1][name]) for name in nets[0])
 
 
@@ -124,10 +130,10 @@ def test_a_run_goes_on_where_it_was(tmp_path):
     with runs.opened(path, json.loads((path / "config.json").read_text()), True) as run:
         saved = run.latest()
         resumed = Training(TINY, run)
-        arrays = state.flat(**resumed.learner.parts())
+        found = state.flat(**resumed.learner.parts())
         resumed.close()
-    assert len(arrays) > 20
-    for name, array in arrays.items():
+    assert len(found) > 20
+    for name, array in found.items():
         np.testing.assert_array_equal(array, saved.arrays[name])
     assert resumed.learner.steps == saved.about["steps"] > 0
     assert resumed.replay.added == saved.about["added"] > 0
@@ -142,20 +148,71 @@ def test_a_run_goes_on_where_it_was(tmp_path):
     assert rows[2]["samples"] >= rows[1]["samples"]
 
 
-def test_another_config_is_not_gone_on_with(tmp_path):
-    main(replace(TINY, rounds=1), tmp_path / "run")
+def test_another_config_is_not_gone_on_with(whole):
     with pytest.raises(UnknownOption, match=r"blocks is 1 there, 2 here"):
-        main(replace(TINY, network=Size(2, 8, 4)), tmp_path / "run", resume=True)
+        main(replace(TINY, network=Size(2, 8, 4)), whole, resume=True)
     with pytest.raises(UnknownOption, match=r"exists: --resume goes on"):
-        main(TINY, tmp_path / "run")
+        main(TINY, whole)
 
 
-def test_broken_checkpoints_are_refused(tmp_path):
-    main(TINY, tmp_path / "run")
+def test_broken_checkpoints_are_refused(whole, tmp_path):
+    shutil.copytree(whole, tmp_path / "run")
     for file in (tmp_path / "run" / "checkpoints").iterdir():
         file.write_bytes(file.read_bytes()[:-5])
     with pytest.raises(BadCheckpoint, match="whole and unaltered"):
         main(replace(TINY, rounds=6), tmp_path / "run", resume=True)
+
+
+@pytest.fixture(scope="module")
+def short(tmp_path_factory):
+    """The folder of a run of two rounds."""
+    torch.set_num_threads(1)
+    path = tmp_path_factory.mktemp("runs") / "short"
+    main(replace(TINY, rounds=2), path)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("part", "change", "why"),
+    [
+        ("replay.actions", numbers(32000), "replay.actions has numbers that are not -1 to"),
+        ("replay.positions", numbers(2**64 - 1), "replay.positions: .* are not a position"),
+        ("replay.values", lambda array: array[:-1], r"replay.values is float32\[\d+\]; wanted"),
+        ("replay.policy", lambda array: None, "there is no replay.policy"),
+        ("average.stem.bias", lambda array: array[:4], r"average.stem.bias is float32\[4\]"),
+        ("network.stem.bias", lambda array: None, "there is no network.stem.bias"),
+        ("best.stem.bias", numbers(np.inf), "best.stem.bias has numbers that are not finite"),
+        ("optimizer.0.exp_avg", lambda array: array[:0], r"optimizer.0.exp_avg is float32\[0, "),
+        ("optimizer.3.step", lambda array: None, r"there is no optimizer.3.step"),
+        ("added", lambda _: 10**9, r"replay.positions is uint64\[\d+, 5\]; wanted: uint64\[1000, "),
+        ("added", lambda _: "many", "added is 'many'; wanted a whole number"),
+        ("steps", lambda _: -1, "steps is -1; wanted a whole number"),
+        ("seconds", lambda _: None, "seconds is None; wanted a number"),
+        ("rng", lambda _: None, "rng is not the state of a generator: KeyError"),
+        ("rng", lambda _: {"bit_generator": "PCG64", "state": 5}, "rng is not the state of"),
+        ("rng", lambda _: {"bit_generator": "MT19937"}, "rng is not the state of"),
+    ],
+)
+def test_what_somebody_altered_in_a_checkpoint_is_refused(
+    short, other, tmp_path, part, change, why
+):
+    """The hash is right again; compiled code would take what was altered as it is."""
+    alter(short, tmp_path / "run", part, change)
+    with (
+        runs.opened(tmp_path / "run", asdict(replace(TINY, rounds=2)), True) as run,
+        pytest.raises(BadCheckpoint, match=rf"000002\.safetensors: {why}"),
+    ):
+        run.restore(other._load)
+
+
+@pytest.fixture(scope="module")
+def other(tmp_path_factory):
+    """A run that has not begun."""
+    with (
+        runs.opened(tmp_path_factory.mktemp("runs") / "other", {}, False) as run,
+        closing(Training(TINY, run)) as training,
+    ):
+        yield training
 
 
 def test_a_network_that_loses_does_not_become_the_best(tmp_path, monkeypatch):
@@ -254,11 +311,14 @@ def start(folder, *arguments):
     )
 
 
-SMALL = "--blocks", 1, "--channels", 8, "--simulations", 2, "--name", "run"
+SMALL = (
+    *("--blocks", 1, "--channels", 8, "--simulations", 2, "--name", "run"),
+    *("--set", "play.boards=4", "--set", "warm_up=20", "--set", "rivals.games=2"),
+)
 
 
 def finish(process, status=0):
-    out, _ = process.communicate(timeout=120)
+    out, _ = process.communicate()
     assert process.returncode == status, out
     assert "Traceback" not in out
     return out
@@ -268,7 +328,7 @@ def finish(process, status=0):
 def test_the_command_and_interrupts(tmp_path):
     process = start(tmp_path, *SMALL, "--minutes", 10)
     log = tmp_path / "runs" / "run" / "log.jsonl"
-    wait_for(lambda: log.exists() and len(log.read_bytes().splitlines()) > 3)
+    wait_for(lambda: log.exists() and len(log.read_bytes().splitlines()) > 3, process)
     process.send_signal(signal.SIGINT)
     out = finish(process, status=130)
     assert "--resume goes on" in out
@@ -278,10 +338,3 @@ def test_the_command_and_interrupts(tmp_path):
     assert "the best network: runs/run/best.safetensors" in out
     assert len(read_log(log.parent)) >= done  # nothing that was finished is lost
     load(log.parent / NETWORK, games.make("capture_conquer", size=4))
-
-
-def wait_for(condition, seconds=90):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)

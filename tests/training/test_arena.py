@@ -1,16 +1,19 @@
 """Tournaments: the same however they are played, and none of their games is lost."""
 
+import errno
 import json
 import os
+import resource
 import shutil
 import subprocess
 import sys
-import time
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from conftest import wait_for
 
 import agents
 from agents.memory import Memory, MemoryPlayer
@@ -30,6 +33,16 @@ PLAYERS = "random", LOWEST, HIGHEST
 
 def config(**change):
     return arena.Config(**{"players": PLAYERS, "games": 10, "seed": 3, **change})
+
+
+def altered(line, **change):
+    """Return a line of games.jsonl that says something else."""
+    return json.dumps(json.loads(line) | change) + "\n"
+
+
+def turned(line):
+    """Return a line of games.jsonl with the result turned round."""
+    return altered(line, result={"1-0": "0-1", "0-1": "1-0"}[json.loads(line)["result"]])
 
 
 def results(path):
@@ -59,7 +72,7 @@ def half(whole, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("workers", [1, 2, 4])
+@pytest.mark.parametrize("workers", [1, 3])
 def test_the_results_are_the_same_bytes_with_any_number_of_workers(whole, tmp_path, workers):
     arena.run(config(), tmp_path, workers=workers)
     assert results(tmp_path) == results(whole)
@@ -147,33 +160,106 @@ def test_a_finished_tournament_is_not_played_again(whole):
 
 @pytest.mark.slow
 def test_killed_at_any_moment_no_finished_game_is_lost_or_played_twice(tmp_path):
-    slow = arena.Config(players=("random", "arena_players.Slow"), games=24, seed=5)
+    wanted = arena.Config(players=("random", "arena_players.Stopping"), games=24, seed=5)
     script = (
         "from pathlib import Path; from training import arena\n"
         "if __name__ == '__main__':\n"
-        f"    arena.run(arena.Config(players={slow.players}, games=24, seed=5),"
+        f"    arena.run(arena.Config(players={wanted.players}, games=24, seed=5),"
         f" Path({str(tmp_path / 'killed')!r}), workers=2)"
     )
     (tmp_path / "script.py").write_text(script)
-    paths = os.pathsep.join(map(str, (ROOT, HERE)))
-    killed, finished = tmp_path / "killed" / "games.jsonl", []
-    for wanted in (3, 9):
-        process = subprocess.Popen(
-            [sys.executable, tmp_path / "script.py"], env={**os.environ, "PYTHONPATH": paths}
-        )
-        until = time.monotonic() + 60
-        while time.monotonic() < until and len(finished) < wanted:
-            time.sleep(0.02)
-            finished = killed.read_text().splitlines() if killed.exists() else []
+    killed = tmp_path / "killed" / "games.jsonl"
+    there = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (ROOT, HERE)))}
+
+    def finished():
+        lines = killed.read_text().splitlines(keepends=True) if killed.exists() else []
+        return [line for line in lines if line.endswith("\n")]
+
+    for count in (3, 9):
+        stop = {"STOP_FILE": str(killed), "STOP_LINES": str(count + 8)}  # killed before, mostly
+        process = subprocess.Popen([sys.executable, tmp_path / "script.py"], env=there | stop)
+        wait_for(lambda count=count: len(finished()) >= count, process)
         process.kill()
         process.wait()
-        assert wanted <= len(finished) < 24, "killed in the middle"
-    arena.run(slow, tmp_path / "killed", workers=0)
-    assert killed.read_text().splitlines()[: len(finished)] == finished
+        before = finished()
+        assert count <= len(before) < 24, "killed in the middle"
+    arena.run(wanted, tmp_path / "killed", workers=0)
+    assert finished()[: len(before)] == before
     found = [one.seed for _, one in record.read(killed)]
     assert len(found) == len(set(found)) == 24
-    arena.run(slow, tmp_path / "whole", workers=0)
+    arena.run(wanted, tmp_path / "whole", workers=0)
     assert results(tmp_path / "killed") == results(tmp_path / "whole")
+
+
+class Killed(BaseException):
+    """Nothing runs after it, as after a kill."""
+
+
+def killed(*_):
+    raise Killed
+
+
+@pytest.mark.parametrize("where", ["write", "played"])
+def test_a_tournament_killed_before_its_first_game_goes_on(whole, tmp_path, monkeypatch, where):
+    with monkeypatch.context() as patch:
+        patch.setattr(f"training.arena.folder.{where}", killed)
+        with pytest.raises(Killed):
+            arena.run(config(), tmp_path, workers=0)
+    assert (tmp_path / "config.json").exists() == (where == "played")
+    arena.run(config(), tmp_path, workers=0)
+    assert results(tmp_path) == results(whole)
+
+
+def test_an_empty_file_of_games_is_no_other_tournament(tmp_path):
+    """0.1.0 left it when it was killed before config.json was there."""
+    (tmp_path / "games.jsonl").touch()
+    assert len(arena.run(config(), tmp_path, workers=0).records) == 30
+
+
+@pytest.mark.slow
+def test_killed_with_the_folder_locked_a_tournament_goes_on(whole, tmp_path):
+    script = (
+        "import os; from pathlib import Path; from training import arena\n"
+        "arena.folder.write = lambda *_: os.kill(os.getpid(), 9)\n"
+        f"arena.run(arena.Config(players={PLAYERS}, games=10, seed=3), Path({str(tmp_path)!r}))"
+    )
+    paths = os.pathsep.join(map(str, (ROOT, HERE)))
+    dead = subprocess.run([sys.executable, "-c", script], env={**os.environ, "PYTHONPATH": paths})
+    assert dead.returncode == -9
+    assert not (tmp_path / "config.json").exists()
+    arena.run(config(), tmp_path, workers=0)
+    assert results(tmp_path) == results(whole)
+
+
+# A full disk
+
+
+@contextmanager
+def room(size):
+    """Let this process write no file beyond so many bytes."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+@pytest.mark.parametrize("size", [300, 5000, 9000, 9001])
+def test_where_the_disk_is_full_nothing_is_half_written_and_the_tournament_goes_on(
+    whole, tmp_path, size
+):
+    with room(size), pytest.raises(OSError, match=r"File too large: '.*\.json") as full:
+        arena.run(config(), tmp_path, workers=0)
+    assert full.value.errno == errno.EFBIG
+    kept = [path.name for path in tmp_path.iterdir() if path.stat().st_size]
+    assert set(kept) <= {"config.json", "games.jsonl"}
+    if size > 300:
+        games = (tmp_path / "games.jsonl").read_bytes()
+        assert games.endswith(b"}\n")
+        assert (whole / "games.jsonl").read_bytes()[:20] == games[:20]
+    arena.run(config(), tmp_path, workers=0)
+    assert results(tmp_path) == results(whole)
 
 
 # What is refused
@@ -216,17 +302,41 @@ def test_a_folder_in_use_is_refused(half):
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        (lambda line: line[: len(line) // 2] + "\n", "line 3: not JSON"),
-        (lambda line: line.replace('"seed":', '"seed":1'), "line 3: not a game of this tournament"),
-        (lambda line: line.replace("random", "greedy"), "line 3: not a game of this tournament"),
+        (lambda line: line[: len(line) // 2] + "\n", "3: not JSON"),
+        (lambda line: line.replace('"seed":', '"seed":1'), "3: not a game of .* has the seed 1"),
+        (lambda line: line.replace("random", "greedy"), "3: not a game of .*: players is .*greedy"),
+        (lambda line: altered(line, result="1/2-1/2"), "3: .* the game is .*, recorded 1/2-1/2"),
+        (turned, "3: .* the game is .*, recorded"),
+        (lambda line: altered(line, reason="time"), "3: .* the game is .*time"),
+        (lambda line: altered(line, turns=json.loads(line)["turns"][:-1]), "3: .* is not over"),
+        (lambda line: altered(line, turns=["1,1-6,6"]), "3: turn 1: '1,1-6,6' is not legal"),
+        (lambda line: altered(line, start=None), "3: not a game of .*: start is None there"),
+        (lambda line: altered(line, options={"size": 7, "corner": 3}), "3: .*: size is 7 there"),
+        (lambda line: altered(line, game="checkers", options={}), "3: .*: game is 'checkers'"),
+        (lambda line: altered(line, limits={"max_turns": 4}), "3: .*: max_turns is 4 there"),
+        (lambda line: altered(line, players=json.loads(line)["players"][::-1]), "3: .*players is"),
+        (lambda line: 2 * line, "4: game 2 of the tournament is there twice"),
     ],
 )
-def test_games_that_are_broken_or_from_elsewhere_are_refused(half, change, why):
+def test_games_that_are_broken_altered_or_from_elsewhere_are_refused(half, change, why):
     lines = (half / "games.jsonl").read_text().splitlines(keepends=True)
     lines[2] = change(lines[2])
     (half / "games.jsonl").write_text("".join(lines))
-    with pytest.raises(BadRecord, match=why):
+    with pytest.raises(BadRecord, match=rf"games\.jsonl, line {why}"):
         arena.run(config(), half, workers=0)
+    assert (half / "games.jsonl").read_text() == "".join(lines)
+    assert not (half / "results.json").exists()
+
+
+def test_a_fault_is_that_of_the_player_to_move(tmp_path):
+    faulty = config(players=("random", "arena_players.Raiser"), games=2)
+    arena.run(faulty, tmp_path, workers=0)
+    assert len(arena.run(faulty, tmp_path, workers=0).records) == 2
+    lines = (tmp_path / "games.jsonl").read_text().splitlines(keepends=True)
+    lines[0] = turned(lines[0])
+    (tmp_path / "games.jsonl").write_text("".join(lines))
+    with pytest.raises(BadRecord, match=r"line 1: a fault \(error\) of the player who was not to"):
+        arena.run(faulty, tmp_path, workers=0)
 
 
 def test_a_player_that_cannot_be_made_is_refused_before_anything_is_written(tmp_path):
@@ -243,9 +353,6 @@ def test_a_wrong_number_of_workers_is_refused(tmp_path, workers):
     assert not (tmp_path / "new").exists()
 
 
-# Clocks
-
-
 # Players that fail
 
 
@@ -254,13 +361,12 @@ def test_a_wrong_number_of_workers_is_refused(tmp_path, workers):
     [
         ("arena_players.Raiser", "error", "RuntimeError: lost my head"),
         ("arena_players.Cheat", "illegal", "is not legal"),
-        ("arena_players.Sleeper", "time", "had 0.100 s"),
-        ("arena_players.Forever", "time", "had 0.100 s"),
+        ("arena_players.Forever", "time", "had 0.500 s"),
         ("arena_players.Leaver", "error", "SystemExit: bye"),
     ],
 )
 def test_who_fails_loses_for_that_reason_and_the_tournament_goes_on(tmp_path, name, reason, detail):
-    faulty = config(players=("random", name, LOWEST), games=2, limits=Limits(seconds_per_turn=0.1))
+    faulty = config(players=("random", name, LOWEST), games=2, limits=Limits(seconds_per_turn=0.5))
     found = arena.run(faulty, tmp_path, workers=0)
     assert len(found.records) == 6
     lost = [one for one in found.records.values() if name in one.players]
@@ -322,7 +428,7 @@ def test_a_tournament_of_other_weights_is_another_one(tmp_path):
         save(tmp_path / "best.safetensors", network, game, {})
         found.append(config(**settled).to_json()["weights"][names[0]])
         if seed == 0:
-            arena.run(config(**settled), tmp_path / "run")
+            arena.run(config(**settled), tmp_path / "run", workers=0)
     assert found[0] != found[1]
     with pytest.raises(UnknownOption, match=r"holds another tournament: policy.* is .* there"):
         arena.run(config(**settled), tmp_path / "run")

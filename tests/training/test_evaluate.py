@@ -1,15 +1,17 @@
 """python -m training.evaluate, as a user calls it."""
 
+import errno
 import json
 import os
 import re
 import signal
 import subprocess
 import sys
-import time
+from functools import partial
 from pathlib import Path
 
 import pytest
+from conftest import command_line, wait_for
 
 from cc_env import record
 from training import arena
@@ -20,12 +22,12 @@ ROOT = HERE.parents[1]
 HIGHEST = "arena_players.Lowest:highest=True"
 
 
-def start(folder, *arguments):
+def start(folder, *arguments, **environment):
     paths = os.pathsep.join(map(str, (ROOT, HERE)))
     return subprocess.Popen(
         [sys.executable, "-m", "training.evaluate", *map(str, arguments)],
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": paths, "COLUMNS": "100"},
+        env={**os.environ, "PYTHONPATH": paths, "COLUMNS": "100", **environment},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -33,18 +35,24 @@ def start(folder, *arguments):
     )
 
 
-def run(folder, *arguments, status=0):
-    process = start(folder, *arguments)
-    out, _ = process.communicate(timeout=60)
+def finish(process, status=0):
+    out, _ = process.communicate()
     assert process.returncode == status, out
     assert "Traceback" not in out
     return out
 
 
-def test_a_tournament_and_its_continuation(tmp_path):
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    """Return a function that runs the command in an empty folder, in this process."""
+    monkeypatch.chdir(tmp_path)
+    return partial(command_line, main, columns=100)
+
+
+def test_a_tournament_and_its_continuation(run, tmp_path):
     players = "random", "arena_players.Lowest"
     command = *players, "--size", 5, "--games", 6, "--workers", 0, "--anchor", "random"
-    out = run(tmp_path, *command)
+    out = run(*command)
     (folder,) = (tmp_path / "runs").iterdir()
     assert re.search(r"arena_players.Lowest +[+−]\d+ ± \d+ +[\d.]+ %", out)
     assert re.search(r"random +\+0 ± 0 ", out)
@@ -55,41 +63,47 @@ def test_a_tournament_and_its_continuation(tmp_path):
     assert len(list(record.read(folder / "games.jsonl"))) == 6
     assert "training.evaluate random" in (folder / "report.html").read_text()
     before = (folder / "games.jsonl").read_bytes()
-    assert run(tmp_path, *command) == out
+    assert run(*command) == out
     assert (folder / "games.jsonl").read_bytes() == before
 
 
 @pytest.mark.slow
 def test_interrupted_it_says_how_far_it_is_and_goes_on(tmp_path):
-    command = (
-        "random",
-        "arena_players.Slow",
-        "--games",
-        20,
-        "--workers",
-        2,
-        "--out",
-        tmp_path / "out",
-    )
-    process = start(tmp_path, *command)
-    games, until = tmp_path / "out" / "games.jsonl", time.monotonic() + 60
-    while time.monotonic() < until and not (games.exists() and games.read_text().count("\n") > 3):
-        time.sleep(0.02)
+    players = "random", "arena_players.Stopping"
+    command = *players, "--games", 20, "--workers", 2, "--out", tmp_path / "out"
+    games = tmp_path / "out" / "games.jsonl"
+    process = start(tmp_path, *command, STOP_FILE=str(games), STOP_LINES="8")
+    wait_for(lambda: games.exists() and games.read_text().count("\n") > 3, process)
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to the workers too
-    out, _ = process.communicate(timeout=20)
-    assert process.returncode == 130, out
-    assert "Traceback" not in out
+    out = finish(process, status=130)
     finished = games.read_text().splitlines()
     assert 3 < len(finished) < 20
     assert f"stopped; {len(finished)} games are finished, in {tmp_path / 'out'}" in out
-    run(tmp_path, *command)
+    finish(start(tmp_path, *command))
     assert games.read_text().splitlines()[: len(finished)] == finished
     assert len(games.read_text().splitlines()) == 20
 
 
+def test_a_full_disk_is_one_line_that_says_how_far_it_is(tmp_path, monkeypatch, capsys):
+    def full(path, content):
+        raise OSError(errno.ENOSPC, "No space left on device", str(path))
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("cc_env.files.append", full)
+    command = ["random", "greedy", "--size", "4", "--games", "2", "--workers", "0", "--out", "out"]
+    monkeypatch.setattr(sys, "argv", ["evaluate", *command])
+    assert main() == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "No space left on device: 'out/games.jsonl'; 0 games are finished, in out; the" in line
+    monkeypatch.undo()
+    monkeypatch.chdir(tmp_path)
+    settled = arena.Config(players=("random", "greedy"), options={"size": 4}, games=2)
+    assert len(arena.run(settled, Path("out"), workers=0).records) == 2
+
+
 @pytest.mark.slow
-def test_a_game_that_could_not_be_played_is_said_and_status_1(tmp_path):
-    out = run(tmp_path, "random", "arena_players.Crash", "--games", 2, "--workers", 1, status=1)
+def test_a_game_that_could_not_be_played_is_said_and_status_1(run, tmp_path):
+    out = run("random", "arena_players.Crash", "--games", 2, "--workers", 1, status=1)
     assert "random – arena_players.Crash, could not be played: its process died (SIGKILL)" in out
     (page,) = tmp_path.glob("runs/*/report.html")
     assert "1 game could not be played" in page.read_text()
@@ -121,7 +135,7 @@ def test_bad_input_is_one_line_and_nothing_is_written(
 
 
 def test_bad_input_is_status_2(tmp_path):
-    assert "there are: " in run(tmp_path, "random", "gambler", status=2)
+    assert "there are: " in finish(start(tmp_path, "random", "gambler"), status=2)
 
 
 def test_folders_have_readable_names_of_their_own():
@@ -135,6 +149,6 @@ def test_folders_have_readable_names_of_their_own():
 
 
 @pytest.mark.slow
-def test_where_nobody_finishes_a_game_it_says_so(tmp_path):
-    out = run(tmp_path, "arena_players.Dead", "random", "--games", 2, "--workers", 1, status=2)
+def test_where_nobody_finishes_a_game_it_says_so(run):
+    out = run("arena_players.Dead", "random", "--games", 2, "--workers", 1, status=2)
     assert "no game could be played: " in out

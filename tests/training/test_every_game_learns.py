@@ -5,7 +5,6 @@ from dataclasses import replace
 import pytest
 import test_alphazero
 import test_ppo
-import torch
 
 from agents import NETWORK
 from cc_env import games, players, referee
@@ -13,15 +12,12 @@ from cc_env.match import FAULTS, Limits
 from cc_env.table import GAMES
 from training import alphazero, ppo, selfplay
 
+pytestmark = pytest.mark.usefixtures("without_curves")
+
 OPTIONS = {"mini_checkers": {"first": "white"}, "morris": {"flying": True}}
 PLAY = selfplay.Settings(
     boards=8, simulations=4, considered=4, opening_turns=2, max_turns=6, opponents=("greedy",)
 )
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    torch.set_num_threads(1)
 
 
 @pytest.mark.slow

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import torch
 from test_ppo import TINY
 
 from training import runs, state
@@ -13,7 +12,6 @@ from training.ppo import Training
 
 @pytest.fixture
 def start(tmp_path):
-    torch.set_num_threads(1)
 
     def start(name="run", **change):
         with runs.opened(tmp_path / name, {}, False) as run:

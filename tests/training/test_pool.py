@@ -134,7 +134,7 @@ def test_scores_are_means_by_name_since_they_were_taken(pool):
         ({"names": ("gambler",)}, "no player 'gambler'"),
         ({"snapshots": 0}, "snapshots=0; it is a whole number from 1"),
         ({"named_share": 0.8}, r"named_share=0\.8, .* less than 1 in all"),
-        ({"snapshot_share": -0.1}, r"snapshot_share=-0\.1; they are 0 or more"),
+        ({"snapshot_share": -0.1}, r"snapshot_share=-0\.1; it is 0 to 1"),
     ],
 )
 def test_what_cannot_be_is_refused(change, why):

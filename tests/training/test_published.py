@@ -1,13 +1,11 @@
 """The published experiments, and what moving first is worth."""
 
-import os
 import re
-import subprocess
 import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
+from conftest import command_line
 from rich.console import Console
 
 from cc_env import record
@@ -16,7 +14,6 @@ from cc_env.pictures import frames
 from training import published
 from training.published import SMART, Experiment, experiments, play, seat_advantage
 
-HERE = Path(__file__).parent
 LOWEST = "arena_players.Lowest"
 HIGHEST = "arena_players.Lowest:highest=True"
 
@@ -116,10 +113,10 @@ def test_the_same_games_twice_say_nothing_more():
 
 
 def test_a_repeated_opening_says_nothing_more():
-    one = Experiment(first=LOWEST, second=LOWEST, games=200, size=4, opening_turns=2)
+    one = Experiment(first=LOWEST, second=LOWEST, games=100, size=4, opening_turns=2)
     (row,) = play([one])
     distinct = {each.start for each in row.records}
-    assert len(set(row.openings)) == len(distinct) < 200
+    assert len(set(row.openings)) == len(distinct) < 100
     alone = replace(row, experiment=replace(one, opening_turns=0)).line.score
     assert row.line.score.value == alone.value
     assert row.line.score.low < alone.low < alone.high < row.line.score.high
@@ -169,15 +166,7 @@ def test_what_cannot_be_is_refused(change, why):
 
 def test_the_command_shows_both_parts():
     command = f"{LOWEST} {HIGHEST} --games 10 --seat-games 4 --workers 0".split()
-    paths = os.pathsep.join(map(str, (HERE.parents[1], HERE)))
-    out = subprocess.run(
-        [sys.executable, "-m", "training.published", *command],
-        env={**os.environ, "PYTHONPATH": paths, "COLUMNS": "130"},
-        check=True,
-        capture_output=True,
-        text=True,
-        timeout=100,
-    ).stdout
+    out = command_line(published.main, *command, columns=130)
     assert re.search(r"smart – random +2 +2 : 0 : 0 +100.0 %", out)
     assert re.search(r"published +50 +33 : 17 : 0 +66.0 % .* 155", out)
     assert re.search(r"^1\. \d,\d-\d,\d +2\. ", out, re.MULTILINE)

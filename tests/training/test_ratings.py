@@ -153,7 +153,12 @@ def tournament(true, openings, draws, rng):
 @pytest.mark.parametrize("draws", [0, 0.6])
 @pytest.mark.parametrize(
     ("true", "openings"),
-    [([0, 0], 30), ([-150, 150], 30), ([-250, 0, 50, 200], 10), ([-250, 0, 50, 200], 60)],
+    [
+        ([0, 0], 30),
+        ([-150, 150], 30),
+        pytest.param([-250, 0, 50, 200], 10, marks=pytest.mark.slow),
+        pytest.param([-250, 0, 50, 200], 60, marks=pytest.mark.slow),
+    ],
 )
 def test_elo_intervals_cover_the_truth_as_often_as_they_say(true, openings, draws):
     rng = np.random.default_rng(2)

@@ -5,13 +5,13 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
 import pytest
+from conftest import wait_for
 
-from agents.arrays import load
+from agents.arrays import load, save
 from cc_env.errors import BadCheckpoint, BadRecord, UnknownOption
 from training import runs
 
@@ -217,6 +217,38 @@ def test_a_checkpoint_of_another_game_is_refused(path, tmp_path):
         run.latest()
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"run": None},
+        {"run": [1]},
+        {"about": 7},
+        {"number": "3"},
+        {"number": -1},
+        {"logged": 1.5},
+        {"logged": None},
+    ],
+    ids=str,
+)
+def test_a_checkpoint_whose_header_cannot_be_is_passed_over(path, change):
+    header, found = load(checkpoint(path, 3), runs.CHECKPOINT)
+    save(checkpoint(path, 3), runs.CHECKPOINT, found, {**header, **change})
+    with pytest.warns(UserWarning, match=r"000003.* wanted .*going on from 000002"):
+        saved, _ = go_on(path)
+    assert same(saved, 2)
+
+
+def test_who_takes_a_checkpoint_and_cannot_says_which(path):
+    def take(saved):
+        raise BadCheckpoint(f"nothing in number {saved.number}")
+
+    with (
+        opened(path, resume=True) as run,
+        pytest.raises(BadCheckpoint, match=r"000003\.safetensors: nothing in number 3"),
+    ):
+        run.restore(take)
+
+
 def test_what_was_broken_is_kept_until_the_next_checkpoint_and_never_counts(path):
     checkpoint(path, 3).write_bytes(b"")
     with pytest.warns(UserWarning, match="going on from"):
@@ -276,12 +308,10 @@ def test_killed_while_it_saves_a_run_goes_on(tmp_path):
     for kill in range(4):
         command = [sys.executable, "-c", SCRIPT, path, "resume" if kill else "new"]
         process = subprocess.Popen(command, env={**os.environ, "PYTHONPATH": str(ROOT)})
-        until = time.monotonic() + 60
-        while time.monotonic() < until and not checkpoint(path, number + 3).exists():
-            time.sleep(0.001)
         half = checkpoint(path, 0).parent
-        while time.monotonic() < until and not any(half.glob("*.half")):
-            pass
+        wait_for(lambda later=number + 3: checkpoint(path, later).exists(), process)
+        while not any(half.glob("*.half")):  # which is not there for long
+            assert process.poll() is None
         process.kill()
         assert process.wait() == -signal.SIGKILL
         with runs.opened(path, {}, resume=True) as run:
@@ -303,6 +333,45 @@ def test_a_folder_that_is_there_is_only_resumed(path, tmp_path):
     with pytest.raises(UnknownOption, match=r"no run .*other to go on with; without --resume"):
         go_on(tmp_path / "other")
     assert not (tmp_path / "other").exists()
+
+
+class Killed(BaseException):
+    """What stands for a kill: no code of ours may act upon it."""
+
+
+def kill_at(monkeypatch, name):
+    def die(*_, **__):
+        raise Killed
+
+    monkeypatch.setattr(name, die)
+
+
+@pytest.mark.parametrize("where", ["training.runs.locked", "training.runs.write"])
+def test_killed_before_its_config_is_there_a_run_is_not_resumed_but_begun(
+    tmp_path, monkeypatch, where
+):
+    kill_at(monkeypatch, where)
+    with pytest.raises(Killed):
+        opened(tmp_path / "run").__enter__()
+    monkeypatch.undo()
+    (tmp_path / "run/config.json.half").write_text('{"ga')  # as a real kill may leave it
+    with pytest.raises(UnknownOption, match=r"no run .*run to go on with; without --resume it"):
+        go_on(tmp_path / "run")
+    with opened(tmp_path / "run") as run:
+        work(run, [1])
+    assert json.loads((tmp_path / "run/config.json").read_text())["minutes"] == 3
+
+
+def test_killed_as_soon_as_its_config_is_there_a_run_is_what_it_was(tmp_path, monkeypatch):
+    kill_at(monkeypatch, "training.runs.Run.__init__")
+    with pytest.raises(Killed):
+        opened(tmp_path / "run").__enter__()
+    monkeypatch.undo()
+    with pytest.raises(UnknownOption, match="exists: --resume goes on with it"):
+        opened(tmp_path / "run").__enter__()
+    with pytest.raises(UnknownOption, match="minutes is 3 there, 90 here"):
+        go_on(tmp_path / "run", minutes=90)
+    assert go_on(tmp_path / "run") == (None, [])
 
 
 def test_another_config_is_refused_and_the_run_left_alone(path):
@@ -327,6 +396,10 @@ def test_a_run_of_before_a_setting_was_there_goes_on(path):
         ("log.jsonl", '{"step": 1}\nnothing\n', "log.jsonl, line 2: no row of numbers"),
         ("log.jsonl", '{"loss": 1}\n', "log.jsonl, line 1: no row of numbers"),
         ("log.jsonl", '{"step": "x"}\n', "log.jsonl, line 1: no row of numbers"),
+        ("log.jsonl", '{"step": Infinity}\n', "log.jsonl, line 1: no row of numbers"),
+        ("log.jsonl", '{"step": 1' + "0" * 400 + "}\n", "log.jsonl, line 1: no row of numbers"),
+        ("log.jsonl", "[" * 10**5 + "\n", "log.jsonl, line 1: no row of numbers"),
+        ("config.json", "[" * 10**5, "config.json is not JSON: maximum recursion depth"),
     ],
 )
 def test_a_broken_config_or_log_is_refused_and_left_alone(path, name, content, why):
@@ -344,7 +417,10 @@ def test_what_may_differ_may(path):
 
 def test_checkpoints_without_a_config_are_no_run(path):
     (path / "config.json").unlink()
-    with pytest.raises(UnknownOption, match=r"has checkpoints but no config\.json"):
+    for begin in (go_on, lambda path: opened(path).__enter__()):
+        with pytest.raises(UnknownOption, match=r"run has no config\.json: it is no run"):
+            begin(path)
+    with pytest.raises(UnknownOption, match=r"has no config\.json: it is no run"):
         go_on(path)
 
 

@@ -5,6 +5,7 @@ import pytest
 import torch
 from torch import nn
 
+from cc_env.errors import BadCheckpoint
 from training import state
 
 
@@ -38,7 +39,49 @@ def test_what_is_loaded_learns_as_what_was_saved():
         np.testing.assert_array_equal(found[name], array)
 
 
-def test_another_network_is_refused():
-    network, _ = learner(0)
-    with pytest.raises(RuntimeError, match="Missing key"):
-        state.load({}, a=network)
+@pytest.mark.parametrize(
+    ("name", "array", "why"),
+    [
+        ("a.0.weight", None, "there is no a.0.weight"),
+        ("b.1.exp_avg", None, "there is no b.1.exp_avg"),
+        ("a.2.bias", np.zeros(1), r"a.2.bias is float64\[1\]; wanted: float32\[1\]"),
+        ("a.2.bias", np.zeros(1, np.int32), r"a.2.bias is int32\[1\]"),
+        ("a.0.weight", np.zeros((3, 4), np.float32), r"float32\[3, 4\]; wanted: float32\[4, 3\]"),
+        ("a.2.bias", np.full(1, np.nan, np.float32), "a.2.bias has numbers that are not finite"),
+        ("b.0.step", np.full((), np.inf, np.float32), "b.0.step has numbers that are not finite"),
+        ("b.2.exp_avg_sq", np.zeros((0, 9), np.float32), r"b.2.exp_avg_sq is float32\[0, 9\]"),
+        ("b.3.step", np.zeros((2, 2), np.float32), r"b.3.step is float32\[2, 2\]"),
+    ],
+)
+def test_what_is_not_what_was_saved_is_refused_and_nothing_is_changed(name, array, why):
+    network, optimizer = learner(0)
+    learn(network, optimizer)
+    saved = {name: each.copy() for name, each in state.flat(a=network, b=optimizer).items()}
+    if array is None:
+        del saved[name]
+    else:
+        saved[name] = array
+    other, its_optimizer = learner(1)
+    before = {name: each.copy() for name, each in state.flat(a=other, b=its_optimizer).items()}
+    with pytest.raises(BadCheckpoint, match=why):
+        state.load(saved, a=other, b=its_optimizer)
+    np.testing.assert_equal(state.flat(a=other, b=its_optimizer), before)
+
+
+def test_an_optimizer_that_took_no_step_yet_has_nothing():
+    network, optimizer = learner(0)
+    saved = state.flat(a=network, b=optimizer)
+    assert not [name for name in saved if name.startswith("b.")]
+    state.load(saved, a=network, b=optimizer)
+
+
+@pytest.mark.parametrize("value", [None, -1, 1.5, True, "1", [1], 10**16, float("nan")])
+def test_what_is_no_whole_number_is_refused(value):
+    with pytest.raises(BadCheckpoint, match=r"steps is .*; wanted a whole number from 0"):
+        state.whole({"steps": value}, "steps")
+
+
+@pytest.mark.parametrize("value", [None, "1", [1], float("nan"), float("inf"), 10**400])
+def test_what_is_no_number_is_refused(value):
+    with pytest.raises(BadCheckpoint, match=r"seconds is .*; wanted a number"):
+        state.number({"seconds": value}, "seconds")

@@ -129,7 +129,7 @@ def run(
     each = _each(engine, workers, config.learn)
     unplayed: dict[int, str] = {}
     with folder.opened(path, config):
-        records = folder.played(path, plan)
+        records = folder.played(path, config, plan)
         for known in records.values():  # a kill may have come between playing and learning
             _learn(learners, known)
         on_progress(len(records), len(plan))

@@ -1,24 +1,33 @@
 """A tournament on disk: its config, the games played so far, and the results.
 
 A game is finished when its line in games.jsonl is. Killed at any moment, the folder stays one that
-can be continued: a half-written last line is dropped.
+can be continued: a half-written last line is dropped. What is read there may be altered: each game
+is played again by the rules, and is one of the schedule or refused.
 """
 
-import fcntl
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
-from typing import IO, Any
+from reprlib import Repr
+from typing import Any
+
+from filelock import FileLock, Timeout
 
 from cc_env import record
 from cc_env.errors import BadRecord, UnknownOption
 from cc_env.files import drop_half_a_line, lines, write
+from cc_env.match import FAULTS
 from cc_env.record import Record
 from training.arena.schedule import Config, Pairing
 
-CONFIG, GAMES, RESULTS = "config.json", "games.jsonl", "results.json"
+CONFIG, GAMES, RESULTS, LOCK = "config.json", "games.jsonl", "results.json", ".lock"
 MISSING = "missing"
+
+_SHOWN = Repr()  # of values that are anybody's: neither deep nor long
+_SHOWN.maxstring = _SHOWN.maxother = 200
+_SHOWN.maxlist = _SHOWN.maxdict = 20
 
 
 @contextmanager
@@ -29,43 +38,54 @@ def opened(path: Path, config: Config) -> Iterator[None]:
     """
     _check(path, config)
     path.mkdir(parents=True, exist_ok=True)
-    with (path / GAMES).open("ab") as file:
-        lock(file, path)
+    with locked(path):
+        _check(path, config)  # another process may have begun there just now
         write(path / CONFIG, to_text(config.to_json()))
-        drop_half_a_line(path / GAMES)
+        if (path / GAMES).exists():
+            drop_half_a_line(path / GAMES)
         yield
 
 
-def played(path: Path, schedule: Sequence[Pairing]) -> dict[int, Record]:
+def played(path: Path, config: Config, schedule: Sequence[Pairing]) -> dict[int, Record]:
     """Return the finished games by their index in the schedule.
 
-    Raises BadRecord, with the number of the line, where one is broken or not of this schedule.
+    Each is played again: its turns and its result are right by the rules. That a player took too
+    long, raised an error or wanted what is illegal cannot be played again, and is believed of the
+    player who was to move. Raises BadRecord, with the number of the line, where a game is broken,
+    not of this schedule, or there twice.
     """
     by_seed = {each.seed: each for each in schedule}
-    found = {}
-    for number, text in lines(path / GAMES):
+    game = config.make_game()
+    own_start, found = game.to_text(game.initial), dict[int, Record]()
+    for number, text in lines(path / GAMES) if (path / GAMES).exists() else ():
         try:
             one = Record.from_json(text)
+            pairing = by_seed.get(one.seed or 0)
+            if pairing is None:
+                raise BadRecord(f"not a game of this tournament: none has the seed {one.seed}")
+            if pairing.index in found:
+                raise BadRecord(f"game {pairing.index} of the tournament is there twice")
+            _check_game(one, pairing, config, own_start)
         except BadRecord as error:
             raise BadRecord(f"{path / GAMES}, line {number}: {error}") from error
-        pairing = by_seed.get(one.seed or 0)
-        if pairing is None or pairing.players != one.players:
-            raise BadRecord(f"{path / GAMES}, line {number}: not a game of this tournament")
         found[pairing.index] = one
     return found
 
 
 def append(path: Path, one: Record) -> None:
-    """Add a finished game."""
+    """Add a finished game; raise OSError, and leave those that are there."""
     record.append(path / GAMES, one)
 
 
-def lock(file: IO[bytes], path: Path) -> None:
-    """Keep the file, and so the folder `path`, for this process; raise UnknownOption if in use."""
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Keep a folder for this process as long as the block runs; raise UnknownOption if in use."""
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
+        lock = FileLock(path / LOCK).acquire(timeout=0)
+    except Timeout:
         raise UnknownOption(f"{path} is in use: another process works there") from None
+    with lock:
+        yield
 
 
 def to_text(value: Any) -> str:
@@ -77,16 +97,17 @@ def read_config(path: Path) -> dict[str, Any]:
     """Return the config of a folder; raise BadRecord where it is no JSON object."""
     try:
         found = json.loads((path / CONFIG).read_text(encoding="utf-8"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise BadRecord(f"{path / CONFIG} is not JSON: {error}") from None
     if not isinstance(found, dict):
-        raise BadRecord(f"{path / CONFIG}: wanted an object, got {found!r:.40}")
+        raise BadRecord(f"{path / CONFIG}: wanted an object, got {_SHOWN.repr(found)}")
     return found
 
 
 def _check(path: Path, config: Config) -> None:
+    """Raise UnknownOption where the folder is another tournament's."""
     if not (path / CONFIG).exists():
-        if (path / GAMES).exists():
+        if (path / GAMES).exists() and (path / GAMES).stat().st_size:
             raise UnknownOption(f"{path} has {GAMES} but no {CONFIG}: wanted a folder of its own")
         return
     there = read_config(path)
@@ -98,6 +119,24 @@ def _check(path: Path, config: Config) -> None:
         )
 
 
+def _check_game(one: Record, pairing: Pairing, config: Config, own_start: str) -> None:
+    """Raise BadRecord where a record is not of this game of the schedule, or not by the rules."""
+    wanted = {
+        "game": config.game,
+        "options": dict(config.options),
+        "players": pairing.players,
+        "start": None if pairing.start == own_start else pairing.start,
+        "limits": asdict(config.limits),
+    }
+    if wrong := "; ".join(differences({name: getattr(one, name) for name in wanted}, wanted)):
+        raise BadRecord(f"not a game of this tournament: {wrong}")
+    match = record.replay(one)
+    assert match.result is not None
+    winner, reason = match.result
+    if reason in FAULTS and winner == match.game.to_move(match.position):
+        raise BadRecord(f"a fault ({reason}) of the player who was not to move")
+
+
 def differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> Iterator[str]:
     """Yield in words where two configs differ."""
     for key in sorted({*there, *here}):
@@ -105,5 +144,5 @@ def differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> Iterator[s
         if isinstance(old, dict) and isinstance(new, dict):
             yield from differences(old, new)
         elif old != new:
-            told = (each if each is MISSING else repr(each) for each in (old, new))
+            told = (each if each is MISSING else _SHOWN.repr(each) for each in (old, new))
             yield "{} is {} there, {} here".format(key, *told)

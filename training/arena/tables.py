@@ -2,23 +2,25 @@
 
 from statistics import mean, median
 
-from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
+from cc_env.terminal import Terminal, table_of_numbers
 from training.arena import Tournament
 from training.arena.standings import times
 from training.arena.wording import elo, interval, milliseconds, percent, summary
 
 
-def show(tournament: Tournament, console: Console) -> None:
+def show(tournament: Tournament, console: Terminal) -> None:
     """Print them."""
     standings = tournament.standings
-    console.print(_ladder(tournament))
+    console.show(_ladder(tournament))
     if len(standings.players) > 2:
-        console.print(_pairs(tournament))
+        console.print()
+        console.show(_pairs(tournament))
     if standings.learning:
-        console.print(_learning(tournament))
+        console.print()
+        console.show(_learning(tournament))
     seat = standings.first_seat
     console.print()
     console.print(f"first seat  {percent(seat.score.value)} ({interval(seat.score)}), {seat}")
@@ -27,25 +29,16 @@ def show(tournament: Tournament, console: Console) -> None:
         console.print(f"turns       {average:.1f} on average, {middle:g} in the middle")
     endings = ", ".join(f"{count} {reason}" for reason, count in standings.endings.items())
     console.print(f"endings     {endings}")
-    console.print(f"\n{escape(summary(standings))}")
+    console.print(f"\n{summary(standings)}")
     for index, why in tournament.unplayed.items():
         names = " – ".join(tournament.schedule[index].players)
-        console.print(escape(f"game {index}, {names}, could not be played: {why}"))
-
-
-def _table(*names: str) -> Table:
-    """Return an empty table: a name that may wrap, then numbers."""
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    table.add_column(names[0], overflow="fold")
-    for name in names[1:]:
-        table.add_column(name, justify="right", no_wrap=True)
-    return table
+        console.print(f"game {index}, {names}, could not be played: {why}")
 
 
 def _ladder(tournament: Tournament) -> Table:
     thought = times(tournament.config.players, list(tournament.records.values()))
     players = tournament.standings.players
-    table = _table("player", "Elo", "score", "95 %", "W-D-L", "a turn", "longest")
+    table = table_of_numbers("player", "Elo", "score", "95 %", "W-D-L", "a turn", "longest")
     faulty = any(each.faults for each in players)
     if faulty:
         table.add_column("faults")
@@ -53,7 +46,7 @@ def _ladder(tournament: Tournament) -> Table:
         time = thought.get(each.name)
         faults = ", ".join(f"{count} {reason}" for reason, count in each.faults.items())
         table.add_row(
-            escape(each.name),
+            Text(each.name),
             elo(each.elo),
             percent(each.line.score.value),
             interval(each.line.score),
@@ -68,17 +61,18 @@ def _ladder(tournament: Tournament) -> Table:
 def _learning(tournament: Tournament) -> Table:
     learning = tournament.standings.learning
     parts = max(map(len, learning.values()))
-    table = _table("\nscore in each part of the games", *("\n" + str(i + 1) for i in range(parts)))
+    numbers = (str(number + 1) for number in range(parts))
+    table = table_of_numbers("score in each part of the games", *numbers)
     for name, scores in learning.items():
-        table.add_row(escape(name), *(f"{score:.0%}" for score in scores))
+        table.add_row(Text(name), *(f"{score:.0%}" for score in scores))
     return table
 
 
 def _pairs(tournament: Tournament) -> Table:
-    table = _table("\npair", "\nscore", "\n95 %", "\nW-D-L", "\nfirst seat")
+    table = table_of_numbers("pair", "score", "95 %", "W-D-L", "first seat")
     for each in tournament.standings.pairs:
         table.add_row(
-            escape(" – ".join(each.players)),
+            Text(" – ".join(each.players)),
             percent(each.line.score.value),
             interval(each.line.score),
             str(each.line),

@@ -3,7 +3,8 @@
 A command is one line of triples, S x y to select, M x y to move there or B x y to bomb it, read in
 order: a second S replaces the first, but each selects a soldier that can do something. A log has a
 line for each message of a client: a JSON object with `meta`, `action` and `data`, then the words
-"Received from client 0" or 1.
+"Received from client 0" or 1. Of a client that was silent for too long it has None instead of a
+message: it has lost by time.
 """
 
 import json
@@ -11,13 +12,14 @@ import re
 from collections.abc import Iterator
 
 from cc_env.errors import BadRecord, CcEnvError, IllegalAction, listed
-from cc_env.game import Format, Game, Played, Turn
+from cc_env.game import Format, Game, OnBroken, Played, Turn
 from cc_env.rules import ONGOING
 
 CLOSING = "FINISH", "KILLPROC", "STAGNANT"  # after these the server has closed the game
 ACTIONS = "INIT", "NORMAL", *CLOSING
-_LINE = re.compile(r"(?P<message>\{.*\})\s*Received from client (?P<client>[01])\s*")
-_SCORES = re.compile(r"Player ([12]) SCORE : (\d+\.?\d*)")
+SILENCE = "None"  # instead of a message
+_LINE = re.compile(rf"(?P<message>\{{.*\}}|{SILENCE})\s*Received from client (?P<client>[01])\s*")
+_SCORES = re.compile(r"Player ([12]) SCORE : ([0-9]{1,9}(?:\.[0-9]{0,9})?)")
 FAULTS = {"TIMEOUT": "time", "INVALID MOVE": "illegal", "UNEXPECTED STOP": "error"}  # our words
 _BY = "BY PLAYER"
 _FAULT = re.compile(rf"({'|'.join(FAULTS)}) {_BY} ([12])( :|$)")
@@ -56,39 +58,79 @@ def _able(game: Game, position: tuple[int, ...]) -> set[str]:
     return {text[: len("S x y")] for text in texts}
 
 
-def read(text: str, game: Game) -> Iterator[Played]:
-    """Yield the one game of a log; raise BadRecord, naming line and move, where it is broken."""
-    position, turns = game.initial, list[Turn]()
-    scores, fault, outcome, last = None, "", ONGOING, ""
-    for number, line in enumerate(text.splitlines(), 1):
-        if not line.strip():
-            continue
-        move = len(turns) + 1
-        try:
-            message, client = _message(line)
-            if scores or fault or last in CLOSING:
-                raise BadRecord(f"a message after the game has ended, with {last}")
-            last = message["action"]
-            if last == "INIT":
-                _check_board(game, message["data"])
-            elif message["data"]:
-                if client != game.to_move(position):
-                    raise BadRecord(f"client {client} has a command; to move is {1 - client}")
-                turns.append(parse_command(game, position, message["data"]))
-                position = game.play_turn(position, turns[-1])
-            scores = _scores(message["meta"])
-            if _BY in message["meta"]:
-                fault, outcome = _fault(message["meta"])
-            elif last == "KILLPROC":
-                fault = "error"  # whose, nobody knows
-            if last == "FINISH" and not (scores or fault):
-                raise BadRecord("FINISH without scores")
-        except CcEnvError as error:
-            more = hint(game) if isinstance(error, IllegalAction) else ""
-            raise BadRecord(f"line {number}, move {move}: {error}{more}") from error
-    if not last:
-        raise BadRecord("the log is empty; wanted: a line for each message")
-    yield Played(game.initial, tuple(turns), outcome=outcome, scores=scores, fault=fault)
+def read(text: str, game: Game, on_broken: OnBroken | None = None) -> Iterator[Played]:
+    """Yield the one game of a log.
+
+    Where it is broken, `on_broken` gets a BadRecord naming line and move, or that is raised.
+    """
+    reading, number = _Reading(game), 1
+    try:
+        for number, line in enumerate(text.splitlines(), 1):  # noqa: B007 (told below)
+            if line.strip():
+                reading.take(*_message(line))
+        yield reading.finished()
+    except CcEnvError as error:
+        more = hint(game) if isinstance(error, IllegalAction) else ""
+        broken = BadRecord(f"line {number}, move {reading.move}: {error}{more}")
+        if on_broken is None:
+            raise broken from error
+        on_broken(broken)
+
+
+class _Reading:
+    """A game as far as it is read."""
+
+    def __init__(self, game: Game) -> None:
+        self.game, self.position = game, game.initial
+        self.turns: list[Turn] = []
+        self.move = 1  # that the message is about
+        self.last = ""  # what came last: an action, or SILENCE
+        self.scores: tuple[float, float] | None = None
+        self.fault, self.outcome = "", ONGOING
+
+    def take(self, message: dict[str, str], client: int) -> None:
+        """Take what a client sent; raise BadRecord or IllegalAction where it cannot be."""
+        self.move = len(self.turns) + 1
+        if self.scores or self.fault or self.last in CLOSING:
+            raise BadRecord(f"a message after the game has ended, with {self.last}")
+        self.last = message["action"]
+        if self.last == SILENCE:
+            self.fault, self.outcome = FAULTS["TIMEOUT"], 1 - client
+        elif self.last == "INIT":
+            _check_board(self.game, message["data"])
+        elif message["data"]:
+            self._play(message["data"], client)
+        self._end(message["meta"])
+
+    def _play(self, command: str, client: int) -> None:
+        to_move = self.game.to_move(self.position)
+        if client != to_move:
+            raise BadRecord(f"client {client} has a command; to move is {to_move}")
+        turn = parse_command(self.game, self.position, command)
+        self.position = self.game.play_turn(self.position, turn)
+        self.turns.append(turn)
+
+    def _end(self, meta: str) -> None:
+        """Take what a message says of the end of the game."""
+        self.scores = _scores(meta)
+        if _BY in meta:
+            self.fault, self.outcome = _fault(meta)
+        elif self.last == "KILLPROC":
+            self.fault = "error"  # whose, nobody knows
+        if self.last == "FINISH" and not (self.scores or self.fault):
+            raise BadRecord("FINISH without scores")
+
+    def finished(self) -> Played:
+        """Return the game; raise BadRecord where there is none."""
+        if not self.last:
+            raise BadRecord("the log is empty; wanted: a line for each message")
+        return Played(
+            self.game.initial,
+            tuple(self.turns),
+            outcome=self.outcome,
+            scores=self.scores,
+            fault=self.fault,
+        )
 
 
 def _scores(meta: str) -> tuple[float, float] | None:
@@ -127,16 +169,19 @@ def _message(line: str) -> tuple[dict[str, str], int]:
         raise BadRecord(
             f"'{line.strip()[:40]}': wanted a message, then Received from client 0 or 1"
         )
+    client = int(found["client"])
+    if found["message"] == SILENCE:
+        return {"meta": "", "action": SILENCE, "data": ""}, client
     try:
         message = json.loads(found["message"])
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise BadRecord(f"not JSON: {error}") from None
     fields = ("meta", "action", "data")
     if not all(isinstance(message.get(field), str) for field in fields):
         raise BadRecord(f"wanted texts for: {', '.join(fields)}")
     if message["action"] not in ACTIONS:
         raise BadRecord(f"action {message['action']!r}; it is one of: {', '.join(ACTIONS)}")
-    return message, int(found["client"])
+    return message, client
 
 
 FORMAT = Format(read, hint=hint)

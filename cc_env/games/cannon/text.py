@@ -6,10 +6,11 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from cc_env.bits import ZERO
+from cc_env.bits import ONE, ZERO
 from cc_env.errors import BadPosition
 from cc_env.game import Cell, Track, Turn
 from cc_env.games.cannon.rules import (
+    BOARD,
     BOMB_CLEAR,
     BY_HALLS,
     BY_SOLDIERS,
@@ -114,6 +115,19 @@ def parse_position(text: str, like: Position) -> Position:
     words = (word for key in (own, own.upper(), enemy, enemy.upper()) for word in wide(sets[key]))
     rest = np.uint64(player), like.shape, like.options
     return Position(*words, *rest)  # type: ignore[call-arg]
+
+
+def fits(position: Position, like: Position) -> NDArray[np.bool_]:
+    """As `Game.fits`; of the shape and with the options of the start `like`."""
+    is_known = (position.shape == like.shape) & (position.options == like.options)
+    found: NDArray[np.bool_] = is_known & (position.player <= ONE)
+    for word, cells in zip(("low", "high"), BOARD[like.shape], strict=True):
+        taken = np.zeros_like(position.player)
+        for name in ("own", "own_halls", "enemy", "enemy_halls"):
+            here = getattr(position, f"{name}_{word}")
+            found &= here & (taken | ~cells) == ZERO
+            taken |= here
+    return found
 
 
 def action_text(position: Position, action: int) -> str:

@@ -27,6 +27,7 @@ from cc_env.games.capture_conquer.text import (
     action_cells,
     action_text,
     ending,
+    fits,
     parse_position,
     pieces,
     remark,
@@ -72,6 +73,7 @@ def make(size: int = 6, corner: int | None = None) -> Game:
         track=track,
         remark=remark,
         evaluations={"standard": STANDARD[size], "published": Published()},
+        fits=partial(fits, size=size),
     )
 
 

@@ -108,7 +108,11 @@ def to_text(position: Position) -> str:
 
 
 def parse_position(text: str, size: int) -> Position:
-    """As `Game.from_text`; raise BadPosition where there is none, saying why."""
+    """As `Game.from_text`; raise BadPosition where there is none, saying why.
+
+    A side may have any number of pieces, for problems, tests and measurements; in a game it never
+    has more than it began with.
+    """
     fields = text.split()
     if len(fields) not in (2, 3) or fields[1] not in ("b", "r"):
         wanted = "rows, side to move (b or r), for a pending jump its start and end"
@@ -123,6 +127,15 @@ def parse_position(text: str, size: int) -> Position:
         raise BadPosition(f"{enemy} has just moved, so it needs a piece")
     position = empty._replace(own=np.uint64(sides[fields[1]]), enemy=np.uint64(sides[enemy]))
     return position if len(fields) == 2 else _with_pending(position, fields[2])
+
+
+def fits(position: Position, size: int) -> NDArray[np.bool_]:
+    """As `Game.fits`."""
+    wrong = (position.own | position.enemy) & ~BOARD[size] | position.own & position.enemy
+    is_jump = position.pending <= np.uint64(NUM_JUMPS[size])
+    found: NDArray[np.bool_] = (wrong == ZERO) & is_jump & (position.player <= ONE)
+    found &= position.size == np.uint64(size)
+    return found
 
 
 def _with_pending(position: Position, jump: str) -> Position:

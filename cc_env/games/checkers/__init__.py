@@ -39,6 +39,7 @@ from cc_env.games.checkers.rules import (
 from cc_env.games.checkers.text import (
     action_text,
     ending,
+    fits,
     parse_position,
     pieces,
     remark,
@@ -93,6 +94,7 @@ def make(crowning: str = "continue", no_progress_limit: int | None = 80) -> Game
         evaluations={"standard": STANDARD, "published": Published(), "symmetric": SYMMETRIC},
         levels=LEVELS,
         figures={"R": "king", "B": "king"},
+        fits=partial(fits, options=start.options),
         remark=remark,
     )
 

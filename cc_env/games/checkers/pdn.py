@@ -1,46 +1,36 @@
 """Portable Draughts Notation (PDN): the usual numbers of the cells; games and positions as text.
 
 Whoever moves first is Black there, and red here: cell 1 is in the corner where red begins, so that
-9-13 is our 51-40. A capture is 22x15, with all its cells where that can be several: 22x18x11. Of
-results White's part comes first, although Black begins: 1-0 is won by White, our second player.
+9-13 is our 51-40. A capture is 22x15, with all its cells where that can be several: 22x18x11. A
+result has the part of the first mover first, as PDN 2.0 has it, unlike chess: 1-0 is won by Black,
+also in a game that begins in a position with White to move.
 """
 
 import re
+import textwrap
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import chain, pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 from cc_env import options
 from cc_env.errors import BadPosition, BadRecord, CcEnvError, IllegalAction, listed
-from cc_env.game import Cell, Format, Game, Played, Turn
+from cc_env.game import Cell, Format, Game, OnBroken, Played, Turn
+from cc_env.games.checkers import pdn_tokens
+from cc_env.games.checkers.pdn_tokens import Token
 from cc_env.games.checkers.rules import CELLS, SIZE
 from cc_env.games.checkers.text import pieces
 from cc_env.games.grid import rows_text
 from cc_env.rules import DRAW, FIRST_WINS, ONGOING, SECOND_WINS, Position
 
-RESULTS = {"1-0": SECOND_WINS, "0-1": FIRST_WINS, "1/2-1/2": DRAW, "*": ONGOING}
+RESULTS = {"1-0": FIRST_WINS, "0-1": SECOND_WINS, "1/2-1/2": DRAW, "*": ONGOING}
 COLOURS = "BW"  # of the first and the second player
 ENGLISH = {"crowning": "ends_move", "no_progress_limit": None}  # options: the rules PDN files have
 GAME_TYPE = "21"  # of English draughts
-_ALSO = {"2-0": "1-0", "0-2": "0-1", "1-1": "1/2-1/2", "½-½": "1/2-1/2", "": "*", "?": "*"}
+_ALSO = {"2-0": "1-0", "0-2": "0-1", "1-1": "1/2-1/2", "½-½": "1/2-1/2"}
+_ALSO |= dict.fromkeys(("", "?", "0-0"), "*")  # both have lost: nobody has won, nor is it a draw
 _WORDS = {outcome: word for word, outcome in RESULTS.items()}
 RULES = "RuleOptions"  # a tag of ours, where the rules are others than ENGLISH
 _OURS = {"FEN": "start", "SetUp": "start", "Result": "result", RULES: "game"}  # made of these
-_TOKEN = re.compile(
-    r"""
-      (?P<blank> [\s\ufeff]+ | ^%[^\n]* | \{ [^}]* \} | ; [^\n]* )
-    | \[ \s* (?P<tag> \w+ ) \s* "(?P<value> (?: \\" | [^"] )* )" \s* \]
-    | (?P<mark> \.+ | [!?]+ | \$ \d+ )
-    | (?P<number> \d+ \s* \.+ )
-    | (?P<star> (?<=\d) \* )
-    | (?P<result> [12]-0 | 0-[12] | 1-1 | 1/2-1/2 | ½-½ | \* )(?![-\w])
-    | (?P<move> \d\d? (?: [-x:] \d\d? )+ )(?!\w)
-    | (?P<open> \( )
-    """,
-    re.VERBOSE | re.MULTILINE,
-)
-_ASIDE = re.compile(r"\{ [^}]* \} | [()]", re.VERBOSE)  # what counts in a variation
 
 
 @dataclass(frozen=True)
@@ -48,12 +38,6 @@ class Tagged(Played):
     """A game of a PDN file."""
 
     tags: Mapping[str, str] = field(default_factory=dict)
-
-
-class _Token(NamedTuple):
-    kind: str
-    text: str
-    line: int
 
 
 def number(cell: Cell) -> int:
@@ -77,20 +61,27 @@ def turn_text(game: Game, position: Position, turn: Turn) -> str:
 
 def parse_turn(game: Game, position: Position, text: str) -> Turn:
     """Return the legal turn written as `text`; raise IllegalAction where it is none, or several."""
-    numbers = tuple(map(int, re.findall(r"\d+", text)))
-    legal = _legal(game, position)
-    if numbers in legal:
-        return legal[numbers]
-    ends = [each for each in legal if len(numbers) == 2 and (each[0], each[-1]) == numbers]
-    if len(ends) == 1:
-        return legal[ends[0]]
+    meant = _meant(game, position, text)
+    if len(meant) == 1:
+        return meant[0]
+    if meant:
+        texts = listed(turn_text(game, position, turn) for turn in meant)
+        raise IllegalAction(f"'{text}' can be any of: {texts}")
+    legal = listed(turn_text(game, position, turn) for turn in game.turns(position))
     if not legal:
         raise IllegalAction(f"'{text}': the game is over ({game.ending(position)})")
-    there = listed(turn_text(game, position, legal[each]) for each in ends or legal)
-    if ends:
-        raise IllegalAction(f"'{text}' can be any of: {there}")
     where = position_text(position)
-    raise IllegalAction(f"'{text}' is not legal in '{where}'; legal: {there}")
+    raise IllegalAction(f"'{text}' is not legal in '{where}'; legal: {legal}")
+
+
+def _meant(game: Game, position: Position, text: str) -> list[Turn]:
+    """Return the legal turns that a text can mean: one, or all from its first cell to its last."""
+    numbers = tuple(map(int, re.findall("[0-9]{1,2}", text)))
+    legal = _legal(game, position)
+    if numbers in legal:
+        return [legal[numbers]]
+    ends = numbers if len(numbers) == 2 else ()
+    return [turn for cells, turn in legal.items() if (cells[0], cells[-1]) == ends]
 
 
 def _legal(game: Game, position: Position) -> dict[tuple[int, ...], Turn]:
@@ -132,7 +123,7 @@ def parse_position(game: Game, text: str) -> Position:
 
 def _cells(piece: str) -> list[Cell]:
     """Return the cells of a part of a position, such as K22 or 21-32."""
-    found = re.fullmatch(r"K?(\d\d?)(?:-K?(\d\d?))?", piece)
+    found = re.fullmatch("K?([0-9]{1,2})(?:-K?([0-9]{1,2}))?", piece)
     first, last = (int(found[1]), int(found[2] or found[1])) if found else (0, 0)
     if not 1 <= first <= last <= len(CELLS):
         raise BadPosition(f"{piece} is no cell from 1 to 32, and no range of them")
@@ -164,7 +155,8 @@ def write(
             words.append(f"{index // 2 + 1}." + ".." * (index % 2))
         words.append(turn_text(game, position, turn))
         position = game.play_turn(position, turn)
-    return "\n".join([*head, "", _filled([*words, result]), ""])
+    moves = textwrap.wrap(" ".join([*words, result]), 79, break_on_hyphens=False)
+    return "\n".join([*head, "", *moves, ""])
 
 
 def _head(game: Game, tags: dict[str, str], start: Position | None, result: str) -> list[str]:
@@ -195,15 +187,6 @@ def _check_game_type(tags: Mapping[str, str]) -> None:
         raise BadRecord(f"GameType {found!r}; wanted: {GAME_TYPE}, English draughts")
 
 
-def _filled(words: list[str], width: int = 79) -> str:
-    lines = [""]
-    for word in words:
-        if lines[-1] and len(lines[-1]) + 1 + len(word) > width:
-            lines.append("")
-        lines[-1] += f" {word}" if lines[-1] else word
-    return "\n".join(lines)
-
-
 def export(game: Game, played: Played) -> str:
     """As `cc_env.game.Format.write`; the tags of a Tagged stay, so far as they are true."""
     kept = played.tags if isinstance(played, Tagged) else {}
@@ -221,63 +204,73 @@ def hint(game: Game) -> str:
     return "" if game.options == ENGLISH else f"; PDN is English draughts: {_rules(ENGLISH)}"
 
 
-def read(text: str, game: Game) -> Iterator[Tagged]:
+def read(text: str, game: Game, on_broken: OnBroken | None = None) -> Iterator[Tagged]:
     """Yield the games of a PDN text; comments and variations are skipped.
 
-    Raises BadRecord, with the line and the number of the move, at the first that is broken.
+    Where one is broken, `on_broken` gets a BadRecord with the line and the number of the move, and
+    reading goes on with the next; without `on_broken` that is raised.
     """
-    reading, token, end = _Reading(game), _Token("", "", 1), _Token("", "", 0)
+    for tokens in pdn_tokens.games(text):
+        try:
+            yield _read_one(tokens, game)
+        except BadRecord as error:
+            if on_broken is None:
+                raise
+            on_broken(error)
+
+
+def _read_one(tokens: list[Token], game: Game) -> Tagged:
+    reading, line = _Reading(game), tokens[0].line
     try:
-        for token, following in pairwise(chain(_tokens(text), [end])):
-            if token.kind == "star" and not reading.goes_on(following):
-                token = token._replace(kind="result")  # else it is a mark of the move before it
-            if token.kind == "result" or (token.kind == "tag" and reading.turns):
-                yield reading.finished(token.text if token.kind == "result" else "")
-                reading = _Reading(game)
-            if token.kind == "tag":
-                reading.take_tag(*token.text.split(" ", 1))
-            elif token.kind == "number":
-                reading.take_number(_number(token))
-            elif token.kind == "move":
-                reading.take_move(token.text)
-            elif token.kind == "error":
-                raise BadRecord(token.text)
-        if reading.turns or reading.tags:
-            yield reading.finished()
+        for token in tokens:
+            line = token.line
+            reading.take(token)
+        return reading.finished()
     except CcEnvError as error:
         more = hint(reading.game) if isinstance(error, IllegalAction) else ""
-        raise BadRecord(f"line {token.line}, move {reading.move}: {error}{more}") from error
+        raise BadRecord(f"line {line}, move {reading.move}: {error}{more}") from error
 
 
 class _Reading:
-    """A game as far as it is read."""
+    """A game as far as it is read.
+
+    A capture of which only the ends are told can be several turns. All that they lead to is
+    followed, until a later move is legal in only one.
+    """
 
     def __init__(self, game: Game) -> None:
         self.game = game
         self.tags: dict[str, str] = {}
-        self.turns: list[Turn] = []
+        self.closing: str | None = None  # the result after the moves
         self._skipped: int | None = None  # numbers of moves before the first, once that is known
         self._begin()
 
     def _begin(self) -> None:
         is_own = "FEN" not in self.tags
         self.start = self.game.initial if is_own else parse_position(self.game, self.tags["FEN"])
-        self.position = self.start
+        self.played = 0
+        self._courses: dict[Position, _Course] = {self.start: None}  # by where they led to
 
     @property
     def move(self) -> int:
         """The number of the move that comes next, from 1."""
-        return (len(self.turns) + self.game.to_move(self.start)) // 2 + 1
+        return (self.played + self.game.to_move(self.start)) // 2 + 1
 
-    @property
-    def number(self) -> int:
-        """The number of the same move in the file, whose first can have any."""
-        return self.move + (self._skipped or 0)
+    def take(self, token: Token) -> None:
+        """Take what comes next; raise CcEnvError where it cannot be."""
+        if token.kind == "tag":
+            self._take_tag(*token.text.split(" ", 1))
+        elif token.kind == "number":
+            self._take_number(int(token.text.rstrip(".")))
+        elif token.kind == "move":
+            self._take_move(token.text)
+        elif token.kind == "result":
+            self.closing = token.text
+        else:
+            raise BadRecord(token.text)
 
-    def take_tag(self, name: str, value: str) -> None:
-        """Take a tag; raise BadRecord or BadPosition where it cannot be."""
-        if name in self.tags:
-            raise BadRecord(f"there is a tag {name} already, {self.tags[name]!r}")
+    def _take_tag(self, name: str, value: str) -> None:
+        """Take a tag; of those of one name the last counts."""
         self.tags[name] = value
         _check_game_type(self.tags)
         if name == RULES:
@@ -294,47 +287,64 @@ class _Reading:
         self.game = games.make(self.game.name, **{**ENGLISH, **options.read(pairs)})
         self._begin()
 
-    def goes_on(self, token: _Token) -> bool:
-        """Return whether what comes next is still of this game: a move, or the next number."""
-        if token.kind != "number":
-            return token.kind == "move"
-        if token.text.endswith(".."):
-            return True
-        return _number(token) == self.number and self.game.to_move(self.position) == 0
-
-    def take_number(self, number: int) -> None:
+    def _take_number(self, number: int) -> None:
         """Take the number of the next move; raise BadRecord where one was left out."""
         if self._skipped is None:
             self._skipped = number - self.move
-        if number != self.number:
-            raise BadRecord(f"its number is {number}; wanted: {self.number}")
+        if number != self.move + self._skipped:
+            raise BadRecord(f"its number is {number}; wanted: {self.move + self._skipped}")
 
-    def take_move(self, text: str) -> None:
+    def _take_move(self, text: str) -> None:
         """Play a move; raise IllegalAction where it is not legal."""
-        self.turns.append(parse_turn(self.game, self.position, text))
-        self.position = self.game.play_turn(self.position, self.turns[-1])
+        courses: dict[Position, _Course] = {}
+        for position, course in self._courses.items():
+            for turn in _meant(self.game, position, text):
+                courses.setdefault(self.game.play_turn(position, turn), (course, turn))
+        if not courses:
+            parse_turn(self.game, next(iter(self._courses)), text)  # which says why
+        self._courses = courses
+        self.played += 1
 
-    def finished(self, closing: str = "") -> Tagged:
-        """Return the game, closed by a result or by nothing; raise BadRecord where it has none."""
-        if not closing and "Result" not in self.tags:
-            raise BadRecord(f"the result is missing: {listed(RESULTS)}, or a tag Result before it")
-        known = {_result(closing), _result(self.tags.get("Result", "*"))} - {"*"}
+    def finished(self) -> Tagged:
+        """Return the game; raise BadRecord where it has none, or it is not clear which it is."""
+        if not self.played and self.closing is None and "Result" not in self.tags:
+            raise BadRecord(f"there is no move and no result: {listed(RESULTS)}")
+        known = {_result(self.closing or "*"), _result(self.tags.get("Result", "*"))} - {"*"}
         if len(known) > 1:
-            raise BadRecord(f"the result is {closing}, in the tag {self.tags['Result']}")
-        players = self.tags.get("Black", "?"), self.tags.get("White", "?")
-        outcome = RESULTS[known.pop() if known else "*"]
+            raise BadRecord(f"the result is {self.closing}, in the tag {self.tags['Result']}")
         return Tagged(
             self.start,
-            tuple(self.turns),
-            players=players,
-            outcome=outcome,
+            self._turns(),
+            players=(self.tags.get("Black", "?"), self.tags.get("White", "?")),
+            outcome=RESULTS[known.pop() if known else "*"],
             game=self.game,
             tags=self.tags,
         )
 
+    def _turns(self) -> tuple[Turn, ...]:
+        first, *others = map(_unrolled, self._courses.values())
+        if not others:
+            return first
+        courses = zip(first, *others, strict=True)
+        at = next(at for at, turns in enumerate(courses) if len(set(turns)) > 1)
+        position = self.start
+        for turn in first[:at]:
+            position = self.game.play_turn(position, turn)
+        there = dict.fromkeys(course[at] for course in (first, *others))
+        texts = listed(turn_text(self.game, position, turn) for turn in there)
+        move = (at + self.game.to_move(self.start)) // 2 + 1
+        raise BadRecord(f"move {move} can be any of: {texts}; no later one tells which")
 
-def _number(token: _Token) -> int:
-    return int(token.text.rstrip("."))
+
+_Course = tuple["_Course", Turn] | None  # the last turn, and those before it
+
+
+def _unrolled(course: _Course) -> tuple[Turn, ...]:
+    turns = list[Turn]()
+    while course:
+        course, turn = course
+        turns.append(turn)
+    return tuple(reversed(turns))
 
 
 def _result(text: str) -> str:
@@ -343,45 +353,6 @@ def _result(text: str) -> str:
     if found not in RESULTS:
         raise BadRecord(f"result {text!r}; it is one of: {listed(RESULTS)}")
     return found
-
-
-def _tokens(text: str) -> Iterator[_Token]:
-    """Yield the tags, moves and results; an error is the last, and says what is wrong."""
-    place, line = 0, 1
-    while place < len(text):
-        found = _TOKEN.match(text, place)
-        end = found.end() if found else place
-        if not found:
-            what = text[place : place + 20].splitlines()[0]
-            wanted = 'a move such as 9-13, a result, [Tag "text"] or {a comment}'
-            yield _Token("error", f"cannot read '{what}'; wanted: {wanted}", line)
-            return
-        if found["open"]:
-            end = _aside(text, place)
-            if not end:
-                yield _Token("error", "( without )", line)
-                return
-        elif found["tag"]:
-            yield _Token("tag", f"{found['tag']} {_value(found['value'])}", line)
-        elif found.lastgroup in ("number", "move", "star", "result"):
-            yield _Token(found.lastgroup, found[0], line)
-        line += text.count("\n", place, end)
-        place = end
-
-
-def _value(text: str) -> str:
-    """Return the value of a tag, on one line, without the backslashes before " and others."""
-    return re.sub(r'\\(["\\])', r"\1", re.sub(r"\s*\n\s*", " ", text))
-
-
-def _aside(text: str, place: int) -> int:
-    """Return where a variation ends that begins here, or 0; others and comments may be in it."""
-    depth = 0
-    for found in _ASIDE.finditer(text, place):
-        depth += {"(": 1, ")": -1}.get(found[0], 0)
-        if not depth:
-            return found.end()
-    return 0
 
 
 FORMAT = Format(read, export, ENGLISH, hint)

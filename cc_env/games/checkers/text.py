@@ -1,8 +1,9 @@
 """Checkers as text and on the board: positions, actions, endings, and what a turn did."""
 
 import numpy as np
+from numpy.typing import NDArray
 
-from cc_env.bits import ZERO
+from cc_env.bits import ONE, ZERO
 from cc_env.errors import BadPosition
 from cc_env.game import Cell, Track, Turn
 from cc_env.games.checkers.rules import (
@@ -21,6 +22,7 @@ from cc_env.games.grid import read_rows, rows_text
 
 SIDES = "rb"
 PIECES = 12  # of each side, at the start
+_USED = np.uint64(sum(1 << (8 * row + column) for row, column in CELLS))
 
 
 def ending(position: Position) -> str:
@@ -99,6 +101,17 @@ def parse_position(text: str, options: np.uint64) -> Position:
     own, enemy = np.uint64(sides[player]), np.uint64(sides[1 - player])
     position = Position(own, enemy, np.uint64(kings), ZERO, ZERO, np.uint64(player), options)
     return position if len(fields) == 2 else _with_rest(position, fields[2])
+
+
+def fits(position: Position, options: np.uint64) -> NDArray[np.bool_]:
+    """As `Game.fits`."""
+    own, enemy, kings, jumper = position.own, position.enemy, position.kings, position.jumper
+    wrong = (own | enemy) & ~_USED | own & enemy | kings & ~(own | enemy) | jumper & ~own
+    wrong |= jumper & (jumper - ONE)  # more than one
+    is_count = position.idle < np.uint64(10**9)  # as a text can say it
+    found: NDArray[np.bool_] = (wrong == ZERO) & is_count & (position.player <= ONE)
+    found &= position.options == options
+    return found
 
 
 def _with_rest(position: Position, rest: str) -> Position:

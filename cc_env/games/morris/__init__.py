@@ -423,6 +423,7 @@ def make(
         symmetries=_symmetries(),
         to_text=to_text,
         parse_position=partial(parse_position, options=options),
+        fits=partial(fits, options=options),
         action_text=action_text,
         ending=ending,
         pieces=pieces,
@@ -562,6 +563,7 @@ def parse_position(text: str, options: np.uint64) -> Position:
     player = SIDES.index(side)
     if pending > sides[1 - player].bit_count():
         raise BadPosition("more removals are due than there are beads to remove")
+    _check_options(free, hands, pending, options)
     return Position(
         np.uint64(sides[player]),
         np.uint64(sides[1 - player]),
@@ -573,6 +575,31 @@ def parse_position(text: str, options: np.uint64) -> Position:
         np.uint64(player),
         options,
     )
+
+
+def _check_options(free: str, hands: str, pending: int, options: np.uint64) -> None:
+    """Raise BadPosition where these rules never bring such free moves or removals."""
+    if free and options & NEVER_FREE:
+        raise BadPosition(f"f{free}: with free_move=never no move is free")
+    placing = [side for side in free if int(hands[SIDES.index(side)])]
+    if placing and options & FREE_WHEN_MOVING:
+        why = "with free_move=moving_phase_only who has beads in hand has no free move"
+        raise BadPosition(f"f{free}: {why}")
+    if pending > 1 and options & ONE_REMOVAL:
+        raise BadPosition(f"x{pending}: with removals=one a turn removes one bead")
+
+
+def fits(position: Position, options: np.uint64) -> NDArray[np.bool_]:
+    """As `Game.fits`."""
+    own, enemy = position.own, position.enemy
+    found: NDArray[np.bool_] = ((own | enemy) & ~_ALL | own & enemy) == ZERO
+    most = {"hand": BEADS, "free": 1}
+    for name, value in most.items():
+        for side in ("own", "enemy"):
+            found &= getattr(position, f"{side}_{name}") <= np.uint64(value)
+    found &= (position.pending <= np.uint64(2)) & (position.player <= ONE)
+    found &= position.options == options
+    return found
 
 
 def action_text(position: Position, action: int) -> str:
@@ -613,7 +640,8 @@ def read_recordings(line: Mapping[str, Any]) -> Iterator[Recording]:
         for field, options in _COUNTED.items():
             if field in line:
                 game = make(**options)
-                position = _read(game, line["board"], line, line["pending"])
+                usual = _read(make(), line["board"], line, line["pending"])
+                position = usual._replace(options=game.initial.options)  # even if never reached
                 yield Recording(game, position, counts=tuple(line[field]), in_decisions=True)
 
 
@@ -657,7 +685,7 @@ def _decision(line: Mapping[str, Any]) -> Iterator[Recording]:
 
 def _played(line: Mapping[str, Any]) -> Iterator[Recording]:
     game = make()
-    start = game.initial._replace(player=np.uint64(line["first"] - 1))
+    start = game.initial._replace(player=np.uint64((1, 2).index(line["first"])))
     turns: list[str] = []
     for text in line["moves"].split():
         if text.startswith("-"):

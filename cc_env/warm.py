@@ -1,0 +1,92 @@
+"""Everything that is compiled for a game, by using it once: later runs find it in the cache."""
+
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from functools import partial
+from typing import NamedTuple
+
+import gymnasium
+import numpy as np
+from numpy.typing import NDArray
+
+from cc_env import games, perft, players, playouts, rules
+from cc_env.game import Game
+from cc_env.referee import Clock
+from cc_env.search.puct import PUCT
+from cc_env.table import GAMES
+
+MOST_TURNS = 100  # of the game that is played; captures and their notation come before
+
+
+class Use(NamedTuple):
+    """One way to use a game, and what runs it."""
+
+    what: str
+    run: Callable[[], object]
+
+
+def uses(name: str) -> Iterator[Use]:
+    """Yield the ways to use the game of this name; raise UnknownOption where there is none."""
+    game = games.make(name)
+    yield Use("rules", lambda: _rules(game))
+    yield Use("perft", lambda: perft.perft(game, game.initial, 1))
+    yield Use("random play", lambda: playouts.play_randomly(game, 1))
+    yield Use("environment", lambda: _environment(game, "random"))
+    yield Use("environment with a player", lambda: _environment(game, "greedy"))
+    yield Use("vector environment", lambda: _vector_environment(game))
+    for player in _players(game):
+        yield Use(player, partial(_decide, game, player))
+    yield Use("tree search by a network", lambda: _search_by_network(game))
+
+
+def _players(game: Game) -> Iterator[str]:
+    """Yield players that between them compile all that is searched with."""
+    for evaluation in game.evaluations:
+        yield f"greedy:evaluation={evaluation}"
+        yield f"minimax:depth=1,evaluation={evaluation}"
+        yield f"mcts:simulations=1,evaluation={evaluation}"
+    yield "mcts:simulations=1,playout=random"
+    yield from game.bots
+
+
+def _rules(game: Game) -> None:
+    """Play a game, and ask of each position what can be asked."""
+    rng, position = np.random.default_rng(0), game.initial
+    for _ in range(MOST_TURNS):
+        turns = list(game.turns(position))
+        if not turns:
+            break
+        turn = turns[rng.integers(len(turns))]
+        game.turn_text(position, turn)
+        game.track(position, turn)
+        game.action_mask(position)
+        game.observe(position)
+        game.key(position)
+        game.stagnant(position)
+        position = game.play_turn(position, turn)
+    rules.margin(position)
+
+
+def _environment(game: Game, opponent: str) -> None:
+    with closing(gymnasium.make(GAMES[game.name].environment, opponent=opponent)) as env:
+        _, info = env.reset(seed=0)
+        env.step(int(info["action_mask"].argmax()))
+
+
+def _vector_environment(game: Game) -> None:
+    identity = GAMES[game.name].environment
+    with closing(gymnasium.make_vec(identity, num_envs=2, opponent=None)) as envs:
+        envs.reset(seed=0)
+        envs.step(envs.action_space.sample())
+
+
+def _decide(game: Game, name: str) -> None:
+    players.make(name, game).choose(game.initial, np.random.default_rng(0), Clock())
+
+
+def _search_by_network(game: Game) -> None:
+    def indifferent(planes: NDArray[np.int8]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        logits = np.zeros((len(planes), game.num_actions), np.float32)
+        return logits, np.zeros(len(planes), np.float32)
+
+    PUCT(game, indifferent)

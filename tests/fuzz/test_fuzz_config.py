@@ -1,0 +1,50 @@
+"""Configs and logs of runs that somebody altered: refused, or read."""
+
+import json
+from dataclasses import asdict
+
+import pytest
+from fuzz.damage import JSON, bytes_damaged, json_damaged
+from fuzz.harness import refused_or_fine
+from hypothesis import given
+from hypothesis import strategies as st
+
+from training import alphazero, ppo, runs
+
+KINDS = {each.__name__: each.Config for each in (alphazero, ppo)}
+GOOD = {name: json.loads(json.dumps(asdict(kind()))) for name, kind in KINDS.items()}
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    return tmp_path_factory.mktemp("fuzz")
+
+
+def reads(path, name):
+    return runs._continued(path, KINDS[name], {})
+
+
+@pytest.mark.parametrize("name", KINDS)
+@given(st.data())
+def test_altered_configs(place, name, data):
+    text = json.dumps(data.draw(json_damaged(GOOD[name])))
+    (place / runs.CONFIG).write_text(text, encoding="utf-8")
+    refused_or_fine(reads, place, name)
+
+
+@given(st.data())
+def test_configs_of_other_bytes(place, data):
+    content = json.dumps(GOOD["training.ppo"]).encode()
+    (place / runs.CONFIG).write_bytes(data.draw(bytes_damaged(content)))
+    refused_or_fine(reads, place, "training.ppo")
+
+
+@given(JSON.map(json.dumps) | st.text() | st.integers(1, 10**5).map(lambda depth: "[" * depth))
+def test_any_config(place, text):
+    (place / runs.CONFIG).write_text(text, encoding="utf-8")
+    refused_or_fine(reads, place, "training.alphazero")
+
+
+@given(json_damaged({"step": 1, "loss": 0.5}).map(json.dumps) | st.text())
+def test_altered_rows_of_logs(place, text):
+    refused_or_fine(runs._row, place / runs.LOG, 3, text)

@@ -1,0 +1,301 @@
+"""Whatever is typed or passed: names of players, options, command lines, arguments."""
+
+import inspect
+import io
+import json
+import sys
+
+import pytest
+import typer
+from fuzz.harness import refused_or_fine
+from hypothesis import given
+from hypothesis import strategies as st
+
+import agents
+import benchmarks.commands
+from agents.memory import app as memory_app
+from cc_env import commands, games, options, players, referee
+from cc_env.envs.aec import BoardGameAEC
+from cc_env.envs.single import BoardGameEnv
+from cc_env.envs.vector import BoardGameVectorEnv
+from cc_env.match import Limits
+from cc_env.players import RandomPlayer
+from cc_env.table import GAMES
+from training import alphazero, demo, evaluate, ppo, published, tune
+
+WORDS = """ 0 1 -1 2 3 4 8 100 -0.5 0.5 1.5 1e999 -1e999 1e300 9999999999999999999 1_0 0x10 True
+False None [] [1] {} {1:2} () (1,) '' 'x' b'x' 1j ... nan inf - -- . .. / * é × = : , size standard
+published easy hard random evaluation black white result wins add ./x a.b ..x cpu cuda cuda:99 """
+VALUES = WORDS.split()
+VALUES += ["", " ", "-" * 9000, "9" * 9000, "[" * 300, "x" * 300, "\N{SNOWMAN}", "\x1b[31m", "a\nb"]
+KINDS = [
+    *players.PLAYERS,
+    "os.system",
+    "sys.exit",
+    "json.loads",
+    "numpy.array",
+    "..x",
+    "x.",
+    "",
+    "é",
+]
+GAME_NAMES = [
+    *GAMES,
+    "",
+    "chess",
+    "os",
+    "cc_env",
+    "cc_env.players",
+    "..",
+    "cc_env.games",
+    "é",
+    "json",
+]
+
+texts = st.sampled_from(VALUES) | st.text(max_size=8)
+NUMBERS = [-1, 0, 1, 2, 7, 99, 2**31 - 1, 2**31, 2**63, 2**64, 10**400, -(10**400), 1.5]
+OTHERS = [None, True, "", "x", "6", b"x", [], [1], {}, {"size": 4}, (), (0, 1), object]
+python_values = st.sampled_from([*NUMBERS, float("nan"), float("inf"), *OTHERS])
+
+
+def known_options(kind):
+    """Return the names of a player's options."""
+    factory = players.PLAYERS.get(kind)
+    return list(inspect.signature(factory).parameters)[1:] if factory else []
+
+
+@st.composite
+def player_names(draw):
+    kind = draw(st.sampled_from(KINDS))
+    names = st.sampled_from([*known_options(kind), "size", "", "game"])
+    words = st.one_of(texts, st.tuples(names, texts).map("=".join))
+    return ":".join([kind, *draw(st.lists(st.lists(words, max_size=3).map(",".join), max_size=1))])
+
+
+@st.composite
+def pairs(draw, game):
+    known = st.sampled_from([*(games.option_defaults(game) if game in GAMES else ()), "name", "x"])
+    return draw(st.lists(st.tuples(known, texts).map("=".join) | texts, max_size=2))
+
+
+@given(name=player_names() | st.text(max_size=20))
+def test_names_of_players(game, name):
+    refused_or_fine(players.check, name)
+    refused_or_fine(agents.make, name, game)
+
+
+@given(name=st.sampled_from(GAME_NAMES), data=st.data())
+def test_options_of_games(name, data):
+    given_ = refused_or_fine(options.read, data.draw(pairs(name)))
+    if given_ is not None:
+        refused_or_fine(lambda: games.make(name, **given_))
+
+
+@given(name=st.sampled_from(list(GAMES)), data=st.data())
+def test_options_of_games_that_are_not_typed(name, data):
+    known = st.sampled_from(list(games.option_defaults(name)))
+    given_ = data.draw(st.dictionaries(known, python_values, max_size=2))
+    refused_or_fine(lambda: games.make(name, **given_))
+
+
+# Command lines: each command with what it takes, but for what takes long once all of it was read.
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Files to name on command lines, in the folder where commands run."""
+    path, patch = tmp_path_factory.mktemp("typed"), pytest.MonkeyPatch()
+    patch.chdir(path)
+    game = games.make("capture_conquer", size=4)
+    one = referee.play(game, (RandomPlayer(game),) * 2, limits=Limits(max_turns=6)).to_json()
+    odd = json.loads(one) | {"players": ["\ud800", "\x1b[31m"]}
+    (path / "games.jsonl").write_text(one + "\n")
+    (path / "odd.jsonl").write_text(json.dumps(odd) + "\n")
+    (path / "broken.jsonl").write_text(one[:80] + "\n")
+    (path / "game.pdn").write_text('[Event "x"]\n1. 9-13 22-18 1-0\n')
+    (path / "game.log").write_text("oops\n")
+    (path / "bytes.jsonl").write_bytes(bytes(range(256)))
+    (path / "empty.jsonl").write_text("")
+    (path / "capture_conquer.jsonl").write_text('{"size": 4}\n[]\n')
+    patch.setattr(commands, "count", lambda *_, **__: 1)
+    patch.setattr(commands, "uses", lambda name: games.make(name) and ())
+    for module in (alphazero, ppo):
+        patch.setattr(module, "main", lambda *_: None)
+    patch.setattr(evaluate, "hold", lambda config, *_, **__: tried(config))
+    patch.setattr(tune, "tune", lambda *_: ())
+    patch.setattr(published, "_play", lambda *_: sys.exit())
+    patch.setattr(benchmarks.commands, "measured", lambda *_: [])
+    yield path
+    patch.undo()
+
+
+class Nothing:
+    """A tournament in which all was played."""
+
+    unplayed = ()
+
+
+def tried(config):
+    config.to_json()
+    return Nothing()
+
+
+FILES = [
+    "games.jsonl",
+    "odd.jsonl",
+    "broken.jsonl",
+    "game.pdn",
+    "game.log",
+    "bytes.jsonl",
+    "x.sqlite",
+]
+FILES += [
+    "empty.jsonl",
+    "capture_conquer.jsonl",
+    "none.jsonl",
+    ".",
+    "",
+    "x/y.pdn",
+    "new.pdn",
+    "é.log",
+]
+TYPED = st.one_of(
+    texts.filter(lambda text: "\0" not in text),
+    st.sampled_from(FILES),
+    st.sampled_from(GAME_NAMES),
+    st.sampled_from(["random", "greedy", "minimax:depth=1", "mcts:simulations=2", "policy"]),
+    st.sampled_from(["bb4/6/6/6/6/rr4 r", "6/1bb3/1brrr1/1r1r2/6/6 b", "junk"]),
+    st.sampled_from(
+        ["size=4", "size=9", "name=x", "corner=2", "options.size=4", "a.b=1", "gate=x"]
+    ),
+)
+APPS = {
+    "cc_env": commands.app,
+    "memory": memory_app,
+    "evaluate": evaluate.app,
+    "published": published.app,
+    "alphazero": alphazero.app,
+    "ppo": ppo.app,
+    "tune": tune.app,
+    "demo": demo.app,
+    "benchmarks": benchmarks.commands.app,
+}
+
+
+def leaves(app):
+    """Return the commands of a command line, each with the words that call it."""
+    whole = typer.main.get_command(app)
+    return [([name], each) for name, each in getattr(whole, "commands", {}).items()] or [
+        ([], whole)
+    ]
+
+
+@st.composite
+def lines(draw, app):
+    words, command = draw(st.sampled_from(leaves(app)))
+    line = list(words)
+    for parameter in command.params:
+        if parameter.param_type_name == "argument" or draw(st.integers(0, 3)) == 0:
+            flags = (
+                []
+                if parameter.param_type_name == "argument"
+                else [draw(st.sampled_from(parameter.opts))]
+            )
+            line += [*flags, *([] if getattr(parameter, "is_flag", False) else [draw(TYPED)])]
+    return line + draw(st.lists(TYPED, max_size=1))
+
+
+def status(app, line):
+    """Return the exit status of a command line, and what it said."""
+    said = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in (("argv", ["command", *line]), ("stdout", said), ("stderr", said)):
+            patch.setattr(sys, name, value)
+        try:
+            code = commands.run(app)
+        except SystemExit as end:
+            code = end.code or 0
+    said.seek(0)
+    return code, said.read()
+
+
+@pytest.mark.parametrize("name", APPS)
+@given(data=st.data())
+def test_command_lines(folder, name, data):
+    line = data.draw(lines(APPS[name]))
+    code, said = refused_or_fine(status, APPS[name], line)
+    assert code in (0, 1, 2), line
+    assert "Traceback" not in said, line
+    assert code != 2 or said.strip(), line
+
+
+# Arguments: of environments, of games that are played.
+
+
+@pytest.fixture(scope="module")
+def environments():
+    return {
+        "single": BoardGameEnv("capture_conquer", size=4),
+        "vector": BoardGameVectorEnv("capture_conquer", 3, size=4),
+        "aec": BoardGameAEC("capture_conquer", size=4),
+    }
+
+
+RESET = st.one_of(
+    python_values,
+    st.dictionaries(st.sampled_from(["position", "reset_mask", 5]), python_values, max_size=2),
+)
+
+
+@pytest.mark.parametrize("which", ["single", "vector", "aec"])
+@given(seed=python_values | st.lists(python_values, max_size=3), asked=RESET)
+def test_resets(environments, which, seed, asked):
+    refused_or_fine(lambda: environments[which].reset(seed=seed, options=asked))
+
+
+@given(board=python_values, actions=python_values | st.lists(python_values, min_size=3, max_size=3))
+def test_boards_and_actions(environments, board, actions):
+    vector, single = environments["vector"], environments["single"]
+    vector.reset(seed=0)
+    single.reset(seed=0)
+    refused_or_fine(vector.end, board)
+    refused_or_fine(vector.position, board)
+    refused_or_fine(vector.step, actions)
+    refused_or_fine(single.step, board)
+
+
+KEYWORDS = ["opponent", "seat", "max_turns", "repetitions", "render_mode", "size", "corner"]
+KEYWORDS += ["autoreset_mode", "num_envs", "oponent"]
+
+
+@pytest.mark.parametrize("kind", ["single", "vector", "aec"])
+@given(given_=st.dictionaries(st.sampled_from(KEYWORDS), python_values, max_size=2))
+def test_keywords_of_environments(kind, given_):
+    make = {
+        "single": lambda: BoardGameEnv("capture_conquer", **given_),
+        "vector": lambda: BoardGameVectorEnv("capture_conquer", **given_),
+        "aec": lambda: BoardGameAEC("capture_conquer", **given_),
+    }[kind]
+    if given_.get("opponent") is not object:  # a function, as far as it can be seen
+        refused_or_fine(make)
+
+
+@given(seed=python_values, start=python_values, names=st.tuples(python_values, python_values))
+def test_games_that_are_played(game, seed, start, names):
+    pair = (RandomPlayer(game),) * 2
+    refused_or_fine(lambda: referee.play(game, pair, seed=seed))
+    refused_or_fine(lambda: referee.play(game, pair, start=start))
+    refused_or_fine(lambda: referee.play(game, pair, names=names))
+    refused_or_fine(lambda: referee.play(game, names))
+
+
+@given(
+    limits=st.dictionaries(
+        st.sampled_from(["max_turns", "repetitions", "seconds_per_turn", "seconds_per_game"]),
+        python_values,
+    )
+)
+def test_limits(game, limits):
+    made = refused_or_fine(lambda: Limits(**limits))
+    if made is not None:
+        refused_or_fine(lambda: referee.play(game, (RandomPlayer(game),) * 2, limits=made))

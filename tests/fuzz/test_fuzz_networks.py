@@ -1,0 +1,198 @@
+"""Weights and checkpoints that a stranger altered, with the right hash: refused, or of use."""
+
+import functools
+import json
+import os
+
+import numpy as np
+import pytest
+import torch
+from fuzz.damage import JSON, array_damaged, bytes_damaged, json_damaged
+from fuzz.harness import refused_or_fine
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agents import arrays
+from agents.learned import PolicyPlayer
+from agents.network import Evaluator, Network, Size, load, save
+from cc_env import games
+from cc_env.referee import Clock
+from training import runs, state
+from training.pool import Opponent, drawn
+from training.replay import Replay, Samples, sparse
+from training.selfplay_env import SelfPlay
+
+GAME = games.make("capture_conquer", size=4)
+SMALL = Size(blocks=1, channels=4, keys=2)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def quick():
+    """One thread, and few positions that games begin at: making them takes a second."""
+    torch.set_num_threads(1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("training.selfplay_env.OPENINGS", 4)
+        yield
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    return tmp_path_factory.mktemp("fuzz") / "altered.safetensors"
+
+
+def survives(call, *given):
+    """Return whether a child of this process does something to its end; a crash is its alone."""
+    child = os.fork()
+    if not child:
+        try:
+            call(*given)
+            os._exit(0)
+        except BaseException:
+            os._exit(1)
+    return os.waitpid(child, 0)[1] == 0
+
+
+@st.composite
+def altered(draw, header, found):
+    """Draw a header and arrays of which one thing was altered, or one array is gone or too many."""
+    header, found = json.loads(json.dumps(header)), dict(found)
+    what = draw(st.sampled_from(["header", "array", "array", "array", "gone", "more"]))
+    if what == "header":
+        damaged = draw(json_damaged({**header}))
+        return damaged if isinstance(damaged, dict) else {"kind": damaged}, found
+    name = draw(st.sampled_from(sorted(found)))
+    array = found.pop(name)
+    if what == "array":
+        found[name] = draw(array_damaged(array))
+    if what == "more":
+        found[draw(st.sampled_from([f"{name}.1", "tower.9.first.weight", "x"]))] = array
+    return header, found
+
+
+# Weights
+
+
+@functools.cache
+def weights():
+    torch.manual_seed(0)
+    network = Network(GAME, SMALL)
+    found = {name: each.numpy() for name, each in network.state_dict().items()}
+    header = {
+        "environment": "cc_env/CaptureConquer-v0",
+        "options": dict(GAME.options),
+        "size": {"blocks": 1, "channels": 4, "keys": 2, "reach": 2},
+        "about": {"trained": "nothing"},
+    }
+    return header, found
+
+
+def plays(path):
+    network, about = load(path, GAME)
+    player = PolicyPlayer(GAME, Evaluator(network), mirrored=about.get("trained") != "ppo")
+    chosen = player.choose(GAME.initial, np.random.default_rng(0), Clock()).action
+    assert chosen in GAME.legal_actions(GAME.initial)
+
+
+@given(st.data())
+def test_altered_weights(place, data):
+    header, found = data.draw(altered(*weights()))
+    arrays.save(place, "network", found, header)
+    refused_or_fine(plays, place)
+
+
+@given(st.data())
+def test_weights_of_other_bytes(place, data):
+    save(place, Network(GAME, SMALL), GAME, {"trained": "nothing"})
+    place.write_bytes(data.draw(bytes_damaged(place.read_bytes())))
+    refused_or_fine(plays, place)
+
+
+@given(JSON.map(json.dumps) | st.text(), st.text(max_size=70), st.binary(max_size=20))
+def test_weights_of_any_header(place, full, digest, content):
+    about = {"cc_env": full, "sha256": digest}
+    array = {"dtype": "U8", "shape": [len(content)], "data_offsets": [0, len(content)]}
+    header = json.dumps({"__metadata__": about, "x": array}).encode()
+    place.write_bytes(len(header).to_bytes(8, "little") + header + content)
+    refused_or_fine(plays, place)
+
+
+# Checkpoints
+
+
+def learner():
+    torch.manual_seed(0)
+    network = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.Linear(2, 1))
+    optimizer = torch.optim.Adam(network.parameters())
+    network(torch.ones(1, 3)).sum().backward()
+    optimizer.step()
+    return {"network": network, "optimizer": optimizer}
+
+
+def samples():
+    """Return the samples of a short random game, with the policy of who knows nothing."""
+    rng, positions, position = np.random.default_rng(0), [], GAME.initial
+    for _ in range(9):
+        positions.append(position)
+        position = GAME.apply(position, int(rng.choice(GAME.legal_actions(position))))
+    actions = np.full((9, GAME.num_actions), -1, np.int32)
+    for row, each in enumerate(positions):
+        legal = GAME.legal_actions(each)
+        actions[row, : len(legal)] = legal
+    policy = sparse(actions, np.ones(actions.shape, np.float32))
+    return Samples(np.array(positions), *policy, np.zeros(9, np.float32))
+
+
+def environment():
+    env = SelfPlay(GAME, 5, [Opponent("drawn", drawn, 1.0)], opening_turns=2, seed=1)
+    env.reset()
+    env.rng = np.random.default_rng(0)
+    return env
+
+
+@functools.cache
+def checkpoint():
+    replay = Replay(GAME, 12)
+    replay.add(samples())
+    go_on(replay, environment())  # compiles here, not in every child
+    found = state.flat(**learner()) | replay.state() | environment().state()
+    about = {"added": 9, "steps": 1, "seconds": 2.5}
+    header = {"run": {}, "number": 1, "logged": 0, "about": about}
+    return header, {name: each.copy() for name, each in found.items()}
+
+
+def goes_on(path):
+    """Take a checkpoint as training does; whatever is taken has to be of use."""
+    header, found = runs._read(path)
+    about = header["about"]
+    parts, replay, env = learner(), Replay(GAME, 12), environment()
+    state.whole(about, "steps")
+    state.number(about, "seconds")
+    state.load(found, **parts)
+    replay.load(found, state.whole(about, "added"))
+    env.load(found)
+    return replay, env
+
+
+def go_on(replay, env):
+    if len(replay):
+        replay.draw(np.random.default_rng(0), 64)
+    rng = np.random.default_rng(0)
+    for _ in range(9):
+        masks = np.stack(env.action_masks())
+        env.step((masks * (1 - rng.random(masks.shape))).argmax(1))
+
+
+@given(st.data())
+def test_altered_checkpoints(place, data):
+    header, found = data.draw(altered(*checkpoint()))
+    arrays.save(place, runs.CHECKPOINT, found, header)
+    taken = refused_or_fine(goes_on, place)
+    assert taken is None or survives(go_on, *taken), "it crashes what goes on from it"
+
+
+@given(st.data())
+def test_checkpoints_of_other_bytes(place, data):
+    header, found = checkpoint()
+    arrays.save(place, runs.CHECKPOINT, found, header)
+    place.write_bytes(data.draw(bytes_damaged(place.read_bytes())))
+    refused_or_fine(goes_on, place)

@@ -1,0 +1,156 @@
+"""Files of games, as a stranger may send them: records, PDN, logs."""
+
+import json
+
+import numpy as np
+import pytest
+from fuzz.harness import refused_or_fine
+from fuzz.mutations import lines, texts
+from hypothesis import given
+
+from cc_env import games, record, referee
+from cc_env.errors import BadRecord
+from cc_env.games.checkers import pdn
+from cc_env.match import Limits
+from cc_env.players import RandomPlayer
+from cc_env.table import GAMES
+
+PDN = [
+    '[Event "a \\"b\\" \\\\"]\n[Black "One"]\n[White "Two"]\n[Result "1-0"]\n'
+    '[GameType "21,B,8,8,N1,0"]\n\n1. 9-13 {edge} 22-18 2. 10-14 ; aside\n18x9 (18-15? 11x18)'
+    " 3. 5x14 $1 23-18! 1-0\n",
+    '[SetUp "1"]\n[FEN "B:W14,15,22,23,K32:B1,10"]\n1. 10x26 15-11 2. 1-5 *\n\n',
+    '[FEN "W:W30:B21,22"]\r\n1... 30-25* 2. 22x29 1-0\r\n% line\r\n[Event "x"] 1/2-1/2',
+    '[RuleOptions "crowning=continue, no_progress_limit=80"]\n1. 11-15 23-19 2. 8-11 22-17*\n',
+    '\ufeff[Result "0-0"] 1115 2319 2. 8 - 11(?) ½-½',
+]
+LOG = [
+    '{"meta": "", "action": "INIT", "data": "1 8 8 120"} Received from client 0\n'
+    '{"meta": "", "action": "NORMAL", "data": "S 2 5 M 1 4"} Received from client 0\n',
+    '{"meta": "", "action": "NORMAL", "data": "S 2 5 M 1 4"} Received from client 0\n'
+    "None Received from client 1\n",
+    '{"meta": "TIMEOUT BY PLAYER 1 : Player 1 SCORE : 0.12 : Player 2 SCORE : 10.12",'
+    ' "action": "FINISH", "data": ""} Received from client 0\n',
+    '{"meta": "", "action": "KILLPROC", "data": ""} Received from client 1\n',
+]
+
+
+def write(path, text):
+    """Write a text as a program might: in UTF-8, or in something else."""
+    encoding = ("utf-8", "utf-8", "utf-8", "latin-1", "utf-16")[len(text) % 5]
+    errors = "surrogatepass" if encoding != "latin-1" else "replace"
+    path.write_bytes(text.encode(encoding, errors))
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_records(name, tmp_path):
+    path, good = tmp_path / "games.jsonl", []
+    for seed in range(2):
+        game = games.make(name)
+        limits = Limits(max_turns=(6, 150)[seed])
+        players = (RandomPlayer(game),) * 2
+        good.append(referee.play(game, players, seed=seed, limits=limits).to_json())
+    begun = json.loads(good[0]) | {"start": game.to_text(game.initial), "seed": None, "turns": []}
+    good.append(json.dumps(begun | {"reason": "time", "result": "0-1"}))
+
+    @given(lines(good))
+    def fuzz(line):
+        path.write_text(line + "\n" + good[0], "utf-8", "surrogatepass")
+        for found in refused_or_fine(lambda: list(record.read(path))) or ():
+            assert record.Record.from_json(found[1].to_json()) == found[1]
+            found[1].to_json().encode()
+
+    fuzz()
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        *(
+            "[",
+            "[a ",
+            '[a "',
+            '[a "\\',
+            '[a "\\"',
+            "[a\n",
+            "[ \n",
+            '[a "x"] {',
+            '\n[a "x"] (',
+            "\\",
+        ),
+        *(
+            "{",
+            "(",
+            "({",
+            "{(",
+            "(\n[",
+            "{\n[",
+            "\n{",
+            ")",
+            "}",
+            ";",
+            "\n%",
+            "1",
+            "1 ",
+            "1.",
+            "1-",
+            "1-1",
+        ),
+        *(
+            "11x",
+            "* ",
+            "9-13*",
+            "$",
+            "0-0 ",
+            "1/2",
+            "…",
+            "'",
+            "\0",
+            "\n[FEN ",
+            '[FEN "B:W1-32:B1-32"] ',
+        ),
+    ],
+)
+def test_pdn_of_many_times_the_same_is_read_soon(part):
+    english = games.make("checkers", **pdn.ENGLISH)
+    for text in (part * 5000, '[a "' + part * 5000, '[a "b"] 9-13 ' + part * 5000 + "x"):
+        refused_or_fine(lambda text=text: list(pdn.read(text, english, lambda error: None)))
+
+
+def test_pdn():
+    english = games.make("checkers", **pdn.ENGLISH)
+
+    @given(texts([*PDN, "\n".join(PDN)], most=4000))
+    def fuzz(text):
+        broken = []
+        found = refused_or_fine(lambda: list(pdn.read(text, english, broken.append)))
+        if broken:
+            with pytest.raises(BadRecord):
+                list(pdn.read(text, english))
+        for one in found:
+            again = pdn.export(one.game, one)
+            (same,) = pdn.read(again, english)
+            assert (same.turns, same.outcome, same.game.options) == (
+                one.turns,
+                one.outcome,
+                one.game.options,
+            )
+            assert pdn.export(same.game, same) == again
+
+    fuzz()
+
+
+@pytest.mark.parametrize(("ending", "good"), [(".pdn", PDN), (".log", LOG)])
+def test_files_of_other_programs(ending, good, tmp_path):
+    game = games.make(*{".pdn": ["checkers"], ".log": ["cannon"]}[ending])
+    path = tmp_path / f"games{ending}"
+    seen = np.zeros(2, int)
+
+    @given(texts(["".join(good), *good], most=4000))
+    def fuzz(text):
+        write(path, text)
+        seen[refused_or_fine(lambda: list(record.read_foreign(path, game))) is None] += 1
+        refused_or_fine(lambda: list(record.read_foreign(path, game, lambda broken: None)))
+
+    fuzz()
+    assert seen.all()

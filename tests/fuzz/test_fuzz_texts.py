@@ -1,0 +1,130 @@
+"""Positions, turns and recorded positions, as a stranger may write them."""
+
+import gzip
+import json
+
+import numpy as np
+import pytest
+from conftest import ORACLE
+from fuzz.harness import refused_or_fine
+from fuzz.mutations import lines, texts
+from hypothesis import given
+
+from cc_env import games, oracle
+from cc_env.games.cannon import log
+from cc_env.games.checkers import pdn
+from cc_env.pictures import draw
+from cc_env.rules import ONGOING
+
+GAMES = {
+    "capture_conquer": ({}, {"size": 8}, {"size": 4, "corner": 3}),
+    "checkers": ({}, {"crowning": "ends_move", "no_progress_limit": None}),
+    "mini_checkers": ({}, {"first": "white"}),
+    "morris": ({}, {"free_move": "never", "removals": "one", "flying": True, "count_hand": True}),
+    "cannon": ({}, {"rows": 10, "columns": 10}),
+}
+MADE = [games.make(name, **options) for name, each in GAMES.items() for options in each]
+FILES = {  # of recorded positions
+    "capture_conquer": "capture_conquer",
+    "checkers": "checkers8",
+    "mini_checkers": "checkers6",
+    "morris": "morris",
+    "cannon": "cannon",
+}
+
+
+def along_a_game(game, seed=3, most=150):
+    """Return the positions of a random game, those amid turns included."""
+    rng, found = np.random.default_rng(seed), [game.initial]
+    while game.outcome(found[-1]) == ONGOING and len(found) < most:
+        found.append(game.apply(found[-1], int(rng.choice(game.legal_actions(found[-1])))))
+    return found
+
+
+def use(game, text):
+    """Read a position and ask it everything that an environment, a page or a search would."""
+    position = game.from_text(text)
+    assert game.from_text(game.to_text(position)) == position
+    draw(game, position)
+    game.remark(position)
+    game.observe(position)
+    if game.outcome(position) != ONGOING:
+        game.ending(position)
+        game.score(position)
+        return
+    for action in map(int, game.legal_actions(position)[:3]):
+        game.action_text(position, action)
+        after = game.apply(position, action)
+        game.key(after)
+        if not game.mid_turn(after):
+            game.track(position, (action,))
+
+
+@pytest.mark.parametrize("game", MADE, ids=str)
+def test_positions(game):
+    good = [game.to_text(position) for position in along_a_game(game)]
+    other = [one.to_text(one.initial) for one in MADE]
+
+    @given(texts(good + other))
+    def fuzz(text):
+        refused_or_fine(use, game, text)
+
+    fuzz()
+
+
+@pytest.mark.parametrize("game", MADE, ids=str)
+def test_turns(game):
+    positions = [each for each in along_a_game(game)[:-1] if not game.mid_turn(each)]
+    good = [game.turn_text(each, next(game.turns(each))) for each in positions]
+    position = positions[len(positions) // 2]
+    good += [game.turn_text(position, turn) for turn in game.turns(position)]
+
+    @given(texts(good, most=5000))
+    def fuzz(text):
+        turn = refused_or_fine(game.parse_turn, position, text)
+        if turn is not None:
+            game.play_turn(position, turn)
+
+    fuzz()
+
+
+def test_commands_of_cannon():
+    game = games.make("cannon")
+
+    @given(texts(["S 2 5 M 1 4", "S 0 5 S 2 5 M 1 4", "S 0 6 B 1 5"], most=5000))
+    def fuzz(text):
+        refused_or_fine(log.parse_command, game, game.initial, text)
+
+    fuzz()
+
+
+def test_positions_and_moves_of_pdn():
+    game = games.make("checkers", **pdn.ENGLISH)
+    position = pdn.parse_position(game, "B:W14,15,22,23,K32:B1,10")
+
+    @given(texts(["B:W21,K22:B1,2", "W:WK30-K32:BK1-2.", "B:W 21-32:B 1-12", "10x17x26", "10-14"]))
+    def fuzz(text):
+        found = refused_or_fine(pdn.parse_position, game, text)
+        if found is not None:
+            assert pdn.parse_position(game, pdn.position_text(found)) == found
+        refused_or_fine(pdn.parse_turn, game, position, text)
+
+    fuzz()
+
+
+@pytest.mark.parametrize("game", FILES)
+def test_recorded_positions(game, tmp_path):
+    path, short = tmp_path / "line.jsonl", {}
+    with gzip.open(ORACLE / f"{FILES[game]}.jsonl.gz", "rt") as file:
+        for line in file:
+            found = json.loads(line)
+            kind = found.get("kind"), "end" in found, found.get("pending"), found.get("result")
+            if found.get("kind") != "perft" and len(line) < len(short.get(kind, line + " ")):
+                short[kind] = line
+
+    @given(lines(list(short.values())))
+    def fuzz(line):
+        path.write_text(line, "utf-8", "surrogatepass")
+        refused_or_fine(lambda: list(oracle.compare(path, game)))
+
+    fuzz()

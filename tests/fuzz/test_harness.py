@@ -1,0 +1,43 @@
+"""The promise of the fuzz tests is kept, or the test fails."""
+
+import time
+
+import pytest
+from fuzz.harness import refused_or_fine
+
+from cc_env.errors import BadRecord
+
+
+def fail(error):
+    raise error
+
+
+def work(seconds):
+    end = time.thread_time() + seconds
+    while time.thread_time() < end:
+        pass
+
+
+def test_what_is_refused_as_bad_input_passes():
+    assert refused_or_fine(int, "3") == 3
+    assert refused_or_fine(fail, BadRecord("no record")) is None
+
+
+@pytest.mark.parametrize("error", [KeyError("game"), ValueError("x"), BadRecord("")])
+def test_every_other_error_fails(error):
+    with pytest.raises((AssertionError, KeyError, ValueError)):
+        refused_or_fine(fail, error)
+
+
+def test_errors_can_be_shown_whatever_came():
+    assert str(BadRecord("a name such as \ud800…")) == r"a name such as \ud800…"
+    assert str(BadRecord("one", 2)) == "('one', 2)"
+    refused_or_fine(fail, BadRecord("\ud800"))
+
+
+def test_what_takes_long_only_once_passes(monkeypatch):
+    monkeypatch.setattr("fuzz.harness.MOST_SECONDS", 0.02)
+    lasts = iter([0.04, 0.0, 0.04, 0.04])
+    refused_or_fine(lambda: work(next(lasts)))
+    with pytest.raises(AssertionError, match="of CPU"):
+        refused_or_fine(lambda: work(next(lasts)))
