@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated
 
-from benchmarks import learning, ours, peers
+from benchmarks import by_hand, learning, ours, peers
 from benchmarks.measure import RUNS, Row, Task, row
 from cc_env.errors import MissingExtra, is_number
 
@@ -36,7 +36,8 @@ def table(
     """Measure our environments and what a user would pick instead, side by side."""
     if not is_number(seconds, 0):
         raise typer.BadParameter(f"{seconds:g}; it is 0 or more", param_hint="--seconds")
-    wanted, known = _pattern(only), (*ours.tasks(), *learning.tasks(), *peers.tasks())
+    known = *ours.tasks(), *by_hand.tasks(), *learning.tasks(), *peers.tasks()
+    wanted = _pattern(only)
     tasks = [task for task in known if _matches(task, wanted)]
     if not tasks:
         raise typer.BadParameter(f"no row has {only!r} in its names", param_hint="--only")

@@ -26,13 +26,14 @@ class Task:
     what: str
     package: str  # whose it is, as pip calls it
     unit: str
-    measure: Callable[[float], float]  # from the seconds of a run to the value; raises ImportError
+    # From the seconds of a run to the value; raises ImportError, or FileNotFoundError: a program.
+    measure: Callable[[float], float]
     needs: str = ""  # what to pip install for it, where that is more than `package`
     note: str = ""
 
 
 class Row(NamedTuple):
-    """One measured row; `value` is None where something is not installed, and `note` says what."""
+    """One measured row; `value` is None where something is missing, and `note` says what."""
 
     what: str
     who: str
@@ -58,6 +59,8 @@ def row(task: Task, seconds: float) -> Row:
         value, note = task.measure(seconds), task.note
     except ImportError as missing:
         value, note = None, f"not installed: pip install {task.needs or task.package} ({missing})"
+    except FileNotFoundError as missing:
+        value, note = None, f"not measured: {missing}"
     return Row(task.what, _with_version(task.package), value, task.unit, note)
 
 

@@ -18,19 +18,27 @@ from numpy.typing import NDArray
 from benchmarks import loops, worst_case
 from benchmarks.measure import RUNS, Chunk, Tally, Task, timed
 from cc_env import games, players, playouts, randomness, referee, rules
-from cc_env.bits import ZERO, lowest_bit
+from cc_env.bits import ONE, ZERO, lowest, lowest_bit, popcount
+from cc_env.borrow import borrow
 from cc_env.compile import jit
 from cc_env.game import Game
 from cc_env.games.capture_conquer.chains import (
+    Field,
     Word,
-    between,
-    ends_capturing,
-    flood,
-    jumpers,
+    behind,
+    captured,
+    ends_at_once,
+    ends_later,
+    going_on,
+    hopped,
+    hops_over,
+    jumper,
+    landed,
     reachable,
+    takeoffs,
 )
-from cc_env.games.capture_conquer.rules import BOARD, moved, steps
-from cc_env.rules import ONGOING, Position
+from cc_env.games.capture_conquer.rules import BOARD, is_won, moved, steps
+from cc_env.rules import Position
 from cc_env.search.alphabeta import AlphaBeta
 from cc_env.search.mcts import TreeSearch
 from cc_env.search.report import Report
@@ -49,6 +57,8 @@ OTHERS = {  # games, as the table calls them
     "morris": "nine men's morris",
     "cannon": "Cannon 8×8",
 }
+_FOUR, _END, _VICTIM, _CELL, _NOBODY = (np.uint64(n) for n in (4, 8, 16, 63, 64))
+LISTED = "random play, every turn listed, C&C {}×{}"
 ALONE = "stepping alone, with observations and masks"
 
 
@@ -98,11 +108,10 @@ def _compiled(called: str, make: Callable[[], Game]) -> Task:
 
 
 def _listing(size: int) -> Task:
-    what = f"random play, every turn listed, C&C {size}×{size}"
     return _task(
-        what,
+        LISTED.format(size, size),
         "turns/s",
-        lambda: _list(_game(size)),
+        lambda: listing(_game(size)),
         note="every (start, end, capture) at every turn, one chosen",
     )
 
@@ -251,75 +260,126 @@ def _play(game: Game) -> Chunk:
     return chunk
 
 
-def _list(game: Game) -> Chunk:
-    moves = np.empty((game.num_actions * 64, 3), np.uint64)
+def listing(game: Game, together: int = 500) -> Chunk:
+    """Return random play of so many games at a time, every move listed at every turn."""
+    moves, listed = np.empty(game.num_actions * 64, np.uint32), np.zeros(1, np.int64)
     seeds = itertools.count()
 
     def chunk() -> Tally:
-        began = time.perf_counter()
         state = randomness.streams(next(seeds), 1)[0]
-        done = play_listed(game.initial, 500, state, moves)
-        return Tally(int(done), time.perf_counter() - began)
+        began = time.process_time()
+        done = play_listed(game.initial, together, state, moves, listed)
+        return Tally(int(done), time.process_time() - began)
 
     return chunk
 
 
 @jit
 def play_listed(
-    start: Position, games: int, state: np.uint64, moves: NDArray[np.uint64]
+    start: Position,
+    games: int,
+    state: np.uint64,
+    moves: NDArray[np.uint32],
+    listed: NDArray[np.int64],
 ) -> rules.Int:
-    """Play games in which each different move is equally likely; return the turns played."""
+    """Play games in which each different move is equally likely; return the turns played.
+
+    `moves` is room for a list, int64[1] `listed` is added to: the lengths of all lists.
+    """
+    moves = borrow(moves)
     played = 0
     for _ in range(games):
         position = start
-        while rules.outcome(position) == ONGOING:
-            chosen = moves[randomness.below(state, list_moves(position, moves))]
+        while not is_won(position):
+            count = list_moves(position, moves)
+            if not count:
+                break
+            chosen = moves[np.uint64(randomness.below(state, np.int64(count)))]
             state = randomness.advance(state)
-            position = moved(position, chosen[0], chosen[1], chosen[2])
+            position = _made(position, np.uint64(chosen))
+            listed[0] += np.int64(count)
             played += 1
     return played
 
 
 @jit
-def list_moves(position: Position, moves: NDArray[np.uint64]) -> int:
-    """Write every different (start, end, captured or 0), as bits, into `moves`; return how many."""
-    occupied = position.own | position.enemy
+def _made(position: Position, move: np.uint64) -> Position:
+    start, end, captured = move & _CELL, move >> _END & _CELL, move >> _VICTIM
+    victim = ZERO if captured == _NOBODY else ONE << captured
+    return moved(position, ONE << start, ONE << end, victim)
+
+
+@jit
+def list_moves(position: Position, moves: NDArray[np.uint32]) -> np.uint64:
+    """Write every different move into `moves`; return how many.
+
+    Each is the index of the start cell, of the end shifted by 8 bits, and of the captured cell, or
+    64, by 16.
+    """
+    own, occupied = position.own, position.own | position.enemy
     empty = BOARD[position.size] & ~occupied
-    jumping = jumpers(position.own, occupied, empty)
-    pieces = position.own
-    count = 0
+    field = Field(own, occupied, empty, hops_over(occupied, empty))
+    chains = own & going_on(field.hops)
+    count = _list_short(own ^ chains, position.enemy, own, empty, moves)
+    over_own = hops_over(own, empty)
+    while chains:
+        start = lowest_bit(chains)
+        chains ^= start
+        before = reachable(start, over_own, own)
+        count = _write(start, before ^ start | steps(start, empty), ZERO, moves, count)
+        piece = jumper(start, before, field)
+        victims = piece.at_once | piece.later
+        while victims:
+            victim = lowest_bit(victims)
+            victims ^= victim
+            left = captured(victim, field)
+            if victim & piece.later:
+                ends = ends_later(piece, victim, empty, left)
+            else:
+                ends = ends_at_once(piece, victim, left)
+            count = _write(start, ends, victim, moves, count)
+    return count
+
+
+@jit
+def _list_short(
+    pieces: Word, enemy: Word, own: Word, empty: Word, moves: NDArray[np.uint32]
+) -> np.uint64:
+    """Write the moves of pieces that can hop once at most."""
+    over_own, over_enemy = hops_over(own, empty), hops_over(enemy, empty)
+    hunters = pieces & takeoffs(over_enemy)
+    count = ZERO
     while pieces:
         start = lowest_bit(pieces)
         pieces ^= start
-        count = _write(start, steps(start, empty), ZERO, moves, count)
-        if start & jumping:
-            count = _list_jumps(start, position.own ^ start, position.enemy, empty, moves, count)
+        count = _write(start, steps(start, empty) | landed(start, over_own), ZERO, moves, count)
+    while hunters:
+        start = lowest_bit(hunters)
+        hunters ^= start
+        victims = hopped(start, over_enemy)
+        while victims:
+            victim = lowest_bit(victims)
+            victims ^= victim
+            moves[count] = _move(start, victim) | lowest(behind(start, victim)) << _END
+            count += ONE
     return count
 
 
 @jit
-def _list_jumps(
-    start: Word, own: Word, enemy: Word, empty: Word, moves: NDArray[np.uint64], count: int
-) -> int:
-    ends = reachable(start, own | enemy, empty) ^ start
-    before = flood(start, own, own, empty)
-    victims = between(before, empty, enemy)
-    if not victims:
-        return _write(start, ends, ZERO, moves, count)
-    count = _write(start, reachable(start, own, empty) ^ start, ZERO, moves, count)
-    while victims:
-        victim = lowest_bit(victims)
-        victims ^= victim
-        found = ends_capturing(start, victim, ends, own, (own | enemy) ^ victim, empty)
-        count = _write(start, found, victim, moves, count)
-    return count
+def _move(start: Word, victim: Word) -> np.uint64:
+    return lowest(start) | lowest(victim) << _VICTIM
 
 
 @jit
-def _write(start: Word, ends: Word, victim: Word, moves: NDArray[np.uint64], count: int) -> int:
-    while ends:
-        end = lowest_bit(ends)
-        ends ^= end
-        moves[count, 0], moves[count, 1], moves[count, 2] = start, end, victim
-        count += 1
-    return count
+def _write(
+    start: Word, ends: Word, victim: Word, moves: NDArray[np.uint32], count: np.uint64
+) -> np.uint64:
+    """Append the moves, by fours to mispredict fewer branches: what is too much is written over."""
+    move = _move(start, victim)
+    total = count + np.uint64(popcount(ends))
+    while count < total:
+        for offset in range(_FOUR):
+            moves[count + np.uint64(offset)] = move | lowest(ends) << _END
+            ends &= ends - ONE
+        count += _FOUR
+    return total

@@ -1,6 +1,8 @@
 """The benchmark table: our own rows measure something, and a missing peer is only a row."""
 
+import ctypes
 import re
+import shutil
 import sys
 from collections import Counter
 from pathlib import Path
@@ -8,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import learning, ours, peers
+from benchmarks import by_hand, learning, ours, peers
 from benchmarks.measure import row
-from cc_env import games
+from cc_env import games, randomness
 from cc_env.perft import perft
 from cc_env.table import GAMES
 
@@ -112,14 +114,57 @@ def test_a_missing_peer_is_a_row_that_says_what_to_install(monkeypatch, module, 
 def test_the_listed_moves_are_those_that_perft_counts(size):
     game = games.make("capture_conquer", size=size)
     rng = np.random.default_rng(0)
-    moves = np.empty((game.num_actions * 64, 3), np.uint64)
+    moves = np.empty(game.num_actions * 64, np.uint32)
     position = game.initial
     while len(legal := game.legal_actions(position)):
         count = ours.list_moves(position, moves)
-        assert len({tuple(move) for move in moves[:count]}) == count == perft(game, position, 1)
+        assert len(set(moves[:count].tolist())) == count == perft(game, position, 1)
         position = game.apply(position, int(rng.choice(legal)))
         while game.mid_turn(position):
             position = game.apply(position, int(rng.choice(game.legal_actions(position))))
+
+
+needs_compiler = pytest.mark.skipif(
+    not any(map(shutil.which, by_hand.COMPILERS)), reason="there is no C compiler"
+)
+
+
+@needs_compiler
+@pytest.mark.parametrize("size", [6, 8])
+def test_the_c_program_plays_the_same_game(size):
+    game = games.make("capture_conquer", size=size)
+    for depth in (1, 2, 3):
+        assert by_hand.program().perft(size, depth) == perft(game, game.initial, depth)
+
+
+@needs_compiler
+@pytest.mark.parametrize("size", [6, 8])
+def test_games_are_as_long_and_lists_as_those_of_the_c_program(size):
+    number, listed, ours_listed = 1000, ctypes.c_int64(), 0
+    turns = by_hand.program().play(size, number, 1, ctypes.byref(listed))
+    game = games.make("capture_conquer", size=size)
+    moves, ours_listed = np.empty(game.num_actions * 64, np.uint32), np.zeros(1, np.int64)
+    state = randomness.streams(1, 1)[0]
+    our_turns = ours.play_listed(game.initial, number, state, moves, ours_listed)
+    assert turns == pytest.approx(our_turns, rel=0.05)
+    assert listed.value / turns == pytest.approx(ours_listed[0] / our_turns, rel=0.03)
+
+
+@needs_compiler
+def test_both_are_measured_in_turn(monkeypatch):
+    monkeypatch.setattr(by_hand, "GAMES", 2)
+    rows = list(commands.measured(by_hand.tasks(), TINY))
+    assert [each.unit for each in rows] == ["turns/s", "times"] * 2
+    assert all(each.value > 0 for each in rows)
+
+
+def test_a_missing_compiler_is_a_row_that_says_so(monkeypatch):
+    by_hand.program.cache_clear()
+    by_hand.race.cache_clear()
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    missing = row(by_hand.tasks()[0], TINY)
+    assert missing.value is None
+    assert missing.note == "not measured: there is no C compiler: cc, gcc, clang"
 
 
 @pytest.mark.parametrize(

@@ -10,12 +10,14 @@ cells of equal parity, and what it hops over lies on the others. Therefore a cap
 closes a landing cell, and a chain is a walk in that graph that uses no piece twice:
 
 - A straight middle joins one pair of cells, so a walk without cycles uses it once of itself. Only
-  a diagonal middle joins two pairs, whose hops cross. `reachable` floods; where hops can cross,
-  `can_reach` takes a shortest walk, and if it crosses itself, branches on which of the two hops
-  to forbid. This gives all ends, with any capture or none.
-- A chain from `start` to `end` that captures `victim` is a walk over own pieces to a cell beside
-  it, the hop, and a walk over any pieces to the end; the two walks share no piece. `can_capture`
-  likewise takes a shortest pair, and if that uses a piece twice, branches on which use to forbid.
+  a diagonal middle joins two pairs, whose hops cross. `reachable` floods; where hops can cross, a
+  chain makes one of the two at most, so that it ends where one can get to without the one, or
+  without the other. This gives all ends, with any capture or none.
+- A chain that captures `victim` is a walk over own pieces to a cell beside it, the hop, and a walk
+  over any pieces to the end; the two walks share no piece. `ends_later` floods both. Where they
+  could share a piece, it tries the first walks one by one; where these can be many, `_can_capture`
+  takes a shortest pair for each end, and if that uses a piece twice, branches on which use to
+  forbid.
 
 Both are exact. Cycles can be cut out of each walk without using more pieces.
 """
@@ -31,12 +33,14 @@ from cc_env.compile import jit
 
 Word = np.uint64  # a set of cells
 
-_1, _7, _8, _9 = np.uint64(1), np.uint64(7), np.uint64(8), np.uint64(9)
-_TWO_RISING = np.uint64(14)  # index distance of a hop along a rising diagonal
+_1, _2, _7, _8, _9, _14, _16, _18 = (np.uint64(n) for n in (1, 2, 7, 8, 9, 14, 16, 18))
+_TWO_RISING = _14  # index distance of a hop along a rising diagonal
+_FEW = 8  # own pieces: there are few walks over them
 _LANDS_EAST = np.uint64(0xFCFCFCFCFCFCFCFC)  # columns 2-7
 _LANDS_WEST = np.uint64(0x3F3F3F3F3F3F3F3F)  # columns 0-5
 NOT_FIRST = np.uint64(0xFEFEFEFEFEFEFEFE)  # columns 1-7
 NOT_LAST = np.uint64(0x7F7F7F7F7F7F7F7F)  # columns 0-6
+_INNER = NOT_FIRST & NOT_LAST
 
 
 @jit
@@ -53,147 +57,322 @@ def hop(cells: Word, falling: Word, rising: Word, empty: Word) -> Word:
     return (east & _LANDS_EAST | west & _LANDS_WEST | straight) & empty
 
 
+class Hops(NamedTuple):
+    """For each direction, the cells from which a hop can be made."""
+
+    east: Word
+    southeast: Word
+    northeast: Word
+    west: Word
+    northwest: Word
+    southwest: Word
+    south: Word
+    north: Word
+
+
 @jit
-def _takeoffs(middles: Word, empty: Word) -> tuple[Word, ...]:
-    """Return the cells from which a hop over `middles` can land, for each of the directions."""
+def hops_over(middles: Word, empty: Word) -> Hops:
+    """Return the hops over `middles` to the cells of `empty`."""
+    return _hops_over(middles, middles, empty)
+
+
+@jit
+def _hops_over(falling: Word, rising: Word, empty: Word) -> Hops:
+    """Return the hops over `rising` in the two directions /, over `falling` in the other six."""
     east, west = empty & _LANDS_EAST, empty & _LANDS_WEST
-    return (
-        (east >> _1 & middles) >> _1,
-        (east >> _9 & middles) >> _9,
-        (east << _7 & middles) << _7,
-        (west << _1 & middles) << _1,
-        (west << _9 & middles) << _9,
-        (west >> _7 & middles) >> _7,
-        (empty >> _8 & middles) >> _8,
-        (empty << _8 & middles) << _8,
+    return Hops(
+        (east >> _1 & falling) >> _1,
+        (east >> _9 & falling) >> _9,
+        (east << _7 & rising) << _7,
+        (west << _1 & falling) << _1,
+        (west << _9 & falling) << _9,
+        (west >> _7 & rising) >> _7,
+        (empty >> _8 & falling) >> _8,
+        (empty << _8 & falling) << _8,
     )
+
+
+@jit
+def takeoffs(hops: Hops) -> Word:
+    """Return the cells from which there is any hop."""
+    east, west = hops.east | hops.southeast, hops.west | hops.northwest
+    return east | west | hops.northeast | hops.southwest | hops.south | hops.north
+
+
+@jit
+def going_on(hops: Hops) -> Word:
+    """Return the cells from which a hop leads to where there is another."""
+    more = takeoffs(hops)
+    east = hops.east & more >> _2 | hops.southeast & more >> _18
+    west = hops.west & more << _2 | hops.northwest & more << _18
+    rising = hops.northeast & more << _14 | hops.southwest & more >> _14
+    return east | west | rising | hops.south & more >> _16 | hops.north & more << _16
 
 
 @jit
 def jumpers(pieces: Word, middles: Word, empty: Word) -> Word:
     """Return those of `pieces` that can hop at all."""
-    found = ZERO
-    for takeoffs in _takeoffs(middles, empty):
-        found |= takeoffs
-    return pieces & found
+    return pieces & takeoffs(hops_over(middles, empty))
 
 
 @jit
 def count_hops(pieces: Word, middles: Word, empty: Word) -> np.int64:
     """Return in how many ways one of `pieces` can hop once."""
     count = np.int64(0)
-    for takeoffs in _takeoffs(middles, empty):
-        count += popcount(pieces & takeoffs)
+    hops = hops_over(middles, empty)
+    for direction in range(len(hops)):
+        count += popcount(pieces & hops[direction])
     return count
 
 
 @jit
-def flood(cells: Word, falling: Word, rising: Word, empty: Word) -> Word:
-    """Return `cells` and all that hops lead to, if a piece could be used more than once."""
-    reached = cells
-    new = hop(cells, falling, rising, empty) & ~reached
-    while new:
-        reached |= new
-        new = hop(new, falling, rising, empty) & ~reached
-    return reached
+def hopped(cells: Word, hops: Hops) -> Word:
+    """Return the middles that one hop from any of `cells` goes over."""
+    east = (cells & hops.east) << _1 | (cells & hops.southeast) << _9
+    west = (cells & hops.west) >> _1 | (cells & hops.northwest) >> _9
+    rising = (cells & hops.northeast) >> _7 | (cells & hops.southwest) << _7
+    return east | west | rising | (cells & hops.south) << _8 | (cells & hops.north) >> _8
 
 
 @jit
-def reachable(start: Word, middles: Word, empty: Word) -> Word:
-    """Return `start` and all cells at which a chain over `middles`, each used once, can end."""
-    reached = flood(start, middles, middles, empty)
-    corners = (reached << _9) & (reached >> _9) & (reached << _7) & (reached >> _7)
-    crossed = middles & corners & NOT_FIRST & NOT_LAST
-    if crossed:
-        return _reachable_crossing(start, reached, middles, crossed, empty)
-    return reached
+def landed(cells: Word, hops: Hops) -> Word:
+    """Return the cells that one hop from any of `cells` lands on."""
+    east = (cells & hops.east) << _2 | (cells & hops.southeast) << _18
+    west = (cells & hops.west) >> _2 | (cells & hops.northwest) >> _18
+    rising = (cells & hops.northeast) >> _14 | (cells & hops.southwest) << _14
+    return east | west | rising | (cells & hops.south) << _16 | (cells & hops.north) >> _16
 
 
 @jit
-def _reachable_crossing(
-    start: Word, reached: Word, middles: Word, crossed: Word, empty: Word
-) -> Word:
-    """Return those of `reached` that a chain gets to without using one of `crossed` twice."""
-    certain = _spread(start, middles ^ crossed, crossed, empty)
-    doubtful = reached & ~certain
-    while doubtful:
-        end = lowest_bit(doubtful)
-        doubtful ^= end
-        if can_reach(start, end, middles, middles, empty):
-            certain |= end
-    return certain
-
-
-@jit
-def _spread(start: Word, plain: Word, crossed: Word, empty: Word) -> Word:
-    """Return cells that a chain from `start` surely gets to: `crossed` are used up one by one."""
-    reached = flood(start, plain, plain, empty)
-    while hop(reached, crossed, crossed, empty) & ~reached:
-        candidates = crossed
-        while candidates:
-            middle = lowest_bit(candidates)
-            candidates ^= middle
-            new = hop(reached, middle, middle, empty) & ~reached
-            if new:
-                reached |= flood(new, plain, plain, empty)
-                crossed ^= middle
-    return reached
-
-
-@jit
-def can_reach(start: Word, end: Word, falling: Word, rising: Word, empty: Word) -> bool:
-    """Return whether a chain leads from `start` to `end`, each piece used once."""
-    if not flood(start, falling, rising, empty) & end:
-        return False
-    _, used_falling, used_rising = _trace(start, start, end, falling, rising, empty)
-    twice = lowest_bit(used_falling & used_rising)
-    if not twice:
-        return True
-    return can_reach(start, end, falling ^ twice, rising, empty) or can_reach(
-        start, end, falling, rising ^ twice, empty
+def _without(hops: Hops, middles: Word) -> Hops:
+    """Return the hops that go over none of `middles`."""
+    return Hops(
+        hops.east & ~(middles >> _1),
+        hops.southeast & ~(middles >> _9),
+        hops.northeast & ~(middles << _7),
+        hops.west & ~(middles << _1),
+        hops.northwest & ~(middles << _9),
+        hops.southwest & ~(middles >> _7),
+        hops.south & ~(middles >> _8),
+        hops.north & ~(middles << _8),
     )
 
 
 @jit
-def captures(start: Word, end: Word, own: Word, enemy: Word, empty: Word) -> Word:
-    """Return the pieces of `enemy` that some chain from `start` to `end` captures.
+def _without_falling(hops: Hops, middles: Word) -> Hops:
+    """Return the hops but for those over `middles` along falling diagonals."""
+    southeast, northwest = hops.southeast & ~(middles >> _9), hops.northwest & ~(middles << _9)
+    east, northeast, west, southwest = hops.east, hops.northeast, hops.west, hops.southwest
+    return Hops(east, southeast, northeast, west, northwest, southwest, hops.south, hops.north)
 
-    `own` is without the moving piece; `empty` without the start cell.
+
+@jit
+def _without_rising(hops: Hops, middles: Word) -> Hops:
+    """Return the hops but for those over `middles` along rising diagonals."""
+    northeast, southwest = hops.northeast & ~(middles << _7), hops.southwest & ~(middles >> _7)
+    east, southeast, west, northwest = hops.east, hops.southeast, hops.west, hops.northwest
+    return Hops(east, southeast, northeast, west, northwest, southwest, hops.south, hops.north)
+
+
+@jit
+def flood(cells: Word, hops: Hops) -> Word:
+    """Return `cells` and all that hops lead to, if a piece could be used more than once."""
+    reached = cells
+    while True:
+        grown = reached | landed(reached, hops)
+        if grown == reached:
+            return reached
+        reached = grown
+
+
+@jit
+def _crossed(cells: Word) -> Word:
+    """Return the cells of which all four diagonal neighbours are in `cells`."""
+    return cells << _9 & cells >> _9 & cells << _7 & cells >> _7 & _INNER
+
+
+@jit
+def _joined(cells: Word) -> Word:
+    """Return the cells that are in the middle between two of `cells`."""
+    diagonal = cells << _9 & cells >> _9 | cells << _7 & cells >> _7
+    return (cells << _1 & cells >> _1 | diagonal) & _INNER | cells << _8 & cells >> _8
+
+
+@jit
+def reachable(start: Word, hops: Hops, middles: Word) -> Word:
+    """Return `start` and all cells at which a chain can end that uses each of `middles` once."""
+    reached = flood(start, hops)
+    crossed = _crossed(reached) & middles
+    if crossed:
+        return _reachable_crossing(start, hops, crossed, reached)
+    return reached
+
+
+@jit
+def _reachable_crossing(start: Word, hops: Hops, crossed: Word, reached: Word) -> Word:
+    """Return those of `reached` that a chain gets to without using one of `crossed` twice."""
+    others = _without(hops, crossed)
+    certain = flood(start, others)
+    certain |= landed(certain, hops)
+    if certain == reached:
+        return reached
+    certain = flood(certain, others)  # all that uses one of `crossed` at most, and that once
+    if certain == reached or crossed == lowest_bit(crossed):
+        return certain
+    return _add_crossing(start, hops, crossed, certain)
+
+
+@jit
+def _add_crossing(start: Word, hops: Hops, crossed: Word, certain: Word) -> Word:
+    """Add to `certain` what a chain gets to without using one of `crossed` twice."""
+    reached = flood(start, hops)
+    if reached == reached & certain:
+        return certain
+    crossed &= _crossed(reached)
+    middle = lowest_bit(crossed)
+    if not middle:
+        return certain | reached
+    certain = _add_crossing(start, _without_falling(hops, middle), crossed ^ middle, certain)
+    return _add_crossing(start, _without_rising(hops, middle), crossed ^ middle, certain)
+
+
+@jit
+def _reachable_from(starts: Word, hops: Hops, middles: Word) -> Word:
+    """Return all cells at which a chain from any of `starts` can end."""
+    found = ZERO
+    while starts:
+        start = lowest_bit(starts)
+        starts ^= start
+        found |= reachable(start, hops, middles)
+    return found
+
+
+class Field(NamedTuple):
+    """A position as a piece sees it that jumps."""
+
+    own: Word  # itself may be among them: it stands on no cell that it can hop over
+    occupied: Word
+    empty: Word
+    hops: Hops  # over any piece
+
+
+class Jumper(NamedTuple):
+    """A piece and what it can capture."""
+
+    start: Word
+    before: Word  # `start` and the cells that it gets to over own pieces alone
+    at_once: Word  # the enemy pieces that its first hop can go over
+    later: Word  # those that a hop from another cell of `before` can
+
+
+@jit
+def jumper(start: Word, before: Word, field: Field) -> Jumper:
+    """Return the piece on `start` that gets to the cells of `before` over own pieces alone."""
+    enemy = field.occupied ^ field.own
+    at_once, later = hopped(start, field.hops), hopped(before ^ start, field.hops)
+    return Jumper(start, before, at_once & enemy, later & enemy)
+
+
+@jit
+def captures(start: Word, end: Word, own: Word, enemy: Word, empty: Word) -> tuple[Word, bool]:
+    """Return the pieces of `enemy` that chains from `start` to `end` capture.
+
+    And whether some chain does without; there is one of the two kinds at least.
     """
-    before = flood(start, own, own, empty)
-    after = flood(end, own | enemy, own | enemy, empty)
-    candidates = between(before, after, enemy)
+    over_own = hops_over(own, empty)
+    before = flood(start, over_own)
+    if not before & takeoffs(hops_over(enemy, empty)):
+        return ZERO, True
+    field = Field(own, own | enemy, empty, hops_over(own | enemy, empty))
+    candidates = between(before, flood(end, field.hops), enemy)
+    if not candidates:
+        return ZERO, True
+    piece = jumper(start, reachable(start, over_own, own), field)
     found = ZERO
     while candidates:
         victim = lowest_bit(candidates)
         candidates ^= victim
-        if ends_capturing(start, victim, end, own, (own | enemy) ^ victim, empty):
+        if _can_end(piece, victim, end, captured(victim, field)):
             found |= victim
-    return found
+    return found, True if piece.before & end else False  # noqa: SIM210 (compiled)
 
 
 @jit
-def ends_capturing(
-    start: Word, victim: Word, ends: Word, own: Word, others: Word, empty: Word
-) -> Word:
-    """Return those of `ends` that a chain from `start` gets to which captures `victim`.
-
-    `own` is what it may hop over before, `others` after the victim.
-    """
+def _can_end(piece: Jumper, victim: Word, end: Word, left: Field) -> bool:
+    """Return whether a chain to `end` captures `victim`; `left` is without it."""
     found = ZERO
-    landing = hop(start, victim, victim, empty)
-    if landing:  # capturing at once is the usual way, and settles most ends
-        found = reachable(landing, others, empty) & ends
-    doubtful = ends & ~found
-    if doubtful and hop(start, own, own, empty):
-        before = flood(start, own, own, empty)
-        landings = hop(before, victim, victim, empty)
-        doubtful &= flood(landings, others, others, empty)
-        while doubtful:
-            end = lowest_bit(doubtful)
-            doubtful ^= end
-            if _can_capture(_Chain(start, victim, end, empty), _Ways(own, own, others, others)):
-                found |= end
+    if victim & piece.at_once:
+        found = ends_at_once(piece, victim, left) & end
+    if victim & piece.later and not found:
+        found = ends_later(piece, victim, end, left)
+    return True if found else False  # noqa: SIM210 (compiled)
+
+
+@jit
+def captured(victim: Word, field: Field) -> Field:
+    """Return the field without `victim`. Its cell is none that the piece could land on."""
+    occupied, hops = field.occupied ^ victim, _without(field.hops, victim)
+    return Field(field.own, occupied, field.empty, hops)
+
+
+@jit
+def ends_at_once(piece: Jumper, victim: Word, left: Field) -> Word:
+    """Return where chains end whose first hop captures `victim`; `left` is without it."""
+    return reachable(behind(piece.start, victim), left.hops, left.occupied)
+
+
+@jit
+def behind(start: Word, middle: Word) -> Word:
+    """Return the cell that the hop from `start` over `middle`, which there is, lands on."""
+    return ONE << ((lowest(middle) << ONE) - lowest(start))
+
+
+@jit
+def ends_later(piece: Jumper, victim: Word, wanted: Word, left: Field) -> Word:
+    """Return those of `wanted` at which any chains end that capture `victim`, one of `later`."""
+    landings = hop(piece.before, victim, victim, left.empty)
+    possible = flood(landings, left.hops)
+    if _crossed(possible) & left.occupied:
+        possible = _reachable_from(landings, left.hops, left.occupied)
+    used = _joined(piece.before) & left.own
+    if not used & _joined(possible):
+        return possible & wanted
+    possible &= wanted
+    if popcount(used) <= _FEW:
+        beside = hop(landings, victim, victim, piece.before)
+        question = _Question(victim, beside, possible, left.empty)
+        return _walk(question, piece.start, left.own, left.occupied, ZERO) & wanted
+    doubtful = possible
+    while doubtful:
+        end = lowest_bit(doubtful)
+        doubtful ^= end
+        chain = _Chain(piece.start, victim, end, left.empty)
+        if not _can_capture(chain, _Ways(left.own, left.own, left.occupied, left.occupied)):
+            possible ^= end
+    return possible
+
+
+class _Question(NamedTuple):
+    """At which cells of `wanted` does a chain end that captures `victim` from one of `beside`?"""
+
+    victim: Word
+    beside: Word
+    wanted: Word
+    empty: Word
+
+
+@jit
+def _walk(question: _Question, cell: Word, own: Word, others: Word, found: Word) -> Word:
+    """Add to `found` the ends of all chains that go on from `cell`, over own pieces at first."""
+    if cell & question.beside:
+        landings = hop(cell, question.victim, question.victim, question.empty)
+        found |= _reachable_from(landings, hops_over(others, question.empty), others)
+    cells = hop(cell, own, own, question.empty)
+    while cells and question.wanted & ~found:
+        next_cell = lowest_bit(cells)
+        cells ^= next_cell
+        middle = ONE << ((lowest(cell) + lowest(next_cell)) >> ONE)
+        found = _walk(question, next_cell, own ^ middle, others ^ middle, found)
     return found
 
 
@@ -216,7 +395,7 @@ class _Ways(NamedTuple):
 
 
 @jit
-def _without(ways: _Ways, gone: _Ways) -> _Ways:
+def _forbid(ways: _Ways, gone: _Ways) -> _Ways:
     """Return the ways that are in `ways` and not in `gone`."""
     return _Ways(
         ways.falling & ~gone.falling,
@@ -239,16 +418,16 @@ def between(before: Word, after: Word, victims: Word) -> Word:
 @jit
 def _possible(chain: _Chain, ways: _Ways) -> bool:
     """Return whether the chain exists if pieces could be used twice."""
-    before = flood(chain.start, ways.falling, ways.rising, chain.empty)
-    after = flood(chain.end, ways.falling_after, ways.rising_after, chain.empty)
+    before = flood(chain.start, _hops_over(ways.falling, ways.rising, chain.empty))
+    after = flood(chain.end, _hops_over(ways.falling_after, ways.rising_after, chain.empty))
     return True if between(before, after, chain.victim) else False  # noqa: SIM210 (compiled)
 
 
 @jit
 def _can_capture(chain: _Chain, ways: _Ways) -> bool:
     """Return whether the chain exists, within `ways` and each piece used once."""
-    before = flood(chain.start, ways.falling, ways.rising, chain.empty)
-    after = flood(chain.end, ways.falling_after, ways.rising_after, chain.empty)
+    before = flood(chain.start, _hops_over(ways.falling, ways.rising, chain.empty))
+    after = flood(chain.end, _hops_over(ways.falling_after, ways.rising_after, chain.empty))
     if not between(before, after, chain.victim):
         return False
     used = _shortest(chain, ways, before, after)
@@ -265,7 +444,7 @@ def _can_capture(chain: _Chain, ways: _Ways) -> bool:
             one, other = _Ways(piece, ZERO, ZERO, ZERO), _Ways(ZERO, piece, ZERO, ZERO)
         else:
             one, other = _Ways(ZERO, ZERO, piece, ZERO), _Ways(ZERO, ZERO, ZERO, piece)
-        one, other = _without(ways, one), _without(ways, other)
+        one, other = _forbid(ways, one), _forbid(ways, other)
         if not _possible(chain, one):
             return _can_capture(chain, other)
         if not _possible(chain, other):
@@ -351,6 +530,10 @@ def _hops(cell: int, middles: int, empty: int) -> Iterator[tuple[int, int]]:
 
 def _leads(cell: int, middles: int, end: int, empty: int) -> bool:
     """Return whether hops over `middles` may lead from `cell` to `end`."""
-    over = np.uint64(middles)
-    reached = flood(ONE << np.uint64(cell), over, over, np.uint64(empty))
+    reached = _flood_over(ONE << np.uint64(cell), np.uint64(middles), np.uint64(empty))
     return bool(int(reached) >> end & 1)
+
+
+@jit
+def _flood_over(cells: Word, middles: Word, empty: Word) -> Word:
+    return flood(cells, hops_over(middles, empty))

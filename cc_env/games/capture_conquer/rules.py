@@ -13,10 +13,11 @@ from cc_env.game import Cell
 from cc_env.games.capture_conquer.chains import (
     NOT_FIRST,
     Word,
-    can_reach,
     captures,
+    hops_over,
     jumpers,
     reachable,
+    takeoffs,
 )
 from cc_env.rules import DRAW, ONGOING, Bool, Int
 
@@ -86,7 +87,8 @@ def legal_actions(position: Position, out: NDArray[np.int32]) -> int:
         return _legal_captures(position, out)
     occupied = position.own | position.enemy
     empty = BOARD[position.size] & ~occupied
-    jumping = jumpers(position.own, occupied, empty)
+    hops = hops_over(occupied, empty)
+    jumping = takeoffs(hops)
     pieces = position.own
     count = 0
     while pieces:
@@ -94,7 +96,7 @@ def legal_actions(position: Position, out: NDArray[np.int32]) -> int:
         pieces ^= start
         ends = steps(start, empty)
         if start & jumping:
-            ends |= reachable(start, occupied ^ start, empty) ^ start
+            ends |= reachable(start, hops, occupied) ^ start
         count = _write(position.size, lowest(start), ends, out, count)
     return count
 
@@ -141,12 +143,8 @@ def jump(position: Position, action: Int) -> tuple[Word, Word]:
 @jit
 def choices(position: Position, start: Word, end: Word) -> tuple[Word, bool]:
     """Return what a legal jump chain can capture, and whether it can do without."""
-    own, enemy = position.own ^ start, position.enemy
     empty = BOARD[position.size] & ~(position.own | position.enemy)
-    victims = captures(start, end, own, enemy, empty)
-    if not victims:
-        return victims, True
-    return victims, can_reach(start, end, own, own, empty)
+    return captures(start, end, position.own, position.enemy, empty)
 
 
 @jit
@@ -205,10 +203,15 @@ def outcome(position: Position) -> Int:
     """As `rules.outcome`."""
     if position.pending:
         return ONGOING
-    mover = 1 - np.int64(position.player)
-    if position.enemy & ONE or is_last(position):
-        return mover
+    if is_won(position):
+        return 1 - np.int64(position.player)
     return DRAW if _is_blocked(position) else ONGOING
+
+
+@jit
+def is_won(position: Position) -> Bool:
+    """Return whether the turn that led here won: by conquest, or by capture."""
+    return position.enemy & ONE != ZERO or is_last(position)
 
 
 @jit
