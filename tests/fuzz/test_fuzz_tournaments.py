@@ -1,5 +1,6 @@
 """The folder of a tournament, altered in any way: it goes on, or is refused as such."""
 
+import contextlib
 import io
 import json
 import shutil
@@ -8,8 +9,8 @@ import pytest
 from fuzz.harness import refused_or_fine
 from hypothesis import given
 from hypothesis import strategies as st
-from rich.console import Console
 
+from cc_env.terminal import Terminal
 from training import arena
 from training.arena import report, tables
 from training.arena.folder import CONFIG, GAMES, LOCK, RESULTS
@@ -61,7 +62,8 @@ def put(whole, change):
 def go_on(path):
     """Go on with a tournament, and tell all that is told of it."""
     found = arena.run(SETTLED, path, workers=0)
-    tables.show(found, Console(file=io.StringIO()))
+    with contextlib.redirect_stdout(io.StringIO()):
+        tables.show(found, Terminal())
     report.to_html(found, "command").encode()
     assert json.loads((path / RESULTS).read_text())["config"]["seed"] == 1
     assert sorted(found.records) == [*range(4)]

@@ -1,15 +1,14 @@
 """The report: one file that needs nothing else, and says what the tables say."""
 
-import io
 import json
 import re
 from html.parser import HTMLParser
 
 import numpy as np
 import pytest
-from rich.console import Console
 
 from cc_env import record
+from cc_env.terminal import Terminal
 from training import arena
 from training.arena import pictures, report
 from training.arena.ratings import Interval
@@ -144,7 +143,7 @@ def test_the_histogram_counts_every_game(tournament):
     assert sum(bar.get_height() for bar in axes.patches) == len(tournament.records)
 
 
-def test_where_players_learned_a_chart_shows_how(tournament, tmp_path):
+def test_where_players_learned_a_chart_shows_how(tournament, tmp_path, capsys):
     assert "learning" not in pictures.names(tournament.standings)
     players = f"memory:path={tmp_path / 'memory.sqlite'}", "minimax:depth=1"
     learned = arena.hold(players, options={"size": 4}, games=20, opening_turns=0, learn=True)
@@ -153,9 +152,8 @@ def test_where_players_learned_a_chart_shows_how(tournament, tmp_path):
     assert "Score while they learned" in report.to_html(learned, COMMAND)
     report.write(learned, tmp_path, COMMAND)
     assert (tmp_path / "learning.png").exists()
-    console = Console(width=120, record=True, file=io.StringIO())
-    show(learned, console)
-    assert "score in each part of the games" in console.export_text()
+    show(learned, Terminal())
+    assert "score in each part of the games" in capsys.readouterr().out
 
 
 def test_all_files_are_written(tournament, tmp_path):

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import wait_for
+from tensorboard.summary.writer import event_file_writer
 
 from agents.arrays import load, save
 from cc_env.errors import BadCheckpoint, BadRecord, UnknownOption
@@ -55,8 +56,10 @@ def work(run, numbers):
 
 
 @pytest.fixture
-def path(tmp_path):
+def path(tmp_path, monkeypatch):
     """The folder of a run that was stopped after its third checkpoint."""
+    # TensorBoard reads files of one second and process by their numbers, as text: 10 before 9.
+    monkeypatch.setattr(event_file_writer, "_global_uid", event_file_writer.AtomicCounter(0))
     with opened(tmp_path / "run") as run:
         work(run, [1, 2, 3])
     return tmp_path / "run"
