@@ -79,6 +79,7 @@ def _print(rows: Iterable[Row], seconds: float) -> None:
     for column in view.columns:
         column.no_wrap = column.header != "note"
     view.columns[HEAD.index("rate")].justify = "right"
+    view.columns[HEAD.index("note")].min_width = 30
     for each in rows:
         view.add_row(*_cells(each))
     terminal.show(view)

@@ -72,7 +72,7 @@ class Terminal(Console):
         """Return the least width in which a column can be read."""
         wide = self.options.update(width=UNBOUNDED)
         found = measure_renderables(self, wide, [column.header, *column.cells])
-        return found.maximum if column.no_wrap else found.minimum
+        return max(column.min_width or 0, found.maximum if column.no_wrap else found.minimum)
 
     def _stacked(self, table: Table) -> Iterator[tuple[RenderableType, RenderableType]]:
         """Yield the rows of a table: the name, and what stands below it."""

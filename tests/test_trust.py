@@ -76,7 +76,7 @@ def test_a_module_that_is_imported_is_not_yet_a_game(tmp_path, name):
 
 
 def test_nor_does_a_game_import_what_its_options_name(hit, tmp_path):
-    source = "from cc_env import players\ndef make(bot=): players.check(bot)\n"
+    source = "from cc_env import players\ndef make(bot=''): players.check(bot)\n"
     (tmp_path / "with_a_bot.py").write_text(source)
     trust.allow("with_a_bot")
     options = {"bot": "runs.x.evil.make"}

@@ -342,7 +342,7 @@ def test_a_step_after_the_end_is_refused():
         ({"seat": True}, "it is 0"),
         ({"repetitions": 1}, "2 or more"),
         ({"repetitions": 3, "max_turns": None}, "with max_turns set"),
-        ({"color": "blue"}, "no option color; it has: size, corner"),
+        ({"color": "blue"}, "no keyword color; capture_conquer has: size, corner"),
     ],
 )
 def test_wrong_arguments_are_refused(arguments, why):
