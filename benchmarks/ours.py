@@ -318,22 +318,26 @@ def list_moves(position: Position, moves: NDArray[np.uint32]) -> np.uint64:
     field = Field(own, occupied, empty, hops_over(occupied, empty))
     chains = own & going_on(field.hops)
     count = _list_short(own ^ chains, position.enemy, own, empty, moves)
-    over_own = hops_over(own, empty)
+    over_own, going = hops_over(own, empty), takeoffs(field.hops)
+    hunting = takeoffs(hops_over(position.enemy, empty))
     while chains:
         start = lowest_bit(chains)
         chains ^= start
         before = reachable(start, over_own, own, empty)
         count = _write(start, before ^ start | steps(start, empty), ZERO, moves, count)
+        if not before & hunting:
+            continue
         victims = hopped(before, field.hops) & position.enemy
         later = hopped(before ^ start, field.hops)
         while victims:
             victim = lowest_bit(victims)
             victims ^= victim
-            left = captured(victim, field)
+            ends = _behind(start, victim)
             if victim & later:
-                ends = ends_capturing(start, before, victim, empty, left)
-            else:
-                ends = reachable(_behind(start, victim), left.hops, left.occupied, empty)
+                ends = ends_capturing(start, before, victim, empty, captured(victim, field))
+            elif ends & going:
+                left = captured(victim, field)
+                ends = reachable(ends, left.hops, left.occupied, empty)
             count = _write(start, ends, victim, moves, count)
     return count
 
