@@ -25,14 +25,11 @@ from cc_env.game import Game
 from cc_env.games.capture_conquer.chains import (
     Field,
     Word,
-    behind,
     captured,
-    ends_at_once,
-    ends_later,
+    ends_capturing,
     going_on,
     hopped,
     hops_over,
-    jumper,
     landed,
     reachable,
     takeoffs,
@@ -321,22 +318,26 @@ def list_moves(position: Position, moves: NDArray[np.uint32]) -> np.uint64:
     field = Field(own, occupied, empty, hops_over(occupied, empty))
     chains = own & going_on(field.hops)
     count = _list_short(own ^ chains, position.enemy, own, empty, moves)
-    over_own = hops_over(own, empty)
+    over_own, going = hops_over(own, empty), takeoffs(field.hops)
+    hunting = takeoffs(hops_over(position.enemy, empty))
     while chains:
         start = lowest_bit(chains)
         chains ^= start
-        before = reachable(start, over_own, own)
+        before = reachable(start, over_own, own, empty)
         count = _write(start, before ^ start | steps(start, empty), ZERO, moves, count)
-        piece = jumper(start, before, field)
-        victims = piece.at_once | piece.later
+        if not before & hunting:
+            continue
+        victims = hopped(before, field.hops) & position.enemy
+        later = hopped(before ^ start, field.hops)
         while victims:
             victim = lowest_bit(victims)
             victims ^= victim
-            left = captured(victim, field)
-            if victim & piece.later:
-                ends = ends_later(piece, victim, empty, left)
-            else:
-                ends = ends_at_once(piece, victim, left)
+            ends = _behind(start, victim)
+            if victim & later:
+                ends = ends_capturing(start, before, victim, empty, captured(victim, field))
+            elif ends & going:
+                left = captured(victim, field)
+                ends = reachable(ends, left.hops, left.occupied, empty)
             count = _write(start, ends, victim, moves, count)
     return count
 
@@ -360,9 +361,15 @@ def _list_short(
         while victims:
             victim = lowest_bit(victims)
             victims ^= victim
-            moves[count] = _move(start, victim) | lowest(behind(start, victim)) << _END
+            moves[count] = _move(start, victim) | lowest(_behind(start, victim)) << _END
             count += ONE
     return count
+
+
+@jit
+def _behind(start: Word, middle: Word) -> Word:
+    """Return the cell that the hop from `start` over `middle`, which there is, lands on."""
+    return ONE << ((lowest(middle) << ONE) - lowest(start))
 
 
 @jit

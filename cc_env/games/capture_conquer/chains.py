@@ -14,7 +14,7 @@ closes a landing cell, and a chain is a walk in that graph that uses no piece tw
   chain makes one of the two at most, so that it ends where one can get to without the one, or
   without the other. This gives all ends, with any capture or none.
 - A chain that captures `victim` is a walk over own pieces to a cell beside it, the hop, and a walk
-  over any pieces to the end; the two walks share no piece. `ends_later` floods both. Where they
+  over any pieces to the end; the two walks share no piece. `ends_capturing` floods both. Where they
   could share a piece, it tries the first walks one by one; where these can be many, `_can_capture`
   takes a shortest pair for each end, and if that uses a piece twice, branches on which use to
   forbid.
@@ -159,22 +159,6 @@ def _without(hops: Hops, middles: Word) -> Hops:
 
 
 @jit
-def _without_falling(hops: Hops, middles: Word) -> Hops:
-    """Return the hops but for those over `middles` along falling diagonals."""
-    southeast, northwest = hops.southeast & ~(middles >> _9), hops.northwest & ~(middles << _9)
-    east, northeast, west, southwest = hops.east, hops.northeast, hops.west, hops.southwest
-    return Hops(east, southeast, northeast, west, northwest, southwest, hops.south, hops.north)
-
-
-@jit
-def _without_rising(hops: Hops, middles: Word) -> Hops:
-    """Return the hops but for those over `middles` along rising diagonals."""
-    northeast, southwest = hops.northeast & ~(middles << _7), hops.southwest & ~(middles >> _7)
-    east, southeast, west, northwest = hops.east, hops.southeast, hops.west, hops.northwest
-    return Hops(east, southeast, northeast, west, northwest, southwest, hops.south, hops.north)
-
-
-@jit
 def flood(cells: Word, hops: Hops) -> Word:
     """Return `cells` and all that hops lead to, if a piece could be used more than once."""
     reached = cells
@@ -199,51 +183,56 @@ def _joined(cells: Word) -> Word:
 
 
 @jit
-def reachable(start: Word, hops: Hops, middles: Word) -> Word:
-    """Return `start` and all cells at which a chain can end that uses each of `middles` once."""
+def reachable(start: Word, hops: Hops, middles: Word, empty: Word) -> Word:
+    """Return `start` and all cells at which a chain can end that uses each of `middles` once.
+
+    `hops` are those over `middles`.
+    """
     reached = flood(start, hops)
-    crossed = _crossed(reached) & middles
-    if crossed:
-        return _reachable_crossing(start, hops, crossed, reached)
+    if _crossed(reached) & middles:
+        return _reachable_crossing(start, hops, middles, empty, reached)
     return reached
 
 
 @jit
-def _reachable_crossing(start: Word, hops: Hops, crossed: Word, reached: Word) -> Word:
-    """Return those of `reached` that a chain gets to without using one of `crossed` twice."""
+def _reachable_crossing(start: Word, hops: Hops, middles: Word, empty: Word, reached: Word) -> Word:
+    """Return those of `reached` that a chain gets to without using one of `middles` twice."""
+    crossed = _crossed(reached) & middles
     others = _without(hops, crossed)
     certain = flood(start, others)
     certain |= landed(certain, hops)
     if certain == reached:
         return reached
-    certain = flood(certain, others)  # all that uses one of `crossed` at most, and that once
+    certain = flood(certain, others)  # what it gets to with one hop over `crossed` at most
     if certain == reached or crossed == lowest_bit(crossed):
         return certain
-    return _add_crossing(start, hops, crossed, certain)
+    return _add_crossing(start, middles, middles, empty, certain)
 
 
 @jit
-def _add_crossing(start: Word, hops: Hops, crossed: Word, certain: Word) -> Word:
-    """Add to `certain` what a chain gets to without using one of `crossed` twice."""
-    reached = flood(start, hops)
+def _add_crossing(start: Word, falling: Word, rising: Word, empty: Word, certain: Word) -> Word:
+    """Add to `certain` what chains get to that go over these pieces, over each in one direction."""
+    reached = flood(start, _hops_over(falling, rising, empty))
     if reached == reached & certain:
         return certain
-    crossed &= _crossed(reached)
-    middle = lowest_bit(crossed)
-    if not middle:
+    crossed = lowest_bit(_crossed(reached) & falling & rising)
+    if not crossed:
         return certain | reached
-    certain = _add_crossing(start, _without_falling(hops, middle), crossed ^ middle, certain)
-    return _add_crossing(start, _without_rising(hops, middle), crossed ^ middle, certain)
+    certain = _add_crossing(start, falling ^ crossed, rising, empty, certain)
+    return _add_crossing(start, falling, rising ^ crossed, empty, certain)
 
 
 @jit
-def _reachable_from(starts: Word, hops: Hops, middles: Word) -> Word:
+def _reachable_from(starts: Word, hops: Hops, middles: Word, empty: Word) -> Word:
     """Return all cells at which a chain from any of `starts` can end."""
+    reached = flood(starts, hops)
+    if not _crossed(reached) & middles:
+        return reached
     found = ZERO
     while starts:
         start = lowest_bit(starts)
         starts ^= start
-        found |= reachable(start, hops, middles)
+        found |= reachable(start, hops, middles, empty)
     return found
 
 
@@ -254,23 +243,6 @@ class Field(NamedTuple):
     occupied: Word
     empty: Word
     hops: Hops  # over any piece
-
-
-class Jumper(NamedTuple):
-    """A piece and what it can capture."""
-
-    start: Word
-    before: Word  # `start` and the cells that it gets to over own pieces alone
-    at_once: Word  # the enemy pieces that its first hop can go over
-    later: Word  # those that a hop from another cell of `before` can
-
-
-@jit
-def jumper(start: Word, before: Word, field: Field) -> Jumper:
-    """Return the piece on `start` that gets to the cells of `before` over own pieces alone."""
-    enemy = field.occupied ^ field.own
-    at_once, later = hopped(start, field.hops), hopped(before ^ start, field.hops)
-    return Jumper(start, before, at_once & enemy, later & enemy)
 
 
 @jit
@@ -287,25 +259,14 @@ def captures(start: Word, end: Word, own: Word, enemy: Word, empty: Word) -> tup
     candidates = between(before, flood(end, field.hops), enemy)
     if not candidates:
         return ZERO, True
-    piece = jumper(start, reachable(start, over_own, own), field)
+    before = reachable(start, over_own, own, empty)
     found = ZERO
     while candidates:
         victim = lowest_bit(candidates)
         candidates ^= victim
-        if _can_end(piece, victim, end, captured(victim, field)):
+        if ends_capturing(start, before, victim, end, captured(victim, field)):
             found |= victim
-    return found, True if piece.before & end else False  # noqa: SIM210 (compiled)
-
-
-@jit
-def _can_end(piece: Jumper, victim: Word, end: Word, left: Field) -> bool:
-    """Return whether a chain to `end` captures `victim`; `left` is without it."""
-    found = ZERO
-    if victim & piece.at_once:
-        found = ends_at_once(piece, victim, left) & end
-    if victim & piece.later and not found:
-        found = ends_later(piece, victim, end, left)
-    return True if found else False  # noqa: SIM210 (compiled)
+    return found, True if before & end else False  # noqa: SIM210 (compiled)
 
 
 @jit
@@ -316,38 +277,27 @@ def captured(victim: Word, field: Field) -> Field:
 
 
 @jit
-def ends_at_once(piece: Jumper, victim: Word, left: Field) -> Word:
-    """Return where chains end whose first hop captures `victim`; `left` is without it."""
-    return reachable(behind(piece.start, victim), left.hops, left.occupied)
+def ends_capturing(start: Word, before: Word, victim: Word, wanted: Word, left: Field) -> Word:
+    """Return those of `wanted` at which chains end that capture `victim`.
 
-
-@jit
-def behind(start: Word, middle: Word) -> Word:
-    """Return the cell that the hop from `start` over `middle`, which there is, lands on."""
-    return ONE << ((lowest(middle) << ONE) - lowest(start))
-
-
-@jit
-def ends_later(piece: Jumper, victim: Word, wanted: Word, left: Field) -> Word:
-    """Return those of `wanted` at which any chains end that capture `victim`, one of `later`."""
-    landings = hop(piece.before, victim, victim, left.empty)
-    possible = flood(landings, left.hops)
-    if _crossed(possible) & left.occupied:
-        possible = _reachable_from(landings, left.hops, left.occupied)
-    used = _joined(piece.before) & left.own
+    `before` are `start` and the cells that it gets to over own pieces; `left` is without `victim`.
+    """
+    own, others, empty = left.own, left.occupied, left.empty
+    landings = hop(before, victim, victim, empty)
+    possible = _reachable_from(landings, left.hops, others, empty)
+    used = _joined(before) & own
     if not used & _joined(possible):
         return possible & wanted
     possible &= wanted
     if popcount(used) <= _FEW:
-        beside = hop(landings, victim, victim, piece.before)
-        question = _Question(victim, beside, possible, left.empty)
-        return _walk(question, piece.start, left.own, left.occupied, ZERO) & wanted
-    doubtful = possible
+        beside = hop(landings, victim, victim, before)
+        return _walk(_Question(victim, beside, possible, empty), start, own, others, ZERO) & wanted
+    at_once = hop(start, victim, victim, empty)  # the usual way, which settles most ends
+    doubtful = possible & ~_reachable_from(at_once, left.hops, others, empty)
     while doubtful:
         end = lowest_bit(doubtful)
         doubtful ^= end
-        chain = _Chain(piece.start, victim, end, left.empty)
-        if not _can_capture(chain, _Ways(left.own, left.own, left.occupied, left.occupied)):
+        if not _can_capture(_Chain(start, victim, end, empty), _Ways(own, own, others, others)):
             possible ^= end
     return possible
 
@@ -366,7 +316,8 @@ def _walk(question: _Question, cell: Word, own: Word, others: Word, found: Word)
     """Add to `found` the ends of all chains that go on from `cell`, over own pieces at first."""
     if cell & question.beside:
         landings = hop(cell, question.victim, question.victim, question.empty)
-        found |= _reachable_from(landings, hops_over(others, question.empty), others)
+        hops = hops_over(others, question.empty)
+        found |= _reachable_from(landings, hops, others, question.empty)
     cells = hop(cell, own, own, question.empty)
     while cells and question.wanted & ~found:
         next_cell = lowest_bit(cells)

@@ -96,7 +96,7 @@ def legal_actions(position: Position, out: NDArray[np.int32]) -> int:
         pieces ^= start
         ends = steps(start, empty)
         if start & jumping:
-            ends |= reachable(start, hops, occupied) ^ start
+            ends |= reachable(start, hops, occupied, empty) ^ start
         count = _write(position.size, lowest(start), ends, out, count)
     return count
 
