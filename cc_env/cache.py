@@ -1,9 +1,9 @@
 """Compiled code on disk, found by the next process until a source that it depends on changes.
 
 One file holds one function compiled for one signature. Its name tells the function, then hashes of
-the signature with the processor, and of the sources; to write one removes those of older sources.
-numba's own cache looks only at the file of the function itself, and numbers its files in an index
-that two processes may write at once.
+where it stands, the signature and the processor, and of all that the code depends on; to write one
+removes those of older sources. numba's own cache looks only at the file of the function itself, and
+numbers its files in an index that two processes may write at once.
 """
 
 import contextlib
@@ -12,25 +12,30 @@ import hashlib
 import pickle
 import sys
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
+from types import CodeType
 from typing import Any
 
+import llvmlite
 import numba
+import numpy as np
 from numba import types
 from numba.core import caching
 
 from cc_env import sources
 
 _DIGEST = 32  # bytes of a SHA-256 before the content of a file
+_INNER = "dtype", "type", "item_type", "key_type", "value_type"  # types within numba's types
 
 
-class DiskCache:
-    """Where numba looks for a function's compiled code, and leaves it."""
+class DiskCache(caching._Cache):
+    """numba's interface to the compiled code of one function."""
 
-    def __init__(self, function: Callable[..., Any]) -> None:
-        self._function = function
-        self._qualname = f"{function.__module__}.{function.__qualname__}"
+    def __init__(self, function: Callable[..., Any], options: Mapping[str, Any]) -> None:
+        """Keep code of `function`, compiled with these options."""
+        self._function, self._options = function, options
+        self._enabled = True
 
     @functools.cached_property
     def _impl(self) -> Any:
@@ -44,12 +49,31 @@ class DiskCache:
         """The folder, as numba's statistics show it."""
         return str(self._impl.locator.get_cache_path()) if self._impl else None
 
+    def enable(self) -> None:
+        """Read and write files again."""
+        self._enabled = True
+
+    def disable(self) -> None:
+        """Neither read nor write files."""
+        self._enabled = False
+
+    def flush(self) -> None:
+        """Remove all files of the function."""
+        if self.cache_path:
+            for path in Path(self.cache_path).glob(f"{self._name}-*.nbc"):
+                path.unlink(missing_ok=True)
+
     def load_overload(self, signature: Any, target_context: Any) -> Any:
         """Return what was compiled for the signature; None if nothing fresh is there."""
         target_context.refresh()
         path = self._path(signature, target_context)
         data = None if path is None else _read(path)
-        return data and self._impl.rebuild(target_context, pickle.loads(data))
+        if data is None:
+            return None
+        try:
+            return self._impl.rebuild(target_context, pickle.loads(data))
+        except Exception:  # what it refers to is gone: compile
+            return None
 
     def save_overload(self, signature: Any, result: Any) -> None:
         """Keep what was compiled for the signature, in place of what older sources gave."""
@@ -62,32 +86,65 @@ class DiskCache:
                 if other != path:
                     other.unlink(missing_ok=True)
 
+    @property
+    def _name(self) -> str:
+        name = f"{self._function.__module__}.{self._function.__qualname__}"
+        return name.replace("<", "").replace(">", "")
+
     def _path(self, signature: Any, target_context: Any) -> Path | None:
         """Return where the code lies; None where no file could tell whether it is fresh."""
-        modules = {self._function.__module__, *modules_of(signature)}
-        sources_hash = sources.fingerprint(modules)
-        if sources_hash is None or self._impl is None:
+        kinds = list(_within(signature))
+        if not self._enabled or self._impl is None or _has_functions(kinds):
             return None
-        machine = (numba.__version__, sys.version, target_context.codegen().magic_tuple())
-        name = self._qualname.replace("<", "").replace(">", "")
-        kind = _short_hash(repr((signature, machine)).encode())
-        stamp = _short_hash(sources_hash.encode(), self._function.__code__.co_code, self._closure())
-        return Path(self._impl.locator.get_cache_path(), f"{name}-{kind}-{stamp}.nbc")
+        source = sources.fingerprint({self._function.__module__, *modules_of(signature)})
+        closure = self._closure()
+        if source is None or closure is None:
+            return None
+        code = self._function.__code__
+        classes = [kind.instance_class for kind in kinds if hasattr(kind, "instance_class")]
+        fields = [(each.__module__, each.__qualname__, each._fields) for each in classes]
+        versions = numba.__version__, llvmlite.__version__, np.__version__, sys.version
+        machine = target_context.codegen().magic_tuple()
+        place = Path(code.co_filename).name, code.co_firstlineno
+        kind = _short_hash(repr((place, signature, fields, versions, machine)).encode())
+        written = repr((source, _written(code), sorted(self._options.items())))
+        stamp = _short_hash(written.encode(), closure)
+        return Path(self.cache_path or "", f"{self._name}-{kind}-{stamp}.nbc")
 
-    def _closure(self) -> bytes:
+    def _closure(self) -> bytes | None:
+        """Return what the function's cells hold; None where that cannot be told."""
         cells = self._function.__closure__
-        return caching.dumps(tuple(cell.cell_contents for cell in cells)) if cells else b""
+        try:
+            return caching.dumps(tuple(cell.cell_contents for cell in cells)) if cells else b""
+        except Exception:  # whatever pickling raises: locks, functions within functions
+            return None
 
 
 def modules_of(signature: Iterable[Any]) -> set[str]:
     """Return the modules of the NamedTuple classes among numba's types, nested ones included."""
-    found = set()
+    kinds = _within(signature)
+    return {each.instance_class.__module__ for each in kinds if hasattr(each, "instance_class")}
+
+
+def _within(signature: Iterable[Any]) -> Iterator[Any]:
+    """Yield numba's types of a signature, and those within them."""
     for kind in signature:
-        if hasattr(kind, "instance_class"):
-            found.add(kind.instance_class.__module__)
+        yield kind
+        inner = [getattr(kind, name, None) for name in _INNER]
+        yield from _within([each for each in inner if isinstance(each, types.Type)])
         if isinstance(kind, types.BaseTuple):
-            found |= modules_of(kind)
-    return found
+            yield from _within(kind)
+
+
+def _has_functions(kinds: Iterable[Any]) -> bool:
+    """Return whether there are functions among numba's types: their code is no part of a name."""
+    return any(isinstance(kind, types.Callable) for kind in kinds)
+
+
+def _written(code: CodeType) -> tuple[object, ...]:
+    """Return what tells functions of one name and line apart."""
+    constants = [_written(each) if isinstance(each, CodeType) else each for each in code.co_consts]
+    return code.co_code, repr(constants), code.co_names, code.co_varnames, code.co_freevars
 
 
 def _short_hash(*parts: bytes) -> str:
@@ -109,10 +166,10 @@ def _read(path: Path) -> bytes | None:
 
 def _write(path: Path, data: bytes) -> None:
     """Write a file that other processes see whole or not at all; raise OSError."""
-    half = path.with_name(f"{path.name}.{uuid.uuid4().hex}")
+    partial = path.with_name(f"{path.name}.{uuid.uuid4().hex}")
     try:
-        half.write_bytes(hashlib.sha256(data).digest() + data)
-        half.replace(path)
+        partial.write_bytes(hashlib.sha256(data).digest() + data)
+        partial.replace(path)
     except BaseException:
-        half.unlink(missing_ok=True)
+        partial.unlink(missing_ok=True)
         raise

@@ -1,6 +1,5 @@
 """The commands of `python -m cc_env`."""
 
-import os
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping
@@ -11,7 +10,7 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from cc_env import __version__, files, games, options, oracle, players, record, trust
-from cc_env.compile import QUIET
+from cc_env.compile import quietly
 from cc_env.errors import BadRecord, CcEnvError, MissingExtra, UnknownOption, listed
 from cc_env.game import Game, Played, Turn
 from cc_env.match import Match
@@ -154,12 +153,14 @@ def warm(
     game: Annotated[list[str] | None, typer.Argument(help="Which games; default all.")] = None,
 ) -> None:
     """Compile all that games, players and environments need, so that no later run waits for it."""
-    os.environ[QUIET] = "1"
     bar = Console(stderr=True)
+    for name in game or GAMES:
+        games.make(name)  # or refuse them all
     for name in game or GAMES:
         began = time.perf_counter()
         for use in track(list(uses(name)), description=name, console=bar, transient=True):
-            use.run()
+            with quietly():
+                use.run()
         console.print(f"{name}: compiled, in {time.perf_counter() - began:.1f} s")
 
 

@@ -1,20 +1,22 @@
 """The one way to compile: `@jit`, cached on disk until a source that it depends on changes.
 
 Most compiled functions are called by others only, which inline them. numba alone would make a
-library of each: wrappers to call it from Python and C, optimised machine code of it and all that it
-calls, a file in the cache. Here a function that a compiled one calls stays intermediate code until
-something that Python calls is compiled: that is linked, optimised and kept, once.
+library of each, with wrappers to call it from Python and C, optimised machine code of it and of all
+that it calls, and a file in the cache. Here a function that a compiled one calls stays intermediate
+code until something that Python calls is compiled: that is linked, optimised and kept, once.
 """
 
+import contextlib
 import functools
+import inspect
 import os
 import sys
-from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, TextIO, TypeVar, overload
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, ClassVar, TypeVar, overload
 
 from llvmlite.binding import Linkage
 from numba import typeof, types
-from numba.core import codegen, compiler, dispatcher, registry
+from numba.core import codegen, compiler, dispatcher, errors, registry
 from numba.core.datamodel import models, register_default
 
 from cc_env import sources
@@ -42,13 +44,17 @@ class _IntermediateLibrary(codegen.JITCodeLibrary):
 
 
 class _EntryLibrary(codegen.JITCodeLibrary):
-    """Code of what Python calls. What was linked in is its own: it may be inlined for good."""
+    """Code of what Python calls; linked functions are internal, so that LLVM drops the inlined."""
 
     def _optimize_final_module(self) -> None:
-        prefix = self._codegen._rtlinker.PREFIX  # of recursive functions, found by their names
-        recursive = {each.name.removeprefix(prefix) for each in self._final_module.global_variables}
+        prefix = self._codegen._rtlinker.PREFIX  # of functions called before they are compiled
+        if any(each.name.startswith(prefix) for each in self._final_module.global_variables):
+            raise errors.UnsupportedError(
+                f"{self.name}: compiled functions call each other in a circle, or one calls itself "
+                "with other types; a function may call itself, with the same types always"
+            )
         for function in self._final_module.functions:
-            if function.linkage == Linkage.linkonce_odr and function.name not in recursive:
+            if function.linkage == Linkage.linkonce_odr:
                 function.linkage = "internal"
         super()._optimize_final_module()
 
@@ -94,30 +100,46 @@ class _InlinedCompiler(_Compiler):
 
 
 class _EntryCompiler(_Compiler):
-    """Compiles what Python calls; says so on stderr, once for each game, if somebody watches."""
+    """Compiles what Python calls; says so, once for each game, if stderr is a terminal."""
 
     _library = _EntryLibrary
     _flags: ClassVar = {"no_cfunc_wrapper": True}
-    _said: ClassVar[set[str]] = set()
+    _announced: ClassVar[set[str]] = set()
 
     def _compile_core(self, args: Any, return_type: Any) -> Any:
         modules = modules_of(args) or {self.py_func.__module__}
-        what = " and ".join(sorted({_game_of(module) for module in modules}))
-        if what not in self._said and not os.environ.get(QUIET) and _is_watched(sys.stderr):
-            self._said.add(what)
-            later = f"later runs find it compiled; {QUIET}=1 hides this line"
-            print(f"cc_env: compiling {what}, only this once ({later})", file=sys.stderr)
+        subject = " and ".join(sorted({_game_of(module) for module in modules}))
+        if subject not in self._announced and not os.environ.get(QUIET):
+            self._announced.add(subject)
+            _announce(subject)
         return super()._compile_core(args, return_type)
+
+
+@contextlib.contextmanager
+def quietly() -> Iterator[None]:
+    """Say nothing of what is compiled while the block runs."""
+    before = os.environ.get(QUIET)
+    os.environ[QUIET] = "1"
+    try:
+        yield
+    finally:
+        os.environ.pop(QUIET)
+        if before is not None:
+            os.environ[QUIET] = before
+
+
+def _announce(subject: str) -> None:
+    """Say on stderr what is compiled, if that is a terminal."""
+    why = f"once, some seconds; `python -m cc_env warm` does it beforehand, {QUIET}=1 hides this"
+    with contextlib.suppress(AttributeError, ValueError, OSError):  # no stream, or a closed one
+        if sys.stderr.isatty():
+            print(f"cc_env: compiling {subject} ({why})", file=sys.stderr)
 
 
 def _game_of(module: str) -> str:
     """Return the name of the game that a module belongs to; of others the name of the module."""
     names = module.split(".")
     return names[2] if names[:2] == ["cc_env", "games"] else module
-
-
-def _is_watched(stream: TextIO | None) -> bool:
-    return stream is not None and stream.isatty()
 
 
 class _Inlined(registry.CPUDispatcher):
@@ -130,7 +152,7 @@ class _Inlined(registry.CPUDispatcher):
         )
 
     def add_overload(self, result: Any) -> None:
-        """Note what was compiled, which Python cannot call."""
+        """Record the compiled code; it has no Python entry point."""
         self.overloads[tuple(result.signature.args)] = result
 
 
@@ -143,18 +165,22 @@ class _Compiled(registry.CPUDispatcher):
             function, self.targetdescr, options, self.locals, compiler.Compiler
         )
         self._inlined = _Inlined(function, options)
-        self._inlined._compiling_counter = self._compiling_counter  # by which recursion is told
-        self._cache = DiskCache(function)
+        self._inlined._compiling_counter = self._compiling_counter  # shared: numba sees recursion
+        self._cache = DiskCache(function, options)
 
     @property
     def _numba_type_(self) -> Any:
         return types.Dispatcher(self._inlined)
 
-    def __reduce__(self) -> str:
-        return str(self.py_func.__qualname__)  # a pickle or copy has it by name, as any function
+    def __reduce__(self) -> Any:
+        """Pickle and copy by name, as functions are; without one, make it of its function again."""
+        module, name = self.py_func.__module__, self.py_func.__qualname__
+        if module != "__main__" and getattr(sys.modules.get(module), name, None) is self:
+            return name
+        return _Compiled, (self.py_func, self.targetoptions)
 
     def add_overload(self, result: Any) -> None:
-        """As numba does, and bind what the functions linked in refer to."""
+        """As numba does, and bind the environments of linked functions."""
         for environment in result._find_referenced_environments():
             result.library.codegen.set_env(environment.env_name, environment)
         super().add_overload(result)
@@ -170,6 +196,7 @@ class Rule:
     def __init__(self, declared: Callable[..., Any], by: tuple[int, ...]) -> None:
         functools.update_wrapper(self, declared)
         self._name = declared.__name__
+        self._signature = inspect.signature(declared)
         self._by = by
         self._chosen: dict[tuple[type, ...], Callable[..., Any]] = {}
 
@@ -177,7 +204,9 @@ class Rule:
         """Choose this compiled function for arguments of these NamedTuple classes."""
         self._chosen[classes] = function
 
-    def __call__(self, *arguments: Any) -> Any:
+    def __call__(self, *arguments: Any, **by_name: Any) -> Any:
+        if by_name or len(arguments) < len(self._signature.parameters):
+            arguments = self._signature.bind(*arguments, **by_name).args
         return self.choose([type(argument) for argument in arguments])(*arguments)
 
     def choose(self, classes: Sequence[type]) -> Callable[..., Any]:

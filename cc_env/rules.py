@@ -164,7 +164,7 @@ def register(
     """
     given = {name: each for name, each in locals().items() if name != "position_class"}
     _tell_apart(position_class)
-    sources.register(position_class.__module__, [each.__module__ for each in given.values()])
+    sources.register(position_class.__module__, given)
     for name, function in given.items():
         globals()[name].add(position_class, function=function)
     load.add(position_class, function=_loader(position_class))  # type: ignore[attr-defined]
@@ -178,7 +178,7 @@ def register_evaluation(
     `evaluation_class` is a NamedTuple of the weights.
     """
     _tell_apart(evaluation_class)
-    sources.register(evaluation_class.__module__, [evaluation.__module__])
+    sources.register(evaluation_class.__module__, {position_class.__name__: evaluation})
     evaluate.add(  # type: ignore[attr-defined]
         position_class, evaluation_class, function=evaluation
     )

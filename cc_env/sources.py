@@ -2,22 +2,30 @@
 
 A compiled function holds the machine code of all that it calls, so it depends on every module that
 its own module reaches by imports, those inside functions included, and on what was registered for
-the classes among its arguments. Only packages that compile are followed: this one, and those of
-games and players from elsewhere that use `cc_env.compile.jit`.
+the classes among its arguments. Imports are followed into packages that compile and into modules
+that are not installed; the standard library and other installed packages are left out.
+
+What no import statement tells cannot be seen: constants that come from environment variables or
+data files, and modules imported by a computed name. Code that depends on them must be compiled
+again by hand: delete the cache, or set NUMBA_CACHE_DIR to a folder of its own.
 """
 
 import ast
 import functools
 import hashlib
 import sys
+import sysconfig
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 _STARTED = time.time()
 _packages: set[str] = set()  # the top-level packages whose imports are followed
-_registered: dict[str, set[str]] = defaultdict(set)  # by module of a class: modules of its rules
+# By the module of a class: what was registered for it, NAME=FUNCTION, with the function's module.
+_registered: dict[str, dict[str, str]] = defaultdict(dict)
+_INSTALLED = tuple(Path(sysconfig.get_path(kind)) for kind in ("stdlib", "purelib", "platlib"))
 
 
 def follow(module: str) -> None:
@@ -25,26 +33,37 @@ def follow(module: str) -> None:
     _packages.add(module.partition(".")[0])
 
 
-def register(module: str, others: Iterable[str]) -> None:
-    """Note that what is compiled for the classes of `module` depends on the modules `others`."""
-    _registered[module] |= set(others)
+def register(module: str, functions: Mapping[str, Callable[..., Any]]) -> None:
+    """Note that what is compiled for the classes of `module` depends on these functions."""
+    for name, function in functions.items():
+        chosen = f"{name}={function.__module__}.{function.__qualname__}"
+        _registered[module][chosen] = function.__module__
 
 
 def fingerprint(modules: Iterable[str]) -> str | None:
     """Return a hash of all sources that these modules reach, as text.
 
-    None if the source of one of them is not to be found, or something reached was edited after
-    this process began: what is in memory may be older.
+    None if the source of one of them is not to be found, or something reached cannot be read or was
+    replaced after this process began: what is in memory may be older.
     """
     modules = set(modules)
-    found = reached(modules)
-    if not modules <= set(found):
+    for module in modules:
+        follow(module)
+    try:
+        found = reached(modules)
+        return _digest(found) if modules <= set(found) else None
+    except (OSError, SyntaxError, ValueError):
         return None
+
+
+def _digest(found: Mapping[str, Path]) -> str | None:
     digest = hashlib.sha256()
     for name, path in sorted(found.items()):
-        if path.stat().st_mtime > _STARTED:
+        times = path.stat()
+        if max(times.st_mtime, times.st_ctime) > _STARTED:
             return None
-        digest.update(name.encode() + b"\0" + _content_hash(path))
+        registered = ",".join(sorted(_registered.get(name, ())))
+        digest.update(f"{name}\0{registered}\0".encode() + _content_hash(path))
     return digest.hexdigest()
 
 
@@ -58,7 +77,7 @@ def reached(modules: Iterable[str]) -> dict[str, Path]:
         if path is not None and name not in found:
             found[name] = path
             waiting += _imports(name, path)
-            waiting += _registered.get(name, ())
+            waiting += _registered.get(name, {}).values()
     return found
 
 
@@ -68,10 +87,10 @@ def _content_hash(path: Path) -> bytes:
 
 
 def _source(module: str) -> Path | None:
-    """Return the source file of a module of the followed packages; None where there is none."""
+    """Return the source file of a module that is followed; None where there is none."""
     top, *inner = module.split(".")
     package = sys.modules.get(top)
-    if top not in _packages or package is None:
+    if package is None or (top not in _packages and _is_installed(top)):
         return None
     if not inner:
         return _existing(Path(getattr(package, "__file__", None) or ""))
@@ -83,6 +102,15 @@ def _source(module: str) -> Path | None:
     return None
 
 
+@functools.cache
+def _is_installed(top: str) -> bool:
+    """Return whether an imported package is of the standard library or installed beside it."""
+    package = sys.modules[top]
+    files = [getattr(package, "__file__", None), *getattr(package, "__path__", ())]
+    paths = [Path(file) for file in files if file]
+    return not paths or any(path.is_relative_to(root) for path in paths for root in _INSTALLED)
+
+
 def _existing(path: Path) -> Path | None:
     return path if path.suffix == ".py" and path.is_file() else None
 
@@ -91,7 +119,9 @@ def _existing(path: Path) -> Path | None:
 def _imports(module: str, path: Path) -> tuple[str, ...]:
     """Return the names that the source imports: modules, and what may be one."""
     tree = ast.parse(path.read_bytes())
+    spec = getattr(sys.modules.get(module), "__spec__", None)  # of a script by -m its real place
     package = module if path.name == "__init__.py" else module.rpartition(".")[0]
+    package = spec.parent if spec else package
     return tuple(name for node in ast.walk(tree) for name in _targets(node, package))
 
 
@@ -99,9 +129,8 @@ def _targets(node: ast.AST, package: str) -> Iterator[str]:
     """Yield what a statement in `package` imports; `from a import b` may mean the module a.b."""
     if isinstance(node, ast.Import):
         for alias in node.names:
-            yield alias.name
-            if not alias.asname:  # binds the outermost package
-                yield alias.name.partition(".")[0]
+            parts = alias.name.split(".")
+            yield from (".".join(parts[:length]) for length in range(1, len(parts) + 1))
     elif isinstance(node, ast.ImportFrom):
         parents = package.split(".")[: len(package.split(".")) + 1 - node.level]
         origin = ".".join([*(parents if node.level else []), *filter(None, [node.module])])

@@ -21,7 +21,7 @@ MOST_TURNS = 100  # of the game that is played; captures and their notation come
 class Use(NamedTuple):
     """One way to use a game, and what runs it."""
 
-    what: str
+    label: str
     run: Callable[[], object]
 
 
@@ -33,14 +33,16 @@ def uses(name: str) -> Iterator[Use]:
     yield Use("random play", lambda: playouts.play_randomly(game, 1))
     yield Use("environment", lambda: _environment(game, "random"))
     yield Use("environment with a player", lambda: _environment(game, "greedy"))
-    yield Use("vector environment", lambda: _vector_environment(game))
+    for opponent in (None, "random", "greedy"):
+        label = f"vector environment, opponent={opponent}"
+        yield Use(label, partial(_vector_environment, game, opponent))
     for player in _players(game):
         yield Use(player, partial(_decide, game, player))
     yield Use("tree search by a network", lambda: _search_by_network(game))
 
 
 def _players(game: Game) -> Iterator[str]:
-    """Yield players that between them compile all that is searched with."""
+    """Yield players that together compile every search."""
     for evaluation in game.evaluations:
         yield f"greedy:evaluation={evaluation}"
         yield f"minimax:depth=1,evaluation={evaluation}"
@@ -68,14 +70,16 @@ def _rules(game: Game) -> None:
 
 
 def _environment(game: Game, opponent: str) -> None:
-    with closing(gymnasium.make(GAMES[game.name].environment, opponent=opponent)) as env:
+    identity = GAMES[game.name].environment
+    with closing(gymnasium.make(identity, opponent=opponent, render_mode="ansi")) as env:
         _, info = env.reset(seed=0)
         env.step(int(info["action_mask"].argmax()))
+        env.render()
 
 
-def _vector_environment(game: Game) -> None:
+def _vector_environment(game: Game, opponent: str | None) -> None:
     identity = GAMES[game.name].environment
-    with closing(gymnasium.make_vec(identity, num_envs=2, opponent=None)) as envs:
+    with closing(gymnasium.make_vec(identity, num_envs=2, opponent=opponent)) as envs:
         envs.reset(seed=0)
         envs.step(envs.action_space.sample())
 

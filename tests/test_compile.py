@@ -1,19 +1,25 @@
 """The cache on disk: found again by the next process, and never older than the sources."""
 
 import copy
+import hashlib
+import math
 import os
 import pickle
 import shutil
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import cloudpickle
+import numba
 import numpy as np
 import pytest
 
-from cc_env import rules
+from cc_env import games, rules
 from cc_env.borrow import borrow
+from cc_env.cache import DiskCache
 from cc_env.compile import jit
 
 PACKAGE = Path(__file__).parents[1] / "cc_env"
@@ -108,6 +114,105 @@ def test_copies_and_pickles_of_compiled_functions_and_rules_are_the_same():
 def test_a_rule_of_a_class_that_nobody_registered_says_so():
     with pytest.raises(TypeError, match=r"no apply is registered for .*Nested"):
         rules.apply(Nested(None, 0.5), 0)
+
+
+def both(first, second):
+    """Return two functions, compiled."""
+    return jit(first), jit(second)
+
+
+def test_functions_of_one_name_are_told_apart():
+    add_one, add_two = both(lambda x: x + 1, lambda x: x + 2)
+    sine, cosine = both(lambda x: math.sin(x), lambda x: math.cos(x))
+    assert (add_one(1.0), add_two(1.0)) == (2.0, 3.0)
+    assert (sine(1.0), cosine(1.0)) == (math.sin(1.0), math.cos(1.0))
+
+
+def test_code_is_kept_for_its_options_alone(tmp_path):
+    function = PLAIN.py_func
+    caches = [DiskCache(function, {"nogil": nogil}) for nogil in (False, True)]
+    paths = {cache._path((numba.int64,), PLAIN.targetctx) for cache in caches}
+    assert len(paths) == 2
+    assert None not in paths
+
+
+@jit
+def PLAIN(x):  # noqa: N802
+    return x + 1
+
+
+def test_functions_among_arguments_or_in_closures_are_not_kept_under_their_addresses():
+    cache = DiskCache(PLAIN.py_func, {})
+    assert cache._path((numba.typeof(PLAIN),), PLAIN.targetctx) is None
+    lock = threading.Lock()
+    assert DiskCache(lambda x: (x, lock), {})._path((numba.int64,), PLAIN.targetctx) is None
+
+
+def test_what_is_cut_short_or_disabled_is_compiled():
+    PLAIN(1)
+    cache = PLAIN._cache
+    path = cache._path((numba.int64,), PLAIN.targetctx)
+    assert cache.load_overload((numba.int64,), PLAIN.targetctx)
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-1])
+    assert cache.load_overload((numba.int64,), PLAIN.targetctx) is None
+    PLAIN.recompile()
+    assert path.read_bytes()[:32] == hashlib.sha256(path.read_bytes()[32:]).digest()
+    cache.disable()
+    assert cache.load_overload((numba.int64,), PLAIN.targetctx) is None
+    cache.enable()
+    assert cache.load_overload((numba.int64,), PLAIN.targetctx)
+
+
+@jit
+def is_even(n):
+    return True if n == 0 else is_odd(n - 1)
+
+
+@jit
+def is_odd(n):
+    return False if n == 0 else is_even(n - 1)
+
+
+@jit
+def factorial(n):
+    return 1 if n < 2 else n * factorial(n - 1)
+
+
+def test_a_function_may_call_itself_and_a_circle_is_refused():
+    assert factorial(10) == 3_628_800
+    with pytest.raises(numba.core.errors.UnsupportedError, match="in a circle"):
+        is_even(4)
+
+
+@jit
+def check(n):
+    if n > 3:
+        raise ValueError("more than three")
+    return n
+
+
+@jit
+def checked_twice(n):
+    return check(n) + check(n)
+
+
+def test_errors_of_inlined_functions_are_raised():
+    assert checked_twice(3) == 6
+    with pytest.raises(ValueError, match="more than three"):
+        checked_twice(4)
+
+
+def test_functions_without_a_place_are_pickled_with_their_source():
+    inner = cloudpickle.loads(cloudpickle.dumps(jit(lambda x: x + 7)))
+    assert inner(1) == 8
+
+
+def test_rules_take_names_of_arguments_as_functions_do():
+    game = games.make("mini_checkers")
+    assert rules.outcome(position=game.initial) == rules.outcome(game.initial)
+    with pytest.raises(TypeError, match="missing a required argument: 'position'"):
+        rules.outcome()
 
 
 @pytest.mark.slow

@@ -1,7 +1,9 @@
 """What compiled code depends on: imports, wherever they stand, and registrations."""
 
 import importlib
+import os
 import sys
+from types import SimpleNamespace
 
 import pytest
 
@@ -50,22 +52,32 @@ def reached(*modules):
 
 def test_imports_are_followed_however_they_are_written(tree):
     found = {"rules", "tables", "bits", "inner.far", "near", "late", "extra"}
-    assert reached("deep.rules") == {"deep", *(f"deep.{name}" for name in found)}
+    outside = {"other", "other.thing"}
+    assert reached("deep.rules") == {"deep", *(f"deep.{name}" for name in found)} | outside
     assert reached("deep.bits") == {"deep.bits"}
 
 
-def test_packages_that_compile_are_followed_and_no_others(tree):
-    assert "other.thing" not in reached("deep.late")
+def test_installed_packages_are_followed_only_if_they_compile(tree, monkeypatch):
+    assert reached("deep.late") == {"deep.late", "other", "other.thing"}
+    monkeypatch.setattr(sources, "_INSTALLED", (tree,))
+    sources._is_installed.cache_clear()
+    assert reached("deep.late") == {"deep.late"}
     sources.follow("other.thing")
     assert reached("deep.late") == {"deep.late", "other", "other.thing"}
+    sources._is_installed.cache_clear()
 
 
 def test_what_is_registered_for_a_class_counts_as_imported_by_its_module(tree, monkeypatch):
     monkeypatch.delitem(sources._registered, "deep.bits", raising=False)
     before = sources.fingerprint(["deep.bits"])
-    sources.register("deep.bits", ["deep.evaluation"])
+    chosen = SimpleNamespace(__module__="deep.evaluation", __qualname__="one")
+    sources.register("deep.bits", {"evaluate": chosen})
     assert reached("deep.bits") == {"deep.bits", "deep.evaluation"}
-    assert sources.fingerprint(["deep.bits"]) != before
+    one = sources.fingerprint(["deep.bits"])
+    chosen.__qualname__ = "other"
+    sources.register("deep.bits", {"evaluate": chosen})
+    other = sources.fingerprint(["deep.bits"])
+    assert len({before, one, other}) == 3
     sources._registered.pop("deep.bits")
 
 
@@ -88,6 +100,19 @@ def test_a_fingerprint_does_not_change_with_a_source_that_is_not_reached(tree):
 
 def test_there_is_none_for_a_source_edited_after_the_process_began(tree, monkeypatch):
     monkeypatch.setattr(sources, "_STARTED", (tree / "deep/late.py").stat().st_mtime - 1)
+    assert sources.fingerprint(["deep.rules"]) is None
+
+
+def test_there_is_none_while_a_source_is_half_typed(tree):
+    (tree / "deep/late.py").write_text("def f(:")
+    sources._imports.cache_clear()
+    assert sources.fingerprint(["deep.rules"]) is None
+
+
+def test_a_file_of_an_older_time_that_took_the_place_of_a_source_is_seen(tree, monkeypatch):
+    path = tree / "deep/late.py"
+    os.utime(path, (1, 1))
+    monkeypatch.setattr(sources, "_STARTED", path.stat().st_ctime - 1)
     assert sources.fingerprint(["deep.rules"]) is None
 
 

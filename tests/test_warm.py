@@ -41,13 +41,13 @@ def said(function, argument, screen):
 @pytest.fixture
 def screen(monkeypatch):
     monkeypatch.delenv(compiling.QUIET, raising=False)
-    monkeypatch.setattr(compiling._EntryCompiler, "_said", set())
+    monkeypatch.setattr(compiling._EntryCompiler, "_announced", set())
     return Terminal()
 
 
 def test_who_watches_is_told_once_what_is_compiled(screen, twice):
-    line = f"cc_env: compiling {__name__}, only this once (later runs find it compiled; "
-    line += "CC_ENV_QUIET=1 hides this line)\n"
+    line = f"cc_env: compiling {__name__} (once, some seconds; `python -m cc_env warm` does it "
+    line += "beforehand, CC_ENV_QUIET=1 hides this)\n"
     assert said(twice, 1, screen) == line
     assert said(twice, 1.5, screen) == line
 
@@ -64,8 +64,13 @@ def test_nothing_is_said_where_nobody_watches(screen, twice, monkeypatch):
 
 @pytest.mark.parametrize("name", GAMES)
 def test_every_player_and_evaluation_of_a_game_is_among_its_uses(name):
-    found = {use.what for use in uses(name)}
-    assert {"perft", "environment", "vector environment", *GAMES[name].bots} <= found
+    found = {use.label for use in uses(name)}
+    assert {
+        "perft",
+        "environment",
+        "vector environment, opponent=random",
+        *GAMES[name].bots,
+    } <= found
     assert "minimax:depth=1,evaluation=standard" in found
 
 
@@ -86,6 +91,12 @@ game = games.make("mini_checkers", first="white")
 env = gymnasium.make("cc_env/MiniCheckers-v0", opponent="minimax:depth=2")
 env.reset(seed=1)
 env.step(env.action_space.sample())
+envs = gymnasium.make_vec("cc_env/MiniCheckers-v0", num_envs=3, opponent="minimax:depth=1")
+envs.reset(seed=1)
+envs.step(envs.action_space.sample())
+env = gymnasium.make("cc_env/MiniCheckers-v0", opponent="random", render_mode="ansi")
+env.reset(seed=1)
+env.render()
 players = [players.make(name, game) for name in ("greedy", "mcts:simulations=3")]
 play(game, players, seed=1)
 print(perft.perft(game, game.initial, 3), len(compiled))
