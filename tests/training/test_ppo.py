@@ -178,12 +178,17 @@ class Killed(BaseException):
 @pytest.mark.parametrize(
     ("where", "call"),
     [
-        ("training.ppo.PlayAndLearn.improve", 2),  # nothing is saved yet, it begins anew
-        ("training.ppo.save", 1),  # of the best network, of which no checkpoint knows
-        ("training.runs.save", 1),
         ("training.runs.save", 2),
-        ("training.runs.Run.draw", 1),
-        ("training.runs.Run.log", 4),
+        *(
+            pytest.param(*place, marks=pytest.mark.slow)
+            for place in (
+                ("training.ppo.PlayAndLearn.improve", 2),  # nothing is saved yet, it begins anew
+                ("training.ppo.save", 1),  # of the best network, of which no checkpoint knows
+                ("training.runs.save", 1),
+                ("training.runs.Run.draw", 1),
+                ("training.runs.Run.log", 4),
+            )
+        ),
     ],
 )
 @pytest.mark.filterwarnings("ignore:.*it begins anew")
@@ -214,6 +219,7 @@ def same(run, other):
     return True
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_said_and_the_run_goes_on_from_what_it_has(
     whole, tmp_path, monkeypatch, capsys
 ):
