@@ -1,5 +1,5 @@
 # make test      set up .venv by the lock, check format, lint and types, run the quick tests (five minutes)
-# make test-all  the same with all tests, as CI does (some twenty minutes)
+# make test-all  the same with all tests, as CI does (about 25 minutes)
 # make demo      train AlphaZero for four minutes, then a tournament with its report (ten minutes in all)
 # make bench     the benchmark table, beside OpenSpiel, PettingZoo and Pgx
 # make lock      resolve all dependencies anew and pin them

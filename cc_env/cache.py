@@ -101,8 +101,7 @@ class DiskCache(caching._Cache):
         if source is None or closure is None:
             return None
         code = self._function.__code__
-        classes = [kind.instance_class for kind in kinds if hasattr(kind, "instance_class")]
-        fields = [(each.__module__, each.__qualname__, each._fields) for each in classes]
+        fields = [(each.__module__, each.__qualname__, each._fields) for each in _classes(kinds)]
         versions = numba.__version__, llvmlite.__version__, np.__version__, sys.version
         machine = target_context.codegen().magic_tuple()
         place = Path(code.co_filename).name, code.co_firstlineno
@@ -122,8 +121,12 @@ class DiskCache(caching._Cache):
 
 def modules_of(signature: Iterable[Any]) -> set[str]:
     """Return the modules of the NamedTuple classes among numba's types, nested ones included."""
-    kinds = _within(signature)
-    return {each.instance_class.__module__ for each in kinds if hasattr(each, "instance_class")}
+    return {each.__module__ for each in _classes(_within(signature))}
+
+
+def _classes(kinds: Iterable[Any]) -> list[Any]:
+    """Return the NamedTuple classes among numba's types."""
+    return [kind.instance_class for kind in kinds if hasattr(kind, "instance_class")]
 
 
 def _within(signature: Iterable[Any]) -> Iterator[Any]:
@@ -137,7 +140,7 @@ def _within(signature: Iterable[Any]) -> Iterator[Any]:
 
 
 def _has_functions(kinds: Iterable[Any]) -> bool:
-    """Return whether there are functions among numba's types: their code is no part of a name."""
+    """Return whether a function is among numba's types, whose names do not tell its code."""
     return any(isinstance(kind, types.Callable) for kind in kinds)
 
 
@@ -155,7 +158,7 @@ def _short_hash(*parts: bytes) -> str:
 
 
 def _read(path: Path) -> bytes | None:
-    """Return the content of a file; None where there is none, or only a part of one."""
+    """Return the content of a file; None if the file is missing or incomplete."""
     try:
         content = path.read_bytes()
     except OSError:
