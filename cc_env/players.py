@@ -102,6 +102,10 @@ class MinimaxPlayer:
         found = self._search.search(position, depth=self._depth, nodes=self._nodes, seconds=seconds)
         return Decision(found.action, found.value, found.details())
 
+    def stop(self) -> None:
+        """End a search that runs in another thread with what it has found."""
+        self._search.stop()
+
 
 class MCTSPlayer:
     """Monte-Carlo tree search."""
@@ -134,6 +138,10 @@ class MCTSPlayer:
         seconds = allowance(self._seconds, clock)
         found = self._search.search(position, rng, simulations=self._simulations, seconds=seconds)
         return Decision(found.action, found.value, found.details())
+
+    def stop(self) -> None:
+        """End a search that runs in another thread with what it has found."""
+        self._search.stop()
 
 
 class BotPlayer:
@@ -180,15 +188,15 @@ PLAYERS: dict[str, Factory] = {
 }
 
 
-def make(name: str, game: Game) -> Player:
-    """Return the player with this spoken name, for `game`.
+def make(name: str, game: Game, **changes: Any) -> Player:
+    """Return the player with this spoken name, for `game`; `changes` replace options of the name.
 
     Raises UnknownOption where there is no such player, option or value, saying what there is, and
     where it cannot be made; BadCheckpoint and MissingExtra as the players that need them.
     """
     factory, given = _parse(name)
     try:
-        player = factory(game, **given)
+        player = factory(game, **{**given, **changes})
     except (CcEnvError, MissingExtra, OSError):
         raise
     except (Exception, SystemExit) as error:
@@ -212,6 +220,15 @@ def of(opponent: object, game: Game) -> Player:
 def check(name: str) -> None:
     """Raise UnknownOption where `make` would because of the name or the names of the options."""
     _parse(name)
+
+
+def option_defaults(name: str) -> dict[str, Any]:
+    """Return the options that the player with this spoken name has, with their defaults.
+
+    Raises UnknownOption as `check`.
+    """
+    factory, _ = _parse(name)
+    return _known(name, factory)
 
 
 def register(name: str, factory: Factory) -> None:

@@ -1,0 +1,1 @@
+"""Play with others: people at a board, programs and machines at a table."""
