@@ -3,6 +3,7 @@
     NAME                       with its default options
     NAME:LEVEL                 a level is a name for several options
     NAME:OPTION=VALUE,…        with these
+    program:command="…"        any program, see `cc_env.play.program`; values may be in quotes
     PACKAGE.MODULE.CLASS:…     somebody else's class, found as Python finds modules
 
 The class, or any function, is called with the game and the options as keywords, and returns a
@@ -172,6 +173,22 @@ def _bot(name: str) -> Factory:
     return make_bot
 
 
+def _program(
+    game: Game,
+    *,
+    command: str | None = None,
+    protocol: str = "ugi",
+    seconds: float | None = None,
+    budget: float | None = None,
+    start: float = 60,
+) -> Player:
+    from cc_env.play.program import ProgramPlayer  # processes are not for everybody
+
+    return ProgramPlayer(
+        game, command=command, protocol=protocol, seconds=seconds, budget=budget, start=start
+    )
+
+
 LEVELS: dict[str, dict[str, Any]] = {  # where the game has none of its own
     "easy": {"depth": 1},
     "normal": {"depth": 3},
@@ -184,6 +201,7 @@ PLAYERS: dict[str, Factory] = {
     "greedy": GreedyPlayer,
     "minimax": MinimaxPlayer,
     "mcts": MCTSPlayer,
+    "program": _program,
     **{name: _bot(name) for entry in GAMES.values() for name in entry.bots},
 }
 
@@ -261,7 +279,7 @@ def _parse(name: str) -> tuple[Factory, dict[str, Any]]:
         there += "be imported, such as agents.policy in a checkout"
         raise UnknownOption(f"there is no player {kind!r}; {there}")
     known = _known(kind, factory)
-    words = [word for word in rest.split(",") if word]
+    words = options.split(rest)
     levels = [word for word in words if "=" not in word]
     if levels and "level" not in known:
         raise UnknownOption(f"player {kind} has no levels, such as {levels[0]!r}")
@@ -269,6 +287,8 @@ def _parse(name: str) -> tuple[Factory, dict[str, Any]]:
     if unknown := sorted(set(given) - set(known)):
         has = listed(f"{key}={value}" for key, value in known.items()) or "none"
         raise UnknownOption(f"player {kind} has no option {listed(unknown)}; it has: {has}")
+    if factory is _program:
+        trust.check_program(str(given.get("command")))
     return factory, given
 
 

@@ -4,6 +4,7 @@ import os
 import select
 import socket
 import time
+from collections import deque
 from math import inf
 
 from cc_env.errors import CcEnvError
@@ -13,6 +14,8 @@ ASIDE = 1 << 20  # bytes that may be written aside, such as to stderr
 KEPT = 2000  # of them, the last, for messages
 SLICE = 0.1  # seconds after which a wait looks whether the other side is still there
 CHUNK = 1 << 16
+_ENDED = "it has ended"
+_TOO_LONG = f"a line of more than {LONGEST:,} characters"
 
 
 class LineTooLong(CcEnvError):
@@ -25,7 +28,8 @@ class Channel:
     def __init__(self, source: int, sink: int | None = None, aside: int | None = None) -> None:
         """Use these descriptors; that of `sink` must not block."""
         self._source, self._sink, self._aside = source, sink, aside
-        self._buffer = b""
+        self._lines = deque[bytes]()
+        self._rest = b""  # of which the end has not come
         self._skips = False  # the rest of a line that was too long
         self._has_ended = False
         self._said_aside, self._counted_aside = b"", 0
@@ -43,7 +47,7 @@ class Channel:
         """
         while (line := self._line()) is None:
             if self._has_ended:
-                raise EOFError("the end of what it writes")
+                raise EOFError(_ENDED)
             self._wait(self._source, select.POLLIN, until)
             self._read()
         return line
@@ -58,10 +62,14 @@ class Channel:
             except BlockingIOError:
                 continue
             except OSError as error:
-                raise EOFError("it does not read any more") from error
+                raise EOFError(_ENDED) from error
 
     def close(self) -> None:
         """Let go of the other side."""
+
+    def kill(self) -> None:
+        """Let go of the other side at once."""
+        self.close()
 
     def check(self) -> None:
         """Raise EOFError where the other side is gone, though its descriptors are open."""
@@ -75,20 +83,23 @@ class Channel:
         except OSError:  # a connection that was reset
             received = b""
         self._has_ended = not received
-        self._buffer += received or b"\n" * bool(self._buffer)
+        *whole, self._rest = (self._rest + (received or b"\n" * bool(self._rest))).split(b"\n")
+        self._lines.extend(whole)
 
     def _line(self) -> str | None:
-        """Return a line of the buffer, None where it has none; raise LineTooLong."""
-        while True:
-            line, end, rest = self._buffer.partition(b"\n")
-            if not end and len(line) <= LONGEST:
-                return None
-            self._buffer, skipped, self._skips = rest, self._skips, not end
+        """Return the next whole line, None where there is none; raise LineTooLong."""
+        while self._lines:
+            line, skipped, self._skips = self._lines.popleft(), self._skips, False
             if skipped:
                 continue
-            if not end or len(line) > LONGEST:
-                raise LineTooLong(f"a line of more than {LONGEST:,} characters")
+            if len(line) > LONGEST:
+                raise LineTooLong(_TOO_LONG)
             return line.decode(errors="replace").rstrip("\r")
+        if len(self._rest) > LONGEST:
+            self._rest, skipped, self._skips = b"", self._skips, True
+            if not skipped:
+                raise LineTooLong(_TOO_LONG)
+        return None
 
     def _wait(self, descriptor: int, event: int, until: float) -> None:
         """Wait until something can be read or written; read what comes aside."""
@@ -102,10 +113,10 @@ class Channel:
             if self._aside in ready:
                 poll.unregister(self._aside)
                 self._read_aside()
-            if descriptor in ready:
-                return
             if time.perf_counter() >= until:
                 raise TimeoutError("no answer in time")
+            if descriptor in ready:
+                return
             if not ready:
                 self.check()
 

@@ -58,6 +58,11 @@ def _able(game: Game, position: tuple[int, ...]) -> set[str]:
     return {text[: len("S x y")] for text in texts}
 
 
+def opening(game: Game, player: int, seconds: float) -> str:
+    """Return the line that begins a game for a player program: id rows cols seconds."""
+    return f"{player + 1} {game.options['rows']} {game.options['columns']} {seconds:g}"
+
+
 def read(text: str, game: Game, on_broken: OnBroken | None = None) -> Iterator[Played]:
     """Yield the one game of a log.
 
