@@ -80,7 +80,7 @@ def play(
         used = seconds[turn] if turn < len(seconds) else 0.0
         clock = _clock(match.limits, used, spent[mover])
         began = time.perf_counter()
-        action, fault, detail = _ask(players[mover], match.position, rngs[mover], clock)
+        action, fault, detail = ask(players[mover], match.position, rngs[mover], clock)
         thought = time.perf_counter() - began
         spent[mover] += thought
         seconds[turn:] = [used + thought]
@@ -113,10 +113,10 @@ def _play(match: Match, action: Any) -> tuple[str, str]:
     return "", ""
 
 
-def _ask(
+def ask(
     player: Player, position: Position, rng: np.random.Generator, clock: Clock
 ) -> tuple[Any, str, str]:
-    """Return what the player chose, or a fault and what went wrong."""
+    """Return what the player chose, or a fault and what went wrong; see `play`."""
     try:
         with _alarm(min(clock)):
             return player.choose(position, rng, clock).action, "", ""

@@ -22,7 +22,7 @@ LAYERS = [
     ["cc_env.players"],
     ["cc_env.envs"],
     ["cc_env"],
-    ["cc_env.play.engine"],
+    ["cc_env.play.wire", "cc_env.play.tournament", "cc_env.play.engine"],
     ["cc_env.play.program_commands"],
     ["cc_env.terminal"],
     ["cc_env.warm"],
