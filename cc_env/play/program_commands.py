@@ -11,16 +11,20 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, NamedTuple
 
-from cc_env import games, options, players
+from cc_env import games, options, players, record, referee
 from cc_env.errors import MissingExtra, UnknownOption
+from cc_env.game import Game
 from cc_env.games.cannon import log
+from cc_env.match import Limits
 from cc_env.play import tournament
-from cc_env.play.channel import Channel
+from cc_env.play.channel import Channel, SocketChannel
 from cc_env.play.engine import Engine, serve
+from cc_env.play.program import PROTOCOLS, Talker, UGITalk
 from cc_env.play.wire import Wire
 from cc_env.record import RESULTS
+from cc_env.referee import Clock
 
 try:
     import typer
@@ -32,7 +36,7 @@ Pairs = Annotated[
     list[str] | None,
     typer.Option("--option", "-o", metavar="NAME=VALUE", help="An option of the game, e.g. rows=8"),
 ]
-Protocol = Annotated[str, typer.Option(help="cannon: that of the Cannon tournament.")]
+Protocol = Annotated[str, typer.Option(help="cannon: that of the Cannon tournament; or ugi.")]
 Seed = Annotated[int, typer.Option(help="Of random choices.", min=0, max=2**31 - 1)]
 
 
@@ -65,6 +69,8 @@ def engine(
 
 def host(
     protocol: Protocol = "cannon",
+    game: GameName = "cannon",
+    option: Pairs = None,
     address: Annotated[str, typer.Option("--host", help="Where it listens.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="0: any that is free.")] = 0,
     player: Annotated[
@@ -74,58 +80,121 @@ def host(
     seat: Annotated[
         int, typer.Option(min=1, max=2, help="Where the only player here sits; 1 moves first.")
     ] = 2,
-    option: Pairs = None,
     seconds: Annotated[float, typer.Option(help="That each has for the game.")] = 150,
     patience: Annotated[
-        float, typer.Option(help="Seconds to wait for a client, and for each of its messages.")
+        float, typer.Option(help="Seconds to wait for clients, and for each to be ready or move.")
     ] = 150,
     log_file: Annotated[
-        Path | None, typer.Option("--log", metavar="FILE", help="Write the game there.")
+        Path | None,
+        typer.Option(
+            "--log", metavar="FILE", help="Write the game there: a log, or by UGI a record, .jsonl."
+        ),
     ] = None,
     seed: Seed = 0,
 ) -> None:
     """Let two programs play a game: they connect, in the order of their turns, or play here."""
     check_seconds(seconds=seconds, patience=patience)
-    names = player or []
+    made, names = games.make(game, **options.read(option or [])), player or []
     if len(names) > 2:
         raise UnknownOption(f"{len(names)} players; a game has two")
-    made = games.make("cannon", **options.read(option or []))
-    here = [tournament.Here(players.make(name, made), seed + at) for at, name in enumerate(names)]
+    if check_protocol(protocol) == "cannon":
+        tournament.check_game(made)
+    here = [players.make(name, made) for name in names]
     with ended_by_signals(), ExitStack() as stack:
         note = _printer_to(log_file, stack)
-        wires = _connected(2 - len(here), (address, port), patience, stack)
-        if len(wires) + len(here) < 2:
-            for wire in wires:
-                wire.send(log.message("KILLPROC", meta=tournament.TOO_FEW))
-                wire.close()
-            raise UnknownOption(
-                f"{len(wires)} clients came in {patience:g} s; wanted: {2 - len(here)}"
-            )
-        seats: list[tournament.Seat] = [tournament.Client(wire, patience) for wire in wires]
-        for each in here:
-            seats.insert(len(seats) if len(here) == 2 else seat - 1, each)
-        found = tournament.play(made, (seats[0], seats[1]), seconds=seconds, note=note)
+        sockets = _connected(2 - len(here), (address, port), patience, stack)
+        if len(sockets) + len(here) < 2:
+            _refuse(sockets, protocol)
+            told = f"{len(sockets)} clients came in {patience:g} s"
+            raise UnknownOption(f"{told}; wanted: {2 - len(here)}")
+        hold = _hold_tournament if protocol == "cannon" else _hold_ugi
+        order = [*sockets, *here]
+        if len(here) == seat == 1:
+            order.reverse()
+        for line in hold(made, order, _Terms(names, seconds, patience, seed), note):
+            print(line)
+
+
+class _Terms(NamedTuple):
+    """How a game is held."""
+
+    names: list[str]  # of the players here
+    seconds: float
+    patience: float
+    seed: int
+
+
+def _hold_tournament(
+    game: Game, order: list[Any], terms: _Terms, note: Callable[[str], None]
+) -> Iterator[str]:
+    """Hold a game by the tournament's protocol; yield what is told at its end."""
+    first, second = (
+        tournament.Client(Wire(each), terms.patience)
+        if isinstance(each, socket.socket)
+        else tournament.Here(each, terms.seed + at)
+        for at, each in enumerate(order)
+    )
+    found = tournament.play(game, (first, second), seconds=terms.seconds, note=note)
     assert found.match.result is not None
     result = RESULTS[found.match.result.outcome]
-    print(f"{result} ({found.match.result.reason}), {len(found.match.turns)} turns")
-    print(found.meta + (f" ({found.detail})" if found.detail else ""))
+    yield f"{result} ({found.match.result.reason}), {len(found.match.turns)} turns"
+    yield found.meta + (f" ({found.detail})" if found.detail else "")
+
+
+def _hold_ugi(
+    game: Game, order: list[Any], terms: _Terms, note: Callable[[str], None]
+) -> Iterator[str]:
+    """Hold a game by UGI; yield what is told at its end."""
+    channels, seats, names, here = [], [], [], list(terms.names)
+    for each in order:
+        if not isinstance(each, socket.socket):
+            seats.append(each)
+            names.append(here.pop(0))
+            continue
+        names.append("{}:{}".format(*each.getpeername()[:2]))
+        channels.append(channel := SocketChannel(each))
+        unbound = Clock(turn=terms.patience)
+        seats.append(Talker(game, names[-1], UGITalk(), channel, unbound, terms.patience))
+    try:
+        limits = Limits(seconds_per_game=terms.seconds)
+        found = referee.play(game, seats, names=names, limits=limits, seed=terms.seed)
+    finally:
+        for channel in channels:
+            with suppress(EOFError, TimeoutError, OSError, ValueError):
+                channel.say(UGITalk.farewell, time.perf_counter() + 1)
+            channel.close()
+    note(found.to_json())
+    scores = record.replay(found).score
+    told = "" if scores is None else ", scores {:g} - {:g}".format(*scores)
+    yield f"{' - '.join(names)}  {found.result} ({found.reason}){told}, {len(found.turns)} turns"
+    if found.detail:
+        yield found.detail
+
+
+def _refuse(sockets: list[socket.socket], protocol: str) -> None:
+    """Tell clients that no game begins."""
+    for each in sockets:
+        wire = Wire(each)
+        too_few = log.message("KILLPROC", meta=tournament.TOO_FEW)
+        wire.send(too_few if protocol == "cannon" else f"{UGITalk.farewell}\n")
+        wire.close()
 
 
 def _connected(
     count: int, address: tuple[str, int], patience: float, stack: ExitStack
-) -> list[Wire]:
+) -> list[socket.socket]:
     """Return so many connections, or fewer if no more come in time."""
-    wires = list[Wire]()
+    found = list[socket.socket]()
     if not count:
-        return wires
+        return found
     server = stack.enter_context(socket.create_server(address))
     print("listening on {}:{}".format(*server.getsockname()[:2]), flush=True)
     until = time.perf_counter() + patience
-    while len(wires) < count and (left := until - time.perf_counter()) > 0:
+    while len(found) < count and (left := until - time.perf_counter()) > 0:
         server.settimeout(left)
         with suppress(TimeoutError):
-            wires.append(Wire(server.accept()[0]))
-    return wires
+            found.append(stack.enter_context(server.accept()[0]))
+    return found
 
 
 def _printer_to(path: Path | None, stack: ExitStack) -> Callable[[str], None]:
@@ -145,12 +214,35 @@ def join(
 ) -> None:
     """Let a player play at somebody else's host, over TCP."""
     players.check(player)
+    is_ugi = check_protocol(protocol) == "ugi"
     with ended_by_signals(), socket.create_connection((address, port)) as connection:
+        connection.settimeout(None)
+        if is_ugi:
+            _answer(player, SocketChannel(connection), seed)
+            return
         try:
             print(tournament.join(Wire(connection), partial(players.make, player), seed))
         except (EOFError, TimeoutError) as error:
             said = "is silent" if isinstance(error, TimeoutError) else "has closed the connection"
             raise ConnectionError(f"{address}:{port} {said}") from error
+
+
+def _answer(player: str, channel: SocketChannel, seed: int) -> None:
+    """Let a player speak UGI over a connection, until it ends."""
+    lock = threading.Lock()
+
+    def say(line: str) -> None:
+        with lock, suppress(EOFError):
+            channel.say(line)
+
+    serve(Engine(player, games.make("capture_conquer"), say, seed=seed), channel, say)
+
+
+def check_protocol(name: str) -> str:
+    """Return the name of a protocol; raise UnknownOption where there is none such."""
+    if name not in PROTOCOLS:
+        raise UnknownOption(f"protocol {name!r}; there are: {', '.join(PROTOCOLS)}")
+    return name
 
 
 def check_seconds(**given: float) -> None:
