@@ -5,6 +5,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
@@ -27,6 +28,7 @@ GAME = games.make("cannon")
 
 
 OPEN = []  # connections of clients
+READ = {}  # by the addresses of clients: a semaphore for each, which counts what they have read
 
 
 @pytest.fixture(autouse=True)
@@ -38,6 +40,7 @@ def _closed():
 def leave():
     while OPEN:
         OPEN.pop().close()
+    READ.clear()
 
 
 def result(found):
@@ -60,10 +63,17 @@ class TheirClient:
     def __init__(self, connection, seed):
         self.connection, self.rng = connection, np.random.default_rng(seed)
         self.heard, self.said = [], []
+        self.wire = Wire(connection)
+        self.count = READ[connection.getsockname()] = threading.Semaphore(0)
 
     def read(self):
         self.heard.append(json.loads(self.connection.recv(1024)))
+        self.count.release()
         return self.heard[-1]
+
+    def hear(self):
+        """Return the next message, wherever it ends; not as the tournament's client does."""
+        return self.wire.receive(60)[0]
 
     def play(self):
         """Play at random; return the last message, which may be its own."""
@@ -156,7 +166,36 @@ def test_an_unchanged_client_plays_a_whole_game_against_us(tmp_path):
     assert out.startswith(record.RESULTS[match.result.outcome] + f" ({match.result.reason}), ")
 
 
-def test_our_moves_come_one_at_a_time_though_we_begin(tmp_path):
+@pytest.fixture
+def no_haste(monkeypatch):
+    """Let the server wait until a message was read, where it pauses for a while."""
+    send = Wire.send
+
+    def patient(wire, text):
+        if wire._sent > 0:
+            assert READ[wire._connection.getpeername()].acquire(timeout=60)
+        send(wire, text)
+
+    monkeypatch.setattr(Wire, "send", patient)
+
+
+def test_a_message_that_was_not_answered_is_followed_after_a_pause(monkeypatch):
+    ours, connection = pair()
+    wire, pauses = Wire(ours), []
+    monkeypatch.setattr("cc_env.play.wire.PAUSE", 3600)
+    monkeypatch.setattr("time.sleep", pauses.append)
+    for _ in range(2):
+        wire.send(log.message("INIT"))
+    connection.sendall(b"{}")
+    with pytest.raises(BadRecord, match="wanted texts"):
+        wire.receive(60)
+    wire.send(log.message("NORMAL"))
+    assert [each > 0 for each in pauses] == [False, True, False]
+    connection.close()
+    wire.close()
+
+
+def test_our_moves_come_one_at_a_time_though_we_begin(tmp_path, no_haste):
     client, seat = theirs(seed=2)
     found, lines = table(here("enhanced"), seat, seconds=120)
     last = client.play()
@@ -168,7 +207,7 @@ def test_our_moves_come_one_at_a_time_though_we_begin(tmp_path):
     assert "TIMEOUT" not in ended.meta
 
 
-def test_two_clients_hear_each_other(tmp_path):
+def test_two_clients_hear_each_other(tmp_path, no_haste):
     (one, first), (other, second) = theirs(1), theirs(2)
     game = games.make("cannon", rows=10)
     found, lines = table(first, second, game=game)
@@ -205,9 +244,9 @@ def test_a_player_that_sleeps_loses_by_time(tmp_path, start, scores):
     name = f"program:command={tmp_path / 'sleeper'},protocol=cannon"
     client, seat = theirs()
     found, lines = table(here(name, game=game), seat, game=game, seconds=0.1)
-    client.read()
+    client.hear()
     meta = f"TIMEOUT BY PLAYER 1 : Player 1 SCORE : {scores[0]} : Player 2 SCORE : {scores[1]}"
-    assert client.read() == {"meta": meta, "action": "FINISH", "data": ""}
+    assert client.hear() == {"meta": meta, "action": "FINISH", "data": ""}
     ended = result(found)
     assert (ended.meta, ended.match.result.reason) == (meta, "time")
     assert "sleeper: no answer in 0.1 s" in ended.detail
@@ -270,10 +309,10 @@ def test_a_client_that_is_silent_has_lost(tmp_path):
     client, seat = theirs(patience=0.05)
     other, second = theirs()
     found, lines = table(seat, second)
-    other.read()
-    assert other.read() == {"meta": "TIMEOUT ON CLIENT NETWORK", "action": "KILLPROC", "data": ""}
-    client.read()
-    assert client.read()["meta"] == f"TIMEOUT BY PLAYER 1 : {KILLED}"
+    other.hear()
+    assert other.hear() == {"meta": "TIMEOUT ON CLIENT NETWORK", "action": "KILLPROC", "data": ""}
+    client.hear()
+    assert client.hear()["meta"] == f"TIMEOUT BY PLAYER 1 : {KILLED}"
     assert lines == ["None Received from client 0"]
     assert result(found).match.result.reason == "time"
     assert replayed(lines, tmp_path)[0].fault == "time"
