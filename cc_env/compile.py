@@ -197,6 +197,7 @@ class Rule:
         functools.update_wrapper(self, declared)
         self._name = declared.__name__
         self._signature = inspect.signature(declared)
+        self._count = len(self._signature.parameters)
         self._by = by
         self._chosen: dict[tuple[type, ...], Callable[..., Any]] = {}
 
@@ -205,9 +206,12 @@ class Rule:
         self._chosen[classes] = function
 
     def __call__(self, *arguments: Any, **by_name: Any) -> Any:
-        if by_name or len(arguments) < len(self._signature.parameters):
+        if by_name or len(arguments) != self._count:
             arguments = self._signature.bind(*arguments, **by_name).args
-        return self.choose([type(argument) for argument in arguments])(*arguments)
+        chosen = self._chosen.get(tuple([type(arguments[place]) for place in self._by]))
+        if chosen is None:
+            chosen = self.choose([type(argument) for argument in arguments])  # refuses
+        return chosen(*arguments)
 
     def choose(self, classes: Sequence[type]) -> Callable[..., Any]:
         """Return the function for arguments of these classes; raise TypeError if there is none."""
