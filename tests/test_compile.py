@@ -203,6 +203,30 @@ def test_errors_of_inlined_functions_are_raised():
         checked_twice(4)
 
 
+@jit
+def check_row(row):
+    if row[0] > 3:
+        raise ValueError("more than three", row[0])
+    print(row)
+    return row[0]
+
+
+def through(compiler):
+    """Return a function that this compiler makes, and that alone calls `check_row`."""
+    inner = jit(check_row.py_func)
+    return compiler(lambda row: inner(row))
+
+
+@pytest.mark.parametrize("compiler", [lambda _: check_row, jit, numba.njit])
+def test_whoever_calls_them_compiled_functions_print_and_raise_computed_errors(compiler, capfd):
+    function = through(compiler)
+    assert function(np.arange(2)) == 0
+    assert capfd.readouterr().out == "[0 1]\n"
+    with pytest.raises(ValueError, match="more than three") as raised:
+        function(np.arange(4, 6))
+    assert raised.value.args == ("more than three", 4)
+
+
 def test_functions_without_a_place_are_pickled_with_their_source():
     inner = cloudpickle.loads(cloudpickle.dumps(jit(lambda x: x + 7)))
     assert inner(1) == 8
