@@ -1,8 +1,11 @@
 """What compiled code depends on: imports, wherever they stand, and registrations."""
 
+import functools
 import importlib
 import os
+import subprocess
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -101,6 +104,61 @@ def test_a_fingerprint_does_not_change_with_a_source_that_is_not_reached(tree):
 def test_there_is_none_for_a_source_edited_after_the_process_began(tree, monkeypatch):
     monkeypatch.setattr(sources, "_STARTED", (tree / "deep/late.py").stat().st_mtime - 1)
     assert sources.fingerprint(["deep.rules"]) is None
+
+
+def test_there_is_none_for_a_source_edited_between_its_import_and_that_of_this_module(
+    tree, monkeypatch
+):
+    edited = (tree / "deep/late.py").stat().st_mtime
+    monkeypatch.setattr(sources, "_IMPORTED_BEFORE", {"deep.late"})
+    monkeypatch.setattr(sources, "_PROCESS_STARTED", edited + 1)
+    assert sources.fingerprint(["deep.late"]) is not None
+    monkeypatch.setattr(sources, "_PROCESS_STARTED", edited - 1)
+    assert sources.fingerprint(["deep.late"]) is None
+    assert sources.fingerprint(["deep.bits"]) is not None
+
+
+FORK = """
+import os, pathlib, edited, kept
+pathlib.Path("edited.py").write_text("SIZE = 2")
+if os.fork() == 0:
+    from cc_env import sources
+    print([sources.fingerprint([name]) is not None for name in ("edited", "kept")])
+else:
+    os.wait()
+"""
+
+
+@pytest.mark.skipif(
+    not Path("/proc/self/stat").exists(), reason="the start of a process is in /proc"
+)
+def test_a_process_began_before_its_first_import_and_a_fork_with_its_parent(tmp_path):
+    for name in ("edited", "kept"):
+        (tmp_path / f"{name}.py").write_text("SIZE = 1")
+    path = os.pathsep.join((str(tmp_path), str(Path(sources.__file__).parents[1])))
+    told = subprocess.run(
+        [sys.executable, "-c", FORK],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert told.stdout == "[False, True]\n"
+
+
+def test_there_is_none_for_a_source_edited_while_it_is_read(tree, monkeypatch):
+    began = (tree / "deep/bits.py").stat().st_ctime + 60
+
+    @functools.cache
+    def read_and_edit(path):
+        os.utime(path, (began + 1, began + 1))
+        return b"what it was"
+
+    with monkeypatch.context() as context:
+        context.setattr(sources, "_content_hash", read_and_edit)
+        context.setattr(sources, "_STARTED", began)
+        assert sources.fingerprint(["deep.bits"]) is None
 
 
 def test_there_is_none_while_a_source_is_half_typed(tree):
