@@ -1,14 +1,12 @@
 """The cache on disk: found again by the next process, and never older than the sources."""
 
 import copy
-import hashlib
 import math
 import os
 import pickle
 import shutil
 import subprocess
 import sys
-import threading
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,7 +17,6 @@ import pytest
 
 from cc_env import games, rules
 from cc_env.borrow import borrow
-from cc_env.cache import DiskCache
 from cc_env.compile import jit
 
 PACKAGE = Path(__file__).parents[1] / "cc_env"
@@ -126,42 +123,6 @@ def test_functions_of_one_name_are_told_apart():
     sine, cosine = both(lambda x: math.sin(x), lambda x: math.cos(x))
     assert (add_one(1.0), add_two(1.0)) == (2.0, 3.0)
     assert (sine(1.0), cosine(1.0)) == (math.sin(1.0), math.cos(1.0))
-
-
-def test_code_is_kept_for_its_options_alone(tmp_path):
-    function = PLAIN.py_func
-    caches = [DiskCache(function, {"nogil": nogil}) for nogil in (False, True)]
-    paths = {cache._path((numba.int64,), PLAIN.targetctx) for cache in caches}
-    assert len(paths) == 2
-    assert None not in paths
-
-
-@jit
-def PLAIN(x):  # noqa: N802
-    return x + 1
-
-
-def test_functions_among_arguments_or_in_closures_are_not_kept_under_their_addresses():
-    cache = DiskCache(PLAIN.py_func, {})
-    assert cache._path((numba.typeof(PLAIN),), PLAIN.targetctx) is None
-    lock = threading.Lock()
-    assert DiskCache(lambda x: (x, lock), {})._path((numba.int64,), PLAIN.targetctx) is None
-
-
-def test_what_is_cut_short_or_disabled_is_compiled():
-    PLAIN(1)
-    cache = PLAIN._cache
-    path = cache._path((numba.int64,), PLAIN.targetctx)
-    assert cache.load_overload((numba.int64,), PLAIN.targetctx)
-    whole = path.read_bytes()
-    path.write_bytes(whole[:-1])
-    assert cache.load_overload((numba.int64,), PLAIN.targetctx) is None
-    PLAIN.recompile()
-    assert path.read_bytes()[:32] == hashlib.sha256(path.read_bytes()[32:]).digest()
-    cache.disable()
-    assert cache.load_overload((numba.int64,), PLAIN.targetctx) is None
-    cache.enable()
-    assert cache.load_overload((numba.int64,), PLAIN.targetctx)
 
 
 @jit
