@@ -3,7 +3,10 @@
 import errno
 import hashlib
 import os
+import subprocess
+import sys
 import threading
+from contextlib import ExitStack
 from pathlib import Path
 
 import numba
@@ -117,3 +120,153 @@ def test_warm_says_in_a_line_that_a_source_was_edited(warm, monkeypatch):
     monkeypatch.setattr("cc_env.sources._STARTED", Path(__file__).stat().st_mtime - 1)
     *_, last = warm(status=1).splitlines()
     assert "(its sources cannot be told, or one was edited after it was imported)" in last
+
+
+WATCH = """
+from numba.core import event
+
+compiled = []
+
+class Watch(event.Listener):
+    def on_start(self, happened):
+        compiled.append(happened.data["dispatcher"].py_func.__name__)
+
+    def on_end(self, happened):
+        pass
+
+event.register("numba:compile", Watch())
+"""
+
+
+def environment(folder):
+    """Return the variables of a process that imports from a folder, and has its cache there."""
+    path = os.pathsep.join((str(folder), str(PACKAGE.parent)))
+    return {**os.environ, "PYTHONPATH": path, "NUMBA_CACHE_DIR": str(folder / "cache")}
+
+
+def run(code, folder):
+    """Return the lines that a new process prints."""
+    command = [sys.executable, "-c", WATCH + code]
+    done = subprocess.run(
+        command, cwd=folder, env=environment(folder), capture_output=True, text=True, check=True
+    )
+    return done.stdout.splitlines()
+
+
+GAME = """
+from typing import NamedTuple
+import numpy as np
+from cc_env import rules
+from cc_env.compile import jit
+
+class Position(NamedTuple):
+    left: np.uint64
+
+@jit
+def legal_actions(position, out):
+    out[0] = {action}
+    return 1
+
+@jit
+def other(position, *_):
+    return 0
+
+rules.register(Position, legal_actions=legal_actions, apply=other, to_move=other,
+               mid_turn=other, outcome=other, observe=other)
+"""
+FIRST = """
+from cc_env.compile import jit
+from cc_env.rules import legal_actions
+
+@jit
+def first(position, out):
+    legal_actions(position, out)
+    return out[0]
+"""
+PLAY = """
+import numpy as np
+from first import first
+for name in {names}:
+    game = __import__(name)
+    compiled.clear()
+    print(name, first(game.Position(np.uint64(3)), np.zeros(1, np.int32)), *sorted(compiled))
+"""
+
+
+def test_an_edit_compiles_again_what_depends_on_it_and_nothing_else(tmp_path):
+    (tmp_path / "first.py").write_text(FIRST)
+    for name, action in (("edited", 5), ("gone", 6), ("kept", 7)):
+        (tmp_path / f"{name}.py").write_text(GAME.format(action=action))
+    assert run(PLAY.format(names=["edited", "gone", "kept"]), tmp_path) == [
+        "edited 5 first legal_actions",
+        "gone 6 first legal_actions",
+        "kept 7 first legal_actions",
+    ]
+    (tmp_path / "edited.py").write_text(GAME.format(action=8))
+    (tmp_path / "gone.py").unlink()
+    assert run(PLAY.format(names=["edited", "kept"]), tmp_path) == [
+        "edited 8 first legal_actions",
+        "kept 7",
+    ]
+
+
+SHARED = """
+import math
+from cc_env.compile import jit
+
+@jit
+def factorial(n):
+    return 1 if n < 2 else n * factorial(n - 1)
+
+@jit
+def check(n):
+    if n > 4:
+        raise ValueError("more than four", n)
+    return n
+
+@jit(nogil=True)
+def work(n):
+    return math.sqrt(factorial(check(n)))
+"""
+WRITER = """
+from pathlib import Path
+from shared import jit, work
+
+replace = Path.replace
+
+def wait(path, target):
+    print("written", flush=True)
+    input()
+    return replace(path, target)
+
+Path.replace = wait
+print(work(4), *sorted(compiled))
+compiled.clear()
+again = jit(work.py_func, nogil=True)
+print(again(4), *compiled)
+try:
+    again(5)
+except ValueError as error:
+    print(*error.args)
+"""
+
+
+def test_two_processes_that_write_the_same_file_at_once_both_find_it_whole(tmp_path):
+    (tmp_path / "shared.py").write_text(SHARED)
+    command = [sys.executable, "-c", WATCH + WRITER]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    settings = {"cwd": tmp_path, "env": environment(tmp_path), **pipes}
+    with ExitStack() as stack:
+        writers = [stack.enter_context(subprocess.Popen(command, **settings)) for _ in range(2)]
+        assert [each.stdout.readline() for each in writers] == ["written\n"] * 2
+        found = list((tmp_path / "cache").rglob("shared.work-*"))
+        assert [each.suffix == ".nbc" for each in found] == [False] * 2
+        for each in writers:
+            told, _ = each.communicate("\n")
+            assert told.splitlines() == [
+                "4.898979485566356 check factorial work",
+                "4.898979485566356",
+                "more than four 5",
+            ]
+    found = list((tmp_path / "cache").rglob("shared.work-*"))
+    assert [each.suffix for each in found] == [".nbc"]

@@ -10,7 +10,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from cc_env import sources
+from cc_env import games, sources
+from cc_env.table import GAMES
 
 FILES = {
     "deep/__init__.py": "from deep.extra import SIZE",
@@ -177,3 +178,15 @@ def test_a_file_of_an_older_time_that_took_the_place_of_a_source_is_seen(tree, m
 def test_there_is_none_for_a_module_without_a_source(tree):
     assert sources.fingerprint(["deep.rules", "deep.nowhere"]) is None
     assert sources.fingerprint(["sys"]) is None
+
+
+ABOVE = ("commands", "envs", "pictures", "players", "record", "referee", "search", "table")
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_rules_depend_on_no_other_game_and_on_nothing_that_shows_or_plays_games(name):
+    module = type(games.make(name).initial).__module__
+    found = {tuple(each.split(".")) for each in sources.reached([module])}
+    assert {("cc_env", "rules"), ("cc_env", "compile"), tuple(module.split("."))} <= found
+    assert not [each for each in found if each[1] in ABOVE or each[-1] == "text"]
+    assert {each[2] for each in found if each[1] == "games"} & set(GAMES) == {name}
