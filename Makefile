@@ -6,15 +6,17 @@
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
+PROCESSES ?= 2
+PYTEST := $(BIN)/pytest --numprocesses $(PROCESSES) --dist loadfile --no-loadscope-reorder
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .PHONY: test test-all checks demo bench lock clean
 
 test: checks
-	$(BIN)/pytest -m "not slow" --durations=10 --durations-min=5
+	$(PYTEST) -m "not slow" --durations=10 --durations-min=5
 
 test-all: checks
-	$(BIN)/pytest --durations=20 --durations-min=5
+	$(PYTEST) --durations=20 --durations-min=5
 
 checks: .venv/ready
 	$(BIN)/ruff format --check .

@@ -1,5 +1,6 @@
 """What all tests share: they draw the same in every run, use one thread, and open no window."""
 
+import collections
 import contextlib
 import gzip
 import io
@@ -22,6 +23,7 @@ from cc_env import games, oracle
 # Set before torch and pygame are imported, and inherited by all processes that tests start.
 os.environ["OMP_NUM_THREADS"] = "1"  # small networks are slower with more
 os.environ["SDL_VIDEODRIVER"] = "dummy"
+os.environ.pop("COLUMNS", None)  # of the terminal; a test says how wide it wants one
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where a shell's & began us
 
@@ -48,6 +50,12 @@ def seed_everything():
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item):
     seed_everything()
+
+
+def pytest_collection_modifyitems(items):
+    """Put files with many slow tests first, so that no process has one left at the end."""
+    slow = collections.Counter(item.path for item in items if item.get_closest_marker("slow"))
+    items.sort(key=lambda item: -slow[item.path])
 
 
 def pytest_addoption(parser):

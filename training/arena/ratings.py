@@ -18,10 +18,8 @@ weakness shows in the scores of pairs, not here.
 
 from typing import NamedTuple
 
-import choix
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtrit
 
 Array = NDArray[np.float64]
 
@@ -75,6 +73,9 @@ def elo(games: Games, players: int, anchor: int | None = None) -> list[Interval]
 
     Intervals are of the difference to that zero.
     """
+    import choix  # takes a second, which the processes that play need not wait for
+    from scipy.special import stdtrit
+
     wins = np.zeros((players, players))
     np.add.at(wins, (games.first, games.second), games.points)
     np.add.at(wins, (games.second, games.first), 1 - games.points)
