@@ -270,16 +270,15 @@ class MemoryPlayer:
         return choice.wins[player] - losses
 
     def remember(self, record: Record) -> None:
-        """Add a finished game to the memory, once by each credit, however often it is told.
+        """Add a game to the memory, once by each credit, however often it is told.
 
-        Left out are games that did not begin at the start, or that a fault decided. Raises
-        BadRecord where it is none of this game.
+        Left out are games that did not begin at the start, that a fault decided, or that are
+        unfinished. Raises BadRecord where it is not of this game.
         """
         match = replay(record)
         if (match.game.name, dict(match.game.options)) != (self._game.name, self._game.options):
             raise BadRecord(f"a game of {match.game!r}; wanted: {self._game!r}")
-        if record.start is None and record.reason not in FAULTS:
-            assert match.result is not None
+        if record.start is None and match.result and record.reason not in FAULTS:
             line = tuple(action for _, turn in match.course for action in turn)
             counts = credits(self._game, line, match.result.outcome, self._credit)
             told = hashlib.sha256(f"{self._credit} {record.to_json()}".encode()).hexdigest()

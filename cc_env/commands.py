@@ -307,7 +307,7 @@ class _Replayed(NamedTuple):
         And BadRecord where that is ours, of games that are over by the rules, and it is not.
         """
         if to.suffix.lower() == RECORDS:
-            if not self.match.result:
+            if not (self.match.result or self.kept):
                 told = f"{self.told}, not over by the rules; records are of games that are"
                 raise BadRecord(f"{self.where}: {told}")
             kept = self.kept or record.Record.of(self.match, players=self.played.players)
