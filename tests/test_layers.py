@@ -21,6 +21,7 @@ LAYERS = [
     ["cc_env.envs"],
     ["cc_env"],
     ["cc_env.terminal"],
+    ["cc_env.play"],
     ["cc_env.warm"],
     ["cc_env.commands"],
     ["cc_env.__main__"],

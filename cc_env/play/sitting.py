@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from cc_env import players, record, referee
+from cc_env import players, randomness, record, referee
 from cc_env.errors import IllegalAction, UnknownOption
 from cc_env.game import Game, Turn
 from cc_env.match import RESIGNED, Limits, Match, Result
@@ -47,6 +47,7 @@ class Sitting:
         """
         if len(names) != 2:
             raise UnknownOption(f"{len(names)} seats; wanted: 2, each {HUMAN} or a player's name")
+        randomness.check_seed(seed)
         self.game, self.seed = game, seed
         self._rngs = referee.generators(seed)
         self._now = now
