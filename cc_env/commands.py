@@ -10,6 +10,7 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from cc_env import __version__, files, games, options, oracle, players, record, trust
+from cc_env.cache import NOT_KEPT
 from cc_env.compile import quietly
 from cc_env.errors import BadRecord, CcEnvError, MissingExtra, UnknownOption, listed
 from cc_env.game import Game, Played, Turn
@@ -152,8 +153,12 @@ def perft(
 def warm(
     game: Annotated[list[str] | None, typer.Argument(help="Which games; default all.")] = None,
 ) -> None:
-    """Compile all that games, players and environments need, so that no later run waits for it."""
+    """Compile all that games, players and environments need, so that no later run waits for it.
+
+    Exit with status 1 where compiled code could not be kept on disk.
+    """
     bar = Console(stderr=True)
+    NOT_KEPT.clear()
     for name in game or GAMES:
         games.make(name)  # or refuse them all
     for name in game or GAMES:
@@ -162,6 +167,11 @@ def warm(
             with quietly():
                 use.run()
         console.print(f"{name}: compiled, in {time.perf_counter() - began:.1f} s")
+    if NOT_KEPT:
+        why = listed(dict.fromkeys(NOT_KEPT.values()))
+        lost = f"it could not be kept on disk ({why}): {listed(NOT_KEPT, 3)}"
+        print(f"error: every process will compile this again, {lost}", file=sys.stderr)
+        raise typer.Exit(1)
 
 
 @app.command()

@@ -94,9 +94,24 @@ class _InlinedCompiler(_Compiler):
 
     def _compile_core(self, args: Any, return_type: Any) -> Any:
         result = super()._compile_core(args, return_type)
+        _bind_environment(result)
         name = object()  # by which numba finds the code; of other functions it is the wrapper
         result.target_context.insert_user_function(name, result.fndesc, [result.library])
         return result._replace(entry_point=name)
+
+
+def _bind_environment(result: Any) -> None:
+    """Place what the code needs to raise computed errors and to print, whoever links the code.
+
+    All libraries declare the variable that holds its address; the first that is loaded has it.
+    """
+    context, name = result.target_context, result.fndesc.env_name
+    library = context.codegen().create_library(name)
+    module = library.create_ir_module(name)
+    context.declare_env_global(module, name)
+    library.add_ir_module(module)
+    context.codegen()._add_module(library._final_module)
+    context.codegen().set_env(name, result.environment)
 
 
 class _EntryCompiler(_Compiler):
@@ -178,12 +193,6 @@ class _Compiled(registry.CPUDispatcher):
         if module != "__main__" and getattr(sys.modules.get(module), name, None) is self:
             return name
         return _Compiled, (self.py_func, self.targetoptions)
-
-    def add_overload(self, result: Any) -> None:
-        """As numba does, and bind the environments of linked functions."""
-        for environment in result._find_referenced_environments():
-            result.library.codegen.set_env(environment.env_name, environment)
-        super().add_overload(result)
 
 
 class Rule:
