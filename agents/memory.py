@@ -85,7 +85,7 @@ class Memory:
         wanted = "SELECT choices.id, action, first_wins, second_wins FROM choices, games "
         wanted += "WHERE games.id = game AND name = ? AND parent = ? ORDER BY choices.id"
         with self._transaction("DEFERRED") as base:
-            rows = base.execute(wanted, (self._name, after)).fetchall()
+            rows = [] if _is_empty(base) else base.execute(wanted, (self._name, after)).fetchall()
         return [self._choice(after, *row) for row in rows]
 
     def _choice(self, after: int, id: Any, action: Any, first: Any, second: Any) -> Choice:
@@ -130,6 +130,8 @@ class Memory:
         find += " WHERE game = ? AND parent = ? AND action = ?"
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self._transaction("IMMEDIATE") as base:
+            for command in TABLES if _is_empty(base) else ():
+                base.execute(command)
             new = "INSERT OR IGNORE INTO remembered VALUES (?)"
             if record and not base.execute(new, (record,)).rowcount:
                 return
@@ -157,7 +159,10 @@ class Memory:
             base = sqlite3.connect(self.path, timeout=PATIENCE, isolation_level=None)
             with closing(base):
                 base.execute(f"BEGIN {kind}")
-                self._check(base)
+                if not _is_empty(
+                    base
+                ):  # only who may write makes the tables: others would not wait
+                    self._check(base)
                 yield base
                 base.execute("COMMIT")
         except (sqlite3.Error, UnicodeDecodeError) as error:
@@ -167,10 +172,7 @@ class Memory:
             raise BadRecord(f"{self.path} is no memory of games: {error}") from error
 
     def _check(self, base: sqlite3.Connection) -> None:
-        """Make the tables in an empty file; raise BadRecord in one of another kind or version."""
-        if not base.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-            for command in TABLES:
-                base.execute(command)
+        """Raise BadRecord in a file of another kind or version."""
         (mark,) = base.execute("PRAGMA application_id").fetchone()
         (version,) = base.execute("PRAGMA user_version").fetchone()
         if mark != MARK:
@@ -180,6 +182,11 @@ class Memory:
         there = base.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY sql")
         if [sql for (sql,) in there] != SCHEMA:  # views and triggers can do anything
             raise BadRecord(f"{self.path} has other tables than a memory of games")
+
+
+def _is_empty(base: sqlite3.Connection) -> bool:
+    """Return whether a file has no tables yet."""
+    return not base.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
 
 
 def credits(game: Game, line: Line, outcome: int, credit: str = "result") -> dict[Line, Wins]:
@@ -270,16 +277,15 @@ class MemoryPlayer:
         return choice.wins[player] - losses
 
     def remember(self, record: Record) -> None:
-        """Add a finished game to the memory, once by each credit, however often it is told.
+        """Add a game to the memory, once by each credit, however often it is told.
 
-        Left out are games that did not begin at the start, or that a fault decided. Raises
-        BadRecord where it is none of this game.
+        Left out are games that did not begin at the start, that a fault decided, or that are
+        unfinished. Raises BadRecord where it is not of this game.
         """
         match = replay(record)
         if (match.game.name, dict(match.game.options)) != (self._game.name, self._game.options):
             raise BadRecord(f"a game of {match.game!r}; wanted: {self._game!r}")
-        if record.start is None and record.reason not in FAULTS:
-            assert match.result is not None
+        if record.start is None and match.result and record.reason not in FAULTS:
             line = tuple(action for _, turn in match.course for action in turn)
             counts = credits(self._game, line, match.result.outcome, self._credit)
             told = hashlib.sha256(f"{self._credit} {record.to_json()}".encode()).hexdigest()

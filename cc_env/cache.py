@@ -2,8 +2,9 @@
 
 One file holds one function compiled for one signature. Its name tells the function, then hashes of
 where it stands, the signature and the processor, and of all that the code depends on; to write one
-removes those of older sources. numba's own cache looks only at the file of the function itself, and
-numbers its files in an index that two processes may write at once.
+removes those of older sources, and what killed processes left half-written. numba's own cache looks
+only at the file of the function itself, and numbers its files in an index that two processes may
+write at once.
 """
 
 import contextlib
@@ -25,6 +26,9 @@ from numba.core import caching
 
 from cc_env import sources
 
+NOT_KEPT: dict[str, str] = {}  # what this process compiled and could not keep, and why
+
+_ABANDONED = 3600  # seconds after which no process is still writing a file
 _DIGEST = 32  # bytes of a SHA-256 before the content of a file
 _INNER = "dtype", "type", "item_type", "key_type", "value_type"  # types within numba's types
 
@@ -60,7 +64,7 @@ class DiskCache(caching._Cache):
     def flush(self) -> None:
         """Remove all files of the function."""
         if self.cache_path:
-            for path in Path(self.cache_path).glob(f"{self._name}-*.nbc"):
+            for path in Path(self.cache_path).glob(f"{self._name}-*.nbc*"):
                 path.unlink(missing_ok=True)
 
     def load_overload(self, signature: Any, target_context: Any) -> Any:
@@ -79,12 +83,32 @@ class DiskCache(caching._Cache):
         """Keep what was compiled for the signature, in place of what older sources gave."""
         path = self._path(signature, result.target_context)
         if path is None or not self._impl.check_cachable(result):
+            NOT_KEPT[self._name] = self._why_not
             return
-        with contextlib.suppress(OSError):  # a full disk: compile again next time
+        try:
             _write(path, caching.dumps(self._impl.reduce(result)))
-            for other in path.parent.glob(f"{path.name.rpartition('-')[0]}-*.nbc"):
-                if other != path:
-                    other.unlink(missing_ok=True)
+        except OSError as error:  # a full disk: compile again next time
+            NOT_KEPT[self._name] = error.strerror or str(error)
+            return
+        with contextlib.suppress(OSError):  # another process removes them, too, or reads one
+            self._sweep(path)
+
+    def _sweep(self, path: Path) -> None:
+        """Remove what a new file takes the place of, and what killed processes left of others."""
+        for other in path.parent.glob(f"{path.name.rpartition('-')[0]}-*.nbc"):
+            if other != path:
+                other.unlink(missing_ok=True)
+        abandoned = path.stat().st_mtime - _ABANDONED
+        for partial in path.parent.glob(f"{self._name}-*.nbc.*"):
+            if partial.stat().st_mtime < abandoned:
+                partial.unlink(missing_ok=True)
+
+    @property
+    def _why_not(self) -> str:
+        """Say why there is no path."""
+        if self._enabled and self._impl is None:
+            return "there is no folder for it that can be written, see NUMBA_CACHE_DIR"
+        return "its sources cannot be told, or one was edited after it was imported"
 
     @property
     def _name(self) -> str:

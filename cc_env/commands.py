@@ -2,34 +2,46 @@
 
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from cc_env import __version__, files, games, options, oracle, players, record, trust
+from cc_env import (
+    __version__,
+    files,
+    games,
+    options,
+    oracle,
+    players,
+    randomness,
+    record,
+    trust,
+)
+from cc_env.cache import NOT_KEPT
 from cc_env.compile import quietly
 from cc_env.errors import BadRecord, CcEnvError, MissingExtra, UnknownOption, listed
-from cc_env.game import Game, Played, Turn
-from cc_env.match import Match
+from cc_env.game import Game, Played
+from cc_env.match import Limits, Match
 from cc_env.perft import perft as count
 from cc_env.pictures import draw, frames
-from cc_env.referee import Clock, Decision
+from cc_env.play.sitting import HUMAN, Sitting
+from cc_env.play.telling import analysis, told
 from cc_env.rules import ONGOING, Position
-from cc_env.search.scores import PROVEN
 from cc_env.table import GAMES
 from cc_env.warm import uses
 
 try:
     import typer
-    from rich.console import Console
+    from rich.console import Console as RichConsole
     from rich.progress import track
     from rich.table import Table
     from rich.text import Text
 
     from cc_env.play import program_commands
+    from cc_env.play.console import Console, read_lines
     from cc_env.terminal import Terminal, application
 except ImportError as missing:
     raise MissingExtra("python -m cc_env", "typer and rich", "cli") from missing
@@ -153,8 +165,12 @@ def perft(
 def warm(
     game: Annotated[list[str] | None, typer.Argument(help="Which games; default all.")] = None,
 ) -> None:
-    """Compile all that games, players and environments need, so that no later run waits for it."""
-    bar = Console(stderr=True)
+    """Compile all that games, players and environments need, so that no later run waits for it.
+
+    Exit with status 1 where compiled code could not be kept on disk.
+    """
+    bar = RichConsole(stderr=True)
+    NOT_KEPT.clear()
     for name in game or GAMES:
         games.make(name)  # or refuse them all
     for name in game or GAMES:
@@ -163,6 +179,11 @@ def warm(
             with quietly():
                 use.run()
         console.print(f"{name}: compiled, in {time.perf_counter() - began:.1f} s")
+    if NOT_KEPT:
+        why = listed(dict.fromkeys(NOT_KEPT.values()))
+        lost = f"it could not be kept on disk ({why}): {listed(NOT_KEPT, 3)}"
+        print(f"error: every process will compile this again, {lost}", file=sys.stderr)
+        raise typer.Exit(1)
 
 
 @app.command()
@@ -178,18 +199,73 @@ def analyse(
     made, start = _begin(game, option, position)
     if not len(made.legal_actions(start)):
         raise UnknownOption(f"'{made.to_text(start)}': the game is over ({made.ending(start)})")
-    asked, rng = players.make(player, made), np.random.default_rng(0)
-    found = asked.choose(start, rng, Clock())
-    line: Turn = found.details.get("principal_variation", (found.action,))
-    after = made.play_turn(start, line)
-    while made.mid_turn(after):
-        line += (asked.choose(after, rng, Clock()).action,)
-        after = made.apply(after, line[-1])
+    found, line = analysis(made, start, players.make(player, made))
     console.print(str(draw(made, start)))
     table = Table.grid(padding=(0, 2))
-    for name, text in _told(made, start, found, line):
+    for name, text in told(made, start, found, line):
         table.add_row(name, text)
     console.show(table)
+
+
+@app.command()
+def play(
+    game: GameName = "capture_conquer",
+    first: Annotated[
+        str, typer.Option(help=f"Who moves first: {HUMAN}, or a player such as minimax:hard.")
+    ] = HUMAN,
+    second: Annotated[str, typer.Option(help="Who moves second.")] = "minimax:normal",
+    option: Pairs = None,
+    position: PositionText = None,
+    draw_lots: Annotated[
+        bool, typer.Option("--draw-lots", help="Let the two be seated at random.")
+    ] = False,
+    adviser: Annotated[str, typer.Option(help="Which player gives hints.")] = "minimax:hard",
+    seconds: Annotated[
+        float | None, typer.Option(help="How long each may think in the whole game.")
+    ] = None,
+    seconds_per_turn: Annotated[
+        float | None, typer.Option(help="How long each may think about one turn.")
+    ] = None,
+    max_turns: Annotated[
+        int, typer.Option(min=1, help="After so many turns the game is drawn.")
+    ] = 200,
+    pause: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            max=60,
+            help="Seconds to wait after a player's turn; default 1 if two are watched.",
+        ),
+    ] = None,
+    save: Annotated[
+        Path | None,
+        typer.Option(parser=file_path, metavar="FILE", help="Add the game there in the end."),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Of all that is drawn.")] = 0,
+) -> None:
+    """Play in the terminal: people against players, each other, or watch two players."""
+    made, start = _begin(game, option, position)
+    limits = Limits(
+        max_turns=max_turns, seconds_per_game=seconds, seconds_per_turn=seconds_per_turn
+    )
+    names = [first, second]
+    if draw_lots:
+        randomness.check_seed(seed)
+        names = [names[side] for side in np.random.default_rng(seed).permutation(2)]
+    sitting = Sitting(made, names, start=start, limits=limits, seed=seed)
+    watched = console.is_watched and HUMAN not in names
+    table = Console(
+        sitting,
+        console,
+        read_lines(),
+        adviser=adviser,
+        pause=float(watched) if pause is None else pause,
+    )
+    try:
+        table.run()
+    finally:
+        if save is not None:
+            record.append(save, table.sitting.record())
 
 
 @app.command()
@@ -298,7 +374,7 @@ class _Replayed(NamedTuple):
         And BadRecord where that is ours, of games that are over by the rules, and it is not.
         """
         if to.suffix.lower() == RECORDS:
-            if not self.match.result:
+            if not (self.match.result or self.kept):
                 told = f"{self.told}, not over by the rules; records are of games that are"
                 raise BadRecord(f"{self.where}: {told}")
             kept = self.kept or record.Record.of(self.match, players=self.played.players)
@@ -376,44 +452,6 @@ def check(
 def _begin(game: str, option: list[str] | None, position: str | None) -> tuple[Game, Position]:
     made = games.make(game, **game_options(option))
     return made, made.initial if position is None else made.from_text(position)
-
-
-def _told(game: Game, position: Position, found: Decision, line: Turn) -> Iterator[tuple[str, str]]:
-    """Yield what a player knows about its decision, which begins a line, as names and texts."""
-    details = dict(found.details)
-    details.pop("principal_variation", None)
-    turns = game.turn_texts(position, line)
-    mover = game.players[game.to_move(position)]
-    yield "play", turns[0]
-    if found.value is not None:
-        yield "value", f"{found.value:+.3f} for {mover} (1 a win, 0 a draw, -1 a loss)"
-    yield "line", "  ".join(f"{number}. {text}" for number, text in enumerate(turns, 1))
-    if len(game.legal_actions(position)) == 1:
-        yield "legal", "this alone"
-    for action, number in details.pop("visits", ())[:5]:
-        more = "…" if game.mid_turn(game.apply(position, action)) else ""
-        yield "visits", f"{number:,} {game.action_text(position, action)}{more}"
-    if isinstance(score := details.pop("score", None), int):
-        proven = f"proven to be {'won' if score > 0 else 'lost'}"
-        counted = "as the evaluation counts, about hundredths of a piece"
-        yield "score", f"{score:+,} for {mover}, {proven if abs(score) >= PROVEN else counted}"
-    if "cuts_max" in details and "cuts_min" in details:
-        other = game.players[1 - game.to_move(position)]
-        ours, theirs = details.pop("cuts_max"), details.pop("cuts_min")
-        yield "cutoffs", f"{ours:,} where {mover} was to move, {theirs:,} where {other} was"
-    for name, value in details.items():
-        yield name.replace("_", " "), _written(value)
-
-
-def _written(value: Any) -> str:
-    """Return what a player knows in a way that people can read."""
-    if isinstance(value, Mapping):
-        return ", ".join(f"{name} {_written(each)}" for name, each in value.items()) or "nothing"
-    if isinstance(value, tuple | list):
-        return ":".join(map(_written, value))
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return f"{value:,.0f}" if isinstance(value, float) else f"{value:,}"
 
 
 def _show_turns(match: Match) -> None:

@@ -94,9 +94,24 @@ class _InlinedCompiler(_Compiler):
 
     def _compile_core(self, args: Any, return_type: Any) -> Any:
         result = super()._compile_core(args, return_type)
+        _bind_environment(result)
         name = object()  # by which numba finds the code; of other functions it is the wrapper
         result.target_context.insert_user_function(name, result.fndesc, [result.library])
         return result._replace(entry_point=name)
+
+
+def _bind_environment(result: Any) -> None:
+    """Place what the code needs to raise computed errors and to print, whoever links the code.
+
+    All libraries declare the variable that holds its address; the first that is loaded has it.
+    """
+    context, name = result.target_context, result.fndesc.env_name
+    library = context.codegen().create_library(name)
+    module = library.create_ir_module(name)
+    context.declare_env_global(module, name)
+    library.add_ir_module(module)
+    context.codegen()._add_module(library._final_module)
+    context.codegen().set_env(name, result.environment)
 
 
 class _EntryCompiler(_Compiler):
@@ -179,12 +194,6 @@ class _Compiled(registry.CPUDispatcher):
             return name
         return _Compiled, (self.py_func, self.targetoptions)
 
-    def add_overload(self, result: Any) -> None:
-        """As numba does, and bind the environments of linked functions."""
-        for environment in result._find_referenced_environments():
-            result.library.codegen.set_env(environment.env_name, environment)
-        super().add_overload(result)
-
 
 class Rule:
     """A function of which every game has its own, chosen by the classes of some arguments.
@@ -197,6 +206,7 @@ class Rule:
         functools.update_wrapper(self, declared)
         self._name = declared.__name__
         self._signature = inspect.signature(declared)
+        self._count = len(self._signature.parameters)
         self._by = by
         self._chosen: dict[tuple[type, ...], Callable[..., Any]] = {}
 
@@ -205,9 +215,12 @@ class Rule:
         self._chosen[classes] = function
 
     def __call__(self, *arguments: Any, **by_name: Any) -> Any:
-        if by_name or len(arguments) < len(self._signature.parameters):
+        if by_name or len(arguments) != self._count:
             arguments = self._signature.bind(*arguments, **by_name).args
-        return self.choose([type(argument) for argument in arguments])(*arguments)
+        chosen = self._chosen.get(tuple([type(arguments[place]) for place in self._by]))
+        if chosen is None:
+            chosen = self.choose([type(argument) for argument in arguments])  # refuses
+        return chosen(*arguments)
 
     def choose(self, classes: Sequence[type]) -> Callable[..., Any]:
         """Return the function for arguments of these classes; raise TypeError if there is none."""

@@ -9,6 +9,7 @@ from cc_env.game import Game, Turn
 from cc_env.rules import DRAW, ONGOING, Position
 
 FAULTS = "time", "illegal", "error"  # reasons for a loss that are not in the rules
+RESIGNED, AGREED = "resigned", "agreed"  # reasons for a loss and for a draw that players choose
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class Result(NamedTuple):
     """How a match ended."""
 
     outcome: int  # FIRST_WINS, SECOND_WINS or DRAW
-    reason: str  # the game's word for it, repetition, max_turns, or one of FAULTS
+    reason: str  # the game's word for it, repetition, max_turns, one of FAULTS, RESIGNED, AGREED
 
 
 class Match:
@@ -85,18 +86,22 @@ class Match:
     def score(self) -> tuple[float, float] | None:
         """What both players have by the rules; None where a limit ended the game.
 
-        And where a fault did, in games whose rules do not know what that costs.
+        And where a fault or a resignation did, in games whose rules do not know what that costs.
         """
-        if self.result is None or self.result.reason in ("max_turns", "repetition"):
+        if self.result is None or self.result.reason in ("max_turns", "repetition", AGREED):
             return None
-        if self.result.reason not in FAULTS:
+        if self.result.reason not in (*FAULTS, RESIGNED):
             return self.game.score(self.position)
         loser = 1 - self.result.outcome
         return self.game.score(self.position, loser) if self.game.scores else None
 
     def forfeit(self, player: int, fault: str) -> None:
-        """End the game: `player` loses it for a fault that is not in the rules."""
+        """End the game: `player` loses it for one of FAULTS, or because he has RESIGNED."""
         self.result = Result(1 - player, fault)
+
+    def agree(self) -> None:
+        """End the game: the players agree on a draw."""
+        self.result = Result(DRAW, AGREED)
 
     def _begin_turn(self) -> None:
         self._text, self._before = "", self.position

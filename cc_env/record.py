@@ -14,23 +14,24 @@ from typing import Any
 from cc_env import __version__, files, games, trust
 from cc_env.errors import BadRecord, CcEnvError, UnknownOption, listed
 from cc_env.game import Format, Game, OnBroken, Played, Turn
-from cc_env.match import FAULTS, Limits, Match
+from cc_env.match import AGREED, FAULTS, RESIGNED, Limits, Match, Result
 from cc_env.rules import DRAW, FIRST_WINS, ONGOING, SECOND_WINS
 
-RESULTS = {FIRST_WINS: "1-0", SECOND_WINS: "0-1", DRAW: "1/2-1/2"}
+RESULTS = {FIRST_WINS: "1-0", SECOND_WINS: "0-1", DRAW: "1/2-1/2", ONGOING: "*"}
+UNFINISHED = "unfinished"  # the reason where the result is *
 _SAID = {FIRST_WINS: "won by the first player", SECOND_WINS: "won by the second", DRAW: "a draw"}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Record:
-    """A finished game. Its fields are the keys of the JSON object; those with defaults may lack."""
+    """A game. Its fields are the keys of the JSON object; those with defaults may lack."""
 
     game: str
     options: Mapping[str, Any]
     players: tuple[str, str]
     turns: tuple[str, ...]  # in notation
-    result: str  # 1-0, 0-1 or 1/2-1/2
-    reason: str  # see `cc_env.match.Result`
+    result: str  # 1-0, 0-1 or 1/2-1/2; * where the game is unfinished
+    reason: str  # see `cc_env.match.Result`; of an unfinished game UNFINISHED
     detail: str = ""  # of a fault
     start: str | None = None  # position text; None is the game's own start
     limits: Mapping[str, Any] = field(default_factory=lambda: asdict(Limits()))
@@ -76,17 +77,15 @@ class Record:
         seed: int | None = None,
         detail: str = "",
     ) -> "Record":
-        """Return the record of a finished match; raise BadRecord where it goes on."""
-        if match.result is None:
-            raise BadRecord(f"the match goes on, after {len(match.turns)} turns")
-        game = match.game
+        """Return the record of a match, if it goes on then of its finished turns."""
+        game, (outcome, reason) = match.game, match.result or Result(ONGOING, UNFINISHED)
         return Record(
             game=game.name,
             options=dict(game.options),
             players=(players[0], players[1]),
             turns=tuple(match.turns),
-            result=RESULTS[match.result.outcome],
-            reason=match.result.reason,
+            result=RESULTS[outcome],
+            reason=reason,
             detail=detail,
             start=None if match.start == game.initial else game.to_text(match.start),
             limits=asdict(match.limits),
@@ -168,10 +167,12 @@ def _play(match: Match, turns: Iterable[str | Turn]) -> None:
 
 def _check_end(record: Record, match: Match) -> None:
     """Give a match that a fault ended its result; raise BadRecord where record and rules differ."""
-    if match.result is None and record.reason in FAULTS:
+    if match.result is None and record.reason in (*FAULTS, RESIGNED):
         match.forfeit(0 if record.result == RESULTS[SECOND_WINS] else 1, record.reason)
-    result = match.result
-    found = f"{RESULTS[result.outcome]} ({result.reason})" if result else "not over"
+    elif match.result is None and record.reason == AGREED:
+        match.agree()
+    outcome, reason = match.result or Result(ONGOING, UNFINISHED)
+    found = f"{RESULTS[outcome]} ({reason})"
     recorded = f"{record.result} ({record.reason})"
     if found != recorded:
         raise BadRecord(f"after turn {len(record.turns)} the game is {found}, recorded {recorded}")

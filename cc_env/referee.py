@@ -71,26 +71,59 @@ def play(
     """
     _check(players, names, seed)
     match, players = Match(game, start, limits), [anew(each) for each in players]
-    rngs = [np.random.default_rng(one) for one in np.random.SeedSequence(seed).spawn(2)]
-    seconds: list[float] = []
-    spent = [0.0, 0.0]
+    timer, rngs = Timer(match), generators(seed)
     detail = ""
     while match.result is None:
-        mover, turn = game.to_move(match.position), len(match.turns)
-        used = seconds[turn] if turn < len(seconds) else 0.0
-        clock = _clock(match.limits, used, spent[mover])
+        mover, clock = game.to_move(match.position), timer.clock()
         began = time.perf_counter()
-        action, fault, detail = ask(players[mover], match.position, rngs[mover], clock)
-        thought = time.perf_counter() - began
-        spent[mover] += thought
-        seconds[turn:] = [used + thought]
-        if thought > min(clock):
-            fault, detail = "time", f"{thought:.3f} s, had {min(clock):.3f} s"
-        if not fault:
-            fault, detail = _play(match, action)
+        answer = ask(players[mover], match.position, rngs[mover], clock)
+        late = timer.add(time.perf_counter() - began)
+        fault, detail = ("time", late) if late else answer.fault or play_one(match, answer.action)
         if fault:
             match.forfeit(mover, fault)
-    return Record.of(match, players=names, seconds=seconds, seed=seed, detail=detail)
+    return Record.of(match, players=names, seconds=timer.seconds, seed=seed, detail=detail)
+
+
+def generators(seed: int) -> list[np.random.Generator]:
+    """Return a random generator for each of the two players."""
+    return [np.random.default_rng(one) for one in np.random.SeedSequence(seed).spawn(2)]
+
+
+class Timer:
+    """How long the players of a match have thought, against its limits."""
+
+    def __init__(self, match: Match) -> None:
+        """Begin with no time spent."""
+        self.seconds: list[float] = []  # for each turn, an unfinished last one included
+        self._match = match
+        self._movers: list[int] = []  # of the same turns
+
+    def clock(self) -> Clock:
+        """Return what is left to the player who is to move."""
+        limits, turn = self._match.limits, len(self._match.turns)
+        used = self.seconds[turn] if turn < len(self.seconds) else 0.0
+        a_turn, a_game = (
+            each or math.inf for each in (limits.seconds_per_turn, limits.seconds_per_game)
+        )
+        return Clock(a_turn - used, a_game - self.spent(self._mover()))
+
+    def add(self, seconds: float) -> str:
+        """Let the player who is to move have thought; return in words by how much it is too long.
+
+        To be told before what he chose is played.
+        """
+        clock, turn = self.clock(), len(self._match.turns)
+        self.seconds[turn:] = [sum(self.seconds[turn:]) + seconds]
+        self._movers[turn:] = [self._mover()]
+        return f"{seconds:.3f} s, had {min(clock):.3f} s" if seconds > min(clock) else ""
+
+    def spent(self, player: int) -> float:
+        """Return for how many seconds a player has thought."""
+        turns = zip(self.seconds, self._movers, strict=True)
+        return sum(seconds for seconds, mover in turns if mover == player)
+
+    def _mover(self) -> int:
+        return self._match.game.to_move(self._match.position)
 
 
 def _check(players: Sequence[Player], names: Sequence[str], seed: int) -> None:
@@ -104,7 +137,7 @@ def _check(players: Sequence[Player], names: Sequence[str], seed: int) -> None:
     randomness.check_seed(seed)
 
 
-def _play(match: Match, action: Any) -> tuple[str, str]:
+def play_one(match: Match, action: Any) -> tuple[str, str]:
     """Play an action; return a fault and what is wrong with it, or nothing."""
     try:
         match.play(action)
@@ -113,19 +146,31 @@ def _play(match: Match, action: Any) -> tuple[str, str]:
     return "", ""
 
 
-def ask(
-    player: Player, position: Position, rng: np.random.Generator, clock: Clock
-) -> tuple[Any, str, str]:
-    """Return what the player chose, or a fault and what went wrong; see `play`."""
+class Answer(NamedTuple):
+    """What a player chose, or a fault with what went wrong."""
+
+    decision: Decision | None
+    fault: tuple[str, str] | None = None
+
+    @property
+    def action(self) -> Any:
+        """Return the action that was chosen."""
+        return self.decision.action if self.decision else None
+
+
+def ask(player: Player, position: Position, rng: np.random.Generator, clock: Clock) -> Answer:
+    """Ask a player for a decision; whatever he does, return an answer."""
     try:
         with _alarm(min(clock)):
-            return player.choose(position, rng, clock).action, "", ""
+            decision = player.choose(position, rng, clock)
+            _ = decision.action
+            return Answer(decision)
     except _TimeIsUpError:
-        return None, "time", ""
+        return Answer(None, ("time", ""))
     except Forfeit as error:
-        return None, error.fault, str(error)
+        return Answer(None, (error.fault, str(error)))
     except (Exception, SystemExit) as error:
-        return None, "error", f"{type(error).__name__}: {_text(error)}"
+        return Answer(None, ("error", f"{type(error).__name__}: {_text(error)}"))
 
 
 def _text(error: BaseException) -> str:
@@ -158,9 +203,3 @@ def _alarm(seconds: float) -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before or signal.SIG_DFL)
-
-
-def _clock(limits: Limits, used: float, spent: float) -> Clock:
-    """Return what is left to a player who has `used` seconds of this turn, `spent` of the game."""
-    turn, game = limits.seconds_per_turn or math.inf, limits.seconds_per_game or math.inf
-    return Clock(turn - used, game - spent)

@@ -11,8 +11,10 @@ again by hand: delete the cache, or set NUMBA_CACHE_DIR to a folder of its own.
 """
 
 import ast
+import contextlib
 import functools
 import hashlib
+import os
 import sys
 import sysconfig
 import time
@@ -21,7 +23,38 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-_STARTED = time.time()
+_PARENT, _START = 1, 19  # places in the second part of /proc/PID/stat
+
+
+def _states() -> Iterator[list[str]]:
+    """Yield the state, by Linux's /proc, of this process and of those that it is a fork of.
+
+    A fork has its parent's command line, and the modules that its parent had imported.
+    """
+    with contextlib.suppress(OSError):
+        process = Path("/proc/self")
+        command = process.joinpath("cmdline").read_bytes()
+        while process.joinpath("cmdline").read_bytes() == command:
+            state = process.joinpath("stat").read_text(errors="replace").rpartition(")")[2].split()
+            yield state
+            process = Path("/proc", state[_PARENT])
+
+
+def _process_started() -> float:
+    """Return when the interpreter began, in seconds since the epoch; of a fork its parent's.
+
+    Where there is no /proc it may be earlier than told, as time spent waiting is not known of.
+    """
+    ticks = [int(state[_START]) + 1 for state in _states()]  # + 1: rounded up, before any import
+    if not ticks:
+        return time.time() - time.process_time()
+    since_boot = time.clock_gettime(time.CLOCK_BOOTTIME)
+    return time.time() - since_boot + min(ticks) / os.sysconf("SC_CLK_TCK")
+
+
+_STARTED = time.time()  # modules that are imported later are no older
+_PROCESS_STARTED = _process_started()
+_IMPORTED_BEFORE = frozenset(sys.modules)
 _packages: set[str] = set()  # the top-level packages whose imports are followed
 # By the module of a class: what was registered for it, NAME=FUNCTION, with the function's module.
 _registered: dict[str, dict[str, str]] = defaultdict(dict)
@@ -43,8 +76,8 @@ def register(module: str, functions: Mapping[str, Callable[..., Any]]) -> None:
 def fingerprint(modules: Iterable[str]) -> str | None:
     """Return a hash of all sources that these modules reach, as text.
 
-    None if the source of one of them is not to be found, or something reached cannot be read or was
-    replaced after this process began: what is in memory may be older.
+    None if the source of one of them is not to be found, or something reached cannot be read or may
+    have been replaced since it was imported: what is in memory may be older.
     """
     modules = set(modules)
     for module in modules:
@@ -59,11 +92,12 @@ def fingerprint(modules: Iterable[str]) -> str | None:
 def _digest(found: Mapping[str, Path]) -> str | None:
     digest = hashlib.sha256()
     for name, path in sorted(found.items()):
-        times = path.stat()
-        if max(times.st_mtime, times.st_ctime) > _STARTED:
-            return None
         registered = ",".join(sorted(_registered.get(name, ())))
         digest.update(f"{name}\0{registered}\0".encode() + _content_hash(path))
+        times = path.stat()  # after it was read: what is replaced in between is seen
+        imported = _PROCESS_STARTED if name in _IMPORTED_BEFORE else _STARTED
+        if max(times.st_mtime, times.st_ctime) > imported:
+            return None
     return digest.hexdigest()
 
 

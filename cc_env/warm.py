@@ -67,6 +67,7 @@ def _rules(game: Game) -> None:
         game.stagnant(position)
         position = game.play_turn(position, turn)
     rules.margin(position)
+    game.ending(position)
 
 
 def _environment(game: Game, opponent: str) -> None:

@@ -226,8 +226,8 @@ def test_replay_names_the_line_and_the_turn_that_is_broken(games_file):
 def test_check(tmp_path):
     path = tmp_path / "capture_conquer.jsonl.gz"
     lines = gzip.decompress((ORACLE / path.name).read_bytes()).splitlines(keepends=True)
-    path.write_bytes(gzip.compress(b"".join(lines[::4])))
-    assert "1,233 of 1,233 positions agree" in run("check", path)
+    path.write_bytes(gzip.compress(b"".join(lines[::40])))
+    assert "124 of 124 positions agree" in run("check", path)
 
     line = {"size": 4, "first": [[0, 0], [0, 1]], "second": [[3, 3], [3, 2]], "to_move": 1}
     path = tmp_path / "capture_conquer.jsonl"

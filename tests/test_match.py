@@ -6,13 +6,14 @@ import signal
 import sys
 import threading
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from cc_env import games, record, referee
 from cc_env.errors import BadPosition, BadRecord, IllegalAction, UnknownOption
-from cc_env.match import Limits, Match, Result
+from cc_env.match import RESIGNED, Limits, Match, Result
 from cc_env.players import RandomPlayer
 from cc_env.record import Record
 from cc_env.referee import Decision
@@ -293,7 +294,7 @@ def golden(game):
         ({"turns": ["0,0-2,0", "5,5-4,4"]}, "turn 2: '5,5-4,4' is not legal|after turn 2"),
         ({"turns": ["0,0-9,9"]}, "turn 1: '0,0-9,9' is not legal"),
         ({"turns": [*CYCLE, *CYCLE, CYCLE[0]]}, "turn 9: the game was over"),
-        ({"turns": CYCLE}, "after turn 4 the game is not over"),
+        ({"turns": CYCLE}, r"after turn 4 the game is \* \(unfinished\), recorded"),
         ({"result": "1-0"}, r"is 1/2-1/2 \(repetition\), recorded 1-0"),
         ({"reason": "max_turns"}, "recorded 1/2-1/2"),
         ({"reason": "time"}, "recorded"),
@@ -354,9 +355,29 @@ def test_what_cannot_be_written_is_no_record(game):
         Record.of(played(game, CYCLE * 2, game.from_text(SHUFFLE)), players=("\udcff", "b"))
 
 
-def test_a_match_that_goes_on_has_no_record(game):
-    with pytest.raises(BadRecord, match="goes on"):
-        Record.of(Match(game), players=("a", "b"))
+def test_an_unfinished_match_has_a_record_that_goes_on(game):
+    match = played(game, CYCLE[:3], game.from_text(SHUFFLE))
+    one = Record.from_json(Record.of(match, players=("a", "b")).to_json())
+    assert (one.result, one.reason) == ("*", "unfinished")
+    again = record.replay(one)
+    assert again.result is None
+    assert again.position == match.position
+    for text in (CYCLE * 2)[3:]:
+        for action in game.parse_turn(again.position, text):
+            again.play(action)
+    assert again.result == (DRAW, "repetition")
+
+
+def test_players_can_resign_and_agree(game):
+    left, agreed = (played(game, CYCLE[:3], game.from_text(SHUFFLE)) for _ in range(2))
+    left.forfeit(1, RESIGNED)
+    agreed.agree()
+    records = [Record.of(each, players=("a", "b")) for each in (left, agreed)]
+    assert [each.result for each in records] == ["1-0", "1/2-1/2"]
+    assert [record.replay(each).result for each in records] == [left.result, agreed.result]
+    with pytest.raises(BadRecord, match="recorded 1-0"):
+        record.replay(replace(records[1], result="1-0"))
+    assert agreed.score is None
 
 
 def test_a_missing_file_is_said_to_be_missing(tmp_path):

@@ -11,6 +11,33 @@ from nbclient import NotebookClient
 NOTEBOOKS = sorted((Path(__file__).parents[1] / "notebooks").glob("*.ipynb"))
 
 CHECKS = {  # what holds after the last cell, in the short setting
+    "four_games": """
+plays = [english.turn_texts(trap.position, one.line)[0] for one in trap_reports]
+assert plays == 5 * ["55-44"] + 4 * ["55-46"], plays
+men = [list(english.pieces(match.position).values()) for match in (trap, shot)]
+assert [(one.count("r"), one.count("b")) for one in men] == [(10, 10), (7, 6)]
+assert again.turns == turns and len(turns) == 23
+assert exact == {"41-30": -1, "41-32": 0}
+assert lost.score == (-1, 1)
+assert (len(nine.legal_actions(walking)), len(nine.legal_actions(free))) == (9, 63)
+assert {name: len(one.turns) for name, one in wins.items()} == {
+    "free moves": 3,
+    "no free moves": 5,
+}
+assert wins["free moves"].turns[0] == "OC-W"
+assert [one.margin is None for one in siege_reports] == [True, True, True, False, False]
+assert bombed.turns[-1] == "S 2 3 B 2 0" and bombed.result.reason == "halls"
+for name, tournament in tournaments.items():
+    scores = {one.name: one.line.score.value for one in tournament.standings.players}
+    assert scores["minimax:normal"] > scores["random"], name
+assert counts["checkers"] == [7, 49, 302, 1469]
+assert counts["mini_checkers"] == [5, 25, 106, 369]
+assert counts["morris"] == [24, 552, 12144, 255024]
+assert counts["cannon"] == [37, 1369, 49578, 1795889]
+for choices, lengths, outcomes in walks.values():
+    assert sum(map(len, choices)) == lengths.sum() and np.isin(outcomes, (-1, 0, 1, 2)).all()
+    assert (outcomes >= 0).mean() > 0.95
+""",
     "quickstart": """
 score = found.standings.pair("learned:against=random", "random").line.score
 assert score.value > 0.8, score  # untrained it is 0.4 to 0.7

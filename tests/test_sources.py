@@ -1,13 +1,17 @@
 """What compiled code depends on: imports, wherever they stand, and registrations."""
 
+import functools
 import importlib
 import os
+import subprocess
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from cc_env import sources
+from cc_env import games, sources
+from cc_env.table import GAMES
 
 FILES = {
     "deep/__init__.py": "from deep.extra import SIZE",
@@ -103,6 +107,61 @@ def test_there_is_none_for_a_source_edited_after_the_process_began(tree, monkeyp
     assert sources.fingerprint(["deep.rules"]) is None
 
 
+def test_there_is_none_for_a_source_edited_between_its_import_and_that_of_this_module(
+    tree, monkeypatch
+):
+    edited = (tree / "deep/late.py").stat().st_mtime
+    monkeypatch.setattr(sources, "_IMPORTED_BEFORE", {"deep.late"})
+    monkeypatch.setattr(sources, "_PROCESS_STARTED", edited + 1)
+    assert sources.fingerprint(["deep.late"]) is not None
+    monkeypatch.setattr(sources, "_PROCESS_STARTED", edited - 1)
+    assert sources.fingerprint(["deep.late"]) is None
+    assert sources.fingerprint(["deep.bits"]) is not None
+
+
+FORK = """
+import os, pathlib, edited, kept
+pathlib.Path("edited.py").write_text("SIZE = 2")
+if os.fork() == 0:
+    from cc_env import sources
+    print([sources.fingerprint([name]) is not None for name in ("edited", "kept")])
+else:
+    os.wait()
+"""
+
+
+@pytest.mark.skipif(
+    not Path("/proc/self/stat").exists(), reason="the start of a process is in /proc"
+)
+def test_a_process_began_before_its_first_import_and_a_fork_with_its_parent(tmp_path):
+    for name in ("edited", "kept"):
+        (tmp_path / f"{name}.py").write_text("SIZE = 1")
+    path = os.pathsep.join((str(tmp_path), str(Path(sources.__file__).parents[1])))
+    told = subprocess.run(
+        [sys.executable, "-c", FORK],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert told.stdout == "[False, True]\n"
+
+
+def test_there_is_none_for_a_source_edited_while_it_is_read(tree, monkeypatch):
+    began = (tree / "deep/bits.py").stat().st_ctime + 60
+
+    @functools.cache
+    def read_and_edit(path):
+        os.utime(path, (began + 1, began + 1))
+        return b"what it was"
+
+    with monkeypatch.context() as context:
+        context.setattr(sources, "_content_hash", read_and_edit)
+        context.setattr(sources, "_STARTED", began)
+        assert sources.fingerprint(["deep.bits"]) is None
+
+
 def test_there_is_none_while_a_source_is_half_typed(tree):
     (tree / "deep/late.py").write_text("def f(:")
     sources._imports.cache_clear()
@@ -119,3 +178,15 @@ def test_a_file_of_an_older_time_that_took_the_place_of_a_source_is_seen(tree, m
 def test_there_is_none_for_a_module_without_a_source(tree):
     assert sources.fingerprint(["deep.rules", "deep.nowhere"]) is None
     assert sources.fingerprint(["sys"]) is None
+
+
+ABOVE = ("commands", "envs", "pictures", "players", "record", "referee", "search", "table")
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_rules_depend_on_no_other_game_and_on_nothing_that_shows_or_plays_games(name):
+    module = type(games.make(name).initial).__module__
+    found = {tuple(each.split(".")) for each in sources.reached([module])}
+    assert {("cc_env", "rules"), ("cc_env", "compile"), tuple(module.split("."))} <= found
+    assert not [each for each in found if each[1] in ABOVE or each[-1] == "text"]
+    assert {each[2] for each in found if each[1] == "games"} & set(GAMES) == {name}

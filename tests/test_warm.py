@@ -2,10 +2,11 @@
 
 import contextlib
 import io
+import subprocess
+import sys
 
 import pytest
 from numba.core.caching import NullCache
-from test_compile import WATCH, counts, run
 
 from cc_env import compile as compiling
 from cc_env.compile import jit
@@ -79,26 +80,60 @@ def test_a_game_that_is_not_there_is_refused():
         list(uses("chess"))
 
 
-@pytest.mark.slow
-def test_after_warming_nothing_is_left_to_compile(tmp_path):
-    warm = "from cc_env.commands import app; app(['warm', 'mini_checkers'], standalone_mode=False)"
-    assert run(warm, tmp_path)[:2] == ["mini_checkers:", "compiled,"]
-    use = """
+WARMED = """
+from contextlib import closing
+from itertools import product
 import gymnasium
-from cc_env import perft, players
+from cc_env import cache, games, perft, players, record
 from cc_env.referee import play
-game = games.make("mini_checkers", first="white")
-env = gymnasium.make("cc_env/MiniCheckers-v0", opponent="minimax:depth=2")
-env.reset(seed=1)
-env.step(env.action_space.sample())
-envs = gymnasium.make_vec("cc_env/MiniCheckers-v0", num_envs=3, opponent="minimax:depth=1")
-envs.reset(seed=1)
-envs.step(envs.action_space.sample())
-env = gymnasium.make("cc_env/MiniCheckers-v0", opponent="random", render_mode="ansi")
-env.reset(seed=1)
-env.render()
-players = [players.make(name, game) for name in ("greedy", "mcts:simulations=3")]
-play(game, players, seed=1)
-print(perft.perft(game, game.initial, 3), len(compiled))
+from cc_env.table import GAMES
+from cc_env.warm import uses
+
+OTHERWISE = {
+    "capture_conquer": {"size": 8},
+    "checkers": {"crowning": "ends_move"},
+    "mini_checkers": {"first": "white"},
+    "morris": games.module("morris").STANDARD_RULES,
+    "cannon": {"rows": 10, "columns": 10},
+}
+
+def warmed():
+    for name in GAMES:
+        for use in uses(name):
+            use.run()
+
+def used(entry, options):
+    opponents = "minimax:depth=1", "mcts:simulations=2"
+    for make, opponent in product((gymnasium.make, gymnasium.make_vec), opponents):
+        with closing(make(entry.environment, opponent=opponent, **options)) as env:
+            env.reset(seed=1)
+            env.step(env.action_space.sample())
+
+def played(game):
+    both = [players.make(each, game) for each in ("greedy", "mcts:simulations=3")]
+    record.replay(play(game, both, seed=1))
+    return perft.perft(game, game.initial, 2)
+
+warmed()
+asked, load = set(), cache.DiskCache.load_overload
+
+def note(self, *arguments):
+    asked.add(self._name)
+    return load(self, *arguments)
+
+cache.DiskCache.load_overload = note
+for name, entry in GAMES.items():
+    for options in ({}, OTHERWISE[name]):
+        used(entry, options)
+        print(played(games.make(name, **options)))
+print(*cache.NOT_KEPT, *asked)
 """
-    assert counts(WATCH + use, tmp_path) == [106, 0]
+
+
+@pytest.mark.slow
+def test_what_warming_compiles_is_kept_and_is_all_that_games_and_players_need():
+    command = [sys.executable, "-c", WARMED]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    *counts, not_warmed = done.stdout.splitlines()
+    assert not_warmed == ""
+    assert counts == ["257", "576", "49", "49", "25", "25", "552", "552", "1369", "2209"]

@@ -10,7 +10,8 @@ SHEET = 960  # width of a document with several pictures
 
 def to_svg(*pictures: Picture, columns: int = 4) -> str:
     """Return an SVG document; of several pictures side by side, in rows of so many."""
-    width, height = size(pictures[0])
+    sizes = [size(picture) for picture in pictures]
+    width, height = (max(lengths) for lengths in zip(*sizes, strict=True))
     columns = min(columns, len(pictures))
     whole, rows = columns * width, -(-len(pictures) // columns)
     scale = min(1.0, SHEET / whole) if len(pictures) > 1 else 1.0
@@ -21,9 +22,10 @@ def to_svg(*pictures: Picture, columns: int = 4) -> str:
     )
     background = f'<rect width="{whole}" height="{rows * height}" fill="#ffffff"/>'
     found = [head, background]
-    for place, picture in enumerate(pictures):
+    for place, (picture, (wide, high)) in enumerate(zip(pictures, sizes, strict=True)):
         row, column = divmod(place, columns)
-        found.append(f'<g transform="translate({column * width} {row * height})">')
+        x, y = column * width + (width - wide) // 2, row * height + (height - high) // 2
+        found.append(f'<g transform="translate({x} {y})">')
         found += [*map(_element, shapes(picture)), "</g>"]
     return "\n".join([*found, "</svg>"])
 

@@ -1,20 +1,50 @@
 """Pictures as plain text."""
 
+from collections.abc import Callable
+
 from cc_env.game import Cell
 from cc_env.pictures import Picture
 
 HIGH, WIDE = 2, 4  # from point to point, in lines and letters
 
 
-def to_text(picture: Picture) -> str:
-    """Return the board and the caption below.
+# Codes of a terminal (SGR): of pieces by their owner's name, of marks.
+COLOURS = {"blue": "1;34", "red": "1;31", "black": "1;37;40", "white": "1;30;47"}
+OTHER, TARGET, SHOT, SEEN = "1", "1;32", "1;35", "33"
+
+Paint = Callable[[str, Cell], str]  # what a cell holds, to what is printed for it
+
+
+def to_text(picture: Picture, paint: Paint = lambda sign, cell: sign) -> str:
+    """Return the board and the caption below; what a cell holds is as `paint` makes it.
 
     Letters are pieces; + is where the last turn passed, x what it captured, < the selected piece,
     * a legal target, ! a shot, & both, behind the piece that is there. A board of cells has row and
     column numbers. One of points has its lines, pieces in brackets, and on a free point its name.
     """
-    rows = _points(picture) if picture.names else _cells(picture)
+    rows = _points(picture, paint) if picture.names else _cells(picture, paint)
     return "\n".join([*rows, picture.caption])
+
+
+def to_ansi(picture: Picture) -> str:
+    """Return the text with a terminal's colours."""
+
+    def paint(sign: str, cell: Cell) -> str:
+        style = _style(picture, cell)
+        return f"\x1b[{style}m{sign}\x1b[0m" if style else sign
+
+    return to_text(picture, paint)
+
+
+def _style(picture: Picture, cell: Cell) -> str:
+    if cell in picture.shots:
+        return SHOT
+    if cell in picture.targets:
+        return TARGET
+    if piece := picture.pieces.get(cell):
+        owners = (name for name in picture.players if name[0].lower() == piece.lower()[0])
+        return COLOURS.get(next(owners, ""), OTHER)
+    return SEEN if cell in picture.path or cell in picture.captured else ""
 
 
 def _mark(picture: Picture, cell: Cell) -> str:
@@ -28,17 +58,19 @@ def _mark(picture: Picture, cell: Cell) -> str:
     return "x" if cell in picture.captured else "+" if cell in picture.path else ""
 
 
-def _cells(picture: Picture) -> list[str]:
+def _cells(picture: Picture, paint: Paint) -> list[str]:
     columns = range(picture.columns)
     rows = []
     for row in range(picture.rows):
-        cells = [(row, column) for column in columns]
-        signs = (picture.pieces.get(cell, "") + _mark(picture, cell) or "." for cell in cells)
-        rows.append(f"{row:2} " + "".join(f"{sign:2}" for sign in signs).rstrip())
+        line = f"{row:2} "
+        for cell in ((row, column) for column in columns):
+            sign = picture.pieces.get(cell, "") + _mark(picture, cell) or "."
+            line += paint(sign, cell) + " " * (2 - len(sign))
+        rows.append(line.rstrip())
     return ["   " + " ".join(map(str, columns)), *rows]
 
 
-def _points(picture: Picture) -> list[str]:
+def _points(picture: Picture, paint: Paint) -> list[str]:
     height, width = HIGH * (picture.rows - 1) + 1, WIDE * (picture.columns - 1) + 3
     page = [[" "] * width for _ in range(height)]
     for line in picture.lines:
@@ -49,7 +81,8 @@ def _points(picture: Picture) -> list[str]:
         is_free = piece is None
         text = f"{name if is_free else f'({piece})'}{mark}"
         at = WIDE * column + is_free
-        page[HIGH * row][at : at + len(text)] = text
+        sign = paint(text, (row, column))
+        page[HIGH * row][at : at + len(text)] = [sign] + [""] * (len(text) - 1)
     return ["".join(row).rstrip() for row in page]
 
 

@@ -1,1 +1,1 @@
-"""Play with others: people at a board, programs and machines at a table."""
+"""Play: people, players and programs at a board, in the terminal and over lines."""

@@ -106,14 +106,15 @@ class Here:
         """As `Seat.move`."""
         match, began = self._match, time.perf_counter()
         clock = Clock(game=self._left)
-        action, fault, detail = ask(self._player, match.position, self._rng, clock)
+        answer = ask(self._player, match.position, self._rng, clock)
         self._left -= time.perf_counter() - began
+        fault, detail = answer.fault or ("", "")
         if self._left <= 0:
             return Move(fault="time", detail=detail or "its time is up")
         if fault:
             return Move(fault=fault, detail=detail)
         try:
-            return Move(match.game.turn_text(match.position, (action,)))
+            return Move(match.game.turn_text(match.position, (answer.action,)))
         except IllegalAction as error:
             return Move(fault="illegal", detail=str(error))
 

@@ -1,3 +1,4 @@
+import contextlib
 import json
 import sqlite3
 import subprocess
@@ -106,7 +107,7 @@ def test_choices_are_those_recorded(tmp_path):
             }
         )
         player = MemoryPlayer(MORRIS, path=str(memory.path))
-        chosen = {ask(player, MORRIS.initial, seed).action for seed in range(25)}
+        chosen = {ask(player, MORRIS.initial, seed).action for seed in range(10)}
         if line["choice"]:
             assert chosen == {names[line["choice"]]}
         else:
@@ -388,6 +389,17 @@ def test_several_processes_add_to_one_file(tmp_path):
         each.join()
     assert [each.exitcode for each in workers] == [0, 0, 0]
     assert Memory(path, SMALL).counts()[1, 2, 3] == (75, 0)
+
+
+def test_a_file_that_another_process_is_making_is_empty_until_it_has_made_it(tmp_path):
+    path = tmp_path / "memory.sqlite"
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        assert Memory(path, SMALL).choices() == []
+        other.execute("ROLLBACK")
+    memory = Memory(path, SMALL)
+    memory.add(won((1, 2, 3), 0))
+    assert memory.counts()[1, 2, 3] == (1, 0)
 
 
 LEARNS = """

@@ -178,6 +178,17 @@ def test_several_pictures_are_one(game):
         assert f"board {number}" in [each.text for each in group]
 
 
+def test_pictures_of_several_sizes_are_whole():
+    small, large = (games.make("capture_conquer", size=size) for size in (4, 8))
+    sheet = Sheet([draw(each, each.initial) for each in (small, large, small)], columns=2)
+    root = ET.fromstring(sheet._repr_svg_())
+    width, height = 536, 566  # of the large one; small ones stand in the middle of their places
+    assert root.get("viewBox") == f"0 0 {2 * width} {2 * height}"
+    places = [(120, 120), (width, 0), (120, height + 120)]
+    found = [each.get("transform") for each in root.findall(f"{SVG}g")]
+    assert found == [f"translate({x} {y})" for x, y in places]
+
+
 def test_heat_adds_up_where_actions_start_and_where_they_end(game):
     position = game.from_text("6/6/2r3/2r3/1bb3/6 r")  # red's cells are not turned as red sees them
     legal = game.legal_actions(position).tolist()

@@ -161,7 +161,13 @@ def some_after(game, position):
     return [each for each in one + two if game.outcome(each) == ONGOING]
 
 
-@pytest.mark.parametrize(("contempt", "came_back"), [(0, False), (0.3, False), (0.2, True)])
+@pytest.mark.parametrize(
+    ("contempt", "came_back"),
+    [
+        (0.3, False),
+        *(pytest.param(*each, marks=pytest.mark.slow) for each in ((0, False), (0.2, True))),
+    ],
+)
 def test_it_searches_as_plain_python_does(game, some_positions, contempt, came_back):
     Plain.repetitions = Plain.transpositions = 0
     for position in some_positions:

@@ -40,6 +40,11 @@ def altered(line, **change):
     return json.dumps(json.loads(line) | change) + "\n"
 
 
+def unfinished(line):
+    turns = json.loads(line)["turns"][:1]
+    return altered(line, turns=turns, seconds=[], result="*", reason="unfinished")
+
+
 def turned(line):
     """Return a line of games.jsonl with the result turned round."""
     return altered(line, result={"1-0": "0-1", "0-1": "1-0"}[json.loads(line)["result"]])
@@ -308,7 +313,8 @@ def test_a_folder_in_use_is_refused(half):
         (lambda line: altered(line, result="1/2-1/2"), "3: .* the game is .*, recorded 1/2-1/2"),
         (turned, "3: .* the game is .*, recorded"),
         (lambda line: altered(line, reason="time"), "3: .* the game is .*time"),
-        (lambda line: altered(line, turns=json.loads(line)["turns"][:-1]), "3: .* is not over"),
+        (lambda line: altered(line, turns=json.loads(line)["turns"][:-1]), "3: .*unfinished"),
+        (unfinished, "3: the game is unfinished, after 1 turns"),
         (lambda line: altered(line, turns=["1,1-6,6"]), "3: turn 1: '1,1-6,6' is not legal"),
         (lambda line: altered(line, start=None), "3: not a game of .*: start is None there"),
         (lambda line: altered(line, options={"size": 7, "corner": 3}), "3: .*: size is 7 there"),

@@ -153,7 +153,8 @@ def test_the_same_seed_and_steps_are_the_same_run(whole, tmp_path):
     assert timeless(log_of(tmp_path / "other")) != timeless(log_of(whole))
 
 
-@pytest.mark.parametrize("step", [pytest.param(256, marks=pytest.mark.slow), 768])
+@pytest.mark.slow
+@pytest.mark.parametrize("step", [256, 768])
 def test_stopped_and_continued_a_run_is_as_if_it_had_never_been(whole, tmp_path, monkeypatch, step):
     log = runs.Run.log
 

@@ -131,7 +131,8 @@ def _check_game(one: Record, pairing: Pairing, config: Config, own_start: str) -
     if wrong := "; ".join(differences({name: getattr(one, name) for name in wanted}, wanted)):
         raise BadRecord(f"not a game of this tournament: {wrong}")
     match = record.replay(one)
-    assert match.result is not None
+    if match.result is None:
+        raise BadRecord(f"the game is unfinished, after {len(match.turns)} turns")
     winner, reason = match.result
     if reason in FAULTS and winner == match.game.to_move(match.position):
         raise BadRecord(f"a fault ({reason}) of the player who was not to move")

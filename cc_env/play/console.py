@@ -1,0 +1,363 @@
+"""Play in the terminal, line by line; lines from a file or a pipe do as well."""
+
+import sys
+import textwrap
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from rich.text import Text
+
+from cc_env import files, players, record
+from cc_env.errors import CcEnvError, IllegalAction, UnknownOption
+from cc_env.game import Cell, Played
+from cc_env.match import FAULTS, RESIGNED
+from cc_env.pictures import Picture, draw
+from cc_env.pictures.text import to_ansi
+from cc_env.play.choices import Choice, choices
+from cc_env.play.pointing import cell_name, meant
+from cc_env.play.sitting import Sitting
+from cc_env.play.telling import analysis, summary, told
+from cc_env.rules import DRAW, ONGOING
+from cc_env.terminal import Terminal
+
+WIDTH = 80  # columns of the list of moves
+RECORDS = ".jsonl"
+
+HELP = """\
+a move    in notation, as the list has it; a whole turn or a part of it
+N         the move with this number in the list
+R C       the piece in row R and column C, then in the same way where it goes; or R C R C at once
+moves     the list of legal moves          board     the board again
+hint      what a player would do           analyse   what it expects
+undo      take back your last turn         resign    give up
+draw      offer a draw                     turns     all turns so far
+save FILE, load FILE                       .jsonl, or a file of another program's kind
+help, quit"""
+
+
+class Console:
+    """A sitting in the terminal."""
+
+    def __init__(
+        self,
+        sitting: Sitting,
+        terminal: Terminal,
+        lines: Callable[[str], str],
+        *,
+        adviser: str = "minimax",
+        pause: float = 0.0,
+    ) -> None:
+        """Show a sitting; `lines` asks with a prompt for the next line, and raises EOFError.
+
+        `adviser` is the player who gives hints, `pause` how many seconds to wait after a player has
+        moved. Raises UnknownOption where there is no such player.
+        """
+        players.check(adviser)
+        self.sitting, self._terminal, self._lines = sitting, terminal, lines
+        self._adviser, self._pause = adviser, pause
+        self._commands: dict[str, Callable[[str], object]] = {
+            "help": lambda _: self._say(HELP),
+            "moves": lambda _: self._list(),
+            "board": lambda _: self._board(),
+            "turns": lambda _: self._turns(),
+            "hint": lambda _: self._hint(),
+            "analyse": lambda _: self._analyse(),
+            "undo": lambda _: self._undo(),
+            "draw": lambda _: self._offer(),
+            "resign": lambda _: self._resign(),
+            "save": self._save,
+            "load": self._load,
+        }
+        self._piece: Cell | None = None  # that was pointed at
+        self._turn_of: tuple[int, int] | None = None  # whose heading was shown last
+
+    def run(self) -> None:
+        """Play until the game is over and nobody says more, or somebody quits."""
+        self._begin()
+        people = any(seat.player is None for seat in self.sitting.seats)
+        while self.sitting.result is None or people:
+            if self.sitting.result is None and not self.sitting.is_person_to_move:
+                self._think()
+                continue
+            self._head()
+            try:
+                line = self._lines(self._prompt()).strip()
+            except EOFError:
+                break
+            if line.lower() in ("quit", "exit"):
+                break
+            self._obey(line)
+        if self.sitting.result is None:
+            self._say(f"unfinished, after {len(self.sitting.match.turns)} turns")
+
+    # What is said
+
+    def _say(self, text: str = "") -> None:
+        self._terminal.print(text)
+
+    def _begin(self) -> None:
+        game, seats = self.sitting.game, self.sitting.seats
+        who = (f"{name} {seat.name}" for name, seat in zip(game.players, seats, strict=True))
+        self._say(f"{game.name}: {', '.join(who)}; {game.players[self.sitting.mover]} begins")
+        if any(seat.player is None for seat in seats):
+            self._say("help tells what can be typed")
+        self._turn_of = None
+        self._board()
+
+    def _head(self) -> None:
+        """Show the moves, once for each decision of a person."""
+        at = len(self.sitting.match.turns), len(self.sitting.decisions)
+        if self.sitting.result is None and at != self._turn_of:
+            self._turn_of = at
+            self._list()
+
+    def _prompt(self) -> str:
+        if self.sitting.result is not None:
+            return "over> "
+        if self._piece:
+            return f"{self._mover} {cell_name(self.sitting.game, self._piece)} to> "
+        return f"{self._mover}> "
+
+    @property
+    def _mover(self) -> str:
+        return self.sitting.game.players[self.sitting.mover]
+
+    def _board(self) -> None:
+        self._terminal.print(Text.from_ansi(to_ansi(self._picture())))
+        if self.sitting.match.limits.seconds_per_game:
+            left = (self.sitting.left(player) for player in (0, 1))
+            names = self.sitting.game.players
+            pairs = zip(names, left, strict=True)
+            self._say("left: " + ", ".join(f"{name} {seconds:.0f} s" for name, seconds in pairs))
+
+    def _picture(self) -> Picture:
+        sitting, match = self.sitting, self.sitting.match
+        last = match.course[-1] if match.course else None
+        return draw(sitting.game, sitting.position, last=last, select=self._piece, end=match.result)
+
+    def _list(self) -> None:
+        """Show the legal moves by what they do and by their pieces, with their numbers."""
+        found = self._numbered()
+        kinds = {_kind(each): 0 for each in found}
+        for each in found:
+            kinds[_kind(each)] += 1
+        self._say(f"{len(found)} moves" + _counted(kinds, len(found)))
+        game = self.sitting.game
+        for kind in kinds:
+            if len(kinds) > 1:
+                self._say(f"{kind}:")
+            groups: dict[str, list[str]] = {}
+            for number, each in enumerate(found, 1):
+                if _kind(each) == kind:
+                    name = cell_name(game, each.pieces[0]) if each.pieces else ""
+                    groups.setdefault(name, []).append(f"{number}) {each.text}")
+            for name, texts in groups.items():
+                self._say(_wrapped(name, texts))
+
+    def _numbered(self) -> list[Choice]:
+        """Return the choices in the order of the list: by kind, then by piece."""
+        found = choices(self.sitting.game, self.sitting.position)
+        kinds = list(dict.fromkeys(sorted((_kind(each) for each in found), key=KINDS.index)))
+        return sorted(found, key=lambda each: (kinds.index(_kind(each)), each.pieces[:1]))
+
+    def _turns(self) -> None:
+        texts = [f"{number}. {text}" for number, text in enumerate(self.sitting.match.turns, 1)]
+        self._say(_wrapped("", texts) if texts else "no turns yet")
+
+    # What players do
+
+    def _think(self) -> None:
+        sitting = self.sitting
+        before, mover, number = sitting.position, self._mover, len(sitting.match.turns)
+        name = sitting.seats[sitting.mover].name
+        found = sitting.think()
+        if found is not None:
+            text = sitting.game.action_text(before, found.action)
+            only = len(sitting.game.legal_actions(before)) == 1
+            self._say(f"\n{mover}, {name}: {text}{' (the only move)' if only else ''}")
+            if said := summary(sitting.game, before, found):
+                self._say(f"  {said}")
+        if sitting.result is not None or len(sitting.match.turns) > number:
+            self._board()
+            self._end()
+            time.sleep(self._pause)
+
+    def _end(self) -> None:
+        """Say who won, by what, and the scores where the game has them."""
+        sitting, result = self.sitting, self.sitting.result
+        if result is None:
+            return
+        if result.outcome == DRAW:
+            text = f"a draw ({result.reason})"
+        else:
+            winner, loser = (sitting.game.players[p] for p in (result.outcome, 1 - result.outcome))
+            text = f"{winner} wins: {loser} {_lost(result.reason)}"
+            people = [seat.player is None for seat in sitting.seats]
+            if people.count(True) == 1:
+                text += "; you win" if people[result.outcome] else "; you lose"
+        if sitting.detail:
+            text += f" ({sitting.detail})"
+        if sitting.match.score and sitting.game.scores:
+            text += "; scores {:g} - {:g}".format(*sitting.match.score)
+        self._say(text)
+
+    # What people type
+
+    def _obey(self, line: str) -> None:
+        word, _, rest = line.partition(" ")
+        try:
+            if word.lower() in self._commands:
+                self._commands[word.lower()](rest.strip())
+            elif line:
+                self._move(line)
+        except (CcEnvError, OSError) as error:
+            self._say(f"no: {error}")
+
+    def _move(self, text: str) -> None:
+        sitting = self.sitting
+        if sitting.result is not None:
+            raise IllegalAction(f"the game is over ({sitting.result.reason}); undo, save or quit")
+        game, found = sitting.game, self._numbered()
+        which = meant(game, sitting.position, found, self._piece, text)
+        if which.several:
+            numbers = {each.action: number for number, each in enumerate(found, 1)}
+            texts = [f"{numbers[each.action]}) {each.text}" for each in which.several]
+            self._say("which? " + "  ".join(texts))
+            return
+        self._piece = which.piece
+        if which.turn:
+            sitting.play_turn(which.turn)
+        self._board()
+        self._end()
+
+    def _hint(self) -> None:
+        found = self.sitting.hint(self._adviser)
+        text = self.sitting.game.action_text(self.sitting.position, found.action)
+        self._say(f"{self._adviser} would play {text}")
+
+    def _analyse(self) -> None:
+        sitting = self.sitting
+        if sitting.result is not None:
+            raise IllegalAction(f"the game is over ({sitting.result.reason})")
+        adviser = players.make(self._adviser, sitting.game)
+        found, line = analysis(sitting.game, sitting.position, adviser)
+        for name, text in told(sitting.game, sitting.position, found, line):
+            self._say(f"{name:10} {text}")
+
+    def _undo(self) -> None:
+        turns = self.sitting.take_back()
+        self._piece = self._turn_of = None
+        self._say(f"{turns} turns taken back" if turns else "what you began is taken back")
+        self._board()
+
+    def _offer(self) -> None:
+        if not self.sitting.offer_draw(self.sitting.mover):
+            self._say("a draw is offered; it is not accepted yet")
+        self._end()
+
+    def _resign(self) -> None:
+        self.sitting.resign(self.sitting.mover)
+        self._end()
+
+    def _save(self, name: str) -> None:
+        if not name:
+            raise UnknownOption("save where? wanted: save FILE")
+        save(self.sitting, Path(name))
+        self._say(f"saved in {name}, {len(self.sitting.match.turns)} turns")
+
+    def _load(self, name: str) -> None:
+        if not name:
+            raise UnknownOption("load what? wanted: load FILE")
+        self.sitting = load(Path(name), self.sitting)
+        self._piece = None
+        self._begin()
+        self._end()
+
+
+KINDS = "steps", "captures", "shots", "captures by shots", "others"
+
+
+def save(sitting: Sitting, path: Path) -> None:
+    """Add a game to a file of records, or write it as another program's kind of file has it.
+
+    Raises UnknownOption where the game has no such kind of file; OSError.
+    """
+    if path.suffix.lower() == RECORDS:
+        record.append(path, sitting.record())
+        return
+    write = record.format_of(sitting.game, path).write
+    if write is None:
+        raise UnknownOption(f"{path}: files of this kind are read, not written")
+    match = sitting.match
+    turns = tuple(turn for _, turn in match.course)
+    names = sitting.seats[0].name, sitting.seats[1].name
+    outcome, reason = match.result or (ONGOING, "")
+    fault = reason if reason in FAULTS else ""
+    played = Played(match.start, turns, names, outcome, fault=fault)
+    files.write(path, write(sitting.game, played))
+
+
+def load(path: Path, sitting: Sitting) -> Sitting:
+    """Return the last game of a file, with those who sit here at it.
+
+    Raises BadRecord where it is broken or has no game, UnknownOption where it is of no known kind.
+    """
+    names = [seat.name for seat in sitting.seats]
+    if path.suffix.lower() == RECORDS:
+        *_, (_, one) = [(0, None), *record.read(path)]
+        if one is None:
+            raise UnknownOption(f"{path} has no game")
+        return Sitting.of(one, names)
+    *_, last = [None, *record.read_foreign(path, sitting.game)]
+    if last is None:
+        raise UnknownOption(f"{path} has no game")
+    return Sitting.of(record.Record.of(last[1], players=names))
+
+
+def read_lines() -> Callable[[str], str]:
+    """Return what asks for lines; where nobody types them it shows what it has read."""
+
+    def ask(prompt: str) -> str:
+        try:
+            line = input(prompt)
+        except EOFError:
+            print()
+            raise
+        if not sys.stdin.isatty():
+            print(line)
+        return line
+
+    return ask
+
+
+def _kind(choice: Choice) -> str:
+    if choice.is_shot:
+        return "captures by shots" if choice.captures else "shots"
+    if choice.captures:
+        return "captures"
+    return "steps" if choice.cell else "others"
+
+
+def _counted(kinds: dict[str, int], total: int) -> str:
+    told = (f"{count} {kind}" for kind, count in kinds.items() if count != total)
+    return f": {text}" if (text := ", ".join(told)) else ""
+
+
+def _wrapped(name: str, texts: Sequence[str]) -> str:
+    """Return texts side by side, below each other where they are too long, behind a name."""
+    first = f"  {name:4} " if name else "  "
+    joined = "  ".join(text.replace(" ", "\xa0") for text in texts)
+    lines = textwrap.wrap(joined, WIDTH, initial_indent=first, subsequent_indent=" " * len(first))
+    return "\n".join(lines).replace("\xa0", " ")
+
+
+def _lost(reason: str) -> str:
+    """Say of the loser how it came."""
+    words = {
+        "time": "ran out of time",
+        "illegal": "made an illegal move",
+        "error": "failed",
+        RESIGNED: "resigned",
+    }
+    return words.get(reason, f"lost ({reason})")

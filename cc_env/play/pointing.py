@@ -1,0 +1,121 @@
+"""What people type of a move: notation, the cells of a piece and its target, a number in the list.
+
+Whatever is typed, it is one of the legal choices, or a question which of several, or a refusal that
+says why.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from cc_env.errors import IllegalAction, listed
+from cc_env.game import Cell, Game, Turn
+from cc_env.play.choices import Choice
+from cc_env.rules import Position
+
+
+class Meant(NamedTuple):
+    """What somebody meant: a turn or a part of it to play, else a piece, or one of several."""
+
+    turn: Turn = ()
+    piece: Cell | None = None
+    several: tuple[Choice, ...] = ()
+
+
+def meant(
+    game: Game, position: Position, found: Sequence[Choice], piece: Cell | None, text: str
+) -> Meant:
+    """Return what a text means where these are the choices and `piece` was pointed at before.
+
+    A number alone is a place in `found`, counted from 1. Two are the row and the column of a piece,
+    or where one was pointed at, of its target; four are both. On a board whose points have names
+    these do as well. All else is notation. Raises IllegalAction, saying why.
+    """
+    if re.fullmatch(r"\d{1,6}", text):
+        return Meant((_numbered(found, int(text)).action,))
+    if cells := _cells(game, text):
+        if len(cells) == 1 and piece and _at(found, piece, cells[0]):
+            cells = [piece, *cells]
+        return _pointed(game, position, found, cells)
+    plain = "".join(text.split()).lower()
+    for each in found:
+        if "".join(each.text.split()).lower() == plain:
+            return Meant((each.action,))
+    return Meant(game.parse_turn(position, text))
+
+
+def cell_name(game: Game, cell: Cell) -> str:
+    """Return what a cell is called: its name, or its row and column."""
+    return game.names.get(cell) or f"{cell[0]} {cell[1]}"
+
+
+def _numbered(found: Sequence[Choice], number: int) -> Choice:
+    if not 1 <= number <= len(found):
+        raise IllegalAction(f"there is no move number {number}; there are 1 to {len(found)}")
+    return found[number - 1]
+
+
+def _cells(game: Game, text: str) -> list[Cell]:
+    """Return the one or two cells that a text names, none where it is not of that kind."""
+    words = text.split()
+    if len(words) in (2, 4) and all(re.fullmatch(r"\d{1,2}", word) for word in words):
+        numbers = list(map(int, words))
+        cells = list(zip(numbers[::2], numbers[1::2], strict=True))
+        _, rows, columns = game.observation_shape
+        for row, column in cells:
+            if not (row < rows and column < columns):
+                board = f"rows are 0 to {rows - 1}, columns 0 to {columns - 1}"
+                raise IllegalAction(f"{row} {column} is off the board: {board}")
+        return cells
+    named = {name.lower(): cell for cell, name in game.names.items()}
+    letters = "".join(words).lower()
+    if letters and len(letters) <= 2 and set(letters) <= set(named):
+        return [named[letter] for letter in letters]
+    return []
+
+
+def _at(found: Sequence[Choice], piece: Cell, cell: Cell) -> tuple[Choice, ...]:
+    return tuple(each for each in found if piece in each.pieces and each.cell == cell)
+
+
+def _pointed(
+    game: Game, position: Position, found: Sequence[Choice], cells: Sequence[Cell]
+) -> Meant:
+    piece, *targets = cells
+    begun = [each for each in found if piece in each.pieces]
+    if targets:
+        matching = _at(found, piece, targets[0])
+    else:
+        matching = tuple(each for each in found if not each.pieces and each.cell == piece)
+    if len(matching) == 1:
+        return Meant((matching[0].action,))
+    if matching:
+        return Meant(several=matching)
+    if begun and not targets:
+        return Meant(piece=piece)
+    raise IllegalAction(_why_not(game, position, found, cells))
+
+
+def _why_not(game: Game, position: Position, found: Sequence[Choice], cells: Sequence[Cell]) -> str:
+    """Say why the cells that somebody pointed at are not a choice."""
+    piece, *targets = cells
+    name, pieces = cell_name(game, piece), game.pieces(position)
+    mover = game.players[game.to_move(position)]
+    begun = [each for each in found if piece in each.pieces]
+    if begun:
+        to = listed(dict.fromkeys(cell_name(game, each.cell) for each in begun if each.cell))
+        return f"{name} cannot go to {cell_name(game, targets[0])}; it can go to: {to}"
+    due = f"; {remark}" if (remark := game.remark(position)) else ""
+    starts = dict.fromkeys(cell for each in found for cell in each.pieces)
+    if not starts:
+        would_do = listed(cell_name(game, each.cell) for each in found if each.cell)
+        what = f"holds {pieces[piece]}" if piece in pieces else "is empty"
+        return f"{name} {what}{due}; wanted one of: {would_do}"
+    would_do = listed(cell_name(game, cell) for cell in starts)
+    if piece not in pieces:
+        return f"{name} is empty{due}; {mover} can move from: {would_do}"
+    if not pieces[piece].lower().startswith(mover[0].lower()):
+        return f"{name} is not {mover}'s{due}; {mover} can move from: {would_do}"
+    if any(each.captures for each in found):
+        due += "; a capture comes first" if all(each.captures for each in found) else ""
+    return f"{name} cannot move now{due}; {mover} can move from: {would_do}"

@@ -1,0 +1,283 @@
+"""A sitting: a game in progress between two seats, each taken by a person or by a player.
+
+It goes decision by decision, by the same rules, limits, clock and checks as `cc_env.referee.play`.
+The terminal and every other face show it and hand it what people choose; they know no rules.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from cc_env import players, randomness, record, referee
+from cc_env.errors import IllegalAction, UnknownOption
+from cc_env.game import Game, Turn
+from cc_env.match import RESIGNED, Limits, Match, Result
+from cc_env.record import Record
+from cc_env.referee import Clock, Decision, Player, Timer
+from cc_env.rules import Position
+
+HUMAN = "human"  # the name of a seat that a person has
+
+
+@dataclass(frozen=True)
+class Seat:
+    """Who plays."""
+
+    name: str  # a spoken name, or HUMAN
+    player: Player | None  # None for a person
+
+
+class Sitting:
+    """A game in progress. Decisions of people come by `play`, those of players by `think`."""
+
+    def __init__(
+        self,
+        game: Game,
+        names: Sequence[str] = (HUMAN, "minimax"),
+        *,
+        start: Position | None = None,
+        limits: Limits | None = None,
+        seed: int = 0,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Begin; the clock of who is to move runs from now on, a reader of seconds is `now`.
+
+        Raises UnknownOption unless there are two names, each HUMAN or one that `players.make`
+        knows, and for a bad seed; BadPosition as `Match`.
+        """
+        if len(names) != 2:
+            raise UnknownOption(f"{len(names)} seats; wanted: 2, each {HUMAN} or a player's name")
+        randomness.check_seed(seed)
+        self.game, self.seed = game, seed
+        self._rngs = referee.generators(seed)
+        self._now = now
+        self._begin(Match(game, start, limits))
+        self.seats = tuple(_seat(name, game) for name in names)
+        self._since = now()
+
+    def _begin(self, match: Match) -> None:
+        self.match, self._timer = match, Timer(match)
+        self.decisions: list[Decision] = []  # all, in the order in which they were played
+        self.detail = ""  # of a fault that ended it
+        self.offered: int | None = None  # the player who offers a draw
+
+    @property
+    def position(self) -> Position:
+        """Return the position, which may be in the middle of a turn."""
+        return self.match.position
+
+    @property
+    def result(self) -> Result | None:
+        """Return how it ended, None while it goes on."""
+        return self.match.result
+
+    @property
+    def mover(self) -> int:
+        """Return the player who is to move, 0 or 1."""
+        return self.game.to_move(self.position)
+
+    @property
+    def is_person_to_move(self) -> bool:
+        """Return whether a person has to choose now."""
+        return self.result is None and self.seats[self.mover].player is None
+
+    @property
+    def seconds(self) -> tuple[float, ...]:
+        """Return how long each turn took, an unfinished last one included."""
+        return tuple(self._timer.seconds)
+
+    def clock(self) -> Clock:
+        """Return what is left to the player who is to move, less what has passed since."""
+        left, passed = self._timer.clock(), self._now() - self._since
+        return Clock(left.turn - passed, left.game - passed)
+
+    def left(self, player: int) -> float:
+        """Return how many seconds a player has left for the game, infinity without a limit."""
+        limit = self.match.limits.seconds_per_game
+        if limit is None:
+            return float("inf")
+        running = self._now() - self._since if self.result is None and player == self.mover else 0.0
+        return limit - self._timer.spent(player) - running
+
+    def play(self, action: int) -> None:
+        """Play a person's decision; one that comes too late loses the game instead.
+
+        Raises IllegalAction, and changes nothing, where it is illegal or a player is to move.
+        """
+        if self.result is None and not self.is_person_to_move:
+            raise IllegalAction(f"{self.seats[self.mover].name} is to move, not a person")
+        if self.result is not None or action not in self.game.legal_actions(self.position):
+            self.match.play(action)  # refuses
+        if not self._stop_clock():
+            self._play(Decision(int(action)))
+
+    def play_turn(self, turn: Turn) -> None:
+        """Play a whole turn of a person; raises as `play`, before anything is played."""
+        self.game.play_turn(self.position, turn)
+        for action in turn:
+            if self.result is None:
+                self.play(action)
+
+    def think(self) -> Decision | None:
+        """Let the player who is to move decide, and play it; None where a fault ends the game.
+
+        A decision without a choice is played at once, unless the player keeps something of its
+        game and so has to see it. Raises IllegalAction where a person is to move, or nobody.
+        """
+        if self.result is not None or self.is_person_to_move:
+            raise IllegalAction("no player is to move" if self.result is None else "it is over")
+        mover, player = self.mover, self.seats[self.mover].player
+        assert player is not None
+        legal = self.game.legal_actions(self.position)
+        if len(legal) == 1 and not hasattr(player, "anew"):
+            answer = referee.Answer(Decision(int(legal[0])))
+        else:
+            clock = self._timer.clock()
+            answer = referee.ask(player, self.position, self._rngs[mover], clock)
+        decision, fault = answer
+        if self._stop_clock() or self._is_fault(mover, fault, decision):
+            return None
+        assert decision is not None
+        self._play(decision)
+        return decision
+
+    def expire(self) -> bool:
+        """End the game if the time of who is to move is up; return whether it is over."""
+        if self.result is None and min(self.clock()) < 0:
+            self._stop_clock()
+        return self.result is not None
+
+    def take_back(self) -> int:
+        """Take back what was decided since a person last had to choose; return how many turns.
+
+        In the middle of his turn that is what he has decided of it. The clock has the time again.
+        Raises IllegalAction where nothing was decided by a person.
+        """
+        match, done = self.match, len(self.match.turns)
+        keep = done
+        if match.result is not None or not self.game.mid_turn(match.position):
+            movers = [self.game.to_move(before) for before, _ in match.course]
+            by_people = [n for n, mover in enumerate(movers) if self.seats[mover].player is None]
+            if not by_people:
+                raise IllegalAction("there is nothing to take back: no person has moved yet")
+            keep = by_people[-1]
+        seconds, turns = self._timer.seconds, [turn for _, turn in match.course[:keep]]
+        decisions, count = self.decisions, sum(map(len, turns))
+        self._begin(Match(self.game, match.start, match.limits))
+        for turn, spent in zip(turns, seconds, strict=False):
+            self._timer.add(spent)
+            for action in turn:
+                self.match.play(action)
+        self.decisions = decisions[:count]
+        self.seats = tuple(
+            Seat(each.name, each.player and referee.anew(each.player)) for each in self.seats
+        )
+        self._since = self._now()
+        return done - keep
+
+    def resign(self, player: int) -> None:
+        """End the game: `player` gives up. Raises IllegalAction where it is over."""
+        self._check_goes_on()
+        self.match.forfeit(player, RESIGNED)
+
+    def offer_draw(self, player: int) -> bool:
+        """Offer a draw, or accept the other's offer; return whether the game is drawn now.
+
+        The offer of a person stands until somebody has moved; a player accepts it where his last
+        decision expected no more than a draw. Raises IllegalAction where the game is over.
+        """
+        self._check_goes_on()
+        other = 1 - player
+        if self.offered == other or (self.seats[other].player and self._expects(other) <= 0):
+            self.match.agree()
+            return True
+        self.offered = player
+        return False
+
+    def hint(self, name: str = "minimax") -> Decision:
+        """Return what a player would decide here; its clock does not run.
+
+        Raises UnknownOption as `players.make`, IllegalAction where the game is over.
+        """
+        self._check_goes_on()
+        player = players.make(name, self.game)
+        return player.choose(self.position, referee.generators(self.seed)[0], Clock())
+
+    def record(self) -> Record:
+        """Return the record of all finished turns."""
+        names = [each.name for each in self.seats]
+        turns = len(self.match.turns) + (self.result is not None)
+        return Record.of(
+            self.match,
+            players=names,
+            seconds=self._timer.seconds[:turns],
+            seed=self.seed,
+            detail=self.detail,
+        )
+
+    @classmethod
+    def of(cls, one: Record, names: Sequence[str] | None = None) -> "Sitting":
+        """Return a sitting that goes on where a record ends; its players may have other names.
+
+        Raises BadRecord as `record.replay`, UnknownOption as a sitting.
+        """
+        match = record.replay(one)
+        sitting = cls(
+            match.game,
+            names or one.players,
+            start=match.start,
+            limits=match.limits,
+            seed=one.seed or 0,
+        )
+        seconds = one.seconds or (0.0,) * len(match.turns)
+        for (_, turn), spent in zip(match.course, seconds, strict=False):
+            sitting._timer.add(spent)
+            for action in turn:
+                sitting.match.play(action)
+                sitting.decisions.append(Decision(action))
+        sitting.match.result, sitting.detail = match.result, one.detail
+        return sitting
+
+    def _play(self, decision: Decision) -> None:
+        self.match.play(decision.action)
+        self.decisions.append(decision)
+        self.offered = None
+
+    def _stop_clock(self) -> bool:
+        """Count the time since the last decision; return whether it was too long, and ends it."""
+        now = self._now()
+        late = self._timer.add(now - self._since)
+        self._since = now
+        return bool(late) and self._is_fault(self.mover, ("time", late), None)
+
+    def _is_fault(
+        self, player: int, fault: tuple[str, str] | None, decision: Decision | None
+    ) -> bool:
+        """Return whether a player is at fault, by what is known or by his decision; end it then."""
+        if fault is None and decision is not None:
+            legal = self.game.legal_actions(self.position).tolist()
+            if decision.action not in legal:
+                fault = "illegal", str(self.game.illegal(self.position, decision.action))
+        if fault is not None:
+            reason, self.detail = fault
+            self.match.forfeit(player, reason)
+        return fault is not None
+
+    def _expects(self, player: int) -> float:
+        """Return what a player said last that he expects, 1 where he did not say it."""
+        position, found = self.match.start, 1.0
+        for decision in self.decisions:
+            if self.game.to_move(position) == player and decision.value is not None:
+                found = decision.value
+            position = self.game.apply(position, decision.action)
+        return found
+
+    def _check_goes_on(self) -> None:
+        if self.result is not None:
+            raise IllegalAction(f"the game is over ({self.result.reason})")
+
+
+def _seat(name: str, game: Game) -> Seat:
+    if name == HUMAN:
+        return Seat(name, None)
+    return Seat(name, referee.anew(players.make(name, game)))

@@ -1,0 +1,76 @@
+"""What a player says of its decision, in words."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from cc_env.game import Game, Turn
+from cc_env.referee import Clock, Decision, Player
+from cc_env.rules import Position
+from cc_env.search.scores import PROVEN
+
+
+def analysis(game: Game, position: Position, player: Player) -> tuple[Decision, Turn]:
+    """Return a player's decision, and the line that it begins: whole turns, one at least."""
+    rng = np.random.default_rng(0)
+    found = player.choose(position, rng, Clock())
+    line: Turn = found.details.get("principal_variation", (found.action,))
+    after = game.play_turn(position, line)
+    while game.mid_turn(after):
+        line += (player.choose(after, rng, Clock()).action,)
+        after = game.apply(after, line[-1])
+    return found, line
+
+
+def summary(game: Game, position: Position, found: Decision) -> str:
+    """Return in one line what a search says of itself, nothing where it says nothing."""
+    details, mover = found.details, game.players[game.to_move(position)]
+    parts = []
+    if "depth" in details:
+        parts.append(f"depth {details['depth']:,}")
+    if found.value is not None:
+        parts.append(f"value {found.value:+.3f} for {mover}")
+    if "cuts_max" in details:
+        parts.append(f"cutoffs {details['cuts_max']:,} max, {details['cuts_min']:,} min")
+    if "nodes" in details:
+        parts.append(f"{details['nodes']:,} nodes")
+    return " · ".join(parts)
+
+
+def told(game: Game, position: Position, found: Decision, line: Turn) -> Iterator[tuple[str, str]]:
+    """Yield what a player knows about its decision, which begins a line, as names and texts."""
+    details = dict(found.details)
+    details.pop("principal_variation", None)
+    turns = game.turn_texts(position, line)
+    mover = game.players[game.to_move(position)]
+    yield "play", turns[0]
+    if found.value is not None:
+        yield "value", f"{found.value:+.3f} for {mover} (1 a win, 0 a draw, -1 a loss)"
+    yield "line", "  ".join(f"{number}. {text}" for number, text in enumerate(turns, 1))
+    if len(game.legal_actions(position)) == 1:
+        yield "legal", "this alone"
+    for action, number in details.pop("visits", ())[:5]:
+        more = "…" if game.mid_turn(game.apply(position, action)) else ""
+        yield "visits", f"{number:,} {game.action_text(position, action)}{more}"
+    if isinstance(score := details.pop("score", None), int):
+        proven = f"proven to be {'won' if score > 0 else 'lost'}"
+        counted = "as the evaluation counts, about hundredths of a piece"
+        yield "score", f"{score:+,} for {mover}, {proven if abs(score) >= PROVEN else counted}"
+    if "cuts_max" in details and "cuts_min" in details:
+        other = game.players[1 - game.to_move(position)]
+        ours, theirs = details.pop("cuts_max"), details.pop("cuts_min")
+        yield "cutoffs", f"{ours:,} where {mover} was to move, {theirs:,} where {other} was"
+    for name, value in details.items():
+        yield name.replace("_", " "), written(value)
+
+
+def written(value: Any) -> str:
+    """Return what a player knows in a way that people can read."""
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {written(each)}" for name, each in value.items()) or "nothing"
+    if isinstance(value, tuple | list):
+        return ":".join(map(written, value))
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:,.0f}" if isinstance(value, float) else f"{value:,}"

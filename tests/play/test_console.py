@@ -1,0 +1,255 @@
+"""Play in the terminal, typed line by line."""
+
+import io
+import re
+import subprocess
+import sys
+
+import pytest
+from conftest import command_line
+
+from cc_env import games, record
+from cc_env.__main__ import main
+from cc_env.pictures import draw
+from cc_env.pictures.text import to_ansi, to_text
+from cc_env.play import pointing
+from cc_env.play.choices import choices
+from cc_env.play.console import Console
+from cc_env.play.sitting import HUMAN, Sitting
+from cc_env.terminal import Terminal
+
+
+def typed(monkeypatch, *arguments, lines=(), status=0):
+    """Return what `play` prints when these lines are typed, and shown as a script's are."""
+    monkeypatch.setattr("sys.stdin", io.StringIO("".join(f"{line}\n" for line in lines)))
+    return command_line(main, "play", *arguments, status=status)
+
+
+GOLDEN = """\
+mini_checkers: black human, white minimax:depth=1; black begins
+help tells what can be typed
+   0 1 2 3 4 5
+ 0 . w . w . w
+ 1 w . w . w .
+ 2 . . . . . .
+ 3 . . . . . .
+ 4 . b . b . b
+ 5 b . b . b .
+black to move
+5 moves
+  4 1  1) 41-30  2) 41-32
+  4 3  3) 43-32  4) 43-34
+  4 5  5) 45-34
+black> 4 1
+   0 1 2 3 4 5
+ 0 . w . w . w
+ 1 w . w . w .
+ 2 . . . . . .
+ 3 * . * . . .
+ 4 . b<. b . b
+ 5 b . b . b .
+black to move
+black 4 1 to> 3 0
+   0 1 2 3 4 5
+ 0 . w . w . w
+ 1 w . w . w .
+ 2 . . . . . .
+ 3 b . . . . .
+ 4 . + . b . b
+ 5 b . b . b .
+white to move · last 41-30
+
+white, minimax:depth=1: """
+
+
+def test_a_script_is_a_transcript(monkeypatch):
+    """checkers6: input as two numbers, first the man, then the target; moves are listed."""
+    arguments = "-g", "mini_checkers", "--second", "minimax:depth=1"
+    out = typed(monkeypatch, *arguments, lines=["4 1", "3 0"])
+    assert out.startswith(GOLDEN)
+    assert out.endswith("black> \nunfinished, after 2 turns\n")
+    assert re.search(r"depth 1 · value .\d\.\d+ for white · cutoffs 0 max, 0 min · \d+ nodes", out)
+
+
+def test_wrong_input_is_refused_with_a_reason_and_the_turn_is_not_lost(monkeypatch):
+    """checkers6: refusal of a wrong man or target, asked again."""
+    cases = {
+        "4 2": "4 2 is empty; black can move from: 4 1, 4 3, 4 5",
+        "0 1": "0 1 is not black's; black can move from: 4 1, 4 3, 4 5",
+        "5 0": "5 0 cannot move now; black can move from: 4 1, 4 3, 4 5",
+        "4 1 2 1": "4 1 cannot go to 2 1; it can go to: 3 0, 3 2",
+        "9 9": "9 9 is off the board: rows are 0 to 5, columns 0 to 5",
+        "6": "there is no move number 6; there are 1 to 5",
+        "0": "there is no move number 0; there are 1 to 5",
+        "99999999": "'99999999' is not legal in",
+        "41-21": "'41-21' is not legal in",
+        "hello": "'hello' is not legal in",
+        "undo": "there is nothing to take back",
+        "save": "save where? wanted: save FILE",
+        "load": "load what? wanted: load FILE",
+        "load none.jsonl": "none.jsonl",
+        "save game.xyz": "game.xyz: mini_checkers has no format '.xyz'",
+    }
+    for text, why in cases.items():
+        out = typed(monkeypatch, "-g", "mini_checkers", lines=[text])
+        assert f"\nno: {why}" in out, out
+        assert out.endswith("black> \nunfinished, after 0 turns\n")
+
+
+def test_a_capture_that_is_due_is_the_reason():
+    game = games.make("checkers")
+    start = game.from_text("8/8/8/3b4/4r3/8/8/1r6 r")
+    with pytest.raises(ValueError, match="7 1 cannot move now; a capture comes first; red can"):
+        pointing.meant(game, start, choices(game, start), None, "7 1")
+
+
+def test_steps_and_captures_are_listed_apart(monkeypatch):
+    start = "bbb3/br4/b5/5r/4rr/3rr1 b"
+    out = typed(monkeypatch, "-p", start, lines=[])
+    count, steps, captures = map(
+        int, re.search(r"(\d+) moves: (\d+) steps, (\d+) captures", out).groups()
+    )
+    assert (
+        count
+        == steps + captures
+        == len(
+            games.make("capture_conquer").legal_actions(
+                games.make("capture_conquer").from_text(start)
+            )
+        )
+    )
+    assert out.index("steps:") < out.index("captures:")
+    assert sorted(map(int, re.findall(r"(\d+)\) ", out))) == list(range(1, count + 1))
+
+
+def test_move_or_bomb_is_asked(monkeypatch):
+    """cannon: choice between move and bomb when a square allows both."""
+    start = "W1W1W1Ww/2w5/3b4/6ww/6wb/3b2w1/8/1w1B1B1B w"
+    arguments = "-g", "cannon", "-p", start, "--first", "human", "--second", "human"
+    out = typed(monkeypatch, *arguments, lines=["3 6 1 6"])
+    move, bomb = re.search(r"which\? (\d+)\) S 6 3 M 6 1  (\d+)\) S 6 3 B 6 1", out).groups()
+    for number, played in ((move, "S 6 3 M 6 1"), (bomb, "S 6 3 B 6 1")):
+        out = typed(monkeypatch, *arguments, lines=["3 6", "1 6", number])
+        assert "which? " in out
+        assert f"last {played}" in out
+
+
+def test_morris_by_letters_and_what_is_in_hand(monkeypatch):
+    """morris: placing, one letter in either case; a prompt tells how many beads are in hand."""
+    out = typed(monkeypatch, "-g", "morris", "--second", "human", lines=["a", "A", "b", "zz"])
+    assert "white to move, in hand: white 9, black 9" in out
+    assert "last A" in out
+    assert "\nno: A holds w; in hand: white 8, black 9; wanted one of: B, C" in out
+    assert "\nno: 'zz' is not legal" in out
+
+
+def test_a_mill_asks_which_bead_is_removed(monkeypatch):
+    """morris: the player is asked which bead to remove; it must be an enemy bead."""
+    lines = ["a", "x", "b", "w", "c", "a", "d", "x"]
+    out = typed(monkeypatch, "-g", "morris", "--second", "human", lines=lines)
+    assert "removes 1" in out
+    assert "\nno: A holds w; removes 1" in out
+    assert "\nno: D is empty; removes 1" in out
+    assert "last C-X" in out
+
+
+def test_a_person_wins_and_is_told_so(monkeypatch, tmp_path):
+    out = typed(
+        monkeypatch,
+        "--save",
+        tmp_path / "g.jsonl",
+        "-p",
+        "b5/6/6/6/r5/r4b b",
+        lines=["moves", "resign", "1", "undo"],
+    )
+    assert "red wins: blue resigned; you lose" in out
+    assert "no: the game is over (resigned)" in out
+    ((_, one),) = record.read(tmp_path / "g.jsonl")
+    assert (one.result, one.reason) == ("0-1", "resigned")
+
+
+def test_two_players_are_watched_to_the_end(monkeypatch):
+    out = typed(monkeypatch, "--first", "greedy", "--second", "random", "--seed", "3")
+    assert re.search(r"(blue|red) wins: (blue|red) lost \(\w+\)\n$|a draw", out)
+    assert "(the only move)" not in out
+    assert ">" not in out
+
+
+def test_scores_are_told_where_the_game_has_them(monkeypatch):
+    """cannon: end messages: who won, own and opponent's score."""
+    out = typed(monkeypatch, "-g", "cannon", "--first", "random", "--second", "aggressive")
+    assert re.search(r"wins: \w+ lost \(\w+\); scores [\d.]+ - [\d.]+\n$", out)
+
+
+def test_seats_are_drawn_and_told(monkeypatch):
+    """morris: random beginner, announced."""
+    found = {
+        typed(monkeypatch, "--draw-lots", "--seed", str(seed)).splitlines()[0] for seed in range(6)
+    }
+    assert found == {
+        "capture_conquer: blue human, red minimax:normal; blue begins",
+        "capture_conquer: blue minimax:normal, red human; blue begins",
+    }
+
+
+def test_a_saved_game_goes_on(monkeypatch, tmp_path):
+    path = tmp_path / "game.jsonl"
+    lines = ["1", "1", f"save {path}", "turns", "quit"]
+    out = typed(monkeypatch, "--second", "human", lines=lines)
+    assert f"saved in {path}, 2 turns" in out
+    turns = re.search(r"  1\. \S+  2\. \S+", out)[0]
+    out = typed(monkeypatch, "--second", "human", lines=[f"load {path}", "turns", "undo"])
+    assert turns in out
+    assert "1 turns taken back" in out
+    assert out.endswith("unfinished, after 1 turns\n")
+
+
+def test_games_are_saved_and_loaded_as_pdn(monkeypatch, tmp_path):
+    path = tmp_path / "game.pdn"
+    arguments = "-g", "checkers", "--second", "human"
+    out = typed(monkeypatch, *arguments, lines=["1", "2", f"save {path}"])
+    assert "saved in" in out
+    assert "[Event" in path.read_text() or "[Black" in path.read_text()
+    out = typed(monkeypatch, *arguments, lines=[f"load {path}"])
+    assert out.endswith("unfinished, after 2 turns\n")
+
+
+def test_hints_analysis_and_draws(monkeypatch):
+    arguments = "-g", "mini_checkers", "--adviser", "minimax:depth=2"
+    out = typed(monkeypatch, *arguments, lines=["hint", "analyse", "help", "board", "draw"])
+    assert re.search(r"minimax:depth=2 would play \d\d-\d\d\n", out)
+    assert re.search(r"^line +1\. \d\d.\d\d  2\. ", out, re.MULTILINE)
+    assert "take back your last turn" in out
+    assert "a draw is offered; it is not accepted yet" in out
+
+
+def test_bad_options_are_one_line_and_status_2(monkeypatch):
+    for arguments, why in (
+        (["--first", "nobody"], "no player 'nobody'"),
+        (["--adviser", "nobody"], "no player 'nobody'"),
+        (["--seconds", "0"], "seconds_per_game=0.0"),
+        (["-p", "x"], "cannot read position 'x'"),
+        (["--seed", "-1"], "seed=-1"),
+    ):
+        out = typed(monkeypatch, *arguments, status=2)
+        assert out.startswith("error: ")
+        assert why in out
+
+
+def test_pieces_have_their_colours_where_somebody_watches(game):
+    terminal = Terminal()
+    with terminal.capture() as captured:
+        Console(Sitting(game, (HUMAN, HUMAN)), terminal, lambda prompt: "quit").run()
+    assert "\x1b" not in captured.get()
+    picture = draw(game, game.initial, select=(0, 0))
+    coloured = to_ansi(picture)
+    assert re.sub(r"\x1b\[[\d;]*m", "", coloured) == to_text(picture)
+    assert "\x1b[1;34mb\x1b[0m" in coloured
+
+
+def test_it_is_a_command_of_python():
+    run = [sys.executable, "-m", "cc_env", "play", "-g", "mini_checkers", "--second", "random"]
+    done = subprocess.run(run, input="1\n1\nquit\n", capture_output=True, text=True, check=True)
+    assert not done.stderr
+    assert "black> 1\n" in done.stdout
+    assert "unfinished, after " in done.stdout
