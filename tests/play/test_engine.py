@@ -123,7 +123,7 @@ class Talk:
         for line in lines:
             self.engine.take(line)
         with self.waits:
-            self.waits.wait_for(lambda: until is None or self.ends(until))
+            assert self.waits.wait_for(lambda: until is None or self.ends(until), timeout=60)
         return list(self.said)
 
     def ends(self, until):

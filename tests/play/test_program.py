@@ -209,7 +209,7 @@ def test_a_command_in_quotes_may_have_commas():
     assert options.split('a="x,b="y') == ['a="x', 'b="y']
 
 
-PARENT = """(exec >{fifo}; sleep 1000) & """
+PARENT = "exec 3>{fifo}; sleep 1000 & "  # both hold it open
 
 
 def opened(fifo):
@@ -237,7 +237,7 @@ def test_a_program_is_ended_with_its_children(game, bot, tmp_path, how):
     elif how == "deleted":
         del player
         gc.collect()
-    assert reader.wait() == 0
+    assert reader.wait(timeout=60) == 0
 
 
 def interrupted(*_):
@@ -247,15 +247,15 @@ def interrupted(*_):
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_a_program_ends_when_we_are_killed(bot, tmp_path, number):
     os.mkfifo(fifo := tmp_path / "fifo")
-    name = bot(PARENT.format(fifo=fifo) + "sleep 1000")
+    name = bot(PARENT.format(fifo=fifo) + "echo on; sleep 1000")
     reader = opened(fifo)
     code = "import sys; from cc_env.play.process import ProcessChannel as P\n"
-    code += "channel = P([sys.argv[1]]); print('on', flush=True); channel.hear()"
+    code += "channel = P([sys.argv[1]]); print(channel.hear(), flush=True); channel.hear()"
     path = name.split('"')[1]
     with subprocess.Popen([sys.executable, "-c", code, path], stdout=subprocess.PIPE) as ours:
         assert ours.stdout.readline() == b"on\n"
         ours.send_signal(number)
-    assert reader.wait() == 0
+    assert reader.wait(timeout=60) == 0
 
 
 def test_a_file_starts_no_program(game, bot, tmp_path):

@@ -53,6 +53,7 @@ def pair():
     """Return the two ends of a connection, the server's first."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         one = socket.create_connection(server.getsockname())
+        one.settimeout(60)
         OPEN.append(one)
         return server.accept()[0], one
 
@@ -144,7 +145,7 @@ def hosted(*arguments):
 
 
 def connected(port):
-    OPEN.append(socket.create_connection(("127.0.0.1", port)))
+    OPEN.append(socket.create_connection(("127.0.0.1", port), timeout=60))
     return OPEN[-1]
 
 
