@@ -40,6 +40,7 @@ try:
     from rich.table import Table
     from rich.text import Text
 
+    from cc_env.play import program_commands
     from cc_env.play.console import Console, read_lines
     from cc_env.terminal import Terminal, application
 except ImportError as missing:
@@ -453,3 +454,7 @@ def _show_turns(match: Match) -> None:
     console.print(str(start))
     for number, (text, picture) in enumerate(zip(match.turns, others, strict=True), 1):
         console.print(f"\n{number}. {text}\n{picture}")
+
+
+for _each in program_commands.COMMANDS:
+    app.command()(_each)
