@@ -175,6 +175,8 @@ def warm(
         games.make(name)  # or refuse them all
     for name in game or GAMES:
         began = time.perf_counter()
+        if not bar.is_terminal:  # which shows no bar
+            print(f"compiling {name}", file=sys.stderr, flush=True)
         for use in track(list(uses(name)), description=name, console=bar, transient=True):
             with quietly():
                 use.run()
@@ -369,16 +371,9 @@ class _Replayed(NamedTuple):
         return f"{told}, {len(match.turns)} turns"
 
     def written(self, to: Path) -> str:
-        """Return it in the format of this file; raise UnknownOption where its game has none.
-
-        And BadRecord where that is ours, of games that are over by the rules, and it is not.
-        """
+        """Return it in the format of this file; raise UnknownOption where its game has none."""
         if to.suffix.lower() == RECORDS:
-            if not (self.match.result or self.kept):
-                told = f"{self.told}, not over by the rules; records are of games that are"
-                raise BadRecord(f"{self.where}: {told}")
-            kept = self.kept or record.Record.of(self.match, players=self.played.players)
-            return kept.to_json()
+            return (self.kept or record.of_played(self.match, self.played)).to_json()
         write = record.format_of(self.match.game, to).write
         if write is None:
             raise UnknownOption(f"{to}: files of this kind are read, not written")
