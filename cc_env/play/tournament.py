@@ -170,17 +170,17 @@ def check_game(game: Game) -> None:
 
 
 def _step(match: Match, seats: tuple[Seat, Seat], note: Callable[[str], None]) -> str:
-    """Let the player to move do what it does, tell the other; return what its fault was."""
+    """Let the player to move do what it does, note and tell it; return what its fault was."""
     mover = match.game.to_move(match.position)
     move = _played(match, seats[mover].move())
     if move.fault:
         match.forfeit(mover, move.fault)
     text = _said(match, mover, move.command)
+    logged = log.SILENCE if move.is_silent else move.text or text
+    note(f"{logged} Received from client {mover}")
     seats[1 - mover].tell(log.message("KILLPROC", meta=SILENT) if move.is_silent else text)
     if match.result is not None and not (move.is_last or (move.fault and move.text)):
         seats[mover].tell(text)
-    logged = log.SILENCE if move.is_silent else move.text or text
-    note(f"{logged} Received from client {mover}")
     return move.detail
 
 

@@ -218,7 +218,8 @@ def test_two_clients_hear_each_other(tmp_path, no_haste):
     assert theirs_last.result() == last
     assert other.heard[1:] == one.said
     assert one.heard[1:] == other.said
-    assert replayed(lines, tmp_path, game)[1].result == result(found).match.result
+    ended = result(found)
+    assert replayed(lines, tmp_path, game)[1].result == ended.match.result
 
 
 def test_our_client_plays_with_our_server():
