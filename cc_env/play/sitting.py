@@ -194,7 +194,7 @@ class Sitting:
         """
         match, done = self.match, len(self.match.turns)
         keep = done
-        if match.result is not None or not self.game.mid_turn(match.position):
+        if not (self.is_person_to_move and self.game.mid_turn(match.position)):
             movers = [self.game.to_move(before) for before, _ in match.course]
             by_people = [n for n, mover in enumerate(movers) if self.seats[mover].player is None]
             if not by_people:
