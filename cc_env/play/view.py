@@ -28,6 +28,7 @@ def setting(game: Game) -> dict[str, Any]:
         "options": dict(game.options),
         "players": list(game.players),
         "colours": [shapes.colours(picture, player) for player in game.players],
+        "top": _top(picture),
         "rows": picture.rows,
         "columns": picture.columns,
         "cell": shapes.CELL,
@@ -81,6 +82,15 @@ def _cells(picture: Picture) -> dict[Cell, str]:
         return dict(picture.names)
     rows, columns = range(picture.rows), range(picture.columns)
     return {(row, column): f"{row} {column}" for row in rows for column in columns}
+
+
+def _top(picture: Picture) -> int:
+    """Return whose pieces begin further up, the second's where nobody's do."""
+    rows: tuple[list[int], list[int]] = ([], [])
+    for (row, _), letter in picture.pieces.items():
+        rows[letter.lower() == picture.players[1][0]].append(row)
+    first, second = (sum(each) / len(each) if each else 0.0 for each in rows)
+    return int(second <= first)
 
 
 def _moved(sitting: Sitting) -> dict[str, Any] | None:

@@ -426,3 +426,11 @@ def test_players_are_shared_by_all_games():
         for each in several:
             assert each.choose(game.initial, rng, None).action in game.legal_actions(game.initial)
     assert len(made) == 1
+
+
+def test_the_page_is_small_and_has_nothing_inline(serving):
+    assert sum(path.stat().st_size for path in server.PAGE.iterdir()) < 100_000
+    assert serving().get("/").text.startswith("<!doctype html>")
+    text = (server.PAGE / "index.html").read_text()
+    assert "style=" not in text
+    assert text.count("<script") == text.count('<script type="module" src=')

@@ -116,3 +116,14 @@ def test_a_game_is_restored_decision_by_decision(game):
     with pytest.raises(ValueError, match="not legal"):
         sitting.restore(Decision(0), 1.0)
     assert sitting.seconds == (1.5,)
+
+
+def test_the_first_player_begins_where_its_pieces_stand():
+    tops = {name: view.setting(games.make(name))["top"] for name in GAMES}
+    assert tops == {
+        "capture_conquer": 0,
+        "checkers": 1,
+        "mini_checkers": 1,
+        "morris": 1,
+        "cannon": 1,
+    }

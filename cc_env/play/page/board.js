@@ -5,6 +5,7 @@
 
 const SVG = "http://www.w3.org/2000/svg";
 const HOP = 220; // milliseconds
+const SPARE = 20; // of the margins without numbers
 const FAR = 8; // pixels that a pointer moves before it drags
 const WORDS = { hit: "hit", go: "go there" };
 
@@ -51,7 +52,12 @@ export class Board {
     const { columns, rows, cell, margin } = setting;
     this.width = columns * cell + 2 * margin;
     this.height = rows * cell + 2 * margin;
-    this.svg = made("svg", { viewBox: `0 0 ${this.width} ${this.height}`, role: "grid", "aria-label": setting.game });
+    this.spare = this.isNamed ? SPARE : 0; // of the upper and left margin, which has no numbers then
+    this.shown = { width: this.width - SPARE - this.spare, height: this.height - SPARE - this.spare };
+    this.svg = made("svg", {
+      viewBox: `${this.spare} ${this.spare} ${this.shown.width} ${this.shown.height}`,
+      role: "grid", "aria-label": setting.game,
+    });
     this.layers = {};
     for (const name of ["ground", "way", "pieces", "marks", "cells"]) {
       this.layers[name] = made("g", { class: name });
@@ -196,14 +202,10 @@ export class Board {
     for (const choice of this.choices) {
       const fits = choice.pieces.length
         ? this.selected && choice.pieces.some((cell) => same(cell, this.selected))
-        : choice.cell && this.state.pieces.length && this.due(choice);
+        : choice.captures.length > 0 || !this.selected;
       if (fits && choice.cell) found.set(key(choice.cell), { ...choice, isShot: choice.isShot || (!choice.pieces.length && choice.captures.length > 0) });
     }
     return found;
-  }
-
-  due(choice) {
-    return choice.captures.length > 0 || !this.begun().length;
   }
 
   animate(moved) {
@@ -275,9 +277,10 @@ export class Board {
     }
     const { cell: edge, margin } = this.setting;
     const [x, y] = this.at(cell);
-    const left = (100 * (x + margin + edge / 2)) / this.width;
+    const left = (100 * (x + margin - this.spare + edge / 2)) / this.shown.width;
+    ask.classList.toggle("above", y > this.height / 2);
     ask.style.left = `${Math.min(75, Math.max(25, left))}%`;
-    ask.style.top = `${(100 * (y + margin + edge)) / this.height}%`;
+    ask.style.top = `${(100 * (y + margin - this.spare + (y > this.height / 2 ? 0 : edge))) / this.shown.height}%`;
     ask.addEventListener("keydown", (event) => event.key === "Escape" && this.close());
     this.element.append(ask);
     this.asking = ask;
@@ -313,7 +316,7 @@ export class Board {
       this.pieces.get(key(grabbed.cell))?.parentNode.append(this.pieces.get(key(grabbed.cell)));
     }
     if (grabbed.isDragged) {
-      const scale = this.width / this.svg.clientWidth;
+      const scale = this.shown.width / this.svg.clientWidth;
       const [x, y] = this.at(grabbed.cell);
       const to = `translate(${x + (event.clientX - grabbed.x) * scale} ${y + (event.clientY - grabbed.y) * scale})`;
       this.pieces.get(key(grabbed.cell))?.setAttribute("transform", to);

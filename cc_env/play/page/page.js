@@ -44,7 +44,7 @@ class Table {
       return;
     }
     this.board = new Board(find("board"), setting, (action) => this.play(action));
-    if (seats.length === 1 && seats[0] === 1 && topOf(setting, 1)) this.board.flip();
+    if (seats.length === 1 && setting.top === seats[0]) this.board.flip();
     this.panels = new Panels(setting, seats, (what) => this.ask(what));
     const others = JSON.parse(sessionStorage.getItem(`links ${this.game}`) ?? "[]");
     const links = others.map((token) => ["Link for the other player", `#/${this.game}/${token}`]);
@@ -56,7 +56,9 @@ class Table {
     const isMine = state.is_person && this.seats.includes(state.mover);
     this.board.show(state, isMine);
     this.panels.show(state, this.board.isFlipped);
+    this.panels.showWords(this.board.choices, (action) => this.play(action));
     find("typed").hidden = !this.seats.length;
+    find("game").dataset.decisions = state.decisions; // now all is shown
   }
 
   on_present({ seats }) {
@@ -122,11 +124,6 @@ class Table {
     const piece = this.board.selected;
     this.connection.ask("say", { text, piece, version: this.state.version });
   }
-}
-
-/** Return whether a player's first pieces stand at the top. */
-function topOf(setting, player) {
-  return setting.tops?.[player] ?? false;
 }
 
 find("typed").addEventListener("submit", (event) => {

@@ -75,7 +75,8 @@ export class Panels {
   }
 
   showSeats() {
-    const near = this.isFlipped ? 1 : 0;
+    const top = this.setting.top;
+    const near = this.isFlipped ? top : 1 - top;
     for (const [place, player] of [["near", near], ["far", 1 - near]]) {
       const [fill, rim] = this.setting.colours[player];
       const stone = made("svg", { viewBox: "0 0 20 20", class: "stone", "aria-hidden": "true" });
@@ -149,6 +150,16 @@ export class Panels {
       find("news").textContent = `${who}, ${seats[moved.by]}: ${moved.text}`;
     }
     this.told = decisions;
+  }
+
+  /** Show what can be chosen and has no place on the board, such as a pass. */
+  showWords(choices, play) {
+    const buttons = choices.filter((choice) => !choice.cell).map(({ action, text }) => {
+      const button = element("button", { type: "button", className: "main", textContent: text.trim() });
+      button.addEventListener("click", () => play(action));
+      return button;
+    });
+    find("words").replaceChildren(...buttons);
   }
 
   showPresence(seats) {

@@ -21,6 +21,7 @@ export async function showForm(begin) {
     const refused = document.getElementById("refused");
     const button = form.querySelector("button.main");
     button.disabled = true;
+    button.textContent = "Starting …"; // the first game of a kind takes some seconds
     refused.textContent = "";
     try {
       begin(await fetched("/games", asked()), form.elements.game.value);
@@ -28,6 +29,7 @@ export async function showForm(begin) {
       refused.textContent = error.message;
     }
     button.disabled = false;
+    button.textContent = "Start";
   };
   form.hidden = false;
 }
