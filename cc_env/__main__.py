@@ -1,4 +1,4 @@
-"""python -m cc_env: games, analyse, perft, replay, check."""
+"""python -m cc_env: games, analyse, perft, replay, check, and programs that play."""
 
 import sys
 

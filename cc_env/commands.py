@@ -40,6 +40,7 @@ try:
     from rich.table import Table
     from rich.text import Text
 
+    from cc_env.play import program_commands
     from cc_env.play.console import Console, read_lines
     from cc_env.terminal import Terminal, application
 except ImportError as missing:
@@ -175,6 +176,8 @@ def warm(
         games.make(name)  # or refuse them all
     for name in game or GAMES:
         began = time.perf_counter()
+        if not bar.is_terminal:  # which shows no bar
+            print(f"compiling {name}", file=sys.stderr, flush=True)
         for use in track(list(uses(name)), description=name, console=bar, transient=True):
             with quietly():
                 use.run()
@@ -395,16 +398,9 @@ class _Replayed(NamedTuple):
         return f"{told}, {len(match.turns)} turns"
 
     def written(self, to: Path) -> str:
-        """Return it in the format of this file; raise UnknownOption where its game has none.
-
-        And BadRecord where that is ours, of games that are over by the rules, and it is not.
-        """
+        """Return it in the format of this file; raise UnknownOption where its game has none."""
         if to.suffix.lower() == RECORDS:
-            if not (self.match.result or self.kept):
-                told = f"{self.told}, not over by the rules; records are of games that are"
-                raise BadRecord(f"{self.where}: {told}")
-            kept = self.kept or record.Record.of(self.match, players=self.played.players)
-            return kept.to_json()
+            return (self.kept or record.of_played(self.match, self.played)).to_json()
         write = record.format_of(self.match.game, to).write
         if write is None:
             raise UnknownOption(f"{to}: files of this kind are read, not written")
@@ -485,3 +481,7 @@ def _show_turns(match: Match) -> None:
     console.print(str(start))
     for number, (text, picture) in enumerate(zip(match.turns, others, strict=True), 1):
         console.print(f"\n{number}. {text}\n{picture}")
+
+
+for _each in program_commands.COMMANDS:
+    app.command()(_each)

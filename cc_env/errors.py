@@ -26,6 +26,14 @@ class IllegalAction(CcEnvError):
     """An action or a turn that the rules do not allow in the position at hand."""
 
 
+class Forfeit(CcEnvError):
+    """A player has lost by a fault: one of `cc_env.match.FAULTS`."""
+
+    def __init__(self, fault: str, message: str) -> None:
+        super().__init__(message)
+        self.fault = fault
+
+
 class BadRecord(CcEnvError):
     """A record or a recorded position that is broken, or that the rules contradict."""
 

@@ -1,12 +1,15 @@
 """Options as people type them: NAME=VALUE."""
 
 import ast
+import re
 from collections.abc import Iterable
 from typing import Any
 
 from cc_env.errors import UnknownOption
 
 LONGEST = 4096  # characters of NAME=VALUE
+_QUOTED = r"""(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')\s*(?=,|$)"""
+_ITEM = re.compile(rf"[^=,]*=\s*{_QUOTED}|[^,]+", re.DOTALL)
 
 
 def read(pairs: Iterable[str]) -> dict[str, Any]:
@@ -26,6 +29,11 @@ def read(pairs: Iterable[str]) -> dict[str, Any]:
             raise UnknownOption(f"{pair!r}: {name} is given twice")
         options[name] = _value(text)
     return options
+
+
+def split(text: str) -> list[str]:
+    """Return the texts between commas; one in quotes, a whole value, may have commas of its own."""
+    return [each[0].strip() for each in _ITEM.finditer(text) if each[0].strip()]
 
 
 def _value(text: str) -> Any:

@@ -3,6 +3,7 @@
     NAME                       with its default options
     NAME:LEVEL                 a level is a name for several options
     NAME:OPTION=VALUE,…        with these
+    program:command="…"        any program, see `cc_env.play.program`; values may be in quotes
     PACKAGE.MODULE.CLASS:…     somebody else's class, found as Python finds modules
 
 The class, or any function, is called with the game and the options as keywords, and returns a
@@ -102,6 +103,10 @@ class MinimaxPlayer:
         found = self._search.search(position, depth=self._depth, nodes=self._nodes, seconds=seconds)
         return Decision(found.action, found.value, found.details())
 
+    def stop(self) -> None:
+        """End a search that runs in another thread with what it has found."""
+        self._search.stop()
+
 
 class MCTSPlayer:
     """Monte-Carlo tree search."""
@@ -135,6 +140,10 @@ class MCTSPlayer:
         found = self._search.search(position, rng, simulations=self._simulations, seconds=seconds)
         return Decision(found.action, found.value, found.details())
 
+    def stop(self) -> None:
+        """End a search that runs in another thread with what it has found."""
+        self._search.stop()
+
 
 class BotPlayer:
     """Plays as one of the game's own bots does."""
@@ -164,6 +173,22 @@ def _bot(name: str) -> Factory:
     return make_bot
 
 
+def _program(
+    game: Game,
+    *,
+    command: str | None = None,
+    protocol: str = "ugi",
+    seconds: float | None = None,
+    budget: float | None = None,
+    start: float = 60,
+) -> Player:
+    from cc_env.play.program import ProgramPlayer  # processes are not for everybody
+
+    return ProgramPlayer(
+        game, command=command, protocol=protocol, seconds=seconds, budget=budget, start=start
+    )
+
+
 LEVELS: dict[str, dict[str, Any]] = {  # where the game has none of its own
     "easy": {"depth": 1},
     "normal": {"depth": 3},
@@ -176,19 +201,20 @@ PLAYERS: dict[str, Factory] = {
     "greedy": GreedyPlayer,
     "minimax": MinimaxPlayer,
     "mcts": MCTSPlayer,
+    "program": _program,
     **{name: _bot(name) for entry in GAMES.values() for name in entry.bots},
 }
 
 
-def make(name: str, game: Game) -> Player:
-    """Return the player with this spoken name, for `game`.
+def make(name: str, game: Game, **changes: Any) -> Player:
+    """Return the player with this spoken name, for `game`; `changes` replace options of the name.
 
     Raises UnknownOption where there is no such player, option or value, saying what there is, and
     where it cannot be made; BadCheckpoint and MissingExtra as the players that need them.
     """
     factory, given = _parse(name)
     try:
-        player = factory(game, **given)
+        player = factory(game, **{**given, **changes})
     except (CcEnvError, MissingExtra, OSError):
         raise
     except (Exception, SystemExit) as error:
@@ -212,6 +238,15 @@ def of(opponent: object, game: Game) -> Player:
 def check(name: str) -> None:
     """Raise UnknownOption where `make` would because of the name or the names of the options."""
     _parse(name)
+
+
+def option_defaults(name: str) -> dict[str, Any]:
+    """Return the options that the player with this spoken name has, with their defaults.
+
+    Raises UnknownOption as `check`.
+    """
+    factory, _ = _parse(name)
+    return _known(name, factory)
 
 
 def register(name: str, factory: Factory) -> None:
@@ -244,7 +279,7 @@ def _parse(name: str) -> tuple[Factory, dict[str, Any]]:
         there += "be imported, such as agents.policy in a checkout"
         raise UnknownOption(f"there is no player {kind!r}; {there}")
     known = _known(kind, factory)
-    words = [word for word in rest.split(",") if word]
+    words = options.split(rest)
     levels = [word for word in words if "=" not in word]
     if levels and "level" not in known:
         raise UnknownOption(f"player {kind} has no levels, such as {levels[0]!r}")
@@ -252,6 +287,8 @@ def _parse(name: str) -> tuple[Factory, dict[str, Any]]:
     if unknown := sorted(set(given) - set(known)):
         has = listed(f"{key}={value}" for key, value in known.items()) or "none"
         raise UnknownOption(f"player {kind} has no option {listed(unknown)}; it has: {has}")
+    if factory is _program:
+        trust.check_program(str(given.get("command")))
     return factory, given
 
 

@@ -7,7 +7,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -276,6 +276,20 @@ def play_through(game: Game, played: Played) -> Match:
     if played.scores is not None:
         _check_scores(played.scores, match)
     return match
+
+
+def of_played(match: Match, played: Played) -> Record:
+    """Return the record of a file's game, of which this is the match.
+
+    Where the file says who won and the rules do not, somebody has resigned, or they have agreed on
+    a draw; files do not tell which games were decided otherwise.
+    """
+    found = Record.of(match, players=played.players)
+    if match.result or played.outcome == ONGOING:
+        return found
+    reason = AGREED if played.outcome == DRAW else RESIGNED
+    detail = "the file says the result alone"
+    return replace(found, result=RESULTS[played.outcome], reason=reason, detail=detail)
 
 
 def _check_scores(scores: tuple[float, float], match: Match) -> None:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from cc_env import randomness
-from cc_env.errors import IllegalAction, UnknownOption
+from cc_env.errors import Forfeit, IllegalAction, UnknownOption
 from cc_env.game import Game
 from cc_env.match import Limits, Match
 from cc_env.record import Record
@@ -36,7 +36,7 @@ class Decision:
 
 
 class Player(Protocol):
-    """Somebody who plays. Anything with this method will do.
+    """Somebody who plays. Anything with this method will do; it may raise Forfeit.
 
     A player that keeps something of its game from decision to decision also has `anew()`, which
     returns the same player for another game; so one can be in many games at once.
@@ -167,6 +167,8 @@ def ask(player: Player, position: Position, rng: np.random.Generator, clock: Clo
             return Answer(decision)
     except _TimeIsUpError:
         return Answer(None, ("time", ""))
+    except Forfeit as error:
+        return Answer(None, (error.fault, str(error)))
     except (Exception, SystemExit) as error:
         return Answer(None, ("error", f"{type(error).__name__}: {_text(error)}"))
 

@@ -1,8 +1,8 @@
-"""Which games and players of somebody else's may be imported by their dotted names.
+"""Which games and players of somebody else's may be imported, and which programs started.
 
 A name that was typed, or stands in the code that runs, may: whoever gives it can run code anyway.
-A name in a file, such as a record or the config of a run, is a stranger's: it imports nothing,
-unless code, the command line or `allow` gave this process the same name before.
+A name in a file, such as a record or the config of a run, is a stranger's: it imports and starts
+nothing, unless code, the command line or `allow` gave this process the same name before.
 """
 
 from collections.abc import Iterator
@@ -11,7 +11,10 @@ from contextvars import ContextVar
 from importlib import import_module
 from types import ModuleType
 
+from cc_env.errors import UnknownOption
+
 _allowed: set[str] = set()  # games, MODULE, and players, MODULE.NAME
+_programs: set[str] = set()  # their commands
 _in_file: ContextVar[bool] = ContextVar("_in_file", default=False)
 
 
@@ -43,3 +46,13 @@ def load(module: str, name: str) -> ModuleType:
     if not all(part.isidentifier() for part in module.split(".")):
         raise ImportError(f"{module!r} is not the name of a module")
     return import_module(module)
+
+
+def check_program(command: str) -> None:
+    """Let files name this program too; raise UnknownOption where only a file does."""
+    if _in_file.get() and command not in _programs:
+        raise UnknownOption(
+            f"a file names the program {command!r}, and to start it runs it; if you trust that,"
+            " give its name on the command line too"
+        )
+    _programs.add(command)

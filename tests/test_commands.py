@@ -99,8 +99,9 @@ def test_replay_reads_and_writes_the_files_of_other_programs(tmp_path):
         '{"meta": "", "action": "NORMAL", "data": "S 2 5 M 1 4"} Received from client 0\n'
     )
     assert "game 1: ? - ?  *, 1 turns" in run("replay", log, "-g", "cannon")
-    out = run("replay", log, "-g", "cannon", "--to", back, status=2)
-    assert "game 1: ? - ?  *, 1 turns, not over by the rules" in out
+    run("replay", log, "-g", "cannon", "--to", back)
+    ((_, one),) = record.read(back)
+    assert (one.result, one.reason, one.turns) == ("*", "unfinished", ("S 2 5 M 1 4",))
     fault = "UNEXPECTED STOP BY PLAYER 1 : Player 1 SCORE : 0.12 : Player 2 SCORE : 10.12"
     with log.open("a") as file:  # of him who is not to move
         message = json.dumps({"meta": fault, "action": "KILLPROC", "data": ""})
@@ -221,6 +222,25 @@ def test_replay_names_the_line_and_the_turn_that_is_broken(games_file):
     broken["turns"][3] = "0,0-0,0"
     games_file.write_text(f"{first}\n{json.dumps(broken)}\n")
     assert "line 2: turn 4: '0,0-0,0' is not legal" in run("replay", games_file, status=2)
+
+
+def test_games_that_the_rules_do_not_decide_become_records_too(tmp_path):
+    pdn, records = tmp_path / "games.pdn", tmp_path / "games.jsonl"
+    moves = "1. 11-15 22-18"
+    games = [f'[Event "{end}"]\n{moves} {end}\n' for end in ("*", "1-0", "0-1", "1/2-1/2", "1-0")]
+    games[-1] = games[-1].replace("22-18", "22-32")
+    pdn.write_text("\n".join(games))
+    out = run("replay", pdn, "--keep-going", "--to", records, status=1)
+    assert "4 games written" in out
+    assert "4 games, 1 broken" in out
+    assert [(one.result, one.reason) for _, one in record.read(records)] == [
+        ("*", "unfinished"),
+        ("1-0", "resigned"),
+        ("0-1", "resigned"),
+        ("1/2-1/2", "agreed"),
+    ]
+    assert "4 games written" in run("replay", records, "--to", tmp_path / "again.jsonl")
+    assert (tmp_path / "again.jsonl").read_text() == records.read_text()
 
 
 def test_check(tmp_path):

@@ -35,6 +35,7 @@ from cc_env.referee import Clock, Player, anew
 from cc_env.rules import Position
 
 LONGEST = 1023  # turns back that a repetition is seen where no limit says how long games are
+MOST_BOARDS = 2**31 - 1
 MOST_KEYS = 2**27  # positions that all boards together remember for that: a gigabyte
 
 
@@ -321,8 +322,8 @@ def _nothing_seen(game: Game, count: int, autoreset: Autoreset) -> Seen:
 def _check(
     game: Game, count: int, seat: int | None, max_turns: int | None, repetitions: int | None
 ) -> None:
-    if not is_whole(count, 1):
-        raise UnknownOption(f"num_envs={count!r}; it is 1 or more")
+    if not is_whole(count, 1, MOST_BOARDS):
+        raise UnknownOption(f"num_envs={count!r}; it is 1 to {MOST_BOARDS:,}")
     if seat is not None and not (is_whole(seat, 0) and seat <= 1):
         raise UnknownOption(f"seat={seat!r}; it is 0 (moves first), 1, or None for a drawn seat")
     if max_turns is not None and not is_whole(max_turns, 1):

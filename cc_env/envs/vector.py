@@ -117,7 +117,11 @@ class BoardGameVectorEnv(VectorEnv[Batch, NDArray[np.int64], NDArray[Any]]):
         """
         which, positions = self._start(reset_options(options, RESET_OPTIONS))
         seeds = seed.tolist() if isinstance(seed, np.ndarray) else seed
-        if isinstance(seeds, Sequence) and len(seeds) != self.num_envs:
+        if (
+            isinstance(seeds, Sequence)
+            and not isinstance(seeds, str)
+            and len(seeds) != self.num_envs
+        ):
             raise UnknownOption(f"{len(seeds)} seeds for {self.num_envs} boards")
         streams = self._boards.rows.copy()
         if seeds is not None or not self._begun:

@@ -1,1 +1,1 @@
-"""Play: people and players at a board, in the terminal and through faces of other kinds."""
+"""Play: people, players and programs at a board, in the terminal and over lines."""

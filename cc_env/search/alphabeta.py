@@ -405,6 +405,10 @@ class AlphaBeta:
             cuts_min=found[CUTS_MIN],
         )
 
+    def stop(self) -> None:
+        """Let a search that runs in another thread end soon; later ones run as asked."""
+        self._tools.memory["counts"][STOP] = 1
+
     def _prepare(self, position: Position, most: tuple[int, int]) -> NDArray[np.int64]:
         """Forget the search before; return the counts, set up for a new one."""
         memory = self._tools.memory

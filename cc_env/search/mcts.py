@@ -235,6 +235,10 @@ class TreeSearch:
             visits=visits,
         )
 
+    def stop(self) -> None:
+        """Let a search that runs in another thread end soon; later ones run as asked."""
+        self._tree.counts[STOP] = 1
+
     def _read(self) -> tuple[tuple[int, ...], tuple[tuple[int, int], ...], float]:
         """Return the line most visited, the root's actions with their visits, and its value."""
         tree, node, line = self._tree, 0, []

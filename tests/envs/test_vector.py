@@ -398,7 +398,7 @@ def test_a_refused_step_changes_no_board(actions, why):
         ({"render_mode": "human"}, "ansi, rgb_array"),
         ({"size": 1}, "sizes are 4 to 8"),
         ({"seat": "red"}, "seat"),
-        ({"num_envs": 0}, "1 or more"),
+        ({"num_envs": 0}, "it is 1 to 2,147,483,647"),
     ],
 )
 def test_wrong_arguments_are_refused(arguments, why):
@@ -503,7 +503,7 @@ def test_a_player_object_answers_and_its_failure_changes_nothing():
     ("arguments", "says"),
     [
         ({"seed": -1}, "seed=-1; it is a whole number from 0"),
-        ({"seed": "x"}, "1 seeds for 3 boards"),
+        ({"seed": "x"}, "seed='x'"),
         ({"seed": [0, 1, -1]}, "seed=-1"),
         ({"seed": 1.5}, "seed=1.5"),
         ({"options": 5}, "options=5 of reset; wanted: None or a dict"),

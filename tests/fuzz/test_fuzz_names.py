@@ -19,6 +19,7 @@ from cc_env.envs.aec import BoardGameAEC
 from cc_env.envs.single import BoardGameEnv
 from cc_env.envs.vector import BoardGameVectorEnv
 from cc_env.match import Limits
+from cc_env.play import program_commands
 from cc_env.players import RandomPlayer
 from cc_env.table import GAMES
 from training import alphazero, demo, evaluate, ppo, published, tune
@@ -117,6 +118,9 @@ def folder(tmp_path_factory):
     (path / "bytes.jsonl").write_bytes(bytes(range(256)))
     (path / "empty.jsonl").write_text("")
     (path / "capture_conquer.jsonl").write_text('{"size": 4}\n[]\n')
+    patch.setattr(program_commands, "serve", lambda *_: None)
+    patch.setattr(program_commands, "_connected", lambda *_: [])
+    patch.setattr(program_commands.socket, "create_connection", no_connection)
     patch.setattr(commands, "count", lambda *_, **__: 1)
     patch.setattr(commands, "uses", lambda name: games.make(name) and ())
     for module in (alphazero, ppo):
@@ -127,6 +131,10 @@ def folder(tmp_path_factory):
     patch.setattr(benchmarks.commands, "measured", lambda *_: [])
     yield path
     patch.undo()
+
+
+def no_connection(address):
+    raise OSError(f"nobody is at {address}")
 
 
 class Nothing:

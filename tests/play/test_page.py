@@ -68,6 +68,7 @@ def opened(browser, serving):
         context = browser.new_context(reduced_motion="reduce", **screen)
         contexts.append(context)
         page = context.new_page()
+        page.set_default_timeout(180_000)  # the first game of a kind may have to be compiled
         page.on("pageerror", lambda error: wrong.append(str(error)))
         page.on("request", lambda asked: wrong.append(asked.url) if is_foreign(asked) else None)
         page.goto(f"http://127.0.0.1:{serving.port}/")
@@ -199,3 +200,15 @@ def test_two_browsers_play_each_other(opened):
     decide(other, rng, other.click)
     until(page, 2)
     other.context.close()
+
+
+def test_move_or_bomb_is_asked_at_the_place(opened):
+    page = opened("cannon", options={"start": "W1W1W1Ww/2w5/3b4/6ww/6wb/3b2w1/8/1w1B1B1B w"})
+    page.click("rect[data-cell='3,6']")
+    page.click("rect[data-cell='1,6']")
+    asked = page.locator(".ask button").all_text_contents()
+    assert asked == ["go there: S 6 3 M 6 1", "hit: S 6 3 B 6 1"]
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    until(page, 1)
+    assert page.text_content("#moves li") == "S 6 3 B 6 1"

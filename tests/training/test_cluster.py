@@ -1,5 +1,6 @@
 """Workers on a cluster of two nodes, any of which may be lost: nothing finished is."""
 
+import builtins
 import math
 import os
 import pickle
@@ -45,6 +46,7 @@ def cluster():
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("training.cluster.PATIENCE", math.inf)  # a busy machine is no fault here
+        patch.setattr(builtins, "print", print)  # which Ray replaces for good
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
         patch.setenv("PYTHONPATH", str(HERE))  # has arena_players
         patch.setenv("RAY_health_check_period_ms", "500")  # to hear of lost nodes soon

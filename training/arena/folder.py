@@ -2,7 +2,8 @@
 
 A game is finished when its line in games.jsonl is. Killed at any moment, the folder stays one that
 can be continued: a half-written last line is dropped. What is read there may be altered: each game
-is played again by the rules, and is one of the schedule or refused.
+is played again by the rules, and is one of the schedule or refused; how long turns took, and the
+words about a fault, are taken as they stand.
 """
 
 import json

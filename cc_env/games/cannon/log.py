@@ -21,6 +21,7 @@ SILENCE = "None"  # instead of a message
 _LINE = re.compile(rf"(?P<message>\{{.*\}}|{SILENCE})\s*Received from client (?P<client>[01])\s*")
 _SCORES = re.compile(r"Player ([12]) SCORE : ([0-9]{1,9}(?:\.[0-9]{0,9})?)")
 FAULTS = {"TIMEOUT": "time", "INVALID MOVE": "illegal", "UNEXPECTED STOP": "error"}  # our words
+_OPENING = re.compile(r"([12]) (\d{1,2}) (\d{1,2}) (\d{1,9}(?:\.\d{1,9})?)\s*", re.ASCII)
 _BY = "BY PLAYER"
 _FAULT = re.compile(rf"({'|'.join(FAULTS)}) {_BY} ([12])( :|$)")
 
@@ -56,6 +57,42 @@ def _able(game: Game, position: tuple[int, ...]) -> set[str]:
     for action in map(int, game.legal_actions(position)):
         texts |= {game.action_text(position, action), *game.other_texts(position, action)}
     return {text[: len("S x y")] for text in texts}
+
+
+def opening(game: Game, player: int, seconds: float) -> str:
+    """Return the line that begins a game for a player program: id rows cols seconds."""
+    return f"{player + 1} {game.options['rows']} {game.options['columns']} {seconds:g}"
+
+
+def parse_opening(line: str) -> tuple[int, int, int, float]:
+    """Return the player, rows, columns and seconds of such a line; raise BadRecord."""
+    found = _OPENING.fullmatch(line)
+    if not found:
+        raise BadRecord(f"{line[:40]!r}; wanted: id rows cols seconds, such as 1 8 8 120")
+    player, rows, columns, seconds = found.groups()
+    return int(player) - 1, int(rows), int(columns), float(seconds)
+
+
+def message(action: str, data: str = "", meta: str = "") -> str:
+    """Return a message of a client or of the server."""
+    return json.dumps({"meta": meta, "action": action, "data": data})
+
+
+def scores_text(scores: tuple[float, float], sender: int, fault: str = "", by: int = 0) -> str:
+    """Return the meta of a message that ends a game: the scores, that of the sender first.
+
+    Before them stands who has lost by a fault, one of ours, if one ended it.
+    """
+    told = (f"Player {each + 1} SCORE : {round(scores[each], 2)}" for each in (sender, 1 - sender))
+    theirs = {ours: name for name, ours in FAULTS.items()}
+    begin = f"{theirs[fault]} {_BY} {by + 1} : " if fault else ""
+    return begin + " : ".join(told)
+
+
+def fault_of(meta: str) -> tuple[str, int] | None:
+    """Return the fault that a meta tells, in our word, and who has lost by it; None for none."""
+    found = _FAULT.match(meta)
+    return (FAULTS[found[1]], int(found[2]) - 1) if found else None
 
 
 def read(text: str, game: Game, on_broken: OnBroken | None = None) -> Iterator[Played]:
@@ -172,16 +209,21 @@ def _message(line: str) -> tuple[dict[str, str], int]:
     client = int(found["client"])
     if found["message"] == SILENCE:
         return {"meta": "", "action": SILENCE, "data": ""}, client
+    return parse_message(found["message"]), client
+
+
+def parse_message(text: str) -> dict[str, str]:
+    """Return the meta, action and data of a message; raise BadRecord where it is none."""
     try:
-        message = json.loads(found["message"])
+        found = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise BadRecord(f"not JSON: {error}") from None
     fields = ("meta", "action", "data")
-    if not all(isinstance(message.get(field), str) for field in fields):
+    if not isinstance(found, dict) or not all(isinstance(found.get(name), str) for name in fields):
         raise BadRecord(f"wanted texts for: {', '.join(fields)}")
-    if message["action"] not in ACTIONS:
-        raise BadRecord(f"action {message['action']!r}; it is one of: {', '.join(ACTIONS)}")
-    return message, client
+    if found["action"] not in ACTIONS:
+        raise BadRecord(f"action {found['action']!r}; it is one of: {', '.join(ACTIONS)}")
+    return found
 
 
 FORMAT = Format(read, hint=hint)

@@ -279,10 +279,11 @@ export class Board {
     const [x, y] = this.at(cell);
     const left = (100 * (x + margin - this.spare + edge / 2)) / this.shown.width;
     ask.classList.toggle("above", y > this.height / 2);
-    ask.style.left = `${Math.min(75, Math.max(25, left))}%`;
     ask.style.top = `${(100 * (y + margin - this.spare + (y > this.height / 2 ? 0 : edge))) / this.shown.height}%`;
     ask.addEventListener("keydown", (event) => event.key === "Escape" && this.close());
     this.element.append(ask);
+    const half = (50 * ask.offsetWidth) / this.element.clientWidth; // all of it is within the board
+    ask.style.left = `${Math.min(100 - half, Math.max(half, left))}%`;
     this.asking = ask;
     ask.firstChild.focus();
   }

@@ -57,7 +57,7 @@ class Table {
     this.board.show(state, isMine);
     this.panels.show(state, this.board.isFlipped);
     this.panels.showWords(this.board.choices, (action) => this.play(action));
-    find("typed").hidden = !this.seats.length;
+    find("typed").hidden = !this.seats.length || Boolean(state.result);
     find("game").dataset.decisions = state.decisions; // now all is shown
   }
 

@@ -1,0 +1,271 @@
+"""Commands for programs that play: `engine`, `host` and `join` of `python -m cc_env`."""
+
+import math
+import os
+import signal
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+from cc_env import games, options, players, record, referee
+from cc_env.errors import MissingExtra, UnknownOption
+from cc_env.game import Game
+from cc_env.games.cannon import log
+from cc_env.match import Limits
+from cc_env.play import tournament
+from cc_env.play.channel import Channel, SocketChannel
+from cc_env.play.engine import Engine, serve
+from cc_env.play.program import PROTOCOLS, Talker, UGITalk
+from cc_env.play.wire import Wire
+from cc_env.record import RESULTS
+from cc_env.referee import Clock
+
+try:
+    import typer
+except ImportError as missing:
+    raise MissingExtra("python -m cc_env", "typer and rich", "cli") from missing
+
+GameName = Annotated[str, typer.Option("--game", "-g", help="Which game; `games` lists them.")]
+Pairs = Annotated[
+    list[str] | None,
+    typer.Option("--option", "-o", metavar="NAME=VALUE", help="An option of the game, e.g. rows=8"),
+]
+Protocol = Annotated[str, typer.Option(help="cannon: that of the Cannon tournament; or ugi.")]
+Seed = Annotated[int, typer.Option(help="Of random choices.", min=0, max=2**31 - 1)]
+
+
+class _Printer:
+    """Prints lines at once, one thread at a time; where nobody reads any more, nothing."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+
+    def __call__(self, line: str) -> None:
+        left = line.encode(errors="backslashreplace") + b"\n"
+        with self._lock, suppress(BrokenPipeError):
+            while left:
+                left = left[os.write(sys.stdout.fileno(), left) :]
+
+
+def engine(
+    player: Annotated[
+        str, typer.Argument(help="Who plays, e.g. minimax:hard.", show_default=False)
+    ],
+    game: GameName = "capture_conquer",
+    option: Pairs = None,
+    seed: Seed = 0,
+) -> None:
+    """Let a player speak UGI on stdin and stdout, as UCI's engines do; any game can be set."""
+    say = _Printer()
+    made = games.make(game, **options.read(option or []))
+    serve(Engine(player, made, say, seed=seed), Channel(sys.stdin.fileno()), say)
+
+
+def host(
+    protocol: Protocol = "cannon",
+    game: GameName = "cannon",
+    option: Pairs = None,
+    address: Annotated[str, typer.Option("--host", help="Where it listens.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0: any that is free.")] = 0,
+    player: Annotated[
+        list[str] | None,
+        typer.Option("--player", "-p", help="Who plays here: none, one, or both in order."),
+    ] = None,
+    seat: Annotated[
+        int, typer.Option(min=1, max=2, help="Where the only player here sits; 1 moves first.")
+    ] = 2,
+    seconds: Annotated[float, typer.Option(help="That each has for the game.")] = 150,
+    patience: Annotated[
+        float, typer.Option(help="Seconds to wait for clients, and for each to be ready or move.")
+    ] = 150,
+    log_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--log", metavar="FILE", help="Write the game there: a log, or by UGI a record, .jsonl."
+        ),
+    ] = None,
+    seed: Seed = 0,
+) -> None:
+    """Let two programs play a game: they connect, in the order of their turns, or play here."""
+    check_seconds(seconds=seconds, patience=patience)
+    made, names = games.make(game, **options.read(option or [])), player or []
+    if len(names) > 2:
+        raise UnknownOption(f"{len(names)} players; a game has two")
+    if check_protocol(protocol) == "cannon":
+        tournament.check_game(made)
+    here = [players.make(name, made) for name in names]
+    with ended_by_signals(), ExitStack() as stack:
+        note = _printer_to(log_file, stack)
+        sockets = _connected(2 - len(here), (address, port), patience, stack)
+        if len(sockets) + len(here) < 2:
+            _refuse(sockets, protocol)
+            told = f"{len(sockets)} clients came in {patience:g} s"
+            raise UnknownOption(f"{told}; wanted: {2 - len(here)}")
+        hold = _hold_tournament if protocol == "cannon" else _hold_ugi
+        order = [*sockets, *here]
+        if len(here) == seat == 1:
+            order.reverse()
+        for line in hold(made, order, _Terms(names, seconds, patience, seed), note):
+            print(line)
+
+
+class _Terms(NamedTuple):
+    """How a game is held."""
+
+    names: list[str]  # of the players here
+    seconds: float
+    patience: float
+    seed: int
+
+
+def _hold_tournament(
+    game: Game, order: list[Any], terms: _Terms, note: Callable[[str], None]
+) -> Iterator[str]:
+    """Hold a game by the tournament's protocol; yield what is told at its end."""
+    first, second = (
+        tournament.Client(Wire(each), terms.patience)
+        if isinstance(each, socket.socket)
+        else tournament.Here(each, terms.seed + at)
+        for at, each in enumerate(order)
+    )
+    found = tournament.play(game, (first, second), seconds=terms.seconds, note=note)
+    assert found.match.result is not None
+    result = RESULTS[found.match.result.outcome]
+    yield f"{result} ({found.match.result.reason}), {len(found.match.turns)} turns"
+    yield found.meta + (f" ({found.detail})" if found.detail else "")
+
+
+def _hold_ugi(
+    game: Game, order: list[Any], terms: _Terms, note: Callable[[str], None]
+) -> Iterator[str]:
+    """Hold a game by UGI; yield what is told at its end."""
+    channels, seats, names, here = [], [], [], list(terms.names)
+    for each in order:
+        if not isinstance(each, socket.socket):
+            seats.append(each)
+            names.append(here.pop(0))
+            continue
+        names.append("{}:{}".format(*each.getpeername()[:2]))
+        channels.append(channel := SocketChannel(each))
+        unbound = Clock(turn=terms.patience)
+        seats.append(Talker(game, names[-1], UGITalk(), channel, unbound, terms.patience))
+    try:
+        limits = Limits(seconds_per_game=terms.seconds)
+        found = referee.play(game, seats, names=names, limits=limits, seed=terms.seed)
+    finally:
+        for channel in channels:
+            with suppress(EOFError, TimeoutError, OSError, ValueError):
+                channel.say(UGITalk.farewell, time.perf_counter() + 1)
+            channel.close()
+    note(found.to_json())
+    scores = record.replay(found).score
+    told = "" if scores is None else ", scores {:g} - {:g}".format(*scores)
+    yield f"{' - '.join(names)}  {found.result} ({found.reason}){told}, {len(found.turns)} turns"
+    if found.detail:
+        yield found.detail
+
+
+def _refuse(sockets: list[socket.socket], protocol: str) -> None:
+    """Tell clients that no game begins."""
+    for each in sockets:
+        wire = Wire(each)
+        too_few = log.message("KILLPROC", meta=tournament.TOO_FEW)
+        wire.send(too_few if protocol == "cannon" else f"{UGITalk.farewell}\n")
+        wire.close()
+
+
+def _connected(
+    count: int, address: tuple[str, int], patience: float, stack: ExitStack
+) -> list[socket.socket]:
+    """Return so many connections, or fewer if no more come in time."""
+    found = list[socket.socket]()
+    if not count:
+        return found
+    server = stack.enter_context(socket.create_server(address))
+    print("listening on {}:{}".format(*server.getsockname()[:2]), flush=True)
+    until = time.perf_counter() + patience
+    while len(found) < count and (left := until - time.perf_counter()) > 0:
+        server.settimeout(left)
+        with suppress(TimeoutError):
+            found.append(stack.enter_context(server.accept()[0]))
+    return found
+
+
+def _printer_to(path: Path | None, stack: ExitStack) -> Callable[[str], None]:
+    """Return what writes lines to a file, at once."""
+    if path is None:
+        return lambda line: None
+    file = stack.enter_context(path.open("w", encoding="utf-8"))
+    return lambda line: print(line, file=file, flush=True)
+
+
+def join(
+    address: Annotated[str, typer.Argument(metavar="HOST", show_default=False)],
+    port: Annotated[int, typer.Argument(min=1, max=65535, show_default=False)],
+    player: Annotated[str, typer.Argument(help="Who plays, e.g. minimax:hard.")],
+    protocol: Protocol = "cannon",
+    seed: Seed = 0,
+) -> None:
+    """Let a player play at somebody else's host, over TCP."""
+    players.check(player)
+    is_ugi = check_protocol(protocol) == "ugi"
+    with ended_by_signals(), socket.create_connection((address, port)) as connection:
+        connection.settimeout(None)
+        if is_ugi:
+            _answer(player, SocketChannel(connection), seed)
+            return
+        try:
+            print(tournament.join(Wire(connection), partial(players.make, player), seed))
+        except (EOFError, TimeoutError) as error:
+            said = "is silent" if isinstance(error, TimeoutError) else "has closed the connection"
+            raise ConnectionError(f"{address}:{port} {said}") from error
+
+
+def _answer(player: str, channel: SocketChannel, seed: int) -> None:
+    """Let a player speak UGI over a connection, until it ends."""
+    lock = threading.Lock()
+
+    def say(line: str) -> None:
+        with lock, suppress(EOFError):
+            channel.say(line)
+
+    serve(Engine(player, games.make("capture_conquer"), say, seed=seed), channel, say)
+
+
+def check_protocol(name: str) -> str:
+    """Return the name of a protocol; raise UnknownOption where there is none such."""
+    if name not in PROTOCOLS:
+        raise UnknownOption(f"protocol {name!r}; there are: {', '.join(PROTOCOLS)}")
+    return name
+
+
+def check_seconds(**given: float) -> None:
+    """Raise UnknownOption for what is no time."""
+    for name, value in given.items():
+        if not (math.isfinite(value) and value > 0):
+            raise UnknownOption(f"{name}={value}; it is more than 0")
+
+
+@contextmanager
+def ended_by_signals() -> Iterator[None]:
+    """Let SIGTERM leave the block as an exception does, so that programs and clients are told."""
+
+    def leave(*_: object) -> None:
+        sys.exit(128 + signal.SIGTERM)
+
+    is_main = threading.current_thread() is threading.main_thread()
+    before = signal.signal(signal.SIGTERM, leave) if is_main else None
+    try:
+        yield
+    finally:
+        if is_main:
+            signal.signal(signal.SIGTERM, before)
+
+
+COMMANDS = (engine, host, join)

@@ -1,0 +1,59 @@
+"""A game by UGI between programs that connect, over loopback."""
+
+import json
+import socket
+import subprocess
+import sys
+
+from conftest import command_line
+
+from cc_env import record
+from cc_env.__main__ import main
+
+
+def hosted(tmp_path, *arguments):
+    """Start `host --protocol ugi`; return it, its port and where it writes the game."""
+    path = tmp_path / "game.jsonl"
+    line = [sys.executable, "-m", "cc_env", "host", "--protocol", "ugi", "--log", path, *arguments]
+    process = subprocess.Popen(list(map(str, line)), stdout=subprocess.PIPE, text=True)
+    return process, int(process.stdout.readline().rpartition(":")[2]), path
+
+
+def test_programs_connect_and_play(tmp_path):
+    process, port, path = hosted(tmp_path, "-g", "capture_conquer", "-o", "size=4")
+    join = ["join", "127.0.0.1", port, "random", "--protocol", "ugi"]
+    with subprocess.Popen([sys.executable, "-m", "cc_env", *map(str, join)]) as other:
+        assert command_line(main, *join[:3], "greedy", *join[4:]) == ""
+        assert other.wait() == 0
+    out, _ = process.communicate()
+    assert process.returncode == 0
+    ((_, found),) = record.read(path)
+    assert found.reason not in ("error", "time", "illegal"), found.detail
+    assert found.options == {"size": 4, "corner": 2}
+    assert f"{found.result} ({found.reason})" in out
+    assert all(name.startswith("127.0.0.1:") for name in found.players)
+
+
+def test_who_connects_and_talks_nonsense_loses(tmp_path):
+    process, port, path = hosted(tmp_path, "-g", "morris", "-p", "random", "--seat", 1)
+    with socket.create_connection(("127.0.0.1", port)) as connection:
+        connection.sendall(b"ugiok\nreadyok\n" + b"info string hello\nbestmove nowhere\n")
+        out, _ = process.communicate()
+        heard = connection.makefile().read()
+    found = json.loads(path.read_text())
+    assert (found["result"], found["reason"], len(found["turns"])) == ("1-0", "illegal", 1)
+    assert found["players"][0] == "random"
+    assert heard.startswith("ugi\nsetgame morris protect_mills=False ")
+    assert f"position startpos moves {found['turns'][0]}\ngo movetime " in heard
+    assert "'nowhere' is not legal" in out
+    assert "random - 127.0.0.1:" in out
+
+
+def test_what_is_no_protocol_is_told():
+    assert "there are: ugi, cannon" in command_line(main, "host", "--protocol", "uci", status=2)
+    out = command_line(main, "join", "127.0.0.1", 1, "random", "--protocol", "x", status=2)
+    assert "there are: ugi, cannon" in out
+    out = command_line(main, "host", "-g", "checkers", status=2)
+    assert "is for the game cannon, not checkers" in out
+    out = command_line(main, "host", "--protocol", "ugi", "--patience", 0.05, status=2)
+    assert "0 clients came in 0.05 s; wanted: 2" in out
