@@ -1,6 +1,7 @@
 # make test      set up .venv by the lock, check format, lint and types, run the quick tests (five minutes)
 # make test-all  the same with all tests, as CI does (about 25 minutes)
 # make demo      train AlphaZero for four minutes, then a tournament with its report (ten minutes in all)
+# make play      the page: all games in the browser, until Ctrl+C
 # make bench     the benchmark table, beside OpenSpiel, PettingZoo and Pgx
 # make lock      resolve all dependencies anew and pin them
 
@@ -10,7 +11,7 @@ PROCESSES ?= 3
 PYTEST := $(BIN)/pytest --numprocesses $(PROCESSES) --dist loadfile --no-loadscope-reorder
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: test test-all checks demo bench lock clean
+.PHONY: test test-all checks demo play bench lock clean
 
 test: checks
 	$(PYTEST) -m "not slow" --durations=10 --durations-min=5
@@ -25,6 +26,9 @@ checks: .venv/ready
 
 demo: .venv/ready
 	$(BIN)/python -m training.demo
+
+play: .venv/ready
+	$(BIN)/python -m cc_env serve --open
 
 bench: .venv/bench
 	$(BIN)/python -m benchmarks

@@ -49,6 +49,7 @@ except ImportError as missing:
 app = application(no_args_is_help=True)
 console = Terminal()
 
+LOOPBACK = "127.0.0.1"
 RECORDS = ".jsonl"  # ends the names of files of records
 _FORMATS = ", ".join(f"{end} {name}" for name, entry in GAMES.items() for end in entry.formats)
 
@@ -268,6 +269,32 @@ def play(
     finally:
         if save is not None:
             record.append(save, table.sitting.record())
+
+
+@app.command()
+def serve(
+    host: Annotated[str, typer.Option(help="Others than this machine reach 0.0.0.0.")] = LOOPBACK,
+    port: Annotated[int, typer.Option(min=0, max=65535)] = 8000,
+    folder: Annotated[
+        Path, typer.Option(parser=folder_path, metavar="FOLDER", help="Where games are kept.")
+    ] = Path("runs/games"),
+    games_at_once: Annotated[
+        int, typer.Option("--games", min=1, help="So many may be played at once.")
+    ] = 2000,
+    seconds: Annotated[
+        float, typer.Option(min=0.1, max=600, help="So long may a player think about a decision.")
+    ] = 10.0,
+    open_page: Annotated[bool, typer.Option("--open", help="Open it in the browser.")] = False,
+) -> None:
+    """Serve the page: play all games in the browser, until Ctrl+C."""
+    from cc_env.play import server
+    from cc_env.play.lobby import Bounds
+
+    address = f"http://{f'[{host}]' if ':' in host else host}:{port}/"
+    console.print(f"play at {address}; games are kept in {folder}; Ctrl+C ends it")
+    if open_page:
+        typer.launch(address)
+    server.serve(host, port, folder, Bounds(games=games_at_once, seconds=seconds))
 
 
 @app.command()

@@ -1,5 +1,6 @@
 """What a picture is made of, once for SVG and pixels: squares, discs, lines and words."""
 
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from cc_env.game import Cell
@@ -70,12 +71,24 @@ def size(picture: Picture) -> tuple[int, int]:
 def shapes(picture: Picture) -> list[Shape]:
     """Return what to paint, from back to front."""
     return [
-        *_board(picture),
-        *_path(picture),
+        *board(picture),
+        *path(picture),
         *_pieces(picture),
         *_marks(picture),
-        *_words(picture),
+        _caption(picture),
+        *labels(picture),
     ]
+
+
+def figure(picture: Picture, letter: str, cell: Cell) -> list[Shape]:
+    """Return the piece with this letter on a cell."""
+    kind = picture.figures.get(letter, "disc")
+    return _figure(kind, *_centre(cell), *_colours(picture, letter))
+
+
+def mark(kind: str, cell: Cell) -> list[Shape]:
+    """Return one of MARKS on a cell."""
+    return MARKS[kind](*_centre(cell))
 
 
 def _centre(cell: Cell) -> tuple[float, float]:
@@ -83,7 +96,8 @@ def _centre(cell: Cell) -> tuple[float, float]:
     return MARGIN + (column + 0.5) * CELL, MARGIN + (row + 0.5) * CELL
 
 
-def _board(picture: Picture) -> list[Shape]:
+def board(picture: Picture) -> list[Shape]:
+    """Return the empty board."""
     found: list[Shape] = []
     for row in range(picture.rows):
         for column in range(picture.columns):
@@ -116,7 +130,8 @@ def _warm(colour: str, heat: float) -> str:
     return "#" + "".join(f"{round(cold + mixed * (hot - cold)):02x}" for cold, hot in parts)
 
 
-def _path(picture: Picture) -> list[Shape]:
+def path(picture: Picture) -> list[Shape]:
+    """Return the way of the last turn, which lies under the pieces."""
     if not picture.path:
         return []
     start, end = picture.path[0], picture.path[-1]
@@ -133,11 +148,8 @@ def colours(picture: Picture, player: str) -> tuple[str, str]:
 
 
 def _pieces(picture: Picture) -> list[Shape]:
-    found: list[Shape] = []
-    for cell, letter in picture.pieces.items():
-        kind = picture.figures.get(letter, "disc")
-        found += _figure(kind, *_centre(cell), *_colours(picture, letter))
-    return found
+    pieces = picture.pieces.items()
+    return [shape for cell, letter in pieces for shape in figure(picture, letter, cell)]
 
 
 def _colours(picture: Picture, letter: str) -> tuple[str, str]:
@@ -165,23 +177,40 @@ def _figure(kind: str, x: float, y: float, fill: str, rim: str) -> list[Shape]:
 def _marks(picture: Picture) -> list[Shape]:
     found: list[Shape] = []
     if picture.selected is not None and picture.selected in picture.pieces:
-        found.append(_frame(*_centre(picture.selected), 26, TARGET, 4))
-    for x, y in map(_centre, picture.captured):
-        found.append(Line(((x - 13, y - 13), (x + 13, y + 13)), CAPTURED, 6))
-        found.append(Line(((x - 13, y + 13), (x + 13, y - 13)), CAPTURED, 6))
+        found += mark("selected", picture.selected)
+    found += [shape for cell in picture.captured for shape in mark("captured", cell)]
     for cell, heat in picture.heat.items():
         if heat >= SEEN:
             letter = picture.pieces.get(cell)
             colour = _ink(_colours(picture, letter)[0]) if letter else INK
             found.append(Words(*_centre(cell), f"{heat:.0%}", 15, colour))
-    found += [Disc(*_centre(cell), 14, SHOT, "#ffffff", 2) for cell in picture.shots]
-    return found + [Disc(*_centre(cell), 9, TARGET, "#ffffff", 2) for cell in picture.targets]
+    found += [shape for cell in picture.shots for shape in mark("shot", cell)]
+    return found + [shape for cell in picture.targets for shape in mark("target", cell)]
 
 
-def _words(picture: Picture) -> list[Shape]:
+def _cross(x: float, y: float) -> list[Shape]:
+    rising, falling = ((x - 13, y + 13), (x + 13, y - 13)), ((x - 13, y - 13), (x + 13, y + 13))
+    return [Line(falling, CAPTURED, 6), Line(rising, CAPTURED, 6)]
+
+
+MARKS: Mapping[str, Callable[[float, float], list[Shape]]] = {
+    "selected": lambda x, y: [_frame(x, y, 26, TARGET, 4)],
+    "captured": _cross,
+    "shot": lambda x, y: [Disc(x, y, 14, SHOT, "#ffffff", 2)],
+    "target": lambda x, y: [Disc(x, y, 9, TARGET, "#ffffff", 2)],
+    "pointer": lambda x, y: [_frame(x, y, 28, INK, 3)],
+}
+
+
+def _caption(picture: Picture) -> Shape:
     width, height = size(picture)
     fitting = min(17, 1.9 * (width - 16) / max(1, len(picture.caption)))
-    found: list[Shape] = [Words(width / 2, height - FOOT / 2 - 4, picture.caption, fitting, INK)]
+    return Words(width / 2, height - FOOT / 2 - 4, picture.caption, fitting, INK)
+
+
+def labels(picture: Picture) -> list[Shape]:
+    """Return the names of points, or the numbers of rows and columns."""
+    found: list[Shape] = []
     if picture.names:
         named = ((_centre(point), name) for point, name in picture.names.items())
         return found + [Words(x + 22, y - 21, name, 14, INK) for (x, y), name in named]

@@ -11,13 +11,13 @@ from rich.text import Text
 from cc_env import files, players, record
 from cc_env.errors import CcEnvError, IllegalAction, UnknownOption
 from cc_env.game import Cell, Played
-from cc_env.match import FAULTS, RESIGNED
+from cc_env.match import FAULTS
 from cc_env.pictures import Picture, draw
 from cc_env.pictures.text import to_ansi
 from cc_env.play.choices import Choice, choices
 from cc_env.play.pointing import cell_name, meant
 from cc_env.play.sitting import Sitting
-from cc_env.play.telling import analysis, summary, told
+from cc_env.play.telling import analysis, ending, summary, told
 from cc_env.rules import DRAW, ONGOING
 from cc_env.terminal import Terminal
 
@@ -188,14 +188,10 @@ class Console:
         sitting, result = self.sitting, self.sitting.result
         if result is None:
             return
-        if result.outcome == DRAW:
-            text = f"a draw ({result.reason})"
-        else:
-            winner, loser = (sitting.game.players[p] for p in (result.outcome, 1 - result.outcome))
-            text = f"{winner} wins: {loser} {_lost(result.reason)}"
-            people = [seat.player is None for seat in sitting.seats]
-            if people.count(True) == 1:
-                text += "; you win" if people[result.outcome] else "; you lose"
+        text = ending(sitting)
+        people = [seat.player is None for seat in sitting.seats]
+        if people.count(True) == 1 and result.outcome != DRAW:
+            text += "; you win" if people[result.outcome] else "; you lose"
         if sitting.detail:
             text += f" ({sitting.detail})"
         if sitting.match.score and sitting.game.scores:
@@ -350,14 +346,3 @@ def _wrapped(name: str, texts: Sequence[str]) -> str:
     joined = "  ".join(text.replace(" ", "\xa0") for text in texts)
     lines = textwrap.wrap(joined, WIDTH, initial_indent=first, subsequent_indent=" " * len(first))
     return "\n".join(lines).replace("\xa0", " ")
-
-
-def _lost(reason: str) -> str:
-    """Say of the loser how it came."""
-    words = {
-        "time": "ran out of time",
-        "illegal": "made an illegal move",
-        "error": "failed",
-        RESIGNED: "resigned",
-    }
-    return words.get(reason, f"lost ({reason})")

@@ -4,6 +4,7 @@ It goes decision by decision, by the same rules, limits, clock and checks as `cc
 The terminal and every other face show it and hand it what people choose; they know no rules.
 """
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from cc_env.errors import IllegalAction, UnknownOption
 from cc_env.game import Game, Turn
 from cc_env.match import RESIGNED, Limits, Match, Result
 from cc_env.record import Record
-from cc_env.referee import Clock, Decision, Player, Timer
+from cc_env.referee import Answer, Clock, Decision, Player, Timer
 from cc_env.rules import Position
 
 HUMAN = "human"  # the name of a seat that a person has
@@ -39,11 +40,12 @@ class Sitting:
         limits: Limits | None = None,
         seed: int = 0,
         now: Callable[[], float] = time.monotonic,
+        make: Callable[[str, Game], Player] = players.make,
     ) -> None:
         """Begin; the clock of who is to move runs from now on, a reader of seconds is `now`.
 
-        Raises UnknownOption unless there are two names, each HUMAN or one that `players.make`
-        knows, and for a bad seed; BadPosition as `Match`.
+        Players are made by `make`. Raises UnknownOption unless there are two names, each HUMAN or
+        one that it knows, and for a bad seed; BadPosition as `Match`.
         """
         if len(names) != 2:
             raise UnknownOption(f"{len(names)} seats; wanted: 2, each {HUMAN} or a player's name")
@@ -52,7 +54,7 @@ class Sitting:
         self._rngs = referee.generators(seed)
         self._now = now
         self._begin(Match(game, start, limits))
-        self.seats = tuple(_seat(name, game) for name in names)
+        self.seats = tuple(_seat(name, game, make) for name in names)
         self._since = now()
 
     def _begin(self, match: Match) -> None:
@@ -126,20 +128,57 @@ class Sitting:
         """
         if self.result is not None or self.is_person_to_move:
             raise IllegalAction("no player is to move" if self.result is None else "it is over")
-        mover, player = self.mover, self.seats[self.mover].player
+        return self.settle(self.question()())
+
+    def question(self, most: float = math.inf) -> Callable[[], Answer]:
+        """Return what asks the player who is to move; it may be called in another thread.
+
+        The player has `most` seconds for it, or what its clock leaves. Its answer is for `settle`,
+        while the position is still the same.
+        """
+        mover, player, position = self.mover, self.seats[self.mover].player, self.position
         assert player is not None
-        legal = self.game.legal_actions(self.position)
+        legal = self.game.legal_actions(position)
         if len(legal) == 1 and not hasattr(player, "anew"):
-            answer = referee.Answer(Decision(int(legal[0])))
-        else:
-            clock = self._timer.clock()
-            answer = referee.ask(player, self.position, self._rngs[mover], clock)
-        decision, fault = answer
+            return lambda: Answer(Decision(int(legal[0])))
+        left = self._timer.clock()
+        clock, rng = Clock(min(most, left.turn), left.game), self._rngs[mover]
+        return lambda: referee.ask(player, position, rng, clock)
+
+    def settle(self, answer: Answer) -> Decision | None:
+        """Play a player's answer to `question`; return None where a fault ends the game."""
+        mover, (decision, fault) = self.mover, answer
         if self._stop_clock() or self._is_fault(mover, fault, decision):
             return None
         assert decision is not None
         self._play(decision)
         return decision
+
+    def start_clock(self) -> None:
+        """Let the clock of who is to move run from now on; what passed since does not count."""
+        self._since = self._now()
+
+    def restore(self, decision: Decision, seconds: float) -> None:
+        """Play what was decided before, in so many seconds; raises IllegalAction."""
+        self.game.apply(self.position, decision.action)
+        self._timer.add(seconds)
+        self._play(decision)
+        self._since = self._now()
+
+    def end(self, result: Result, detail: str = "") -> None:
+        """End the game as it was ended before. Raises IllegalAction where it is over."""
+        self._check_goes_on()
+        self.match.result, self.detail = result, detail
+
+    @property
+    def last(self) -> tuple[Position, Turn] | None:
+        """Return the last turn, finished or not, with the position before it; None at the start."""
+        course = self.match.course
+        begun = self.decisions[sum(len(turn) for _, turn in course) :]
+        if not begun:
+            return course[-1] if course else None
+        before = self.game.play_turn(*course[-1]) if course else self.match.start
+        return before, tuple(decision.action for decision in begun)
 
     def expire(self) -> bool:
         """End the game if the time of who is to move is up; return whether it is over."""
@@ -155,7 +194,7 @@ class Sitting:
         """
         match, done = self.match, len(self.match.turns)
         keep = done
-        if match.result is not None or not self.game.mid_turn(match.position):
+        if not (self.is_person_to_move and self.game.mid_turn(match.position)):
             movers = [self.game.to_move(before) for before, _ in match.course]
             by_people = [n for n, mover in enumerate(movers) if self.seats[mover].player is None]
             if not by_people:
@@ -277,7 +316,5 @@ class Sitting:
             raise IllegalAction(f"the game is over ({self.result.reason})")
 
 
-def _seat(name: str, game: Game) -> Seat:
-    if name == HUMAN:
-        return Seat(name, None)
-    return Seat(name, referee.anew(players.make(name, game)))
+def _seat(name: str, game: Game, make: Callable[[str, Game], Player]) -> Seat:
+    return Seat(name, None if name == HUMAN else referee.anew(make(name, game)))

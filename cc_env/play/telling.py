@@ -1,4 +1,4 @@
-"""What a player says of its decision, in words."""
+"""What a player says of its decision, and how a game ended, in words."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -6,8 +6,10 @@ from typing import Any
 import numpy as np
 
 from cc_env.game import Game, Turn
+from cc_env.match import RESIGNED
+from cc_env.play.sitting import Sitting
 from cc_env.referee import Clock, Decision, Player
-from cc_env.rules import Position
+from cc_env.rules import DRAW, Position
 from cc_env.search.scores import PROVEN
 
 
@@ -74,3 +76,25 @@ def written(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     return f"{value:,.0f}" if isinstance(value, float) else f"{value:,}"
+
+
+def ending(sitting: Sitting) -> str:
+    """Return who won a finished game, and by what; nothing while it goes on."""
+    if sitting.result is None:
+        return ""
+    outcome, reason = sitting.result
+    if outcome == DRAW:
+        return f"a draw ({reason})"
+    winner, loser = (sitting.game.players[player] for player in (outcome, 1 - outcome))
+    return f"{winner} wins: {loser} {_lost(reason)}"
+
+
+def _lost(reason: str) -> str:
+    """Say of the loser how it came."""
+    words = {
+        "time": "ran out of time",
+        "illegal": "made an illegal move",
+        "error": "failed",
+        RESIGNED: "resigned",
+    }
+    return words.get(reason, f"lost ({reason})")

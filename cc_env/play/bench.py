@@ -1,0 +1,138 @@
+"""Which players strangers may seat, and a bench of them that all games share.
+
+A stranger's name is one of a list, never of a module, a path or a program, and its options have
+bounds. Players that keep nothing of their game sit on a bench: each is lent for one decision, so
+that a thousand games need no more of them than think at once.
+"""
+
+import threading
+from collections import OrderedDict
+
+import numpy as np
+
+from cc_env import options, players
+from cc_env.errors import UnknownOption, is_number, listed
+from cc_env.game import Game
+from cc_env.referee import Clock, Decision, Player
+from cc_env.rules import Position
+
+LONGEST = 80  # characters of a name
+IDLE = 16  # players that wait on a bench, at most
+
+# The options that strangers may give, with bounds of numbers; () is a word that the player checks.
+OPTIONS: dict[str, dict[str, tuple[float, float] | tuple[()]]] = {
+    "random": {},
+    "greedy": {"evaluation": ()},
+    "minimax": {
+        "level": (),
+        "depth": (1, 64),
+        "nodes": (1, 1e9),
+        "seconds": (0.001, 60),
+        "evaluation": (),
+    },
+    "mcts": {
+        "simulations": (1, 100_000),
+        "seconds": (0.001, 60),
+        "playout": (),
+        "exploration": (0, 100),
+        "evaluation": (),
+    },
+    "policy": {"contempt": (0, 1)},
+    "alphazero": {
+        "simulations": (1, 10_000),
+        "seconds": (0.001, 60),
+        "exploration": (0, 100),
+        "contempt": (0, 1),
+    },
+    "ppo": {"contempt": (0, 1)},
+}
+
+
+def listed_players(game: Game) -> dict[str, list[str]]:
+    """Return the names that strangers may seat in a game, each with its levels."""
+    there = [name for name in OPTIONS if name in players.PLAYERS]
+    found: dict[str, list[str]] = {name: [] for name in [*there, *game.bots]}
+    found["minimax"] = list({**players.LEVELS, **game.levels})
+    return found
+
+
+def check(name: object, game: Game) -> None:
+    """Raise UnknownOption unless a stranger may seat this player in the game."""
+    known = listed_players(game)
+    if not isinstance(name, str) or len(name) > LONGEST:
+        raise UnknownOption(f"{str(name)[:LONGEST]!r} is not a name of a player")
+    kind, _, rest = name.partition(":")
+    if kind not in known:
+        raise UnknownOption(f"there is no player {kind!r} here; there are: {listed(known, 99)}")
+    words = [word for word in rest.split(",") if word]
+    given = options.read(word if "=" in word else f"level={word}" for word in words)
+    allowed = OPTIONS.get(kind, {})
+    for option, value in given.items():
+        if option not in allowed:
+            has = listed(allowed) or "none"
+            raise UnknownOption(f"player {kind} has no option {option!r} here; it has: {has}")
+        bounds = allowed[option]
+        if bounds and not is_number(value, *bounds):
+            would_do = "{:g} to {:g}".format(*bounds)
+            raise UnknownOption(f"{kind}: {option}={value!r}; wanted: {would_do}")
+        if not bounds and not isinstance(value, str):
+            raise UnknownOption(f"{kind}: {option}={value!r} is not a word")
+
+
+class Bench:
+    """Players by name, for all games of a process; safe to use from many threads."""
+
+    def __init__(self) -> None:
+        """Begin with nobody."""
+        self._idle: OrderedDict[tuple[str, str], list[Player]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def make(self, name: str, game: Game) -> Player:
+        """Return a player as `players.make`; one that keeps nothing of its game is lent."""
+        player = self._take(name, game)
+        if hasattr(player, "anew"):
+            return player
+        self._give_back(name, game, player)
+        return _Lent(self, name, game)
+
+    def choose(
+        self, name: str, game: Game, position: Position, rng: np.random.Generator, clock: Clock
+    ) -> Decision:
+        """Return what the player of this name decides."""
+        player = self._take(name, game)
+        try:
+            return player.choose(position, rng, clock)
+        finally:
+            self._give_back(name, game, player)
+
+    def _take(self, name: str, game: Game) -> Player:
+        with self._lock:
+            if waiting := self._idle.get((repr(game), name)):
+                return waiting.pop()
+        return players.make(name, game)
+
+    def _give_back(self, name: str, game: Game, player: Player) -> None:
+        key = repr(game), name
+        with self._lock:
+            self._idle.setdefault(key, []).append(player)
+            self._idle.move_to_end(key)
+            self._drop_oldest()
+
+    def _drop_oldest(self) -> None:
+        while sum(map(len, self._idle.values())) > IDLE:
+            oldest = next(iter(self._idle))
+            if self._idle[oldest]:
+                self._idle[oldest].pop()
+            if not self._idle[oldest]:
+                del self._idle[oldest]
+
+
+class _Lent:
+    """Stands for a player of a bench."""
+
+    def __init__(self, bench: Bench, name: str, game: Game) -> None:
+        self._bench, self._name, self._game = bench, name, game
+
+    def choose(self, position: Position, rng: np.random.Generator, clock: Clock) -> Decision:
+        """Return what the player decides."""
+        return self._bench.choose(self._name, self._game, position, rng, clock)

@@ -1,0 +1,144 @@
+// The page: #/GAME/TOKEN/TOKEN is a game with the seats that one holds, # the form that begins one.
+
+import { Board } from "./board.js";
+import { Connection } from "./connection.js";
+import { Panels } from "./panels.js";
+import { kept, showForm } from "./start.js";
+
+const find = (name) => document.getElementById(name);
+let table = null; // what is shown: connection, board, panels
+
+function show() {
+  const [, game, ...tokens] = location.hash.split("/");
+  table?.connection.close();
+  table = null;
+  find("lost").hidden = true;
+  find("game").hidden = !game;
+  find("start").hidden = true;
+  find("where").textContent = "";
+  if (game) table = new Table(game, tokens);
+  else showForm(begin);
+}
+
+function begin({ game, tokens }) {
+  const mine = kept(tokens);
+  const others = tokens.filter((token, seat) => token && !mine.includes(seat));
+  sessionStorage.setItem(`links ${game}`, JSON.stringify(others));
+  location.hash = ["#", game, ...mine.map((seat) => tokens[seat])].join("/");
+}
+
+class Table {
+  constructor(game, tokens) {
+    this.game = game;
+    this.tokens = tokens;
+    this.connection = new Connection(game, tokens, (message) => this[`on_${message.type}`]?.(message));
+  }
+
+  on_welcome({ setting, seats }) {
+    this.seats = seats;
+    find("lost").hidden = true;
+    find("where").textContent = setting.game.replaceAll("_", " ");
+    document.title = `cc_env: ${setting.game.replaceAll("_", " ")}`;
+    if (this.board) {
+      this.board.state = null; // nothing moves on after a lost connection
+      return;
+    }
+    this.board = new Board(find("board"), setting, (action) => this.play(action));
+    if (seats.length === 1 && setting.top === seats[0]) this.board.flip();
+    this.panels = new Panels(setting, seats, (what) => this.ask(what));
+    const others = JSON.parse(sessionStorage.getItem(`links ${this.game}`) ?? "[]");
+    const links = others.map((token) => ["Link for the other player", `#/${this.game}/${token}`]);
+    this.panels.showLinks([...links, ["Link for onlookers", `#/${this.game}`]]);
+  }
+
+  on_state(state) {
+    this.state = state;
+    const isMine = state.is_person && this.seats.includes(state.mover);
+    this.board.show(state, isMine);
+    this.panels.show(state, this.board.isFlipped);
+    this.panels.showWords(this.board.choices, (action) => this.play(action));
+    find("typed").hidden = !this.seats.length || Boolean(state.result);
+    find("game").dataset.decisions = state.decisions; // now all is shown
+  }
+
+  on_present({ seats }) {
+    this.panels.showPresence(seats);
+  }
+
+  on_queue({ ahead }) {
+    this.state.ahead = ahead;
+    this.panels.showStatus();
+  }
+
+  on_hint({ by, action, text }) {
+    this.board.hint(action);
+    this.panels.say(`${by} would play ${text.trim()}`);
+  }
+
+  on_meant({ piece, several }) {
+    if (piece) {
+      this.board.selected = piece;
+      this.board.mark();
+      this.panels.say("where to?");
+    } else {
+      const found = this.board.choices.filter((choice) => several.includes(choice.action));
+      this.board.close();
+      this.board.inquire(found, found[0].cell);
+    }
+  }
+
+  on_next({ game }) {
+    location.hash = ["#", game, ...this.tokens].join("/");
+  }
+
+  on_refused({ why, final }) {
+    if (final) {
+      find("game").hidden = true;
+      find("lost").hidden = false;
+      find("lost").textContent = why;
+      return;
+    }
+    this.board.drop();
+    this.panels.say(why, true);
+  }
+
+  on_lost() {
+    find("lost").textContent = "The connection is lost; trying again …";
+    find("lost").hidden = false;
+  }
+
+  play(action) {
+    this.board.close();
+    this.connection.ask("play", { action, version: this.state.version });
+  }
+
+  ask(what) {
+    if (what === "start") location.hash = "";
+    else if (what === "flip") {
+      this.board.flip();
+      this.panels.show(this.state, this.board.isFlipped);
+    } else this.connection.ask(what, { version: this.state.version });
+  }
+
+  say(text) {
+    const piece = this.board.selected;
+    this.connection.ask("say", { text, piece, version: this.state.version });
+  }
+}
+
+find("typed").addEventListener("submit", (event) => {
+  event.preventDefault();
+  const input = event.target.elements.text;
+  if (input.value.trim()) table?.say(input.value.trim());
+  input.value = "";
+});
+
+document.addEventListener("keydown", (event) => {
+  if (!table?.board || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (/INPUT|SELECT/.test(event.target.tagName)) return;
+  const act = { f: "flip", u: "take_back", h: "hint" }[event.key];
+  if (act) table.ask(act);
+});
+
+addEventListener("hashchange", show);
+show();

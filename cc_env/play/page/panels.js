@@ -1,0 +1,178 @@
+// What stands beside the board: seats with clocks, the list of moves, what was said, buttons.
+
+import { drawn, made } from "./board.js";
+
+const find = (name) => document.getElementById(name);
+
+export function element(name, properties = {}, ...children) {
+  const found = Object.assign(document.createElement(name), properties);
+  found.append(...children);
+  return found;
+}
+
+export class Panels {
+  constructor(setting, seats, ask) {
+    this.setting = setting;
+    this.seats = seats;
+    this.ask = ask;
+    this.present = [];
+    this.makeButtons();
+    clearInterval(Panels.ticking);
+    Panels.ticking = setInterval(() => this.tick(), 200);
+  }
+
+  makeButtons() {
+    const made = (label, act, title) => {
+      const button = element("button", { type: "button", textContent: label, title });
+      button.addEventListener("click", act);
+      return button;
+    };
+    this.buttons = {
+      take_back: made("Take back", () => this.ask("take_back"), "u"),
+      hint: made("Hint", () => this.ask("hint"), "h"),
+      draw: made("Offer draw", () => this.ask("draw"), ""),
+      resign: made("Resign", () => this.resign(), ""),
+      rematch: made("Rematch", () => this.ask("rematch"), "seats swapped"),
+      flip: made("Flip", () => this.ask("flip"), "f"),
+      start: made("New game", () => this.ask("start"), "n"),
+    };
+    find("buttons").replaceChildren(...Object.values(this.buttons));
+  }
+
+  resign() {
+    const button = this.buttons.resign;
+    if (button.textContent === "Resign") {
+      button.textContent = "Resign: sure?";
+      setTimeout(() => (button.textContent = "Resign"), 3000);
+    } else {
+      button.textContent = "Resign";
+      this.ask("resign");
+    }
+  }
+
+  show(state, isFlipped) {
+    this.state = state;
+    this.since = performance.now();
+    this.isFlipped = isFlipped;
+    this.showSeats();
+    this.showMoves();
+    this.showStatus();
+    const over = Boolean(state.result);
+    const { take_back, hint, draw, resign, rematch } = this.buttons;
+    for (const button of [take_back, hint, draw, resign, rematch]) button.hidden = !this.seats.length;
+    take_back.disabled = !state.decisions;
+    hint.disabled = over || !this.isMine;
+    resign.hidden ||= over;
+    draw.hidden ||= over;
+    rematch.hidden ||= !over;
+    const other = (player) => player !== null && !this.seats.includes(player);
+    draw.textContent = other(state.offered) ? "Accept draw" : "Offer draw";
+    take_back.textContent = other(state.wanted_back) ? "Let take back" : "Take back";
+  }
+
+  get isMine() {
+    return this.state.is_person && this.seats.includes(this.state.mover);
+  }
+
+  showSeats() {
+    const top = this.setting.top;
+    const near = this.isFlipped ? top : 1 - top;
+    for (const [place, player] of [["near", near], ["far", 1 - near]]) {
+      const [fill, rim] = this.setting.colours[player];
+      const stone = made("svg", { viewBox: "0 0 20 20", class: "stone", "aria-hidden": "true" });
+      stone.append(drawn(["disc", 10, 10, 8.5, fill, rim, 2]));
+      const name = this.state.seats[player];
+      const who = name === "human" ? (this.seats.includes(player) ? "you" : "other player") : name;
+      const colour = element("span", { className: "word", textContent: this.setting.players[player] });
+      const word = name === "human" && !this.present.includes(player) ? " (away)" : "";
+      const title = element("span", { className: "who", textContent: who + word });
+      const parts = [stone, title, colour];
+      if (this.state.clocks) parts.push(element("span", { className: "clock", id: `clock${player}` }));
+      find(place).replaceChildren(...parts);
+      find(place).classList.toggle("turn", !this.state.result && this.state.mover === player);
+    }
+    this.tick();
+  }
+
+  tick() {
+    if (!this.state?.clocks) return;
+    this.state.clocks.forEach((left, player) => {
+      const runs = !this.state.result && this.state.mover === player;
+      const now = Math.max(0, left - (runs ? (performance.now() - this.since) / 1000 : 0));
+      const seconds = now < 10 ? now.toFixed(1).padStart(4, "0") : String(Math.floor(now % 60)).padStart(2, "0");
+      const clock = find(`clock${player}`);
+      if (clock) clock.textContent = `${Math.floor(now / 60)}:${seconds}`;
+    });
+  }
+
+  showMoves() {
+    const rows = this.state.turns.map(([player, text, value]) => {
+      const row = element("li", {}, text.trim());
+      row.title = this.setting.players[player];
+      if (value !== null) {
+        const sign = value > 0 ? "+" : "";
+        row.append(element("span", { className: "value", textContent: sign + value.toFixed(2) }));
+      }
+      return row;
+    });
+    const list = find("moves");
+    list.replaceChildren(...rows);
+    list.scrollTop = list.scrollHeight;
+  }
+
+  showStatus() {
+    const { result, caption, said, offered, wanted_back: back, ahead } = this.state;
+    const parts = [];
+    if (result) {
+      parts.push(result.text + (result.detail ? ` (${result.detail})` : ""));
+      if (result.scores) parts.push(`scores ${result.scores.join(" – ")}`);
+    } else {
+      parts.push(caption);
+      if (!this.state.is_person) parts.push(ahead ? `waiting, ${ahead} think before` : "thinking …");
+      if (offered !== null) parts.push(`${this.setting.players[offered]} offers a draw`);
+      if (back !== null) parts.push(`${this.setting.players[back]} asks to take back`);
+    }
+    this.say(parts.join(" · "));
+    find("said").textContent = said;
+    this.announce();
+  }
+
+  say(text, isWrong = false) {
+    const status = find("status");
+    status.textContent = text;
+    status.classList.toggle("wrong", isWrong);
+  }
+
+  announce() {
+    const { decisions, moved, seats } = this.state;
+    if (this.told !== undefined && decisions > this.told && moved) {
+      const who = this.setting.players[moved.by];
+      find("news").textContent = `${who}, ${seats[moved.by]}: ${moved.text}`;
+    }
+    this.told = decisions;
+  }
+
+  /** Show what can be chosen and has no place on the board, such as a pass. */
+  showWords(choices, play) {
+    const buttons = choices.filter((choice) => !choice.cell).map(({ action, text }) => {
+      const button = element("button", { type: "button", className: "main", textContent: text.trim() });
+      button.addEventListener("click", () => play(action));
+      return button;
+    });
+    find("words").replaceChildren(...buttons);
+  }
+
+  showPresence(seats) {
+    this.present = seats;
+    if (this.state) this.showSeats();
+  }
+
+  showLinks(links) {
+    const rows = links.map(([label, hash]) => {
+      const input = element("input", { readOnly: true, value: location.href.split("#")[0] + hash });
+      input.addEventListener("focus", () => input.select());
+      return element("label", {}, label, input);
+    });
+    find("links").replaceChildren(...rows);
+  }
+}

@@ -1,0 +1,91 @@
+// The form that begins a game: what can be chosen comes from the server's catalogue.
+
+import { fetched } from "./connection.js";
+import { element } from "./panels.js";
+
+const form = document.getElementById("start");
+let catalogue = null;
+
+const choice = (value, label = value) => element("option", { value, textContent: label });
+
+export async function showForm(begin) {
+  catalogue ??= await fetched("/catalogue");
+  if (!form.elements.game.length) {
+    const names = Object.keys(catalogue.games).map((name) => choice(name, name.replaceAll("_", " ")));
+    form.elements.game.append(...names);
+    form.elements.game.addEventListener("change", fill);
+    fill();
+  }
+  form.onsubmit = async (event) => {
+    event.preventDefault();
+    const refused = document.getElementById("refused");
+    const button = form.querySelector("button.main");
+    button.disabled = true;
+    button.textContent = "Starting …"; // the first game of a kind takes some seconds
+    refused.textContent = "";
+    try {
+      begin(await fetched("/games", asked()), form.elements.game.value);
+    } catch (error) {
+      refused.textContent = error.message;
+    }
+    button.disabled = false;
+    button.textContent = "Start";
+  };
+  form.hidden = false;
+}
+
+function fill() {
+  const game = catalogue.games[form.elements.game.value];
+  const options = Object.entries(game.options).map(([name, value]) => field(name, value));
+  document.getElementById("options").replaceChildren(element("legend", {}, "Options"), ...options);
+  const people = [["you", "you"], ["friend", "another person, by a link"]];
+  const players = Object.entries(game.players).flatMap(([name, levels]) =>
+    levels.length ? levels.map((level) => [`${name}:${level}`]) : [[name]]);
+  const seats = game.names.map((name, seat) => {
+    const select = element("select", { name: `seat${seat}` });
+    select.append(...[...people, ...players].map(([value, label]) => choice(value, label)));
+    select.value = seat ? "minimax:normal" : "you";
+    return element("label", {}, seat ? name : `${name}, who begins`, select);
+  });
+  document.getElementById("seats").replaceChildren(element("legend", {}, "Who plays"), ...seats);
+}
+
+function field(name, value) {
+  const label = name.replaceAll("_", " ");
+  if (typeof value === "boolean") {
+    const select = element("select", { name: `option.${name}` }, choice("False", "no"), choice("True", "yes"));
+    select.value = value ? "True" : "False";
+    return element("label", {}, label, select);
+  }
+  const text = value === null ? "" : String(value);
+  const input = element("input", { name: `option.${name}`, value: text, placeholder: "default", autocomplete: "off" });
+  return element("label", {}, label, input);
+}
+
+function asked() {
+  const options = {};
+  for (const input of form.querySelectorAll("[name^='option.']")) {
+    if (input.value.trim()) options[input.name.slice(7)] = input.value.trim();
+  }
+  const seats = [0, 1].map((seat) => form.elements[`seat${seat}`].value);
+  const minutes = form.elements.minutes.value.trim();
+  return {
+    game: form.elements.game.value,
+    options,
+    seats: seats.map((name) => (["you", "friend"].includes(name) ? catalogue.human : name)),
+    draw_lots: form.elements.draw_lots.checked,
+    seconds: minutes ? 60 * Number(minutes.replace(",", ".")) : null,
+    start: form.elements.start.value.trim() || null,
+  };
+}
+
+/** Which seats the one who begins keeps; the others are for a friend. */
+export function kept(tokens) {
+  const people = tokens.map((token, seat) => (token ? seat : -1)).filter((seat) => seat >= 0);
+  const names = [0, 1].map((seat) => form.elements[`seat${seat}`].value);
+  const wanted = names.filter((name) => name === "you").length;
+  if (wanted === people.length) return people;
+  if (!wanted) return [];
+  const lots = form.elements.draw_lots.checked;
+  return lots ? [people[Math.floor(Math.random() * people.length)]] : [names.indexOf("you")];
+}

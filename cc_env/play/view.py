@@ -1,0 +1,158 @@
+"""A sitting as data for faces that draw for themselves, such as the page: JSON's values alone.
+
+A face gets the `setting` of a game once and its `state` after every decision. It draws the shapes
+that it is given and lets people point at the choices; it knows no rules.
+"""
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+from cc_env.game import Cell, Game
+from cc_env.pictures import Picture, draw, shapes
+from cc_env.pictures.shapes import Disc, Line, Shape, Square
+from cc_env.play.choices import choices
+from cc_env.play.sitting import Sitting
+from cc_env.play.telling import ending, summary
+
+ORIGIN: Cell = (0, 0)  # where pieces and marks are drawn; a face moves them by whole cells
+
+
+def setting(game: Game) -> dict[str, Any]:
+    """Return what stays the same: names, the empty board, and pieces and marks on `ORIGIN`."""
+    picture = draw(game, game.initial)
+    letters = {letter for name in game.players for letter in (name[0], name[0].upper())}
+    letters |= set(game.figures) | set(picture.pieces.values())
+    return {
+        "game": game.name,
+        "options": dict(game.options),
+        "players": list(game.players),
+        "colours": [shapes.colours(picture, player) for player in game.players],
+        "top": _top(picture),
+        "rows": picture.rows,
+        "columns": picture.columns,
+        "cell": shapes.CELL,
+        "margin": shapes.MARGIN,
+        "board": _drawn(shapes.board(picture)),
+        "labels": _drawn(shapes.labels(picture)),
+        "figures": {
+            letter: _drawn(shapes.figure(picture, letter, ORIGIN)) for letter in sorted(letters)
+        },
+        "marks": {kind: _drawn(shapes.mark(kind, ORIGIN)) for kind in shapes.MARKS},
+        "cells": [[*cell, name] for cell, name in _cells(picture).items()],
+    }
+
+
+def state(sitting: Sitting) -> dict[str, Any]:
+    """Return what there is to draw, what can be chosen, and how the game stands."""
+    game, last = sitting.game, sitting.last
+    picture = draw(game, sitting.position, last=last, end=sitting.result)
+    return {
+        "decisions": len(sitting.decisions),
+        "position": game.to_text(sitting.position),
+        "pieces": [[*cell, letter] for cell, letter in picture.pieces.items()],
+        "path": _drawn(shapes.path(picture)),
+        "captured": list(picture.captured),
+        "moved": _moved(sitting),
+        "mover": sitting.mover,
+        "is_person": sitting.is_person_to_move,
+        "mid_turn": sitting.result is None and game.mid_turn(sitting.position),
+        "caption": picture.caption.partition(" · ")[0],
+        "choices": []
+        if sitting.result
+        else [list(each) for each in choices(game, sitting.position)],
+        "turns": _turns(sitting),
+        "said": _said(sitting),
+        "clocks": _clocks(sitting),
+        "result": _result(sitting),
+        "offered": sitting.offered,
+        "seats": [seat.name for seat in sitting.seats],
+    }
+
+
+def _drawn(found: Iterable[Shape]) -> list[list[Any]]:
+    """Return shapes with a letter for their kind in front."""
+    kinds = {Square: "square", Disc: "disc", Line: "line"}
+    return [[kinds.get(type(shape), "words"), *shape] for shape in found]
+
+
+def _cells(picture: Picture) -> dict[Cell, str]:
+    """Return the cells that there are, with their names."""
+    if picture.names:
+        return dict(picture.names)
+    rows, columns = range(picture.rows), range(picture.columns)
+    return {(row, column): f"{row} {column}" for row in rows for column in columns}
+
+
+def _top(picture: Picture) -> int:
+    """Return whose pieces begin further up, the second's where nobody's do."""
+    rows: tuple[list[int], list[int]] = ([], [])
+    for (row, _), letter in picture.pieces.items():
+        rows[letter.lower() == picture.players[1][0]].append(row)
+    first, second = (sum(each) / len(each) if each else 0.0 for each in rows)
+    return int(second <= first)
+
+
+def _moved(sitting: Sitting) -> dict[str, Any] | None:
+    """Return the way of the last decision alone, for those who show how it went."""
+    if sitting.last is None:
+        return None
+    before, turn = sitting.last
+    before = sitting.game.play_turn(before, turn[:-1])
+    track = sitting.game.track(before, turn[-1:])
+    is_shot = bool(tuple(sitting.game.shooters(before, turn[-1])))
+    return {
+        "path": list(track.path),
+        "captured": list(track.captured),
+        "is_shot": is_shot,
+        "text": sitting.game.action_text(before, turn[-1]),
+        "by": sitting.game.to_move(before),
+    }
+
+
+def _turns(sitting: Sitting) -> list[list[Any]]:
+    """Return each turn: who played it, its text, and what its player expected for the first.
+
+    The last one may be unfinished.
+    """
+    found: list[list[Any]] = []
+    game, match, done = sitting.game, sitting.match, 0
+    for (before, turn), text in zip(match.course, match.turns, strict=True):
+        done += len(turn)
+        value, mover = sitting.decisions[done - 1].value, game.to_move(before)
+        found.append([mover, text, _for_first(value, mover)])
+    if sitting.last and done < len(sitting.decisions):
+        before, _ = sitting.last
+        found.append([game.to_move(before), game.turn_text(*sitting.last) + "…", None])
+    return found
+
+
+def _for_first(value: float | None, mover: int) -> float | None:
+    return None if value is None else round(float(value) * (1 - 2 * mover), 3)
+
+
+def _said(sitting: Sitting) -> str:
+    """Return what the last player to decide said of it; nothing where a person did."""
+    if sitting.last is None:
+        return ""
+    before, turn = sitting.last
+    before = sitting.game.play_turn(before, turn[:-1])
+    return summary(sitting.game, before, sitting.decisions[-1])
+
+
+def _clocks(sitting: Sitting) -> list[float] | None:
+    left = [sitting.left(player) for player in (0, 1)]
+    return None if math.isinf(left[0]) else [round(max(0.0, each), 2) for each in left]
+
+
+def _result(sitting: Sitting) -> dict[str, Any] | None:
+    if sitting.result is None:
+        return None
+    score = sitting.match.score if sitting.game.scores else None
+    return {
+        "outcome": sitting.result.outcome,
+        "reason": sitting.result.reason,
+        "text": ending(sitting),
+        "detail": sitting.detail,
+        "scores": score and [float(each) for each in score],
+    }

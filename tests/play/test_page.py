@@ -1,0 +1,214 @@
+"""The page in a real browser: Debian's chromium, driven by Playwright."""
+
+import shutil
+import socket
+import threading
+
+import numpy as np
+import pytest
+import uvicorn
+from playwright.sync_api import sync_playwright
+
+from cc_env.play import server
+from cc_env.play.lobby import Bounds
+
+CHROMIUM = shutil.which("chromium")
+pytestmark = [
+    pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium; Debian's package has it"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+]
+
+
+class Serving:
+    """A server in a thread, on a port of its own that it has again after a restart."""
+
+    def __init__(self, folder, port=0):
+        self.folder = folder
+        self._socket = socket.create_server(("127.0.0.1", port))
+        self.port = self._socket.getsockname()[1]
+        app = server.application(folder, bounds=Bounds(pause=0.0))
+        config = uvicorn.Config(
+            app, log_level="critical", ws="websockets-sansio", timeout_graceful_shutdown=1
+        )
+        self._server = uvicorn.Server(config)
+        self._thread = threading.Thread(target=self._server.run, args=([self._socket],))
+        self._thread.start()
+
+    def stop(self):
+        self._server.should_exit = True
+        self._thread.join()
+        self._socket.close()
+
+    def again(self):
+        self.stop()
+        self.__init__(self.folder, self.port)
+
+
+@pytest.fixture
+def serving(tmp_path):
+    made = Serving(tmp_path)
+    yield made
+    made.stop()
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with sync_playwright() as playwright:
+        found = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield found
+        found.close()
+
+
+@pytest.fixture
+def opened(browser, serving):
+    """Return a function that begins a game by the form; pages complain of nothing."""
+    contexts, wrong = [], []
+
+    def open_page(game, first="you", second="you", options=(), **screen):
+        context = browser.new_context(reduced_motion="reduce", **screen)
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(180_000)  # the first game of a kind may have to be compiled
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.on("request", lambda asked: wrong.append(asked.url) if is_foreign(asked) else None)
+        page.goto(f"http://127.0.0.1:{serving.port}/")
+        page.select_option("[name=game]", game)
+        for name, value in dict(options).items():
+            page.fill(f"[name='{name}']", value)
+        page.select_option("[name=seat0]", first)
+        page.select_option("[name=seat1]", second)
+        page.click("text=Start")
+        page.wait_for_selector("#game[data-decisions]")
+        return page
+
+    def is_foreign(asked):
+        return f"127.0.0.1:{serving.port}/" not in asked.url
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert not wrong
+
+
+def decisions(page):
+    return int(page.get_attribute("#game", "data-decisions"))
+
+
+def until(page, count):
+    page.wait_for_selector(f"#game[data-decisions='{count}']")
+
+
+def cells(page, kind):
+    found = page.eval_on_selector_all(f"rect.{kind}", "all => all.map(each => each.dataset.cell)")
+    return sorted(found)
+
+
+def decide(page, rng, act):
+    """Choose at random what is lit: a piece, where it goes, and which of several."""
+    count = decisions(page)
+    if page.locator("#words button").count():
+        act("#words button >> nth=0")
+        until(page, count + 1)
+        return
+    if not cells(page, "goal"):
+        act(f"rect[data-cell='{rng.choice(cells(page, 'open'))}']")
+    act(f"rect[data-cell='{rng.choice(cells(page, 'goal'))}']")
+    page.wait_for_selector(f".ask button, #game[data-decisions='{count + 1}']")
+    if page.locator(".ask button").count():
+        act(".ask button >> nth=0")
+        until(page, count + 1)
+
+
+def is_over(page):
+    return page.locator("text=Rematch").is_visible()
+
+
+@pytest.mark.slow
+def test_a_whole_game_by_mouse(opened):
+    page, rng = opened("mini_checkers"), np.random.default_rng(1)
+    while not is_over(page):
+        decide(page, rng, page.click)
+    assert any(word in page.text_content("#status") for word in ("wins", "draw"))
+    assert page.locator("#moves li").count() > 10
+    page.click("text=Rematch")
+    until(page, 0)
+    assert not is_over(page)
+
+
+@pytest.mark.slow
+def test_a_whole_game_on_a_phone_by_touch(opened):
+    phone = {"viewport": {"width": 320, "height": 640}, "has_touch": True, "is_mobile": True}
+    page = opened("capture_conquer", options={"option.size": "4"}, **phone)
+    rng = np.random.default_rng(2)
+    while not is_over(page):
+        decide(page, rng, page.tap)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 320
+
+
+@pytest.mark.slow
+def test_keyboard_and_typed_moves_take_back_and_hint(opened):
+    page = opened("mini_checkers", second="minimax:easy")
+    page.focus("rect[data-cell='4,1']")
+    page.keyboard.press("Enter")
+    assert cells(page, "goal") == ["3,0", "3,2"]
+    for key in ("ArrowUp", "ArrowRight", "Enter"):
+        page.keyboard.press(key)
+    until(page, 2)
+    assert "white, minimax:easy" in page.text_content("#news")
+    page.fill("[name=text]", "nonsense")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#status.wrong")
+    assert "is not legal" in page.text_content("#status")
+    page.click("text=Hint")
+    page.wait_for_selector(".hint")
+    page.click("text=Take back")
+    until(page, 0)
+
+
+def test_a_piece_is_dragged(opened):
+    page = opened("mini_checkers")
+    page.drag_and_drop("rect[data-cell='4,1']", "rect[data-cell='3,2']")
+    until(page, 1)
+    assert page.text_content("#moves li") == "41-32"
+
+
+@pytest.mark.slow
+def test_the_game_goes_on_when_the_server_is_started_again(opened, serving):
+    page, rng = opened("checkers"), np.random.default_rng(3)
+    for _ in range(5):
+        decide(page, rng, page.click)
+    before = page.inner_html("#moves"), page.inner_html("svg .pieces")
+    serving.again()
+    page.wait_for_selector("#lost", state="hidden")
+    decide(page, rng, page.click)
+    until(page, 6)
+    assert page.inner_html("#moves").startswith(before[0].rstrip())
+    page.reload()
+    until(page, 6)
+
+
+@pytest.mark.slow
+def test_two_browsers_play_each_other(opened):
+    page, rng = opened("mini_checkers", second="friend"), np.random.default_rng(4)
+    link = page.input_value("#links label:has-text('other player') input")
+    other = page.context.browser.new_context(color_scheme="dark").new_page()
+    other.goto(link)
+    until(other, 0)
+    decide(page, rng, page.click)
+    until(other, 1)
+    assert not cells(page, "open")
+    decide(other, rng, other.click)
+    until(page, 2)
+    other.context.close()
+
+
+def test_move_or_bomb_is_asked_at_the_place(opened):
+    page = opened("cannon", options={"start": "W1W1W1Ww/2w5/3b4/6ww/6wb/3b2w1/8/1w1B1B1B w"})
+    page.click("rect[data-cell='3,6']")
+    page.click("rect[data-cell='1,6']")
+    asked = page.locator(".ask button").all_text_contents()
+    assert asked == ["go there: S 6 3 M 6 1", "hit: S 6 3 B 6 1"]
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    until(page, 1)
+    assert page.text_content("#moves li") == "S 6 3 B 6 1"

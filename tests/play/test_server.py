@@ -1,0 +1,436 @@
+"""The server of the page: games over HTTP and WebSocket, by Starlette's client."""
+
+import json
+import threading
+
+import numpy as np
+import pytest
+from starlette.testclient import TestClient
+from starlette.websockets import WebSocketDisconnect
+
+from cc_env import games, players
+from cc_env.play import bench, server
+from cc_env.play.lobby import Bounds
+from cc_env.referee import Decision
+from cc_env.table import GAMES
+
+HERE = "http://127.0.0.1:8000"
+PLAY = "ws://127.0.0.1:8000/play"
+ORIGIN = {"origin": HERE}
+PEOPLE = ["human", "human"]
+CHAIN = "6/1bb3/1brrr1/1r1r2/6/6 b"
+
+
+class Table:
+    """One who is connected to a game."""
+
+    def __init__(self, socket):
+        self.socket, self.state = socket, None
+
+    def until(self, kind, **values):
+        """Return the next message of a kind with these values; others are read over."""
+        while True:
+            message = json.loads(self.socket.receive_text())
+            if message["type"] == "state":
+                self.state = message
+            if message["type"] == kind and values.items() <= message.items():
+                return message
+            assert message["type"] != "refused" or kind == "refused", message
+
+    def ask(self, do, **values):
+        self.socket.send_text(json.dumps({"do": do, **values}))
+
+    def play(self, action):
+        self.ask("play", action=action, version=self.state["version"])
+
+    def play_first(self):
+        """Play the first choice; return the state after it."""
+        done = self.state["decisions"]
+        self.play(self.state["choices"][0][0])
+        return self.until("state", decisions=done + 1)
+
+
+@pytest.fixture
+def serving(tmp_path):
+    """Return a function that starts a server of the same folder."""
+    started = []
+
+    def start(**bounds):
+        app = server.application(tmp_path, bounds=Bounds(pause=0.0, **bounds))
+        client = TestClient(app, base_url=HERE, headers=ORIGIN)
+        client.__enter__()
+        started.append(client)
+        return client
+
+    yield start
+    for client in started:
+        client.__exit__(None, None, None)
+
+
+def begin(client, game="mini_checkers", seats=("human", "human"), **asked):
+    answer = client.post("/games", json={"game": game, "seats": list(seats), "seed": 1, **asked})
+    assert answer.status_code == 201, answer.text
+    return answer.json()
+
+
+class Connected:
+    """Somebody at a game, with tokens or as an onlooker."""
+
+    def __init__(self, client, opened, *seats):
+        self._socket = client.websocket_connect(f"{PLAY}/{opened['game']}", headers=ORIGIN)
+        self._tokens = [opened["tokens"][seat] for seat in seats]
+
+    def __enter__(self):
+        table = Table(self._socket.__enter__())
+        table.socket.send_text(json.dumps({"tokens": self._tokens}))
+        table.welcome = table.until("welcome")
+        table.until("state")
+        return table
+
+    def __exit__(self, *error):
+        return self._socket.__exit__(*error)
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_a_person_plays_against_a_player(name, serving):
+    client = serving()
+    opened = begin(client, name, ("human", "random"))
+    assert opened["tokens"][0]
+    assert not opened["tokens"][1]
+    with Connected(client, opened, 0) as table:
+        assert table.welcome["seats"] == [0]
+        for _ in range(6):
+            if not table.state["is_person"]:
+                table.until("state", is_person=True)
+            table.play_first()
+        assert {turn[0] for turn in table.state["turns"]} == {0, 1}
+
+
+def test_two_people_play_each_other_and_onlookers_cannot(serving):
+    client = serving()
+    opened = begin(client)
+    with (
+        Connected(client, opened, 0) as first,
+        Connected(client, opened, 1) as second,
+        Connected(client, opened) as onlooker,
+    ):
+        assert onlooker.welcome["seats"] == []
+        onlooker.play(onlooker.state["choices"][0][0])
+        assert "onlookers cannot" in onlooker.until("refused")["why"]
+        second.play(second.state["choices"][0][0])
+        assert second.until("refused")["why"] == "it is the turn of black"
+        first.play_first()
+        second.until("state", decisions=1)
+        second.play_first()
+        onlooker.until("state", decisions=2)
+        assert onlooker.state["turns"] == second.state["turns"]
+
+
+def test_nobody_takes_a_seat_without_its_token(serving):
+    client = serving()
+    opened = begin(client)
+    for tokens in (["x"], [opened["tokens"][0], ""], ["x"] * 3, "text", [1], {}, ["\ud800"]):
+        with client.websocket_connect(f"{PLAY}/{opened['game']}", headers=ORIGIN) as socket:
+            socket.send_text(json.dumps({"tokens": tokens}))
+            assert json.loads(socket.receive_text())["type"] == "refused"
+            with pytest.raises(WebSocketDisconnect):
+                socket.receive_text()
+    for name in ("AAAAAAAAAAAAAAAA", "..passwd", "x" * 400):
+        with client.websocket_connect(f"{PLAY}/{name}", headers=ORIGIN) as socket:
+            socket.send_text("{}")
+            assert "no such game" in json.loads(socket.receive_text())["why"]
+
+
+def test_garbage_is_refused_and_changes_nothing(serving, tmp_path):
+    client = serving(messages=1000.0)
+    opened = begin(client)
+    with Connected(client, opened, 0) as table:
+        kept = (tmp_path / f"{opened['game']}.jsonl").read_bytes()
+        action, version = table.state["choices"][0][0], table.state["version"]
+        for text in (
+            "", "[", "[]", "null", "{}", '{"do":[]}', '{"do":"__init__"}', '{"do":"play"}',
+            "[" * 3000,
+            "x" * 5000, '{"do":"say","version":1,"text":7}',
+            '{"do":"say","version":1,"text":"nonsense"}',
+            '{"do":"rematch"}', '{"do":"take_back"}',
+            *(json.dumps({"do": "play", "version": version, "action": bad}) for bad in
+              (-1, 10**30, 1.5, "0", None, True, [action])),
+            *(json.dumps({"do": "play", "version": bad, "action": action}) for bad in
+              (0, version + 1, None, "1", [])),
+        ):  # fmt: skip
+            table.socket.send_text(text)
+            assert table.until("refused")["why"]
+        table.socket.send_bytes(b"\xff\x00")
+        assert table.until("refused")["why"] == "a message is JSON"
+        assert (tmp_path / f"{opened['game']}.jsonl").read_bytes() == kept
+        assert table.play_first()["decisions"] == 1
+
+
+def test_a_late_answer_is_refused(serving):
+    client = serving()
+    opened = begin(client)
+    with Connected(client, opened, 0, 1) as table:
+        before = dict(table.state)
+        table.play_first()
+        table.ask("play", action=table.state["choices"][0][0], version=before["version"])
+        assert table.until("refused")["why"].startswith("too late")
+
+
+@pytest.mark.parametrize(
+    "seat",
+    [
+        "agents.policy", "os.system", "program:command=ls", "memory:path=/etc/passwd",
+        "policy:path=/etc",
+        "minimax:table_megabytes=9999", "minimax:depth=1000", "minimax:seconds=1e9",
+        "minimax:nobody",
+        "mcts:simulations=10000000", "aggressive", "", 7, None, [], "human ", "x" * 999,
+        "minimax:depth='3'",
+        "mcts:seconds=nan", "greedy:evaluation=3",
+    ],
+)  # fmt: skip
+def test_only_listed_players_with_bounded_options_sit_down(seat, serving):
+    answer = serving().post("/games", json={"game": "mini_checkers", "seats": ["human", seat]})
+    assert answer.status_code == 400
+    assert answer.json()["error"]
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        [], 3, {}, {"game": "os", "seats": PEOPLE}, {"game": "elsewhere.tictactoe",
+        "seats": PEOPLE},
+        {"game": "checkers", "seats": ["human"]}, {"game": "checkers", "seats": PEOPLE, "x": 1},
+        {"game": "checkers", "seats": PEOPLE, "options": {"size": 8}},
+        {"game": "capture_conquer", "seats": PEOPLE, "options": {"size": 99}},
+        {"game": "capture_conquer", "seats": PEOPLE, "options": {"size": [[[]]]}},
+        {"game": "checkers", "seats": PEOPLE, "start": "hello"},
+        {"game": "checkers", "seats": PEOPLE, "start": 5},
+        {"game": "checkers", "seats": PEOPLE, "seconds": -1},
+        {"game": "checkers", "seats": PEOPLE, "seconds": "1e9"},
+        {"game": "checkers", "seats": PEOPLE, "seed": -1},
+    ],
+)  # fmt: skip
+def test_games_that_cannot_be_are_refused(asked, serving, tmp_path):
+    answer = serving().post("/games", json=asked)
+    assert answer.status_code == 400
+    assert answer.json()["error"]
+    assert not list(tmp_path.iterdir())
+
+
+def test_bodies_that_are_no_json_or_too_long_are_refused(serving):
+    client = serving()
+    assert client.post("/games", content=b"\xff").status_code == 400
+    assert client.post("/games", content=b"[" * 4000).status_code == 400
+    assert client.post("/games", content=b" " * 5000).status_code == 413
+
+
+def test_other_sites_are_refused(serving):
+    client = serving()
+    opened = begin(client)
+    asked = {"game": "checkers", "seats": PEOPLE}
+    for origin in ("https://elsewhere.example", "null", "http://127.0.0.1:9999"):
+        assert client.post("/games", json=asked, headers={"origin": origin}).status_code == 403
+        place = client.websocket_connect(f"{PLAY}/{opened['game']}", headers={"origin": origin})
+        with pytest.raises(WebSocketDisconnect), place:
+            pass
+    assert client.get("/catalogue", headers={"host": "elsewhere.example"}).status_code == 403
+
+
+def test_every_answer_has_a_strict_policy(serving):
+    client = serving()
+    for path in ("/catalogue", "/nowhere", "/static/..%2fserver.py"):
+        headers = client.get(path).headers
+        assert "script-src 'self'" in headers["content-security-policy"]
+        assert "unsafe" not in headers["content-security-policy"]
+        assert headers["x-content-type-options"] == "nosniff"
+    assert client.get("/static/..%2fserver.py").status_code == 404
+
+
+def test_the_catalogue_has_games_options_and_who_plays_them(serving):
+    found = serving().get("/catalogue").json()["games"]
+    assert list(found) == list(GAMES)
+    assert found["capture_conquer"]["options"]["size"] == 6
+    assert "aggressive" in found["cannon"]["players"]
+    assert "easy" in found["morris"]["players"]["minimax"]
+
+
+def test_a_game_goes_on_after_a_restart_in_the_middle_of_a_chain(serving, tmp_path):
+    client = serving()
+    opened = begin(client, "capture_conquer", start=CHAIN)
+    game = games.make("capture_conquer")
+    turn = max(game.turns(game.from_text(CHAIN)), key=len)
+    with Connected(client, opened, 0, 1) as table:
+        table.play(turn[0])
+        kept = table.until("state", decisions=1)
+        assert kept["mid_turn"]
+    with (tmp_path / f"{opened['game']}.jsonl").open("a") as file:
+        file.write('{"do":"play","act')  # what a killed process leaves
+    with Connected(serving(), opened, 0, 1) as table:
+        told = "position", "decisions", "mid_turn", "turns", "choices", "version", "path"
+        assert [table.state[key] for key in told] == [kept[key] for key in told]
+        table.play(turn[1])
+        table.until("state", decisions=2)
+
+
+def test_ends_and_take_backs_outlive_a_restart(serving):
+    client = serving()
+    opened = begin(client, seats=("human", "minimax:depth=1"), seconds=600)
+    with Connected(client, opened, 0) as table:
+        for count in (2, 4):
+            table.play_first()
+            table.until("state", decisions=count)
+        table.ask("take_back")
+        table.until("state", decisions=2)
+        table.ask("resign")
+        last = table.until("state", choices=[])
+    with Connected(serving(), opened, 0) as table:
+        assert table.state["result"] == last["result"]
+        assert table.state["result"]["reason"] == "resigned"
+        assert table.state["turns"] == last["turns"]
+        assert table.state["clocks"][0] <= 600
+        table.ask("take_back")
+        assert table.until("state")["result"] is None
+
+
+def test_what_cannot_be_written_is_not_confirmed(serving, monkeypatch):
+    client = serving()
+    opened = begin(client)
+    with Connected(client, opened, 0) as table:
+        with monkeypatch.context() as context:
+
+            def full(path, content):
+                raise OSError(28, "No space left on device")
+
+            context.setattr("cc_env.files.append", full)
+            table.play(table.state["choices"][0][0])
+            assert table.until("state")["decisions"] == 0
+            assert "No space left" in table.until("refused")["why"]
+        assert table.play_first()["decisions"] == 1
+
+
+def test_between_two_people_both_have_to_want_a_take_back_and_a_draw(serving):
+    client = serving()
+    opened = begin(client)
+    with Connected(client, opened, 0) as first, Connected(client, opened, 1) as second:
+        first.play_first()
+        first.ask("take_back")
+        second.until("state", wanted_back=0)
+        assert second.state["decisions"] == 1
+        second.ask("take_back")
+        first.until("state", decisions=0)
+        first.ask("draw")
+        second.until("state", offered=0)
+        assert second.state["result"] is None
+        second.ask("draw")
+        assert first.until("state", choices=[])["result"]["reason"] == "agreed"
+        first.ask("rematch")
+        again = second.until("next")["game"]
+    swapped = {"game": again, "tokens": opened["tokens"][::-1]}
+    with Connected(client, swapped, 0) as table:
+        assert table.welcome["seats"] == [0]
+        assert table.state["decisions"] == 0
+
+
+def test_a_hint_is_for_who_asks(serving):
+    client = serving(adviser="minimax:depth=1")
+    opened = begin(client)
+    with Connected(client, opened, 0) as table:
+        table.ask("hint", version=table.state["version"])
+        hint = table.until("hint")
+        assert hint["action"] in [each[0] for each in table.state["choices"]]
+        assert table.state["decisions"] == 0
+
+
+def test_two_players_are_watched_to_the_end(serving):
+    client = serving()
+    opened = begin(client, seats=("random", "greedy"))
+    assert opened["tokens"] == ["", ""]
+    with Connected(client, opened) as table:
+        while not table.state["result"]:
+            table.until("state")
+        assert table.state["turns"]
+
+
+def test_a_person_who_does_not_move_in_time_loses(serving):
+    client = serving()
+    opened = begin(client, seconds=1)
+    with Connected(client, opened, 0) as table:
+        assert table.until("state", choices=[])["result"]["reason"] == "time"
+
+
+class Slow:
+    """A player who waits until it is told."""
+
+    go = threading.Event()
+
+    def __init__(self, game):
+        self.game = game
+
+    def choose(self, position, rng, clock):
+        self.go.wait(60)
+        return Decision(int(self.game.legal_actions(position)[0]))
+
+
+def test_a_game_waits_for_its_turn_to_think_and_says_so(serving, monkeypatch):
+    monkeypatch.setitem(bench.OPTIONS, "slow", {})
+    monkeypatch.setattr("os.cpu_count", lambda: 1)
+    Slow.go.clear()
+    with players.named(slow=Slow):
+        client = serving()
+        one, two = (begin(client, seats=("human", "slow")) for _ in range(2))
+        with Connected(client, one, 0) as first, Connected(client, two, 0) as second:
+            first.play_first()
+            second.play_first()
+            assert second.until("queue", ahead=0)
+            first.ask("take_back")
+            first.until("state", decisions=0)
+            Slow.go.set()
+            second.until("queue", ahead=None)
+            second.until("state", decisions=2)
+            first.play_first()
+            first.until("state", decisions=2)
+
+
+def test_floods_are_refused_and_games_are_bounded(serving):
+    client = serving(messages=5.0, games=1)
+    opened = begin(client)
+    with Connected(client, opened, 0) as table:
+        for _ in range(40):
+            table.ask("nonsense")
+        found = [table.until("refused")["why"] for _ in range(40)]
+        assert "too many messages; a little slower" in found
+        answer = client.post("/games", json={"game": "mini_checkers", "seats": PEOPLE})
+        assert answer.status_code == 503
+        assert "try again later" in answer.json()["error"]
+
+
+def test_an_allowance_fills_again():
+    now = [0.0]
+    allowance = server.Allowance(2.0, lambda: now[0])
+    assert [allowance.take() for _ in range(5)] == [True] * 4 + [False]
+    now[0] = 1.0
+    assert [allowance.take() for _ in range(2)] == [True, False]
+
+
+def test_players_are_shared_by_all_games():
+    made, there = [], bench.Bench()
+    game = games.make("mini_checkers")
+
+    def counted(game):
+        made.append(players.RandomPlayer(game))
+        return made[-1]
+
+    with players.named(counted=counted):
+        several = [there.make("counted", game) for _ in range(20)]
+        rng = np.random.default_rng(0)
+        for each in several:
+            assert each.choose(game.initial, rng, None).action in game.legal_actions(game.initial)
+    assert len(made) == 1
+
+
+def test_the_page_is_small_and_has_nothing_inline(serving):
+    assert sum(path.stat().st_size for path in server.PAGE.iterdir()) < 100_000
+    assert serving().get("/").text.startswith("<!doctype html>")
+    text = (server.PAGE / "index.html").read_text()
+    assert "style=" not in text
+    assert text.count("<script") == text.count('<script type="module" src=')

@@ -1,0 +1,129 @@
+"""A sitting as data: whatever a face needs, in JSON's values, for every game."""
+
+import json
+
+import numpy as np
+import pytest
+
+from cc_env import games
+from cc_env.match import Limits
+from cc_env.pictures import draw, shapes
+from cc_env.play import view
+from cc_env.play.choices import choices
+from cc_env.play.sitting import HUMAN, Sitting
+from cc_env.referee import Decision
+from cc_env.table import GAMES
+
+PEOPLE = HUMAN, HUMAN
+
+
+def drawn(setting, state):
+    """Return the pieces of a state as a face draws them: moved from the origin by whole cells."""
+    step, found = setting["cell"], []
+    for row, column, letter in state["pieces"]:
+        for kind, *shape in setting["figures"][letter]:
+            if kind == "line":
+                points = tuple((x + column * step, y + row * step) for x, y in shape[0])
+                found.append((points, *shape[1:]))
+            else:
+                found.append((shape[0] + column * step, shape[1] + row * step, *shape[2:]))
+    return found
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_a_face_draws_what_the_picture_shows(name):
+    game, rng = games.make(name), np.random.default_rng(4)
+    sitting, setting = Sitting(game, PEOPLE), json.loads(json.dumps(view.setting(game)))
+    for _ in range(60):
+        state = json.loads(json.dumps(view.state(sitting)))
+        picture = draw(game, sitting.position)
+        painted = [tuple(each) for each in shapes.shapes(picture)]
+        assert set(drawn(setting, state)) <= set(painted)
+        assert len(state["pieces"]) == len(picture.pieces)
+        assert [each[0] for each in state["choices"]] == game.legal_actions(
+            sitting.position
+        ).tolist()
+        if sitting.result:
+            break
+        sitting.play(int(rng.choice(game.legal_actions(sitting.position))))
+        assert view.state(sitting)["decisions"] == len(sitting.decisions)
+    assert state["turns"][0][:2] == [0, sitting.match.turns[0]]
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_every_choice_can_be_pointed_at(name):
+    game, rng = games.make(name), np.random.default_rng(1)
+    sitting = Sitting(game, PEOPLE)
+    cells = {(row, column) for row, column, _ in view.setting(game)["cells"]}
+    while sitting.result is None:
+        for each in choices(game, sitting.position):
+            assert set(each.pieces) <= cells
+            assert each.cell is None or each.cell in cells
+        sitting.play(int(rng.choice(game.legal_actions(sitting.position))))
+
+
+def test_a_chain_is_shown_hop_by_hop(game):
+    sitting = Sitting(game, PEOPLE, start=game.from_text("6/1bb3/1brrr1/1r1r2/6/6 b"))
+    turn = max(game.turns(sitting.position), key=len)
+    assert len(turn) > 1
+    for count, action in enumerate(turn[:-1], 1):
+        sitting.play(action)
+        state = view.state(sitting)
+        assert state["mid_turn"]
+        assert len(state["turns"]) == 1
+        assert state["turns"][0][1].endswith("…")
+        assert state["moved"]["path"] == list(
+            game.track(game.play_turn(sitting.match.start, turn[: count - 1]), (action,)).path
+        )
+    sitting.play(turn[-1])
+    state = view.state(sitting)
+    assert not state["mid_turn"]
+    assert [each[1] for each in state["turns"]] == sitting.match.turns
+
+
+def test_clocks_values_and_the_end_are_told():
+    game = games.make("mini_checkers")
+    sitting = Sitting(game, (HUMAN, "minimax:depth=1"), limits=Limits(seconds_per_game=60))
+    sitting.play(int(game.legal_actions(sitting.position)[0]))
+    sitting.think()
+    state = view.state(sitting)
+    assert [0 < each <= 60 for each in state["clocks"]] == [True, True]
+    assert state["turns"][0][2] is None
+    assert state["turns"][1][2] == -round(sitting.decisions[-1].value, 3)
+    assert state["said"].startswith("depth 1 ")
+    assert state["result"] is None
+    sitting.resign(0)
+    state = view.state(sitting)
+    assert state["result"]["text"] == "white wins: black resigned"
+    assert state["choices"] == []
+    assert view.state(Sitting(game, PEOPLE))["clocks"] is None
+
+
+def test_scores_are_told_where_the_game_has_them():
+    sitting = Sitting(games.make("cannon"), PEOPLE)
+    sitting.resign(1)
+    assert view.state(sitting)["result"]["scores"] == list(sitting.match.score)
+
+
+def test_a_game_is_restored_decision_by_decision(game):
+    start = game.from_text("6/1bb3/1brrr1/1r1r2/6/6 b")
+    turn = max(game.turns(start), key=len)
+    sitting = Sitting(game, PEOPLE, start=start)
+    for action in turn[:1]:
+        sitting.restore(Decision(action), 1.5)
+    assert sitting.seconds == (1.5,)
+    assert sitting.last == (start, turn[:1])
+    with pytest.raises(ValueError, match="not legal"):
+        sitting.restore(Decision(0), 1.0)
+    assert sitting.seconds == (1.5,)
+
+
+def test_the_first_player_begins_where_its_pieces_stand():
+    tops = {name: view.setting(games.make(name))["top"] for name in GAMES}
+    assert tops == {
+        "capture_conquer": 0,
+        "checkers": 1,
+        "mini_checkers": 1,
+        "morris": 1,
+        "cannon": 1,
+    }
