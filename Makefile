@@ -8,7 +8,9 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 PROCESSES ?= 3
-PYTEST := $(BIN)/pytest --numprocesses $(PROCESSES) --dist loadfile --no-loadscope-reorder
+# A test that hangs for twenty minutes ends the run, which names it.
+HANGS := --max-worker-restart 0 -o faulthandler_timeout=1200 -o faulthandler_exit_on_timeout=true
+PYTEST := $(BIN)/pytest --numprocesses $(PROCESSES) --dist loadfile --no-loadscope-reorder $(HANGS)
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .PHONY: test test-all checks demo play bench lock clean

@@ -40,7 +40,7 @@ try:
     from rich.table import Table
     from rich.text import Text
 
-    from cc_env.play import program_commands
+    from cc_env.play import program_commands, tcp
     from cc_env.play.console import Console, read_lines
     from cc_env.terminal import Terminal, application
 except ImportError as missing:
@@ -290,11 +290,13 @@ def serve(
     from cc_env.play import server
     from cc_env.play.lobby import Bounds
 
-    address = f"http://{f'[{host}]' if ':' in host else host}:{port}/"
-    console.print(f"play at {address}; games are kept in {folder}; Ctrl+C ends it")
-    if open_page:
-        typer.launch(address)
-    server.serve(host, port, folder, Bounds(games=games_at_once, seconds=seconds))
+    with tcp.listen(host, port) as listening:
+        site = server.prepared(listening, folder, Bounds(games=games_at_once, seconds=seconds))
+        address = f"http://{f'[{host}]' if ':' in host else host}:{listening.getsockname()[1]}/"
+        console.print(f"play at {address}; games are kept in {folder}; Ctrl+C ends it")
+        if open_page:
+            typer.launch(address)
+        site.run([listening])
 
 
 @app.command()

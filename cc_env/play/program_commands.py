@@ -18,7 +18,7 @@ from cc_env.errors import MissingExtra, UnknownOption
 from cc_env.game import Game
 from cc_env.games.cannon import log
 from cc_env.match import Limits
-from cc_env.play import tournament
+from cc_env.play import tcp, tournament
 from cc_env.play.channel import Channel, SocketChannel
 from cc_env.play.engine import Engine, serve
 from cc_env.play.program import PROTOCOLS, Talker, UGITalk
@@ -187,7 +187,7 @@ def _connected(
     found = list[socket.socket]()
     if not count:
         return found
-    server = stack.enter_context(socket.create_server(address))
+    server = stack.enter_context(tcp.listen(*address))
     print("listening on {}:{}".format(*server.getsockname()[:2]), flush=True)
     until = time.perf_counter() + patience
     while len(found) < count and (left := until - time.perf_counter()) > 0:
@@ -215,7 +215,7 @@ def join(
     """Let a player play at somebody else's host, over TCP."""
     players.check(player)
     is_ugi = check_protocol(protocol) == "ugi"
-    with ended_by_signals(), socket.create_connection((address, port)) as connection:
+    with ended_by_signals(), tcp.connect(address, port) as connection:
         connection.settimeout(None)
         if is_ugi:
             _answer(player, SocketChannel(connection), seed)

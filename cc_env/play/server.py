@@ -8,6 +8,7 @@ WS   /play/NAME     first {"tokens": […]}, of seats or none, then what `Room.o
 
 import asyncio
 import json
+import socket
 import time
 from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager, suppress
@@ -74,20 +75,19 @@ def application(
     return _Guard(app, frozenset(hosts))
 
 
-def serve(host: str, port: int, folder: Path, bounds: Bounds | None = None) -> None:
-    """Serve until interrupted; raises OSError."""
-    hosts = LOOPBACK if host in LOOPBACK else ()
-    app = application(folder, bounds=bounds, hosts=hosts)
-    letters = (bounds or Bounds()).letters
+def prepared(listening: socket.socket, folder: Path, bounds: Bounds) -> uvicorn.Server:
+    """Return what will serve on a socket; raises OSError where the folder cannot be made.
+
+    A socket that only this machine reaches takes requests only to this machine's own names.
+    """
+    hosts = LOOPBACK if listening.getsockname()[0] in LOOPBACK else ()
     config = uvicorn.Config(
-        app,
-        host=host,
-        port=port,
+        application(folder, bounds=bounds, hosts=hosts),
         log_level="warning",
-        ws_max_size=4 * letters,
+        ws_max_size=4 * bounds.letters,
         ws="websockets-sansio",
     )
-    uvicorn.Server(config).run()
+    return uvicorn.Server(config)
 
 
 class _Guard:

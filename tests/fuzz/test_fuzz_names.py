@@ -3,6 +3,7 @@
 import inspect
 import io
 import json
+import socket
 import sys
 
 import pytest
@@ -10,6 +11,7 @@ import typer
 from fuzz.harness import refused_or_fine
 from hypothesis import given
 from hypothesis import strategies as st
+from starlette.testclient import TestClient
 
 import agents
 import benchmarks.commands
@@ -19,7 +21,7 @@ from cc_env.envs.aec import BoardGameAEC
 from cc_env.envs.single import BoardGameEnv
 from cc_env.envs.vector import BoardGameVectorEnv
 from cc_env.match import Limits
-from cc_env.play import program_commands
+from cc_env.play import program_commands, server, tcp
 from cc_env.players import RandomPlayer
 from cc_env.table import GAMES
 from training import alphazero, demo, evaluate, ppo, published, tune
@@ -120,7 +122,10 @@ def folder(tmp_path_factory):
     (path / "capture_conquer.jsonl").write_text('{"size": 4}\n[]\n')
     patch.setattr(program_commands, "serve", lambda *_: None)
     patch.setattr(program_commands, "_connected", lambda *_: [])
-    patch.setattr(program_commands.socket, "create_connection", no_connection)
+    patch.setattr(tcp.socket, "create_connection", no_connection)
+    patch.setattr(tcp.socket, "create_server", no_server)
+    patch.setattr(server.uvicorn.Server, "run", started)
+    patch.setattr(commands.typer, "launch", lambda _: 0)
     patch.setattr(commands, "count", lambda *_, **__: 1)
     patch.setattr(commands, "uses", lambda name: games.make(name) and ())
     for module in (alphazero, ppo):
@@ -134,7 +139,23 @@ def folder(tmp_path_factory):
 
 
 def no_connection(address):
+    """Find nobody, whoever may be meant."""
+    address[0].encode("idna")
     raise OSError(f"nobody is at {address}")
+
+
+def no_server(address, family):
+    """Listen nowhere, but find out whether this may be a host's name."""
+    address[0].encode("idna")
+    found = socket.socket()
+    found.bind(("127.0.0.1", 0))
+    return found
+
+
+def started(self, sockets):
+    """Begin a server, which ends at once."""
+    with TestClient(self.config.app):
+        pass
 
 
 class Nothing:
