@@ -17,7 +17,7 @@ from cc_env.errors import BadRecord, CcEnvError, UnknownOption, is_number, is_wh
 from cc_env.game import Game
 from cc_env.match import Limits
 from cc_env.play import bench, view
-from cc_env.play.journal import Journal, Opening, with_tokens
+from cc_env.play.journal import Journal, Opening, Standing, with_tokens
 from cc_env.play.room import Guest, Room
 from cc_env.play.sitting import HUMAN, Sitting
 from cc_env.referee import Answer, Clock, Decision
@@ -37,7 +37,7 @@ class Bounds:
     guests: int = 200  # connections to one game
     seconds: float = 10.0  # that a player thinks about a decision
     clock: float = 24 * 3600.0  # of a player for a game
-    pause: float = 0.8  # after each decision where players are watched
+    pause: float = 0.8  # after each decision where players are watched, as it begins
     adviser: str = "minimax:hard"  # who gives hints
     messages: float = 20.0  # a second from one connection, and twice as many in a burst
     letters: int = 4096  # of one message
@@ -87,7 +87,7 @@ class Lobby:
             raise BusyError(f"{self._kept:,} games are kept here, and no more can be")
         name = secrets.token_urlsafe(12)
         journal = Journal(self._path(name))
-        room = Room(name, journal, opening, self)
+        room = Room(name, journal, Standing.begun(opening, self.bench), self)
         journal.begin(opening)
         self._kept += 1
         self.rooms[name] = room
@@ -99,7 +99,8 @@ class Lobby:
             raise UnknownOption("there is no such game here")
         if name not in self.rooms:
             self._make_room()
-            self.rooms[name] = Room.read(name, Journal(self._path(name)), self)
+            journal = Journal(self._path(name))
+            self.rooms[name] = Room(name, journal, journal.read(self.bench), self)
         return self.rooms[name]
 
     def _path(self, name: str) -> Path:
@@ -135,9 +136,10 @@ class Lobby:
             start=_start(asked.get("start"), game),
             limits=asdict(self._limits(asked.get("seconds"))),
             seed=seed,
+            pace=self.bounds.pause,
         )
         view.state(opening.sitting(self.bench))  # compiles, and refuses what cannot be
-        return with_tokens(asdict(opening))
+        return with_tokens(opening)
 
     def _limits(self, seconds: object) -> Limits:
         if seconds is None:

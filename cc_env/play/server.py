@@ -2,7 +2,7 @@
 
 GET  /              the page; /static/… what it consists of
 GET  /catalogue     the games, their options and who plays them
-POST /games         open a game; its name, and the tokens of its people
+POST /games         open a game; its name, the tokens of its people, and that of who watches it
 WS   /play/NAME     first {"tokens": […]}, of seats or none, then what `Room.obey` takes
 """
 
@@ -151,7 +151,8 @@ async def _open(request: Request) -> Response:
     except (ValueError, RecursionError):
         raise UnknownOption("this is not JSON") from None
     room = await lobby.begin(asked)
-    return JSONResponse({"game": room.name, "tokens": room.opening.tokens}, 201)
+    opening = room.opening
+    return JSONResponse({"game": room.name, "tokens": opening.tokens, "owner": opening.owner}, 201)
 
 
 async def _refusal(request: Request, error: Exception) -> Response:
@@ -195,7 +196,7 @@ async def _enter(socket: WebSocket, lobby: Lobby) -> tuple[Room, Guest] | None:
         if not all(isinstance(token, str) for token in tokens):
             raise UnknownOption("a token is a text")
         room = lobby.find(socket.path_params["name"])
-        guest = Guest(room.seats_of(tokens))
+        guest = room.admit(tokens)
         if len(room.guests) >= lobby.bounds.guests:
             raise BusyError("too many look on at this game")
     except (CcEnvError, OSError) as error:

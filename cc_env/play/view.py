@@ -43,8 +43,11 @@ def setting(game: Game) -> dict[str, Any]:
     }
 
 
-def state(sitting: Sitting) -> dict[str, Any]:
-    """Return what there is to draw, what can be chosen, and how the game stands."""
+def state(sitting: Sitting, turns_from: int = 0) -> dict[str, Any]:
+    """Return what there is to draw, what can be chosen, and how the game stands.
+
+    Of the turns come those from this index on, in place of all that a face has from there on.
+    """
     game, last = sitting.game, sitting.last
     picture = draw(game, sitting.position, last=last, end=sitting.result)
     return {
@@ -61,7 +64,8 @@ def state(sitting: Sitting) -> dict[str, Any]:
         "choices": []
         if sitting.result
         else [list(each) for each in choices(game, sitting.position)],
-        "turns": _turns(sitting),
+        "turns_from": turns_from,
+        "turns": _turns(sitting, turns_from),
         "said": _said(sitting),
         "clocks": _clocks(sitting),
         "result": _result(sitting),
@@ -110,14 +114,15 @@ def _moved(sitting: Sitting) -> dict[str, Any] | None:
     }
 
 
-def _turns(sitting: Sitting) -> list[list[Any]]:
+def _turns(sitting: Sitting, first: int) -> list[list[Any]]:
     """Return each turn: who played it, its text, and what its player expected for the first.
 
     The last one may be unfinished.
     """
     found: list[list[Any]] = []
-    game, match, done = sitting.game, sitting.match, 0
-    for (before, turn), text in zip(match.course, match.turns, strict=True):
+    game, match = sitting.game, sitting.match
+    done = sum(len(turn) for _, turn in match.course[:first])
+    for (before, turn), text in zip(match.course[first:], match.turns[first:], strict=True):
         done += len(turn)
         value, mover = sitting.decisions[done - 1].value, game.to_move(before)
         found.append([mover, text, _for_first(value, mover)])
