@@ -16,6 +16,7 @@ from cc_env.errors import CcEnvError, IllegalAction, UnknownOption, is_number, l
 from cc_env.match import AGREED, FAULTS, RESIGNED
 from cc_env.play import view
 from cc_env.play.choices import choices
+from cc_env.play.export import endings
 from cc_env.play.journal import SLOWEST, Journal, Standing
 from cc_env.play.pointing import meant
 
@@ -97,9 +98,15 @@ class Room:
     def join(self, guest: Guest) -> None:
         """Let somebody in, and tell all."""
         self.guests.add(guest)
-        setting = view.setting(self.sitting.game)
-        seats, is_owner = sorted(guest.seats), guest.is_owner
-        guest.send("welcome", game=self.name, seats=seats, is_owner=is_owner, setting=setting)
+        game = self.sitting.game
+        guest.send(
+            "welcome",
+            game=self.name,
+            seats=sorted(guest.seats),
+            is_owner=guest.is_owner,
+            setting=view.setting(game),
+            exports=endings(game),
+        )
         guest.tell(self._state())
         if self.next:
             guest.send("next", game=self.next)

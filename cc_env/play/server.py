@@ -3,6 +3,7 @@
 GET  /              the page; /static/… what it consists of
 GET  /catalogue     the games, their options and who plays them
 POST /games         open a game; its name, the tokens of its people, and that of who watches it
+GET  /games/NAME.…  a game as a file, by the end of its name; see `cc_env.play.export`
 WS   /play/NAME     first {"tokens": […]}, of seats or none, then what `Room.obey` takes
 """
 
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from cc_env.errors import CcEnvError, MissingExtra, UnknownOption
+from cc_env.play.export import KINDS, exported
 from cc_env.play.lobby import Bounds, BusyError, Lobby
 from cc_env.play.room import Guest, Room
 
@@ -68,6 +70,7 @@ def application(
         Route("/", _page),
         Route("/catalogue", _catalogue),
         Route("/games", _open, methods=["POST"]),
+        Route("/games/{file}", _export),
         WebSocketRoute("/play/{name}", _play),
         Mount("/static", StaticFiles(directory=PAGE)),
     ]
@@ -153,6 +156,16 @@ async def _open(request: Request) -> Response:
     room = await lobby.begin(asked)
     opening = room.opening
     return JSONResponse({"game": room.name, "tokens": opening.tokens, "owner": opening.owner}, 201)
+
+
+async def _export(request: Request) -> Response:
+    """Give whoever knows the name of a game the game as a file."""
+    name, dot, kind = request.path_params["file"].partition(".")
+    sitting = request.app.state.lobby.find(name).sitting
+    text, kind = exported(sitting, dot + kind), dot + kind
+    file = f"{sitting.game.name}-{name}{kind}"
+    headers = {"content-disposition": f'attachment; filename="{file}"'}
+    return Response(text, headers=headers, media_type=KINDS.get(kind, "text/plain"))
 
 
 async def _refusal(request: Request, error: Exception) -> Response:

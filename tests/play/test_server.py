@@ -8,7 +8,7 @@ import pytest
 from starlette.testclient import TestClient
 from starlette.websockets import WebSocketDisconnect
 
-from cc_env import games, players
+from cc_env import games, players, record
 from cc_env.play import bench, server
 from cc_env.play.lobby import Bounds
 from cc_env.referee import Decision
@@ -343,6 +343,32 @@ def test_a_hint_is_for_who_asks(serving):
         hint = table.until("hint")
         assert hint["action"] in [each[0] for each in table.state["choices"]]
         assert table.state["decisions"] == 0
+
+
+def test_a_game_is_exported_to_whoever_knows_its_name(serving, tmp_path):
+    client = serving()
+    opened = begin(client, "checkers")
+    with Connected(client, opened, 0, 1) as table:
+        for _ in range(3):
+            table.play_first()
+        assert table.welcome["exports"] == [".jsonl", ".pdn", ".txt", ".svg"]
+        for ending in table.welcome["exports"]:
+            answer = client.get(f"/games/{opened['game']}{ending}")
+            assert answer.status_code == 200
+            file = f'filename="checkers-{opened["game"]}{ending}"'
+            assert answer.headers["content-disposition"] == f"attachment; {file}"
+            (tmp_path / f"game{ending}").write_text(answer.text)
+        turns = [each[1] for each in table.state["turns"]]
+        assert (tmp_path / "game.txt").read_text() == table.state["position"] + "\n"
+    ((_, one),) = record.read(tmp_path / "game.jsonl")
+    assert list(one.turns) == turns
+    ((_, match),) = record.read_foreign(tmp_path / "game.pdn", games.make("checkers"))
+    assert match.turns == turns
+    assert answer.headers["content-type"] == "image/svg+xml"
+    for file in (f"{opened['game']}.exe", opened["game"], "A" * 16 + ".txt", "..%2fx.txt", ".txt"):
+        answer = client.get(f"/games/{file}")
+        assert answer.status_code in (400, 404)
+        assert "content-disposition" not in answer.headers
 
 
 def test_two_players_are_watched_to_the_end(serving):

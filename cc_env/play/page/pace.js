@@ -2,8 +2,8 @@
 
 import { element } from "./panels.js";
 
-const PACES = [[0, "as fast as they decide"], [0.3, "0.3 s a move"], [0.8, "0.8 s a move"],
-  [2, "2 s a move"], [5, "5 s a move"], [10, "10 s a move"]];
+const PACES = [[0, "full speed"], [0.3, "0.3 s a move"], [0.8, "0.8 s a move"], [2, "2 s a move"],
+  [5, "5 s a move"], [10, "10 s a move"]]; // seconds between two decisions
 
 export class Pace {
   constructor(ask) {

@@ -2,6 +2,7 @@
 
 import { Board } from "./board.js";
 import { Connection } from "./connection.js";
+import { showExports } from "./export.js";
 import { Pace } from "./pace.js";
 import { Panels } from "./panels.js";
 import { kept, showForm } from "./start.js";
@@ -40,7 +41,7 @@ class Table {
     this.connection = new Connection(game, tokens, (message) => this[`on_${message.type}`]?.(message));
   }
 
-  on_welcome({ setting, seats, is_owner }) {
+  on_welcome({ setting, seats, is_owner, exports }) {
     this.seats = seats;
     find("lost").hidden = true;
     find("where").textContent = setting.game.replaceAll("_", " ");
@@ -53,6 +54,7 @@ class Table {
     if (seats.length === 1 && setting.top === seats[0]) this.board.flip();
     this.panels = new Panels(setting, seats, (what) => this.ask(what));
     if (is_owner) this.pace = new Pace((what, values) => this.connection.ask(what, values));
+    showExports(this.game, exports);
     const others = JSON.parse(sessionStorage.getItem(`links ${this.game}`) ?? "[]");
     const links = others.map((token) => ["Link for the other player", `#/${this.game}/${token}`]);
     this.panels.showLinks([...links, ["Link for onlookers", `#/${this.game}`]]);
