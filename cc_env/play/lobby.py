@@ -61,6 +61,8 @@ class Lobby:
         self._kept = sum(1 for _ in folder.glob("*.jsonl"))
         cores = cores or os.cpu_count() or 1
         self._pool = ThreadPoolExecutor(cores, thread_name_prefix="think")
+        self._desk = ThreadPoolExecutor(2, thread_name_prefix="desk")  # waits for no thinking
+        self._reading: dict[str, asyncio.Task[Room]] = {}
         self._seats = asyncio.Semaphore(cores)
         self._waiting: list[Room] = []
         self._advised: set[Room] = set()
@@ -69,39 +71,50 @@ class Lobby:
     def close(self) -> None:
         """Wait for no player any more."""
         self._pool.shutdown(wait=False, cancel_futures=True)
+        self._desk.shutdown(wait=False, cancel_futures=True)
 
     async def catalogue(self) -> dict[str, Any]:
         """Return the games with their options, and who plays them."""
-        return await asyncio.get_running_loop().run_in_executor(self._pool, _catalogue)
+        return await asyncio.get_running_loop().run_in_executor(self._desk, _catalogue)
 
     async def begin(self, asked: object) -> Room:
         """Open a game as somebody asks for it; raises CcEnvError."""
         loop = asyncio.get_running_loop()
-        opening = await loop.run_in_executor(self._pool, self._checked, asked)
-        return self.open(opening)
+        return self.open(await loop.run_in_executor(self._desk, self._checked, asked))
 
-    def open(self, opening: Opening) -> Room:
+    def open(self, standing: Standing) -> Room:
         """Open a game that was checked; raises BusyError, OSError."""
         self._make_room()
         if self._kept >= self.bounds.kept:
             raise BusyError(f"{self._kept:,} games are kept here, and no more can be")
         name = secrets.token_urlsafe(12)
         journal = Journal(self._path(name))
-        room = Room(name, journal, Standing.begun(opening, self.bench), self)
-        journal.begin(opening)
+        journal.begin(standing.opening)
         self._kept += 1
-        self.rooms[name] = room
+        self.rooms[name] = room = Room(name, journal, standing, self)
         return room
 
-    def find(self, name: str) -> Room:
+    async def find(self, name: str) -> Room:
         """Return a game, from its file if need be; raises UnknownOption, BadRecord, BusyError."""
         if not NAME.fullmatch(name) or not (name in self.rooms or self._path(name).exists()):
             raise UnknownOption("there is no such game here")
-        if name not in self.rooms:
+        if name in self.rooms:
+            return self.rooms[name]
+        if name not in self._reading:
             self._make_room()
-            journal = Journal(self._path(name))
-            self.rooms[name] = Room(name, journal, journal.read(self.bench), self)
-        return self.rooms[name]
+            self._reading[name] = asyncio.create_task(self._read(name))
+        room = await asyncio.shield(self._reading[name])
+        return self.rooms.setdefault(name, room)
+
+    async def _read(self, name: str) -> Room:
+        """Read a game, in another thread: its players may have to be made again."""
+        journal, loop = Journal(self._path(name)), asyncio.get_running_loop()
+        try:
+            standing = await loop.run_in_executor(self._desk, journal.read, self.bench)
+        finally:
+            del self._reading[name]
+        self.rooms[name] = room = Room(name, journal, standing, self)
+        return room
 
     def _path(self, name: str) -> Path:
         return self._folder / f"{name}.jsonl"
@@ -117,8 +130,8 @@ class Lobby:
 
     # What somebody asks for
 
-    def _checked(self, asked: object) -> Opening:
-        """Return the opening of a game; raises CcEnvError where something of it is not allowed."""
+    def _checked(self, asked: object) -> Standing:
+        """Return a game that begins; raises CcEnvError where something of it is not allowed."""
         if not isinstance(asked, dict) or set(asked) - set(KEYS):
             raise UnknownOption(f"a game is opened by: {listed(KEYS)}")
         game = _game(asked.get("game"), asked.get("options") or {})
@@ -138,8 +151,9 @@ class Lobby:
             seed=seed,
             pace=self.bounds.pause,
         )
-        view.state(opening.sitting(self.bench))  # compiles, and refuses what cannot be
-        return with_tokens(opening)
+        standing = Standing.begun(with_tokens(opening), self.bench)
+        view.state(standing.sitting)  # compiles, and refuses what cannot be
+        return standing
 
     def _limits(self, seconds: object) -> Limits:
         if seconds is None:

@@ -244,7 +244,7 @@ class Room:
             first, second = (opening.seats[seat] for seat in swapped)
             mine, yours = (opening.tokens[seat] for seat in swapped)
             again = replace(opening, seats=(first, second), tokens=(mine, yours))
-            self.next = self._lobby.open(again).name
+            self.next = self._lobby.open(Standing.begun(again, self._lobby.bench)).name
         self.tell_all("next", game=self.next)
 
     def _set_pace(self, guest: Guest, message: Mapping[str, Any]) -> None:

@@ -161,11 +161,10 @@ async def _open(request: Request) -> Response:
 async def _export(request: Request) -> Response:
     """Give whoever knows the name of a game the game as a file."""
     name, dot, kind = request.path_params["file"].partition(".")
-    sitting = request.app.state.lobby.find(name).sitting
-    text, kind = exported(sitting, dot + kind), dot + kind
-    file = f"{sitting.game.name}-{name}{kind}"
+    room, ending = await request.app.state.lobby.find(name), dot + kind
+    text, file = exported(room.sitting, ending), f"{room.opening.game}-{name}{ending}"
     headers = {"content-disposition": f'attachment; filename="{file}"'}
-    return Response(text, headers=headers, media_type=KINDS.get(kind, "text/plain"))
+    return Response(text, headers=headers, media_type=KINDS.get(ending, "text/plain"))
 
 
 async def _refusal(request: Request, error: Exception) -> Response:
@@ -208,7 +207,7 @@ async def _enter(socket: WebSocket, lobby: Lobby) -> tuple[Room, Guest] | None:
             raise UnknownOption("wanted: the tokens of seats, or none")
         if not all(isinstance(token, str) for token in tokens):
             raise UnknownOption("a token is a text")
-        room = lobby.find(socket.path_params["name"])
+        room = await lobby.find(socket.path_params["name"])
         guest = room.admit(tokens)
         if len(room.guests) >= lobby.bounds.guests:
             raise BusyError("too many look on at this game")

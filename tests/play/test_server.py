@@ -2,6 +2,7 @@
 
 import json
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from starlette.websockets import WebSocketDisconnect
 
 from cc_env import games, players, record
 from cc_env.play import bench, server
+from cc_env.play.journal import Journal
 from cc_env.play.lobby import Bounds
 from cc_env.referee import Decision
 from cc_env.table import GAMES
@@ -256,6 +258,53 @@ def test_the_catalogue_has_games_options_and_who_plays_them(serving):
     assert found["capture_conquer"]["options"]["size"] == 6
     assert "aggressive" in found["cannon"]["players"]
     assert "easy" in found["morris"]["players"]["minimax"]
+
+
+def test_players_that_learned_are_listed_where_there_are_weights_and_torch(monkeypatch):
+    bench.know_learned_players()
+    learned = {"policy", "alphazero", "ppo"}
+    there = {
+        name: learned & set(bench.listed_players(games.make(name)))
+        for name in ("capture_conquer", "checkers", "mini_checkers")
+    }
+    assert there == {
+        "capture_conquer": learned,
+        "checkers": {"policy", "alphazero"},
+        "mini_checkers": set(),
+    }
+    assert not learned & set(bench.listed_players(games.make("capture_conquer", size=4)))
+    assert "memory" not in bench.listed_players(games.make("checkers"))
+    monkeypatch.setattr("agents.find_spec", lambda name: None)
+    assert not learned & set(bench.listed_players(games.make("checkers")))
+
+
+@pytest.mark.slow  # torch is imported
+def test_a_network_plays_and_goes_on_after_a_restart(serving):
+    pytest.importorskip("torch")
+    bench.know_learned_players()
+    client = serving()
+    opened = begin(client, "capture_conquer", ("human", "alphazero:simulations=8"))
+    for _ in range(2):
+        with Connected(client, opened, 0) as table:
+            done = table.play_first()["decisions"]
+            table.until("state", is_person=True)
+            assert table.state["decisions"] > done
+        client = serving()
+
+
+def test_a_game_that_is_asked_for_many_times_at_once_is_read_once(serving, monkeypatch):
+    opened, read = begin(serving()), []
+
+    def counted(journal, bench, read_it=Journal.read):
+        read.append(journal.path)
+        return read_it(journal, bench)
+
+    monkeypatch.setattr(Journal, "read", counted)
+    client = serving()
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(client.get, [f"/games/{opened['game']}.txt"] * 8))
+    assert {each.status_code for each in answers} == {200}
+    assert len(read) == 1
 
 
 def test_a_game_goes_on_after_a_restart_in_the_middle_of_a_chain(serving, tmp_path):
