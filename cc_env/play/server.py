@@ -89,6 +89,7 @@ def prepared(listening: socket.socket, folder: Path, bounds: Bounds) -> uvicorn.
         log_level="warning",
         ws_max_size=4 * bounds.letters,
         ws="websockets-sansio",
+        ws_per_message_deflate=False,  # of a short message it saves little, and takes a while
     )
     return uvicorn.Server(config)
 
