@@ -2,6 +2,7 @@
 
 GET  /              the page; /static/… what it consists of
 GET  /catalogue     the games, their options and who plays them
+GET  /lessons/GAME  how to play a game: texts, and boards that show what they say
 POST /games         open a game; its name, and the tokens of its people
 WS   /play/NAME     first {"tokens": […]}, of seats or none, then what `Room.obey` takes
 """
@@ -16,12 +17,14 @@ from pathlib import Path
 from typing import Any
 
 from cc_env.errors import CcEnvError, MissingExtra, UnknownOption
+from cc_env.play import lessons
 from cc_env.play.lobby import Bounds, BusyError, Lobby
 from cc_env.play.room import Guest, Room
 
 try:
     import uvicorn
     from starlette.applications import Starlette
+    from starlette.concurrency import run_in_threadpool
     from starlette.requests import Request
     from starlette.responses import FileResponse, JSONResponse, Response
     from starlette.routing import Mount, Route, WebSocketRoute
@@ -67,6 +70,7 @@ def application(
     routes = [
         Route("/", _page),
         Route("/catalogue", _catalogue),
+        Route("/lessons/{game}", _lessons),
         Route("/games", _open, methods=["POST"]),
         WebSocketRoute("/play/{name}", _play),
         Mount("/static", StaticFiles(directory=PAGE)),
@@ -137,6 +141,10 @@ async def _page(request: Request) -> Response:
 
 async def _catalogue(request: Request) -> Response:
     return JSONResponse(await request.app.state.lobby.catalogue())
+
+
+async def _lessons(request: Request) -> Response:
+    return JSONResponse(await run_in_threadpool(lessons.told, request.path_params["game"]))
 
 
 async def _open(request: Request) -> Response:
