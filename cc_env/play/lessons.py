@@ -14,12 +14,11 @@ from typing import Any
 
 from cc_env import games
 from cc_env.errors import UnknownOption, listed
-from cc_env.game import Game
+from cc_env.game import Cell, Game
 from cc_env.pictures import draw
 from cc_env.pictures.text import to_text
 from cc_env.play import view
 from cc_env.play.choices import Choice, choices
-from cc_env.play.pointing import cell_name
 from cc_env.play.sitting import HUMAN, Sitting
 from cc_env.play.telling import ending
 from cc_env.table import GAMES
@@ -123,18 +122,23 @@ def _told(name: str, lesson: Lesson, settings: list[dict[str, Any]]) -> dict[str
 
 def _shown(sitting: Sitting) -> dict[str, Any]:
     state = view.state(sitting)
-    return {key: state[key] for key in SHOWN}
+    turn = state["turns"][-1][1] if state["turns"] else ""
+    return {"turn": turn, **{key: state[key] for key in SHOWN}}
 
 
 def asked(game: Game, choice: Choice) -> str:
     """Return how to ask somebody for a choice, by the cells to point at."""
     if choice.cell is None:
         return choice.text.strip()
-    cell = cell_name(game, choice.cell)
+    cell = _place(game, choice.cell)
     if choice.pieces:
-        to = "hits" if choice.is_shot else "to"
-        return f"{cell_name(game, choice.pieces[0])} {to} {cell}"
+        verb = "hits" if choice.is_shot else "goes to"
+        return f"{_place(game, choice.pieces[0])} {verb} {cell}"
     return f"take {cell}" if choice.captures else cell
+
+
+def _place(game: Game, cell: Cell) -> str:
+    return game.names.get(cell) or f"row {cell[0]}, column {cell[1]}"
 
 
 def _paragraphs(text: str) -> list[str]:

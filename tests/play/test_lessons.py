@@ -56,11 +56,18 @@ def test_lessons_are_asked_for_by_the_cells_to_point_at():
     def asked(name, place):
         return [wanted["asked"] for wanted in lessons.told(name)["lessons"][place]["wanted"]]
 
-    assert asked("checkers", 2) == ["6 4 to 4 2", "4 2 to 2 0"]
-    assert asked("capture_conquer", 5) == ["1 1 to 3 3", "take 2 1"]
-    assert asked("mini_checkers", 4) == ["pass", "0 1 to 1 2"]
+    assert asked("checkers", 2) == [
+        "row 6, column 4 goes to row 4, column 2",
+        "row 4, column 2 goes to row 2, column 0",
+    ]
+    assert asked("capture_conquer", 5) == [
+        "row 1, column 1 goes to row 3, column 3",
+        "take row 2, column 1",
+    ]
+    assert asked("mini_checkers", 4)[0] == "pass"
+    assert asked("morris", 5)[0] == "O goes to C"
     assert asked("morris", 1) == ["C", "take H"]
-    assert asked("cannon", 4) == ["4 0 hits 4 5"]
+    assert asked("cannon", 4) == ["row 4, column 0 hits row 4, column 5"]
 
 
 GOLDEN = """\

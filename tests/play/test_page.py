@@ -212,3 +212,40 @@ def test_move_or_bomb_is_asked_at_the_place(opened):
     page.keyboard.press("Enter")
     until(page, 1)
     assert page.text_content("#moves li") == "S 6 3 B 6 1"
+
+
+def lesson_at(page, number, step):
+    page.wait_for_selector(f"#lesson{number}[data-step='{step}']")
+    return page.text_content(f"#lesson{number} .status")
+
+
+def in_lesson(page, number, *places):
+    for place in places:
+        page.click(f"#lesson{number} rect[data-cell='{place}']")
+
+
+def test_a_lesson_is_played_on_its_board(opened):
+    page = opened("mini_checkers", viewport={"width": 320, "height": 640})
+    page.click("text=How to play")
+    assert lesson_at(page, 1, 0) == "Your move: row 4, column 1 goes to row 3, column 2"
+    in_lesson(page, 1, "4,1", "3,0")
+    assert "the lesson goes on with: row 4, column 1" in page.text_content("#lesson1 .status")
+    in_lesson(page, 1, "4,1", "3,2")
+    assert lesson_at(page, 1, 2) == "white: 14-25"  # the other side answers by itself
+    page.click("#lesson5 .words button")
+    lesson_at(page, 5, 2)
+    page.click("#lesson7 >> text=Show me")
+    assert lesson_at(page, 7, 1) == "black: 12-01 · black wins: white lost (both_stuck)"
+    page.click("#lesson7 >> text=Again")
+    assert lesson_at(page, 7, 0).startswith("Your move")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 320
+    page.click("#learn .play >> nth=0")
+    page.wait_for_selector("#start:not([hidden])")
+    assert page.input_value("[name=game]") == "mini_checkers"
+
+
+def test_lessons_of_no_game_are_refused(opened):
+    page = opened("mini_checkers")
+    page.evaluate("location.hash = '#/learn/ludo'")
+    page.wait_for_selector("#learn .wrong")
+    assert "there are no lessons for 'ludo'" in page.text_content("#learn")
