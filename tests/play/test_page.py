@@ -249,3 +249,28 @@ def test_lessons_of_no_game_are_refused(opened):
     page.evaluate("location.hash = '#/learn/ludo'")
     page.wait_for_selector("#learn .wrong")
     assert "there are no lessons for 'ludo'" in page.text_content("#learn")
+
+
+def test_coordinates_and_sounds_are_set_and_kept(opened):
+    page = opened("mini_checkers")
+    page.context.add_init_script(
+        "window.heard = 0; const Real = AudioContext; window.AudioContext = class extends Real {"
+        "  constructor() { super(); window.heard += 1; } };"
+    )
+    page.reload()
+    until(page, 0)
+    page.click("text=Settings")
+    assert page.is_visible("#board .labels")
+    page.uncheck("text=coordinates")
+    assert not page.is_visible("#board .labels")
+    page.drag_and_drop("rect[data-cell='4,1']", "rect[data-cell='3,2']")
+    until(page, 1)
+    assert page.evaluate("window.heard") == 0
+    page.check("text=sounds")
+    page.reload()
+    until(page, 1)
+    assert not page.is_visible("#board .labels")
+    assert page.evaluate("window.heard") == 0
+    page.drag_and_drop("rect[data-cell='1,4']", "rect[data-cell='2,5']")
+    until(page, 2)
+    assert page.evaluate("window.heard") == 1

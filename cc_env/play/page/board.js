@@ -89,7 +89,9 @@ export class Board {
 
   build() {
     const { cells, cell, margin, board, labels } = this.setting;
-    this.layers.ground.replaceChildren(this.turned(board), ...labels.map((each) => this.label(each)));
+    const named = made("g", { class: "labels" });
+    named.append(...labels.map((each) => this.label(each)));
+    this.layers.ground.replaceChildren(this.turned(board), named);
     this.hits = new Map();
     this.layers.cells.replaceChildren();
     for (const [row, column, name] of cells) {

@@ -5,6 +5,7 @@ import { Board } from "./board.js";
 import { Connection } from "./connection.js";
 import { leaveLessons, showLessons } from "./learn.js";
 import { Panels } from "./panels.js";
+import { sound } from "./settings.js";
 import { kept, showForm } from "./start.js";
 
 const find = (name) => document.getElementById(name);
@@ -62,6 +63,9 @@ class Table {
   }
 
   on_state(state) {
+    if (this.state?.decisions + 1 === state.decisions) {
+      sound(state.result ? "end" : state.moved.captured.length ? "capture" : "move");
+    }
     this.state = state;
     const isMine = state.is_person && this.seats.includes(state.mover);
     this.board.show(state, isMine);
