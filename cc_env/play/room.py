@@ -11,11 +11,12 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from cc_env.errors import CcEnvError, IllegalAction, UnknownOption, listed
+from cc_env.errors import CcEnvError, IllegalAction, UnknownOption
 from cc_env.match import AGREED, FAULTS, RESIGNED
 from cc_env.play import view
 from cc_env.play.choices import choices
 from cc_env.play.journal import Journal, Opening
+from cc_env.play.messages import act_of, action_of, check_turn
 from cc_env.play.pointing import meant
 
 if TYPE_CHECKING:
@@ -132,7 +133,7 @@ class Room:
 
     def obey(self, guest: Guest, message: Mapping[str, Any]) -> None:
         """Do what a guest asks for; raises CcEnvError, and changes nothing, where it cannot be."""
-        asked: dict[object, Callable[[Guest, Mapping[str, Any]], None]] = {
+        asked: dict[str, Callable[[Guest, Mapping[str, Any]], None]] = {
             "play": self._play,
             "say": self._say,
             "take_back": self._take_back,
@@ -141,28 +142,18 @@ class Room:
             "draw": self._offer,
             "rematch": self._rematch,
         }
-        do = message.get("do")
-        if not isinstance(do, str) or do not in asked:
-            raise UnknownOption(f"{str(do)[:40]!r} cannot be done; wanted: {listed(asked)}")
+        act = act_of(message, asked)
         if not guest.seats:
             raise IllegalAction("onlookers cannot do this; a player's own link can")
-        asked[do](guest, message)
+        act(guest, message)
 
     def _check_turn(self, guest: Guest, message: Mapping[str, Any]) -> None:
         """Raise IllegalAction unless it is the guest's turn, in the position that it saw."""
-        sitting = self.sitting
-        if sitting.result is not None:
-            raise IllegalAction(f"the game is over ({sitting.result.reason})")
-        if message.get("version") != self._journal.lines:
-            raise IllegalAction("too late: the position has changed since")
-        if sitting.mover not in guest.seats:
-            raise IllegalAction(f"it is the turn of {sitting.game.players[sitting.mover]}")
+        check_turn(self.sitting, guest.seats, message, self._journal.lines)
 
     def _play(self, guest: Guest, message: Mapping[str, Any]) -> None:
         self._check_turn(guest, message)
-        action = message.get("action")
-        if not isinstance(action, int) or isinstance(action, bool):
-            raise IllegalAction(f"{str(action)[:40]!r} is not the number of an action")
+        action = action_of(message)
         self._confirm(lambda: self.sitting.play(action))
 
     def _say(self, guest: Guest, message: Mapping[str, Any]) -> None:
