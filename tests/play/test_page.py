@@ -1,5 +1,6 @@
 """The page in a real browser: Debian's chromium, driven by Playwright."""
 
+import re
 import shutil
 import socket
 import threading
@@ -188,6 +189,7 @@ def test_keyboard_and_typed_moves_take_back_and_hint(opened):
         page.keyboard.press(key)
     until(page, 2)
     assert "white, minimax:easy" in page.text_content("#news")
+    assert re.match(r"depth \d+ · value .* · cutoffs .* nodes", page.text_content("#said"))
     page.fill("[name=text]", "nonsense")
     page.keyboard.press("Enter")
     page.wait_for_selector("#status.wrong")
@@ -198,8 +200,13 @@ def test_keyboard_and_typed_moves_take_back_and_hint(opened):
     until(page, 0)
 
 
-def test_a_piece_is_dragged(opened):
+def test_another_piece_is_chosen_at_once_and_pieces_are_dragged(opened):
+    """checkers8: a selected piece shows its targets; direct re-selection."""
     page = opened("mini_checkers")
+    page.click("rect[data-cell='4,1']")
+    assert cells(page, "goal") == ["3,0", "3,2"]
+    page.click("rect[data-cell='4,5']")
+    assert cells(page, "goal") == ["3,4"]
     page.drag_and_drop("rect[data-cell='4,1']", "rect[data-cell='3,2']")
     until(page, 1)
     assert page.text_content("#moves li") == "41-32"
@@ -236,8 +243,10 @@ def test_two_browsers_play_each_other(opened):
 
 
 def test_move_or_bomb_is_asked_at_the_place(opened):
+    """cannon: a clicked soldier's targets; the bomb's colour wins where both are possible."""
     page = opened("cannon", options={"start": "W1W1W1Ww/2w5/3b4/6ww/6wb/3b2w1/8/1w1B1B1B w"})
     page.click("rect[data-cell='3,6']")
+    assert page.get_attribute("rect[data-cell='1,6']", "aria-label").endswith("can be hit")
     page.click("rect[data-cell='1,6']")
     asked = page.locator(".ask button").all_text_contents()
     assert asked == ["go there: S 6 3 M 6 1", "hit: S 6 3 B 6 1"]

@@ -202,7 +202,10 @@ export class Board {
       const fits = choice.pieces.length
         ? this.selected && choice.pieces.some((cell) => same(cell, this.selected))
         : choice.captures.length > 0 || !this.selected;
-      if (fits && choice.cell) found.set(key(choice.cell), { ...choice, isShot: choice.isShot || (!choice.pieces.length && choice.captures.length > 0) });
+      if (!fits || !choice.cell) continue;
+      const isHit = choice.isShot || (!choice.pieces.length && choice.captures.length > 0);
+      const before = found.get(key(choice.cell)); // where both go there, the shot's colour wins
+      found.set(key(choice.cell), { ...choice, isShot: isHit || Boolean(before?.isShot) });
     }
     return found;
   }
