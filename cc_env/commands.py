@@ -28,6 +28,7 @@ from cc_env.game import Game, Played
 from cc_env.match import Limits, Match
 from cc_env.perft import perft as count
 from cc_env.pictures import draw, frames
+from cc_env.play import lessons
 from cc_env.play.sitting import HUMAN, Sitting
 from cc_env.play.telling import analysis, told
 from cc_env.rules import ONGOING, Position
@@ -271,6 +272,16 @@ def play(
     finally:
         if save is not None:
             record.append(save, table.sitting.record())
+
+
+@app.command()
+def learn(
+    game: Annotated[str, typer.Argument(help="Which game; `games` lists them.")],
+    lesson: Annotated[int | None, typer.Argument(help="Which lesson alone; default all.")] = None,
+) -> None:
+    """Tell how a game is played, in short lessons with boards."""
+    for line in lessons.lines(lessons.course(game), lesson):
+        console.print(line)
 
 
 @app.command()

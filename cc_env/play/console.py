@@ -17,7 +17,7 @@ from cc_env.play.choices import Choice, choices
 from cc_env.play.export import RECORD, foreign
 from cc_env.play.pointing import cell_name, meant
 from cc_env.play.sitting import Sitting
-from cc_env.play.telling import analysis, ending, summary, told
+from cc_env.play.telling import analysis, counted, ending, summary, told
 from cc_env.rules import DRAW
 from cc_env.terminal import Terminal
 
@@ -124,6 +124,7 @@ class Console:
 
     def _board(self) -> None:
         self._terminal.print(Text.from_ansi(to_ansi(self._picture())))
+        self._say(f"on the board: {counted(self.sitting.game, self.sitting.position)}")
         if self.sitting.match.limits.seconds_per_game:
             left = (self.sitting.left(player) for player in (0, 1))
             names = self.sitting.game.players

@@ -12,12 +12,13 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from cc_env.errors import CcEnvError, IllegalAction, UnknownOption, is_number, listed
+from cc_env.errors import CcEnvError, IllegalAction, UnknownOption, is_number
 from cc_env.match import AGREED, FAULTS, RESIGNED
 from cc_env.play import view
 from cc_env.play.choices import choices
 from cc_env.play.export import endings
 from cc_env.play.journal import SLOWEST, Journal, Standing
+from cc_env.play.messages import act_of, action_of, check_turn
 from cc_env.play.pointing import meant
 
 if TYPE_CHECKING:
@@ -145,7 +146,7 @@ class Room:
 
     def obey(self, guest: Guest, message: Mapping[str, Any]) -> None:
         """Do what a guest asks for; raises CcEnvError, and changes nothing, where it cannot be."""
-        asked: dict[object, Callable[[Guest, Mapping[str, Any]], None]] = {
+        asked: dict[str, Callable[[Guest, Mapping[str, Any]], None]] = {
             "play": self._play,
             "say": self._say,
             "take_back": self._take_back,
@@ -156,30 +157,20 @@ class Room:
             "pace": self._set_pace,
             "step": self._step,
         }
-        do = message.get("do")
-        if not isinstance(do, str) or do not in asked:
-            raise UnknownOption(f"{str(do)[:40]!r} cannot be done; wanted: {listed(asked)}")
+        act, do = act_of(message, asked), message["do"]
         if do in OWNERS and not guest.is_owner:
             raise IllegalAction("only who opened this game to watch it can do this")
         if do not in OWNERS and not guest.seats:
             raise IllegalAction("onlookers cannot do this; a player's own link can")
-        asked[do](guest, message)
+        act(guest, message)
 
     def _check_turn(self, guest: Guest, message: Mapping[str, Any]) -> None:
         """Raise IllegalAction unless it is the guest's turn, in the position that it saw."""
-        sitting = self.sitting
-        if sitting.result is not None:
-            raise IllegalAction(f"the game is over ({sitting.result.reason})")
-        if message.get("version") != self._journal.version:
-            raise IllegalAction("too late: the position has changed since")
-        if sitting.mover not in guest.seats:
-            raise IllegalAction(f"it is the turn of {sitting.game.players[sitting.mover]}")
+        check_turn(self.sitting, guest.seats, message, self._journal.version)
 
     def _play(self, guest: Guest, message: Mapping[str, Any]) -> None:
         self._check_turn(guest, message)
-        action = message.get("action")
-        if not isinstance(action, int) or isinstance(action, bool):
-            raise IllegalAction(f"{str(action)[:40]!r} is not the number of an action")
+        action = action_of(message)
         self._confirm(lambda: self.sitting.play(action))
 
     def _say(self, guest: Guest, message: Mapping[str, Any]) -> None:

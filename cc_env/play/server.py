@@ -2,6 +2,7 @@
 
 GET  /              the page; /static/… what it consists of
 GET  /catalogue     the games, their options and who plays them
+GET  /lessons/GAME  how to play a game: texts, and boards that show what they say
 POST /games         open a game; its name, the tokens of its people, and that of who watches it
 GET  /games/NAME.…  a game as a file, by the end of its name; see `cc_env.play.export`
 WS   /play/NAME     first {"tokens": […]}, of seats or none, then what `Room.obey` takes
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from cc_env.errors import CcEnvError, MissingExtra, UnknownOption
+from cc_env.play import lessons
 from cc_env.play.export import KINDS, exported
 from cc_env.play.lobby import Bounds, BusyError, Lobby
 from cc_env.play.room import Guest, Room
@@ -24,6 +26,7 @@ from cc_env.play.room import Guest, Room
 try:
     import uvicorn
     from starlette.applications import Starlette
+    from starlette.concurrency import run_in_threadpool
     from starlette.requests import Request
     from starlette.responses import FileResponse, JSONResponse, Response
     from starlette.routing import Mount, Route, WebSocketRoute
@@ -69,6 +72,7 @@ def application(
     routes = [
         Route("/", _page),
         Route("/catalogue", _catalogue),
+        Route("/lessons/{game}", _lessons),
         Route("/games", _open, methods=["POST"]),
         Route("/games/{file}", _export),
         WebSocketRoute("/play/{name}", _play),
@@ -141,6 +145,10 @@ async def _page(request: Request) -> Response:
 
 async def _catalogue(request: Request) -> Response:
     return JSONResponse(await request.app.state.lobby.catalogue())
+
+
+async def _lessons(request: Request) -> Response:
+    return JSONResponse(await run_in_threadpool(lessons.told, request.path_params["game"]))
 
 
 async def _open(request: Request) -> Response:

@@ -252,6 +252,16 @@ def test_every_answer_has_a_strict_policy(serving):
     assert client.get("/static/..%2fserver.py").status_code == 404
 
 
+def test_lessons_are_served_for_the_games_that_there_are(serving):
+    client = serving()
+    found = client.get("/lessons/mini_checkers").json()
+    assert found["lessons"][0]["title"] == "Steps"
+    for name in ("ludo", "..%2fcheckers", "%00", "x" * 1000):
+        answer = client.get(f"/lessons/{name}")
+        assert answer.status_code in (400, 404)
+        assert "<" not in answer.text
+
+
 def test_the_catalogue_has_games_options_and_who_plays_them(serving):
     found = serving().get("/catalogue").json()["games"]
     assert list(found) == list(GAMES)

@@ -1,17 +1,21 @@
-// The page: #/GAME/TOKEN/TOKEN is a game with the seats that one holds, # the form that begins one.
+// The page: #/GAME/TOKEN/TOKEN is a game with the seats that one holds, # the form that begins one,
+// #/new/KIND the form for a kind of game, #/learn/KIND/NUMBER how to play it.
 
 import { Board } from "./board.js";
 import { Connection } from "./connection.js";
 import { showExports } from "./export.js";
+import { leaveLessons, showLessons } from "./learn.js";
 import { Pace } from "./pace.js";
 import { Panels } from "./panels.js";
+import { sound } from "./settings.js";
 import { kept, showForm } from "./start.js";
 
 const find = (name) => document.getElementById(name);
 let table = null; // what is shown: connection, board, panels
 
 function show() {
-  const [, game, ...tokens] = location.hash.split("/");
+  const [, place, ...rest] = location.hash.split("/");
+  const game = ["learn", "new"].includes(place) ? null : place;
   table?.connection.close();
   table = null;
   find("lost").hidden = true;
@@ -19,8 +23,13 @@ function show() {
   find("pace").hidden = true;
   find("start").hidden = true;
   find("where").textContent = "";
-  if (game) table = new Table(game, tokens);
-  else showForm(begin);
+  find("rules").hidden = true;
+  find("learn").hidden = place !== "learn";
+  document.title = "cc_env";
+  if (place !== "learn") leaveLessons();
+  if (game) table = new Table(game, rest);
+  else if (place === "learn") showLessons(...rest);
+  else showForm(begin, rest[0]);
 }
 
 function begin({ game, tokens, owner }) {
@@ -45,6 +54,8 @@ class Table {
     this.seats = seats;
     find("lost").hidden = true;
     find("where").textContent = setting.game.replaceAll("_", " ");
+    find("rules").hidden = false;
+    find("rules").href = `#/learn/${setting.game}`;
     document.title = `cc_env: ${setting.game.replaceAll("_", " ")}`;
     if (this.board) {
       this.board.state = null; // nothing moves on after a lost connection
@@ -61,6 +72,9 @@ class Table {
   }
 
   on_state(state) {
+    if (this.state?.decisions + 1 === state.decisions) {
+      sound(state.result ? "end" : state.moved.captured.length ? "capture" : "move");
+    }
     const known = this.state?.turns.slice(0, state.turns_from) ?? [];
     this.state = { ...state, turns: [...known, ...state.turns] };
     state = this.state;
