@@ -62,7 +62,7 @@ class Measured:
         answer = f"p50 {middle:.1f} ms, p99 {late:.1f} ms, max {last:.1f} ms"
         size = f"{self.received / len(self.answers):,.0f} bytes a move"
         return (
-            f"{len(self.answers):,} moves: {answer}; {size}, {self.busy:.0f} s of CPU;"
+            f"{len(self.answers):,} moves: {answer}; {size}, {self.busy:.1f} s of CPU;"
             f" {self.kilobytes:,.0f} kB a game"
         )
 

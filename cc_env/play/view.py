@@ -65,7 +65,7 @@ def state(sitting: Sitting, turns_from: int = 0) -> dict[str, Any]:
         "is_person": is_person,
         "mid_turn": sitting.result is None and game.mid_turn(sitting.position),
         "caption": picture.caption,
-        "choices": [list(each) for each in choices(game, sitting.position)] if is_person else [],
+        "choices": choices(game, sitting.position) if is_person else [],
         "turns_from": turns_from,
         "turns": _turns(sitting, turns_from),
         "said": _said(sitting, decided),

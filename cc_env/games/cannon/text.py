@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import cache, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -149,9 +149,14 @@ def other_texts(position: Position, action: int) -> Iterator[str]:
 
 def _ends(position: Position, action: int) -> tuple[Cell, Cell]:
     """Return the cells where an action starts and ends, a bomb's being the same."""
-    shape = int(position.shape)
-    start, end = int(STARTS[shape, action]), int(ENDS[shape, action])
-    return _cell(position, start), _cell(position, end)
+    return _all_ends(int(position.shape), bool(position.player))[action]
+
+
+@cache
+def _all_ends(shape: int, is_turned: bool) -> tuple[tuple[Cell, Cell], ...]:
+    ends = np.stack((STARTS[shape], ENDS[shape]), 1)[: NUM_ACTIONS[shape]]
+    places = (int(LAST[shape]) - ends if is_turned else ends).tolist()
+    return tuple((divmod(start, STRIDE), divmod(end, STRIDE)) for start, end in places)
 
 
 def _xy(cell: Cell) -> str:
@@ -159,11 +164,13 @@ def _xy(cell: Cell) -> str:
     return f"{column} {row}"
 
 
-@lru_cache(maxsize=1024)  # whoever lists choices asks several times for each of them
 def shooters(position: Position, action: int) -> tuple[Cell, ...]:
     """Return the soldiers of the cannons that can hit a bomb's cell, in order; of a move none."""
-    if action < NUM_MOVES[position.shape]:
-        return ()
+    return () if action < NUM_MOVES[position.shape] else _bombers(position, action)
+
+
+@lru_cache(maxsize=256)  # whoever lists choices asks several times for each of them
+def _bombers(position: Position, action: int) -> tuple[Cell, ...]:
     rows, columns = SHAPES[int(position.shape)]
     own = _words(position, "own")
     enemies = _words(position, "enemy") | _words(position, "enemy_halls")

@@ -165,7 +165,12 @@ def _jump_text(position: Position, action: int) -> str:
 
 
 def _ends(position: Position, action: int) -> tuple[int, int]:
-    return int(STARTS[position.size, action]), int(ENDINGS[position.size, action])
+    return _all_ends(int(position.size))[action]
+
+
+@cache
+def _all_ends(size: int) -> tuple[tuple[int, int], ...]:
+    return tuple(zip(STARTS[size].tolist(), ENDINGS[size].tolist(), strict=True))
 
 
 def _decision(position: Position, action: int) -> int | None:
