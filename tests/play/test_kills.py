@@ -8,7 +8,9 @@ kills it a hundred times.
 import asyncio
 import json
 import multiprocessing
+import os
 import random
+import signal
 import socket
 import sys
 import tempfile
@@ -20,16 +22,29 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import WebSocketException
 
 from benchmarks.load import Server
-from cc_env.play import server
+from cc_env import games
+from cc_env.play import server, view
 from cc_env.play.bench import Bench
 from cc_env.play.journal import Journal
 from cc_env.play.lobby import Bounds
-from cc_env.play.sitting import HUMAN
+from cc_env.play.sitting import HUMAN, Sitting
 
 KILLS = 6
 MOST = 60  # messages that are sent and confirmed between two kills
 KINDS = "capture_conquer", "mini_checkers", "morris"
-FORKS = multiprocessing.get_context("forkserver")  # what is imported once serves many times
+
+
+def nursery(listening, folder, calls):
+    """Start a server at each call, of what is imported and loaded once; tell its number."""
+    for kind in KINDS:
+        view.state(Sitting(games.make(kind), (HUMAN, HUMAN)))
+    forks = multiprocessing.get_context("fork")
+    while calls.recv():
+        process = forks.Process(target=serve, args=(listening, folder))
+        process.start()
+        calls.send(process.pid)
+        process.join()
+        calls.send(process.exitcode)
 
 
 def serve(listening, folder):
@@ -46,12 +61,17 @@ class Killing:
         self.folder, self.rng = folder, rng
         self._listening = socket.create_server(("127.0.0.1", 0))  # clients wait for the next
         self.port = self._listening.getsockname()[1]
-        self._process = None
+        self._left = 0
+        self._calls, theirs = multiprocessing.Pipe()
+        arguments = self._listening, str(folder), theirs
+        spawned = multiprocessing.get_context("spawn")
+        self._nursery = spawned.Process(target=nursery, args=arguments)
+        self._nursery.start()
 
     def start(self):
         self._left = self.rng.randint(1, MOST)
-        self._process = FORKS.Process(target=serve, args=(self._listening, str(self.folder)))
-        self._process.start()
+        self._calls.send(True)
+        self._server = self._calls.recv()
 
     @property
     def is_killed(self):
@@ -61,14 +81,17 @@ class Killing:
         """Count a message that was sent or confirmed; kill the server after the last."""
         self._left -= 1
         if not self._left:
-            self._process.kill()
+            os.kill(self._server, signal.SIGKILL)
 
     def end(self):
-        self._process.kill()
-        self._process.join()
+        """Wait until the server is gone."""
+        assert self._calls.recv() == -signal.SIGKILL
 
     def close(self):
-        self.end()
+        if not self.is_killed:
+            os.kill(self._server, signal.SIGKILL)
+        self._calls.send(False)
+        self._nursery.join()
         self._listening.close()
 
 
@@ -90,7 +113,7 @@ class Person:
             async with place as socket:
                 await socket.send(json.dumps({"tokens": self._tokens}))
                 state = await self._state(socket)
-                self._check(state)
+                assert self.check() == state["decisions"]
                 while True:
                     self.asked = self._wish(state)
                     await socket.send(json.dumps({**self.asked, "version": state["version"]}))
@@ -123,13 +146,14 @@ class Person:
         assert state["decisions"] == len(self.confirmed)
         self.asked = None
 
-    def _check(self, state):
-        """Assert that the game stands at what was confirmed, or else at what was asked for."""
+    def check(self):
+        """Assert that the game stands at what was confirmed, or else at what was asked for.
+
+        Return how many decisions that are.
+        """
         path = self._killing.folder / f"{self._name}.jsonl"
         assert path.read_bytes().endswith(b"\n")
-        decisions = Journal(path).read(Bench()).sitting.decisions
-        found = [decision.action for decision in decisions]
-        assert state["decisions"] == len(found)
+        found = [each.action for each in Journal(path).read(Bench()).sitting.decisions]
         if self.asked is None or found == self.confirmed:
             assert found == self.confirmed
         elif self.asked["do"] == "play":
@@ -137,26 +161,28 @@ class Person:
         else:
             assert found == self.confirmed[: len(found)]
         self.confirmed, self.asked = found, None
+        return len(found)
 
 
 async def kill(times, folder, seed):
     """Let people play while servers are killed; return how many decisions they had confirmed."""
-    FORKS.set_forkserver_preload(["cc_env.play.server"])
-    killing = Killing(folder, random.Random(seed))
+    killing, count, people = Killing(folder, random.Random(seed)), 0, []
     try:
-        killing.start()
-        site = Server(killing.port, 0)
-        opened = [await site.begin(kind, (HUMAN, HUMAN)) for kind in KINDS]
-        people, count = [Person(each, killing) for each in opened], 0
-        for _ in range(times + 1):
+        for _ in range(times):
+            killing.start()
+            if not people:
+                site = Server(killing.port, 0)
+                opened = [await site.begin(kind, (HUMAN, HUMAN)) for kind in KINDS]
+                people = [Person(each, killing) for each in opened]
             await asyncio.gather(*(person.play() for person in people))
             assert killing.is_killed
-            count += sum(len(person.confirmed) for person in people)
             killing.end()
-            killing.start()
-        return count
+            count += sum(len(person.confirmed) for person in people)
     finally:
         killing.close()
+    for person in people:
+        person.check()
+    return count
 
 
 @pytest.mark.slow
