@@ -1,5 +1,6 @@
 """The commands of `python -m cc_env`."""
 
+import gc
 import os
 import sys
 import time
@@ -306,6 +307,7 @@ def serve(
 
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # players think side by side, a core for each
     sys.setswitchinterval(SWITCH)
+    gc.freeze()  # what is imported stays, and need not be looked at while people wait
     know_learned_players()
     with tcp.listen(host, port) as listening:
         site = server.prepared(listening, folder, Bounds(games=games_at_once, seconds=seconds))

@@ -171,22 +171,29 @@ def shooters(position: Position, action: int) -> tuple[Cell, ...]:
 
 @lru_cache(maxsize=256)  # whoever lists choices asks several times for each of them
 def _bombers(position: Position, action: int) -> tuple[Cell, ...]:
-    rows, columns = SHAPES[int(position.shape)]
     own = _words(position, "own")
     enemies = _words(position, "enemy") | _words(position, "enemy_halls")
     taken = own | _words(position, "own_halls") | enemies
-    row, column = divmod(int(ENDS[position.shape, action]), STRIDE)
     found: set[int] = set()
-    for down, right in DIRECTIONS:  # from the cell back to the cannon
+    for way, cannon in _shots(int(position.shape), int(ENDS[position.shape, action])):
+        free = way if position.options & BOMB_CLEAR else way[-1:]
+        if not any(taken >> place & 1 for place in free):
+            found |= set(cannon) if all(own >> place & 1 for place in cannon) else set()
+    return tuple(sorted(_cell(position, place) for place in found))
+
+
+@cache
+def _shots(shape: int, place: int) -> tuple[tuple[list[int], list[int]], ...]:
+    """Return the ways from a cell back to where a cannon may stand, and the cells of each."""
+    (rows, columns), (row, column) = SHAPES[shape], divmod(place, STRIDE)
+    found = []
+    for down, right in DIRECTIONS:
         for far in (2, 3):
             line = [(row + down * n, column + right * n) for n in range(1, far + 3)]
-            if not all(0 <= r < rows and 0 <= c < columns for r, c in line):
-                continue
-            way, cannon = line[: far - 1], [index(cell) for cell in line[far - 1 :]]
-            free = way if position.options & BOMB_CLEAR else way[-1:]
-            if not any(taken >> index(cell) & 1 for cell in free):
-                found |= set(cannon) if all(own >> place & 1 for place in cannon) else set()
-    return tuple(sorted(_cell(position, place) for place in found))
+            if all(0 <= r < rows and 0 <= c < columns for r, c in line):
+                places = [index(cell) for cell in line]
+                found.append((places[: far - 1], places[far - 1 :]))
+    return tuple(found)
 
 
 def track(position: Position, turn: Turn) -> Track:
