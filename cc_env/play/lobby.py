@@ -4,6 +4,8 @@ import asyncio
 import os
 import re
 import secrets
+import sys
+import threading
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
@@ -26,6 +28,7 @@ from cc_env.table import GAMES
 NAME = re.compile(r"[A-Za-z0-9_-]{16}")  # of a game: who knows it may look on
 KEYS = "game", "options", "seats", "seconds", "start", "draw_lots", "seed"  # of what opens one
 TEXT = 1000  # characters of a position
+NICE = 15  # of threads in which players think, as Unix counts; that of the event loop is 0
 
 
 @dataclass(frozen=True)
@@ -60,7 +63,7 @@ class Lobby:
         self.rooms: dict[str, Room] = {}
         self._kept = sum(1 for _ in folder.glob("*.jsonl"))
         cores = cores or os.cpu_count() or 1
-        self._pool = ThreadPoolExecutor(cores, "think")
+        self._pool = ThreadPoolExecutor(cores, "think", _give_way)
         self._desk = ThreadPoolExecutor(2, thread_name_prefix="desk")  # waits for no thinking
         self._reading: dict[str, asyncio.Task[Room]] = {}
         self._seats = asyncio.Semaphore(cores)
@@ -215,6 +218,12 @@ class Lobby:
         clock = Clock(turn=self.bounds.seconds)
         rng = np.random.default_rng(0)
         return self.bench.choose(self.bounds.adviser, sitting.game, position, rng, clock)
+
+
+def _give_way() -> None:
+    """Let this thread compute when others do not, where the system knows priorities of threads."""
+    if sys.platform == "linux":
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICE)
 
 
 def _catalogue() -> dict[str, Any]:
