@@ -4,11 +4,11 @@ import asyncio
 import os
 import re
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from cc_env.table import GAMES
 NAME = re.compile(r"[A-Za-z0-9_-]{16}")  # of a game: who knows it may look on
 KEYS = "game", "options", "seats", "seconds", "start", "draw_lots", "seed"  # of what opens one
 TEXT = 1000  # characters of a position
+Found = TypeVar("Found")
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,9 @@ class Bounds:
     adviser: str = "minimax:hard"  # who gives hints
     messages: float = 20.0  # a second from one connection, and twice as many in a burst
     letters: int = 4096  # of one message
+    studies: int = 8  # requests of analysis at once from one address
+    decisions: int = 4000  # of a game that is analysed
+    file: int = 200_000  # letters of what is imported, and of a request of analysis
 
 
 class BusyError(CcEnvError):
@@ -62,6 +66,7 @@ class Lobby:
         cores = cores or os.cpu_count() or 1
         self._pool = ThreadPoolExecutor(cores, thread_name_prefix="think")
         self._seats = asyncio.Semaphore(cores)
+        self._studies = asyncio.Semaphore(max(1, cores // 2))  # the others are for games
         self._waiting: list[Room] = []
         self._advised: set[Room] = set()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -120,7 +125,7 @@ class Lobby:
         """Return the opening of a game; raises CcEnvError where something of it is not allowed."""
         if not isinstance(asked, dict) or set(asked) - set(KEYS):
             raise UnknownOption(f"a game is opened by: {listed(KEYS)}")
-        game = _game(asked.get("game"), asked.get("options") or {})
+        game = known_game(asked.get("game"), asked.get("options") or {})
         seats = _seats(asked.get("seats"), game)
         seed = asked.get("seed", secrets.randbelow(2**31))
         if not is_whole(seed, 0):
@@ -132,7 +137,7 @@ class Lobby:
             game=game.name,
             options=dict(game.options),
             seats=seats,
-            start=_start(asked.get("start"), game),
+            start=known_start(asked.get("start"), game),
             limits=asdict(self._limits(asked.get("seconds"))),
             seed=seed,
         )
@@ -172,6 +177,24 @@ class Lobby:
         if self._seats.locked():
             for place, room in enumerate(self._waiting):
                 room.wait(place)
+
+    async def study(self, job: Callable[[], Found]) -> Found:
+        """Return what a job finds, once it is its turn; if nobody waits then, it is not begun."""
+        await self._studies.acquire()
+        try:
+            await self._seats.acquire()
+        except asyncio.CancelledError:
+            self._studies.release()
+            raise
+        future = asyncio.get_running_loop().run_in_executor(self._pool, job)
+        future.add_done_callback(self._studied)
+        return await asyncio.shield(future)  # it has its core until it ends
+
+    def _studied(self, job: asyncio.Future[Found]) -> None:
+        self._seats.release()
+        self._studies.release()
+        if not job.cancelled():
+            job.exception()  # is known, also where nobody waits for it
 
     def hint(self, room: Room, guest: Guest) -> None:
         """Tell a guest what the adviser would play, later; raises CcEnvError while it thinks."""
@@ -213,8 +236,8 @@ def _catalogue() -> dict[str, Any]:
     return {"games": found, "human": HUMAN}
 
 
-def _game(name: object, given: object) -> Game:
-    """Return a game of the table; raises UnknownOption."""
+def known_game(name: object, given: object) -> Game:
+    """Return a game of the table as a stranger asks for it; raises UnknownOption."""
     if not isinstance(name, str) or name not in GAMES:
         raise UnknownOption(f"there is no game {str(name)[:40]!r}; there are: {listed(GAMES)}")
     if not isinstance(given, Mapping) or len(given) > 20:
@@ -241,7 +264,8 @@ def _seats(given: object, game: Game) -> tuple[str, str]:
     return given[0], given[1]
 
 
-def _start(text: object, game: Game) -> str | None:
+def known_start(text: object, game: Game) -> str | None:
+    """Return where a stranger's game begins, None for the game's own; raises CcEnvError."""
     if text is None or text == "":
         return None
     if not isinstance(text, str) or len(text) > TEXT:

@@ -3,6 +3,7 @@
 GET  /              the page; /static/… what it consists of
 GET  /catalogue     the games, their options and who plays them
 POST /games         open a game; its name, and the tokens of its people
+POST /open, /look, /analyse, /judge: analysis, see desk.py
 WS   /play/NAME     first {"tokens": […]}, of seats or none, then what `Room.obey` takes
 """
 
@@ -28,6 +29,9 @@ try:
     from starlette.staticfiles import StaticFiles
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
     from starlette.websockets import WebSocket, WebSocketDisconnect
+
+    from cc_env.play.asked import TooLongError, content
+    from cc_env.play.desk import ROUTES, Desk
 except ImportError as missing:
     raise MissingExtra("python -m cc_env serve", "starlette and uvicorn", "play") from missing
 
@@ -61,6 +65,7 @@ def application(
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         app.state.lobby = Lobby(folder, bounds)
+        app.state.desk = Desk(app.state.lobby)
         yield
         app.state.lobby.close()
 
@@ -68,6 +73,7 @@ def application(
         Route("/", _page),
         Route("/catalogue", _catalogue),
         Route("/games", _open, methods=["POST"]),
+        *ROUTES,
         WebSocketRoute("/play/{name}", _play),
         Mount("/static", StaticFiles(directory=PAGE)),
     ]
@@ -141,21 +147,13 @@ async def _catalogue(request: Request) -> Response:
 
 async def _open(request: Request) -> Response:
     lobby: Lobby = request.app.state.lobby
-    body = b""
-    async for part in request.stream():
-        body += part
-        if len(body) > lobby.bounds.letters:
-            return JSONResponse({"error": "this is too long"}, 413)
-    try:
-        asked = json.loads(body)
-    except (ValueError, RecursionError):
-        raise UnknownOption("this is not JSON") from None
-    room = await lobby.begin(asked)
+    room = await lobby.begin(await content(request, lobby.bounds.letters))
     return JSONResponse({"game": room.name, "tokens": room.opening.tokens}, 201)
 
 
 async def _refusal(request: Request, error: Exception) -> Response:
-    return JSONResponse({"error": str(error)}, 503 if isinstance(error, BusyError) else 400)
+    statuses: dict[type, int] = {BusyError: 503, TooLongError: 413}
+    return JSONResponse({"error": str(error)}, statuses.get(type(error), 400))
 
 
 class Allowance:
