@@ -102,6 +102,7 @@ class Game:
     figures: Mapping[str, str] = field(
         default_factory=dict
     )  # of letters in pictures, see shapes.py
+    kinds: Mapping[str, str] = field(default_factory=dict)  # of pieces, in a word, by letter: king
     formats: Mapping[str, Format] = field(default_factory=dict)  # by the end of a file's name: .pdn
     dark: int = 1  # in pictures, cells whose row + column is odd, 0: even
     lines: tuple[tuple[Cell, Cell], ...] = ()  # of a board of points, which has no squares

@@ -17,7 +17,7 @@ LAYERS = [
     ["cc_env.perft", "cc_env.playouts", "cc_env.oracle", "cc_env.match", "cc_env.pictures"],
     ["cc_env.record"],
     ["cc_env.referee"],
-    ["cc_env.play.channel", "cc_env.play.words", "cc_env.play.process"],
+    ["cc_env.play.channel", "cc_env.play.words", "cc_env.play.process", "cc_env.play.tcp"],
     ["cc_env.play.program"],
     ["cc_env.players"],
     ["cc_env.envs"],

@@ -68,6 +68,7 @@ def connected() -> Iterator[None]:
         yield
         return
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    os.environ.setdefault("RAY_TQDM_PATCH_PRINT", "0")  # numba knows no other print than Python's
     knock()
     ray.init(include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR)
     try:

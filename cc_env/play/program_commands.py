@@ -165,7 +165,7 @@ def _hold_ugi(
             channel.close()
     note(found.to_json())
     scores = record.replay(found).score
-    told = "" if scores is None else ", scores {:g} - {:g}".format(*scores)
+    told = ", scores {:g} - {:g}".format(*scores) if scores and game.scores else ""
     yield f"{' - '.join(names)}  {found.result} ({found.reason}){told}, {len(found.turns)} turns"
     if found.detail:
         yield found.detail

@@ -38,6 +38,7 @@ def setting(game: Game) -> dict[str, Any]:
         "figures": {
             letter: _drawn(shapes.figure(picture, letter, ORIGIN)) for letter in sorted(letters)
         },
+        "called": {letter: _called(game, letter) for letter in sorted(letters)},
         "marks": {kind: _drawn(shapes.mark(kind, ORIGIN)) for kind in shapes.MARKS},
         "cells": [[*cell, name] for cell, name in _cells(picture).items()],
     }
@@ -68,6 +69,12 @@ def state(sitting: Sitting) -> dict[str, Any]:
         "offered": sitting.offered,
         "seats": [seat.name for seat in sitting.seats],
     }
+
+
+def _called(game: Game, letter: str) -> str:
+    """Return what a piece is called by those who cannot see it: its colour, and its kind if any."""
+    colours = [name for name in game.players if name[0] == letter.lower()]
+    return " ".join([*colours, *filter(None, [game.kinds.get(letter)])]) or letter
 
 
 def _drawn(found: Iterable[Shape]) -> list[list[Any]]:

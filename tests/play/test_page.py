@@ -11,7 +11,9 @@ from playwright.sync_api import sync_playwright
 
 from cc_env.play import server
 from cc_env.play.lobby import Bounds
+from cc_env.table import GAMES
 
+SMALL = {"capture_conquer": {"option.size": "4"}}  # options for short games
 CHROMIUM = shutil.which("chromium")
 pytestmark = [
     pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium; Debian's package has it"),
@@ -64,9 +66,11 @@ def opened(browser, serving):
     """Return a function that begins a game by the form; pages complain of nothing."""
     contexts, wrong = [], []
 
-    def open_page(game, first="you", second="you", options=(), **screen):
+    def open_page(game, first="you", second="you", options=(), sockets=None, **screen):
         context = browser.new_context(reduced_motion="reduce", **screen)
         contexts.append(context)
+        if sockets:
+            context.route_web_socket("**/play/*", sockets)
         page = context.new_page()
         page.set_default_timeout(180_000)  # the first game of a kind may have to be compiled
         page.on("pageerror", lambda error: wrong.append(str(error)))
@@ -119,20 +123,49 @@ def decide(page, rng, act):
         until(page, count + 1)
 
 
+def towards(here, goal):
+    """Return the arrow key that leads from one cell nearer to another."""
+    (row, column), (to_row, to_column) = (map(int, cell.split(",")) for cell in (here, goal))
+    if row != to_row:
+        return "ArrowDown" if row < to_row else "ArrowUp"
+    return "ArrowRight" if column < to_column else "ArrowLeft"
+
+
 def is_over(page):
     return page.locator("text=Rematch").is_visible()
 
 
 @pytest.mark.slow
-def test_a_whole_game_by_mouse(opened):
-    page, rng = opened("mini_checkers"), np.random.default_rng(1)
+@pytest.mark.parametrize("name", GAMES)
+def test_a_whole_game_by_mouse(name, opened):
+    page, rng = opened(name, options=SMALL.get(name, {})), np.random.default_rng(1)
     while not is_over(page):
         decide(page, rng, page.click)
     assert any(word in page.text_content("#status") for word in ("wins", "draw"))
-    assert page.locator("#moves li").count() > 10
+    assert page.locator("#moves li").count() > 4
     page.click("text=Rematch")
     until(page, 0)
     assert not is_over(page)
+
+
+@pytest.mark.slow
+def test_a_whole_game_by_keyboard(opened):
+    page, rng = opened("capture_conquer", options={"option.size": "4"}), np.random.default_rng(3)
+
+    def press(selector):
+        """Go there by arrow keys, if it is on the board, and press Enter."""
+        goal = page.get_attribute(selector, "data-cell") if "data-cell" in selector else None
+        if goal is None:
+            page.focus(selector)
+        elif page.evaluate("!document.activeElement.dataset.cell"):
+            page.focus("rect[tabindex='0']")
+        while goal and (here := page.evaluate("document.activeElement.dataset.cell")) != goal:
+            page.keyboard.press(towards(here, goal))
+        page.keyboard.press("Enter")
+
+    while not is_over(page):
+        decide(page, rng, press)
+    assert page.locator("#moves li").count() > 4
 
 
 @pytest.mark.slow
@@ -212,3 +245,101 @@ def test_move_or_bomb_is_asked_at_the_place(opened):
     page.keyboard.press("Enter")
     until(page, 1)
     assert page.text_content("#moves li") == "S 6 3 B 6 1"
+
+
+def test_of_two_captures_one_is_chosen_and_goes_on_to_the_end_of_its_chain(opened):
+    page = opened("checkers", options={"start": "8/8/2b5/8/2b1b3/3r4/8/1b6 r"})
+    page.click("rect[data-cell='5,3']")
+    assert cells(page, "goal") == ["3,1", "3,5"]
+    page.click("rect[data-cell='3,1']")
+    until(page, 1)
+    assert cells(page, "goal") == ["1,3"]  # the piece stays chosen
+    page.click("rect[data-cell='1,3']")
+    until(page, 2)
+    assert page.text_content("#moves li") == "53x31x13"
+
+
+def test_a_man_is_crowned_in_the_middle_of_its_chain(opened):
+    page = opened("checkers", options={"start": "8/3b1b2/2r5/8/8/1b6/2r5/8 r"})
+    for cell in ("2,2", "0,4", "2,6"):
+        page.click(f"rect[data-cell='{cell}']")
+    until(page, 2)
+    assert page.text_content("#moves li") == "22x04x26"
+    assert page.get_attribute("rect[data-cell='2,6']", "aria-label") == "2 6, red king"
+
+
+def test_a_mill_asks_which_bead_it_removes(opened):
+    page = opened("morris", options={"start": "ww.bbb.................. w 76"})
+    page.click("rect[aria-label^='C,']")
+    until(page, 1)
+    named = "all => all.map(each => each.getAttribute('aria-label'))"
+    goals = page.eval_on_selector_all("rect.goal", named)
+    assert goals == [f"{name}, black, can be hit" for name in "DEF"]
+    page.click("rect[aria-label^='E,']")
+    until(page, 2)
+    assert page.text_content("#moves li") == "C-E"
+
+
+def test_after_a_lost_connection_the_chain_goes_on(opened):
+    sockets = []
+
+    def through(route):
+        sockets.append(route)
+        route.connect_to_server()
+
+    page = opened(
+        "capture_conquer",
+        options={"start": "6/1bb3/1brrr1/1r1r2/6/6 b"},
+        sockets=through,
+    )
+    for cell in ("1,2", "1,0"):
+        page.click(f"rect[data-cell='{cell}']")
+    until(page, 1)
+    goals = cells(page, "goal")
+    assert goals
+    sockets[-1].close(code=1011)
+    page.wait_for_selector("#lost", state="visible")
+    page.wait_for_selector("#lost", state="hidden")
+    assert len(sockets) == 2
+    assert cells(page, "goal") == goals
+    page.click(f"rect[data-cell='{goals[0]}']")
+    until(page, 2)
+
+
+CONTRASTS = """() => {
+  const rgb = (text) => text.match(/[\\d.]+/g).map(Number);
+  const linear = (part) => (part <= 10 ? part / 3294.6 : ((part / 255 + 0.055) / 1.055) ** 2.4);
+  const luminance = ([r, g, b]) => 0.2126 * linear(r) + 0.7152 * linear(g) + 0.0722 * linear(b);
+  const behind = (element) => {
+    for (; element; element = element.parentElement) {
+      const found = rgb(getComputedStyle(element).backgroundColor);
+      if (found.length < 4 || found[3] > 0) return found;
+    }
+    return [255, 255, 255];
+  };
+  const seen = [];
+  for (const element of document.querySelectorAll("body *")) {
+    const own = [...element.childNodes].some((node) => node.nodeType === 3 && node.data.trim());
+    const typed = element.tagName === "INPUT" && element.value;
+    if (!(own || typed) || element.disabled || !element.checkVisibility()) continue;
+    const { fill, color } = getComputedStyle(element);
+    const pair = [rgb(element.closest("svg") ? fill : color), behind(element)].map(luminance);
+    const ratio = (Math.max(...pair) + 0.05) / (Math.min(...pair) + 0.05);
+    seen.push([ratio, `${element.tagName} ${(typed || element.textContent).slice(0, 30)}`]);
+  }
+  return seen;
+}"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_everything_that_is_written_can_be_read(opened, scheme):
+    page = opened("mini_checkers", color_scheme=scheme)
+    page.click("rect[data-cell='4,1']")
+    page.click("rect[data-cell='3,0']")
+    until(page, 1)
+    at_the_board = page.evaluate(CONTRASTS)
+    page.click("text=New game")
+    page.wait_for_selector("#start:not([hidden])")
+    for seen in (at_the_board, page.evaluate(CONTRASTS)):
+        assert len(seen) > 12
+        assert not [each for each in seen if each[0] < 4.5]

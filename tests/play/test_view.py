@@ -50,6 +50,18 @@ def test_a_face_draws_what_the_picture_shows(name):
     assert state["turns"][0][:2] == [0, sitting.match.turns[0]]
 
 
+@pytest.mark.parametrize(
+    ("name", "called"),
+    [
+        ("capture_conquer", {"b": "blue", "r": "red"}),
+        ("checkers", {"b": "black man", "R": "red king"}),
+        ("cannon", {"w": "white soldier", "B": "black town hall"}),
+    ],
+)
+def test_pieces_are_called_by_colour_and_kind(name, called):
+    assert called.items() <= view.setting(games.make(name))["called"].items()
+
+
 @pytest.mark.parametrize("name", GAMES)
 def test_every_choice_can_be_pointed_at(name):
     game, rng = games.make(name), np.random.default_rng(1)

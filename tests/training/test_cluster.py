@@ -46,7 +46,6 @@ def cluster():
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("training.cluster.PATIENCE", math.inf)  # a busy machine is no fault here
-        patch.setattr(builtins, "print", print)  # which Ray replaces for good
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
         patch.setenv("PYTHONPATH", str(HERE))  # has arena_players
         patch.setenv("RAY_health_check_period_ms", "500")  # to hear of lost nodes soon
@@ -321,6 +320,15 @@ def test_a_tournament_has_the_results_of_one_process_though_a_node_dies(cluster,
 def test_a_match_is_held_on_the_cluster(cluster):
     found = arena.hold(("random", "arena_players.Lowest"), games=2, workers=1, engine="ray")
     assert len(found.records) == 2
+
+
+def test_ray_leaves_print_as_it_is(cluster, monkeypatch):
+    from ray.experimental import tqdm_ray
+
+    monkeypatch.setattr(tqdm_ray, "_manager", None)
+    before = builtins.print
+    tqdm_ray.instance()
+    assert builtins.print is before
 
 
 # What is refused

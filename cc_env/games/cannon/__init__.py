@@ -118,6 +118,7 @@ def make(
         margins=10,
         scores=scores,
         figures={"b": "ring", "w": "ring", "B": "square", "W": "square"},
+        kinds={"b": "soldier", "w": "soldier", "B": "town hall", "W": "town hall"},
         stagnation=REPETITIONS,
     )
 

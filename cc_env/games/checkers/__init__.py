@@ -94,6 +94,7 @@ def make(crowning: str = "continue", no_progress_limit: int | None = 80) -> Game
         evaluations={"standard": STANDARD, "published": Published(), "symmetric": SYMMETRIC},
         levels=LEVELS,
         figures={"R": "king", "B": "king"},
+        kinds={"r": "man", "b": "man", "R": "king", "B": "king"},
         fits=partial(fits, options=start.options),
         remark=remark,
     )

@@ -193,8 +193,7 @@ export class Board {
   }
 
   called(letter) {
-    if (!letter) return "empty";
-    return this.setting.players.find((name) => name[0] === letter.toLowerCase()) ?? letter;
+    return letter ? this.setting.called[letter] : "empty";
   }
 
   targets() {
