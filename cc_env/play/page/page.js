@@ -1,4 +1,5 @@
-// The page: #/GAME/TOKEN/TOKEN is a game with the seats that one holds, # the form that begins one.
+// The page: #/GAME/TOKEN/TOKEN is a game with the seats that one holds, # the form that begins one,
+// #/analyse the analysis.
 
 import { Board } from "./board.js";
 import { Connection } from "./connection.js";
@@ -7,16 +8,24 @@ import { kept, showForm } from "./start.js";
 
 const find = (name) => document.getElementById(name);
 let table = null; // what is shown: connection, board, panels
+let analysis = null; // its module, which is loaded when it is first wanted
+
+async function showAnalysis(room) {
+  analysis ??= await import("./analysis.js");
+  if (location.hash.startsWith("#/analyse")) analysis.showStudy(room);
+}
 
 function show() {
   const [, game, ...tokens] = location.hash.split("/");
   table?.connection.close();
   table = null;
   find("lost").hidden = true;
-  find("game").hidden = !game;
+  find("game").hidden = !game || game === "analyse";
   find("start").hidden = true;
   find("where").textContent = "";
-  if (game) table = new Table(game, tokens);
+  analysis?.hideStudy();
+  if (game === "analyse") showAnalysis(tokens[0]);
+  else if (game) table = new Table(game, tokens);
   else showForm(begin);
 }
 
@@ -114,6 +123,7 @@ class Table {
 
   ask(what) {
     if (what === "start") location.hash = "";
+    else if (what === "analyse") location.hash = `#/analyse/${this.game}`;
     else if (what === "flip") {
       this.board.flip();
       this.panels.show(this.state, this.board.isFlipped);
