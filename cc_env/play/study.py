@@ -106,10 +106,11 @@ def analyse(game: Game, position: Position, player: Player, time: Time) -> Analy
     decision, line = analysis(game, position, anew(player), _clock(time.left() / 2))
     lines = compare(game, position, turns, player, time)
     lines = tuple(sorted(lines, key=lambda each: (each.actions[0] != line[0], -each.value)))
+    value = lines[0].value if decision.value is None and lines else decision.value
     return Analysis(
         line,
-        lines[0].value if decision.value is None and lines else decision.value,
-        (Line(line, lines[0].value), *lines[1:]) if lines else (),
+        value,
+        (Line(line, value), *lines[1:]) if lines and value is not None else (),
         decision.details.get("depth"),
         decision.details.get("nodes"),
         _shares(decision),

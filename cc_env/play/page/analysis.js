@@ -13,6 +13,7 @@ import { Node, rows } from "./tree.js";
 const find = (name) => document.getElementById(name);
 const KEPT = "study"; // in sessionStorage: the tree, so that it is there after a reload
 const GLANCE = 0.3; // seconds for a first answer, and for each turn of a game
+const LONG = "minimax:seconds=60"; // as long as is asked for
 const LINES = 3;
 const ARROWS = 5;
 const COLOURS = { best: "#1d7a43", good: "#5d8a1f", doubtful: "#c77700", blunder: "#b3261e" };
@@ -69,6 +70,7 @@ class Study {
     this.board.svg.addEventListener("mousedown", (event) => event.preventDefault()); // arrow keys stay with the game
     document.title = `cc_env: analysis of ${game.replaceAll("_", " ")}`;
     find("where").textContent = `analysis of ${game.replaceAll("_", " ")}`;
+    fillAnalysts(game);
     this.showHead();
     this.keep();
   }
@@ -264,7 +266,7 @@ class Study {
 
   inWords(chances) {
     const [first, second] = this.setting.players;
-    if (chances === 50) return "even";
+    if (Math.round(chances) === 50) return "even";
     return chances > 50 ? `${first} ${Math.round(chances)} %` : `${second} ${Math.round(100 - chances)} %`;
   }
 
@@ -364,10 +366,16 @@ function fillGames() {
   const names = Object.keys(catalogue.games).map((value) => element("option", { value, textContent: value.replaceAll("_", " ") }));
   select.append(element("option", { value: "", textContent: "what the text says" }), ...names);
   select.addEventListener("change", () => fillOptions(select.value));
-  const kinds = Object.entries(Object.values(catalogue.games)[0].players);
-  const analysts = ["minimax", "mcts", "alphazero", "policy", "ppo", "greedy"];
-  const there = analysts.filter((name) => kinds.some(([kind]) => kind === name));
-  find("analyst").append(...there.map((name) => element("option", { value: name === "minimax" ? "minimax:seconds=60" : name, textContent: name })));
+}
+
+/** Offer who can be asked about a game: minimax first, for as long as it may think. */
+function fillAnalysts(game) {
+  const kinds = Object.entries(catalogue.games[game].players).filter(([name]) => name !== "random");
+  const names = kinds.flatMap(([name, levels]) => (levels.length ? levels.map((level) => `${name}:${level}`) : [name]));
+  const before = find("analyst").value;
+  const options = names.map((value) => element("option", { value, textContent: value }));
+  find("analyst").replaceChildren(element("option", { value: LONG, textContent: "minimax" }), ...options);
+  find("analyst").value = names.includes(before) ? before : LONG;
 }
 
 function fillOptions(game) {
