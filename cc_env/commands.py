@@ -1,5 +1,6 @@
 """The commands of `python -m cc_env`."""
 
+import os
 import sys
 import time
 from collections.abc import Iterable, Iterator
@@ -27,8 +28,9 @@ from cc_env.game import Game, Played
 from cc_env.match import Limits, Match
 from cc_env.perft import perft as count
 from cc_env.pictures import draw, frames
+from cc_env.play import lessons
 from cc_env.play.sitting import HUMAN, Sitting
-from cc_env.play.telling import analysis, told
+from cc_env.play.study import told
 from cc_env.rules import ONGOING, Position
 from cc_env.table import GAMES
 from cc_env.warm import uses
@@ -202,10 +204,10 @@ def analyse(
     made, start = _begin(game, option, position)
     if not len(made.legal_actions(start)):
         raise UnknownOption(f"'{made.to_text(start)}': the game is over ({made.ending(start)})")
-    found, line = analysis(made, start, players.make(player, made))
+    asked = players.make(player, made)
     console.print(str(draw(made, start)))
     table = Table.grid(padding=(0, 2))
-    for name, text in told(made, start, found, line):
+    for name, text in told(made, start, asked):
         table.add_row(name, text)
     console.show(table)
 
@@ -272,6 +274,16 @@ def play(
 
 
 @app.command()
+def learn(
+    game: Annotated[str, typer.Argument(help="Which game; `games` lists them.")],
+    lesson: Annotated[int | None, typer.Argument(help="Which lesson alone; default all.")] = None,
+) -> None:
+    """Tell how a game is played, in short lessons with boards."""
+    for line in lessons.lines(lessons.course(game), lesson):
+        console.print(line)
+
+
+@app.command()
 def serve(
     host: Annotated[str, typer.Option(help="Others than this machine reach 0.0.0.0.")] = LOOPBACK,
     port: Annotated[int, typer.Option(min=0, max=65535)] = 8000,
@@ -288,8 +300,11 @@ def serve(
 ) -> None:
     """Serve the page: play all games in the browser, until Ctrl+C."""
     from cc_env.play import server
+    from cc_env.play.bench import know_learned_players
     from cc_env.play.lobby import Bounds
 
+    os.environ.setdefault("OMP_NUM_THREADS", "1")  # players think side by side, a core for each
+    know_learned_players()
     with tcp.listen(host, port) as listening:
         site = server.prepared(listening, folder, Bounds(games=games_at_once, seconds=seconds))
         address = f"http://{f'[{host}]' if ':' in host else host}:{listening.getsockname()[1]}/"

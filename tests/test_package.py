@@ -21,5 +21,7 @@ def test_the_wheel_holds_the_library_alone(tmp_path):
     assert wheel.name.startswith(f"cc_env-{cc_env.__version__}-")
     assert {name.split("/")[0].split("-")[0] for name in names} == {"cc_env"}
     sources = {p.relative_to(ROOT).as_posix() for p in (ROOT / "cc_env").rglob("*.py")}
-    page = {p.relative_to(ROOT).as_posix() for p in (ROOT / "cc_env/play/page").iterdir()}
-    assert sources | page | {"cc_env/py.typed"} <= set(names)
+    folders = "cc_env/play/page/*", "cc_env/play/notebook.*", "cc_env/lessons/*"
+    data = [path for folder in folders for path in ROOT.glob(folder)]
+    others = {p.relative_to(ROOT).as_posix() for p in data}
+    assert sources | others | {"cc_env/py.typed"} <= set(names)

@@ -62,14 +62,12 @@ class Desk:
 
     async def open(self, asked: Asked) -> dict[str, Any]:
         """Return what can be analysed: a game that is served, one of a text, or a start."""
-        if "room" in asked:
-            return await asyncio.to_thread(_opened, self._of_room(asked["room"]), [], 0)
-        return await asyncio.to_thread(self._open, asked)
-
-    def _of_room(self, name: object) -> Imported:
-        sitting = self._lobby.find(str(name)).sitting
+        if "room" not in asked:
+            return await asyncio.to_thread(self._open, asked)
+        sitting = (await self._lobby.find(str(asked["room"]))).sitting
         first, second = sitting.seats
-        return importing.of_match(sitting.match, (first.name, second.name))
+        one = importing.of_match(sitting.match, (first.name, second.name))
+        return await asyncio.to_thread(_opened, one, [], 0)
 
     def _open(self, asked: Asked) -> dict[str, Any]:
         text = asked.get("text")

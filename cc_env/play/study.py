@@ -7,13 +7,14 @@ several turns are worth, all looked at equally far; others are asked in the posi
 import itertools
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Protocol, cast, runtime_checkable
 
 import numpy as np
 
 from cc_env.game import Game, Turn
+from cc_env.play import telling
 from cc_env.play.telling import analysis, winning_chances
 from cc_env.referee import Clock, Decision, Player, anew
 from cc_env.rules import ONGOING, Position, reward
@@ -34,6 +35,7 @@ MARKS = (
     Mark("doubtful", "?!", 20.0),
     Mark("blunder", "??", math.inf),
 )
+TOLD, TOLD_SECONDS = 5, 1.0  # moves, and turns of each, in the terminal; time for them
 ONLY = Mark("only move", "□", 0.0)  # of a turn that was not chosen
 
 
@@ -94,6 +96,19 @@ class Judgement:
 def mark_of(loss: float) -> Mark:
     """Return what a turn is called that loses so much of the winning chances, per cent."""
     return next(mark for mark in MARKS if loss < mark.below)
+
+
+def told(game: Game, position: Position, player: Player) -> Iterator[tuple[str, str]]:
+    """Yield what a player says of a position, as names and texts: its decision, the best moves."""
+    decision, line = analysis(game, position, player)
+    yield from telling.told(game, position, decision, line)
+    if not isinstance(player, Comparing):
+        return
+    time = Time(TOLD_SECONDS)
+    time.begin(player)
+    for each in analyse(game, position, player, time).lines[:TOLD]:
+        texts = "  ".join(game.turn_texts(position, each.actions)[:TOLD])
+        yield "best", f"{winning_chances(each.value):.0f} % {texts}"
 
 
 def analyse(game: Game, position: Position, player: Player, time: Time) -> Analysis:

@@ -78,6 +78,12 @@ def told(game: Game, position: Position, found: Decision, line: Turn) -> Iterato
         yield name.replace("_", " "), written(value)
 
 
+def counted(game: Game, position: Position) -> str:
+    """Return how many pieces each player has on the board."""
+    letters = [letter.lower() for letter in game.pieces(position).values()]
+    return ", ".join(f"{name} {letters.count(name[0])}" for name in game.players)
+
+
 def written(value: Any) -> str:
     """Return what a player knows in a way that people can read."""
     if isinstance(value, Mapping):

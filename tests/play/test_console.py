@@ -36,6 +36,7 @@ help tells what can be typed
  4 . b . b . b
  5 b . b . b .
 black to move
+on the board: black 6, white 6
 5 moves
   4 1  1) 41-30  2) 41-32
   4 3  3) 43-32  4) 43-34
@@ -49,6 +50,7 @@ black> 4 1
  4 . b<. b . b
  5 b . b . b .
 black to move
+on the board: black 6, white 6
 black 4 1 to> 3 0
    0 1 2 3 4 5
  0 . w . w . w
@@ -58,12 +60,16 @@ black 4 1 to> 3 0
  4 . + . b . b
  5 b . b . b .
 white to move · last 41-30
+on the board: black 6, white 6
 
 white, minimax:depth=1: """
 
 
 def test_a_script_is_a_transcript(monkeypatch):
-    """checkers6: input as two numbers, first the man, then the target; moves are listed."""
+    """checkers6: list of available moves, board print, input as two numbers, headings, statistics.
+
+    The board has its header row and, below, the two counts of men.
+    """
     arguments = "-g", "mini_checkers", "--second", "minimax:depth=1"
     out = typed(monkeypatch, *arguments, lines=["4 1", "3 0"])
     assert out.startswith(GOLDEN)
@@ -143,13 +149,56 @@ def test_morris_by_letters_and_what_is_in_hand(monkeypatch):
     assert "\nno: 'zz' is not legal" in out
 
 
+def test_refusals_in_the_placing_phase_of_morris(monkeypatch):
+    """morris: not one letter, not a letter, slot taken; the turn is not lost."""
+    lines = ["a", "AB", "5x", "?", "A", "b"]
+    out = typed(monkeypatch, "-g", "morris", "--second", "human", lines=lines)
+    for why in (
+        "A holds w; in hand: white 8, black 9; wanted one of: B, C",
+        "'5x' is not legal",
+        "'?' is not legal",
+    ):
+        assert f"\nno: {why}" in out
+    assert out.count("last A\n") == 1
+    assert "last B\n" in out
+
+
+def test_refusals_in_the_moving_phase_of_morris(monkeypatch):
+    """morris: not two letters, Y/Z, no own bead there, not neighbouring, target taken."""
+    start = "ww.w..bbbw............b. w 00"
+    refused = {
+        "ABC": "'ABC' is not legal",
+        "YZ": "'YZ' is not legal",
+        "CF": "C is empty; white can move from: B, D, J",
+        "GL": "G is not white's; white can move from: B, D, J",
+        "BX": "B cannot go to X; it can go to: C, E",
+        "BA": "B cannot go to A; it can go to: C, E",
+    }
+    arguments = "-g", "morris", "--first", "human", "--second", "human", "-p", start
+    out = typed(monkeypatch, *arguments, lines=[*refused, "b", "c"])
+    for why in refused.values():
+        assert f"\nno: {why}" in out
+    assert "white B to> " in out
+    assert "last BC\n" in out
+
+
+def test_a_mill_in_the_moving_phase_earns_a_free_move_which_the_prompt_explains(monkeypatch):
+    """morris: another prompt after a mill in the moving phase that explains the free move."""
+    start = "ww.....b.b..b.w....w..b. w 00"
+    arguments = "-g", "morris", "--first", "human", "--second", "human", "-p", start
+    out = typed(monkeypatch, *arguments, lines=["OC", "H", "1", "TX"])
+    assert "white to move, a mill: removes 1 black bead; white's next move free" in out
+    assert "white to move, free move: to any empty point" in out
+    assert "last TX" in out
+
+
 def test_a_mill_asks_which_bead_is_removed(monkeypatch):
     """morris: the player is asked which bead to remove; it must be an enemy bead."""
     lines = ["a", "x", "b", "w", "c", "a", "d", "x"]
     out = typed(monkeypatch, "-g", "morris", "--second", "human", lines=lines)
-    assert "removes 1" in out
-    assert "\nno: A holds w; removes 1" in out
-    assert "\nno: D is empty; removes 1" in out
+    assert "white to move, a mill: removes 1 black bead" in out
+    assert "\nno: A holds w; a mill: removes 1 black bead" in out
+    assert "\nno: D is empty; a mill: removes 1 black bead" in out
     assert "last C-X" in out
 
 
@@ -217,6 +266,8 @@ def test_games_are_saved_and_loaded_as_pdn(monkeypatch, tmp_path):
 def test_hints_analysis_and_draws(monkeypatch):
     arguments = "-g", "mini_checkers", "--adviser", "minimax:depth=2"
     out = typed(monkeypatch, *arguments, lines=["hint", "analyse", "help", "board", "draw"])
+    assert re.search(r"^chances +\d+ % for .* to win", out, re.MULTILINE)
+    assert re.search(r"^best +\d+ % ", out, re.MULTILINE)
     assert re.search(r"minimax:depth=2 would play \d\d-\d\d\n", out)
     assert re.search(r"^line +1\. \d\d.\d\d  2\. ", out, re.MULTILINE)
     assert "take back your last turn" in out

@@ -1,5 +1,6 @@
 """The page in a real browser: Debian's chromium, driven by Playwright."""
 
+import re
 import shutil
 import socket
 import threading
@@ -28,7 +29,7 @@ class Serving:
         self.folder = folder
         self._socket = socket.create_server(("127.0.0.1", port))
         self.port = self._socket.getsockname()[1]
-        app = server.application(folder, bounds=Bounds(pause=0.0))
+        app = server.application(folder, bounds=Bounds(pause=10.0))
         config = uvicorn.Config(
             app, log_level="critical", ws="websockets-sansio", timeout_graceful_shutdown=1
         )
@@ -188,6 +189,7 @@ def test_keyboard_and_typed_moves_take_back_and_hint(opened):
         page.keyboard.press(key)
     until(page, 2)
     assert "white, minimax:easy" in page.text_content("#news")
+    assert re.match(r"depth \d+ · value .* · cutoffs .* nodes", page.text_content("#said"))
     page.fill("[name=text]", "nonsense")
     page.keyboard.press("Enter")
     page.wait_for_selector("#status.wrong")
@@ -198,8 +200,13 @@ def test_keyboard_and_typed_moves_take_back_and_hint(opened):
     until(page, 0)
 
 
-def test_a_piece_is_dragged(opened):
+def test_another_piece_is_chosen_at_once_and_pieces_are_dragged(opened):
+    """checkers8: a selected piece shows its targets; direct re-selection."""
     page = opened("mini_checkers")
+    page.click("rect[data-cell='4,1']")
+    assert cells(page, "goal") == ["3,0", "3,2"]
+    page.click("rect[data-cell='4,5']")
+    assert cells(page, "goal") == ["3,4"]
     page.drag_and_drop("rect[data-cell='4,1']", "rect[data-cell='3,2']")
     until(page, 1)
     assert page.text_content("#moves li") == "41-32"
@@ -235,9 +242,32 @@ def test_two_browsers_play_each_other(opened):
     other.context.close()
 
 
+def test_a_watched_game_is_paused_and_stepped_by_who_opened_it(opened):
+    page = opened("mini_checkers", first="random", second="random")
+    page.click("#pace >> text=Pause")
+    page.wait_for_selector("#status:has-text('paused')")
+    done = decisions(page)
+    page.click("#pace >> text=Step")
+    until(page, done + 1)
+    page.evaluate("document.activeElement.blur()")
+    page.keyboard.press("ArrowRight")
+    until(page, done + 2)
+    other = page.context.new_page()
+    other.goto(page.input_value("#links input"))
+    until(other, done + 2)
+    assert other.locator("#pace").is_hidden()
+    page.keyboard.press("Space")
+    page.wait_for_selector("#pace >> text=Pause")
+    page.select_option("#pace select", "0")
+    page.wait_for_selector("#pace button:disabled")  # it is over
+    assert decisions(page) > done + 2
+
+
 def test_move_or_bomb_is_asked_at_the_place(opened):
+    """cannon: a clicked soldier's targets; the bomb's colour wins where both are possible."""
     page = opened("cannon", options={"start": "W1W1W1Ww/2w5/3b4/6ww/6wb/3b2w1/8/1w1B1B1B w"})
     page.click("rect[data-cell='3,6']")
+    assert page.get_attribute("rect[data-cell='1,6']", "aria-label").endswith("can be hit")
     page.click("rect[data-cell='1,6']")
     asked = page.locator(".ask button").all_text_contents()
     assert asked == ["go there: S 6 3 M 6 1", "hit: S 6 3 B 6 1"]
@@ -245,6 +275,68 @@ def test_move_or_bomb_is_asked_at_the_place(opened):
     page.keyboard.press("Enter")
     until(page, 1)
     assert page.text_content("#moves li") == "S 6 3 B 6 1"
+
+
+def lesson_at(page, number, step):
+    page.wait_for_selector(f"#lesson{number}[data-step='{step}']")
+    return page.text_content(f"#lesson{number} .status")
+
+
+def in_lesson(page, number, *places):
+    for place in places:
+        page.click(f"#lesson{number} rect[data-cell='{place}']")
+
+
+def test_a_lesson_is_played_on_its_board(opened):
+    page = opened("mini_checkers", viewport={"width": 320, "height": 640})
+    page.click("text=How to play")
+    assert lesson_at(page, 1, 0) == "Your move: row 4, column 1 goes to row 3, column 2"
+    in_lesson(page, 1, "4,1", "3,0")
+    assert "the lesson goes on with: row 4, column 1" in page.text_content("#lesson1 .status")
+    in_lesson(page, 1, "4,1", "3,2")
+    assert lesson_at(page, 1, 2) == "white: 14-25"  # the other side answers by itself
+    page.click("#lesson5 .words button")
+    lesson_at(page, 5, 2)
+    page.click("#lesson7 >> text=Show me")
+    assert lesson_at(page, 7, 1) == "black: 12-01 · black wins: white lost (both_stuck)"
+    page.click("#lesson7 >> text=Again")
+    assert lesson_at(page, 7, 0).startswith("Your move")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 320
+    page.click("#learn .play >> nth=0")
+    page.wait_for_selector("#start:not([hidden])")
+    assert page.input_value("[name=game]") == "mini_checkers"
+
+
+def test_lessons_of_no_game_are_refused(opened):
+    page = opened("mini_checkers")
+    page.evaluate("location.hash = '#/learn/ludo'")
+    page.wait_for_selector("#learn .wrong")
+    assert "there are no lessons for 'ludo'" in page.text_content("#learn")
+
+
+def test_coordinates_and_sounds_are_set_and_kept(opened):
+    page = opened("mini_checkers")
+    page.context.add_init_script(
+        "window.heard = 0; const Real = AudioContext; window.AudioContext = class extends Real {"
+        "  constructor() { super(); window.heard += 1; } };"
+    )
+    page.reload()
+    until(page, 0)
+    page.click("text=Settings")
+    assert page.is_visible("#board .labels")
+    page.uncheck("text=coordinates")
+    assert not page.is_visible("#board .labels")
+    page.drag_and_drop("rect[data-cell='4,1']", "rect[data-cell='3,2']")
+    until(page, 1)
+    assert page.evaluate("window.heard") == 0
+    page.check("text=sounds")
+    page.reload()
+    until(page, 1)
+    assert not page.is_visible("#board .labels")
+    assert page.evaluate("window.heard") == 0
+    page.drag_and_drop("rect[data-cell='1,4']", "rect[data-cell='2,5']")
+    until(page, 2)
+    assert page.evaluate("window.heard") == 1
 
 
 def test_of_two_captures_one_is_chosen_and_goes_on_to_the_end_of_its_chain(opened):
@@ -340,6 +432,10 @@ def test_everything_that_is_written_can_be_read(opened, scheme):
     at_the_board = page.evaluate(CONTRASTS)
     page.click("text=New game")
     page.wait_for_selector("#start:not([hidden])")
-    for seen in (at_the_board, page.evaluate(CONTRASTS)):
+    at_the_form = page.evaluate(CONTRASTS)
+    page.click("text=How to play")
+    page.click("text=Settings")
+    page.wait_for_selector("#lesson1")
+    for seen in (at_the_board, at_the_form, page.evaluate(CONTRASTS)):
         assert len(seen) > 12
         assert not [each for each in seen if each[0] < 4.5]

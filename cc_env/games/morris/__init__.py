@@ -513,9 +513,10 @@ def remark(position: Position) -> str:
     """
     player, found = int(position.player), []
     if position.pending:
-        found.append(f"removes {position.pending}")
+        beads = f"{PLAYERS[1 - player]} bead{'s' if position.pending > 1 else ''}"
+        found.append(f"a mill: removes {position.pending} {beads}")
     elif position.own_free and not position.own_hand:
-        found.append("free move")
+        found.append("free move: to any empty point")
     hands = position.own_hand, position.enemy_hand
     if any(hands):
         each = (f"{PLAYERS[side]} {hands[side ^ player]}" for side in (0, 1))

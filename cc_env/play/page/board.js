@@ -89,7 +89,9 @@ export class Board {
 
   build() {
     const { cells, cell, margin, board, labels } = this.setting;
-    this.layers.ground.replaceChildren(this.turned(board), ...labels.map((each) => this.label(each)));
+    const named = made("g", { class: "labels" });
+    named.append(...labels.map((each) => this.label(each)));
+    this.layers.ground.replaceChildren(this.turned(board), named);
     this.hits = new Map();
     this.layers.cells.replaceChildren();
     for (const [row, column, name] of cells) {
@@ -202,7 +204,10 @@ export class Board {
       const fits = choice.pieces.length
         ? this.selected && choice.pieces.some((cell) => same(cell, this.selected))
         : choice.captures.length > 0 || !this.selected;
-      if (fits && choice.cell) found.set(key(choice.cell), { ...choice, isShot: choice.isShot || (!choice.pieces.length && choice.captures.length > 0) });
+      if (!fits || !choice.cell) continue;
+      const isHit = choice.isShot || (!choice.pieces.length && choice.captures.length > 0);
+      const before = found.get(key(choice.cell)); // where both go there, the shot's colour wins
+      found.set(key(choice.cell), { ...choice, isShot: isHit || Boolean(before?.isShot) });
     }
     return found;
   }

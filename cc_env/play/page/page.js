@@ -1,9 +1,14 @@
 // The page: #/GAME/TOKEN/TOKEN is a game with the seats that one holds, # the form that begins one,
-// #/analyse the analysis.
+// #/new/KIND the form for a kind of game, #/learn/KIND/NUMBER how to play it,
+// #/analyse the analysis, #/analyse/GAME of a game.
 
 import { Board } from "./board.js";
 import { Connection } from "./connection.js";
+import { showExports } from "./export.js";
+import { leaveLessons, showLessons } from "./learn.js";
+import { Pace } from "./pace.js";
 import { Panels } from "./panels.js";
+import { sound } from "./settings.js";
 import { kept, showForm } from "./start.js";
 
 const find = (name) => document.getElementById(name);
@@ -16,20 +21,31 @@ async function showAnalysis(room) {
 }
 
 function show() {
-  const [, game, ...tokens] = location.hash.split("/");
+  const [, place, ...rest] = location.hash.split("/");
+  const game = ["learn", "new", "analyse"].includes(place) ? null : place;
   table?.connection.close();
   table = null;
   find("lost").hidden = true;
-  find("game").hidden = !game || game === "analyse";
+  find("game").hidden = !game;
+  find("pace").hidden = true;
   find("start").hidden = true;
   find("where").textContent = "";
+  find("rules").hidden = true;
+  find("learn").hidden = place !== "learn";
+  document.title = "cc_env";
+  if (place !== "learn") leaveLessons();
   analysis?.hideStudy();
-  if (game === "analyse") showAnalysis(tokens[0]);
-  else if (game) table = new Table(game, tokens);
-  else showForm(begin);
+  if (place === "analyse") showAnalysis(rest[0]);
+  else if (game) table = new Table(game, rest);
+  else if (place === "learn") showLessons(...rest);
+  else showForm(begin, rest[0]);
 }
 
-function begin({ game, tokens }) {
+function begin({ game, tokens, owner }) {
+  if (owner) {
+    location.hash = `#/${game}/${owner}`;
+    return;
+  }
   const mine = kept(tokens);
   const others = tokens.filter((token, seat) => token && !mine.includes(seat));
   sessionStorage.setItem(`links ${game}`, JSON.stringify(others));
@@ -43,10 +59,12 @@ class Table {
     this.connection = new Connection(game, tokens, (message) => this[`on_${message.type}`]?.(message));
   }
 
-  on_welcome({ setting, seats }) {
+  on_welcome({ setting, seats, is_owner, exports }) {
     this.seats = seats;
     find("lost").hidden = true;
     find("where").textContent = setting.game.replaceAll("_", " ");
+    find("rules").hidden = false;
+    find("rules").href = `#/learn/${setting.game}`;
     document.title = `cc_env: ${setting.game.replaceAll("_", " ")}`;
     if (this.board) {
       this.board.state = null; // nothing moves on after a lost connection
@@ -55,17 +73,25 @@ class Table {
     this.board = new Board(find("board"), setting, (action) => this.play(action));
     if (seats.length === 1 && setting.top === seats[0]) this.board.flip();
     this.panels = new Panels(setting, seats, (what) => this.ask(what));
+    if (is_owner) this.pace = new Pace((what, values) => this.connection.ask(what, values));
+    showExports(this.game, exports);
     const others = JSON.parse(sessionStorage.getItem(`links ${this.game}`) ?? "[]");
     const links = others.map((token) => ["Link for the other player", `#/${this.game}/${token}`]);
     this.panels.showLinks([...links, ["Link for onlookers", `#/${this.game}`]]);
   }
 
   on_state(state) {
-    this.state = state;
+    if (this.state?.decisions + 1 === state.decisions) {
+      sound(state.result ? "end" : state.moved.captured.length ? "capture" : "move");
+    }
+    const known = this.state?.turns.slice(0, state.turns_from) ?? [];
+    this.state = { ...state, turns: [...known, ...state.turns] };
+    state = this.state;
     const isMine = state.is_person && this.seats.includes(state.mover);
     this.board.show(state, isMine);
     this.panels.show(state, this.board.isFlipped);
     this.panels.showWords(this.board.choices, (action) => this.play(action));
+    this.pace?.show(state);
     find("typed").hidden = !this.seats.length || Boolean(state.result);
     find("game").dataset.decisions = state.decisions; // now all is shown
   }
@@ -148,6 +174,9 @@ document.addEventListener("keydown", (event) => {
   if (/INPUT|SELECT/.test(event.target.tagName)) return;
   const act = { f: "flip", u: "take_back", h: "hint" }[event.key];
   if (act) table.ask(act);
+  else if (!event.defaultPrevented && !/BUTTON|SUMMARY/.test(event.target.tagName) && table.pace?.type(event.key)) {
+    event.preventDefault();
+  }
 });
 
 addEventListener("hashchange", show);

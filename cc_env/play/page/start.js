@@ -13,12 +13,17 @@ export async function catalogued() {
 
 const choice = (value, label = value) => element("option", { value, textContent: label });
 
-export async function showForm(begin) {
+/** Show the form, for a kind of game if it is one of those that there are. */
+export async function showForm(begin, kind) {
   await catalogued();
   if (!form.elements.game.length) {
     const names = Object.keys(catalogue.games).map((name) => choice(name, name.replaceAll("_", " ")));
     form.elements.game.append(...names);
     form.elements.game.addEventListener("change", fill);
+    fill();
+  }
+  if (kind in catalogue.games && kind !== form.elements.game.value) {
+    form.elements.game.value = kind;
     fill();
   }
   form.onsubmit = async (event) => {
@@ -55,6 +60,7 @@ function fillWith({ game, options, start }) {
 }
 
 function fill() {
+  document.getElementById("lessons").href = `#/learn/${form.elements.game.value}`;
   const game = catalogue.games[form.elements.game.value];
   const options = Object.entries(game.options).map(([name, value]) => field(name, value));
   document.getElementById("options").replaceChildren(element("legend", {}, "Options"), ...options);

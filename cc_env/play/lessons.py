@@ -1,0 +1,195 @@
+"""How to play each game: short lessons, whose boards play the rule that they explain.
+
+Texts, positions and turns are in `cc_env/lessons/`, one file a game. What a file claims of its
+turns is compared with the rules in tests/play/test_lessons.py.
+"""
+
+import textwrap
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from cc_env import games
+from cc_env.errors import UnknownOption, listed
+from cc_env.game import Cell, Game
+from cc_env.pictures import draw
+from cc_env.pictures.text import to_text
+from cc_env.play import view
+from cc_env.play.choices import Choice, choices
+from cc_env.play.sitting import HUMAN, Sitting
+from cc_env.play.telling import ending
+from cc_env.table import GAMES
+
+FOLDER = Path(__file__).parents[1] / "lessons"
+WIDTH = 80  # columns of text
+SHOWN = (  # of a state: what a board needs
+    *("decisions", "pieces", "path", "captured", "moved", "mover", "mid_turn", "caption"),
+    *("choices", "result"),
+)
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """A rule in words, and turns that show it. Its fields are the keys in the file."""
+
+    title: str
+    text: str  # paragraphs with an empty line between them
+    options: Mapping[str, Any] = field(default_factory=dict)  # of the game, if not its defaults
+    position: str = ""  # as text, "" for the start
+    turns: Sequence[str] = ()  # in notation
+    captures: Sequence[str] = ()  # the cells on which they capture, by name, in order
+    ends: str = ""  # the reason why the game is over after them, "" if it goes on
+    winner: str = ""  # of the game that is over, "" for a draw
+    legal: Sequence[str] = ()  # all turns that are legal in the position, () if it does not matter
+    illegal: Sequence[str] = ()  # turns that are not
+
+    def sitting(self, name: str) -> Sitting:
+        """Return a game at the position, with both seats for people."""
+        game = games.make(name, **self.options)
+        start = game.from_text(self.position) if self.position else None
+        return Sitting(game, (HUMAN, HUMAN), start=start)
+
+
+@dataclass(frozen=True)
+class Course:
+    """All lessons of a game."""
+
+    game: str
+    introduction: str  # paragraphs
+    lessons: tuple[Lesson, ...]
+
+
+@cache
+def course(name: str) -> Course:
+    """Return the lessons of a game; raise UnknownOption where there are none."""
+    if name not in GAMES:
+        raise UnknownOption(f"there are no lessons for {name[:40]!r}; there are: {listed(GAMES)}")
+    found = tomllib.loads((FOLDER / f"{name}.toml").read_text(encoding="utf-8"))
+    lessons = tuple(Lesson(**entry) for entry in found["lessons"])
+    return Course(name, found["introduction"], lessons)
+
+
+def decisions(sitting: Sitting, turns: Sequence[str]) -> Iterator[Choice]:
+    """Yield the decisions of turns one by one, each before it is played."""
+    for text in turns:
+        for action in sitting.game.parse_turn(sitting.position, text):
+            found = choices(sitting.game, sitting.position)
+            yield next(each for each in found if each.action == action)
+            sitting.play(action)
+
+
+# For the page
+
+
+@cache
+def told(name: str) -> dict[str, Any]:
+    """Return the lessons of a game as JSON's values; raise UnknownOption where there are none.
+
+    Each has its paragraphs, the number of its setting, and its `states`: the first, and one after
+    each decision. `wanted` has, for all but the last, the action that comes next and how to ask for
+    it.
+    """
+    found = course(name)
+    settings: list[dict[str, Any]] = []
+    lessons = [_told(name, lesson, settings) for lesson in found.lessons]
+    introduction = _paragraphs(found.introduction)
+    return {"game": name, "introduction": introduction, "settings": settings, "lessons": lessons}
+
+
+def _told(name: str, lesson: Lesson, settings: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return a lesson as JSON's values; its setting joins the others unless it is there."""
+    sitting = lesson.sitting(name)
+    setting = view.setting(sitting.game)
+    if setting not in settings:
+        settings.append(setting)
+    states, wanted = [], []
+    for choice in decisions(sitting, lesson.turns):
+        states.append(_shown(sitting))
+        wanted.append({"action": choice.action, "asked": asked(sitting.game, choice)})
+    states.append(_shown(sitting))
+    return {
+        "title": lesson.title,
+        "text": _paragraphs(lesson.text),
+        "options": _options(lesson),
+        "setting": settings.index(setting),
+        "states": states,
+        "wanted": wanted,
+    }
+
+
+def _shown(sitting: Sitting) -> dict[str, Any]:
+    state = view.state(sitting)
+    turn = state["turns"][-1][1] if state["turns"] else ""
+    return {"turn": turn, **{key: state[key] for key in SHOWN}}
+
+
+def asked(game: Game, choice: Choice) -> str:
+    """Return how to ask somebody for a choice, by the cells to point at."""
+    if choice.cell is None:
+        return choice.text.strip()
+    cell = _place(game, choice.cell)
+    if choice.pieces:
+        verb = "hits" if choice.is_shot else "goes to"
+        return f"{_place(game, choice.pieces[0])} {verb} {cell}"
+    return f"take {cell}" if choice.captures else cell
+
+
+def _place(game: Game, cell: Cell) -> str:
+    return game.names.get(cell) or f"row {cell[0]}, column {cell[1]}"
+
+
+def _paragraphs(text: str) -> list[str]:
+    return [" ".join(each.split()) for each in text.split("\n\n")]
+
+
+def _options(lesson: Lesson) -> str:
+    return ", ".join(f"{name}={value}" for name, value in lesson.options.items())
+
+
+# For the terminal
+
+
+def lines(found: Course, number: int | None = None) -> Iterator[str]:
+    """Yield the lessons as lines of text, with their boards, or one of them, counted from 1.
+
+    Raises UnknownOption where there is none of this number.
+    """
+    if number is not None and not 1 <= number <= len(found.lessons):
+        raise UnknownOption(f"there is no lesson {number}; there are 1 to {len(found.lessons)}")
+    if number is None:
+        yield from _wrapped(found.introduction)
+    for place, lesson in enumerate(found.lessons, 1):
+        if number in (None, place):
+            yield f"{place}. {lesson.title}"
+            yield ""
+            yield from _lesson_lines(found.game, lesson)
+
+
+def _lesson_lines(name: str, lesson: Lesson) -> Iterator[str]:
+    yield from _wrapped(lesson.text)
+    sitting = lesson.sitting(name)
+    if lesson.options:
+        yield f"options: {_options(lesson)}"
+    yield from _board(sitting)
+    for turn in lesson.turns:
+        mover = sitting.game.players[sitting.mover]
+        sitting.play_turn(sitting.game.parse_turn(sitting.position, turn))
+        yield f"{mover}: {turn}"
+    if lesson.turns:
+        yield from _board(sitting)
+        yield from [ending(sitting)] if sitting.result else []
+    yield ""
+
+
+def _board(sitting: Sitting) -> list[str]:
+    picture = draw(sitting.game, sitting.position, last=sitting.last, caption="")
+    return to_text(picture).rstrip().splitlines()
+
+
+def _wrapped(text: str) -> Iterator[str]:
+    for paragraph in _paragraphs(text):
+        yield from textwrap.wrap(paragraph, WIDTH)
+        yield ""

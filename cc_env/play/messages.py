@@ -1,0 +1,40 @@
+"""Messages of faces to a sitting: JSON's values that come from anywhere, so they are checked."""
+
+from collections.abc import Collection, Mapping
+from typing import Any, TypeVar
+
+from cc_env.errors import IllegalAction, UnknownOption, listed
+from cc_env.play.sitting import Sitting
+
+Act = TypeVar("Act")
+
+
+def act_of(message: Mapping[str, Any], acts: Mapping[str, Act]) -> Act:
+    """Return the one of these acts that a message asks for; raise UnknownOption."""
+    do = message.get("do")
+    if not isinstance(do, str) or do not in acts:
+        raise UnknownOption(f"{str(do)[:40]!r} cannot be done; wanted: {listed(acts)}")
+    return acts[do]
+
+
+def check_turn(
+    sitting: Sitting, seats: Collection[int], message: Mapping[str, Any], version: int
+) -> None:
+    """Raise IllegalAction unless one of the seats is to move, in the position that it saw.
+
+    That is the one of this `version`, which the message has to tell.
+    """
+    if sitting.result is not None:
+        raise IllegalAction(f"the game is over ({sitting.result.reason})")
+    if message.get("version") != version:
+        raise IllegalAction("too late: the position has changed since")
+    if sitting.mover not in seats:
+        raise IllegalAction(f"it is the turn of {sitting.game.players[sitting.mover]}")
+
+
+def action_of(message: Mapping[str, Any]) -> int:
+    """Return the action that a message names, legal or not; raise IllegalAction where none is."""
+    action = message.get("action")
+    if not isinstance(action, int) or isinstance(action, bool):
+        raise IllegalAction(f"{str(action)[:40]!r} is not the number of an action")
+    return action

@@ -1,0 +1,114 @@
+"""How to play: what the lessons say of their turns is what the rules do."""
+
+import json
+
+import pytest
+from conftest import command_line
+
+from cc_env.__main__ import main
+from cc_env.errors import IllegalAction, UnknownOption
+from cc_env.play import lessons
+from cc_env.play.pointing import cell_name
+from cc_env.rules import DRAW
+from cc_env.table import GAMES
+
+ALL = [
+    pytest.param(name, lesson, id=f"{name}: {lesson.title}")
+    for name in GAMES
+    for lesson in lessons.course(name).lessons
+]
+
+
+@pytest.mark.parametrize(("name", "lesson"), ALL)
+def test_a_lesson_shows_what_it_says(name, lesson):
+    sitting = lesson.sitting(name)
+    game, start = sitting.game, sitting.position
+    assert not lesson.position or game.to_text(start) == lesson.position
+    captures = []
+    for choice in lessons.decisions(sitting, lesson.turns):
+        captures += [cell_name(game, cell) for cell in choice.captures]
+    assert captures == list(lesson.captures)
+    assert sitting.match.turns == list(lesson.turns)
+    outcome, reason = sitting.result or (DRAW, "")
+    winner = "" if outcome == DRAW else game.players[outcome]
+    assert (reason, winner) == (lesson.ends, lesson.winner)
+    if lesson.legal:
+        legal = {game.turn_text(start, turn) for turn in game.turns(start)}
+        assert legal == set(lesson.legal)
+    for text in lesson.illegal:
+        with pytest.raises(IllegalAction):
+            game.parse_turn(start, text)
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_the_page_is_told_all_states_and_what_comes_next(name):
+    told = json.loads(json.dumps(lessons.told(name)))
+    assert len(told["lessons"]) == len(lessons.course(name).lessons)
+    for lesson in told["lessons"]:
+        assert told["settings"][lesson["setting"]]["game"] == name
+        assert len(lesson["states"]) == len(lesson["wanted"]) + 1
+        for state, wanted in zip(lesson["states"], lesson["wanted"], strict=False):
+            assert wanted["action"] in [choice[0] for choice in state["choices"]]
+            assert wanted["asked"]
+
+
+def test_lessons_are_asked_for_by_the_cells_to_point_at():
+    def asked(name, place):
+        return [wanted["asked"] for wanted in lessons.told(name)["lessons"][place]["wanted"]]
+
+    assert asked("checkers", 2) == [
+        "row 6, column 4 goes to row 4, column 2",
+        "row 4, column 2 goes to row 2, column 0",
+    ]
+    assert asked("capture_conquer", 5) == [
+        "row 1, column 1 goes to row 3, column 3",
+        "take row 2, column 1",
+    ]
+    assert asked("mini_checkers", 4)[0] == "pass"
+    assert asked("morris", 5)[0] == "O goes to C"
+    assert asked("morris", 1) == ["C", "take H"]
+    assert asked("cannon", 4) == ["row 4, column 0 hits row 4, column 5"]
+
+
+GOLDEN = """\
+5. Passing
+
+A player without a legal move passes, and the other moves again. A pass is never
+a choice: whoever can move must.
+
+   0 1 2 3 4 5
+ 0 . w . . . b
+ 1 b . . . . .
+ 2 . . . . . .
+ 3 . . . . . .
+ 4 . . . . . .
+ 5 . . w . w .
+black: pass
+white: 01-12
+   0 1 2 3 4 5
+ 0 . + . . . b
+ 1 b . w . . .
+ 2 . . . . . .
+ 3 . . . . . .
+ 4 . . . . . .
+ 5 . . w . w .
+
+"""
+
+
+def test_a_lesson_in_the_terminal():
+    assert command_line(main, "learn", "mini_checkers", "5") == GOLDEN
+
+
+def test_all_lessons_of_a_game_in_the_terminal():
+    said = command_line(main, "learn", "morris")
+    assert said.startswith("Two players, white and black, have nine beads each")
+    titles = [lesson.title for lesson in lessons.course("morris").lessons]
+    assert all(f"{number}. {title}\n" in said for number, title in enumerate(titles, 1))
+    assert "white wins: black lost (two_left)" in said
+
+
+def test_unknown_games_and_lessons_are_refused():
+    with pytest.raises(UnknownOption, match="there are: capture_conquer"):
+        lessons.course("ludo")
+    assert "there are 1 to" in command_line(main, "learn", "checkers", "99", status=2)

@@ -1,0 +1,209 @@
+"""The board in a notebook: what it does for its front end, and the front end in a browser."""
+
+import json
+import shutil
+import subprocess
+import sys
+
+import pytest
+from playwright.sync_api import sync_playwright
+
+from cc_env import games, play, record
+from cc_env.errors import MissingExtra, UnknownOption
+from cc_env.play import notebook
+
+CHROMIUM = shutil.which("chromium")
+
+
+@pytest.fixture
+def opened(monkeypatch):
+    """Return a function that makes a board as `play.board` does, with all that it sends."""
+    boards = []
+    monkeypatch.setattr(notebook, "PAUSE", 0.0)
+    monkeypatch.setattr(notebook, "ADVISER", "greedy")
+
+    def open_board(game="mini_checkers", opponent="greedy", **options):
+        board = play.board(game, opponent, **options)
+        board.sent = []
+        board.send = lambda message, buffers=None: board.sent.append(message)
+        boards.append(board)
+        board.wait()
+        return board
+
+    yield open_board
+    for board in boards:
+        board.close()
+
+
+def ask(board, do, **values):
+    """Ask as the front end does; return what it is sent for it."""
+    board.sent.clear()
+    board.obey({"do": do, "version": board.state["version"], **values})
+    board.wait()
+    return board.sent
+
+
+def first_choice(board):
+    return board.state["choices"][0][0]
+
+
+def test_the_opponent_answers_and_the_game_is_recorded(opened):
+    board = opened()
+    assert board.setting["players"] == ["black", "white"]
+    assert not ask(board, "play", action=first_choice(board))
+    assert board.state["decisions"] == 2
+    assert board.state["is_person"]
+    kept = board.sitting.record()
+    assert kept.players == ("human", "greedy")
+    assert len(record.replay(kept).turns) == 2
+    json.dumps(board.state)
+
+
+def test_take_back_hint_and_a_new_game(opened):
+    board = opened()
+    ask(board, "play", action=first_choice(board))
+    ask(board, "take_back")
+    assert board.state["decisions"] == 0
+    (hint,) = ask(board, "hint")
+    assert hint["text"].startswith("greedy would play ")
+    assert hint["hint"] in [choice[0] for choice in board.state["choices"]]
+    ask(board, "play", action=hint["hint"])
+    before = board.sitting
+    ask(board, "again")
+    assert board.state["decisions"] == 0
+    assert board.sitting is not before
+    assert board.sitting.seed == before.seed + 1
+
+
+def test_what_cannot_be_done_is_said_and_changes_nothing(opened):
+    board = opened()
+    before = dict(board.state)
+    for message in (
+        {"do": "play", "action": 10**6, "version": 0},
+        {"do": "play", "action": True, "version": 0},
+        {"do": "play", "action": first_choice(board), "version": 7},
+        {"do": "play"},
+        {"do": "take_back"},
+        {"do": ["play"]},
+        {},
+        "play",
+        None,
+    ):
+        board.sent.clear()
+        board.obey(message)
+        assert [list(sent) for sent in board.sent] == [["refused"]]
+    assert board.state == before
+
+
+def test_a_player_may_begin_and_two_may_be_watched(opened):
+    board = opened(second=True)
+    assert board.state["decisions"] == 1
+    board = opened(player="random", opponent="greedy", seed=3)
+    assert board.state["result"]
+    assert board.sitting.result is not None
+    assert not ask(board, "again")
+    assert board.state["result"]
+    assert "over" in ask(board, "hint")[0]["refused"]
+
+
+def test_boards_of_given_games_positions_and_options(opened):
+    board = opened("capture_conquer", opponent="human", size=4)
+    assert board.setting["rows"] == 4
+    board = opened(games.make("mini_checkers"), "human", position="6/2b3/6/6/6/w5 b")
+    ask(board, "play", action=first_choice(board))
+    assert board.state["result"]["text"] == "a draw (both_stuck)"
+    with pytest.raises(UnknownOption, match="no option"):
+        play.board("mini_checkers", size=9)
+    with pytest.raises(UnknownOption, match="nobody"):
+        play.board("mini_checkers", "nobody")
+
+
+def test_a_closed_board_lets_nobody_play_on(opened):
+    board = opened(player="random", opponent="random", position="6/2b3/6/6/6/w5 b")
+    board.close()
+    before = board.state["version"]
+    ask(board, "again")
+    assert board.state["decisions"] == 0
+    assert board.state["version"] == before + 1
+
+
+def test_without_anywidget_it_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "anywidget", None)
+    monkeypatch.delitem(sys.modules, "cc_env.play.notebook", raising=False)
+    monkeypatch.delattr(play, "notebook", raising=False)
+    with pytest.raises(MissingExtra, match=r"needs anywidget: pip install 'cc_env\[notebook\]'"):
+        play.board("mini_checkers")
+
+
+def test_importing_play_is_cheap():
+    code = "import cc_env.play, sys; print({'numba', 'anywidget', 'ipywidgets'} & set(sys.modules))"
+    assert subprocess.check_output([sys.executable, "-c", code], text=True) == "set()\n"
+
+
+# In a browser, with a model that stands in for anywidget's
+
+MODEL = """async ({ source, css, traits }) => {
+  document.head.append(Object.assign(document.createElement("style"), { textContent: css }));
+  const heard = {};
+  const model = {
+    get: (name) => traits[name],
+    on: (name, hear) => { heard[name] = hear; },
+    off: (name) => { delete heard[name]; },
+    send: async (message) => {
+      const [state, sent] = await obey(message);
+      for (const each of sent) heard["msg:custom"]?.(each);
+      if (state.version === traits.state.version) return;
+      traits.state = state;
+      heard["change:state"]?.();
+    },
+  };
+  const url = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
+  const widget = (await import(url)).default;
+  window.leave = widget.render({ model, el: document.body });
+  window.listeners = () => Object.keys(heard).length;
+}"""
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with sync_playwright() as playwright:
+        found = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield found
+        found.close()
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium; Debian's package has it")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_the_front_end_plays_by_mouse(opened, browser):
+    board, wrong = opened(second=True), []
+
+    def obey(message):
+        sent = list(ask(board, **message))
+        return [dict(board.state), sent]
+
+    page = browser.new_page(reduced_motion="reduce")
+    page.set_default_timeout(20_000)
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.expose_function("obey", obey)
+    traits = {"setting": dict(board.setting), "state": dict(board.state)}
+    page.evaluate(MODEL, {"source": board._esm, "css": board._css, "traits": traits})
+    assert "black, greedy: " in page.text_content(".status")
+    row = page.get_attribute("rect.cell >> nth=0", "y")
+    assert float(row) > 100  # the board is turned: white plays upwards
+    for version in (2, 4):
+        _, text, pieces, cell = board.state["choices"][0][:4]
+        for row, column in (pieces[0], cell):
+            page.click(f"rect[data-cell='{row},{column}']")
+        page.wait_for_selector(f".cc-env[data-version='{version + 1}']")
+        assert board.sitting.match.turns[-2] == text
+    page.click("text=Hint")
+    page.wait_for_selector(".hint")
+    page.click("text=Take back")
+    page.wait_for_selector(".cc-env[data-version='6']")
+    page.click("text=Flip")
+    page.click("text=New game")
+    page.wait_for_selector(".cc-env[data-version='8']")
+    page.evaluate("leave()")
+    assert page.evaluate("listeners()") == 0
+    page.close()
+    assert not wrong
