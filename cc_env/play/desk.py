@@ -63,7 +63,7 @@ class Desk:
     async def open(self, asked: Asked) -> dict[str, Any]:
         """Return what can be analysed: a game that is served, one of a text, or a start."""
         if "room" not in asked:
-            return await asyncio.to_thread(self._open, asked)
+            return await self._lobby.study(lambda: self._open(asked))
         sitting = (await self._lobby.find(str(asked["room"]))).sitting
         first, second = sitting.seats
         one = importing.of_match(sitting.match, (first.name, second.name))

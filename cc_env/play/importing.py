@@ -13,7 +13,7 @@ from cc_env.record import Record
 from cc_env.rules import ONGOING, Position
 from cc_env.table import GAMES
 
-MOST = 200  # games that are read of a text
+MOST = 50  # games that are read of a text
 LONGEST = 1000  # characters of a position
 SHOWN = 300  # characters of why a text is none
 

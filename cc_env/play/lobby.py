@@ -47,7 +47,7 @@ class Bounds:
     letters: int = 4096  # of one message
     studies: int = 8  # requests of analysis at once from one address
     decisions: int = 4000  # of a game that is analysed
-    file: int = 200_000  # letters of what is imported, and of a request of analysis
+    file: int = 100_000  # letters of what is imported, and of a request of analysis
 
 
 class BusyError(CcEnvError):

@@ -257,7 +257,7 @@ class Study {
       said = said.join(" · ");
     }
     find("study-said").textContent = said;
-    find("study-lines").replaceChildren(...moves.slice(0, LINES).map((move) => this.row(move, move.line.join("  "))));
+    find("study-lines").replaceChildren(...moves.slice(0, LINES).map((move) => this.row(move, move.line.join(" · "))));
     find("study-all").replaceChildren(...moves.map((move) => this.row(move, this.choice(move.action)?.text.trim() ?? "")));
     this.found = found;
     this.showOverlay();
@@ -392,11 +392,13 @@ async function open(which = 0) {
   }
   const asked = text.value.trim() ? { text: text.value, which } : {};
   if (game.value) Object.assign(asked, { game: game.value, options });
+  study?.close(); // nothing is thought meanwhile
   try {
     const opened = await fetched("/open", asked);
     if (location.hash !== "#/analyse") history.replaceState(null, "", "#/analyse");
     begin(opened);
   } catch (error) {
+    await study?.go(study.current, study.begun);
     refuse(error);
   }
 }
