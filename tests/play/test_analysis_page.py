@@ -95,6 +95,7 @@ def record(name="mini_checkers", count=6):
     return Record.of(match, players=("ann", "bob")), match
 
 
+@pytest.mark.slow
 def test_a_game_is_stepped_through_by_keys_and_branches(opened):
     one, match = record()
     page = opened(text=one.to_json())
@@ -152,6 +153,7 @@ def test_turns_are_marked_and_the_graph_shows_them(opened):
     assert page.locator("#gauge").get_attribute("aria-valuetext").startswith("black ")
 
 
+@pytest.mark.slow
 def test_lines_arrows_and_all_moves_of_a_position_on_a_phone(opened):
     start = games.make("capture_conquer").initial
     text = games.make("capture_conquer").to_text(start)
