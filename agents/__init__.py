@@ -13,6 +13,8 @@ Each network takes `path=…`, the folder of a run or its file of weights; by de
 `weights/`, if there is one for the game.
 """
 
+from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 
 from cc_env.errors import BadCheckpoint, listed
@@ -100,8 +102,7 @@ def _file(game: Game, way: str, path: str | None) -> Path:
 
 def shipped(game: Game, way: str) -> Path:
     """Return the weights that come with this; raise BadCheckpoint where there are none."""
-    options = "-".join(str(value) for value in game.options.values())
-    path = WEIGHTS / way / f"{game.name}-{options}" / NETWORK
+    path = _place(game, way)
     if not path.exists():
         there = listed(sorted(each.parent.name for each in (WEIGHTS / way).glob(f"*/{NETWORK}")))
         raise BadCheckpoint(
@@ -111,5 +112,17 @@ def shipped(game: Game, way: str) -> Path:
     return path
 
 
-for _factory in (policy, ppo, alphazero, memory):
-    register(_factory.__name__, _factory)
+def _place(game: Game, way: str) -> Path:
+    options = "-".join(str(value) for value in game.options.values())
+    return WEIGHTS / way / f"{game.name}-{options}" / NETWORK
+
+
+def _learned(way: str) -> Callable[[Game], bool]:
+    """Return what tells whether weights for a game come with this, and torch can read them."""
+    return lambda game: _place(game, way).exists() and find_spec("torch") is not None
+
+
+register("policy", policy, _learned("alphazero"))
+register("ppo", ppo, _learned("ppo"))
+register("alphazero", alphazero, _learned("alphazero"))
+register("memory", memory)

@@ -1,5 +1,6 @@
 """The commands of `python -m cc_env`."""
 
+import os
 import sys
 import time
 from collections.abc import Iterable, Iterator
@@ -299,8 +300,11 @@ def serve(
 ) -> None:
     """Serve the page: play all games in the browser, until Ctrl+C."""
     from cc_env.play import server
+    from cc_env.play.bench import know_learned_players
     from cc_env.play.lobby import Bounds
 
+    os.environ.setdefault("OMP_NUM_THREADS", "1")  # players think side by side, a core for each
+    know_learned_players()
     with tcp.listen(host, port) as listening:
         site = server.prepared(listening, folder, Bounds(games=games_at_once, seconds=seconds))
         address = f"http://{f'[{host}]' if ':' in host else host}:{listening.getsockname()[1]}/"

@@ -95,6 +95,11 @@ class Match:
         loser = 1 - self.result.outcome
         return self.game.score(self.position, loser) if self.game.scores else None
 
+    @property
+    def unfinished(self) -> tuple[Position, Turn] | None:
+        """Return the turn that has begun, with the position before it; None between turns."""
+        return (self._before, self._turn) if self._turn else None
+
     def forfeit(self, player: int, fault: str) -> None:
         """End the game: `player` loses it for one of FAULTS, or because he has RESIGNED."""
         self.result = Result(1 - player, fault)

@@ -205,6 +205,8 @@ PLAYERS: dict[str, Factory] = {
     **{name: _bot(name) for entry in GAMES.values() for name in entry.bots},
 }
 
+_PLAYS: dict[str, Callable[[Game], bool]] = {}  # which games, of those who do not play all
+
 
 def make(name: str, game: Game, **changes: Any) -> Player:
     """Return the player with this spoken name, for `game`; `changes` replace options of the name.
@@ -249,11 +251,21 @@ def option_defaults(name: str) -> dict[str, Any]:
     return _known(name, factory)
 
 
-def register(name: str, factory: Factory) -> None:
-    """Give somebody else's player a spoken name in this process."""
+def register(
+    name: str, factory: Factory, plays: Callable[[Game], bool] = lambda game: True
+) -> None:
+    """Give somebody else's player a spoken name in this process; it `plays` these games."""
     if not name.isidentifier():
         raise UnknownOption(f"a player cannot be called {name!r}: letters, digits and _ only")
     PLAYERS[name] = factory
+    _PLAYS[name] = plays
+
+
+def who_plays(game: Game) -> list[str]:
+    """Return the names of the players of a game with its options; nobody is made for that."""
+    others = {bot for entry in GAMES.values() for bot in entry.bots} - set(game.bots)
+    found = [name for name in PLAYERS if name not in others]
+    return [name for name in found if name not in _PLAYS or _PLAYS[name](game)]
 
 
 @contextmanager

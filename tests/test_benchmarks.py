@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import by_hand, learning, ours, peers
+from benchmarks import by_hand, learning, load, ours, peers
 from benchmarks.measure import row
 from cc_env import games, randomness
 from cc_env.perft import perft
@@ -175,3 +175,14 @@ def test_a_missing_compiler_is_a_row_that_says_so(monkeypatch):
 )
 def test_rates_have_three_digits(value, text):
     assert commands._short(value) == text
+
+
+@pytest.mark.slow
+def test_a_server_is_measured_while_people_play_and_others_think():
+    found = load.measure(load.Load(games=4, thinking=1, seconds=2, kinds=("mini_checkers",)))
+    assert len(found.answers) >= 4
+    assert min(found.answers) > 0
+    assert found.received / len(found.answers) < 4000
+    assert re.fullmatch(
+        r"[\d,]+ moves: p50 .* bytes a move, \d+ s of CPU; .* kB a game", str(found)
+    )

@@ -151,6 +151,16 @@ def _is_cell(given: object, rows: int, columns: int) -> bool:
     return is_whole(given[0], 0, rows - 1) and is_whole(given[1], 0, columns - 1)
 
 
+def standing(game: Game, position: Position, end: tuple[int, str] | None = None) -> str:
+    """Return who is to move, with the game's remark, or how the game ended; `end` as for `draw`."""
+    if end is None and game.outcome(position) == ONGOING:
+        remark = f", {said}" if (said := game.remark(position)) else ""
+        return f"{game.players[game.to_move(position)]} to move{remark}"
+    outcome, word = end or (game.outcome(position), game.ending(position))
+    told = {DRAW: "draw", ONGOING: "stopped"}.get(outcome) or f"{game.players[outcome]} wins"
+    return f"{told} ({word})"
+
+
 def _caption(
     game: Game,
     position: Position,
@@ -158,9 +168,4 @@ def _caption(
     end: tuple[int, str] | None,
 ) -> str:
     played = f" · last {game.turn_text(*last)}" if last else ""
-    if end is None and game.outcome(position) == ONGOING:
-        remark = f", {said}" if (said := game.remark(position)) else ""
-        return f"{game.players[game.to_move(position)]} to move{remark}{played}"
-    outcome, word = end or (game.outcome(position), game.ending(position))
-    told = {DRAW: "draw", ONGOING: "stopped"}.get(outcome) or f"{game.players[outcome]} wins"
-    return f"{told} ({word}){played}"
+    return standing(game, position, end) + played

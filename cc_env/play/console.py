@@ -10,19 +10,18 @@ from rich.text import Text
 
 from cc_env import files, players, record
 from cc_env.errors import CcEnvError, IllegalAction, UnknownOption
-from cc_env.game import Cell, Played
-from cc_env.match import FAULTS
+from cc_env.game import Cell
 from cc_env.pictures import Picture, draw
 from cc_env.pictures.text import to_ansi
 from cc_env.play.choices import Choice, choices
+from cc_env.play.export import RECORD, foreign
 from cc_env.play.pointing import cell_name, meant
 from cc_env.play.sitting import Sitting
 from cc_env.play.telling import analysis, counted, ending, summary, told
-from cc_env.rules import DRAW, ONGOING
+from cc_env.rules import DRAW
 from cc_env.terminal import Terminal
 
 WIDTH = 80  # columns of the list of moves
-RECORDS = ".jsonl"
 
 HELP = """\
 a move    in notation, as the list has it; a whole turn or a part of it
@@ -280,19 +279,10 @@ def save(sitting: Sitting, path: Path) -> None:
 
     Raises UnknownOption where the game has no such kind of file; OSError.
     """
-    if path.suffix.lower() == RECORDS:
+    if path.suffix.lower() == RECORD:
         record.append(path, sitting.record())
         return
-    write = record.format_of(sitting.game, path).write
-    if write is None:
-        raise UnknownOption(f"{path}: files of this kind are read, not written")
-    match = sitting.match
-    turns = tuple(turn for _, turn in match.course)
-    names = sitting.seats[0].name, sitting.seats[1].name
-    outcome, reason = match.result or (ONGOING, "")
-    fault = reason if reason in FAULTS else ""
-    played = Played(match.start, turns, names, outcome, fault=fault)
-    files.write(path, write(sitting.game, played))
+    files.write(path, foreign(sitting, path))
 
 
 def load(path: Path, sitting: Sitting) -> Sitting:
@@ -301,7 +291,7 @@ def load(path: Path, sitting: Sitting) -> Sitting:
     Raises BadRecord where it is broken or has no game, UnknownOption where it is of no known kind.
     """
     names = [seat.name for seat in sitting.seats]
-    if path.suffix.lower() == RECORDS:
+    if path.suffix.lower() == RECORD:
         *_, (_, one) = [(0, None), *record.read(path)]
         if one is None:
             raise UnknownOption(f"{path} has no game")

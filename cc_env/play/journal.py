@@ -6,18 +6,22 @@ last whole line.
 
 import json
 import secrets
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from cc_env import files, games, trust
-from cc_env.errors import BadRecord, CcEnvError
+from cc_env.errors import BadRecord, CcEnvError, is_number, is_whole
 from cc_env.match import Limits, Result
 from cc_env.play.bench import Bench
 from cc_env.play.sitting import HUMAN, Sitting
 from cc_env.referee import Decision
+from cc_env.rules import DRAW, FIRST_WINS, SECOND_WINS
 
+SLOWEST = 10.0  # seconds between two decisions of a watched game
+LONGEST = 1e9  # seconds that a decision took
 KEPT = "depth", "cuts_max", "cuts_min", "nodes"  # of what players say of their decisions
+REQUESTS = "offer", "ask_back", "pace"  # lines that leave the position as it is
 
 
 @dataclass(frozen=True)
@@ -31,6 +35,8 @@ class Opening:
     limits: dict[str, Any] = field(default_factory=lambda: asdict(Limits()))
     seed: int = 0
     tokens: tuple[str, str] = ("", "")  # who has one holds the seat; "" of a player's seat
+    owner: str = ""  # the token of who opened a game to watch; "" where a person plays
+    pace: float = 0.8  # seconds between two decisions where nobody plays
 
     def sitting(self, bench: Bench) -> Sitting:
         """Return the game as it begins; raises CcEnvError where it cannot be."""
@@ -43,11 +49,32 @@ class Opening:
             )
 
 
-def with_tokens(opening: dict[str, Any]) -> Opening:
-    """Return an opening whose people get new tokens."""
-    seats = opening["seats"]
-    first, second = (secrets.token_urlsafe(18) if name == HUMAN else "" for name in seats)
-    return Opening(**{**opening, "tokens": (first, second)})
+def with_tokens(opening: Opening) -> Opening:
+    """Return an opening with new tokens: of its people, or of who watches it."""
+    first, second = (_token() if name == HUMAN else "" for name in opening.seats)
+    return replace(opening, tokens=(first, second), owner="" if first or second else _token())
+
+
+def _token() -> str:
+    return secrets.token_urlsafe(18)
+
+
+@dataclass
+class Standing:
+    """A game as it stands, with what was asked for and is still open."""
+
+    opening: Opening
+    sitting: Sitting
+    pace: float | None  # seconds between two decisions where nobody plays; None: paused
+    wanted_back: int | None = None  # the player who asks to take back
+
+    @classmethod
+    def begun(cls, opening: Opening, bench: Bench) -> "Standing":
+        """Return a game that begins; raises CcEnvError where it cannot be."""
+        return cls(opening, opening.sitting(bench), opening.pace)
+
+
+BETWEEN = "seconds between decisions"
 
 
 class Journal:
@@ -55,11 +82,12 @@ class Journal:
 
     def __init__(self, path: Path) -> None:
         """Read and write at `path`."""
-        self.path, self.lines = path, 0  # so many are confirmed
+        self.path = path
+        self.version = 0  # rises with everything that changes the position or ends the game
 
     def _add(self, entry: dict[str, Any]) -> None:
         files.append(self.path, json.dumps(entry, separators=(",", ":"), default=int) + "\n")
-        self.lines += 1
+        self.version += entry.get("do") not in REQUESTS
 
     def begin(self, opening: Opening) -> None:
         """Write the first line; raises OSError."""
@@ -82,36 +110,108 @@ class Journal:
         entry = {"do": "end", "outcome": result.outcome, "reason": result.reason, "detail": detail}
         self._add(entry)
 
-    def read(self, bench: Bench) -> tuple[Opening, Sitting]:
+    def offered(self, player: int) -> None:
+        """Write that a player offers a draw; raises OSError."""
+        self._add({"do": "offer", "player": player})
+
+    def asked_back(self, player: int) -> None:
+        """Write that a player asks to take back; raises OSError."""
+        self._add({"do": "ask_back", "player": player})
+
+    def paced(self, seconds: float | None) -> None:
+        """Write how fast a watched game goes on, None where it is paused; raises OSError."""
+        self._add({"do": "pace", "seconds": seconds})
+
+    def read(self, bench: Bench) -> Standing:
         """Return the game at its last confirmed decision; raises BadRecord, OSError."""
         files.drop_half_a_line(self.path)
-        entries = files.lines(self.path)
-        number = 1
+        entries, number, version = files.lines(self.path), 1, 1
         try:
-            opening = _opening(json.loads(next(entries)[1]))
-            sitting = opening.sitting(bench)
+            standing = Standing.begun(_opening(json.loads(next(entries)[1])), bench)
             for place, text in entries:
-                number = place
-                _redo(sitting, json.loads(text))
-        except (CcEnvError, ValueError, TypeError, KeyError, StopIteration) as error:
+                number, entry = place, json.loads(text)
+                _redo(standing, entry)
+                version += entry["do"] not in REQUESTS
+        except _BROKEN as error:
             raise BadRecord(f"{self.path}, line {number}: {error}") from error
-        self.lines = number  # the last that was read
-        return opening, sitting
+        self.version = version
+        return standing
+
+
+_BROKEN = (
+    *(CcEnvError, ValueError, TypeError, KeyError, StopIteration),
+    *(AttributeError, OverflowError, RecursionError),
+)
 
 
 def _opening(entry: dict[str, Any]) -> Opening:
     pairs = {key: tuple(entry[key]) for key in ("seats", "tokens")}
-    return Opening(**{**entry, **pairs})
+    found = Opening(**{**entry, **pairs})
+    tokens = *found.tokens, found.owner
+    if len(tokens) != 3 or not all(isinstance(token, str) for token in tokens):
+        raise BadRecord("a token is a text; wanted: one for each seat, and the owner's")
+    _checked(found.pace, BETWEEN, SLOWEST)
+    return found
 
 
-def _redo(sitting: Sitting, entry: dict[str, Any]) -> None:
+def _redo(standing: Standing, entry: dict[str, Any]) -> None:
+    """Do again what a line says; raises BadRecord, IllegalAction, KeyError."""
+    sitting, wanted_back = standing.sitting, None
     match entry["do"]:
         case "play":
-            decision = Decision(entry["action"], entry.get("value"), entry.get("details", {}))
-            sitting.restore(decision, entry["seconds"])
+            seconds = _checked(entry["seconds"], "seconds for a decision", LONGEST)
+            sitting.restore(_decision(entry), seconds)
         case "take_back":
             sitting.take_back()
         case "end":
-            sitting.end(Result(entry["outcome"], entry["reason"]), entry["detail"])
+            sitting.end(_result(entry), _text(entry["detail"]))
+        case "offer":
+            sitting.offered = _player(entry)
+        case "ask_back":
+            wanted_back = _player(entry)
+        case "pace":
+            seconds = entry["seconds"]
+            is_paused = seconds is None
+            standing.pace = None if is_paused else _checked(seconds, BETWEEN, SLOWEST)
+            wanted_back = standing.wanted_back
         case other:
-            raise BadRecord(f"{other!r} is not something that is done in a game")
+            raise BadRecord(f"{str(other)[:40]!r} is not something that is done in a game")
+    standing.wanted_back = wanted_back
+
+
+def _decision(entry: dict[str, Any]) -> Decision:
+    action, value, details = entry["action"], entry.get("value"), entry.get("details", {})
+    if not is_whole(action, 0):
+        raise BadRecord(f"action {str(action)[:40]!r} is not the number of an action")
+    if value is not None and not is_number(value, -1, 1):
+        raise BadRecord(f"value {str(value)[:40]!r}; wanted: -1 to 1")
+    if set(details) - set(KEPT) or not all(is_whole(each, 0, 2**63) for each in details.values()):
+        raise BadRecord(f"details of a decision are whole numbers, of: {', '.join(KEPT)}")
+    return Decision(action, value, details)
+
+
+def _result(entry: dict[str, Any]) -> Result:
+    outcome = entry["outcome"]
+    if not is_whole(outcome, -9, 9) or outcome not in (FIRST_WINS, SECOND_WINS, DRAW):
+        raise BadRecord(f"outcome {str(outcome)[:40]!r} is not that of a game which is over")
+    return Result(outcome, _text(entry["reason"]))
+
+
+def _player(entry: dict[str, Any]) -> int:
+    player = entry["player"]
+    if not is_whole(player, 0, 1):
+        raise BadRecord(f"player {str(player)[:40]!r}; wanted: 0 or 1")
+    return int(player)
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise BadRecord(f"{str(value)[:40]!r} is not a text")
+    return value
+
+
+def _checked(value: object, what: str, most: float) -> float:
+    """Return a time in seconds; raise BadRecord where it is none."""
+    if not is_number(value, 0, most):
+        raise BadRecord(f"{str(value)[:40]!r} {what}; wanted: 0 to {most:g}")
+    return float(value)  # type: ignore[arg-type]

@@ -4,6 +4,8 @@ import asyncio
 import os
 import re
 import secrets
+import sys
+import threading
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
@@ -17,7 +19,7 @@ from cc_env.errors import BadRecord, CcEnvError, UnknownOption, is_number, is_wh
 from cc_env.game import Game
 from cc_env.match import Limits
 from cc_env.play import bench, view
-from cc_env.play.journal import Journal, Opening, with_tokens
+from cc_env.play.journal import Journal, Opening, Standing, with_tokens
 from cc_env.play.room import Guest, Room
 from cc_env.play.sitting import HUMAN, Sitting
 from cc_env.referee import Answer, Clock, Decision
@@ -26,6 +28,7 @@ from cc_env.table import GAMES
 NAME = re.compile(r"[A-Za-z0-9_-]{16}")  # of a game: who knows it may look on
 KEYS = "game", "options", "seats", "seconds", "start", "draw_lots", "seed"  # of what opens one
 TEXT = 1000  # characters of a position
+NICE = 10  # of threads in which players think; that of the event loop is 0
 
 
 @dataclass(frozen=True)
@@ -37,7 +40,7 @@ class Bounds:
     guests: int = 200  # connections to one game
     seconds: float = 10.0  # that a player thinks about a decision
     clock: float = 24 * 3600.0  # of a player for a game
-    pause: float = 0.8  # after each decision where players are watched
+    pause: float = 0.8  # after each decision where players are watched, as it begins
     adviser: str = "minimax:hard"  # who gives hints
     messages: float = 20.0  # a second from one connection, and twice as many in a burst
     letters: int = 4096  # of one message
@@ -60,7 +63,9 @@ class Lobby:
         self.rooms: dict[str, Room] = {}
         self._kept = sum(1 for _ in folder.glob("*.jsonl"))
         cores = cores or os.cpu_count() or 1
-        self._pool = ThreadPoolExecutor(cores, thread_name_prefix="think")
+        self._pool = ThreadPoolExecutor(cores, "think", _give_way)
+        self._desk = ThreadPoolExecutor(2, thread_name_prefix="desk")  # waits for no thinking
+        self._reading: dict[str, asyncio.Task[Room]] = {}
         self._seats = asyncio.Semaphore(cores)
         self._waiting: list[Room] = []
         self._advised: set[Room] = set()
@@ -69,38 +74,50 @@ class Lobby:
     def close(self) -> None:
         """Wait for no player any more."""
         self._pool.shutdown(wait=False, cancel_futures=True)
+        self._desk.shutdown(wait=False, cancel_futures=True)
 
     async def catalogue(self) -> dict[str, Any]:
         """Return the games with their options, and who plays them."""
-        return await asyncio.get_running_loop().run_in_executor(self._pool, _catalogue)
+        return await asyncio.get_running_loop().run_in_executor(self._desk, _catalogue)
 
     async def begin(self, asked: object) -> Room:
         """Open a game as somebody asks for it; raises CcEnvError."""
         loop = asyncio.get_running_loop()
-        opening = await loop.run_in_executor(self._pool, self._checked, asked)
-        return self.open(opening)
+        return self.open(await loop.run_in_executor(self._desk, self._checked, asked))
 
-    def open(self, opening: Opening) -> Room:
+    def open(self, standing: Standing) -> Room:
         """Open a game that was checked; raises BusyError, OSError."""
         self._make_room()
         if self._kept >= self.bounds.kept:
             raise BusyError(f"{self._kept:,} games are kept here, and no more can be")
         name = secrets.token_urlsafe(12)
         journal = Journal(self._path(name))
-        room = Room(name, journal, opening, self)
-        journal.begin(opening)
+        journal.begin(standing.opening)
         self._kept += 1
-        self.rooms[name] = room
+        self.rooms[name] = room = Room(name, journal, standing, self)
         return room
 
-    def find(self, name: str) -> Room:
+    async def find(self, name: str) -> Room:
         """Return a game, from its file if need be; raises UnknownOption, BadRecord, BusyError."""
         if not NAME.fullmatch(name) or not (name in self.rooms or self._path(name).exists()):
             raise UnknownOption("there is no such game here")
-        if name not in self.rooms:
+        if name in self.rooms:
+            return self.rooms[name]
+        if name not in self._reading:
             self._make_room()
-            self.rooms[name] = Room.read(name, Journal(self._path(name)), self)
-        return self.rooms[name]
+            self._reading[name] = asyncio.create_task(self._read(name))
+        room = await asyncio.shield(self._reading[name])
+        return self.rooms.setdefault(name, room)
+
+    async def _read(self, name: str) -> Room:
+        """Read a game, in another thread: its players may have to be made again."""
+        journal, loop = Journal(self._path(name)), asyncio.get_running_loop()
+        try:
+            standing = await loop.run_in_executor(self._desk, journal.read, self.bench)
+        finally:
+            del self._reading[name]
+        self.rooms[name] = room = Room(name, journal, standing, self)
+        return room
 
     def _path(self, name: str) -> Path:
         return self._folder / f"{name}.jsonl"
@@ -116,8 +133,8 @@ class Lobby:
 
     # What somebody asks for
 
-    def _checked(self, asked: object) -> Opening:
-        """Return the opening of a game; raises CcEnvError where something of it is not allowed."""
+    def _checked(self, asked: object) -> Standing:
+        """Return a game that begins; raises CcEnvError where something of it is not allowed."""
         if not isinstance(asked, dict) or set(asked) - set(KEYS):
             raise UnknownOption(f"a game is opened by: {listed(KEYS)}")
         game = _game(asked.get("game"), asked.get("options") or {})
@@ -135,9 +152,11 @@ class Lobby:
             start=_start(asked.get("start"), game),
             limits=asdict(self._limits(asked.get("seconds"))),
             seed=seed,
+            pace=self.bounds.pause,
         )
-        view.state(opening.sitting(self.bench))  # compiles, and refuses what cannot be
-        return with_tokens(asdict(opening))
+        standing = Standing.begun(with_tokens(opening), self.bench)
+        view.state(standing.sitting)  # compiles, and refuses what cannot be
+        return standing
 
     def _limits(self, seconds: object) -> Limits:
         if seconds is None:
@@ -199,6 +218,12 @@ class Lobby:
         clock = Clock(turn=self.bounds.seconds)
         rng = np.random.default_rng(0)
         return self.bench.choose(self.bounds.adviser, sitting.game, position, rng, clock)
+
+
+def _give_way() -> None:
+    """Let this thread compute when others do not, where the system knows priorities of threads."""
+    if sys.platform == "linux":
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICE)
 
 
 def _catalogue() -> dict[str, Any]:

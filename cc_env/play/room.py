@@ -6,16 +6,18 @@ Everything here runs in the thread of the event loop, except what a player think
 import asyncio
 import hmac
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from cc_env.errors import CcEnvError, IllegalAction, UnknownOption
+from cc_env.errors import CcEnvError, IllegalAction, UnknownOption, is_number
 from cc_env.match import AGREED, FAULTS, RESIGNED
 from cc_env.play import view
 from cc_env.play.choices import choices
-from cc_env.play.journal import Journal, Opening
+from cc_env.play.export import endings
+from cc_env.play.journal import SLOWEST, Journal, Standing
 from cc_env.play.messages import act_of, action_of, check_turn
 from cc_env.play.pointing import meant
 
@@ -25,14 +27,15 @@ if TYPE_CHECKING:
 DECLARED = (*FAULTS, RESIGNED, AGREED)  # ends that decisions do not tell
 BEHIND = 64  # messages that may wait for a guest who reads slowly
 LONGEST = 400  # characters of what is typed
+OWNERS = "pace", "step"  # what only the owner of a watched game may ask for
 
 
 class Guest:
     """Somebody who is connected: at one seat, at both or at none."""
 
-    def __init__(self, seats: frozenset[int] = frozenset()) -> None:
-        """Hold these seats."""
-        self.seats = seats
+    def __init__(self, seats: frozenset[int] = frozenset(), *, is_owner: bool = False) -> None:
+        """Hold these seats; the owner of a game to watch says how fast it goes."""
+        self.seats, self.is_owner = seats, is_owner
         self.messages: asyncio.Queue[str | None] = asyncio.Queue(BEHIND)  # None: goodbye
 
     def tell(self, message: str) -> None:
@@ -52,52 +55,59 @@ class Guest:
 class Room:
     """A game with all who are connected to it."""
 
-    def __init__(self, name: str, journal: Journal, opening: Opening, lobby: "Lobby") -> None:
-        """Begin, or go on where the journal ends."""
-        self.name, self.opening = name, opening
+    def __init__(self, name: str, journal: Journal, standing: Standing, lobby: "Lobby") -> None:
+        """Go on as a game stands."""
+        self.name, self.opening = name, standing.opening
         self._journal, self._lobby = journal, lobby
         self.guests: set[Guest] = set()
-        self.sitting = opening.sitting(lobby.bench)
-        self.wanted_back: int | None = None  # the player who asks to take back
+        self._take(standing)
         self.next: str | None = None  # the game that is its rematch
         self.ahead: int | None = None  # how many games think before it; None: it does not wait
+        self._told = 0  # so many finished turns are known to all guests
+        self._moved_at = -math.inf  # by the loop's clock, when a player decided last
         self._thinking: asyncio.Task[None] | None = None
         self._alarm: asyncio.TimerHandle | None = None
 
-    @classmethod
-    def read(cls, name: str, journal: Journal, lobby: "Lobby") -> "Room":
-        """Return the game at its last confirmed decision; raises BadRecord, OSError."""
-        opening, sitting = journal.read(lobby.bench)
-        room = cls(name, journal, opening, lobby)
-        room.sitting = sitting
-        return room
+    def _take(self, standing: Standing) -> None:
+        self.sitting, self.pace = standing.sitting, standing.pace
+        self.wanted_back = standing.wanted_back
 
     @property
     def is_idle(self) -> bool:
         """Return whether nobody is here and nothing goes on."""
         return not (self.guests or self._thinking or self._alarm)
 
-    def seats_of(self, tokens: Sequence[str]) -> frozenset[int]:
-        """Return which seats these tokens hold; raise UnknownOption where one holds none."""
-        found = set()
+    @property
+    def is_watched(self) -> bool:
+        """Return whether no person plays."""
+        return not any(self.opening.tokens)
+
+    def admit(self, tokens: Sequence[str]) -> Guest:
+        """Return who comes with these tokens; raise UnknownOption where one is not of this game."""
+        seats, is_owner = set[int](), False
         for token in tokens:
-            mine = [
-                seat
-                for seat, own in enumerate(self.opening.tokens)
-                if own and hmac.compare_digest(own.encode(), token.encode("utf-8", "replace"))
-            ]
+            known = (*self.opening.tokens, self.opening.owner)
+            mine = [place for place, own in enumerate(known) if own and _is_same(own, token)]
             if not mine:
                 raise UnknownOption("this link holds no seat of this game")
-            found.update(mine)
-        return frozenset(found)
+            seats.update(place for place in mine if place < 2)
+            is_owner |= 2 in mine
+        return Guest(frozenset(seats), is_owner=is_owner)
 
     # Guests come and go
 
     def join(self, guest: Guest) -> None:
         """Let somebody in, and tell all."""
         self.guests.add(guest)
-        setting = view.setting(self.sitting.game)
-        guest.send("welcome", game=self.name, seats=sorted(guest.seats), setting=setting)
+        game = self.sitting.game
+        guest.send(
+            "welcome",
+            game=self.name,
+            seats=sorted(guest.seats),
+            is_owner=guest.is_owner,
+            setting=view.setting(game),
+            exports=endings(game),
+        )
         guest.tell(self._state())
         if self.next:
             guest.send("next", game=self.next)
@@ -108,6 +118,8 @@ class Room:
         """Let somebody go."""
         self.guests.discard(guest)
         self._tell_presence()
+        if not self._is_wanted:
+            self._silence()
 
     def _tell_presence(self) -> None:
         here = sorted({seat for guest in self.guests for seat in guest.seats})
@@ -119,15 +131,16 @@ class Room:
         for guest in list(self.guests):
             guest.tell(text)
 
-    def _state(self) -> str:
+    def _state(self, turns_from: int = 0) -> str:
         told = {
             "type": "state",
-            "version": self._journal.lines,
+            "version": self._journal.version,
             "wanted_back": self.wanted_back,
             "ahead": self.ahead,
-            **view.state(self.sitting),
+            "pace": self.pace if self.is_watched else 0,
+            **view.state(self.sitting, turns_from),
         }
-        return json.dumps(told)
+        return json.dumps(told, separators=(",", ":"))
 
     # What guests ask for
 
@@ -141,15 +154,19 @@ class Room:
             "resign": self._resign,
             "draw": self._offer,
             "rematch": self._rematch,
+            "pace": self._set_pace,
+            "step": self._step,
         }
-        act = act_of(message, asked)
-        if not guest.seats:
+        act, do = act_of(message, asked), message["do"]
+        if do in OWNERS and not guest.is_owner:
+            raise IllegalAction("only who opened this game to watch it can do this")
+        if do not in OWNERS and not guest.seats:
             raise IllegalAction("onlookers cannot do this; a player's own link can")
         act(guest, message)
 
     def _check_turn(self, guest: Guest, message: Mapping[str, Any]) -> None:
         """Raise IllegalAction unless it is the guest's turn, in the position that it saw."""
-        check_turn(self.sitting, guest.seats, message, self._journal.lines)
+        check_turn(self.sitting, guest.seats, message, self._journal.version)
 
     def _play(self, guest: Guest, message: Mapping[str, Any]) -> None:
         self._check_turn(guest, message)
@@ -191,7 +208,8 @@ class Room:
             agreed |= self.wanted_back not in (None, asking)
         if agreed:
             self._confirm(sitting.take_back)
-        else:
+        elif self.wanted_back != asking:
+            self._journal.asked_back(asking)
             self.wanted_back = asking
             self._tell_state()
 
@@ -217,8 +235,28 @@ class Room:
             first, second = (opening.seats[seat] for seat in swapped)
             mine, yours = (opening.tokens[seat] for seat in swapped)
             again = replace(opening, seats=(first, second), tokens=(mine, yours))
-            self.next = self._lobby.open(again).name
+            self.next = self._lobby.open(Standing.begun(again, self._lobby.bench)).name
         self.tell_all("next", game=self.next)
+
+    def _set_pace(self, guest: Guest, message: Mapping[str, Any]) -> None:
+        """Let so many seconds pass between two decisions from now on; None pauses."""
+        seconds = message.get("seconds")
+        if seconds is not None and not is_number(seconds, 0, SLOWEST):
+            would_do = f"0 to {SLOWEST:g}, or null for a pause"
+            raise UnknownOption(f"{str(seconds)[:40]!r} seconds a decision; wanted: {would_do}")
+        if seconds != self.pace:
+            self._journal.paced(seconds)
+            self.pace = seconds
+        self._tell_state()
+        self._go_on()
+
+    def _step(self, guest: Guest, message: Mapping[str, Any]) -> None:
+        """Let a player decide once; a game that goes on by itself is paused."""
+        if self.sitting.result is not None:
+            raise IllegalAction(f"the game is over ({self.sitting.result.reason})")
+        if self.pace is not None:
+            self._set_pace(guest, {"seconds": None})
+        self._begin_to_think()
 
     # What happens
 
@@ -226,6 +264,7 @@ class Room:
         """Change the game, write what came of it, then tell; raises CcEnvError."""
         sitting = self.sitting
         count, seconds, was_over = len(sitting.decisions), sum(sitting.seconds), sitting.result
+        offered = sitting.offered
         change()
         try:
             if len(sitting.decisions) < count or (was_over and not sitting.result):
@@ -234,8 +273,10 @@ class Room:
                 self._journal.decided(decision, max(0.0, sum(sitting.seconds) - seconds))
             if sitting.result and not was_over and sitting.result.reason in DECLARED:
                 self._journal.ended(sitting.result, sitting.detail)
+            elif sitting.offered not in (None, offered):
+                self._journal.offered(sitting.offered)
         except OSError as error:
-            _, self.sitting = self._journal.read(self._lobby.bench)
+            self._take(self._journal.read(self._lobby.bench))
             self._tell_state()
             raise CcEnvError(f"it could not be kept: {error.strerror}") from error
         self.wanted_back = None
@@ -243,57 +284,67 @@ class Room:
         self._go_on()
 
     def _tell_state(self) -> None:
-        text = self._state()
-        for guest in list(self.guests):
-            guest.tell(text)
+        """Tell everybody how it stands, of the turns those that not all know."""
+        done = len(self.sitting.match.turns)
+        turns_from, self._told = min(self._told, done), done
+        if self.guests:
+            text = self._state(turns_from)
+            for guest in list(self.guests):
+                guest.tell(text)
 
     def _go_on(self) -> None:
         """Let a player think if one is to move, and set the alarm of a person's clock."""
-        if self._alarm:
-            self._alarm.cancel()
-            self._alarm = None
+        self._silence()
         sitting = self.sitting
         if sitting.result is not None:
             return
         if sitting.is_person_to_move:
             left = min(sitting.clock())
-            if left < float("inf"):
-                loop = asyncio.get_running_loop()
-                self._alarm = loop.call_later(max(0.0, left) + 0.01, self._expire)
-        elif self._thinking is None and self._is_wanted:
-            self._thinking = asyncio.create_task(self._think())
+            if left < math.inf:
+                self._set_alarm(max(0.0, left) + 0.01, self._expire)
+        elif not self.is_watched:
+            self._begin_to_think()
+        elif self.pace is not None and self._is_wanted and not self._thinking:
+            passed = asyncio.get_running_loop().time() - self._moved_at
+            self._set_alarm(max(0.0, self.pace - passed), self._begin_to_think)
+
+    def _set_alarm(self, seconds: float, act: Callable[[], None]) -> None:
+        self._alarm = asyncio.get_running_loop().call_later(seconds, act)
+
+    def _silence(self) -> None:
+        if self._alarm:
+            self._alarm.cancel()
+            self._alarm = None
 
     @property
     def _is_wanted(self) -> bool:
         """Return whether players have somebody to play for."""
-        return bool(self.guests) or any(self.opening.tokens)
+        return bool(self.guests) or not self.is_watched
 
     def _expire(self) -> None:
         self._alarm = None
         with suppress(CcEnvError):
             self._confirm(self.sitting.expire)
 
+    def _begin_to_think(self) -> None:
+        self._silence()
+        if self._thinking is None:
+            self._thinking = asyncio.create_task(self._think())
+
     async def _think(self) -> None:
-        """Let players decide until a person is to move, or the game is over."""
+        """Let the player who is to move decide; go on then, unless that could not be kept."""
+        version, sitting, is_kept = self._journal.version, self.sitting, True
         try:
-            while self.sitting.result is None and not self.sitting.is_person_to_move:
-                if not self._is_wanted:
-                    break
-                version, sitting = self._journal.lines, self.sitting
-                answer = await self._lobby.ask(self)
-                if (version, sitting) == (self._journal.lines, self.sitting):
-                    self._confirm(lambda: self.sitting.settle(answer))  # noqa: B023
-                    if not any(self.opening.tokens):
-                        await asyncio.sleep(self._lobby.bounds.pause)
+            answer = await self._lobby.ask(self)
+            if (version, sitting) == (self._journal.version, self.sitting):
+                self._confirm(lambda: sitting.settle(answer))
         except CcEnvError as error:
             self.tell_all("refused", why=str(error))
+            is_kept = False
         finally:
             self._thinking = None
-        with suppress(CcEnvError):
-            self._go_on_after_thinking()
-
-    def _go_on_after_thinking(self) -> None:
-        if self.sitting.is_person_to_move:
+        self._moved_at = asyncio.get_running_loop().time()
+        if is_kept or self.sitting.is_person_to_move:
             self._go_on()
 
     def wait(self, ahead: int | None) -> None:
@@ -301,3 +352,8 @@ class Room:
         if ahead != self.ahead:
             self.ahead = ahead
             self.tell_all("queue", ahead=ahead)
+
+
+def _is_same(own: str, token: str) -> bool:
+    """Return whether a token is this one; how long it takes tells nothing of it."""
+    return hmac.compare_digest(own.encode(), token.encode("utf-8", "replace"))

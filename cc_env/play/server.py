@@ -3,7 +3,8 @@
 GET  /              the page; /static/… what it consists of
 GET  /catalogue     the games, their options and who plays them
 GET  /lessons/GAME  how to play a game: texts, and boards that show what they say
-POST /games         open a game; its name, and the tokens of its people
+POST /games         open a game; its name, the tokens of its people, and that of who watches it
+GET  /games/NAME.…  a game as a file, by the end of its name; see `cc_env.play.export`
 WS   /play/NAME     first {"tokens": […]}, of seats or none, then what `Room.obey` takes
 """
 
@@ -18,6 +19,7 @@ from typing import Any
 
 from cc_env.errors import CcEnvError, MissingExtra, UnknownOption
 from cc_env.play import lessons
+from cc_env.play.export import KINDS, exported
 from cc_env.play.lobby import Bounds, BusyError, Lobby
 from cc_env.play.room import Guest, Room
 
@@ -72,6 +74,7 @@ def application(
         Route("/catalogue", _catalogue),
         Route("/lessons/{game}", _lessons),
         Route("/games", _open, methods=["POST"]),
+        Route("/games/{file}", _export),
         WebSocketRoute("/play/{name}", _play),
         Mount("/static", StaticFiles(directory=PAGE)),
     ]
@@ -90,6 +93,7 @@ def prepared(listening: socket.socket, folder: Path, bounds: Bounds) -> uvicorn.
         log_level="warning",
         ws_max_size=4 * bounds.letters,
         ws="websockets-sansio",
+        ws_per_message_deflate=False,  # of a short message it saves little, and takes a while
     )
     return uvicorn.Server(config)
 
@@ -159,7 +163,17 @@ async def _open(request: Request) -> Response:
     except (ValueError, RecursionError):
         raise UnknownOption("this is not JSON") from None
     room = await lobby.begin(asked)
-    return JSONResponse({"game": room.name, "tokens": room.opening.tokens}, 201)
+    opening = room.opening
+    return JSONResponse({"game": room.name, "tokens": opening.tokens, "owner": opening.owner}, 201)
+
+
+async def _export(request: Request) -> Response:
+    """Give whoever knows the name of a game the game as a file."""
+    name, dot, kind = request.path_params["file"].partition(".")
+    room, ending = await request.app.state.lobby.find(name), dot + kind
+    text, file = exported(room.sitting, ending), f"{room.opening.game}-{name}{ending}"
+    headers = {"content-disposition": f'attachment; filename="{file}"'}
+    return Response(text, headers=headers, media_type=KINDS.get(ending, "text/plain"))
 
 
 async def _refusal(request: Request, error: Exception) -> Response:
@@ -202,8 +216,8 @@ async def _enter(socket: WebSocket, lobby: Lobby) -> tuple[Room, Guest] | None:
             raise UnknownOption("wanted: the tokens of seats, or none")
         if not all(isinstance(token, str) for token in tokens):
             raise UnknownOption("a token is a text")
-        room = lobby.find(socket.path_params["name"])
-        guest = Guest(room.seats_of(tokens))
+        room = await lobby.find(socket.path_params["name"])
+        guest = room.admit(tokens)
         if len(room.guests) >= lobby.bounds.guests:
             raise BusyError("too many look on at this game")
     except (CcEnvError, OSError) as error:

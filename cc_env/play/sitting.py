@@ -59,6 +59,7 @@ class Sitting:
 
     def _begin(self, match: Match) -> None:
         self.match, self._timer = match, Timer(match)
+        self._known = match.position, self.game.to_move(match.position)  # who is to move there
         self.decisions: list[Decision] = []  # all, in the order in which they were played
         self.detail = ""  # of a fault that ended it
         self.offered: int | None = None  # the player who offers a draw
@@ -76,7 +77,10 @@ class Sitting:
     @property
     def mover(self) -> int:
         """Return the player who is to move, 0 or 1."""
-        return self.game.to_move(self.position)
+        position = self.position
+        if position is not self._known[0]:
+            self._known = position, self.game.to_move(position)
+        return self._known[1]
 
     @property
     def is_person_to_move(self) -> bool:
@@ -174,11 +178,7 @@ class Sitting:
     def last(self) -> tuple[Position, Turn] | None:
         """Return the last turn, finished or not, with the position before it; None at the start."""
         course = self.match.course
-        begun = self.decisions[sum(len(turn) for _, turn in course) :]
-        if not begun:
-            return course[-1] if course else None
-        before = self.game.play_turn(*course[-1]) if course else self.match.start
-        return before, tuple(decision.action for decision in begun)
+        return self.match.unfinished or (course[-1] if course else None)
 
     def expire(self) -> bool:
         """End the game if the time of who is to move is up; return whether it is over."""

@@ -8,12 +8,13 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from cc_env.game import Cell, Game
-from cc_env.pictures import Picture, draw, shapes
+from cc_env.game import Cell, Game, Turn
+from cc_env.pictures import Picture, draw, shapes, standing
 from cc_env.pictures.shapes import Disc, Line, Shape, Square
 from cc_env.play.choices import choices
 from cc_env.play.sitting import Sitting
 from cc_env.play.telling import ending, summary
+from cc_env.rules import Position
 
 ORIGIN: Cell = (0, 0)  # where pieces and marks are drawn; a face moves them by whole cells
 
@@ -44,26 +45,30 @@ def setting(game: Game) -> dict[str, Any]:
     }
 
 
-def state(sitting: Sitting) -> dict[str, Any]:
-    """Return what there is to draw, what can be chosen, and how the game stands."""
+def state(sitting: Sitting, turns_from: int = 0) -> dict[str, Any]:
+    """Return what there is to draw, what can be chosen, and how the game stands.
+
+    Of the turns come those from this index on, in place of all that a face has from there on.
+    """
     game, last = sitting.game, sitting.last
-    picture = draw(game, sitting.position, last=last, end=sitting.result)
+    decided, is_person = _decided(game, last), sitting.is_person_to_move
+    caption = standing(game, sitting.position, sitting.result)
+    picture = draw(game, sitting.position, last=last, caption=caption)
     return {
         "decisions": len(sitting.decisions),
         "position": game.to_text(sitting.position),
         "pieces": [[*cell, letter] for cell, letter in picture.pieces.items()],
         "path": _drawn(shapes.path(picture)),
         "captured": list(picture.captured),
-        "moved": _moved(sitting),
+        "moved": _moved(game, decided),
         "mover": sitting.mover,
-        "is_person": sitting.is_person_to_move,
+        "is_person": is_person,
         "mid_turn": sitting.result is None and game.mid_turn(sitting.position),
-        "caption": picture.caption.partition(" · ")[0],
-        "choices": []
-        if sitting.result
-        else [list(each) for each in choices(game, sitting.position)],
-        "turns": _turns(sitting),
-        "said": _said(sitting),
+        "caption": picture.caption,
+        "choices": [list(each) for each in choices(game, sitting.position)] if is_person else [],
+        "turns_from": turns_from,
+        "turns": _turns(sitting, turns_from),
+        "said": _said(sitting, decided),
         "clocks": _clocks(sitting),
         "result": _result(sitting),
         "offered": sitting.offered,
@@ -100,37 +105,44 @@ def _top(picture: Picture) -> int:
     return int(second <= first)
 
 
-def _moved(sitting: Sitting) -> dict[str, Any] | None:
-    """Return the way of the last decision alone, for those who show how it went."""
-    if sitting.last is None:
+def _decided(game: Game, last: tuple[Position, Turn] | None) -> tuple[Position, int] | None:
+    """Return the last decision, with the position before it; None at the start."""
+    if last is None:
         return None
-    before, turn = sitting.last
-    before = sitting.game.play_turn(before, turn[:-1])
-    track = sitting.game.track(before, turn[-1:])
-    is_shot = bool(tuple(sitting.game.shooters(before, turn[-1])))
+    before, turn = last
+    return game.play_turn(before, turn[:-1]), turn[-1]
+
+
+def _moved(game: Game, decided: tuple[Position, int] | None) -> dict[str, Any] | None:
+    """Return the way of the last decision alone, for those who show how it went."""
+    if decided is None:
+        return None
+    before, action = decided
+    track = game.track(before, (action,))
     return {
         "path": list(track.path),
         "captured": list(track.captured),
-        "is_shot": is_shot,
-        "text": sitting.game.action_text(before, turn[-1]),
-        "by": sitting.game.to_move(before),
+        "is_shot": any(True for _ in game.shooters(before, action)),
+        "text": game.action_text(before, action),
+        "by": game.to_move(before),
     }
 
 
-def _turns(sitting: Sitting) -> list[list[Any]]:
+def _turns(sitting: Sitting, first: int) -> list[list[Any]]:
     """Return each turn: who played it, its text, and what its player expected for the first.
 
     The last one may be unfinished.
     """
     found: list[list[Any]] = []
-    game, match, done = sitting.game, sitting.match, 0
-    for (before, turn), text in zip(match.course, match.turns, strict=True):
+    game, match = sitting.game, sitting.match
+    done = sum(len(turn) for _, turn in match.course[:first])
+    for (before, turn), text in zip(match.course[first:], match.turns[first:], strict=True):
         done += len(turn)
         value, mover = sitting.decisions[done - 1].value, game.to_move(before)
         found.append([mover, text, _for_first(value, mover)])
-    if sitting.last and done < len(sitting.decisions):
-        before, _ = sitting.last
-        found.append([game.to_move(before), game.turn_text(*sitting.last) + "…", None])
+    if match.unfinished:
+        before, turn = match.unfinished
+        found.append([game.to_move(before), game.turn_text(before, turn) + "…", None])
     return found
 
 
@@ -138,13 +150,9 @@ def _for_first(value: float | None, mover: int) -> float | None:
     return None if value is None else round(float(value) * (1 - 2 * mover), 3)
 
 
-def _said(sitting: Sitting) -> str:
+def _said(sitting: Sitting, decided: tuple[Position, int] | None) -> str:
     """Return what the last player to decide said of it; nothing where a person did."""
-    if sitting.last is None:
-        return ""
-    before, turn = sitting.last
-    before = sitting.game.play_turn(before, turn[:-1])
-    return summary(sitting.game, before, sitting.decisions[-1])
+    return summary(sitting.game, decided[0], sitting.decisions[-1]) if decided else ""
 
 
 def _clocks(sitting: Sitting) -> list[float] | None:

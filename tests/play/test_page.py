@@ -29,7 +29,7 @@ class Serving:
         self.folder = folder
         self._socket = socket.create_server(("127.0.0.1", port))
         self.port = self._socket.getsockname()[1]
-        app = server.application(folder, bounds=Bounds(pause=0.0))
+        app = server.application(folder, bounds=Bounds(pause=10.0))
         config = uvicorn.Config(
             app, log_level="critical", ws="websockets-sansio", timeout_graceful_shutdown=1
         )
@@ -240,6 +240,27 @@ def test_two_browsers_play_each_other(opened):
     decide(other, rng, other.click)
     until(page, 2)
     other.context.close()
+
+
+def test_a_watched_game_is_paused_and_stepped_by_who_opened_it(opened):
+    page = opened("mini_checkers", first="random", second="random")
+    page.click("#pace >> text=Pause")
+    page.wait_for_selector("#status:has-text('paused')")
+    done = decisions(page)
+    page.click("#pace >> text=Step")
+    until(page, done + 1)
+    page.evaluate("document.activeElement.blur()")
+    page.keyboard.press("ArrowRight")
+    until(page, done + 2)
+    other = page.context.new_page()
+    other.goto(page.input_value("#links input"))
+    until(other, done + 2)
+    assert other.locator("#pace").is_hidden()
+    page.keyboard.press("Space")
+    page.wait_for_selector("#pace >> text=Pause")
+    page.select_option("#pace select", "0")
+    page.wait_for_selector("#pace button:disabled")  # it is over
+    assert decisions(page) > done + 2
 
 
 def test_move_or_bomb_is_asked_at_the_place(opened):

@@ -2,14 +2,16 @@
 
 import json
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 from starlette.testclient import TestClient
 from starlette.websockets import WebSocketDisconnect
 
-from cc_env import games, players
+from cc_env import games, players, record
 from cc_env.play import bench, server
+from cc_env.play.journal import Journal
 from cc_env.play.lobby import Bounds
 from cc_env.referee import Decision
 from cc_env.table import GAMES
@@ -32,6 +34,9 @@ class Table:
         while True:
             message = json.loads(self.socket.receive_text())
             if message["type"] == "state":
+                known = self.state["turns"][: message["turns_from"]] if self.state else []
+                assert len(known) == message["turns_from"]
+                message["turns"] = known + message["turns"]
                 self.state = message
             if message["type"] == kind and values.items() <= message.items():
                 return message
@@ -56,7 +61,7 @@ def serving(tmp_path):
     started = []
 
     def start(**bounds):
-        app = server.application(tmp_path, bounds=Bounds(pause=0.0, **bounds))
+        app = server.application(tmp_path, bounds=Bounds(**{"pause": 0.0, **bounds}))
         client = TestClient(app, base_url=HERE, headers=ORIGIN)
         client.__enter__()
         started.append(client)
@@ -78,7 +83,8 @@ class Connected:
 
     def __init__(self, client, opened, *seats):
         self._socket = client.websocket_connect(f"{PLAY}/{opened['game']}", headers=ORIGIN)
-        self._tokens = [opened["tokens"][seat] for seat in seats]
+        names = {0: opened["tokens"][0], 1: opened["tokens"][1], "owner": opened.get("owner")}
+        self._tokens = [names[seat] for seat in seats]
 
     def __enter__(self):
         table = Table(self._socket.__enter__())
@@ -264,6 +270,53 @@ def test_the_catalogue_has_games_options_and_who_plays_them(serving):
     assert "easy" in found["morris"]["players"]["minimax"]
 
 
+def test_players_that_learned_are_listed_where_there_are_weights_and_torch(monkeypatch):
+    bench.know_learned_players()
+    learned = {"policy", "alphazero", "ppo"}
+    there = {
+        name: learned & set(bench.listed_players(games.make(name)))
+        for name in ("capture_conquer", "checkers", "mini_checkers")
+    }
+    assert there == {
+        "capture_conquer": learned,
+        "checkers": {"policy", "alphazero"},
+        "mini_checkers": set(),
+    }
+    assert not learned & set(bench.listed_players(games.make("capture_conquer", size=4)))
+    assert "memory" not in bench.listed_players(games.make("checkers"))
+    monkeypatch.setattr("agents.find_spec", lambda name: None)
+    assert not learned & set(bench.listed_players(games.make("checkers")))
+
+
+@pytest.mark.slow  # torch is imported
+def test_a_network_plays_and_goes_on_after_a_restart(serving):
+    pytest.importorskip("torch")
+    bench.know_learned_players()
+    client = serving()
+    opened = begin(client, "capture_conquer", ("human", "alphazero:simulations=8"))
+    for _ in range(2):
+        with Connected(client, opened, 0) as table:
+            done = table.play_first()["decisions"]
+            table.until("state", is_person=True)
+            assert table.state["decisions"] > done
+        client = serving()
+
+
+def test_a_game_that_is_asked_for_many_times_at_once_is_read_once(serving, monkeypatch):
+    opened, read = begin(serving()), []
+
+    def counted(journal, bench, read_it=Journal.read):
+        read.append(journal.path)
+        return read_it(journal, bench)
+
+    monkeypatch.setattr(Journal, "read", counted)
+    client = serving()
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(client.get, [f"/games/{opened['game']}.txt"] * 8))
+    assert {each.status_code for each in answers} == {200}
+    assert len(read) == 1
+
+
 def test_a_game_goes_on_after_a_restart_in_the_middle_of_a_chain(serving, tmp_path):
     client = serving()
     opened = begin(client, "capture_conquer", start=CHAIN)
@@ -351,6 +404,32 @@ def test_a_hint_is_for_who_asks(serving):
         assert table.state["decisions"] == 0
 
 
+def test_a_game_is_exported_to_whoever_knows_its_name(serving, tmp_path):
+    client = serving()
+    opened = begin(client, "checkers")
+    with Connected(client, opened, 0, 1) as table:
+        for _ in range(3):
+            table.play_first()
+        assert table.welcome["exports"] == [".jsonl", ".pdn", ".txt", ".svg"]
+        for ending in table.welcome["exports"]:
+            answer = client.get(f"/games/{opened['game']}{ending}")
+            assert answer.status_code == 200
+            file = f'filename="checkers-{opened["game"]}{ending}"'
+            assert answer.headers["content-disposition"] == f"attachment; {file}"
+            (tmp_path / f"game{ending}").write_text(answer.text)
+        turns = [each[1] for each in table.state["turns"]]
+        assert (tmp_path / "game.txt").read_text() == table.state["position"] + "\n"
+    ((_, one),) = record.read(tmp_path / "game.jsonl")
+    assert list(one.turns) == turns
+    ((_, match),) = record.read_foreign(tmp_path / "game.pdn", games.make("checkers"))
+    assert match.turns == turns
+    assert answer.headers["content-type"] == "image/svg+xml"
+    for file in (f"{opened['game']}.exe", opened["game"], "A" * 16 + ".txt", "..%2fx.txt", ".txt"):
+        answer = client.get(f"/games/{file}")
+        assert answer.status_code in (400, 404)
+        assert "content-disposition" not in answer.headers
+
+
 def test_two_players_are_watched_to_the_end(serving):
     client = serving()
     opened = begin(client, seats=("random", "greedy"))
@@ -359,6 +438,96 @@ def test_two_players_are_watched_to_the_end(serving):
         while not table.state["result"]:
             table.until("state")
         assert table.state["turns"]
+
+
+def paused(client, **asked):
+    """Return a game of two players that was opened and paused."""
+    opened = begin(client, seats=("random", "greedy"), **asked)
+    with Connected(client, opened, "owner") as table:
+        table.ask("pace", seconds=None)
+        table.until("state", pace=None)
+    return opened
+
+
+def test_who_opens_a_watched_game_pauses_steps_and_paces_it(serving):
+    client = serving(pause=10.0)
+    opened = paused(client)
+    with Connected(client, opened, "owner") as table, Connected(client, opened) as onlooker:
+        assert table.welcome["is_owner"]
+        assert not onlooker.welcome["is_owner"]
+        done = table.state["decisions"]  # one more may have been on its way
+        for count in range(1, 4):
+            table.ask("step")
+            assert table.until("state", decisions=done + count)["pace"] is None
+        for do in ("step", "pace"):
+            onlooker.ask(do, seconds=0)
+            assert "only who opened this game" in onlooker.until("refused")["why"]
+        for seconds in (-1, 11, "1", True, [], 10**400):
+            table.ask("pace", seconds=seconds)
+            assert "wanted: 0 to 10, or null for a pause" in table.until("refused")["why"]
+        table.ask("pace", seconds=0)
+        onlooker.until("state", pace=0)
+        while not table.state["result"]:
+            table.until("state")
+        table.ask("step")
+        assert "is over" in table.until("refused")["why"]
+
+
+def test_a_game_of_people_has_no_owner(serving):
+    client = serving()
+    opened = begin(client)
+    assert opened["owner"] == ""
+    with Connected(client, opened, 0, 1) as table:
+        table.ask("pace", seconds=None)
+        assert "only who opened" in table.until("refused")["why"]
+
+
+def test_the_pace_outlives_a_restart(serving):
+    opened = paused(serving(pause=10.0))
+    client = serving()
+    with Connected(client, opened, "owner") as table:
+        assert table.state["pace"] is None
+        table.ask("pace", seconds=2.5)
+        table.until("state", pace=2.5)
+    with Connected(serving(), opened) as table:
+        assert table.state["pace"] == 2.5
+
+
+def test_turns_are_told_once(serving):
+    client = serving()
+    opened = begin(client)
+    with Connected(client, opened, 0, 1) as table, Connected(client, opened) as onlooker:
+        for count in range(6):
+            assert table.play_first()["turns_from"] == count
+        table.ask("take_back")
+        assert (
+            onlooker.until("state", decisions=5, turns_from=5)["turns"] == table.state["turns"][:5]
+        )
+        table.until("state", decisions=5)
+        table.play_first()
+        onlooker.until("state", decisions=6, turns_from=5)
+        with Connected(client, opened) as late:
+            assert late.state["turns_from"] == 0
+            assert late.state["turns"] == table.state["turns"] == onlooker.state["turns"]
+
+
+def test_what_is_asked_for_outlives_a_restart(serving):
+    client = serving()
+    opened = begin(client)
+    with Connected(client, opened, 0) as table:
+        version = table.play_first()["version"]
+        table.ask("draw")
+        table.until("state", offered=0)
+        table.ask("take_back")
+        assert table.until("state", wanted_back=0)["version"] == version
+    client = serving()
+    with Connected(client, opened, 1) as table:
+        assert (table.state["offered"], table.state["wanted_back"]) == (0, 0)
+        assert table.state["version"] == version
+        table.ask("take_back")
+        table.until("state", decisions=0, offered=None, wanted_back=None)
+    with Connected(serving(), opened, 1) as table:
+        assert (table.state["offered"], table.state["wanted_back"]) == (None, None)
 
 
 def test_a_person_who_does_not_move_in_time_loses(serving):

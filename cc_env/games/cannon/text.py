@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -158,10 +159,11 @@ def _xy(cell: Cell) -> str:
     return f"{column} {row}"
 
 
-def shooters(position: Position, action: int) -> list[Cell]:
+@lru_cache(maxsize=1024)  # whoever lists choices asks several times for each of them
+def shooters(position: Position, action: int) -> tuple[Cell, ...]:
     """Return the soldiers of the cannons that can hit a bomb's cell, in order; of a move none."""
     if action < NUM_MOVES[position.shape]:
-        return []
+        return ()
     rows, columns = SHAPES[int(position.shape)]
     own = _words(position, "own")
     enemies = _words(position, "enemy") | _words(position, "enemy_halls")
@@ -177,7 +179,7 @@ def shooters(position: Position, action: int) -> list[Cell]:
             free = way if position.options & BOMB_CLEAR else way[-1:]
             if not any(taken >> index(cell) & 1 for cell in free):
                 found |= set(cannon) if all(own >> place & 1 for place in cannon) else set()
-    return sorted(_cell(position, place) for place in found)
+    return tuple(sorted(_cell(position, place) for place in found))
 
 
 def track(position: Position, turn: Turn) -> Track:

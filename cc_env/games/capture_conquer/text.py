@@ -1,6 +1,6 @@
 """C&C as text and on the board: positions, actions, endings, and what a turn did."""
 
-from functools import cache
+from functools import cache, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -148,9 +148,10 @@ def _with_pending(position: Position, jump: str) -> Position:
     raise BadPosition(f"'{jump}' is not a jump here that leaves a choice of captures")
 
 
-def _legal(position: Position) -> list[int]:
+@lru_cache(maxsize=64)  # whoever lists choices asks for each of them
+def _legal(position: Position) -> tuple[int, ...]:
     out = np.empty(STARTS.shape[1], np.int32)
-    return list(map(int, out[: legal_actions(position, out)]))
+    return tuple(out[: legal_actions(position, out)].tolist())
 
 
 def _cell_text(position: Position, index: int) -> str:
@@ -173,13 +174,20 @@ def _decision(position: Position, action: int) -> int | None:
     return None if row == int(position.size) else 8 * row + column
 
 
-def _victims(position: Position, action: int) -> list[int]:
+@lru_cache(maxsize=1024)
+def _leaves_choice(position: Position, action: int) -> bool:
+    """Return whether it is still to be chosen, after a legal action, what it captures."""
+    return bool(apply(position, action)[2])
+
+
+@lru_cache(maxsize=1024)
+def _victims(position: Position, action: int) -> tuple[int, ...]:
     """Return the bit indices of the cells that a legal (start, end) action can capture on."""
     start, end = (ONE << np.uint64(index) for index in _ends(position, action))
     if steps(start, end):
-        return []
+        return ()
     victims = int(choices(position, start, end)[0])
-    return [index for index in range(64) if victims >> index & 1]
+    return tuple(index for index in range(64) if victims >> index & 1)
 
 
 def action_text(position: Position, action: int) -> str:
@@ -188,7 +196,7 @@ def action_text(position: Position, action: int) -> str:
         index = _decision(position, action)
         return "x-" if index is None else f"x{_cell_text(position, index)}"
     text = _jump_text(position, action)
-    if position.pending or action not in _legal(position) or apply(position, action)[2]:
+    if position.pending or action not in _legal(position) or _leaves_choice(position, action):
         return text
     return text + "".join(f"x{_cell_text(position, index)}" for index in _victims(position, action))
 
@@ -199,7 +207,7 @@ def track(position: Position, turn: Turn) -> Track:
     if position.pending:
         return Track((), tuple(_cell(position, index) for index in decided if index is not None))
     start, end = _ends(position, turn[0])
-    unfinished = not decided and apply(position, turn[0])[2]
+    unfinished = not decided and _leaves_choice(position, turn[0])
     if unfinished or end - start in (1, 8, 9):
         return Track((_cell(position, start), _cell(position, end)), ())
     victim = decided[0] if decided else next(iter(_victims(position, turn[0])), None)

@@ -3,7 +3,9 @@
 
 import { Board } from "./board.js";
 import { Connection } from "./connection.js";
+import { showExports } from "./export.js";
 import { leaveLessons, showLessons } from "./learn.js";
+import { Pace } from "./pace.js";
 import { Panels } from "./panels.js";
 import { sound } from "./settings.js";
 import { kept, showForm } from "./start.js";
@@ -18,6 +20,7 @@ function show() {
   table = null;
   find("lost").hidden = true;
   find("game").hidden = !game;
+  find("pace").hidden = true;
   find("start").hidden = true;
   find("where").textContent = "";
   find("rules").hidden = true;
@@ -29,7 +32,11 @@ function show() {
   else showForm(begin, rest[0]);
 }
 
-function begin({ game, tokens }) {
+function begin({ game, tokens, owner }) {
+  if (owner) {
+    location.hash = `#/${game}/${owner}`;
+    return;
+  }
   const mine = kept(tokens);
   const others = tokens.filter((token, seat) => token && !mine.includes(seat));
   sessionStorage.setItem(`links ${game}`, JSON.stringify(others));
@@ -43,7 +50,7 @@ class Table {
     this.connection = new Connection(game, tokens, (message) => this[`on_${message.type}`]?.(message));
   }
 
-  on_welcome({ setting, seats }) {
+  on_welcome({ setting, seats, is_owner, exports }) {
     this.seats = seats;
     find("lost").hidden = true;
     find("where").textContent = setting.game.replaceAll("_", " ");
@@ -57,6 +64,8 @@ class Table {
     this.board = new Board(find("board"), setting, (action) => this.play(action));
     if (seats.length === 1 && setting.top === seats[0]) this.board.flip();
     this.panels = new Panels(setting, seats, (what) => this.ask(what));
+    if (is_owner) this.pace = new Pace((what, values) => this.connection.ask(what, values));
+    showExports(this.game, exports);
     const others = JSON.parse(sessionStorage.getItem(`links ${this.game}`) ?? "[]");
     const links = others.map((token) => ["Link for the other player", `#/${this.game}/${token}`]);
     this.panels.showLinks([...links, ["Link for onlookers", `#/${this.game}`]]);
@@ -66,11 +75,14 @@ class Table {
     if (this.state?.decisions + 1 === state.decisions) {
       sound(state.result ? "end" : state.moved.captured.length ? "capture" : "move");
     }
-    this.state = state;
+    const known = this.state?.turns.slice(0, state.turns_from) ?? [];
+    this.state = { ...state, turns: [...known, ...state.turns] };
+    state = this.state;
     const isMine = state.is_person && this.seats.includes(state.mover);
     this.board.show(state, isMine);
     this.panels.show(state, this.board.isFlipped);
     this.panels.showWords(this.board.choices, (action) => this.play(action));
+    this.pace?.show(state);
     find("typed").hidden = !this.seats.length || Boolean(state.result);
     find("game").dataset.decisions = state.decisions; // now all is shown
   }
@@ -152,6 +164,9 @@ document.addEventListener("keydown", (event) => {
   if (/INPUT|SELECT/.test(event.target.tagName)) return;
   const act = { f: "flip", u: "take_back", h: "hint" }[event.key];
   if (act) table.ask(act);
+  else if (!event.defaultPrevented && !/BUTTON|SUMMARY/.test(event.target.tagName) && table.pace?.type(event.key)) {
+    event.preventDefault();
+  }
 });
 
 addEventListener("hashchange", show);

@@ -128,7 +128,8 @@ export class Panels {
       if (result.scores) parts.push(`scores ${result.scores.join(" – ")}`);
     } else {
       parts.push(caption);
-      if (!this.state.is_person) parts.push(ahead ? `waiting, ${ahead} think before` : "thinking …");
+      if (this.state.pace === null) parts.push("paused");
+      else if (!this.state.is_person) parts.push(ahead ? `waiting, ${ahead} think before` : "thinking …");
       if (offered !== null) parts.push(`${this.setting.players[offered]} offers a draw`);
       if (back !== null) parts.push(`${this.setting.players[back]} asks to take back`);
     }

@@ -1,0 +1,264 @@
+"""Many people play at once: how soon is a move confirmed, and what does a game cost the server?
+
+    python -m benchmarks.load --games 1000 --thinking 20
+
+The server is a process of its own, reached by loopback only; all clients share another. Each game
+is a connection that has both seats and plays a random move a second, so that an answer is the
+confirmation of one's own move: on disk, then told. The games of --thinking are played beside, not
+measured: a person answers at once, so that minimax always has to think.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import random
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from websockets.asyncio.client import ClientConnection, connect
+
+from cc_env.play.sitting import HUMAN
+from cc_env.table import GAMES
+
+THINKER = "minimax:seconds=0.5"
+AT_ONCE = 20  # games that are opened at the same time
+MOST = 2000  # games; a system allows few more connections
+PERIOD = 1.0  # seconds between the moves of a person
+LONGEST = 60.0  # seconds to wait for any answer
+
+
+@dataclass(frozen=True)
+class Load:
+    """What is asked of a server."""
+
+    games: int
+    thinking: int
+    seconds: float
+    kinds: tuple[str, ...]
+    seed: int = 0
+
+
+@dataclass
+class Measured:
+    """What came of it."""
+
+    answers: list[float] = field(default_factory=list)  # seconds, from a move to its confirmation
+    received: int = 0  # bytes of these answers
+    kilobytes: float = 0.0  # of the server's memory, for each game
+    busy: float = 0.0  # seconds of CPU that the server took while they moved
+
+    def __str__(self) -> str:
+        middle, late, last = (np.quantile(self.answers, share) * 1e3 for share in (0.5, 0.99, 1))
+        answer = f"p50 {middle:.1f} ms, p99 {late:.1f} ms, max {last:.1f} ms"
+        size = f"{self.received / len(self.answers):,.0f} bytes a move"
+        return (
+            f"{len(self.answers):,} moves: {answer}; {size}, {self.busy:.0f} s of CPU;"
+            f" {self.kilobytes:,.0f} kB a game"
+        )
+
+
+@dataclass(frozen=True)
+class Server:
+    """A server in a process of its own."""
+
+    port: int
+    process: int
+
+    @property
+    def kilobytes(self) -> int:
+        """Return how much memory it has."""
+        status = Path(f"/proc/{self.process}/status").read_text()
+        found = re.search(r"VmRSS:\s+(\d+)", status)
+        assert found
+        return int(found[1])
+
+    @property
+    def busy(self) -> float:
+        """Return how many seconds of CPU it has taken."""
+        fields = Path(f"/proc/{self.process}/stat").read_text().rpartition(")")[2].split()
+        return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
+
+    async def begin(self, kind: str, seats: tuple[str, str]) -> dict[str, Any]:
+        """Open a game; return its name and tokens."""
+        reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
+        body = json.dumps({"game": kind, "seats": seats})
+        here = f"127.0.0.1:{self.port}"
+        head = f"POST /games HTTP/1.1\r\nHost: {here}\r\nOrigin: http://{here}\r\n"
+        writer.write(
+            f"{head}Connection: close\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode()
+        )
+        answer = await reader.read()
+        writer.close()
+        found = json.loads(answer.partition(b"\r\n\r\n")[2])
+        if "error" in found:
+            raise ConnectionError(found["error"])
+        return found  # type: ignore[no-any-return]
+
+
+@contextmanager
+def serving(folder: Path, games: int) -> Iterator[Server]:
+    """Serve in a new process as long as the block runs."""
+    command = [sys.executable, "-m", "cc_env", "serve", "--port", "0", "--games", str(games)]
+    with subprocess.Popen(
+        [*command, "--folder", str(folder)], stdout=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            assert process.stdout
+            said = process.stdout.readline()
+            found = re.search(r"http://127\.0\.0\.1:(\d+)/", said)
+            if not found:
+                raise ConnectionError(f"the server says {said!r}")
+            yield Server(int(found[1]), process.pid)
+        finally:
+            process.kill()
+
+
+class Table:
+    """A connection to a game, with all of its seats."""
+
+    def __init__(self, server: Server, rng: random.Random) -> None:
+        """Be connected by `sit`."""
+        self.server, self._rng = server, rng
+        self._socket: ClientConnection
+        self.state: dict[str, Any] = {}
+        self.bytes = 0  # of the last message
+
+    async def sit(self, kind: str, seats: tuple[str, str]) -> None:
+        """Open a game and sit down."""
+        opened = await self.server.begin(kind, seats)
+        here = f"127.0.0.1:{self.server.port}"
+        self._socket = await connect(
+            f"ws://{here}/play/{opened['game']}",
+            origin=f"http://{here}",  # type: ignore[arg-type]
+            ping_interval=None,
+            open_timeout=LONGEST,
+        )
+        tokens = [token for token in opened["tokens"] if token]
+        await self._socket.send(json.dumps({"tokens": tokens}))
+        await self._hear()
+
+    async def leave(self) -> None:
+        """Go."""
+        await self._socket.close()
+
+    async def move(self) -> float:
+        """Play a random move; return how long its confirmation took."""
+        action = self._rng.choice(self.state["choices"])[0]
+        asked = {"do": "play", "action": action, "version": self.state["version"]}
+        began = time.perf_counter()
+        await self._socket.send(json.dumps(asked))
+        await self._hear()
+        return time.perf_counter() - began
+
+    async def wait_for_turn(self) -> None:
+        """Wait until a person is to move, or the game is over."""
+        while not (self.state["is_person"] or self.state["result"]):
+            await self._hear()
+
+    async def _hear(self) -> None:
+        """Take what comes, up to the next state."""
+        while True:
+            text = await asyncio.wait_for(self._socket.recv(), LONGEST)
+            message = json.loads(text)
+            if message["type"] == "refused":
+                raise ConnectionError(message["why"])
+            if message["type"] == "state":
+                self.state, self.bytes = message, len(text)
+                return
+
+
+async def _person(table: Table, kind: str, until: float, found: Measured) -> None:
+    """Play a move a period in one game after another, as long as it lasts."""
+    at = time.perf_counter() + table._rng.random() * PERIOD
+    while at < until:
+        await asyncio.sleep(at - time.perf_counter())
+        if table.state["result"]:
+            await table.leave()
+            await table.sit(kind, (HUMAN, HUMAN))
+        found.answers.append(await table.move())
+        found.received += table.bytes
+        at += PERIOD
+
+
+async def _thinkers(table: Table, kind: str, until: float) -> None:
+    """Answer a player's moves at once, in one game after another, as long as it lasts."""
+    while time.perf_counter() < until:
+        if not table.state or table.state["result"]:
+            await table.sit(kind, (HUMAN, THINKER))
+        await table.move()
+        await table.wait_for_turn()
+
+
+async def _opened(server: Server, load: Load, rng: random.Random) -> list[Table]:
+    """Open all games that are measured, some at a time."""
+    some = asyncio.Semaphore(AT_ONCE)
+    tables = [Table(server, random.Random(rng.random())) for _ in range(load.games)]
+
+    async def sit(number: int, table: Table) -> None:
+        async with some:
+            await table.sit(load.kinds[number % len(load.kinds)], (HUMAN, HUMAN))
+
+    await asyncio.gather(*(sit(number, table) for number, table in enumerate(tables)))
+    return tables
+
+
+async def _run(server: Server, load: Load) -> Measured:
+    found, rng = Measured(), random.Random(load.seed)
+    for kind in load.kinds:  # compiled before anything is measured
+        for seats in ((HUMAN, HUMAN), (HUMAN, THINKER)):
+            table = Table(server, rng)
+            await table.sit(kind, seats)
+            await table.move()
+            await table.wait_for_turn()
+            await table.leave()
+    before = server.kilobytes
+    tables = await _opened(server, load, rng)
+    found.kilobytes = (server.kilobytes - before) / load.games
+    until = time.perf_counter() + load.seconds
+    kinds = [load.kinds[number % len(load.kinds)] for number in range(load.games)]
+    people = [_person(*each, until, found) for each in zip(tables, kinds, strict=True)]
+    others = [
+        _thinkers(Table(server, rng), kinds[number % len(kinds)], until)
+        for number in range(load.thinking)
+    ]
+    found.busy -= server.busy
+    await asyncio.gather(*people, *others)
+    found.busy += server.busy
+    return found
+
+
+def measure(load: Load) -> Measured:
+    """Start a server and let it be played at; raises OSError where it refuses or is too slow."""
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        serving(Path(folder), 2 * (load.games + load.thinking) + 20) as server,
+    ):
+        return asyncio.run(_run(server, load))
+
+
+def main() -> None:
+    """Measure without and with players who think beside."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--games", type=int, default=1000, choices=range(1, MOST + 1), metavar="N")
+    parser.add_argument("--thinking", type=int, default=20, choices=range(MOST), metavar="N")
+    parser.add_argument("--seconds", type=float, default=30)
+    parser.add_argument("--game", choices=GAMES, action="append", help="default: all in turn")
+    given = parser.parse_args()
+    for thinking in sorted({0, given.thinking}):
+        kinds = tuple(given.game or GAMES)
+        found = measure(Load(given.games, thinking, given.seconds, kinds))
+        print(f"{given.games:,} games, {thinking} that think beside, {found}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

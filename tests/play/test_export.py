@@ -1,0 +1,66 @@
+"""Games as files: what is written is read again as the same game."""
+
+import numpy as np
+import pytest
+
+from cc_env import games, record
+from cc_env.match import RESIGNED
+from cc_env.play.console import save
+from cc_env.play.export import endings, exported
+from cc_env.play.sitting import HUMAN, Sitting
+from cc_env.table import GAMES
+
+PEOPLE = HUMAN, HUMAN
+
+
+def played(name, count=12, **options):
+    """Return a sitting after so many random decisions."""
+    sitting, rng = Sitting(games.make(name, **options), PEOPLE), np.random.default_rng(5)
+    while sitting.result is None and len(sitting.decisions) < count:
+        sitting.play(int(rng.choice(sitting.game.legal_actions(sitting.position))))
+    return sitting
+
+
+@pytest.mark.parametrize("name", GAMES)
+@pytest.mark.parametrize("is_over", [False, True])
+def test_records_are_read_again(name, is_over, tmp_path):
+    sitting, path = played(name), tmp_path / "game.jsonl"
+    if is_over:
+        sitting.resign(0)
+    path.write_text(exported(sitting, ".jsonl"))
+    ((_, one, match),) = record.read_played(path)
+    assert match.turns == sitting.match.turns
+    assert one.reason == (RESIGNED if is_over else record.UNFINISHED)
+    assert one.players == PEOPLE
+
+
+@pytest.mark.parametrize("is_over", [False, True])
+def test_pdn_is_read_again(is_over, tmp_path):
+    sitting, path = played("checkers"), tmp_path / "game.pdn"
+    if is_over:
+        sitting.resign(1)
+    path.write_text(exported(sitting, ".pdn"))
+    ((one, match),) = record.read_foreign(path, games.make("checkers"))
+    assert match.turns == sitting.match.turns
+    assert one.outcome == (0 if is_over else -1)
+    assert one.players == PEOPLE
+    save(sitting, tmp_path / "saved.pdn")
+    assert (tmp_path / "saved.pdn").read_text() == path.read_text()
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_positions_are_read_again_and_pictures_show_all_pieces(name):
+    sitting = played(name)
+    game, position = sitting.game, sitting.position
+    assert game.from_text(exported(sitting, ".txt").rstrip("\n")) == position
+    picture = exported(sitting, ".svg")
+    assert picture.startswith("<svg ")
+    assert len(picture) > len(game.pieces(position)) * 40
+
+
+def test_other_kinds_are_refused_with_those_there_are():
+    sitting = played("cannon", 3)
+    assert endings(sitting.game) == [".jsonl", ".txt", ".svg"]
+    for ending in ("", ".", ".pdn", ".log", "." * 9000):
+        with pytest.raises(ValueError, match=r"there are: \.jsonl, \.txt, \.svg"):
+            exported(sitting, ending)
