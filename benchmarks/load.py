@@ -99,6 +99,7 @@ class Server:
         )
         answer = await reader.read()
         writer.close()
+        await writer.wait_closed()
         found = json.loads(answer.partition(b"\r\n\r\n")[2])
         if "error" in found:
             raise ConnectionError(found["error"])
@@ -192,11 +193,14 @@ async def _person(table: Table, kind: str, until: float, found: Measured) -> Non
 
 async def _thinkers(table: Table, kind: str, until: float) -> None:
     """Answer a player's moves at once, in one game after another, as long as it lasts."""
+    await table.sit(kind, (HUMAN, THINKER))
     while time.perf_counter() < until:
-        if not table.state or table.state["result"]:
+        if table.state["result"]:
+            await table.leave()
             await table.sit(kind, (HUMAN, THINKER))
         await table.move()
         await table.wait_for_turn()
+    await table.leave()
 
 
 async def _opened(server: Server, load: Load, rng: random.Random) -> list[Table]:
@@ -234,6 +238,7 @@ async def _run(server: Server, load: Load) -> Measured:
     found.busy -= server.busy
     await asyncio.gather(*people, *others)
     found.busy += server.busy
+    await asyncio.gather(*(table.leave() for table in tables))
     return found
 
 

@@ -52,6 +52,7 @@ app = application(no_args_is_help=True)
 console = Terminal()
 
 LOOPBACK = "127.0.0.1"
+SWITCH = 0.0005  # seconds that a thinking thread may keep Python from those who wait for an answer
 RECORDS = ".jsonl"  # ends the names of files of records
 _FORMATS = ", ".join(f"{end} {name}" for name, entry in GAMES.items() for end in entry.formats)
 
@@ -304,6 +305,7 @@ def serve(
     from cc_env.play.lobby import Bounds
 
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # players think side by side, a core for each
+    sys.setswitchinterval(SWITCH)
     know_learned_players()
     with tcp.listen(host, port) as listening:
         site = server.prepared(listening, folder, Bounds(games=games_at_once, seconds=seconds))

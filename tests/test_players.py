@@ -13,6 +13,7 @@ from cc_env.errors import IllegalAction, UnknownOption
 from cc_env.options import read
 from cc_env.referee import Clock, Decision
 from cc_env.rules import ONGOING
+from cc_env.search import alphabeta, forest, greedy, mcts
 from cc_env.search.scores import WIN
 
 
@@ -342,3 +343,9 @@ def finished(game):
 def test_odd_values_are_refused_as_others_are(game, name, says):
     with pytest.raises(UnknownOption, match=says):
         players.make(name, game)
+
+
+def test_other_threads_run_on_while_a_player_searches():
+    searches = [alphabeta.deepen, mcts.grow, greedy._score]
+    searches += [forest.begin, forest.select, forest.expand, forest.improved]
+    assert all(each.targetoptions["nogil"] for each in searches)

@@ -28,8 +28,8 @@ from cc_env.table import GAMES
 NAME = re.compile(r"[A-Za-z0-9_-]{16}")  # of a game: who knows it may look on
 KEYS = "game", "options", "seats", "seconds", "start", "draw_lots", "seed"  # of what opens one
 TEXT = 1000  # characters of a position
-Found = TypeVar("Found")
 NICE = 10  # of threads in which players think; that of the event loop is 0
+Found = TypeVar("Found")
 
 
 @dataclass(frozen=True)

@@ -79,8 +79,8 @@ def application(
         Route("/catalogue", _catalogue),
         Route("/lessons/{game}", _lessons),
         Route("/games", _open, methods=["POST"]),
-        *ROUTES,
         Route("/games/{file}", _export),
+        *ROUTES,
         WebSocketRoute("/play/{name}", _play),
         Mount("/static", StaticFiles(directory=PAGE)),
     ]

@@ -24,7 +24,7 @@ def scores(game: Game, position: Position, evaluation: Any) -> tuple[list[int], 
     return free[:count].tolist(), found[:count].tolist()
 
 
-@jit
+@jit(nogil=True)
 def _score(
     position: Position,
     player: Int,

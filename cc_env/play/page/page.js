@@ -35,9 +35,9 @@ function show() {
   document.title = "cc_env";
   if (place !== "learn") leaveLessons();
   analysis?.hideStudy();
-  if (place === "analyse") showAnalysis(rest[0]);
-  else if (game) table = new Table(game, rest);
+  if (game) table = new Table(game, rest);
   else if (place === "learn") showLessons(...rest);
+  else if (place === "analyse") showAnalysis(rest[0]);
   else showForm(begin, rest[0]);
 }
 
