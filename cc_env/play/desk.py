@@ -35,6 +35,7 @@ from cc_env.referee import Decision, Player
 from cc_env.rules import Position
 
 GONE = 499  # the status for who is gone, as nginx has it
+LONGEST = 60  # seconds that can be asked for; the server may give fewer
 LINES = 6  # turns of a line that are told
 Asked = Mapping[str, Any]
 Found = TypeVar("Found")
@@ -114,10 +115,11 @@ class Desk:
         self, asked: Asked, find: Callable[[Game, Position, Player, Time], Found]
     ) -> Found:
         """Return what a player finds, once it is its turn to think."""
-        seconds, most = asked.get("seconds", 1), self._lobby.bounds.seconds
-        if not is_number(seconds, 0.01, most):
-            raise UnknownOption(f"{str(seconds)[:40]!r} seconds; wanted: 0.01 to {most:g}")
-        name, time = asked.get("player", "minimax:extreme"), Time(float(seconds))
+        seconds = asked.get("seconds", 1)
+        if not is_number(seconds, 0.01, LONGEST):
+            raise UnknownOption(f"{str(seconds)[:40]!r} seconds; wanted: 0.01 to {LONGEST}")
+        time = Time(min(float(seconds), self._lobby.bounds.seconds))
+        name = asked.get("player", "minimax:extreme")
 
         def job() -> Found:
             sitting = self._sitting(asked)

@@ -122,9 +122,9 @@ def test_what_is_too_much_is_refused(serving):
         assert "decisions are" in refused(client, "/look", game="mini_checkers", actions=actions)
         if actions != [0] * 4:
             assert "decisions are" in refused(client, "/judge", game="mini_checkers", turn=actions)
-    for seconds in (0, 2.5, -1, "1", True, None, 1e999):
+    for seconds in (0, 61, -1, "1", True, None, 1e999):
         why = refused(client, "/analyse", game="mini_checkers", seconds=seconds)
-        assert "wanted: 0.01 to 2" in why
+        assert "wanted: 0.01 to 60" in why
     for player in ("program:command=sh", "os.system", "minimax:depth=1000", 7, None):
         refused(client, "/analyse", game="mini_checkers", player=player)
     assert "300 bytes" in refused(client, "/look", 413, game="x" * 300)
@@ -269,3 +269,21 @@ def test_games_keep_a_core_while_others_analyse(tmp_path):
         lobby.close()
 
     asyncio.run(scene())
+
+
+def test_nobody_is_asked_for_longer_than_the_server_allows(serving, monkeypatch):
+    class Clocked:
+        clocks = []
+
+        def __init__(self, game):
+            self.game = game
+
+        def choose(self, position, rng, clock):
+            self.clocks.append(clock.turn)
+            return Decision(int(self.game.legal_actions(position)[0]), 0.0)
+
+    monkeypatch.setitem(bench.OPTIONS, "clocked", {})
+    with players.named(clocked=Clocked):
+        client = serving(seconds=2.0)
+        asked(client, "/judge", game="mini_checkers", player="clocked", seconds=60)
+        assert 0 < Clocked.clocks[0] < 2
