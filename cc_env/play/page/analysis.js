@@ -167,10 +167,10 @@ class Study {
     if (this.state.result) this.current.chances = { 0: 100, 1: 0 }[this.state.result.outcome] ?? 50;
     if (this.isSweeping || this.state.result || !Number(find("seconds").value)) return this.showFound(null);
     this.showFound(null, "thinking …");
-    if (this.current.parent && !this.begun.length) await this.judge(this.current, signal);
+    if (this.current.parent && !this.begun.length && !this.current.judged) await this.judge(this.current, signal);
     for (const seconds of [GLANCE, Number(find("seconds").value)]) {
       const found = await this.ask("/analyse", { actions, player: this.by, seconds }, signal);
-      if (!this.begun.length) this.current.chances = found.chances;
+      if (!this.begun.length) this.current.chances ??= found.chances;
       this.showFound(found);
       this.showGraph();
     }
@@ -193,7 +193,8 @@ class Study {
     this.isSweeping = true;
     this.showButtons();
     try {
-      const { line } = this.current;
+      const { line } = this.current; // all of it by the same player, in the same time
+      for (const node of line) Object.assign(node, { judged: null, chances: null });
       for (const node of line.slice(1)) {
         await this.judge(node, signal);
         this.showGraph();
