@@ -123,7 +123,8 @@ class PolicyPlayer(_Remembers):
         may = (each for each in likeliest if self._repeats(position, each) >= value)
         action = next(may, likeliest[0])
         self._course.leave(position, action)
-        return Decision(action, value)
+        shares = tuple((each, chances[each]) for each in likeliest)
+        return Decision(action, value, {"policy": shares})
 
     def _repeats(self, position: Position, action: int) -> float:
         """Return what it is worth to come back by an action; if it does not, nothing is better."""

@@ -31,7 +31,7 @@ from cc_env.perft import perft as count
 from cc_env.pictures import draw, frames
 from cc_env.play import lessons
 from cc_env.play.sitting import HUMAN, Sitting
-from cc_env.play.telling import analysis, told
+from cc_env.play.study import told
 from cc_env.rules import ONGOING, Position
 from cc_env.table import GAMES
 from cc_env.warm import uses
@@ -206,10 +206,10 @@ def analyse(
     made, start = _begin(game, option, position)
     if not len(made.legal_actions(start)):
         raise UnknownOption(f"'{made.to_text(start)}': the game is over ({made.ending(start)})")
-    found, line = analysis(made, start, players.make(player, made))
+    asked = players.make(player, made)
     console.print(str(draw(made, start)))
     table = Table.grid(padding=(0, 2))
-    for name, text in told(made, start, found, line):
+    for name, text in told(made, start, asked):
         table.add_row(name, text)
     console.show(table)
 

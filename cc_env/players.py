@@ -12,7 +12,7 @@ The class, or any function, is called with the game and the options as keywords,
 
 import inspect
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, cast
@@ -21,11 +21,12 @@ import numpy as np
 
 from cc_env import options, trust
 from cc_env.errors import CcEnvError, MissingExtra, UnknownOption, listed
-from cc_env.game import Game
+from cc_env.game import Game, Turn
 from cc_env.referee import Clock, Decision, Player
 from cc_env.rules import Position
 from cc_env.search import greedy, limits
 from cc_env.search.alphabeta import AlphaBeta
+from cc_env.search.compare import Compared, compare
 from cc_env.search.mcts import TreeSearch
 from cc_env.search.memory import MOST_DEPTH
 from cc_env.search.scores import expected
@@ -102,6 +103,13 @@ class MinimaxPlayer:
         seconds = allowance(self._seconds, clock)
         found = self._search.search(position, depth=self._depth, nodes=self._nodes, seconds=seconds)
         return Decision(found.action, found.value, found.details())
+
+    def compare(
+        self, position: Position, turns: Sequence[Turn], left: Callable[[], float]
+    ) -> Compared:
+        """Return what each of these turns is worth, as `cc_env.search.compare`."""
+        depth = self._depth or MOST_DEPTH
+        return compare(self._search, position, turns, left=left, depth=depth)
 
     def stop(self) -> None:
         """End a search that runs in another thread with what it has found."""

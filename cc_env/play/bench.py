@@ -7,7 +7,8 @@ that a thousand games need no more of them than think at once.
 
 import threading
 from collections import OrderedDict
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 
@@ -110,9 +111,15 @@ class Bench:
         self, name: str, game: Game, position: Position, rng: np.random.Generator, clock: Clock
     ) -> Decision:
         """Return what the player of this name decides."""
+        with self.lent(name, game) as player:
+            return player.choose(position, rng, clock)
+
+    @contextmanager
+    def lent(self, name: str, game: Game) -> Iterator[Player]:
+        """Lend a player, as `players.make`, to one at a time."""
         player = self._take(name, game)
         try:
-            return player.choose(position, rng, clock)
+            yield player
         finally:
             self._give_back(name, game, player)
 

@@ -17,7 +17,8 @@ from cc_env.play.choices import Choice, choices
 from cc_env.play.export import RECORD, foreign
 from cc_env.play.pointing import cell_name, meant
 from cc_env.play.sitting import Sitting
-from cc_env.play.telling import analysis, counted, ending, summary, told
+from cc_env.play.study import told
+from cc_env.play.telling import counted, ending, summary
 from cc_env.rules import DRAW
 from cc_env.terminal import Terminal
 
@@ -237,8 +238,7 @@ class Console:
         if sitting.result is not None:
             raise IllegalAction(f"the game is over ({sitting.result.reason})")
         adviser = players.make(self._adviser, sitting.game)
-        found, line = analysis(sitting.game, sitting.position, adviser)
-        for name, text in told(sitting.game, sitting.position, found, line):
+        for name, text in told(sitting.game, sitting.position, adviser):
             self._say(f"{name:10} {text}")
 
     def _undo(self) -> None:

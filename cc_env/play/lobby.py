@@ -6,11 +6,11 @@ import re
 import secrets
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -29,6 +29,7 @@ NAME = re.compile(r"[A-Za-z0-9_-]{16}")  # of a game: who knows it may look on
 KEYS = "game", "options", "seats", "seconds", "start", "draw_lots", "seed"  # of what opens one
 TEXT = 1000  # characters of a position
 NICE = 15  # of threads in which players think, as Unix counts; that of the event loop is 0
+Found = TypeVar("Found")
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,9 @@ class Bounds:
     adviser: str = "minimax:hard"  # who gives hints
     messages: float = 20.0  # a second from one connection, and twice as many in a burst
     letters: int = 4096  # of one message
+    studies: int = 8  # requests of analysis at once from one address
+    decisions: int = 4000  # of a game that is analysed
+    file: int = 100_000  # letters of what is imported, and of a request of analysis
 
 
 class BusyError(CcEnvError):
@@ -67,6 +71,7 @@ class Lobby:
         self._desk = ThreadPoolExecutor(2, thread_name_prefix="desk")  # waits for no thinking
         self._reading: dict[str, asyncio.Task[Room]] = {}
         self._seats = asyncio.Semaphore(cores)
+        self._studies = asyncio.Semaphore(max(1, cores // 2))  # the others are for games
         self._waiting: list[Room] = []
         self._advised: set[Room] = set()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -137,7 +142,7 @@ class Lobby:
         """Return a game that begins; raises CcEnvError where something of it is not allowed."""
         if not isinstance(asked, dict) or set(asked) - set(KEYS):
             raise UnknownOption(f"a game is opened by: {listed(KEYS)}")
-        game = _game(asked.get("game"), asked.get("options") or {})
+        game = known_game(asked.get("game"), asked.get("options") or {})
         seats = _seats(asked.get("seats"), game)
         seed = asked.get("seed", secrets.randbelow(2**31))
         if not is_whole(seed, 0):
@@ -149,7 +154,7 @@ class Lobby:
             game=game.name,
             options=dict(game.options),
             seats=seats,
-            start=_start(asked.get("start"), game),
+            start=known_start(asked.get("start"), game),
             limits=asdict(self._limits(asked.get("seconds"))),
             seed=seed,
             pace=self.bounds.pause,
@@ -191,6 +196,24 @@ class Lobby:
         if self._seats.locked():
             for place, room in enumerate(self._waiting):
                 room.wait(place)
+
+    async def study(self, job: Callable[[], Found]) -> Found:
+        """Return what a job finds, once it is its turn; if nobody waits then, it is not begun."""
+        await self._studies.acquire()
+        try:
+            await self._seats.acquire()
+        except asyncio.CancelledError:
+            self._studies.release()
+            raise
+        future = asyncio.get_running_loop().run_in_executor(self._pool, job)
+        future.add_done_callback(self._studied)
+        return await asyncio.shield(future)  # it has its core until it ends
+
+    def _studied(self, job: asyncio.Future[Found]) -> None:
+        self._seats.release()
+        self._studies.release()
+        if not job.cancelled():
+            job.exception()  # is known, also where nobody waits for it
 
     def hint(self, room: Room, guest: Guest) -> None:
         """Tell a guest what the adviser would play, later; raises CcEnvError while it thinks."""
@@ -238,8 +261,8 @@ def _catalogue() -> dict[str, Any]:
     return {"games": found, "human": HUMAN}
 
 
-def _game(name: object, given: object) -> Game:
-    """Return a game of the table; raises UnknownOption."""
+def known_game(name: object, given: object) -> Game:
+    """Return a game of the table as a stranger asks for it; raises UnknownOption."""
     if not isinstance(name, str) or name not in GAMES:
         raise UnknownOption(f"there is no game {str(name)[:40]!r}; there are: {listed(GAMES)}")
     if not isinstance(given, Mapping) or len(given) > 20:
@@ -266,7 +289,8 @@ def _seats(given: object, game: Game) -> tuple[str, str]:
     return given[0], given[1]
 
 
-def _start(text: object, game: Game) -> str | None:
+def known_start(text: object, game: Game) -> str | None:
+    """Return where a stranger's game begins, None for the game's own; raises CcEnvError."""
     if text is None or text == "":
         return None
     if not isinstance(text, str) or len(text) > TEXT:

@@ -7,10 +7,11 @@ in a thread, so that the kernel stays free for other cells.
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from cc_env.errors import CcEnvError, MissingExtra, UnknownOption
 from cc_env.game import Game
+from cc_env.pictures import draw
 from cc_env.play import view
 from cc_env.play.messages import act_of, action_of, check_turn
 from cc_env.play.sitting import HUMAN, Sitting
@@ -62,6 +63,19 @@ class NotebookBoard(anywidget.AnyWidget):
         super().__init__(setting=view.setting(game), state=self._told())
         self.on_msg(lambda _, message, buffers: self.obey(message))
         self._go_on()
+
+    def __repr__(self) -> str:
+        names = ", ".join(seat.name for seat in self.sitting.seats)
+        return f"<board of {self.sitting.game.name}: {names}>"
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]] | None:
+        """Return the widget, with a picture for where no widgets are shown, as in a saved file."""
+        found = super()._repr_mimebundle_(**kwargs)
+        if found is not None:
+            sitting = self.sitting
+            picture = draw(sitting.game, sitting.position, last=sitting.last, end=sitting.result)
+            found[0]["image/svg+xml"] = picture._repr_svg_()
+        return cast("tuple[dict[str, Any], dict[str, Any]] | None", found)
 
     def close(self) -> None:
         """Show it no more, and let no player go on."""

@@ -5,6 +5,7 @@ GET  /catalogue     the games, their options and who plays them
 GET  /lessons/GAME  how to play a game: texts, and boards that show what they say
 POST /games         open a game; its name, the tokens of its people, and that of who watches it
 GET  /games/NAME.…  a game as a file, by the end of its name; see `cc_env.play.export`
+POST /open, /look, /analyse, /judge: analysis, see desk.py
 WS   /play/NAME     first {"tokens": […]}, of seats or none, then what `Room.obey` takes
 """
 
@@ -33,6 +34,9 @@ try:
     from starlette.staticfiles import StaticFiles
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
     from starlette.websockets import WebSocket, WebSocketDisconnect
+
+    from cc_env.play.asked import TooLongError, content
+    from cc_env.play.desk import ROUTES, Desk
 except ImportError as missing:
     raise MissingExtra("python -m cc_env serve", "starlette and uvicorn", "play") from missing
 
@@ -66,6 +70,7 @@ def application(
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         app.state.lobby = Lobby(folder, bounds)
+        app.state.desk = Desk(app.state.lobby)
         yield
         app.state.lobby.close()
 
@@ -75,6 +80,7 @@ def application(
         Route("/lessons/{game}", _lessons),
         Route("/games", _open, methods=["POST"]),
         Route("/games/{file}", _export),
+        *ROUTES,
         WebSocketRoute("/play/{name}", _play),
         Mount("/static", StaticFiles(directory=PAGE)),
     ]
@@ -153,16 +159,7 @@ async def _lessons(request: Request) -> Response:
 
 async def _open(request: Request) -> Response:
     lobby: Lobby = request.app.state.lobby
-    body = b""
-    async for part in request.stream():
-        body += part
-        if len(body) > lobby.bounds.letters:
-            return JSONResponse({"error": "this is too long"}, 413)
-    try:
-        asked = json.loads(body)
-    except (ValueError, RecursionError):
-        raise UnknownOption("this is not JSON") from None
-    room = await lobby.begin(asked)
+    room = await lobby.begin(await content(request, lobby.bounds.letters))
     opening = room.opening
     return JSONResponse({"game": room.name, "tokens": opening.tokens, "owner": opening.owner}, 201)
 
@@ -177,7 +174,8 @@ async def _export(request: Request) -> Response:
 
 
 async def _refusal(request: Request, error: Exception) -> Response:
-    return JSONResponse({"error": str(error)}, 503 if isinstance(error, BusyError) else 400)
+    statuses: dict[type, int] = {BusyError: 503, TooLongError: 413}
+    return JSONResponse({"error": str(error)}, statuses.get(type(error), 400))
 
 
 class Allowance:

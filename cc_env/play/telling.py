@@ -6,21 +6,28 @@ from typing import Any
 import numpy as np
 
 from cc_env.game import Game, Turn
-from cc_env.match import RESIGNED
+from cc_env.match import RESIGNED, Result
 from cc_env.play.sitting import Sitting
 from cc_env.referee import Clock, Decision, Player
 from cc_env.rules import DRAW, Position
 from cc_env.search.scores import PROVEN
 
 
-def analysis(game: Game, position: Position, player: Player) -> tuple[Decision, Turn]:
+def winning_chances(value: float) -> float:
+    """Return the per cent of a win that a player has who expects this result; a draw is half."""
+    return 50 * (1 + value)
+
+
+def analysis(
+    game: Game, position: Position, player: Player, clock: Clock | None = None
+) -> tuple[Decision, Turn]:
     """Return a player's decision, and the line that it begins: whole turns, one at least."""
-    rng = np.random.default_rng(0)
-    found = player.choose(position, rng, Clock())
+    rng, clock = np.random.default_rng(0), clock or Clock()
+    found = player.choose(position, rng, clock)
     line: Turn = found.details.get("principal_variation", (found.action,))
     after = game.play_turn(position, line)
     while game.mid_turn(after):
-        line += (player.choose(after, rng, Clock()).action,)
+        line += (int(player.choose(after, rng, clock).action),)
         after = game.apply(after, line[-1])
     return found, line
 
@@ -49,12 +56,16 @@ def told(game: Game, position: Position, found: Decision, line: Turn) -> Iterato
     yield "play", turns[0]
     if found.value is not None:
         yield "value", f"{found.value:+.3f} for {mover} (1 a win, 0 a draw, -1 a loss)"
+        yield "chances", f"{winning_chances(found.value):.0f} % for {mover} to win, a draw is half"
     yield "line", "  ".join(f"{number}. {text}" for number, text in enumerate(turns, 1))
     if len(game.legal_actions(position)) == 1:
         yield "legal", "this alone"
     for action, number in details.pop("visits", ())[:5]:
         more = "…" if game.mid_turn(game.apply(position, action)) else ""
         yield "visits", f"{number:,} {game.action_text(position, action)}{more}"
+    for action, share in details.pop("policy", ())[:5]:
+        more = "…" if game.mid_turn(game.apply(position, action)) else ""
+        yield "policy", f"{share:.0%} {game.action_text(position, action)}{more}"
     if isinstance(score := details.pop("score", None), int):
         proven = f"proven to be {'won' if score > 0 else 'lost'}"
         counted = "as the evaluation counts, about hundredths of a piece"
@@ -86,12 +97,15 @@ def written(value: Any) -> str:
 
 def ending(sitting: Sitting) -> str:
     """Return who won a finished game, and by what; nothing while it goes on."""
-    if sitting.result is None:
-        return ""
-    outcome, reason = sitting.result
+    return "" if sitting.result is None else ended(sitting.game, sitting.result)
+
+
+def ended(game: Game, result: Result) -> str:
+    """Return who won, and by what."""
+    outcome, reason = result
     if outcome == DRAW:
         return f"a draw ({reason})"
-    winner, loser = (sitting.game.players[player] for player in (outcome, 1 - outcome))
+    winner, loser = (game.players[player] for player in (outcome, 1 - outcome))
     return f"{winner} wins: {loser} {_lost(reason)}"
 
 

@@ -266,6 +266,8 @@ def test_games_are_saved_and_loaded_as_pdn(monkeypatch, tmp_path):
 def test_hints_analysis_and_draws(monkeypatch):
     arguments = "-g", "mini_checkers", "--adviser", "minimax:depth=2"
     out = typed(monkeypatch, *arguments, lines=["hint", "analyse", "help", "board", "draw"])
+    assert re.search(r"^chances +\d+ % for .* to win", out, re.MULTILINE)
+    assert re.search(r"^best +\d+ % ", out, re.MULTILINE)
     assert re.search(r"minimax:depth=2 would play \d\d-\d\d\n", out)
     assert re.search(r"^line +1\. \d\d.\d\d  2\. ", out, re.MULTILINE)
     assert "take back your last turn" in out

@@ -433,7 +433,7 @@ def test_everything_that_is_written_can_be_read(opened, scheme):
     page.click("text=New game")
     page.wait_for_selector("#start:not([hidden])")
     at_the_form = page.evaluate(CONTRASTS)
-    page.click("text=How to play")
+    page.click("#lessons")
     page.click("text=Settings")
     page.wait_for_selector("#lesson1")
     for seen in (at_the_board, at_the_form, page.evaluate(CONTRASTS)):

@@ -59,7 +59,7 @@ export class Board {
       role: "grid", "aria-label": setting.game,
     });
     this.layers = {};
-    for (const name of ["ground", "way", "pieces", "marks", "cells"]) {
+    for (const name of ["ground", "heat", "way", "pieces", "marks", "arrows", "cells"]) {
       this.layers[name] = made("g", { class: name });
       this.svg.append(this.layers[name]);
     }

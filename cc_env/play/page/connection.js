@@ -43,8 +43,8 @@ export class Connection {
   }
 }
 
-export async function fetched(path, body) {
-  const options = body && { method: "POST", body: JSON.stringify(body) };
+export async function fetched(path, body, signal) {
+  const options = body && { method: "POST", body: JSON.stringify(body), signal };
   const answer = await fetch(path, options);
   const found = await answer.json();
   if (!answer.ok) throw new Error(found.error);

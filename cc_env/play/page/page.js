@@ -1,5 +1,6 @@
 // The page: #/GAME/TOKEN/TOKEN is a game with the seats that one holds, # the form that begins one,
-// #/new/KIND the form for a kind of game, #/learn/KIND/NUMBER how to play it.
+// #/new/KIND the form for a kind of game, #/learn/KIND/NUMBER how to play it,
+// #/analyse the analysis, #/analyse/GAME of a game.
 
 import { Board } from "./board.js";
 import { Connection } from "./connection.js";
@@ -12,10 +13,16 @@ import { kept, showForm } from "./start.js";
 
 const find = (name) => document.getElementById(name);
 let table = null; // what is shown: connection, board, panels
+let analysis = null; // its module, which is loaded when it is first wanted
+
+async function showAnalysis(room) {
+  analysis ??= await import("./analysis.js");
+  if (location.hash.startsWith("#/analyse")) analysis.showStudy(room);
+}
 
 function show() {
   const [, place, ...rest] = location.hash.split("/");
-  const game = ["learn", "new"].includes(place) ? null : place;
+  const game = ["learn", "new", "analyse"].includes(place) ? null : place;
   table?.connection.close();
   table = null;
   find("lost").hidden = true;
@@ -27,8 +34,10 @@ function show() {
   find("learn").hidden = place !== "learn";
   document.title = "cc_env";
   if (place !== "learn") leaveLessons();
+  analysis?.hideStudy();
   if (game) table = new Table(game, rest);
   else if (place === "learn") showLessons(...rest);
+  else if (place === "analyse") showAnalysis(rest[0]);
   else showForm(begin, rest[0]);
 }
 
@@ -140,6 +149,7 @@ class Table {
 
   ask(what) {
     if (what === "start") location.hash = "";
+    else if (what === "analyse") location.hash = `#/analyse/${this.game}`;
     else if (what === "flip") {
       this.board.flip();
       this.panels.show(this.state, this.board.isFlipped);

@@ -34,6 +34,7 @@ export class Panels {
       resign: made("Resign", () => this.resign(), ""),
       rematch: made("Rematch", () => this.ask("rematch"), "seats swapped"),
       flip: made("Flip", () => this.ask("flip"), "f"),
+      analyse: made("Analyse", () => this.ask("analyse"), "step through the game, with a player's opinion of it"),
       start: made("New game", () => this.ask("start"), "n"),
     };
     find("buttons").replaceChildren(...Object.values(this.buttons));

@@ -6,11 +6,16 @@ import { element } from "./panels.js";
 const form = document.getElementById("start");
 let catalogue = null;
 
+/** Return the games with their options and players; asked for once. */
+export async function catalogued() {
+  return (catalogue ??= await fetched("/catalogue"));
+}
+
 const choice = (value, label = value) => element("option", { value, textContent: label });
 
 /** Show the form, for a kind of game if it is one of those that there are. */
 export async function showForm(begin, kind) {
-  catalogue ??= await fetched("/catalogue");
+  await catalogued();
   if (!form.elements.game.length) {
     const names = Object.keys(catalogue.games).map((name) => choice(name, name.replaceAll("_", " ")));
     form.elements.game.append(...names);
@@ -36,7 +41,22 @@ export async function showForm(begin, kind) {
     button.disabled = false;
     button.textContent = "Start";
   };
+  const wanted = sessionStorage.getItem("begin"); // of another page of ours: a game and its start
+  if (wanted) {
+    sessionStorage.removeItem("begin");
+    fillWith(JSON.parse(wanted));
+  }
   form.hidden = false;
+}
+
+function fillWith({ game, options, start }) {
+  form.elements.game.value = game;
+  fill();
+  for (const [name, value] of Object.entries(options)) {
+    const words = { true: "True", false: "False", null: "" };
+    form.elements[`option.${name}`].value = words[value] ?? value;
+  }
+  form.elements.start.value = start;
 }
 
 function fill() {
@@ -56,7 +76,7 @@ function fill() {
   document.getElementById("seats").replaceChildren(element("legend", {}, "Who plays"), ...seats);
 }
 
-function field(name, value) {
+export function field(name, value) {
   const label = name.replaceAll("_", " ");
   if (typeof value === "boolean") {
     const select = element("select", { name: `option.${name}` }, choice("False", "no"), choice("True", "yes"));

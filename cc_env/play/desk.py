@@ -1,0 +1,244 @@
+"""Analysis over HTTP. A position is a game, its options, a start and the decisions from there.
+
+POST /open     {"room"}, or {"text", "game"?, "options"?, "which"?}, or {"game", "options"?,
+               "start"?}: the game's setting, turns and players, and what other games the text has
+POST /look     {"game", "options"?, "start"?, "actions"}: as `view.state`
+POST /analyse  the same with "player" and "seconds": lines, chances of all moves, a heat map
+POST /judge    the same with "turn", the actions of one: how good it is
+
+Chances are per cent. Those of a position are the first player's, those of moves the mover's.
+Nothing is kept between requests. Who goes away is no longer worked for.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Coroutine, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from cc_env.errors import IllegalAction, UnknownOption, is_number, is_whole
+from cc_env.game import Game, Turn
+from cc_env.match import Limits
+from cc_env.pictures import heat
+from cc_env.play import bench, importing, study, view
+from cc_env.play.asked import content, unless_gone
+from cc_env.play.importing import Imported
+from cc_env.play.lobby import BusyError, Lobby, known_game, known_start
+from cc_env.play.sitting import HUMAN, Sitting
+from cc_env.play.study import Analysis, Judgement, Time
+from cc_env.play.telling import winning_chances
+from cc_env.referee import Decision, Player
+from cc_env.rules import Position
+
+GONE = 499  # the status for who is gone, as nginx has it
+LONGEST = 60  # seconds that can be asked for; the server may give fewer
+LINES = 6  # turns of a line that are told
+Asked = Mapping[str, Any]
+Found = TypeVar("Found")
+
+
+class Desk:
+    """Answers what is asked about positions."""
+
+    def __init__(self, lobby: Lobby) -> None:
+        """Work with the games, the players and the cores of a lobby."""
+        self._lobby = lobby
+        self._busy: Counter[str] = Counter()
+
+    @contextmanager
+    def admitted(self, address: str) -> Iterator[None]:
+        """Take note of a request for as long as it lasts; raise BusyError for one too many."""
+        if self._busy[address] >= self._lobby.bounds.studies:
+            raise BusyError("too much is asked at once; try again later")
+        self._busy[address] += 1
+        try:
+            yield
+        finally:
+            self._busy[address] -= 1
+            self._busy += Counter()  # drops zeros
+
+    async def open(self, asked: Asked) -> dict[str, Any]:
+        """Return what can be analysed: a game that is served, one of a text, or a start."""
+        if "room" not in asked:
+            return await self._lobby.study(lambda: self._open(asked))
+        sitting = (await self._lobby.find(str(asked["room"]))).sitting
+        first, second = sitting.seats
+        one = importing.of_match(sitting.match, (first.name, second.name))
+        return await asyncio.to_thread(_opened, one, [], 0)
+
+    def _open(self, asked: Asked) -> dict[str, Any]:
+        text = asked.get("text")
+        named = asked.get("game")
+        game = known_game(named, asked.get("options") or {}) if named else None
+        if text is None and game:
+            start = known_start(asked.get("start"), game)
+            return _opened(Imported(game, game.from_text(start) if start else game.initial), [], 0)
+        if not isinstance(text, str):
+            raise UnknownOption("wanted: the text of a game or a position")
+        found, which = importing.read(text, game), asked.get("which", 0)
+        if not is_whole(which, 0, len(found) - 1):
+            raise UnknownOption(f"there is no such game; there are {len(found)}, from 0")
+        if sum(map(len, found[which].turns)) > self._lobby.bounds.decisions:
+            raise UnknownOption(f"a game has {self._lobby.bounds.decisions:,} decisions at most")
+        return _opened(found[which], list(map(_title, found)), which)
+
+    async def look(self, asked: Asked) -> dict[str, Any]:
+        """Return what there is to draw and to choose, and the last turn alone."""
+        return await asyncio.to_thread(self._look, asked)
+
+    def _look(self, asked: Asked) -> dict[str, Any]:
+        state = view.state(self._sitting(asked))
+        return {**state, "turns": state["turns"][-1:]}
+
+    async def analyse(self, asked: Asked) -> dict[str, Any]:
+        """Return what a player thinks of a position."""
+
+        def find(game: Game, position: Position, player: Player, time: Time) -> dict[str, Any]:
+            return _analysed(game, position, study.analyse(game, position, player, time))
+
+        return await self._think(asked, find)
+
+    async def judge(self, asked: Asked) -> dict[str, Any]:
+        """Return what a player thinks of a turn."""
+        turn = _actions(asked.get("turn", []), self._lobby.bounds.decisions)
+
+        def find(game: Game, position: Position, player: Player, time: Time) -> dict[str, Any]:
+            return _judged(game, position, study.judge(game, position, turn, player, time))
+
+        return await self._think(asked, find)
+
+    async def _think(
+        self, asked: Asked, find: Callable[[Game, Position, Player, Time], Found]
+    ) -> Found:
+        """Return what a player finds, once it is its turn to think."""
+        seconds = asked.get("seconds", 1)
+        if not is_number(seconds, 0.01, LONGEST):
+            raise UnknownOption(f"{str(seconds)[:40]!r} seconds; wanted: 0.01 to {LONGEST}")
+        time = Time(min(float(seconds), self._lobby.bounds.seconds))
+        name = asked.get("player", "minimax:extreme")
+
+        def job() -> Found:
+            sitting = self._sitting(asked)
+            if sitting.result is not None:
+                raise IllegalAction(f"the game is over ({sitting.result.reason})")
+            bench.check(name, sitting.game)
+            with self._lobby.bench.lent(name, sitting.game) as player:
+                time.begin(player)
+                return find(sitting.game, sitting.position, player, time)
+
+        try:
+            return await self._lobby.study(job)
+        except asyncio.CancelledError:
+            time.end()
+            raise
+
+    def _sitting(self, asked: Asked) -> Sitting:
+        """Return the game as far as it is asked about; raises CcEnvError."""
+        game = known_game(asked.get("game"), asked.get("options") or {})
+        text = known_start(asked.get("start"), game)
+        start = game.from_text(text) if text else None
+        unlimited = Limits(max_turns=None, repetitions=None)
+        sitting = Sitting(game, (HUMAN, HUMAN), start=start, limits=unlimited)
+        for action in _actions(asked.get("actions", []), self._lobby.bounds.decisions):
+            sitting.restore(Decision(action), 0.0)
+        return sitting
+
+
+def _actions(given: object, most: int) -> Turn:
+    if not isinstance(given, list) or len(given) > most:
+        raise UnknownOption(f"decisions are a list of {most:,} at most")
+    if not all(is_whole(action, 0) for action in given):
+        raise UnknownOption("decisions are the numbers of actions")
+    return tuple(given)
+
+
+def _opened(one: Imported, titles: list[str], which: int) -> dict[str, Any]:
+    game, position, turns = one.game, one.start, []
+    for turn in one.turns:
+        turns.append([game.to_move(position), game.turn_text(position, turn), list(turn)])
+        position = game.play_turn(position, turn)
+    return {
+        "game": game.name,
+        "options": dict(game.options),
+        "start": None if one.start == game.initial else game.to_text(one.start),
+        "setting": view.setting(game),
+        "players": list(one.players),
+        "result": one.result,
+        "turns": turns,
+        "games": titles,
+        "which": which,
+    }
+
+
+def _title(one: Imported) -> str:
+    """Return a game in one line, for those who choose among several."""
+    who = f"{one.players[0]} – {one.players[1]}, " if any(one.players) else ""
+    count = f"{len(one.turns)} turns" if one.turns else one.game.to_text(one.start)
+    return f"{one.game.name}: {who}{count}{f', {one.result}' if one.result else ''}"
+
+
+def _analysed(game: Game, position: Position, found: Analysis) -> dict[str, Any]:
+    heats = [heat(game, position, found.shares, ends=ends) for ends in (False, True)]
+    best = found.lines[0].value if found.lines else 0.0
+    return {
+        "line": _texts(game, position, found.line),
+        "chances": _chances_of_first(game, position, found.value),
+        "depth": found.depth,
+        "nodes": found.nodes,
+        "moves": [_move(game, position, line.actions, line.value, best) for line in found.lines],
+        "from": [[*cell, round(share, 4)] for cell, share in heats[0].items()],
+        "to": [[*cell, round(share, 4)] for cell, share in heats[1].items()],
+    }
+
+
+def _move(game: Game, position: Position, line: Turn, value: float, best: float) -> dict[str, Any]:
+    chances = winning_chances(value)
+    loss = max(0.0, winning_chances(best) - chances)
+    return {
+        "action": line[0],
+        "line": _texts(game, position, line),
+        "chances": round(chances, 1),
+        "mark": study.mark_of(loss).name,
+    }
+
+
+def _judged(game: Game, position: Position, found: Judgement) -> dict[str, Any]:
+    return {
+        "chances": _chances_of_first(game, position, found.value),
+        "line": _texts(game, position, found.line),
+        "loss": None if found.loss is None else round(found.loss, 1),
+        "mark": found.mark and found.mark.name,
+        "sign": found.mark and found.mark.sign,
+    }
+
+
+def _texts(game: Game, position: Position, line: Turn) -> list[str]:
+    """Return the first turns of a line; the last one may be unfinished."""
+    return [text.strip() for text in game.turn_texts(position, line)[:LINES]]
+
+
+def _chances_of_first(game: Game, position: Position, value: float | None) -> float | None:
+    if value is None:
+        return None
+    return round(winning_chances(value * (1 - 2 * game.to_move(position))), 1)
+
+
+def _route(name: str) -> Route:
+    async def answer(request: Request) -> Response:
+        desk: Desk = request.app.state.desk
+        asked = await content(request, request.app.state.lobby.bounds.file)
+        if not isinstance(asked, dict):
+            raise UnknownOption("wanted: a JSON object")
+        work: Callable[[Asked], Coroutine[Any, Any, dict[str, Any]]] = getattr(desk, name)
+        with desk.admitted(request.client.host if request.client else ""):
+            found = await unless_gone(request, work(asked))
+        return Response(status_code=GONE) if found is None else JSONResponse(found)
+
+    return Route(f"/{name}", answer, methods=["POST"])
+
+
+ROUTES = [_route(name) for name in ("open", "look", "analyse", "judge")]

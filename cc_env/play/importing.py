@@ -1,0 +1,131 @@
+"""Games and positions of texts that people bring: records, files of other programs, positions."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from cc_env import games, record
+from cc_env.errors import BadPosition, BadRecord
+from cc_env.game import Format, Game, Turn
+from cc_env.match import Match
+from cc_env.play.telling import ended
+from cc_env.record import Record
+from cc_env.rules import ONGOING, Position
+from cc_env.table import GAMES
+
+MOST = 50  # games that are read of a text
+LONGEST = 1000  # characters of a position
+SHOWN = 300  # characters of why a text is none
+
+
+@dataclass(frozen=True)
+class Imported:
+    """A game, or a position alone."""
+
+    game: Game
+    start: Position
+    turns: tuple[Turn, ...] = ()
+    players: tuple[str, str] = "", ""
+    result: str = ""  # in words; "" of a game that goes on
+
+
+def read(text: str, game: Game | None = None) -> list[Imported]:
+    """Return the games of a text, or a position as a game without turns.
+
+    What is neither JSON nor a position of this `game`, None: of any of the table, is read by the
+    formats of the same. Broken games among others are left out. Raises BadRecord, saying what is
+    wrong, where there is nothing else.
+    """
+    text = text.strip("\ufeff \t\r\n")
+    if not text:
+        raise BadRecord("this is empty; wanted: a game or a position")
+    if _is_record(text):
+        return _first_of(_records(text))
+    found: list[Imported] = []
+    why = []
+    for each in [game] if game else [games.make(name) for name in GAMES]:
+        try:
+            found += _either(text, each, is_sure=game is not None)
+        except BadRecord as error:
+            why.append(str(error)[:SHOWN])
+    if not found:
+        raise BadRecord(f"this is no game and no position that is known here; {'; '.join(why)}")
+    return found
+
+
+def _either(text: str, game: Game, *, is_sure: bool) -> list[Imported]:
+    """Return the position, or the games in a format of this game; raise BadRecord."""
+    why = []
+    if "\n" not in text and len(text) <= LONGEST:
+        try:
+            return [Imported(game, game.from_text(text))]
+        except BadPosition as error:
+            why.append(str(error))
+    for ending, form in game.formats.items():
+        try:
+            return _first_of(_foreign(text, game, form, is_sure=is_sure))
+        except BadRecord as error:
+            why.append(f"{game.name}, as {ending}: {error}")
+    raise BadRecord("; ".join(why) or f"{game.name}: a position is one line")
+
+
+def of_match(match: Match, players: tuple[str, str] = ("", ""), result: str = "") -> Imported:
+    """Return a match, with the decisions of a turn that was begun left out."""
+    turns = tuple(turn for _, turn in match.course)
+    result = ended(match.game, match.result) if match.result else result
+    return Imported(match.game, match.start, turns, players, result)
+
+
+def _is_record(text: str) -> bool:
+    """Return whether a text begins with a JSON object that names a game."""
+    try:
+        first = json.loads(text.splitlines()[0])
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(first, dict) and "game" in first
+
+
+def _first_of(found: Iterator[Imported | BadRecord]) -> list[Imported]:
+    """Return the games of at most MOST; raise what is wrong with the first where there are none."""
+    read, wrong = [], []
+    for each in found:
+        if isinstance(each, BadRecord):
+            wrong.append(each)
+        else:
+            read.append(each)
+        if len(read) + len(wrong) == MOST:
+            break
+    if not read:
+        raise wrong[0] if wrong else BadRecord("there is no game in it")
+    return read
+
+
+def _records(text: str) -> Iterator[Imported | BadRecord]:
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip():
+            continue
+        try:
+            one = Record.from_json(line)
+            yield of_match(record.replay(one), one.players)
+        except BadRecord as error:
+            yield BadRecord(f"line {number}: {error}")
+
+
+def _foreign(
+    text: str, game: Game, form: Format, *, is_sure: bool
+) -> Iterator[Imported | BadRecord]:
+    """Yield games of another program's file; its own options count unless the game `is_sure`."""
+    broken: list[BadRecord] = []
+    reader = game if is_sure else games.make(game.name, **{**game.options, **form.options})
+    for played in form.read(text, reader, broken.append):
+        yield from broken
+        broken.clear()
+        try:
+            match = record.play_through(reader, played)
+        except BadRecord as error:
+            yield error
+            continue
+        one = record.of_played(match, played)
+        undecided = one.result == record.RESULTS[ONGOING]
+        yield of_match(match, one.players, "" if undecided else f"{one.result} ({one.detail})")
+    yield from broken

@@ -1,0 +1,62 @@
+// A game with its variations: a tree of turns, the first child of each being the main line.
+
+export class Node {
+  constructor(turn = [], text = "", mover = 0, parent = null) {
+    Object.assign(this, { turn, text, mover, parent, children: [] });
+    this.chances = null; // of the first player here, in per cent
+    this.judged = null; // how good the turn was, as the server says it
+  }
+
+  get isMain() {
+    return !this.parent || (this.parent.children[0] === this && this.parent.isMain);
+  }
+
+  get path() {
+    const found = [];
+    for (let node = this; node; node = node.parent) found.unshift(node);
+    return found;
+  }
+
+  /** The decisions that lead here. */
+  get actions() {
+    return this.path.flatMap((node) => node.turn);
+  }
+
+  /** All nodes from the root through this one to the end of its line. */
+  get line() {
+    const found = this.path;
+    while (found.at(-1).children.length) found.push(found.at(-1).children[0]);
+    return found;
+  }
+
+  /** Return the child of a turn, which is made where there is none. */
+  add(turn, text, mover) {
+    const same = (child) => child.turn.length === turn.length && child.turn.every((each, at) => each === turn[at]);
+    let child = this.children.find(same);
+    if (!child) this.children.push((child = new Node(turn, text, mover, this)));
+    return child;
+  }
+
+  remove() {
+    this.parent.children = this.parent.children.filter((each) => each !== this);
+  }
+
+  saved() {
+    return [this.turn, this.text, this.mover, this.children.map((child) => child.saved())];
+  }
+
+  restore(children) {
+    for (const [turn, text, mover, others] of children) this.add(turn, text, mover).restore(others);
+  }
+}
+
+/** Return the rows of a list: each turn after `node`, with the variations beside it. */
+export function rows(node, row, list) {
+  const found = [];
+  for (let at = node; at.children.length; at = at.children[0]) {
+    const [main, ...others] = at.children;
+    found.push(row(main));
+    for (const other of others) found.push(list(other, [row(other), ...rows(other, row, list)]));
+  }
+  return found;
+}

@@ -1,0 +1,240 @@
+"""The analysis page in a real browser: Debian's chromium, driven by Playwright."""
+
+import shutil
+import socket
+import threading
+
+import pytest
+import uvicorn
+from playwright.sync_api import sync_playwright
+
+from cc_env import games, players
+from cc_env.match import Match
+from cc_env.play import bench, server
+from cc_env.play.choices import choices
+from cc_env.play.lobby import Bounds
+from cc_env.record import Record
+from cc_env.referee import Decision
+
+CHROMIUM = shutil.which("chromium")
+pytestmark = [
+    pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium; Debian's package has it"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+]
+PHONE = {"viewport": {"width": 320, "height": 640}, "has_touch": True, "is_mobile": True}
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory):
+    app = server.application(tmp_path_factory.mktemp("games"), bounds=Bounds(pause=0.0))
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        config = uvicorn.Config(
+            app, log_level="critical", ws="websockets-sansio", timeout_graceful_shutdown=1
+        )
+        serving = uvicorn.Server(config)
+        thread = threading.Thread(target=serving.run, args=([listening],))
+        thread.start()
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}/"
+        serving.should_exit = True
+        thread.join()
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with sync_playwright() as playwright:
+        found = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield found
+        found.close()
+
+
+@pytest.fixture
+def opened(browser, address):
+    """Return a function that opens the page; it complains of nothing and asks nobody else."""
+    contexts, wrong = [], []
+
+    def open_page(path="#/analyse", text=None, **screen):
+        context = browser.new_context(reduced_motion="reduce", **screen)
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(60_000)  # the first game of a kind may have to be compiled
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.on("request", lambda asked: None if address in asked.url else wrong.append(asked.url))
+        page.goto(address + path)
+        if text is not None:
+            bring(page, text)
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert not wrong
+
+
+def bring(page, text):
+    page.wait_for_selector("#study:not([hidden])")
+    if not page.is_visible("#bring-form"):
+        page.click("#bring summary")
+    page.fill("#bring-form [name=text]", text)
+    page.click("#bring-form button.main")
+
+
+def until(page, decisions):
+    page.wait_for_selector(f"#study[data-decisions='{decisions}']")
+
+
+def turns(page):
+    return page.locator("#study-moves > li:not(.branch) button").all_text_contents()
+
+
+def record(name="mini_checkers", count=6):
+    """Return the record of a game whose players always play their first choice."""
+    game = games.make(name)
+    match = Match(game)
+    while len(match.turns) < count:
+        match.play(int(game.legal_actions(match.position)[0]))
+    return Record.of(match, players=("ann", "bob")), match
+
+
+@pytest.mark.slow
+def test_a_game_is_stepped_through_by_keys_and_branches(opened):
+    one, match = record()
+    page = opened(text=one.to_json())
+    until(page, 0)
+    page.select_option("#seconds", "0")
+    assert turns(page) == list(match.turns)
+    assert page.text_content("#study-title") == "ann (black) – bob (white)"
+    for key, decisions in (("ArrowRight", 1), ("ArrowRight", 2), ("ArrowLeft", 1), ("End", 6)):
+        page.keyboard.press(key)
+        until(page, decisions)
+    page.keyboard.press("Home")
+    until(page, 0)
+    pieces = page.inner_html("#study-board .pieces")
+    page.keyboard.press("f")
+    assert page.inner_html("#study-board .pieces") != pieces
+    page.keyboard.press("f")
+    other = next(each for each in page.locator(".cell.open").all())
+    other.click()
+    page.locator(".cell.goal").last.click()
+    until(page, 1)
+    branch = page.locator("#study-moves .branch button")
+    assert branch.count() == 1
+    assert branch.get_attribute("aria-current") == "true"
+    page.reload()  # all is still there
+    until(page, 0)
+    assert page.locator("#study-moves .branch button").count() == 1
+    page.locator("#study-moves .branch button").click()
+    until(page, 1)
+    page.click("#remove")
+    until(page, 0)
+    assert page.locator("#study-moves .branch").count() == 0
+
+
+def test_turns_are_marked_and_the_graph_shows_them(opened):
+    game = games.make("mini_checkers")
+    match = Match(game, game.from_text("1b3b/2w3/6/w3b1/6/b3w1 b"))
+    for text in ("34-23", None):
+        turn = game.parse_turn(match.position, text) if text else next(game.turns(match.position))
+        for action in turn:
+            match.play(action)
+    page = opened(text=Record.of(match, players=("ann", "bob")).to_json())
+    until(page, 0)
+    page.select_option("#seconds", "0")
+    page.click("#sweep")
+    page.wait_for_selector("#graph .curve")
+    page.wait_for_selector("#sweep:text-is('Analyse all turns')")
+    first = page.locator("#study-moves li button").first
+    assert first.text_content() == "34-23 ??, blunder"
+    assert "better 34-25" in first.get_attribute("title")
+    assert page.text_content("#counts").startswith("black: 0 best, 0 good, 0 doubtful, 1 blunder")
+    assert page.locator("#graph .bad").count() == 1
+    box = page.locator("#graph svg").bounding_box()
+    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + 5)
+    until(page, 1)
+    assert page.locator("#gauge").get_attribute("aria-valuetext").startswith("black ")
+
+
+@pytest.mark.slow
+def test_lines_arrows_and_all_moves_of_a_position_on_a_phone(opened):
+    start = games.make("capture_conquer").initial
+    text = games.make("capture_conquer").to_text(start)
+    page = opened(text=text, **PHONE)
+    page.wait_for_selector("#study:not([data-depth=''])[data-depth]")
+    page.wait_for_selector("#study-lines li")
+    assert page.locator("#study-lines li").count() == 3
+    assert page.locator("#study-board .arrow").count() == 5
+    assert page.locator("#study-all li").count() == 16
+    assert page.evaluate("document.documentElement.scrollWidth") <= 320
+    page.locator("#study-lines button").first.tap()
+    until(page, 1)
+    page.wait_for_selector("#study-moves .sign", state="attached")
+    page.tap("#from-here")
+    page.wait_for_selector("#start:not([hidden])")
+    assert page.input_value("#start [name=start]") != text
+    page.tap("#start button.main")
+    page.wait_for_selector("#game[data-decisions]")
+
+
+def test_a_served_game_is_analysed_and_a_text_that_is_none_is_refused(opened):
+    page = opened("")
+    page.select_option("[name=game]", "mini_checkers")
+    page.select_option("[name=seat1]", "you")
+    page.click("#start button.main")
+    page.wait_for_selector("#game[data-decisions='0']")
+    page.drag_and_drop("rect[data-cell='4,1']", "rect[data-cell='3,2']")
+    page.wait_for_selector("#game[data-decisions='1']")
+    page.click("#buttons >> text=Analyse")
+    until(page, 0)
+    page.select_option("#seconds", "0")
+    assert turns(page) == ["41-32"]
+    bring(page, "no game <b>at all</b>")
+    page.wait_for_selector("#study-wrong:not(:empty)")
+    assert "no game and no position" in page.text_content("#study-wrong")
+    bring(page, "\n".join(record(count=count)[0].to_json() for count in (2, 3)))
+    page.wait_for_selector("#which option", state="attached")
+    until(page, 0)
+    page.select_option("#which", "1")
+    page.wait_for_selector("#study-moves li:nth-child(3)")
+
+
+class Liking:
+    """A player whose policy is known."""
+
+    def __init__(self, game):
+        self.game = game
+
+    def choose(self, position, rng, clock):
+        legal = self.game.legal_actions(position).tolist()
+        return Decision(legal[0], 0.2, {"policy": ((legal[0], 0.75), (legal[-1], 0.25))})
+
+
+def test_a_policy_is_a_heat_map(opened, monkeypatch):
+    monkeypatch.setitem(bench.OPTIONS, "policy", {})
+    with players.named(policy=Liking):
+        page = opened(text=games.make("checkers").to_text(games.make("checkers").initial))
+        until(page, 0)
+        page.select_option("#overlay", "from")
+        page.select_option("#analyst", "policy")
+        page.wait_for_selector("#study-board .share")
+        shares = sorted(page.locator("#study-board .share").all_text_contents())
+        assert shares == ["25%", "75%"]
+        assert "black" not in page.text_content("#study-said")
+        assert "red 60 %" in page.text_content("#study-said")
+
+
+def test_a_chain_is_played_decision_by_decision(opened):
+    game = games.make("capture_conquer")
+    page = opened(text="6/1bb3/1brrr1/1r1r2/6/6 b")
+    until(page, 0)
+    page.select_option("#seconds", "0")
+    position = game.from_text("6/1bb3/1brrr1/1r1r2/6/6 b")
+    turn = max(game.turns(position), key=len)
+    for count, action in enumerate(turn, 1):
+        before = game.play_turn(position, turn[: count - 1])
+        choice = next(each for each in choices(game, before) if each.action == action)
+        if not page.locator(".cell.goal").count():
+            page.click("rect[data-cell='{},{}']".format(*choice.pieces[0]))
+        page.click("rect[data-cell='{},{}']".format(*choice.cell))
+        until(page, count)
+    assert turns(page) == [game.turn_text(position, turn)]
+    page.keyboard.press("ArrowLeft")
+    until(page, 0)

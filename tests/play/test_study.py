@@ -1,0 +1,238 @@
+"""What players think of positions, moves and turns; and the texts of games that can be brought."""
+
+import numpy as np
+import pytest
+
+from cc_env import games, players, record, referee
+from cc_env.errors import BadRecord, IllegalAction
+from cc_env.match import RESIGNED, Match
+from cc_env.play import importing, study, telling
+from cc_env.play.study import Time
+from cc_env.record import Record
+from cc_env.referee import Decision
+from cc_env.search.alphabeta import AlphaBeta
+from cc_env.search.compare import compare
+from cc_env.table import GAMES
+
+CHAIN = "6/1bb3/1brrr1/1r1r2/6/6 b"
+# A game, a position, a turn that throws it away, and one that does not.
+BLUNDERS = [
+    ("capture_conquer", "6/brb2r/b3r1/6/3b2/r2b2 r", "1,1-1,3x1,2", "1,1-0,0"),
+    ("mini_checkers", "1b3b/2w3/6/w3b1/6/b3w1 b", "34-23", "34-25"),
+    ("morris", "..b...w.....wbb..w.w.... b 00", "CB", "OX"),
+    (
+        "cannon",
+        "WwWwWwW1/1b1w1ww1/1ww4w/4w2w/bbb2bb1/b5b1/3wb1b1/1B1BbB1B b",
+        "S 1 1 M 1 3",
+        "S 1 1 M 0 0",
+    ),
+]
+
+
+def begun(player):
+    """Return enough time, that runs already."""
+    time = Time(60)
+    time.begin(player)
+    return time
+
+
+def test_values_of_all_moves_are_those_of_minimax():
+    game = games.make("mini_checkers")
+    search = AlphaBeta(game)
+    turns = [(int(action),) for action in game.legal_actions(game.initial)]
+    found = compare(search, game.initial, turns, left=lambda: 60.0, depth=4)
+    alone = search.search(game.initial, depth=4)
+    assert found.depth == 4
+    assert [line.actions[:1] for line in found.lines] == turns
+    assert max(line.score for line in found.lines) == alone.score
+    for line in found.lines:
+        after = game.play_turn(game.initial, line.actions[:1])
+        assert line.score == -search.search(after, depth=3).score
+
+
+def test_a_won_move_is_worth_a_win_however_the_time_ends():
+    game = games.make("capture_conquer")
+    won, lost = "6/brb2r/b3r1/6/3b2/r2b2 r", "4r1/6/r4b/b5/6/6 b"
+    for text, best in ((won, "1,1-0,0"), (lost, "3,0-1,0x2,0")):
+        position = game.from_text(text)
+        turns = [(int(action),) for action in game.legal_actions(position)]
+        found = compare(AlphaBeta(game), position, turns, left=lambda: 0.0)
+        assert found.depth == 2
+        assert len(found.lines) == len(turns)
+        first = max(found.lines, key=lambda line: line.score)
+        assert (first.value, game.turn_texts(position, first.actions)[0]) == (1.0, best)
+
+
+@pytest.mark.parametrize(("name", "start", "bad", "good"), BLUNDERS)
+def test_a_blunder_is_marked_and_what_the_player_would_play_is_best(name, start, bad, good):
+    game = games.make(name)
+    position, player = game.from_text(start), players.make("minimax:depth=3", game)
+    marks = {}
+    for text in (bad, good):
+        found = study.judge(game, position, game.parse_turn(position, text), player, begun(player))
+        marks[text] = found.mark.name
+        assert game.turn_texts(position, found.line)[0] == good
+        assert found.loss == 0 if text == good else found.loss > 20
+    assert marks == {bad: "blunder", good: "best"}
+
+
+def test_losses_have_words():
+    words = [study.mark_of(loss).name for loss in (0, 1.9, 2, 9.9, 10, 19.9, 20, 100)]
+    assert words == ["best"] * 2 + ["good"] * 2 + ["doubtful"] * 2 + ["blunder"] * 2
+
+
+def test_an_only_move_is_not_judged():
+    game = games.make("checkers")
+    position = game.from_text("8/1b6/8/8/8/3b4/4r3/8 r")
+    (turn,) = game.turns(position)
+    for name in ("minimax:depth=2", "mcts:simulations=20"):
+        player = players.make(name, game)
+        found = study.judge(game, position, turn, player, begun(player))
+        assert (found.mark, found.loss) == (study.ONLY, None)
+        assert found.value is not None
+
+
+def test_turns_of_several_decisions_are_judged_whole(game):
+    position, player = game.from_text(CHAIN), players.make("minimax:depth=3", game)
+    turns = sorted(game.turns(position), key=len)
+    assert len(turns[-1]) > 1
+    found = [study.judge(game, position, turn, player, begun(player)) for turn in turns]
+    assert {len(turn) for turn, each in zip(turns, found, strict=True) if each.loss == 0}
+    assert all(each.mark.name in ("best", "good", "doubtful", "blunder") for each in found)
+    amid = game.play_turn(position, turns[-1][:1])
+    known = study.analyse(game, amid, player, begun(player))
+    assert {line.actions[0] for line in known.lines} == set(game.legal_actions(amid).tolist())
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_every_player_that_says_what_it_expects_values_every_move(name):
+    game, rng = games.make(name), np.random.default_rng(5)
+    match = Match(game)
+    for _ in range(12):
+        match.play(int(rng.choice(game.legal_actions(match.position))))
+    legal = set(game.legal_actions(match.position).tolist())
+    for each in ("minimax:depth=2", "mcts:simulations=20", "greedy"):
+        player = players.make(each, game)
+        found = study.analyse(game, match.position, player, begun(player))
+        assert {line.actions[0] for line in found.lines} == legal
+        assert all(-1 <= line.value <= 1 for line in found.lines)
+        if each.startswith("mcts") and len(legal) > 1:
+            assert set(found.shares) <= legal
+            assert sum(found.shares.values()) == pytest.approx(1)
+    player = players.make("random", game)
+    silent = study.analyse(game, match.position, player, begun(player))
+    assert (silent.value, silent.lines) == (None, ())
+    game.play_turn(match.position, silent.line)
+
+
+def test_a_policy_is_a_heat_map_and_is_told_in_the_terminal():
+    game = games.make("mini_checkers")
+    legal = game.legal_actions(game.initial).tolist()
+
+    class Liking:
+        def choose(self, position, rng, clock):
+            return Decision(legal[0], 0.5, {"policy": ((legal[0], 0.75), (legal[1], 0.25))})
+
+    player = Liking()
+    found = study.analyse(game, game.initial, player, begun(player))
+    assert found.shares == {legal[0]: 0.75, legal[1]: 0.25}
+    said = dict(telling.told(game, game.initial, player.choose(None, None, None), (legal[0],)))
+    assert said["chances"] == "75 % for black to win, a draw is half"
+    assert said["policy"] == f"25% {game.action_text(game.initial, legal[1])}"
+
+
+def test_what_is_ended_ends_soon_and_finished_games_are_refused():
+    game = games.make("capture_conquer")
+    player, time = players.make("minimax:seconds=60", game), Time(60)
+    time.end()
+    time.begin(player)
+    assert time.left() == 0
+    assert study.analyse(game, game.initial, player, time).depth == 2
+    over = referee.play(game, [players.RandomPlayer(game)] * 2, seed=1)
+    over = record.replay(over).position
+    with pytest.raises(IllegalAction, match="over"):
+        study.analyse(game, over, player, begun(player))
+
+
+# Texts that people bring
+
+
+def played(name, **options):
+    """Return the record of a game of ten random turns."""
+    game, rng = games.make(name, **options), np.random.default_rng(6)
+    match = Match(game)
+    while len(match.turns) < 10:
+        match.play(int(rng.choice(game.legal_actions(match.position))))
+    match.forfeit(1, RESIGNED)
+    return Record.of(match, players=("first", "second")), match
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_records_are_read(name):
+    one, match = played(name)
+    broken = one.to_json().replace(one.turns[2], "nowhere")
+    found = importing.read("\n".join([broken, one.to_json(), one.to_json()]))
+    assert [each.game.name for each in found] == [name, name]
+    assert found[0].turns == tuple(turn for _, turn in match.course)
+    assert found[0].players == ("first", "second")
+    assert found[0].result.endswith("resigned")
+    with pytest.raises(BadRecord, match="line 1: turn 3: 'nowhere' is not legal"):
+        importing.read(broken)
+
+
+@pytest.mark.parametrize("chosen", [None, "checkers"])
+def test_pdn_is_read(chosen):
+    game = games.make("checkers", crowning="ends_move", no_progress_limit=None)
+    text = '[Black "A"] [White "B"] 1. 9-14 22-18 2. 5-9 25-22 1-0\n\n[Black "C"] 1. 9-99 *'
+    (found,) = importing.read(text, game if chosen else None)
+    assert found.players == ("A", "B")
+    assert found.result == "1-0 (the file says the result alone)"
+    assert len(found.turns) == 4
+    assert found.game.options == game.options
+    with pytest.raises(BadRecord, match=r"as \.pdn: line 1, move 1"):
+        importing.read("1. 9-99 *", game)
+
+
+def test_logs_of_cannon_are_read():
+    lines = [
+        '{"meta": "", "action": "INIT", "data": "2 8 8 120"} Received from client 0',
+        '{"meta": "", "action": "NORMAL", "data": "S 0 5 M 0 4"} Received from client 0',
+    ]
+    game = games.make("cannon")
+    (found,) = importing.read("\n".join(lines))
+    assert found.game.options == game.options
+    assert game.turn_texts(game.initial, found.turns[0]) == ["S 0 5 M 0 4"]
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_positions_are_read(name):
+    game = games.make(name)
+    for known in (game, None):
+        found = importing.read(f"  {game.to_text(game.initial)}\n", known)
+        assert (name, game.initial) in [(each.game.name, each.start) for each in found]
+        assert all(each.turns == () for each in found)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "this is empty"),
+        ("hello", "this is no game and no position"),
+        ("hello\nyou", "this is no game and no position"),
+        ('{"game": "chess"}', "line 1: "),
+        (
+            '{"game": "os.system", "options": {}, "players": ["a", "b"], "turns": [], '
+            '"result": "*", "reason": "unfinished"}',
+            "line 1: ",
+        ),
+        ("{" * 100_000, "this is no game"),
+        ("\ud800", "this is no game"),
+    ],
+)
+def test_what_is_no_game_is_refused_and_says_why(text, says):
+    with pytest.raises(BadRecord, match=says):
+        importing.read(text)
+    if "game" not in text:
+        for name in GAMES:
+            with pytest.raises(BadRecord):
+                importing.read(text, games.make(name))
