@@ -279,14 +279,16 @@ def who_plays(game: Game) -> list[str]:
 @contextmanager
 def named(**factories: Factory) -> Iterator[None]:
     """Give players spoken names for as long as the block runs; raise as `register`."""
-    before = dict(PLAYERS)
+    before = dict(PLAYERS), dict(_PLAYS)
     try:
         for name, factory in factories.items():
             register(name, factory)
         yield
     finally:
         PLAYERS.clear()
-        PLAYERS.update(before)
+        _PLAYS.clear()
+        PLAYERS.update(before[0])
+        _PLAYS.update(before[1])
 
 
 def _parse(name: str) -> tuple[Factory, dict[str, Any]]:

@@ -46,6 +46,15 @@ def test_a_registered_player_has_a_name_of_its_own(game, monkeypatch):
         players.register("my-player", Lowest)
 
 
+def test_who_plays_what_is_as_before_after_a_while(game, monkeypatch):
+    monkeypatch.setattr(players, "PLAYERS", dict(players.PLAYERS))
+    monkeypatch.setattr(players, "_PLAYS", {})
+    players.register("nowhere", Lowest, lambda game: False)
+    with players.named(nowhere=Lowest):
+        assert "nowhere" in players.who_plays(game)
+    assert "nowhere" not in players.who_plays(game)
+
+
 def test_a_name_can_be_for_a_while(game):
     before = dict(players.PLAYERS)
     with players.named(lowest=Lowest, random=Lowest):
