@@ -1,5 +1,5 @@
-# make test      set up .venv by the lock, check format, lint and types, run the quick tests (three to five minutes)
-# make test-all  the same with all tests, as CI does (about a quarter of an hour)
+# make test      set up .venv by the lock, check format, lint and types, run the quick tests (four minutes)
+# make test-all  the same with all tests, as CI does (ten minutes)
 # make demo      train AlphaZero for four minutes, then a tournament with its report (ten minutes in all)
 # make play      the page: all games in the browser, until Ctrl+C
 # make bench     the benchmark table, beside OpenSpiel, PettingZoo and Pgx
