@@ -15,7 +15,7 @@ from cc_env.table import GAMES
 
 MOST = 50  # games that are read of a text
 LONGEST = 1000  # characters of a position
-SHOWN = 300  # characters of why a text is none
+SHOWN = 300  # characters of the reason why a format does not fit
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ def _is_record(text: str) -> bool:
 
 
 def _first_of(found: Iterator[Imported | BadRecord]) -> list[Imported]:
-    """Return the games of at most MOST; raise what is wrong with the first where there are none."""
+    """Return the valid games among the first MOST; raise the first error if none is valid."""
     read, wrong = [], []
     for each in found:
         if isinstance(each, BadRecord):
@@ -96,7 +96,7 @@ def _first_of(found: Iterator[Imported | BadRecord]) -> list[Imported]:
         if len(read) + len(wrong) == MOST:
             break
     if not read:
-        raise wrong[0] if wrong else BadRecord("there is no game in it")
+        raise wrong[0] if wrong else BadRecord("the text contains no game")
     return read
 
 

@@ -211,7 +211,7 @@ def _text(value: object) -> str:
 
 
 def _checked(value: object, what: str, most: float) -> float:
-    """Return a time in seconds; raise BadRecord where it is none."""
+    """Return a time in seconds, 0 to `most`; raises BadRecord for any other value."""
     if not is_number(value, 0, most):
         raise BadRecord(f"{str(value)[:40]!r} {what}; wanted: 0 to {most:g}")
     return float(value)  # type: ignore[arg-type]

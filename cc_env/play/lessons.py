@@ -64,7 +64,7 @@ class Course:
 
 @cache
 def course(name: str) -> Course:
-    """Return the lessons of a game; raise UnknownOption where there are none."""
+    """Return the lessons of a game; raises UnknownOption for an unknown game."""
     if name not in GAMES:
         raise UnknownOption(f"there are no lessons for {name[:40]!r}; there are: {listed(GAMES)}")
     found = tomllib.loads((FOLDER / f"{name}.toml").read_text(encoding="utf-8"))
@@ -86,7 +86,7 @@ def decisions(sitting: Sitting, turns: Sequence[str]) -> Iterator[Choice]:
 
 @cache
 def told(name: str) -> dict[str, Any]:
-    """Return the lessons of a game as JSON's values; raise UnknownOption where there are none.
+    """Return the lessons of a game as JSON values; raises UnknownOption for an unknown game.
 
     Each has its paragraphs, the number of its setting, and its `states`: the first, and one after
     each decision. `wanted` has, for all but the last, the action that comes next and how to ask for
