@@ -30,6 +30,7 @@ from cc_env.match import Limits, Match
 from cc_env.perft import perft as count
 from cc_env.pictures import draw, frames
 from cc_env.play import lessons
+from cc_env.play.export import RECORD
 from cc_env.play.sitting import HUMAN, Sitting
 from cc_env.play.study import told
 from cc_env.rules import ONGOING, Position
@@ -54,7 +55,6 @@ console = Terminal()
 
 LOOPBACK = "127.0.0.1"
 SWITCH = 0.0005  # seconds that a thinking thread may keep Python from those who wait for an answer
-RECORDS = ".jsonl"  # ends the names of files of records
 _FORMATS = ", ".join(f"{end} {name}" for name, entry in GAMES.items() for end in entry.formats)
 
 GameName = Annotated[str, typer.Option("--game", "-g", help="Which game; `games` lists them.")]
@@ -362,7 +362,7 @@ def replay(
     With --keep-going the status is 1 where any game is broken.
     """
     name = game or _game_of(file)
-    if game is not None and RECORDS in file.suffixes:
+    if game is not None and RECORD in file.suffixes:
         games.module(game)
         trust.allow(game)
         name = None
@@ -420,12 +420,9 @@ class _Replayed(NamedTuple):
 
     def written(self, to: Path) -> str:
         """Return it in the format of this file; raise UnknownOption where its game has none."""
-        if to.suffix.lower() == RECORDS:
+        if to.suffix.lower() == RECORD:
             return (self.kept or record.of_played(self.match, self.played)).to_json()
-        write = record.format_of(self.match.game, to).write
-        if write is None:
-            raise UnknownOption(f"{to}: files of this kind are read, not written")
-        return write(self.match.game, self.played)
+        return record.writer_of(self.match.game, to)(self.match.game, self.played)
 
 
 def _records(file: Path, broken: list[BadRecord] | None) -> Iterator[tuple[int, _Replayed]]:

@@ -260,6 +260,17 @@ def format_of(game: Game, path: Path) -> Format:
     return game.formats[ending]
 
 
+def writer_of(game: Game, path: Path) -> Callable[[Game, Played], str]:
+    """Return what writes a game for a file of another program; raises UnknownOption as `format_of`.
+
+    And where files of this kind are read only.
+    """
+    write = format_of(game, path).write
+    if write is None:
+        raise UnknownOption(f"{path}: files of this kind are read, not written")
+    return write
+
+
 def play_through(game: Game, played: Played) -> Match:
     """Return the match of a game in a file; raise BadRecord where the rules contradict it."""
     match = Match(played.game or game, played.start, Limits(max_turns=None, repetitions=None))

@@ -7,7 +7,7 @@ POST /analyse  the same with "player" and "seconds": lines, chances of all moves
 POST /judge    the same with "turn", the actions of one: how good it is
 
 Chances are per cent. Those of a position are the first player's, those of moves the mover's.
-Nothing is kept between requests. Who goes away is no longer worked for.
+The server keeps nothing between requests. Work for a client that disconnects is cancelled.
 """
 
 import asyncio
@@ -68,7 +68,7 @@ class Desk:
         sitting = (await self._lobby.find(str(asked["room"]))).sitting
         first, second = sitting.seats
         one = importing.of_match(sitting.match, (first.name, second.name))
-        return await asyncio.to_thread(_opened, one, [], 0)
+        return await self._lobby.beside(_opened, one, [], 0)
 
     def _open(self, asked: Asked) -> dict[str, Any]:
         text = asked.get("text")
@@ -88,7 +88,7 @@ class Desk:
 
     async def look(self, asked: Asked) -> dict[str, Any]:
         """Return what there is to draw and to choose, and the last turn alone."""
-        return await asyncio.to_thread(self._look, asked)
+        return await self._lobby.beside(self._look, asked)
 
     def _look(self, asked: Asked) -> dict[str, Any]:
         state = view.state(self._sitting(asked))

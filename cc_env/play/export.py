@@ -27,7 +27,7 @@ def endings(game: Game) -> list[str]:
 def exported(sitting: Sitting, ending: str) -> str:
     """Return what is in a file whose name ends so.
 
-    Raises UnknownOption where there is no such kind, BadRecord where it cannot say this game.
+    Raises UnknownOption for an unknown ending, BadRecord for a game that the format cannot express.
     """
     known = endings(sitting.game)
     if ending not in known:
@@ -44,9 +44,7 @@ def exported(sitting: Sitting, ending: str) -> str:
 
 def foreign(sitting: Sitting, path: Path) -> str:
     """Return what is in a file of another program; raise as `exported`."""
-    write = record.format_of(sitting.game, path).write
-    if write is None:
-        raise UnknownOption(f"{path}: files of this kind are read, not written")
+    write = record.writer_of(sitting.game, path)
     match = sitting.match
     turns = tuple(turn for _, turn in match.course)
     names = sitting.seats[0].name, sitting.seats[1].name

@@ -18,7 +18,7 @@ from cc_env import games, options, players
 from cc_env.errors import BadRecord, CcEnvError, UnknownOption, is_number, is_whole, listed
 from cc_env.game import Game
 from cc_env.match import Limits
-from cc_env.play import bench, view
+from cc_env.play import bench, importing, view
 from cc_env.play.journal import Journal, Opening, Standing, with_tokens
 from cc_env.play.room import Guest, Room
 from cc_env.play.sitting import HUMAN, Sitting
@@ -27,7 +27,6 @@ from cc_env.table import GAMES
 
 NAME = re.compile(r"[A-Za-z0-9_-]{16}")  # of a game: who knows it may look on
 KEYS = "game", "options", "seats", "seconds", "start", "draw_lots", "seed"  # of what opens one
-TEXT = 1000  # characters of a position
 NICE = 15  # of threads in which players think, as Unix counts; that of the event loop is 0
 Found = TypeVar("Found")
 
@@ -81,14 +80,17 @@ class Lobby:
         self._pool.shutdown(wait=False, cancel_futures=True)
         self._desk.shutdown(wait=False, cancel_futures=True)
 
+    async def beside(self, work: Callable[..., Found], *given: object) -> Found:
+        """Return what some work finds that waits for no thinking, done in another thread."""
+        return await asyncio.get_running_loop().run_in_executor(self._desk, work, *given)
+
     async def catalogue(self) -> dict[str, Any]:
         """Return the games with their options, and who plays them."""
-        return await asyncio.get_running_loop().run_in_executor(self._desk, _catalogue)
+        return await self.beside(_catalogue)
 
     async def begin(self, asked: object) -> Room:
         """Open a game as somebody asks for it; raises CcEnvError."""
-        loop = asyncio.get_running_loop()
-        return self.open(await loop.run_in_executor(self._desk, self._checked, asked))
+        return self.open(await self.beside(self._checked, asked))
 
     def open(self, standing: Standing) -> Room:
         """Open a game that was checked; raises BusyError, OSError."""
@@ -116,9 +118,9 @@ class Lobby:
 
     async def _read(self, name: str) -> Room:
         """Read a game, in another thread: its players may have to be made again."""
-        journal, loop = Journal(self._path(name)), asyncio.get_running_loop()
+        journal = Journal(self._path(name))
         try:
-            standing = await loop.run_in_executor(self._desk, journal.read, self.bench)
+            standing = await self.beside(journal.read, self.bench)
         finally:
             del self._reading[name]
         self.rooms[name] = room = Room(name, journal, standing, self)
@@ -293,7 +295,7 @@ def known_start(text: object, game: Game) -> str | None:
     """Return where a stranger's game begins, None for the game's own; raises CcEnvError."""
     if text is None or text == "":
         return None
-    if not isinstance(text, str) or len(text) > TEXT:
+    if not isinstance(text, str) or len(text) > importing.LONGEST:
         raise BadRecord("a position is a text of this game")
     start = game.from_text(text)
     return None if start == game.initial else game.to_text(start)

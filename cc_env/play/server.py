@@ -27,7 +27,6 @@ from cc_env.play.room import Guest, Room
 try:
     import uvicorn
     from starlette.applications import Starlette
-    from starlette.concurrency import run_in_threadpool
     from starlette.requests import Request
     from starlette.responses import FileResponse, JSONResponse, Response
     from starlette.routing import Mount, Route, WebSocketRoute
@@ -154,7 +153,8 @@ async def _catalogue(request: Request) -> Response:
 
 
 async def _lessons(request: Request) -> Response:
-    return JSONResponse(await run_in_threadpool(lessons.told, request.path_params["game"]))
+    lobby: Lobby = request.app.state.lobby
+    return JSONResponse(await lobby.beside(lessons.told, request.path_params["game"]))
 
 
 async def _open(request: Request) -> Response:

@@ -60,12 +60,10 @@ def told(game: Game, position: Position, found: Decision, line: Turn) -> Iterato
     yield "line", "  ".join(f"{number}. {text}" for number, text in enumerate(turns, 1))
     if len(game.legal_actions(position)) == 1:
         yield "legal", "this alone"
-    for action, number in details.pop("visits", ())[:5]:
-        more = "…" if game.mid_turn(game.apply(position, action)) else ""
-        yield "visits", f"{number:,} {game.action_text(position, action)}{more}"
-    for action, share in details.pop("policy", ())[:5]:
-        more = "…" if game.mid_turn(game.apply(position, action)) else ""
-        yield "policy", f"{share:.0%} {game.action_text(position, action)}{more}"
+    for name, form in (("visits", "{:,}"), ("policy", "{:.0%}")):
+        for action, share in details.pop(name, ())[:5]:
+            more = "…" if game.mid_turn(game.apply(position, action)) else ""
+            yield name, f"{form.format(share)} {game.action_text(position, action)}{more}"
     if isinstance(score := details.pop("score", None), int):
         proven = f"proven to be {'won' if score > 0 else 'lost'}"
         counted = "as the evaluation counts, about hundredths of a piece"
