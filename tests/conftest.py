@@ -7,6 +7,7 @@ import io
 import itertools
 import os
 import random
+import shutil
 import signal
 import sys
 import time
@@ -100,6 +101,63 @@ def assert_agreement(request, tmp_path):
         assert not [each for each in found if each.differences]
 
     return compare
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """Debian's chromium, driven by Playwright."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        path = shutil.which("chromium")
+        found = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield found
+        found.close()
+
+
+@pytest.fixture
+def open_pages(browser):
+    """Return a function that makes pages of contexts of their own; they complain of nothing.
+
+    And they ask nobody but the server at `address`. Screens are as Playwright's contexts take them.
+    """
+    contexts, wrong = [], []
+
+    def open_page(address, sockets=None, **screen):
+        context = browser.new_context(reduced_motion="reduce", **screen)
+        contexts.append(context)
+        if sockets:
+            context.route_web_socket("**/play/*", sockets)
+        page = context.new_page()
+        page.set_default_timeout(180_000)  # the first game of a kind may have to be compiled
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.on("request", lambda asked: None if address in asked.url else wrong.append(asked.url))
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert not wrong
+
+
+HERE = "http://127.0.0.1:8000"
+
+
+@pytest.fixture
+def serving(tmp_path):
+    """Return a function that starts a server of the same folder, for Starlette's client."""
+    from starlette.testclient import TestClient
+
+    from cc_env.play import lobby, server
+
+    with contextlib.ExitStack() as started:
+
+        def start(**bounds):
+            app = server.application(tmp_path, bounds=lobby.Bounds(**{"pause": 0.0, **bounds}))
+            client = TestClient(app, base_url=HERE, headers={"origin": HERE})
+            return started.enter_context(client)
+
+        yield start
 
 
 def command_line(main, *arguments, status=0, columns=80):

@@ -4,6 +4,7 @@ import asyncio
 import json
 
 import pytest
+from conftest import HERE
 from fuzz.harness import refused_or_fine
 from fuzz.mutations import lines, texts
 from hypothesis import given
@@ -21,7 +22,6 @@ from cc_env.play.sitting import HUMAN
 from cc_env.referee import Decision
 from cc_env.rules import SECOND_WINS
 
-HERE = "http://127.0.0.1:8000"
 BOUNDS = Bounds(adviser="minimax:depth=1", messages=1e6, pause=0.0)
 OPENINGS = [
     {"game": "mini_checkers", "seats": [HUMAN, HUMAN], "seed": 1},

@@ -1,73 +1,38 @@
 """The analysis page in a real browser: Debian's chromium, driven by Playwright."""
 
-import shutil
-import socket
-import threading
-
 import pytest
-import uvicorn
-from playwright.sync_api import sync_playwright
+from page_server import Serving, needs_chromium, of_playwright
 
 from cc_env import games, players
 from cc_env.match import Match
-from cc_env.play import bench, server
+from cc_env.play import bench
 from cc_env.play.choices import choices
-from cc_env.play.lobby import Bounds
 from cc_env.record import Record
 from cc_env.referee import Decision
 
-CHROMIUM = shutil.which("chromium")
-pytestmark = [
-    pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium; Debian's package has it"),
-    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
-]
+pytestmark = [needs_chromium, of_playwright]
 PHONE = {"viewport": {"width": 320, "height": 640}, "has_touch": True, "is_mobile": True}
 
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory):
-    app = server.application(tmp_path_factory.mktemp("games"), bounds=Bounds(pause=0.0))
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        config = uvicorn.Config(
-            app, log_level="critical", ws="websockets-sansio", timeout_graceful_shutdown=1
-        )
-        serving = uvicorn.Server(config)
-        thread = threading.Thread(target=serving.run, args=([listening],))
-        thread.start()
-        yield f"http://127.0.0.1:{listening.getsockname()[1]}/"
-        serving.should_exit = True
-        thread.join()
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield found
-        found.close()
+    made = Serving(tmp_path_factory.mktemp("games"), pause=0.0)
+    yield made.address
+    made.stop()
 
 
 @pytest.fixture
-def opened(browser, address):
-    """Return a function that opens the page; it complains of nothing and asks nobody else."""
-    contexts, wrong = [], []
+def opened(address, open_pages):
+    """Return a function that opens the page, and brings it a text."""
 
     def open_page(path="#/analyse", text=None, **screen):
-        context = browser.new_context(reduced_motion="reduce", **screen)
-        contexts.append(context)
-        page = context.new_page()
-        page.set_default_timeout(60_000)  # the first game of a kind may have to be compiled
-        page.on("pageerror", lambda error: wrong.append(str(error)))
-        page.on("request", lambda asked: None if address in asked.url else wrong.append(asked.url))
+        page = open_pages(address, **screen)
         page.goto(address + path)
         if text is not None:
             bring(page, text)
         return page
 
-    yield open_page
-    for context in contexts:
-        context.close()
-    assert not wrong
+    return open_page
 
 
 def bring(page, text):

@@ -5,7 +5,7 @@ import json
 import threading
 
 import pytest
-from starlette.testclient import TestClient
+from conftest import HERE
 
 from cc_env import games, players
 from cc_env.play import bench, server
@@ -14,25 +14,7 @@ from cc_env.record import Record
 from cc_env.referee import Decision
 from cc_env.table import GAMES
 
-HERE = "http://127.0.0.1:8000"
 CHAIN = "6/1bb3/1brrr1/1r1r2/6/6 b"
-
-
-@pytest.fixture
-def serving(tmp_path):
-    """Return a function that starts a server."""
-    started = []
-
-    def start(**bounds):
-        app = server.application(tmp_path, bounds=Bounds(pause=0.0, **bounds))
-        client = TestClient(app, base_url=HERE, headers={"origin": HERE})
-        client.__enter__()
-        started.append(client)
-        return client
-
-    yield start
-    for client in started:
-        client.__exit__(None, None, None)
 
 
 def asked(client, path, **values):

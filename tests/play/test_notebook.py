@@ -1,18 +1,15 @@
 """The board in a notebook: what it does for its front end, and the front end in a browser."""
 
 import json
-import shutil
 import subprocess
 import sys
 
 import pytest
-from playwright.sync_api import sync_playwright
+from page_server import needs_chromium, of_playwright
 
 from cc_env import games, play, record
 from cc_env.errors import MissingExtra, UnknownOption
 from cc_env.play import notebook
-
-CHROMIUM = shutil.which("chromium")
 
 
 @pytest.fixture
@@ -171,16 +168,8 @@ MODEL = """async ({ source, css, traits }) => {
 }"""
 
 
-@pytest.fixture(scope="module")
-def browser():
-    with sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield found
-        found.close()
-
-
-@pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium; Debian's package has it")
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@needs_chromium
+@of_playwright
 def test_the_front_end_plays_by_mouse(opened, browser):
     board, wrong = opened(second=True), []
 

@@ -1,50 +1,15 @@
 """The page in a real browser: Debian's chromium, driven by Playwright."""
 
 import re
-import shutil
-import socket
-import threading
 
 import numpy as np
 import pytest
-import uvicorn
-from playwright.sync_api import sync_playwright
+from page_server import Serving, needs_chromium, of_playwright
 
-from cc_env.play import server
-from cc_env.play.lobby import Bounds
 from cc_env.table import GAMES
 
 SMALL = {"capture_conquer": {"option.size": "4"}}  # options for short games
-CHROMIUM = shutil.which("chromium")
-pytestmark = [
-    pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium; Debian's package has it"),
-    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
-]
-
-
-class Serving:
-    """A server in a thread, on a port of its own that it has again after a restart."""
-
-    def __init__(self, folder, port=0):
-        self.folder = folder
-        self._socket = socket.create_server(("127.0.0.1", port))
-        self.port = self._socket.getsockname()[1]
-        app = server.application(folder, bounds=Bounds(pause=10.0))
-        config = uvicorn.Config(
-            app, log_level="critical", ws="websockets-sansio", timeout_graceful_shutdown=1
-        )
-        self._server = uvicorn.Server(config)
-        self._thread = threading.Thread(target=self._server.run, args=([self._socket],))
-        self._thread.start()
-
-    def stop(self):
-        self._server.should_exit = True
-        self._thread.join()
-        self._socket.close()
-
-    def again(self):
-        self.stop()
-        self.__init__(self.folder, self.port)
+pytestmark = [needs_chromium, of_playwright]
 
 
 @pytest.fixture
@@ -54,29 +19,13 @@ def serving(tmp_path):
     made.stop()
 
 
-@pytest.fixture(scope="module")
-def browser():
-    with sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield found
-        found.close()
-
-
 @pytest.fixture
-def opened(browser, serving):
-    """Return a function that begins a game by the form; pages complain of nothing."""
-    contexts, wrong = [], []
+def opened(serving, open_pages):
+    """Return a function that begins a game by the form."""
 
-    def open_page(game, first="you", second="you", options=(), sockets=None, **screen):
-        context = browser.new_context(reduced_motion="reduce", **screen)
-        contexts.append(context)
-        if sockets:
-            context.route_web_socket("**/play/*", sockets)
-        page = context.new_page()
-        page.set_default_timeout(180_000)  # the first game of a kind may have to be compiled
-        page.on("pageerror", lambda error: wrong.append(str(error)))
-        page.on("request", lambda asked: wrong.append(asked.url) if is_foreign(asked) else None)
-        page.goto(f"http://127.0.0.1:{serving.port}/")
+    def open_page(game, first="you", second="you", options=(), **how):
+        page = open_pages(serving.address, **how)
+        page.goto(serving.address)
         page.select_option("[name=game]", game)
         for name, value in dict(options).items():
             page.fill(f"[name='{name}']", value)
@@ -86,13 +35,7 @@ def opened(browser, serving):
         page.wait_for_selector("#game[data-decisions]")
         return page
 
-    def is_foreign(asked):
-        return f"127.0.0.1:{serving.port}/" not in asked.url
-
-    yield open_page
-    for context in contexts:
-        context.close()
-    assert not wrong
+    return open_page
 
 
 def decisions(page):

@@ -6,17 +6,15 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from starlette.testclient import TestClient
+from conftest import HERE
 from starlette.websockets import WebSocketDisconnect
 
 from cc_env import games, players, record
 from cc_env.play import bench, server
 from cc_env.play.journal import Journal
-from cc_env.play.lobby import Bounds
 from cc_env.referee import Decision
 from cc_env.table import GAMES
 
-HERE = "http://127.0.0.1:8000"
 PLAY = "ws://127.0.0.1:8000/play"
 ORIGIN = {"origin": HERE}
 PEOPLE = ["human", "human"]
@@ -53,23 +51,6 @@ class Table:
         done = self.state["decisions"]
         self.play(self.state["choices"][0][0])
         return self.until("state", decisions=done + 1)
-
-
-@pytest.fixture
-def serving(tmp_path):
-    """Return a function that starts a server of the same folder."""
-    started = []
-
-    def start(**bounds):
-        app = server.application(tmp_path, bounds=Bounds(**{"pause": 0.0, **bounds}))
-        client = TestClient(app, base_url=HERE, headers=ORIGIN)
-        client.__enter__()
-        started.append(client)
-        return client
-
-    yield start
-    for client in started:
-        client.__exit__(None, None, None)
 
 
 def begin(client, game="mini_checkers", seats=("human", "human"), **asked):

@@ -1,0 +1,42 @@
+"""The page for tests in a real browser: a server in a thread of this process."""
+
+import shutil
+import socket
+import threading
+
+import pytest
+import uvicorn
+
+from cc_env.play import server
+from cc_env.play.lobby import Bounds
+
+needs_chromium = pytest.mark.skipif(
+    shutil.which("chromium") is None, reason="there is no chromium; Debian's package has it"
+)
+of_playwright = pytest.mark.filterwarnings("ignore::DeprecationWarning")
+
+
+class Serving:
+    """A server in a thread, on a port of its own that it has again after a restart."""
+
+    def __init__(self, folder, port=0, pause=10.0):
+        self.folder, self._pause = folder, pause
+        self._socket = socket.create_server(("127.0.0.1", port))
+        self.port = self._socket.getsockname()[1]
+        self.address = f"http://127.0.0.1:{self.port}/"
+        app = server.application(folder, bounds=Bounds(pause=pause))
+        config = uvicorn.Config(
+            app, log_level="critical", ws="websockets-sansio", timeout_graceful_shutdown=1
+        )
+        self._server = uvicorn.Server(config)
+        self._thread = threading.Thread(target=self._server.run, args=([self._socket],))
+        self._thread.start()
+
+    def stop(self):
+        self._server.should_exit = True
+        self._thread.join()
+        self._socket.close()
+
+    def again(self):
+        self.stop()
+        self.__init__(self.folder, self.port, self._pause)
