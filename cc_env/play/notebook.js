@@ -1,17 +1,5 @@
 // A board in a notebook, for anywidget. It stands behind board.js in one module, and knows no rules.
 
-function element(name, properties = {}, ...children) {
-  const found = Object.assign(document.createElement(name), properties);
-  found.append(...children);
-  return found;
-}
-
-function button(label, act, className = "") {
-  const made = element("button", { type: "button", textContent: label, className });
-  made.addEventListener("click", act);
-  return made;
-}
-
 function render({ model, el }) {
   const setting = model.get("setting");
   const ask = (what, values = {}) => model.send({ do: what, version: model.get("state").version, ...values });
@@ -34,8 +22,7 @@ function render({ model, el }) {
   function show() {
     const state = model.get("state");
     board.show(state, state.is_person);
-    const placeless = board.choices.filter((choice) => !choice.cell);
-    words.replaceChildren(...placeless.map(({ action, text }) => button(text.trim(), () => play(action))));
+    words.replaceChildren(...board.words());
     buttons.take_back.disabled = !state.decisions || !state.seats.includes("human");
     buttons.hint.disabled = !state.is_person;
     status.textContent = told(state);

@@ -2,12 +2,11 @@
 //
 // It keeps a tree of turns; what a position holds, what is legal and how good it is says the server.
 
-import { Board } from "./board.js";
+import { Board, button, element } from "./board.js";
 import { fetched } from "./connection.js";
-import { drawGraph } from "./graph.js";
+import { COLOURS, drawGraph } from "./graph.js";
 import { overlay } from "./overlay.js";
-import { element } from "./panels.js";
-import { catalogued, field } from "./start.js";
+import { catalogued, field, filledOptions, spokenNames } from "./start.js";
 import { Node, rows } from "./tree.js";
 
 const find = (name) => document.getElementById(name);
@@ -16,7 +15,6 @@ const GLANCE = 0.3; // seconds for a first answer, and for each turn of a game
 const LONG = "minimax:seconds=60"; // as long as is asked for
 const LINES = 3;
 const ARROWS = 5;
-const COLOURS = { best: "#1d7a43", good: "#5d8a1f", doubtful: "#c77700", blunder: "#b3261e" };
 const KEYS = { ArrowLeft: "back", ArrowRight: "forward", Home: "first", ArrowUp: "first", End: "last", ArrowDown: "last", f: "flip" };
 
 let study = null;
@@ -55,6 +53,9 @@ function begin(opened, kept) {
 function refuse(error) {
   if (error.name !== "AbortError") find("study-wrong").textContent = error.message;
 }
+
+/** Return the winning chances of the first player in a game that is over. */
+const chancesOf = ({ outcome }) => ({ 0: 100, 1: 0 })[outcome] ?? 50;
 
 class Study {
   constructor(opened, kept) {
@@ -164,7 +165,7 @@ class Study {
   }
 
   async think(actions, signal) {
-    if (this.state.result) this.current.chances = { 0: 100, 1: 0 }[this.state.result.outcome] ?? 50;
+    if (this.state.result) this.current.chances = chancesOf(this.state.result);
     if (this.isSweeping || this.state.result || !Number(find("seconds").value)) return this.showFound(null);
     this.showFound(null, "thinking …");
     if (this.current.parent && !this.begun.length && !this.current.judged) await this.judge(this.current, signal);
@@ -211,7 +212,7 @@ class Study {
   async finish(node, signal) {
     const { actions } = node;
     const { result } = await this.ask("/look", { actions }, signal);
-    if (result) node.chances = { 0: 100, 1: 0 }[result.outcome] ?? 50;
+    if (result) node.chances = chancesOf(result);
     else node.chances ??= (await this.ask("/judge", { actions, player: this.by, seconds: GLANCE }, signal)).chances;
   }
 
@@ -227,24 +228,13 @@ class Study {
     const { state } = this;
     find("study-wrong").textContent = "";
     this.board.show(state, !state.result);
-    this.showWords();
+    find("study-words").replaceChildren(...this.board.words());
     this.showMoves();
     this.showGraph();
     this.showButtons();
     find("study-status").textContent = state.result?.text ?? state.caption;
     find("study-position").value = state.position;
     find("study").dataset.decisions = state.decisions; // now all but what is thought is shown
-  }
-
-  showWords() {
-    const places = this.board.choices.filter((choice) => !choice.cell);
-    find("study-words").replaceChildren(...places.map(({ action, text }) => this.button(text.trim(), () => this.play(action), "main")));
-  }
-
-  button(textContent, act, className = "") {
-    const made = element("button", { type: "button", textContent, className });
-    made.addEventListener("click", act);
-    return made;
   }
 
   showFound(found, said = "") {
@@ -277,9 +267,9 @@ class Study {
 
   row(move, text) {
     const chances = element("span", { className: `chances ${move.mark}`, textContent: `${Math.round(move.chances)} %`, title: move.mark });
-    const button = this.button("", () => this.play(move.action));
-    button.append(chances, ` ${text}`, element("span", { className: "visually-hidden", textContent: `, ${move.mark}` }));
-    return element("li", {}, button);
+    const row = button("", () => this.play(move.action));
+    row.append(chances, ` ${text}`, element("span", { className: "visually-hidden", textContent: `, ${move.mark}` }));
+    return element("li", {}, row);
   }
 
   showOverlay() {
@@ -321,15 +311,15 @@ class Study {
   }
 
   turn(node) {
-    const button = this.button(node.text, () => this.go(node));
-    if (node === this.current) button.setAttribute("aria-current", "true");
+    const found = button(node.text, () => this.go(node));
+    if (node === this.current) found.setAttribute("aria-current", "true");
     const { mark, sign, loss, line } = node.judged ?? {};
     if (mark) {
-      button.append(element("span", { className: `sign ${mark.replace(" ", "-")}`, textContent: ` ${sign}`, ariaHidden: "true" }));
-      button.append(element("span", { className: "visually-hidden", textContent: `, ${mark}` }));
-      button.title = mark + (loss >= 2 ? `: ${loss} % lost, better ${line[0]}` : "");
+      found.append(element("span", { className: `sign ${mark.replace(" ", "-")}`, textContent: ` ${sign}`, ariaHidden: "true" }));
+      found.append(element("span", { className: "visually-hidden", textContent: `, ${mark}` }));
+      found.title = mark + (loss >= 2 ? `: ${loss} % lost, better ${line[0]}` : "");
     }
-    return element("li", {}, button);
+    return element("li", {}, found);
   }
 
   showGraph() {
@@ -371,8 +361,7 @@ function fillGames() {
 
 /** Offer who can be asked about a game: minimax first, for as long as it may think. */
 function fillAnalysts(game) {
-  const kinds = Object.entries(catalogue.games[game].players).filter(([name]) => name !== "random");
-  const names = kinds.flatMap(([name, levels]) => (levels.length ? levels.map((level) => `${name}:${level}`) : [name]));
+  const names = spokenNames(catalogue.games[game]).filter((name) => name !== "random");
   const before = find("analyst").value;
   const options = names.map((value) => element("option", { value, textContent: value }));
   find("analyst").replaceChildren(element("option", { value: LONG, textContent: "minimax" }), ...options);
@@ -387,10 +376,7 @@ function fillOptions(game) {
 
 async function open(which = 0) {
   const { game, text } = bring.elements;
-  const options = {};
-  for (const input of bring.querySelectorAll("[name^='option.']")) {
-    if (input.value.trim()) options[input.name.slice(7)] = input.value.trim();
-  }
+  const options = filledOptions(bring);
   const asked = text.value.trim() ? { text: text.value, which } : {};
   if (game.value) Object.assign(asked, { game: game.value, options });
   study?.close(); // nothing is thought meanwhile

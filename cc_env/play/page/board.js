@@ -36,6 +36,18 @@ export function made(name, attributes = {}) {
   return element;
 }
 
+export function element(name, properties = {}, ...children) {
+  const found = Object.assign(document.createElement(name), properties);
+  found.append(...children);
+  return found;
+}
+
+export function button(textContent, act, properties = {}) {
+  const found = element("button", { type: "button", textContent, ...properties });
+  found.addEventListener("click", act);
+  return found;
+}
+
 const same = (one, other) => one && other && one[0] === other[0] && one[1] === other[1];
 const key = (cell) => `${cell[0]},${cell[1]}`;
 
@@ -259,6 +271,12 @@ export class Board {
     return begun;
   }
 
+  /** Return buttons for what can be chosen and has no place on the board, such as a pass. */
+  words() {
+    const placeless = this.choices.filter((choice) => !choice.cell);
+    return placeless.map(({ action, text }) => button(text.trim(), () => this.choose(action), { className: "main" }));
+  }
+
   settle(found, cell) {
     if (found.length === 1) this.choose(found[0].action);
     else this.inquire(found, cell);
@@ -266,18 +284,14 @@ export class Board {
 
   /** Let people choose, at the place, between several choices with one target. */
   inquire(found, cell) {
-    const ask = document.createElement("div");
-    ask.className = "ask";
+    const ask = element("div", { className: "ask" });
     ask.setAttribute("role", "menu");
     const several = found.some((choice) => choice.isShot) && found.some((choice) => !choice.isShot);
     for (const choice of found) {
-      const button = document.createElement("button");
-      button.type = "button";
-      button.setAttribute("role", "menuitem");
       const word = several ? `${choice.isShot ? WORDS.hit : WORDS.go}: ` : "";
-      button.textContent = word + choice.text.trim();
-      button.addEventListener("click", () => this.choose(choice.action));
-      ask.append(button);
+      const item = button(word + choice.text.trim(), () => this.choose(choice.action));
+      item.setAttribute("role", "menuitem");
+      ask.append(item);
     }
     const { cell: edge, margin } = this.setting;
     const [x, y] = this.at(cell);

@@ -1,6 +1,6 @@
 // Links to the game as a file, of every kind that the server writes.
 
-import { element } from "./panels.js";
+import { element } from "./board.js";
 
 const NAMES = { ".jsonl": "record", ".txt": "position", ".svg": "picture" };
 

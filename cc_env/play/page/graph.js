@@ -4,7 +4,8 @@ import { made } from "./board.js";
 
 const WIDTH = 300;
 const HEIGHT = 80;
-const COLOURS = { doubtful: "#c77700", blunder: "#b3261e" };
+export const COLOURS = { best: "#1d7a43", good: "#5d8a1f", doubtful: "#c77700", blunder: "#b3261e" }; // of marks
+const BAD = ["doubtful", "blunder"];
 
 const round = (value) => Math.round(10 * value) / 10;
 
@@ -26,10 +27,10 @@ export function drawGraph(element, line, current, colours, go) {
   const here = round(line.indexOf(current) * step);
   svg.append(made("line", { x1: here, x2: here, y1: 0, y2: HEIGHT, class: "here" }));
   for (const index of known) {
-    const colour = COLOURS[line[index].judged?.mark];
-    if (!colour) continue;
+    const mark = line[index].judged?.mark;
+    if (!BAD.includes(mark)) continue;
     const [x, y] = at(index);
-    svg.append(made("circle", { cx: x, cy: y, r: 3, fill: colour, class: "bad" }));
+    svg.append(made("circle", { cx: x, cy: y, r: 3, fill: COLOURS[mark], class: "bad" }));
   }
   svg.addEventListener("click", (event) => {
     const box = svg.getBoundingClientRect();

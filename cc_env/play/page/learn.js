@@ -1,9 +1,8 @@
 // How to play: lessons whose boards play the rule that they explain. It knows no rules: the server
 // sends every position, which choice comes next, and how to ask for it.
 
-import { Board } from "./board.js";
+import { Board, button, element } from "./board.js";
 import { fetched } from "./connection.js";
-import { element } from "./panels.js";
 
 const PAUSE = 900; // milliseconds between decisions that nobody here takes
 const root = document.getElementById("learn");
@@ -62,8 +61,7 @@ class Lesson {
     this.isWatched = false; // whether nobody here takes the decisions
     this.status = element("p", { className: "status", role: "status" });
     this.words = element("div", { className: "words" });
-    this.button = element("button", { type: "button" });
-    this.button.addEventListener("click", () => this.press());
+    this.button = button("", () => this.press());
     const place = element("div");
     const heading = element("h2", { id: `title${number}`, tabIndex: -1, textContent: title });
     const told = element("div", {}, heading, ...paragraphs(text));
@@ -92,8 +90,7 @@ class Lesson {
     this.button.hidden = !this.wanted.length;
     this.button.textContent = this.step || this.isWatched ? "Again" : "Show me";
     this.status.textContent = said || this.told(state);
-    const words = this.board.choices.filter((choice) => !choice.cell);
-    this.words.replaceChildren(...words.map((choice) => this.word(choice)));
+    this.words.replaceChildren(...this.board.words());
   }
 
   told(state) {
@@ -101,13 +98,6 @@ class Lesson {
     const moved = state.moved ? `${this.board.setting.players[state.moved.by]}: ${state.turn}` : "";
     const ended = state.result ? state.result.text : "";
     return [moved, ended].filter(Boolean).join(" · ");
-  }
-
-  /** What can be chosen and has no place on the board, such as a pass. */
-  word({ action, text }) {
-    const button = element("button", { type: "button", className: "main", textContent: text.trim() });
-    button.addEventListener("click", () => this.take(action));
-    return button;
   }
 
   take(action) {

@@ -1,6 +1,6 @@
 // How fast a watched game goes on: buttons and keys of who opened it.
 
-import { element } from "./panels.js";
+import { button, element } from "./board.js";
 
 const PACES = [[0, "full speed"], [0.3, "0.3 s a move"], [0.8, "0.8 s a move"], [2, "2 s a move"],
   [5, "5 s a move"], [10, "10 s a move"]]; // seconds between two decisions
@@ -8,10 +8,8 @@ const PACES = [[0, "full speed"], [0.3, "0.3 s a move"], [0.8, "0.8 s a move"], 
 export class Pace {
   constructor(ask) {
     this.ask = ask;
-    this.pause = element("button", { type: "button", title: "space bar" });
-    this.pause.addEventListener("click", () => this.toggle());
-    this.step = element("button", { type: "button", textContent: "Step", title: "right arrow" });
-    this.step.addEventListener("click", () => this.ask("step"));
+    this.pause = button("", () => this.toggle(), { title: "space bar" });
+    this.step = button("Step", () => this.ask("step"), { title: "right arrow" });
     this.select = element("select", {}, ...PACES.map(([value, textContent]) => element("option", { value, textContent })));
     this.select.setAttribute("aria-label", "Speed");
     this.select.addEventListener("change", () => this.set(Number(this.select.value)));

@@ -90,7 +90,7 @@ class Table {
     const isMine = state.is_person && this.seats.includes(state.mover);
     this.board.show(state, isMine);
     this.panels.show(state, this.board.isFlipped);
-    this.panels.showWords(this.board.choices, (action) => this.play(action));
+    find("words").replaceChildren(...this.board.words());
     this.pace?.show(state);
     find("typed").hidden = !this.seats.length || Boolean(state.result);
     find("game").dataset.decisions = state.decisions; // now all is shown

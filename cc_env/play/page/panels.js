@@ -1,14 +1,8 @@
 // What stands beside the board: seats with clocks, the list of moves, what was said, buttons.
 
-import { drawn, made } from "./board.js";
+import { button, drawn, element, made } from "./board.js";
 
 const find = (name) => document.getElementById(name);
-
-export function element(name, properties = {}, ...children) {
-  const found = Object.assign(document.createElement(name), properties);
-  found.append(...children);
-  return found;
-}
 
 export class Panels {
   constructor(setting, seats, ask) {
@@ -22,20 +16,15 @@ export class Panels {
   }
 
   makeButtons() {
-    const made = (label, act, title) => {
-      const button = element("button", { type: "button", textContent: label, title });
-      button.addEventListener("click", act);
-      return button;
-    };
     this.buttons = {
-      take_back: made("Take back", () => this.ask("take_back"), "u"),
-      hint: made("Hint", () => this.ask("hint"), "h"),
-      draw: made("Offer draw", () => this.ask("draw"), ""),
-      resign: made("Resign", () => this.resign(), ""),
-      rematch: made("Rematch", () => this.ask("rematch"), "seats swapped"),
-      flip: made("Flip", () => this.ask("flip"), "f"),
-      analyse: made("Analyse", () => this.ask("analyse"), "step through the game, with a player's opinion of it"),
-      start: made("New game", () => this.ask("start"), "n"),
+      take_back: button("Take back", () => this.ask("take_back"), { title: "u" }),
+      hint: button("Hint", () => this.ask("hint"), { title: "h" }),
+      draw: button("Offer draw", () => this.ask("draw")),
+      resign: button("Resign", () => this.resign()),
+      rematch: button("Rematch", () => this.ask("rematch"), { title: "seats swapped" }),
+      flip: button("Flip", () => this.ask("flip"), { title: "f" }),
+      analyse: button("Analyse", () => this.ask("analyse"), { title: "step through the game, with a player's opinion of it" }),
+      start: button("New game", () => this.ask("start"), { title: "n" }),
     };
     find("buttons").replaceChildren(...Object.values(this.buttons));
   }
@@ -152,16 +141,6 @@ export class Panels {
       find("news").textContent = `${who}, ${seats[moved.by]}: ${moved.text}`;
     }
     this.told = decisions;
-  }
-
-  /** Show what can be chosen and has no place on the board, such as a pass. */
-  showWords(choices, play) {
-    const buttons = choices.filter((choice) => !choice.cell).map(({ action, text }) => {
-      const button = element("button", { type: "button", className: "main", textContent: text.trim() });
-      button.addEventListener("click", () => play(action));
-      return button;
-    });
-    find("words").replaceChildren(...buttons);
   }
 
   showPresence(seats) {

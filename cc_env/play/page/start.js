@@ -1,7 +1,7 @@
 // The form that begins a game: what can be chosen comes from the server's catalogue.
 
+import { element } from "./board.js";
 import { fetched } from "./connection.js";
-import { element } from "./panels.js";
 
 const form = document.getElementById("start");
 let catalogue = null;
@@ -65,8 +65,7 @@ function fill() {
   const options = Object.entries(game.options).map(([name, value]) => field(name, value));
   document.getElementById("options").replaceChildren(element("legend", {}, "Options"), ...options);
   const people = [["you", "you"], ["friend", "another person, by a link"]];
-  const players = Object.entries(game.players).flatMap(([name, levels]) =>
-    levels.length ? levels.map((level) => [`${name}:${level}`]) : [[name]]);
+  const players = spokenNames(game).map((name) => [name]);
   const seats = game.names.map((name, seat) => {
     const select = element("select", { name: `seat${seat}` });
     select.append(...[...people, ...players].map(([value, label]) => choice(value, label)));
@@ -74,6 +73,20 @@ function fill() {
     return element("label", {}, seat ? name : `${name}, who begins`, select);
   });
   document.getElementById("seats").replaceChildren(element("legend", {}, "Who plays"), ...seats);
+}
+
+/** Return who can be seated in a game, with their levels. */
+export function spokenNames({ players }) {
+  return Object.entries(players).flatMap(([name, levels]) => (levels.length ? levels.map((level) => `${name}:${level}`) : [name]));
+}
+
+/** Return the options of a game that are filled in, by name. */
+export function filledOptions(form) {
+  const options = {};
+  for (const input of form.querySelectorAll("[name^='option.']")) {
+    if (input.value.trim()) options[input.name.slice(7)] = input.value.trim();
+  }
+  return options;
 }
 
 export function field(name, value) {
@@ -89,10 +102,7 @@ export function field(name, value) {
 }
 
 function asked() {
-  const options = {};
-  for (const input of form.querySelectorAll("[name^='option.']")) {
-    if (input.value.trim()) options[input.name.slice(7)] = input.value.trim();
-  }
+  const options = filledOptions(form);
   const seats = [0, 1].map((seat) => form.elements[`seat${seat}`].value);
   const minutes = form.elements.minutes.value.trim();
   return {
