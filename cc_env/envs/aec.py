@@ -67,7 +67,7 @@ class BoardGameAEC(AECEnv):
         self._log = TurnLog(self.game)
         self.possible_agents = ["player_0", "player_1"]
         planes = spaces.Box(0, 1, self.game.observation_shape, np.int8)
-        actions = LegalActions(self._boards.seen.masks[0], self.game.opening_mask())
+        actions = LegalActions(self._boards.seen.masks[0], self.game.opening_mask)
         self.observation_spaces = dict.fromkeys(self.possible_agents, planes)
         self.action_spaces = dict.fromkeys(self.possible_agents, actions)
 

@@ -85,7 +85,7 @@ class BoardGameEnv(gymnasium.Env[Observation, np.int64]):
         )
         self._log = TurnLog(self.game)
         self.observation_space = spaces.MultiBinary(self.game.observation_shape)
-        self.action_space = LegalActions(self._boards.seen.masks[0], self.game.opening_mask())
+        self.action_space = LegalActions(self._boards.seen.masks[0], self.game.opening_mask)
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None

@@ -1,5 +1,6 @@
 """Action spaces whose samples are legal, so that the loop of every tutorial plays a whole game."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,10 +16,10 @@ class LegalActions(spaces.Discrete):
     Copies and pickles are a plain `Discrete`: they do not follow the environment.
     """
 
-    def __init__(self, mask: NDArray[np.int8], opening: NDArray[np.int8]) -> None:
+    def __init__(self, mask: NDArray[np.int8], opening: Callable[[], NDArray[np.int8]]) -> None:
         """Make the space over `mask` (int8[n]), which the environment goes on writing.
 
-        `opening` (int8[n]) has the actions that are legal when an episode begins. Once after
+        `opening` returns int8[n], the actions that are legal when an episode begins. Once after
         `seed` it is one of these: who checks an environment seeds the space, samples, and only then
         resets. Those that are legal at the moment, too, are preferred.
         """
@@ -42,8 +43,9 @@ class LegalActions(spaces.Discrete):
             legal = self._now.nonzero()[0]
             if self._just_seeded:
                 self._just_seeded = False
-                both = (self._now & self._opening).nonzero()[0]
-                legal = (both if len(both) else self._opening.nonzero()[0])[::-1]
+                opening = self._opening()
+                both = (self._now & opening).nonzero()[0]
+                legal = (both if len(both) else opening.nonzero()[0])[::-1]
             if len(legal):
                 return np.int64(legal[int(self.np_random.random() * len(legal))])
         return super().sample(mask, probability)
