@@ -18,6 +18,10 @@ class UnknownOption(CcEnvError):
     """A game, an option, a seat, an opponent or a mode that does not exist."""
 
 
+class UnknownKeyword(UnknownOption, TypeError):
+    """A keyword argument that an environment does not have, which Python calls a TypeError."""
+
+
 class BadPosition(CcEnvError):
     """A position text that cannot be read, or a position that cannot be."""
 

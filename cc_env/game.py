@@ -113,6 +113,9 @@ class Game:
     other_texts: Callable[[Position, int], Iterable[str]] = lambda position, action: ()  # also read
     fits: Callable[[Position], NDArray[np.bool_]] | None = None  # which words do, see `check_words`
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Game":
+        return self  # nothing in it changes
+
     def __repr__(self) -> str:
         options = "".join(f", {name}={value!r}" for name, value in self.options.items())
         return f"games.make({self.name!r}{options})"
@@ -269,9 +272,21 @@ class Game:
             else:
                 yield (action,)
 
-    def ways(self, before: Position, after: Position) -> Iterator[Turn]:
-        """Yield every turn that leads from one position to another, as the actions it takes."""
-        return (turn for turn in self.turns(before) if self.play_turn(before, turn) == after)
+    def ways(
+        self, before: Position, after: Position, *, unfinished: bool = False
+    ) -> Iterator[Turn]:
+        """Yield every turn that leads from one position to another, as the actions it takes.
+
+        With `unfinished` also turns that lead to a position within a turn.
+        """
+        for action in map(int, self.legal_actions(before)):
+            position = self.apply(before, action)
+            within = self.mid_turn(position)
+            if position == after and (unfinished or not within):
+                yield (action,)
+            if within:
+                rest = self.ways(position, after, unfinished=unfinished)
+                yield from ((action, *actions) for actions in rest)
 
     def turn_text(self, position: Position, turn: Turn) -> str:
         """Return the notation of a turn, finished or not; raise IllegalAction if it is illegal."""
@@ -328,7 +343,7 @@ class Game:
 
     def illegal(self, position: Position, action: object) -> IllegalAction:
         """Return the error that tells what `action` is, where, and what would be legal."""
-        given = f"action {action!r}"
+        given = f"action {int(action) if isinstance(action, np.integer) else action!r}"
         if isinstance(action, int | np.integer) and 0 <= action < self.num_actions:
             given = f"action {action} ({self.action_text(position, int(action))})"
         where = f"'{self.to_text(position)}'"

@@ -241,7 +241,7 @@ def of(opponent: object, game: Game) -> Player:
         return make(opponent, game)
     if not hasattr(opponent, "choose"):
         would_do = "a player's name or an object with choose(position, rng, clock)"
-        raise UnknownOption(f"{opponent!r} is no player; wanted: {would_do}")
+        raise UnknownOption(f"{opponent!r} is not a player; wanted: {would_do}")
     return cast(Player, opponent)
 
 

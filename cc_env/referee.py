@@ -131,7 +131,7 @@ def _check(players: Sequence[Player], names: Sequence[str], seed: int) -> None:
         raise UnknownOption(f"{len(players)} players and {len(names)} names; wanted: two of each")
     for player, name in zip(players, names, strict=True):
         if not hasattr(player, "choose"):
-            raise UnknownOption(f"{player!r} is no player: it has no method choose")
+            raise UnknownOption(f"{player!r} is not a player: it has no method choose")
         if not isinstance(name, str):
             raise UnknownOption(f"{name!r} is no name of a player")
     randomness.check_seed(seed)

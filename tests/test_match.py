@@ -403,7 +403,7 @@ def test_what_is_no_position_begins_no_match(game):
         ({"seed": -1}, "seed=-1; it is a whole number from 0"),
         ({"seed": "x"}, "seed='x'"),
         ({"names": (1, "b")}, "1 is no name of a player"),
-        ({"players": ("random", "random")}, "'random' is no player: it has no method choose"),
+        ({"players": ("random", "random")}, "'random' is not a player: it has no method choose"),
     ],
 )
 def test_the_referee_refuses_what_it_cannot_begin_with(game, arguments, says):

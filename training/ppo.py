@@ -223,7 +223,7 @@ class Training:
         self.ppo.load(saved.arrays)
         self.env.load(saved.arrays)
         self.pool.renew()
-        self.ppo.player._last_obs = self.env.boards.seen.observations.copy()  # not anew, but there
+        self.ppo.player._last_obs = self.env.boards.observations.copy()  # not anew, but there
         self.ppo.player._last_episode_starts = self.env.over.copy()
 
     def _parts(self) -> dict[str, Any]:

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from cc_env import players
 from cc_env.envs.boards import Boards
-from cc_env.envs.kernels import OUTCOME, TO_MOVE
 from cc_env.errors import Diverged, UnknownOption
 from cc_env.game import Game
 from cc_env.match import repetition_limit
@@ -163,8 +162,7 @@ class SelfPlay:
     def _search(self, evaluate: Evaluate, simulations: int, tally: Tally) -> None:
         clock = time.perf_counter
         before = clock()
-        fields = len(self._game.initial)
-        rows, earlier = self._boards.rows[:, :fields], self._boards.occurred
+        rows, earlier = self._boards.positions, self._boards.occurred
         self._trees.begin(rows, self._rng, earlier=earlier, simulations=simulations)
         while (planes := self._trees.select()) is not None:
             if not len(planes):
@@ -184,9 +182,9 @@ class SelfPlay:
         if (found.chosen < 0).any():
             raise Diverged("the network says nothing of some actions: its numbers are not finite")
         actions, policy = sparse(found.actions, found.policy)
-        movers = self._boards.seen.facts[TO_MOVE]
+        movers = self._boards.to_move
         for board, game in enumerate(self._games):
-            game.positions.append(self._boards.rows[board, : len(self._game.initial)].copy())
+            game.positions.append(self._boards.positions[board].copy())
             game.movers.append(int(movers[board]))
             game.actions.append(actions[board])
             game.policy.append(policy[board])
@@ -199,7 +197,7 @@ class SelfPlay:
     def _finish(self, board: int, tally: Tally) -> Samples:
         """Return the samples of a game that is over."""
         game = self._games[board]
-        result = int(self._boards.seen.facts[OUTCOME, board])
+        result = int(self._boards.outcomes[board])
         drawn = result in (DRAW, ONGOING)
         tally.games += 1
         tally.turns += self._boards.turns(board)

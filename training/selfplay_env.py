@@ -15,71 +15,15 @@ from stable_baselines3.common.vec_env import VecEnv
 from stable_baselines3.common.vec_env.base_vec_env import VecEnvStepReturn
 
 from agents.arrays import expect
-from cc_env import rules
-from cc_env.borrow import borrow
-from cc_env.compile import jit
-from cc_env.envs import kernels
 from cc_env.envs.boards import Boards
-from cc_env.envs.kernels import SEAT, TO_MOVE, TURNS, Replies, Seen, Settings
+from cc_env.envs.spaces import planes_space
 from cc_env.errors import BadCheckpoint, BadPosition
 from cc_env.game import Game
 from cc_env.match import Limits, repetition_limit
-from cc_env.rules import Position
 from training.arena.schedule import opening
 from training.pool import Asked, Opponent
 
 OPENINGS = 2048  # positions that games begin at
-
-
-class AskedBoards(Boards):
-    """Boards on which whoever uses them takes the opponents' decisions too, many at a time."""
-
-    def waiting(self) -> NDArray[np.bool_]:
-        """Return bool[N]: whether it is the opponent's turn on the board."""
-        seats = self.rows[:, SEAT].astype(np.int8)
-        return np.asarray(~self.done & (self.seen.facts[TO_MOVE] != seats))
-
-    def asked(self, which: NDArray[np.int64]) -> Asked:
-        """Return what the player to move sees on these boards."""
-        planes = np.empty((len(which), *self.game.observation_shape), np.int8)
-        _observe(self.game.initial, self.rows, which, planes)
-        positions = self.rows[which, : len(self.game.initial)]
-        return Asked(positions, planes, self.seen.masks[which])
-
-    def check(self) -> None:
-        """Raise BadCheckpoint where the boards, restored from a file, cannot be.
-
-        On all of them a game goes on, in which the learner is to move and sees what there is.
-        """
-        try:
-            self.game.check_words(self.rows[:, : len(self.game.initial)])
-        except BadPosition as error:
-            raise BadCheckpoint(f"boards: {error}") from None
-        seen = self.asked(np.arange(self.count))
-        masks = np.array([self.game.action_mask(self.position(n)) for n in range(self.count)])
-        movers = [self.game.to_move(self.position(n)) for n in range(self.count)]
-        is_whole = (
-            not self.done.any()
-            and masks.any(1).all()
-            and (self.rows[:, TURNS] < self.settings.max_turns).all()
-            and all(
-                np.array_equal(movers, each)
-                for each in (self.rows[:, SEAT], self.seen.facts[TO_MOVE])
-            )
-            and np.array_equal(masks, self.seen.masks)
-            and np.array_equal(seen.observations, self.seen.observations)
-        )
-        if not is_whole:
-            raise BadCheckpoint("boards: what is noted of the positions is not what they are")
-
-    def answer(self, which: NDArray[np.int64], actions: NDArray[np.int64]) -> None:
-        """Play the opponents' actions on these boards; raise IllegalAction, and change nothing."""
-        known = (actions >= 0) & (actions < self.game.num_actions)
-        legal = known & (self.seen.masks[which, np.where(known, actions, 0)] == 1)
-        if not legal.all():
-            refused = legal.argmin()
-            raise self.game.illegal(self.position(which[refused]), int(actions[refused]))
-        _answer(*self._args(), which, actions, self.seen)
 
 
 class SelfPlay(VecEnv):
@@ -97,29 +41,29 @@ class SelfPlay(VecEnv):
         """Make boards whose games begin after 0 to `opening_turns` random turns."""
         limits = Limits()
         self.opponents = opponents
-        self.boards = AskedBoards(
+        self.boards = Boards(
             game,
             count,
-            replies=Replies.ANSWERS,
+            opponent=self._answers,
             max_turns=limits.max_turns,
             repetitions=repetition_limit(game, limits.repetitions),
         )
-        self.boards.seed(seed)
         self.rng = np.random.default_rng(seed)
         self.met = np.zeros(count, np.int64)  # the opponent on each board, by index
         self.over = np.ones(count, np.bool_)  # whether a game ended there in the last step
         self.seconds = {"boards": 0.0, "opponents": 0.0}  # spent so far
         rng = np.random.default_rng(seed)
-        self._starts = [opening(game, opening_turns, rng) for _ in range(OPENINGS)]
+        openings = [opening(game, opening_turns, rng) for _ in range(OPENINGS)]
+        self._starts = np.array(openings, np.uint64)
         self._actions = np.zeros(count, np.int64)
         self._infos: list[dict[str, Any]] = [{} for _ in range(count)]
-        observed = spaces.MultiBinary(game.observation_shape)
-        super().__init__(count, observed, spaces.Discrete(game.num_actions))
+        super().__init__(count, planes_space(game), spaces.Discrete(game.num_actions))
+        self._streams: NDArray[np.uint64] | None = self.boards.streams(seed)  # for the first games
 
     def reset(self) -> NDArray[np.int8]:
         """Begin a game on every board."""
         self._begin(np.ones(self.num_envs, np.bool_))
-        return self.boards.seen.observations.copy()
+        return self.boards.observations.copy()
 
     def step_async(self, actions: NDArray[np.int64]) -> None:
         """Take the learner's actions, int[N]."""
@@ -129,17 +73,16 @@ class SelfPlay(VecEnv):
         """Play them, and the answers; raise IllegalAction where one is illegal."""
         began, asking = time.perf_counter(), self.seconds["opponents"]
         self.boards.step(self._actions)
-        self._answer()
-        rewards, self.over = self.boards.seen.rewards.astype(np.float32), self.boards.done
+        rewards, self.over = self.boards.rewards.astype(np.float32), self.boards.done
         self._note(rewards)
         self._begin(self.over)
         spent = time.perf_counter() - began
         self.seconds["boards"] += spent - (self.seconds["opponents"] - asking)
-        return self.boards.seen.observations.copy(), rewards, self.over.copy(), self._infos
+        return self.boards.observations.copy(), rewards, self.over.copy(), self._infos
 
     def action_masks(self) -> list[NDArray[np.int8]]:
         """Return int8[num_actions] for each board: 1 where the action is legal."""
-        return list(self.boards.seen.masks)
+        return list(self.boards.masks)
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return copies of all that goes on from step to step, but `rng`."""
@@ -158,37 +101,37 @@ class SelfPlay(VecEnv):
         before = self.boards.snapshot()
         self.boards.restore([found[f"boards.{n}"] for n in range(len(before))])
         try:
-            self.boards.check()
+            _check(self.boards)
         except BadCheckpoint:
             self.boards.restore(before)
             raise
         self.met[:], self.over[:] = found["met"], found["over"]
 
     def _begin(self, which: NDArray[np.bool_]) -> None:
-        """Begin games on these boards, until there are some in which the learner is to move."""
-        shares = np.array([each.share for each in self.opponents])
-        while which.any():
-            count = int(which.sum())
-            self.met[which] = self.rng.choice(len(shares), count, p=shares / shares.sum())
-            starts = [self.boards.game.initial] * self.num_envs
-            for board, start in zip(
-                np.flatnonzero(which), self.rng.integers(len(self._starts), size=count), strict=True
-            ):
-                starts[board] = self._starts[start]
-            self.boards.reset(which, starts)
-            self._answer()
-            which = self.boards.done
+        """Begin games on these boards in which the learner is to move."""
+        if which.any():
+            self.boards.reset(which, self._draw_starts, self._streams)
+            self._streams = None
 
-    def _answer(self) -> None:
-        """Let the opponents decide until the learner is to move, or the game is over."""
-        while (waiting := self.boards.waiting()).any():
-            for index in np.unique(self.met[waiting]):
-                which = np.flatnonzero(waiting & (self.met == index))
-                asked = self.boards.asked(which)
-                began = time.perf_counter()
-                actions = self.opponents[index].choose(asked, self.rng)
-                self.seconds["opponents"] += time.perf_counter() - began
-                self.boards.answer(which, actions)
+    def _draw_starts(self, which: NDArray[np.bool_]) -> NDArray[np.uint64]:
+        """Draw opponents and openings for games on these boards; return where all boards begin."""
+        count, shares = int(which.sum()), np.array([each.share for each in self.opponents])
+        self.met[which] = self.rng.choice(len(shares), count, p=shares / shares.sum())
+        starts = np.zeros((self.num_envs, self._starts.shape[1]), np.uint64)
+        starts[which] = self._starts[self.rng.integers(len(self._starts), size=count)]
+        return starts
+
+    def _answers(self, boards: Boards, which: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return what the opponents choose on these boards, all those of one opponent at once."""
+        actions = np.zeros(len(which), np.int64)
+        asked = Asked(boards.positions[which], boards.seen_by_movers(which), boards.masks[which])
+        for index in np.unique(self.met[which]):
+            of_it = self.met[which] == index
+            began = time.perf_counter()
+            theirs = Asked(*(array[of_it] for array in asked))
+            actions[of_it] = self.opponents[index].choose(theirs, self.rng)
+            self.seconds["opponents"] += time.perf_counter() - began
+        return actions
 
     def _note(self, rewards: NDArray[np.float32]) -> None:
         """Note the results of finished games with the opponents."""
@@ -219,25 +162,26 @@ class SelfPlay(VecEnv):
         """Do nothing: there is nothing to free."""
 
 
-@jit
-def _observe(
-    start: Position, rows: NDArray[np.uint64], which: NDArray[np.int64], planes: NDArray[np.int8]
-) -> None:
-    for place in range(len(which)):
-        position = rules.load(rows[which[place]], start)
-        rules.observe(position, rules.to_move(position), planes[place])
+def _check(boards: Boards) -> None:
+    """Raise BadCheckpoint where the boards, restored from a file, cannot be.
 
-
-@jit
-def _answer(
-    start: Position,
-    settings: Settings,
-    rows: NDArray[np.uint64],
-    history: NDArray[np.uint64],
-    which: NDArray[np.int64],
-    actions: NDArray[np.int64],
-    seen: Seen,
-) -> None:
-    rows, history, seen = borrow(rows), borrow(history), borrow(seen)
-    for place in range(len(which)):
-        kernels.answer(start, settings, rows, history, which[place], actions[place], seen)
+    On all of them a game goes on, in which the learner is to move and sees what there is.
+    """
+    game, every = boards.game, range(boards.count)
+    try:
+        for rows in (boards.positions, boards.positions_before):
+            game.check_words(rows)
+    except BadPosition as error:
+        raise BadCheckpoint(f"boards: {error}") from None
+    masks = np.array([game.action_mask(boards.position(board)) for board in every])
+    movers = [game.to_move(boards.position(board)) for board in every]
+    is_whole = (
+        not boards.done.any()
+        and masks.any(1).all()
+        and all(boards.turns(board) < boards.max_turns for board in every)
+        and all(np.array_equal(movers, each) for each in (boards.seats, boards.to_move))
+        and np.array_equal(masks, boards.masks)
+        and np.array_equal(boards.seen_by_movers(np.arange(boards.count)), boards.observations)
+    )
+    if not is_whole:
+        raise BadCheckpoint("boards: what is noted of the positions is not what they are")

@@ -6,12 +6,10 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from cc_env import randomness, rules
+from cc_env import randomness
 from cc_env.envs.boards import Boards, make_game, reset_options
-from cc_env.envs.kernels import TO_MOVE
 from cc_env.envs.rendering import FRAMES_PER_SECOND, MODES, Renderer
-from cc_env.envs.spaces import LegalActions
-from cc_env.envs.turns import TurnLog
+from cc_env.envs.spaces import CopiedWhole, LegalActions, planes_space
 from cc_env.errors import MissingExtra
 from cc_env.game import Cell
 from cc_env.pictures import Picture, draw
@@ -31,15 +29,14 @@ def env(game: str = "capture_conquer", **arguments: Any) -> Any:
     return OrderEnforcingWrapper(BoardGameAEC(game, **arguments))
 
 
-class BoardGameAEC(AECEnv):
+class BoardGameAEC(CopiedWhole, AECEnv):
     """A two-player game in which "player_0" moves first.
 
-    Observations, actions and masks are the same arrays and ids as in `BoardGameEnv` (the space of
-    the observations is a Box, as PettingZoo's checker wants it). The mask of the agent to move is
-    `infos[agent]["action_mask"]`, all 0 for the other one. A turn can take an agent several steps.
-    When the game is over both agents have their reward, +1 and -1, or 0 and 0, and the infos say
-    outcome, ending and score as those of `BoardGameEnv` do. `MaskInObservation` wraps it for
-    learners that want the mask in the observation.
+    Observations, actions, masks and `illegal` are those of `BoardGameEnv`. The mask of the agent to
+    move is `infos[agent]["action_mask"]`, all 0 for the other one. A turn can take an agent several
+    steps. When the game is over both agents have their reward, +1 and -1, or 0 and 0, and the infos
+    say outcome, ending and score as there. `MaskInObservation` wraps it for learners that want the
+    mask in the observation.
     """
 
     def __init__(
@@ -48,6 +45,7 @@ class BoardGameAEC(AECEnv):
         *,
         max_turns: int | None = 200,
         repetitions: int | None = None,
+        illegal: str = "raise",
         render_mode: str | None = None,
         **options: Any,
     ) -> None:
@@ -62,14 +60,13 @@ class BoardGameAEC(AECEnv):
         }
         self.render_mode = render_mode
         self._renderer = Renderer(render_mode, self.game.name)
-        self._boards = Boards(self.game, seat=0, max_turns=max_turns, repetitions=repetitions)
-        self._boards.seed(0)  # nothing is random here
-        self._log = TurnLog(self.game)
+        self._boards = Boards(
+            self.game, seat=0, max_turns=max_turns, repetitions=repetitions, illegal=illegal
+        )
+        self._tells_illegal, self._begun = illegal != "raise", False
         self.possible_agents = ["player_0", "player_1"]
-        planes = spaces.Box(0, 1, self.game.observation_shape, np.int8)
-        actions = LegalActions(self._boards.seen.masks[0], self.game.opening_mask)
-        self.observation_spaces = dict.fromkeys(self.possible_agents, planes)
-        self.action_spaces = dict.fromkeys(self.possible_agents, actions)
+        self.observation_spaces = dict.fromkeys(self.possible_agents, planes_space(self.game))
+        self._actions = LegalActions(self._boards)
 
     def observation_space(self, agent: str) -> spaces.Box:
         """Return the space of the planes: int8[C, H, W] of zeros and ones."""
@@ -79,9 +76,15 @@ class BoardGameAEC(AECEnv):
         """Return Discrete(num_actions), which samples what is legal for the agent to move."""
         return self.action_spaces[agent]
 
-    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
-        """Begin a game, from `options["position"]` if given; nothing depends on `seed`.
+    @property
+    def action_spaces(self) -> dict[str, LegalActions]:
+        """The action spaces by agent, which are one and the same."""
+        return dict.fromkeys(self.possible_agents, self._actions)
 
+    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
+        """Begin a game, from `options["position"]` if given.
+
+        Nothing depends on `seed` but what replaces illegal actions, where that is drawn.
         Other options are passed over, as PettingZoo's checker asks.
 
         Raises BadPosition, and changes nothing, for a text that is no position to begin from.
@@ -89,8 +92,9 @@ class BoardGameAEC(AECEnv):
         randomness.check_seed(seed)
         given = reset_options(options)
         start = [self.game.from_text(given["position"])] if "position" in given else []
-        self._boards.reset(positions=start)
-        self._log.clear()
+        streams = self._boards.streams(seed) if seed is not None or not self._begun else None
+        self._boards.reset(starts=start, streams=streams)
+        self._begun = True
         self.agents = self.possible_agents[:]
         self.rewards = dict.fromkeys(self.agents, 0.0)
         self._cumulative_rewards = dict.fromkeys(self.agents, 0.0)
@@ -110,14 +114,13 @@ class BoardGameAEC(AECEnv):
         if self.terminations[agent] or self.truncations[agent]:
             self._was_dead_step(action)
             return
-        self._boards.play(action, self._log)
+        boards = self._boards
+        boards.step(boards.one_action(action))
         self._cumulative_rewards[agent] = 0.0
-        terminated, truncated, outcome, _ = self._boards.seen.facts[:, 0].tolist()
-        self.rewards = {
-            each: rules.reward(outcome, player) for player, each in enumerate(self.possible_agents)
-        }
-        self.terminations = dict.fromkeys(self.agents, bool(terminated))
-        self.truncations = dict.fromkeys(self.agents, bool(truncated))
+        reward = float(boards.rewards[0])
+        self.rewards = {each: reward if each == agent else 0.0 - reward for each in self.agents}
+        self.terminations = dict.fromkeys(self.agents, bool(boards.terminated[0]))
+        self.truncations = dict.fromkeys(self.agents, bool(boards.truncated[0]))
         self._look()
         self._accumulate_rewards()
         if self.render_mode == "human":
@@ -134,8 +137,8 @@ class BoardGameAEC(AECEnv):
 
     def picture(self, select: Cell | None = None) -> Picture:
         """Return the board with the last turn and, for a cell, the legal targets of its piece."""
-        end = self._boards.over()
-        return draw(self.game, self.position, last=self._log.last, select=select, end=end)
+        last, end = self._boards.last_turn(), self._boards.over()
+        return draw(self.game, self.position, last=last, select=select, end=end)
 
     def _repr_svg_(self) -> str:
         return self.picture()._repr_svg_()
@@ -150,14 +153,16 @@ class BoardGameAEC(AECEnv):
 
     def _look(self) -> None:
         """Set who is to move and the infos."""
-        seen = self._boards.seen
-        self.agent_selection = self.possible_agents[seen.facts[TO_MOVE, 0]]
-        masks = {agent: np.zeros_like(seen.masks[0]) for agent in self.agents}
-        masks[self.agent_selection] = seen.masks[0].copy()
-        self.infos: dict[str, dict[str, Any]] = {a: {"action_mask": masks[a]} for a in self.agents}
-        if self._boards.done[0]:
-            end = self._boards.end()
-            self.infos = {agent: info | end for agent, info in self.infos.items()}
+        boards = self._boards
+        self.agent_selection = self.possible_agents[boards.to_move[0]]
+        masks = {agent: np.zeros_like(boards.masks[0]) for agent in self.agents}
+        masks[self.agent_selection] = boards.masks[0].copy()
+        told = boards.end() if boards.done[0] else {}
+        if self._tells_illegal:
+            told["illegal_action"] = bool(boards.was_illegal[0])
+        self.infos: dict[str, dict[str, Any]] = {
+            agent: {"action_mask": masks[agent], **told} for agent in self.agents
+        }
 
 
 class MaskInObservation(BaseWrapper):

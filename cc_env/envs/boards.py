@@ -2,7 +2,7 @@
 
 import inspect
 import operator
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
 from typing import Any
@@ -15,255 +15,319 @@ from cc_env.envs import kernels
 from cc_env.envs.kernels import (
     ACCEPTED,
     ATTEMPTS,
+    COLUMNS,
     DONE,
-    OUTCOME,
+    EPISODE,
     SEAT,
     STREAM,
-    TERMINATED,
-    TO_MOVE,
-    TRUNCATED,
     TURNS,
     Autoreset,
+    Batch,
+    Illegal,
+    Over,
     Replies,
-    Seen,
     Settings,
 )
-from cc_env.envs.turns import TurnLog
-from cc_env.errors import BadPosition, EpisodeOver, IllegalAction, UnknownOption, is_whole, listed
-from cc_env.game import Game
-from cc_env.referee import Clock, Player, anew
+from cc_env.errors import (
+    BadPosition,
+    EpisodeOver,
+    IllegalAction,
+    UnknownKeyword,
+    UnknownOption,
+    is_whole,
+    listed,
+)
+from cc_env.game import Game, Turn
 from cc_env.rules import Position
 
 LONGEST = 1023  # turns back that a repetition is seen where no limit says how long games are
 MOST_BOARDS = 2**31 - 1
 MOST_KEYS = 2**27  # positions that all boards together remember for that: a gigabyte
+ILLEGAL = {"raise": Illegal.RAISE, "lose": Illegal.LOSE, "random": Illegal.RANDOM}
+
+# An opponent: what it chooses, an action for each, on those boards (int64[M], their numbers) on
+# which it is to move. Or a `Replies`: RANDOM, or NONE where whoever steps the boards plays both.
+Opponent = Callable[["Boards", NDArray[np.int64]], Sequence[object] | NDArray[np.int64]]
+Starts = Callable[[NDArray[np.bool_]], NDArray[np.uint64]]
 
 
 class Boards:
-    """A batch of boards; `seen` shows them after the last `reset` or `step`."""
+    """A batch of N boards, as they are after the last `reset` or `step`.
+
+    The arrays are those of `kernels.Batch`, which the next call overwrites; `was_illegal`, bool[N],
+    says whether the last action was illegal, where that is no error.
+    """
 
     def __init__(
         self,
         game: Game,
         count: int = 1,
         *,
-        replies: Replies = Replies.NONE,
-        opponent: Player | None = None,
+        opponent: Opponent | Replies = Replies.NONE,
         seat: int | None = None,
         max_turns: int | None = None,
         repetitions: int | None = None,
         autoreset: Autoreset = Autoreset.DISABLED,
+        illegal: str = "raise",
     ) -> None:
-        """Make `count` boards, to be seeded and reset; raise UnknownOption on bad values.
+        """Make `count` boards, to be reset; raise UnknownOption on bad values.
 
-        `opponent` takes the decisions that are not the seat's where they are ANSWERS; without one
-        whoever uses the boards plays them.
+        The opponent takes the decisions that are not the seat's. `illegal`, one of ILLEGAL, says
+        what becomes of illegal actions in `step`.
         """
         _check(game, count, seat, max_turns, repetitions)
-        if replies and max_turns == 1 and seat != 0:
+        if opponent != Replies.NONE and max_turns == 1 and seat != 0:
             raise UnknownOption("max_turns=1; it is 2 or more where the opponent may move first")
-        self.game, self.count, self.opponent = game, count, opponent
-        self._playing: dict[int, tuple[int, Player]] = {}  # on a board: when asked last, and who
-        self.settings = Settings(
-            int(replies),
+        if illegal not in ILLEGAL:
+            raise UnknownOption(f"illegal={illegal!r}; it is one of: {listed(ILLEGAL)}")
+        self.game, self.count = game, count
+        self._opponent = None if isinstance(opponent, Replies) else opponent
+        self._settings = Settings(
+            int(opponent if isinstance(opponent, Replies) else Replies.ANSWERS),
             -1 if seat is None else int(seat),
             int(max_turns or 0),
             int(repetitions or 0),
             int(autoreset),
+            int(ILLEGAL[illegal]),
             game.stagnation,
         )
         try:
-            self.rows = np.zeros((count, len(game.initial) + 4), np.uint64)
-            self.rows[:, DONE] = 1
-            self._history = np.zeros((count, _keys(game, max_turns, repetitions)), np.uint64)
-            self.seen = _nothing_seen(game, count, autoreset)
+            self._batch = _new_batch(game, count, _keys(game, max_turns, repetitions), autoreset)
         except MemoryError:
             raise UnknownOption(f"num_envs={count}: there is not so much memory here") from None
+        self._batch.rows[:, DONE] = Over.ENDED
+        self.observations, self.masks = self._batch.observations, self._batch.masks
+        self.rewards, self.outcomes = self._batch.rewards, self._batch.outcomes
+        self.terminated, self.truncated = self._batch.terminated, self._batch.truncated
+        self.to_move, self.final_observations = self._batch.to_move, self._batch.final_observations
+        self.was_illegal = np.zeros(count, np.bool_)
+        self._raises = illegal == "raise"
         self._action = np.zeros(1, np.int64)
 
-    def seed(
-        self, seed: int | Sequence[int] | None, which: NDArray[np.bool_] | None = None
-    ) -> None:
-        """Give all boards or `which` of them random streams, from one seed or one seed each.
+    def streams(self, seed: int | Sequence[int] | None) -> NDArray[np.uint64]:
+        """Return random streams for `reset`, uint64[N], from one seed or one seed each.
 
         From one seed, board i has the same stream whatever N is.
         """
-        which = np.ones(self.count, np.bool_) if which is None else which
         if isinstance(seed, Sequence):
-            streams = np.concatenate([randomness.streams(one, 1) for one in seed])
-        else:
-            streams = randomness.streams(seed, self.count)
-        self.rows[which, STREAM] = streams[which]
+            return np.concatenate([randomness.streams(one, 1) for one in seed])
+        return randomness.streams(seed, self.count)
 
     def reset(
-        self, which: NDArray[np.bool_] | None = None, positions: Sequence[Position] = ()
+        self,
+        which: NDArray[np.bool_] | None = None,
+        starts: Sequence[Position] | Starts = (),
+        streams: NDArray[np.uint64] | None = None,
     ) -> None:
-        """Begin anew on all boards or `which` of them, from the start or from `positions`.
+        """Begin games on all boards or on `which` (bool[N]) of them, with these random streams.
 
-        `positions` has one for all boards or one for each. Raises BadPosition, and changes nothing,
-        where the game is over in one of them. Replies that would end the game before the seat has
-        anything to decide are drawn again.
+        They begin at the game's start, or at `starts`: positions, one for all boards or one for
+        each, or a function that returns them, uint64[N, fields], for the boards that it is given.
+        The streams of uint64[N] replace those that `which` has. Replies that would end a game
+        before the seat has anything to decide are drawn again. Raises BadPosition, and changes
+        nothing, where that does not help.
         """
         which = np.ones(self.count, np.bool_) if which is None else which
-        starts = np.array(positions or [self.game.initial], np.uint64)
         with self.all_or_nothing():
-            for _ in range(ATTEMPTS if self.opponent else 1):  # replies in compiled code try there
-                for board in np.flatnonzero(which).tolist():
-                    self._playing.pop(board, None)
-                kernels.reset(*self._args(), which, starts, self.seen)
-                self._answer()
+            if streams is not None:
+                self._batch.rows[which, STREAM] = streams[which]
+            for _ in range(ATTEMPTS if self._opponent else 1):  # compiled replies try there
+                rows = starts(which) if callable(starts) else self._rows_of(starts)
+                kernels.reset(*self._args(), which, rows)
+                self._reply()
                 which = which & self.done
                 if not which.any():
                     return
-            raise self.no_episode(starts[which.argmax() % len(starts)])
+            text = self.game.to_text(self._position(rows[which.argmax() % len(rows)]))
+            over = "the game is over, or ends before there is anything to decide"
+            raise BadPosition(f"no episode can begin in '{text}': {over}")
 
-    def no_episode(self, start: Iterable[np.uint64]) -> BadPosition:
-        """Return the error that says that no episode can begin there."""
-        text = self.game.to_text(type(self.game.initial)(*start))
-        over = "the game is over, or ends before there is anything to decide"
-        return BadPosition(f"no episode can begin in '{text}': {over}")
+    def _rows_of(self, starts: Sequence[Position]) -> NDArray[np.uint64]:
+        return np.array(starts or [self.game.initial], np.uint64)
 
     def step(self, actions: NDArray[np.int64]) -> None:
         """Play actions[i] on board i; raise IllegalAction or EpisodeOver, and change nothing.
 
         The actions of boards that begin anew in this step (NEXT_STEP) have no meaning.
         """
-        if not self.opponent:
+        if not self._raises:
+            self._note_illegal(actions)
+        if not self._opponent:
             self._step(actions)
             return
         with self.all_or_nothing():
             self._step(actions)
-            self._answer()
+            self._reply()
 
-    def _step(self, actions: NDArray[np.int64]) -> None:
-        refused = kernels.step(*self._args(), actions, self.seen)
-        if refused != ACCEPTED:
-            raise self._refusal(refused, actions[refused])
-
-    def _args(self) -> tuple[Position, Settings, NDArray[np.uint64], NDArray[np.uint64]]:
-        """Return what the kernels begin with."""
-        return self.game.initial, self.settings, self.rows, self._history
-
-    def _answer(self) -> None:
-        """Let the opponent decide on all boards until it is the seat's turn."""
-        if self.opponent is None:
-            return
-        while True:
-            seats = self.rows[:, SEAT].astype(np.int8)
-            waiting = np.flatnonzero(~self.done & (self.seen.facts[TO_MOVE] != seats))
-            if not len(waiting):
-                return
-            for board in waiting.tolist():
-                action = self.choose(self.opponent, board)
-                kernels.answer(*self._args(), board, action, self.seen)
-
-    def _for_the_game(self, player: Player, board: int) -> Player:
-        """Return the player anew for the game on a board, the same from its begin to its end."""
-        turns, (asked, known) = self.turns(board), self._playing.get(board, (0, None))
-        goes_on = asked < turns or (asked == turns and self.game.mid_turn(self.position(board)))
-        if known is None or not goes_on:
-            known = anew(player)
-        self._playing[board] = turns, known
-        return known
-
-    def choose(self, player: Player, board: int = 0) -> int:
-        """Return what a player chooses on a board, its randomness from the board's own stream.
-
-        It is one player from call to call, made anew for each game. Raises IllegalAction where the
-        choice is illegal; what the player raises comes through.
-        """
-        stream = self.rows[board, STREAM]
-        self.rows[board, STREAM] = randomness.advance(stream)
-        position = self.position(board)
-        playing = self._for_the_game(player, board)
-        action = playing.choose(position, np.random.default_rng(int(stream)), Clock()).action
-        if not (is_whole(action, 0, self.game.num_actions - 1) and self.seen.masks[board, action]):
-            raise self.game.illegal(position, action)
-        return int(action)
-
-    def play(self, action: object, log: TurnLog | None = None) -> None:
-        """Play one action on the only board, as `step`, and note it in the log."""
+    def one_action(self, action: object) -> NDArray[np.int64]:
+        """Return int64[1] for the only board; raise IllegalAction for what is not an integer."""
         try:
             self._action[0] = operator.index(action)  # type: ignore[arg-type]
         except (TypeError, OverflowError):
             raise self.game.illegal(self.position(), action) from None
-        before = self.position() if log else None
-        self.step(self._action)
-        if log:
-            log.add(before, int(self._action[0]))
+        return self._action
+
+    def _step(self, actions: NDArray[np.int64]) -> None:
+        refused = kernels.step(*self._args(), actions)
+        if refused != ACCEPTED:
+            raise self._refusal(refused, actions[refused])
+
+    def _args(self) -> tuple[Position, Settings, Batch]:
+        """Return what the kernels begin with."""
+        return self.game.initial, self._settings, self._batch
+
+    def _reply(self) -> None:
+        """Let the opponent decide on all boards until it is the seat's turn."""
+        while self._opponent and len(which := np.flatnonzero(self._awaits_reply())):
+            chosen = self._checked(which, self._opponent(self, which))
+            kernels.answer(*self._args(), which, chosen)
+
+    def _awaits_reply(self) -> NDArray[np.bool_]:
+        return np.asarray(~self.done & (self.to_move != self.seats))
+
+    def _checked(
+        self, which: NDArray[np.int64], actions: Sequence[object] | NDArray[np.int64]
+    ) -> NDArray[np.int64]:
+        """Return an opponent's actions; raise IllegalAction where one is not legal."""
+        most = self.game.num_actions - 1
+        known = [action if is_whole(action, 0, most) else -1 for action in actions]
+        chosen = np.array(known, np.int64)
+        legal = (chosen >= 0) & (self.masks[which, chosen] == 1)
+        if not legal.all():
+            refused = int(legal.argmin())
+            raise self.game.illegal(self.position(int(which[refused])), actions[refused])
+        return chosen
+
+    def _note_illegal(self, actions: NDArray[np.int64]) -> None:
+        within = (actions >= 0) & (actions < self.game.num_actions)
+        chosen = self.masks[np.arange(self.count), np.where(within, actions, 0)]
+        self.was_illegal[:] = ~self.done & (chosen == 0)
 
     def _refusal(self, board: int, action: int) -> IllegalAction | EpisodeOver:
         where = f"board {board}: " if self.count > 1 else ""
-        if self.rows[board, DONE]:
+        if self.done[board]:
             return EpisodeOver(f"{where}the episode is over; call reset() before step({action})")
         error = self.game.illegal(self.position(board), int(action))
         return IllegalAction(f"{where}{error}")
 
-    def draw(self, board: int = 0) -> int:
-        """Return a random legal action of a board, drawn from its own stream."""
-        legal = np.empty(self.game.num_actions, np.int32)
-        return int(kernels.draw(self.game.initial, self.rows[board], legal))
+    @property
+    def seats(self) -> NDArray[np.int8]:
+        """The learner's seats, int8[N]; a copy."""
+        return self._batch.rows[:, SEAT].astype(np.int8)
+
+    def seat(self, board: int = 0) -> int:
+        """Return the learner's seat on a board."""
+        return int(self._batch.rows[board, SEAT])
+
+    @property
+    def positions(self) -> NDArray[np.uint64]:
+        """The fields of the positions, uint64[N, fields]."""
+        return self._batch.rows[:, : len(self.game.initial)]
+
+    @property
+    def positions_before(self) -> NDArray[np.uint64]:
+        """The fields of the positions in which the last turns began, uint64[N, fields]."""
+        fields = len(self.game.initial)
+        return self._batch.rows[:, fields : 2 * fields]
+
+    @property
+    def max_turns(self) -> int:
+        """The limit of turns; 0: there is none."""
+        return self._settings.max_turns
+
+    @property
+    def done(self) -> NDArray[np.bool_]:
+        """Whether the game on a board is over, bool[N]; a copy."""
+        return np.asarray(self._batch.rows[:, DONE] != Over.NOT)
+
+    @property
+    def occurred(self) -> NDArray[np.uint64]:
+        """Keys of each board's positions so far, by turn, then 0: uint64[N, K].
+
+        K is 0 where repetition is no limit, and no matter of the rules.
+        """
+        turns = self._batch.rows[:, TURNS, np.newaxis]
+        keys = self._batch.keys
+        return np.where(np.arange(keys.shape[1]) <= turns, keys, np.uint64(0))
+
+    def seen_by_movers(self, which: NDArray[np.int64]) -> NDArray[np.int8]:
+        """Return what the players to move see on the boards `which`, int8[len(which), C, H, W]."""
+        planes = np.empty((len(which), *self.game.observation_shape), np.int8)
+        kernels.observe_movers(self.game.initial, self._batch.rows, which, planes)
+        return planes
+
+    def generator(self, board: int) -> np.random.Generator:
+        """Return a generator from the board's own random stream, which goes on."""
+        stream = self._batch.rows[board, STREAM]
+        self._batch.rows[board, STREAM] = randomness.advance(stream)
+        return np.random.default_rng(int(stream))
 
     def position(self, board: int = 0) -> Position:
         """Return the position on a board."""
-        return self._position(self.rows[board])
+        return self._position(self._batch.rows[board])
 
     def _position(self, row: NDArray[np.uint64]) -> Position:
         return type(self.game.initial)(*row[: len(self.game.initial)])
 
     def turns(self, board: int = 0) -> int:
         """Return how many turns were played on a board."""
-        return int(self.rows[board, TURNS])
+        return int(self._batch.rows[board, TURNS])
+
+    def episode(self, board: int = 0) -> int:
+        """Return how many games were begun on a board."""
+        return int(self._batch.rows[board, EPISODE])
+
+    def last_turn(self, board: int = 0) -> tuple[Position, Turn] | None:
+        """Return the last turn, finished or not, with the position before it; None at the start.
+
+        Where several turns lead to the same position, it is any of them.
+        """
+        before, after = self._position(self.positions_before[board]), self.position(board)
+        if before == after:
+            return None
+        return before, next(self.game.ways(before, after, unfinished=True))
 
     def end(self, board: int = 0) -> dict[str, Any]:
         """Return of a game that the last step ended, or that is over, `outcome`; in one word by
-        what rule or limit it came, as `ending`; and by a rule also the players' `score`.
+        what rule, limit or fault it came, as `ending`; and, where there is one, the `score`.
         """
-        row = self.rows[board] if self.rows[board, DONE] else self.seen.final_rows[board]
-        outcome, position = int(self.seen.facts[OUTCOME, board]), self._position(row)
-        if not self.seen.facts[TRUNCATED, board]:
-            ending, score = self.game.ending(position), self.game.score(position)
+        batch, game, outcome = self._batch, self.game, int(self.outcomes[board])
+        row = batch.rows[board] if self.done[board] else batch.final_rows[board]
+        position = self._position(row)
+        if row[DONE] == Over.FAULT:
+            end = {"outcome": outcome, "ending": "illegal"}
+            return end | ({"score": game.score(position, 1 - outcome)} if game.scores else {})
+        if not self.truncated[board]:
+            ending, score = game.ending(position), game.score(position)
             return {"outcome": outcome, "ending": ending, "score": score}
-        at_limit = self.settings.max_turns and row[TURNS] >= self.settings.max_turns
+        at_limit = self._settings.max_turns and row[TURNS] >= self._settings.max_turns
         return {"outcome": outcome, "ending": "max_turns" if at_limit else "repetition"}
 
     def ended(self, board: int = 0) -> bool:
         """Return whether the game on a board is over, or ended in the last step."""
-        return bool(self.seen.facts[[TERMINATED, TRUNCATED], board].any())
+        return bool(self.terminated[board] or self.truncated[board])
 
     def over(self, board: int = 0) -> tuple[int, str] | None:
         """Return outcome and ending, see `end`, of a board whose game is over, else None.
 
         That it is not before the first game, nor where the next one has begun in the same step.
         """
-        if not (self.ended(board) and self.rows[board, DONE]):
+        if not (self.ended(board) and self.done[board]):
             return None
         end = self.end(board)
         return end["outcome"], end["ending"]
 
-    @property
-    def occurred(self) -> NDArray[np.uint64]:
-        """Return uint64[N, K]: keys of each board's positions so far, by turn, then 0.
-
-        K is 0 where repetition is no limit, and no matter of the rules.
-        """
-        turns = self.rows[:, TURNS, np.newaxis]
-        return np.where(np.arange(self._history.shape[1]) <= turns, self._history, np.uint64(0))
-
-    @property
-    def done(self) -> NDArray[np.bool_]:
-        """Return bool[N]: whether the game on the board is over."""
-        return np.asarray(self.rows[:, DONE], np.bool_)
-
     def snapshot(self) -> list[NDArray[Any]]:
         """Return copies of all that the boards are, for `restore`."""
-        return [array.copy() for array in (self.rows, self._history, *self.seen)]
+        return [array.copy() for array in self._arrays()]
 
     def restore(self, snapshot: list[NDArray[Any]]) -> None:
         """Put the boards back to where they were."""
-        arrays: list[NDArray[Any]] = [self.rows, self._history, *self.seen]
-        for array, saved in zip(arrays, snapshot, strict=True):
+        for array, saved in zip(self._arrays(), snapshot, strict=True):
             array[...] = saved
+
+    def _arrays(self) -> tuple[NDArray[Any], ...]:
+        return tuple(self._batch)
 
     @contextmanager
     def all_or_nothing(self) -> Iterator[None]:
@@ -289,15 +353,16 @@ def reset_options(options: object, known: Sequence[str] | None = None) -> Mappin
 
 
 def make_game(environment: type, game: str, options: Mapping[str, Any]) -> Game:
-    """Return the game of an environment; raise UnknownOption, with all keywords that it takes."""
+    """Return the game of an environment; raise UnknownKeyword, with all that it takes."""
     of_game = list(games.option_defaults(game))
     if unknown := sorted(set(options) - set(of_game)):
         parameters = inspect.signature(environment).parameters.values()
         own = [each.name for each in parameters if each.name not in ("game", "options")]
         near = get_close_matches(unknown[0], own + of_game, 1)
-        meant = f", did you mean {near[0]}?" if near else ";"
+        meant = f"; did you mean {near[0]}?" if near else ";"
         there = f"{game} has: {listed(of_game, 99)}; every game: {listed(own, 99)}"
-        raise UnknownOption(f"there is no keyword {listed(unknown)}{meant} {there}")
+        got = f"{environment.__name__}() got an unexpected keyword argument '{unknown[0]}'"
+        raise UnknownKeyword(f"{got}{meant} {there}")
     return games.make(game, **options)
 
 
@@ -306,16 +371,21 @@ def _keys(game: Game, max_turns: int | None, repetitions: int | None) -> int:
     return (max_turns or LONGEST) + 1 if repetitions or game.stagnation else 0
 
 
-def _nothing_seen(game: Game, count: int, autoreset: Autoreset) -> Seen:
-    shape = (count, *game.observation_shape)
+def _new_batch(game: Game, count: int, keys: int, autoreset: Autoreset) -> Batch:
+    words = 2 * len(game.initial) + len(COLUMNS)
     finals = count if autoreset == Autoreset.SAME_STEP else 0
-    return Seen(
-        np.zeros(shape, np.int8),
+    return Batch(
+        np.zeros((count, words), np.uint64),
+        np.zeros((count, keys), np.uint64),
+        np.zeros((count, *game.observation_shape), np.int8),
         np.zeros((count, game.num_actions), np.int8),
         np.zeros(count),
-        np.zeros((4, count), np.int8),
-        np.zeros((finals, *shape[1:]), np.int8),
-        np.zeros((finals, len(game.initial) + 4), np.uint64),
+        np.zeros(count, np.bool_),
+        np.zeros(count, np.bool_),
+        np.zeros(count, np.int8),
+        np.zeros(count, np.int8),
+        np.zeros((finals, *game.observation_shape), np.int8),
+        np.zeros((finals, words), np.uint64),
     )
 
 

@@ -1,9 +1,7 @@
 """What happens on boards, compiled: resets, steps, random replies, limits, and what is seen.
 
-A board is a row of unsigned words: the fields of its position, then the four columns named below.
-Arguments that recur: `start` is the game's start position, and its class picks the rules; `keys`
-are hashes of a board's positions, by turn, none where repetition is no limit; `legal` is room for
-a list of actions.
+A board is a row of unsigned words: the fields of its position, those of the position in which the
+last turn began, then the five columns named below. N boards, planes of shape [C, H, W].
 """
 
 from enum import IntEnum
@@ -18,10 +16,12 @@ from cc_env.borrow import borrow
 from cc_env.compile import jit
 from cc_env.rules import ONGOING, Bool, Int, Position
 
-TURNS, STREAM, SEAT, DONE = -4, -3, -2, -1  # turns played, random stream, seat 0 or 1, game over?
-TERMINATED, TRUNCATED, OUTCOME, TO_MOVE = range(4)  # rows of `Seen.facts`
+# Columns: games begun, turns played, random stream, seat 0 or 1, an `Over`.
+EPISODE, TURNS, STREAM, SEAT, DONE = COLUMNS = tuple(range(-5, 0))
 ACCEPTED = -1
 ATTEMPTS = 100  # at a reply that does not end the game at once
+
+_1 = np.uint64(1)
 
 
 class Autoreset(IntEnum):
@@ -33,86 +33,107 @@ class Autoreset(IntEnum):
 
 
 class Replies(IntEnum):
-    """Who takes the decisions that are not the seat's; NONE: there is no seat."""
+    """Who takes the decisions that are not the seat's."""
 
-    NONE = 0
-    RANDOM = 1
-    ANSWERS = 2  # they come by `answer`
+    NONE = 0  # there is no seat: whoever steps the boards
+    RANDOM = 1  # the step itself, at random
+    ANSWERS = 2  # whoever calls `answer`
+
+
+class Illegal(IntEnum):
+    """What becomes of an illegal action of the action space."""
+
+    RAISE = 0
+    LOSE = 1  # who chose it loses the game
+    RANDOM = 2  # a random legal one is played in its place
+
+
+class Over(IntEnum):
+    """Whether the game on a board is over, and why."""
+
+    NOT = 0
+    ENDED = 1  # by the rules or by a limit
+    FAULT = 2  # by an illegal action
 
 
 class Settings(NamedTuple):
     """How the boards are played; 0 is no limit."""
 
-    replies: int  # who takes the decisions that are not the seat's: a `Replies`
+    replies: int  # a `Replies`
     seat: int  # 0, 1, or -1: drawn at every reset
-    max_turns: int  # the game is truncated after so many turns
-    repetitions: int  # and when one position occurs for the so-manieth time
-    autoreset: int
-    stagnation: int  # by the rules a position that so many turns led to ends the game
+    max_turns: int  # truncate after this number of turns
+    repetitions: int  # truncate at the Nth occurrence of a position
+    autoreset: int  # an `Autoreset`
+    illegal: int  # an `Illegal`
+    stagnation: int  # turns leading to the same position after which the game's own rules end it
 
 
-class Seen(NamedTuple):
-    """What is seen of the boards, by the seat or, without replies, by who is to move; in place."""
+class Batch(NamedTuple):
+    """N boards and what is seen of them, by the seat or, without replies, by who is to move."""
 
+    rows: NDArray[np.uint64]  # [N, 2 * fields + 5], see the head of the module
+    keys: NDArray[np.uint64]  # [N, K]: hashes of positions, by turn; K is 0 where none are kept
     observations: NDArray[np.int8]  # [N, C, H, W]
-    masks: NDArray[np.int8]  # [N, num_actions], all 0 when the game is over
+    masks: NDArray[np.int8]  # [N, num_actions], of who is to move; all 0 when the game is over
     rewards: NDArray[np.float64]  # [N], of the seat; without replies of who has just moved
-    facts: NDArray[np.int8]  # [4, N]
-    final_observations: NDArray[np.int8]  # as observations, before the reset in the same step
-    final_rows: NDArray[np.uint64]  # the board's row, too
+    terminated: NDArray[np.bool_]  # [N]: by the rules or by an illegal action
+    truncated: NDArray[np.bool_]  # [N]: by a limit
+    outcomes: NDArray[np.int8]  # [N], of the game that the last step ended or went on with
+    to_move: NDArray[np.int8]  # [N]
+    final_observations: NDArray[np.int8]  # [N or 0, C, H, W], before the reset in the same step
+    final_rows: NDArray[np.uint64]  # [N or 0, 2 * fields + 5]
+
+
+class Board(NamedTuple):
+    """One of the boards."""
+
+    number: int
+    row: NDArray[np.uint64]
+    keys: NDArray[np.uint64]
+    legal: NDArray[np.int32]  # [num_actions]: room for a list of actions
+
+
+@jit
+def _board(batch: Batch, number: int, legal: NDArray[np.int32]) -> Board:
+    return Board(number, batch.rows[number], batch.keys[number], legal)
 
 
 @jit
 def reset(
     start: Position,
     settings: Settings,
-    rows: NDArray[np.uint64],
-    history: NDArray[np.uint64],
+    batch: Batch,
     which: NDArray[np.bool_],
     starts: NDArray[np.uint64],
-    seen: Seen,
 ) -> None:
-    rows, history, seen = borrow(rows), borrow(history), borrow(seen)
-    legal = np.empty(seen.masks.shape[1], np.int32)
-    for board in range(len(rows)):
-        if which[board]:
-            position = rules.load(starts[board % len(starts)], start)
-            position = _begin(position, settings, rows[board], history[board], legal)
-            seen.rewards[board] = 0.0
-            seen.facts[TERMINATED, board] = seen.facts[TRUNCATED, board] = 0
-            seen.facts[OUTCOME, board] = ONGOING
-            _show(position, settings, rows[board], seen, board, legal)
+    """Begin a game where `which` (bool[N]) says so; board i at row i % M of `starts`.
+
+    `starts` is uint64[M, fields], positions in which a game is not over; `start`, here and below,
+    is the game's start position, whose class picks the rules.
+    """
+    batch = borrow(batch)
+    legal = np.empty(batch.masks.shape[1], np.int32)
+    for number in range(len(batch.rows)):
+        if which[number]:
+            position = rules.load(starts[number % len(starts)], start)
+            _restart(position, settings, batch, _board(batch, number, legal))
 
 
 @jit
-def step(
-    start: Position,
-    settings: Settings,
-    rows: NDArray[np.uint64],
-    history: NDArray[np.uint64],
-    actions: NDArray[np.int64],
-    seen: Seen,
-) -> int:
+def step(start: Position, settings: Settings, batch: Batch, actions: NDArray[np.int64]) -> int:
     """Step every board, or none: return ACCEPTED or the first board whose action is refused."""
-    rows, history, seen = borrow(rows), borrow(history), borrow(seen)
-    for board in range(len(rows)):
-        if not _accepts(settings, rows[board], actions[board], seen.masks[board]):
-            return board
-    legal = np.empty(seen.masks.shape[1], np.int32)
-    for board in range(len(rows)):
-        row = rows[board]
-        seen.rewards[board] = 0.0
-        if row[DONE]:
-            position = _begin(start, settings, row, history[board], legal)
-            seen.facts[TERMINATED, board] = seen.facts[TRUNCATED, board] = 0
-            seen.facts[OUTCOME, board] = ONGOING
-            _show(position, settings, row, seen, board, legal)
+    batch = borrow(batch)
+    for number in range(len(batch.rows)):
+        if not _accepts(settings, batch.rows[number], actions[number], batch.masks[number]):
+            return number
+    legal = np.empty(batch.masks.shape[1], np.int32)
+    for number in range(len(batch.rows)):
+        board = _board(batch, number, legal)
+        batch.rewards[number] = 0.0
+        if board.row[DONE]:
+            _restart(start, settings, batch, board)
         else:
-            before = rules.load(row, start)
-            position = _play(before, np.int64(actions[board]), row, history[board])
-            position = _reply(position, settings, row, history[board], legal)
-            viewer = np.int64(row[SEAT]) if settings.replies else rules.to_move(before)
-            _conclude(position, viewer, start, settings, row, history[board], seen, board, legal)
+            _decide(np.int64(actions[number]), start, settings, batch, board)
     return ACCEPTED
 
 
@@ -120,52 +141,86 @@ def step(
 def answer(
     start: Position,
     settings: Settings,
-    rows: NDArray[np.uint64],
-    history: NDArray[np.uint64],
-    board: int,
-    action: int,
-    seen: Seen,
+    batch: Batch,
+    which: NDArray[np.int64],
+    actions: NDArray[np.int64],
 ) -> None:
-    """Play a legal action that is not the seat's; one before its first leaves rewards and facts."""
-    legal = np.empty(seen.masks.shape[1], np.int32)
-    row = rows[board]
-    is_opening = row[TURNS] == ZERO
-    position = _play(rules.load(row, start), np.int64(action), row, history[board])
-    if is_opening:
-        _, over = _status(position, settings, row, history[board])
-        row[DONE] = over
-        _show(position, settings, row, seen, board, legal)
+    """Play legal actions that are not the seat's on the boards `which`, one for each.
+
+    Those before the seat's first decision leave rewards and endings as they are.
+    """
+    batch = borrow(batch)
+    legal = np.empty(batch.masks.shape[1], np.int32)
+    for place in range(len(which)):
+        board = _board(batch, which[place], legal)
+        row = board.row
+        is_opening = row[TURNS] == ZERO
+        position = _play(rules.load(row, start), np.int64(actions[place]), board)
+        result, over = _status(position, settings, board)
+        if is_opening:
+            row[DONE] = over
+            _show(position, settings, batch, board)
+        else:
+            _conclude(
+                position, np.int64(row[SEAT]), result, np.int64(over), start, settings, batch, board
+            )
+
+
+@jit
+def observe_movers(
+    start: Position, rows: NDArray[np.uint64], which: NDArray[np.int64], planes: NDArray[np.int8]
+) -> None:
+    """Write what the players to move see on the boards `which` into `planes`, int8[M, C, H, W]."""
+    for place in range(len(which)):
+        position = rules.load(rows[which[place]], start)
+        rules.observe(position, rules.to_move(position), planes[place])
+
+
+@jit
+def _decide(action: Int, start: Position, settings: Settings, batch: Batch, board: Board) -> None:
+    """Play an action of the action space, and the random replies to it."""
+    before = rules.load(board.row, start)
+    viewer = np.int64(board.row[SEAT]) if settings.replies else rules.to_move(before)
+    is_legal = batch.masks[board.number, action] == 1
+    if not is_legal and settings.illegal == Illegal.LOSE:
+        position, over = before, np.int64(Over.FAULT)
+        result: Int = 1 - rules.to_move(before)
     else:
-        seat = np.int64(row[SEAT])
-        _conclude(position, seat, start, settings, row, history[board], seen, board, legal)
+        chosen = action if is_legal else _draw(before, board)
+        position = _reply(_play(before, chosen, board), settings, board)
+        result, ended = _status(position, settings, board)
+        over = np.int64(ended)
+    _conclude(position, viewer, result, over, start, settings, batch, board)
 
 
 @jit
 def _conclude(
     position: Position,
     viewer: Int,
+    result: Int,
+    over: Int,
     start: Position,
     settings: Settings,
-    row: NDArray[np.uint64],
-    keys: NDArray[np.uint64],
-    seen: Seen,
-    board: int,
-    legal: NDArray[np.int32],
+    batch: Batch,
+    board: Board,
 ) -> None:
-    """Write what a played decision brought to `viewer`; begin anew where that is due at once."""
-    result, over = _status(position, settings, row, keys)
-    seen.rewards[board] = rules.reward(result, viewer)
+    """Write what a decision brought to `viewer`; begin again where that is due at once.
+
+    `result` is the outcome, `over` an `Over`.
+    """
+    number, row = board.number, board.row
+    batch.rewards[number] = rules.reward(result, viewer)
     row[DONE] = over
     ended = result != ONGOING
-    seen.facts[TERMINATED, board] = ended
-    seen.facts[TRUNCATED, board] = over and not ended
-    if over and settings.autoreset == Autoreset.SAME_STEP:
-        _observe(position, settings, row, seen.final_observations[board])
-        _copy(row, seen.final_rows[board])
-        rules.store(position, seen.final_rows[board])
-        position = _begin(start, settings, row, keys, legal)
-    _show(position, settings, row, seen, board, legal)
-    seen.facts[OUTCOME, board] = result
+    batch.terminated[number] = ended
+    batch.truncated[number] = over != Over.NOT and not ended
+    if over != Over.NOT and settings.autoreset == Autoreset.SAME_STEP:
+        _observe(position, settings, row, batch.final_observations[number])
+        rules.store(position, row)
+        _copy(row, batch.final_rows[number])
+        position = _begin(start, settings, board)
+    _show(position, settings, batch, board)
+    batch.outcomes[number] = result
 
 
 @jit
@@ -180,18 +235,26 @@ def _accepts(
 ) -> bool:
     if row[DONE]:
         return settings.autoreset == Autoreset.NEXT_STEP
-    return 0 <= action < len(mask) and mask[action] == 1
+    is_action = 0 <= action < len(mask)
+    return is_action and (settings.illegal != Illegal.RAISE or mask[action] == 1)
 
 
 @jit
-def _begin(
-    position: Position,
-    settings: Settings,
-    row: NDArray[np.uint64],
-    keys: NDArray[np.uint64],
-    legal: NDArray[np.int32],
-) -> Position:
+def _restart(position: Position, settings: Settings, batch: Batch, board: Board) -> None:
+    """Begin a game in `position`, and write what is seen of it."""
+    position = _begin(position, settings, board)
+    number = board.number
+    batch.rewards[number] = 0.0
+    batch.terminated[number] = batch.truncated[number] = False
+    batch.outcomes[number] = ONGOING
+    _show(position, settings, batch, board)
+
+
+@jit
+def _begin(position: Position, settings: Settings, board: Board) -> Position:
     """Return the position in which the seat decides first; the random stream goes on."""
+    row, keys = board.row, board.keys
+    row[EPISODE] += _1
     row[SEAT] = settings.seat
     after = position
     if settings.seat < 0:
@@ -201,8 +264,9 @@ def _begin(
         keys[0] = rules.key(position)
     for _ in range(ATTEMPTS):
         row[TURNS] = 0
-        after = _reply(position, settings, row, keys, legal)
-        _, over = _status(after, settings, row, keys)
+        rules.store(position, row[len(position) :])
+        after = _reply(position, settings, board)
+        _, over = _status(after, settings, board)
         row[DONE] = over
         if not over:
             break
@@ -210,59 +274,50 @@ def _begin(
 
 
 @jit
-def _play(
-    position: Position, action: Int, row: NDArray[np.uint64], keys: NDArray[np.uint64]
-) -> Position:
+def _play(position: Position, action: Int, board: Board) -> Position:
     """Return the position after a legal action, its turn counted where it ends one."""
+    row, keys = board.row, board.keys
+    if not rules.mid_turn(position):
+        rules.store(position, row[len(position) :])
     position = rules.apply(position, action)
     if not rules.mid_turn(position):
-        row[TURNS] += np.uint64(1)
+        row[TURNS] += _1
         if len(keys):
             keys[np.int64(row[TURNS]) % len(keys)] = rules.key(position)
     return position
 
 
 @jit
-def _reply(
-    position: Position,
-    settings: Settings,
-    row: NDArray[np.uint64],
-    keys: NDArray[np.uint64],
-    legal: NDArray[np.int32],
-) -> Position:
+def _reply(position: Position, settings: Settings, board: Board) -> Position:
     """Return the position after all random decisions until the seat is to move, if any are due."""
-    while settings.replies == Replies.RANDOM and rules.to_move(position) != np.int64(row[SEAT]):
-        _, over = _status(position, settings, row, keys)
+    while settings.replies == Replies.RANDOM and rules.to_move(position) != np.int64(
+        board.row[SEAT]
+    ):
+        _, over = _status(position, settings, board)
         if over:
             break
-        position = _play(position, _draw(position, row, legal), row, keys)
+        position = _play(position, _draw(position, board), board)
     return position
 
 
 @jit
-def _draw(position: Position, row: NDArray[np.uint64], legal: NDArray[np.int32]) -> Int:
-    count = rules.legal_actions(position, legal)
-    action = legal[randomness.below(row[STREAM], count)]
-    row[STREAM] = randomness.advance(row[STREAM])
+def _draw(position: Position, board: Board) -> Int:
+    """Return a random legal action."""
+    count = rules.legal_actions(position, board.legal)
+    action = board.legal[randomness.below(board.row[STREAM], count)]
+    board.row[STREAM] = randomness.advance(board.row[STREAM])
     return np.int64(action)
 
 
 @jit
-def draw(start: Position, row: NDArray[np.uint64], legal: NDArray[np.int32]) -> Int:
-    return _draw(rules.load(row, start), row, legal)
-
-
-@jit
-def _status(
-    position: Position, settings: Settings, row: NDArray[np.uint64], keys: NDArray[np.uint64]
-) -> tuple[Int, Bool]:
+def _status(position: Position, settings: Settings, board: Board) -> tuple[Int, Bool]:
     """Return the outcome by the rules, and whether the episode is over by them or by a limit."""
     result = rules.outcome(position)
     if result != ONGOING:
         return result, True
     if rules.mid_turn(position):
         return result, False
-    turns = np.int64(row[TURNS])
+    keys, turns = board.keys, np.int64(board.row[TURNS])
     over: Bool = settings.max_turns > 0 and turns >= settings.max_turns
     if len(keys):
         newest, kept = keys[turns % len(keys)], keys[: turns + 1]
@@ -288,19 +343,13 @@ def _observe(
 
 
 @jit
-def _show(
-    position: Position,
-    settings: Settings,
-    row: NDArray[np.uint64],
-    seen: Seen,
-    board: int,
-    legal: NDArray[np.int32],
-) -> None:
+def _show(position: Position, settings: Settings, batch: Batch, board: Board) -> None:
     """Store the position, and write what is seen of it."""
+    number, row, legal = board.number, board.row, board.legal
     rules.store(position, row)
-    seen.facts[TO_MOVE, board] = rules.to_move(position)
-    _observe(position, settings, row, seen.observations[board])
-    mask = seen.masks[board]
+    batch.to_move[number] = rules.to_move(position)
+    _observe(position, settings, row, batch.observations[number])
+    mask = batch.masks[number]
     mask[:] = 0
     if not row[DONE]:
         for index in range(rules.legal_actions(position, legal)):

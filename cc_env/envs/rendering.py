@@ -16,7 +16,7 @@ class Renderer:
         """Raise UnknownOption for an unknown mode, MissingExtra where it needs pygame."""
         if mode not in (None, *MODES):
             raise UnknownOption(f"unknown render_mode {mode!r}; there are: {listed(MODES)}")
-        self.mode = mode
+        self.mode, self._title = mode, title
         self._window: Any = None
         if mode in ("rgb_array", "human"):
             from cc_env.pictures.pixels import Window, to_pixels
@@ -31,6 +31,9 @@ class Renderer:
             return self._to_pixels(picture)
         self._window.show(picture, 1 / FRAMES_PER_SECOND)
         return None
+
+    def __reduce__(self) -> tuple[type, tuple[str | None, str]]:
+        return Renderer, (self.mode, self._title)  # a copy opens a window of its own
 
     def close(self) -> None:
         """Close the window, if there is one."""

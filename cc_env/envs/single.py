@@ -1,20 +1,21 @@
 """The Gymnasium environment: one learner against an opponent."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, cast
+from typing import Any
 
 import gymnasium
 import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from cc_env import players, randomness, rules
+from cc_env import randomness
+from cc_env.envs import opponents
 from cc_env.envs.boards import Boards, make_game, reset_options
-from cc_env.envs.kernels import ATTEMPTS, SEAT, STREAM, TO_MOVE, Replies
+from cc_env.envs.opponents import Function
 from cc_env.envs.rendering import FRAMES_PER_SECOND, MODES, Renderer
-from cc_env.envs.spaces import LegalActions
-from cc_env.envs.turns import TurnLog
+from cc_env.envs.spaces import CopiedWhole, LegalActions, planes_space
+from cc_env.errors import UnknownOption
 from cc_env.game import Cell
 from cc_env.pictures import Picture, draw
 from cc_env.referee import Player
@@ -22,14 +23,13 @@ from cc_env.rules import Position
 
 Observation = NDArray[np.int8]
 Info = dict[str, Any]
-Opponent = Callable[[Observation, Info], int]
 
 
-class BoardGameEnv(gymnasium.Env[Observation, np.int64]):
+class BoardGameEnv(CopiedWhole, gymnasium.Env[Observation, np.int64]):
     """A two-player game seen by one player; the opponent answers within `step`.
 
     Observation
-        MultiBinary([C, H, W]), int8: planes in the learner's own frame, named in `game.planes`.
+        Box(0, 1, [C, H, W], int8): planes in the learner's own frame, named in `game.planes`.
     Action
         Discrete(num_actions): one decision; an id means the same in every position. Legal are those
         of `info["action_mask"]` (int8[num_actions]), also `action_masks()` (bool); by default
@@ -41,7 +41,8 @@ class BoardGameEnv(gymnasium.Env[Observation, np.int64]):
         together, or when one position occurs for the `repetitions`-th time, a limit that is refused
         where the game's own rules know repetition.
     Info
-        action_mask; seat, 0 (moves first) or 1. At the end also outcome: the player who won, 2 for
+        action_mask; seat, 0 (moves first) or 1; illegal_action, whether the last one was, unless
+        that is an error. At the end also outcome: the player who won, 2 for
         a draw, -1 if truncated; ending: in one word, how; and, if terminated, score: what the first
         and the second player have by the rules of the game, 1 and -1 where it knows no more.
     Reset
@@ -57,10 +58,11 @@ class BoardGameEnv(gymnasium.Env[Observation, np.int64]):
         self,
         game: str,
         *,
-        opponent: str | Player | Opponent = "random",
+        opponent: str | Player | Function = "random",
         seat: int | None = None,
         max_turns: int | None = 200,
         repetitions: int | None = None,
+        illegal: str = "raise",
         render_mode: str | None = None,
         **options: Any,
     ) -> None:
@@ -69,63 +71,63 @@ class BoardGameEnv(gymnasium.Env[Observation, np.int64]):
         `opponent` is a player's spoken name (see `cc_env.players`), a player, or a function
         `(observation, info) -> action` that is given what a learner in its seat would be given.
         `seat` None is drawn at every reset. `max_turns` and `repetitions` None are no limits.
+        `illegal` says what an illegal action of the action space does: "raise" an error, "lose" the
+        game, or have a "random" legal action played in its place.
         """
         self.game = make_game(BoardGameEnv, game, options)
-        self.opponent = opponent
-        self._player = None if _is_function(opponent) else players.of(opponent, self.game)
+        if opponent is None:
+            raise UnknownOption("None is not a player; wanted: a player's name, one, or a function")
         self.render_mode = render_mode
         self._renderer = Renderer(render_mode, self.game.name)
-        self._compiled = render_mode is None and opponent == "random"
         self._boards = Boards(
             self.game,
-            replies=Replies.RANDOM if self._compiled else Replies.NONE,
+            opponent=opponents.of(opponent, self.game),
             seat=seat,
             max_turns=max_turns,
             repetitions=repetitions,
+            illegal=illegal,
         )
-        self._log = TurnLog(self.game)
-        self.observation_space = spaces.MultiBinary(self.game.observation_shape)
-        self.action_space = LegalActions(self._boards.seen.masks[0], self.game.opening_mask)
+        self._tells_illegal = illegal != "raise"
+        self.observation_space = planes_space(self.game)  # type: ignore[assignment]
+        self.action_space = LegalActions(self._boards)
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, Info]:
         """Begin an episode; raise UnknownOption or BadPosition, and change nothing, on bad ones."""
-        start = self._start(reset_options(options, ["position"]))
+        given = reset_options(options, ["position"])
+        starts = [self.game.from_text(given["position"])] if "position" in given else []
         randomness.check_seed(seed)
-        with self._all_or_nothing():
+        with self._generator_or_nothing():
             super().reset(seed=seed)
-            self._boards.rows[0, STREAM] = self.np_random.integers(2**64, dtype=np.uint64)
-            self._boards.reset(positions=start)
-            self._first_reply()
+            stream = self.np_random.integers(2**64, size=1, dtype=np.uint64)
+            self._boards.reset(starts=starts, streams=stream)
         if self.render_mode == "human":
             self.render()
-        return self._result()[0], self._info()
+        return self._boards.observations[0].copy(), self._info()
 
     def step(self, action: np.int64 | int) -> tuple[Observation, float, bool, bool, Info]:
         """Play a legal action and the opponent's answer.
 
-        Raises IllegalAction for an action that is not legal here, EpisodeOver after the end; what
-        the opponent raises, or IllegalAction for what it chose, comes through. Then nothing has
-        changed.
+        Raises IllegalAction for an action that is not legal here, see `illegal`, or that is not in
+        the action space; EpisodeOver after the end. What the opponent raises comes through, as does
+        IllegalAction for what it chose. Then nothing has changed.
         """
-        if self._compiled:
-            self._boards.play(action)
-        else:
-            with self._all_or_nothing():
-                self._boards.play(action, self._log)
-                self._reply()
-        observation, reward, terminated, truncated = self._result()
+        boards = self._boards
+        boards.step(boards.one_action(action))
+        terminated, truncated = bool(boards.terminated[0]), bool(boards.truncated[0])
         info = self._info()
+        if self._tells_illegal:
+            info["illegal_action"] = bool(boards.was_illegal[0])
         if terminated or truncated:
-            info |= self._boards.end()
+            info |= boards.end()
         if self.render_mode == "human":
             self.render()
-        return observation, reward, terminated, truncated, info
+        return boards.observations[0].copy(), float(boards.rewards[0]), terminated, truncated, info
 
     def action_masks(self) -> NDArray[np.bool_]:
         """Return bool[num_actions], true where the action is legal; sb3-contrib looks for this."""
-        return np.array(self._boards.seen.masks[0], np.bool_)
+        return np.array(self._boards.masks[0], np.bool_)
 
     @property
     def position(self) -> Position:
@@ -133,11 +135,11 @@ class BoardGameEnv(gymnasium.Env[Observation, np.int64]):
         return self._boards.position()
 
     def picture(self, select: Cell | None = None) -> Picture:
-        """Return the board with the last turn, unless replies are random and there is no render
-        mode, and, where `select` names a cell, the legal targets of its piece.
+        """Return the board with the last turn and, where `select` names a cell, the legal targets
+        of its piece.
         """
-        end = self._boards.over()
-        return draw(self.game, self.position, last=self._log.last, select=select, end=end)
+        last, end = self._boards.last_turn(), self._boards.over()
+        return draw(self.game, self.position, last=last, select=select, end=end)
 
     def _repr_svg_(self) -> str:
         return self.picture()._repr_svg_()
@@ -155,76 +157,21 @@ class BoardGameEnv(gymnasium.Env[Observation, np.int64]):
         """Close the window, if there is one."""
         self._renderer.close()
 
-    def _start(self, options: Mapping[str, Any]) -> list[Position]:
-        return [self.game.from_text(options["position"])] if "position" in options else []
-
-    def _first_reply(self) -> None:
-        """Let the opponent open the game, without ending it; the boards do so if compiled."""
-        if self._compiled:
-            return
-        boards, begun = self._boards, self._boards.snapshot()
-        for _ in range(ATTEMPTS):
-            self._log.clear()
-            self._reply()
-            if not boards.done[0]:
-                return
-            stream = boards.rows[0, STREAM]
-            boards.restore(begun)
-            boards.rows[0, STREAM] = stream
-        raise boards.no_episode(boards.position())
-
-    def _reply(self) -> None:
-        """Let the opponent decide until it is the learner's turn; the boards do so if compiled."""
-        boards = self._boards
-        while not self._compiled and not boards.done[0]:
-            if boards.seen.facts[TO_MOVE, 0] == boards.rows[0, SEAT]:
-                break
-            boards.play(self._answer(), self._log)
-
-    def _answer(self) -> int:
-        """Return what the opponent chooses."""
-        boards = self._boards
-        if self.opponent == "random":
-            return boards.draw()
-        if self._player:
-            return boards.choose(self._player)
-        info = {"action_mask": boards.seen.masks[0].copy(), "seat": 1 - self._seat()}
-        return cast(Opponent, self.opponent)(boards.seen.observations[0].copy(), info)
-
-    def _seat(self) -> int:
-        return int(self._boards.rows[0, SEAT])
-
     def _info(self) -> Info:
-        return {"action_mask": self._boards.seen.masks[0].copy(), "seat": self._seat()}
-
-    def _result(self) -> tuple[Observation, float, bool, bool]:
-        """Return observation, reward, terminated and truncated, all as the learner sees them."""
-        boards = self._boards
-        terminated, truncated, outcome, _ = boards.seen.facts[:, 0].tolist()
-        if self._compiled:
-            observation, reward = boards.seen.observations[0].copy(), float(boards.seen.rewards[0])
-        else:
-            observation = self.game.observe(self.position, self._seat())
-            reward = rules.reward(outcome, self._seat())
-        return observation, reward, bool(terminated), bool(truncated)
+        return {"action_mask": self._boards.masks[0].copy(), "seat": self._boards.seat()}
 
     @contextmanager
-    def _all_or_nothing(self) -> Iterator[None]:
-        """Put everything back if the block fails."""
-        last, generator, seed = self._log.last, self._np_random, self._np_random_seed
+    def _generator_or_nothing(self) -> Iterator[None]:
+        """Put the generator back to where it was if the block fails."""
+        generator, seed = self._np_random, self._np_random_seed
         state = dict(generator.bit_generator.state) if generator else {}
         try:
-            with self._boards.all_or_nothing():
-                yield
+            yield
         except BaseException:
-            self._log.last, self._np_random, self._np_random_seed = last, generator, seed
+            self._np_random, self._np_random_seed = generator, seed
             if generator:
                 generator.bit_generator.state = state
             raise
-
-
-def _is_function(opponent: object) -> bool:
-    return callable(opponent) and not hasattr(opponent, "choose")
 
 
 class MaskInObservation(

@@ -1,34 +1,39 @@
 """Action spaces whose samples are legal, so that the loop of every tutorial plays a whole game."""
 
-from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
 from cc_env.compile import jit
+from cc_env.envs.boards import Boards
+from cc_env.game import Game
+
+
+def planes_space(game: Game) -> spaces.Box:
+    """Return the space of observations: int8[C, H, W], zeros and ones."""
+    return spaces.Box(0, 1, game.observation_shape, np.int8)
 
 
 class LegalActions(spaces.Discrete):
     """`Discrete(n)` that by default samples among the actions that are legal at the moment.
 
-    Copies and pickles are a plain `Discrete`: they do not follow the environment.
+    Copies and pickles of it are a plain `Discrete`; those of its environment have one of their own.
     """
 
-    def __init__(self, mask: NDArray[np.int8], opening: Callable[[], NDArray[np.int8]]) -> None:
-        """Make the space over `mask` (int8[n]), which the environment goes on writing.
-
-        `opening` returns int8[n], the actions that are legal when an episode begins. Once after
-        `seed` it is one of these: who checks an environment seeds the space, samples, and only then
-        resets. Those that are legal at the moment, too, are preferred.
-        """
-        super().__init__(len(mask))
-        self._now, self._opening = mask, opening
+    def __init__(self, boards: Boards) -> None:
+        """Make the space of the actions on the only board."""
+        super().__init__(boards.game.num_actions)
+        self._boards = boards
         self._just_seeded = False
 
     def seed(self, seed: int | None = None) -> int:
-        """Seed the generator of the samples; return the seed."""
+        """Seed the generator of the samples; return the seed.
+
+        Who checks an environment seeds the space, samples, and only then resets. So the first
+        sample afterwards is legal when an episode begins, and at the moment, too, if it can be.
+        """
         self._just_seeded = True
         return int(super().seed(seed))
 
@@ -40,11 +45,12 @@ class LegalActions(spaces.Discrete):
         if mask is None and probability is None:
             if self._np_random is None:  # nobody has seeded it; that is no checker
                 super().seed()
-            legal = self._now.nonzero()[0]
+            now = self._boards.masks[0]
+            legal = now.nonzero()[0]
             if self._just_seeded:
                 self._just_seeded = False
-                opening = self._opening()
-                both = (self._now & opening).nonzero()[0]
+                opening = self._boards.game.opening_mask()
+                both = (now & opening).nonzero()[0]
                 legal = (both if len(both) else opening.nonzero()[0])[::-1]
             if len(legal):
                 return np.int64(legal[int(self.np_random.random() * len(legal))])
@@ -58,23 +64,56 @@ class LegalActions(spaces.Discrete):
 
 
 class LegalActionBatch(spaces.MultiDiscrete):
-    """`MultiDiscrete([n] * N)` that by default samples a legal action for each board."""
+    """`MultiDiscrete([n] * N)` that by default samples a legal action for each board.
 
-    def __init__(self, masks: NDArray[np.int8]) -> None:
-        """Make the space over `masks` (int8[N, n]), which the environment goes on writing."""
-        super().__init__(np.full(len(masks), masks.shape[1], np.int64))
-        self._now = masks
+    Copies and pickles of it are a plain `MultiDiscrete`; see `LegalActions`.
+    """
+
+    def __init__(self, boards: Boards) -> None:
+        """Make the space of the actions on all boards."""
+        super().__init__(np.full(boards.count, boards.game.num_actions, np.int64))
+        self._boards = boards
 
     def sample(self, mask: Any = None, probability: Any = None) -> NDArray[np.int64]:
         """Return a legal action for each board, 0 for a board whose game is over."""
         if mask is not None or probability is not None:
             return super().sample(mask, probability)
-        chosen = np.zeros(len(self._now), np.int64)
-        _choose(self._now, self.np_random.random(len(self._now)), chosen)
+        count = self._boards.count
+        chosen = np.zeros(count, np.int64)
+        _choose(self._boards.masks, self.np_random.random(count), chosen)
         return chosen
 
     def __reduce__(self) -> tuple[type, tuple[NDArray[np.int64]]]:
         return spaces.MultiDiscrete, (self.nvec,)
+
+
+class _Released(NamedTuple):
+    """A space without the boards that it follows, in the state of an environment."""
+
+    kind: type[LegalActions | LegalActionBatch]
+    state: dict[str, Any]
+
+
+class CopiedWhole:
+    """An environment with `_boards`, in whose copies and pickles the spaces follow the copied."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: _release(value) for name, value in vars(self).items()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        for name, value in state.items():
+            if isinstance(value, _Released):
+                space = value.kind(self._boards)  # type: ignore[attr-defined]
+                vars(space).update(value.state)
+                setattr(self, name, space)
+
+
+def _release(value: Any) -> Any:
+    if not isinstance(value, LegalActions | LegalActionBatch):
+        return value
+    state = {name: kept for name, kept in vars(value).items() if name != "_boards"}
+    return _Released(type(value), state)
 
 
 @jit

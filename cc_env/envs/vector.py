@@ -9,14 +9,14 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
-from cc_env import players
+from cc_env.envs import opponents
 from cc_env.envs.boards import Boards, make_game, reset_options
-from cc_env.envs.kernels import OUTCOME, SEAT, TERMINATED, TO_MOVE, TRUNCATED, Autoreset, Replies
+from cc_env.envs.kernels import Autoreset
+from cc_env.envs.opponents import Function
 from cc_env.envs.rendering import FRAMES_PER_SECOND, MODES, Renderer
-from cc_env.envs.spaces import LegalActionBatch
+from cc_env.envs.spaces import CopiedWhole, LegalActionBatch, planes_space
 from cc_env.errors import EpisodeOver, IllegalAction, UnknownOption, is_whole, listed
-from cc_env.game import Game
-from cc_env.pictures import draw
+from cc_env.pictures import Picture, draw
 from cc_env.referee import Player
 from cc_env.rules import Position
 
@@ -32,17 +32,18 @@ AUTORESETS = {
 }
 
 
-class BoardGameVectorEnv(VectorEnv[Batch, NDArray[np.int64], NDArray[Any]]):
+class BoardGameVectorEnv(CopiedWhole, VectorEnv[Batch, NDArray[np.int64], NDArray[Any]]):
     """Many boards of one game; against an opponent, or two-sided for self-play.
 
     With an opponent each board is as in `BoardGameEnv`: "random" replies within the compiled step,
-    other players, given by spoken name or as objects, choose for one board after the other. With
-    `opponent=None` whoever is to move acts: `info["to_move"]` says who that is, observation and
-    mask are his, and the reward after a step is that of the player who has just acted.
+    other players, given by spoken name or as objects, and functions choose for one board after the
+    other. With `opponent=None` whoever is to move acts: `info["to_move"]` says who that is,
+    observation and mask are his, and the reward after a step is that of who has just acted.
 
     Info, in `reset` and `step`, for all boards: action_mask int8[N, num_actions]; to_move, seat,
     outcome int8[N] (of the game that the step ended or went on with: 0, 1, 2 draw, -1 none); for
-    each key a `_key`, bool[N], as Gymnasium has it. With SAME_STEP, `step` also has final_obs
+    each key a `_key`, bool[N], as Gymnasium has it. Where illegal actions are no errors `step` also
+    has illegal_action bool[N]. With SAME_STEP, `step` also has final_obs
     int8[N, C, H, W] and final_info (seat, outcome): the rows that `_final_obs` names are what was
     seen when the game ended.
 
@@ -62,10 +63,11 @@ class BoardGameVectorEnv(VectorEnv[Batch, NDArray[np.int64], NDArray[Any]]):
         game: str,
         num_envs: int = 1,
         *,
-        opponent: str | Player | None = "random",
+        opponent: str | Player | Function | None = "random",
         seat: int | None = None,
         max_turns: int | None = 200,
         repetitions: int | None = None,
+        illegal: str = "raise",
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
         copy: bool = True,
         render_mode: str | None = None,
@@ -88,16 +90,18 @@ class BoardGameVectorEnv(VectorEnv[Batch, NDArray[np.int64], NDArray[Any]]):
         self._boards = Boards(
             self.game,
             num_envs,
-            **_replies(opponent, self.game),
+            opponent=opponents.of(opponent, self.game),
             seat=seat,
             max_turns=max_turns,
             repetitions=repetitions,
             autoreset=AUTORESETS[self.autoreset_mode],
+            illegal=illegal,
         )
-        self.single_observation_space = spaces.MultiBinary(self.game.observation_shape)
+        self._tells_illegal = illegal != "raise"
+        self.single_observation_space = planes_space(self.game)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.single_action_space = spaces.Discrete(self.game.num_actions)
-        self.action_space = LegalActionBatch(self._boards.seen.masks)
+        self.action_space = LegalActionBatch(self._boards)
         self._actions = np.zeros(num_envs, np.int64)
         self._all_boards = np.ones(num_envs, np.bool_)
         self._all_boards.flags.writeable = False
@@ -123,17 +127,12 @@ class BoardGameVectorEnv(VectorEnv[Batch, NDArray[np.int64], NDArray[Any]]):
             and len(seeds) != self.num_envs
         ):
             raise UnknownOption(f"{len(seeds)} seeds for {self.num_envs} boards")
-        streams = self._boards.rows.copy()
-        if seeds is not None or not self._begun:
-            self._boards.seed(seeds, which)
-        try:
-            self._boards.reset(which, positions)
-        except Exception:
-            self._boards.rows[:] = streams
-            raise
+        begins = seeds is not None or not self._begun
+        streams = self._boards.streams(seeds) if begins else None
+        self._boards.reset(which, positions, streams)
         super().reset(seed=seeds if isinstance(seeds, int) else None)
         self._begun = True
-        return self._out(self._boards.seen.observations), self._info()
+        return self._out(self._boards.observations), self._info()
 
     def step(self, actions: NDArray[np.int64]) -> Step:
         """Play actions[i] (int[N]) on board i.
@@ -150,15 +149,13 @@ class BoardGameVectorEnv(VectorEnv[Batch, NDArray[np.int64], NDArray[Any]]):
         if not self._begun:
             raise EpisodeOver("no episode has begun; call reset() before step()")
         self._actions[:] = chosen
-        seats = self._boards.rows[:, SEAT].astype(np.int8)
-        self._boards.step(self._actions)
-        seen = self._boards.seen
-        terminated, truncated = seen.facts[TERMINATED], seen.facts[TRUNCATED]
+        boards, seats = self._boards, self._boards.seats
+        boards.step(self._actions)
         return (
-            self._out(seen.observations),
-            self._out(seen.rewards),
-            self._out(terminated.view(np.bool_)),
-            self._out(truncated.view(np.bool_)),
+            self._out(boards.observations),
+            self._out(boards.rewards),
+            self._out(boards.terminated),
+            self._out(boards.truncated),
             self._info(seats),
         )
 
@@ -186,12 +183,12 @@ class BoardGameVectorEnv(VectorEnv[Batch, NDArray[np.int64], NDArray[Any]]):
         """Return a frame for each board."""
         if self.render_mode is None:
             return None
-        return tuple(
-            self._renderer.frame(
-                draw(self.game, self.position(board), end=self._boards.over(board))
-            )
-            for board in range(self.num_envs)
-        )
+        return tuple(self._renderer.frame(self._picture(board)) for board in range(self.num_envs))
+
+    def _picture(self, board: int) -> Picture:
+        boards = self._boards
+        last, end = boards.last_turn(board), boards.over(board)
+        return draw(self.game, self.position(board), last=last, end=end)
 
     def _check(self, board: int) -> None:
         if not is_whole(board, 0, self.num_envs - 1):
@@ -228,34 +225,27 @@ class BoardGameVectorEnv(VectorEnv[Batch, NDArray[np.int64], NDArray[Any]]):
         return view
 
     def _info(self, final_seats: Batch | None = None) -> Info:
-        seen = self._boards.seen
+        boards = self._boards
         info: Info = {
-            "action_mask": self._out(seen.masks),
-            "to_move": self._out(seen.facts[TO_MOVE]),
-            "seat": self._boards.rows[:, SEAT].astype(np.int8),
-            "outcome": self._out(seen.facts[OUTCOME]),
+            "action_mask": self._out(boards.masks),
+            "to_move": self._out(boards.to_move),
+            "seat": boards.seats,
+            "outcome": self._out(boards.outcomes),
         }
+        if self._tells_illegal and final_seats is not None:
+            info["illegal_action"] = self._out(boards.was_illegal)
         info |= {f"_{key}": self._all_boards for key in info}
         if self.autoreset_mode == AutoresetMode.SAME_STEP and final_seats is not None:
-            over = (seen.facts[TERMINATED] | seen.facts[TRUNCATED]).view(np.bool_)
+            over = boards.terminated | boards.truncated
             final = {
                 "seat": final_seats,
                 "outcome": info["outcome"],
                 "_seat": over,
                 "_outcome": over,
             }
-            info |= {"final_obs": self._out(seen.final_observations), "final_info": final}
+            info |= {"final_obs": self._out(boards.final_observations), "final_info": final}
             info |= {"_final_obs": over, "_final_info": over}
         return info
-
-
-def _replies(opponent: str | Player | None, game: Game) -> dict[str, Any]:
-    """Return who takes the decisions that are not the seat's, as `Boards` wants it."""
-    if opponent is None:
-        return {"replies": Replies.NONE}
-    if opponent == "random":
-        return {"replies": Replies.RANDOM}
-    return {"replies": Replies.ANSWERS, "opponent": players.of(opponent, game)}
 
 
 def _autoreset_mode(mode: AutoresetMode | str) -> AutoresetMode:

@@ -5,6 +5,7 @@ the same functions: `make(**options)` and `read_recordings(line)`. A file may na
 if `cc_env.trust` says so.
 """
 
+import copyreg
 import inspect
 from importlib import import_module
 from types import ModuleType
@@ -34,6 +35,13 @@ def make(name: str, /, **options: Any) -> Game:
         raise UnknownOption(f"the game {name} calls itself {game.name!r}; wanted: its name here")
     trust.allow(name)
     return game
+
+
+def _again(name: str, options: dict[str, Any]) -> Game:
+    return make(name, **options)
+
+
+copyreg.pickle(Game, lambda game: (_again, (game.name, dict(game.options))))
 
 
 def option_defaults(name: str) -> dict[str, Any]:

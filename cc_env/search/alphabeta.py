@@ -16,6 +16,8 @@ rules make of that, see `scores.repeated`.
 """
 
 import time
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -362,8 +364,12 @@ class AlphaBeta:
         self.game = game
         chosen = game.evaluation(evaluation)
         self._tools = Tools(table.empty(table_megabytes), memory.make(game), chosen)
-        self._searches = 0
+        self._megabytes, self._searches = table_megabytes, 0
         self.search(game.initial, depth=1)  # compiles, so that no limit of time pays for it
+
+    def __reduce__(self) -> tuple[Callable[..., "AlphaBeta"], tuple[()]]:
+        make = partial(AlphaBeta, self.game, self._tools.evaluation)
+        return partial(make, table_megabytes=self._megabytes), ()  # no search needs another's room
 
     def search(
         self,

@@ -180,7 +180,7 @@ def test_wrong_arguments_are_refused():
     for make in both_ways():
         with pytest.raises(UnknownOption, match="sizes are 4 to 8"):
             make(size=3)
-    with pytest.raises(UnknownOption, match="no keyword shape"):
+    with pytest.raises(UnknownOption, match="unexpected keyword argument 'shape'"):
         aec.env(shape=3)
 
 

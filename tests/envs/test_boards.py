@@ -13,7 +13,7 @@ def test_they_know_which_positions_occurred(game):
         np.testing.assert_array_equal(
             boards.occurred, [row + [0] * (13 - len(row)) for row in expected]
         )
-        boards.step(np.array([rng.choice(np.flatnonzero(mask)) for mask in boards.seen.masks]))
+        boards.step(np.array([rng.choice(np.flatnonzero(mask)) for mask in boards.masks]))
         for board, row in enumerate(expected):
             if not game.mid_turn(boards.position(board)):
                 row.append(game.key(boards.position(board)))

@@ -121,7 +121,7 @@ def test_one_board_plays_as_the_single_environment_does():
     envs, single = make(1, seat=0), gymnasium.make(ID, seat=0)
     single.reset(seed=2)
     envs.reset(seed=2)
-    envs._boards.rows[:, -3] = single.unwrapped._boards.rows[:, -3]  # the same stream
+    envs._boards._batch.rows[:, -3] = single.unwrapped._boards._batch.rows[:, -3]  # the same stream
     over = False
     while not over:
         action = int(policy(single.unwrapped.action_masks()[None], 3)[0])
@@ -335,13 +335,13 @@ def test_nothing_is_stepped_before_the_first_reset():
 def test_a_seed_is_for_the_boards_that_are_reset():
     envs = make(4)
     envs.reset(seed=0)
-    streams = envs._boards.rows[:, -3].copy()
+    streams = envs._boards._batch.rows[:, -3].copy()
     envs.reset(seed=9, options={"reset_mask": [True, False, False, False]})
-    assert (envs._boards.rows[:, -3] != streams).tolist() == [True, False, False, False]
+    assert (envs._boards._batch.rows[:, -3] != streams).tolist() == [True, False, False, False]
     lists, arrays = make(2), make(2)
     lists.reset(seed=[5, 17])
     arrays.reset(seed=np.array([5, 17]))
-    assert np.array_equal(lists._boards.rows, arrays._boards.rows)
+    assert np.array_equal(lists._boards._batch.rows, arrays._boards._batch.rows)
 
 
 def test_gymnasium_can_split_the_infos():
@@ -393,7 +393,7 @@ def test_a_refused_step_changes_no_board(actions, why):
     ("arguments", "why"),
     [
         ({"opponent": "kasparov"}, "no player 'kasparov'; there are: .*greedy"),
-        ({"opponent": print}, "print> is no player; wanted: a player's name or an object"),
+        ({"opponent": 7}, "7 is not a player; wanted: a player's name or an object"),
         ({"autoreset_mode": "Sometimes"}, "NextStep"),
         ({"render_mode": "human"}, "ansi, rgb_array"),
         ({"size": 1}, "sizes are 4 to 8"),
@@ -557,5 +557,5 @@ def test_a_mistyped_keyword_is_told_all_there_are(make_env):
         make_env("capture_conquer", **{typed: "random"})
     meant = "repetitions" if make_env is BoardGameAEC else "opponent"
     said = str(caught.value)
-    assert f"there is no keyword {typed}, did you mean {meant}?" in said
+    assert f"unexpected keyword argument '{typed}'; did you mean {meant}?" in said
     assert {meant, "max_turns", "render_mode", "size", "corner"} <= set(re.split(r"\W+", said))

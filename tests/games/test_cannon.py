@@ -318,12 +318,12 @@ def test_bots_compile_when_they_are_made(cannon, monkeypatch, name):
 
 
 def test_a_repetition_long_ago_is_seen_without_a_limit_of_turns():
-    from cc_env.envs.boards import LONGEST, Boards
+    from cc_env.envs.boards import LONGEST, TURNS, Boards
 
     game = games.make("cannon")
     boards = Boards(game)
-    boards.reset(positions=[place(game, "b", b="24 25 26", w="61 62 63")])
-    boards.rows[:, -4] = LONGEST - 1  # turns so far
+    boards.reset(starts=[place(game, "b", b="24 25 26", w="61 62 63")])
+    boards._batch.rows[:, TURNS] = LONGEST - 1  # turns so far
     over = []
     for _, action in shots(game, 5):
         boards.step(np.array([action]))

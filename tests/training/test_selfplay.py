@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from cc_env import games, players
-from cc_env.envs.kernels import TO_MOVE
 from cc_env.errors import Diverged, UnknownOption
 from cc_env.referee import Clock
 from training.selfplay import SelfPlay, Settings
@@ -59,7 +58,7 @@ def test_values_mix_the_result_with_what_the_search_said(small):
 def test_games_begin_with_random_turns(small):
     settings = Settings(boards=64, simulations=2, considered=2, opening_turns=3)
     play = SelfPlay(small, settings, 0)
-    starts = {tuple(row) for row in play._boards.rows[:, : len(small.initial)].tolist()}
+    starts = {tuple(row) for row in play._boards.positions.tolist()}
     assert len(starts) > 10
     assert tuple(map(int, small.initial)) in starts
 
@@ -122,7 +121,7 @@ def test_opponents_decide_in_their_share_of_the_games(small, monkeypatch):
 
     def spy(actions):
         for board, game in enumerate(play._games):
-            if game.opponent and game.seat == play._boards.seen.facts[TO_MOVE, board]:
+            if game.opponent and game.seat == play._boards.to_move[board]:
                 position = play._boards.position(board)
                 chosen = minimax.choose(position, play._rng, Clock()).action
                 decided.append(actions[board] == chosen)

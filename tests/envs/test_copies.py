@@ -1,0 +1,109 @@
+"""Copies and pickles of games and environments go on by themselves, and sample what is legal."""
+
+import copy
+import pickle
+
+import cloudpickle
+import gymnasium
+import numpy as np
+import pytest
+
+from cc_env import games, players
+from cc_env.envs.aec import BoardGameAEC
+from cc_env.referee import Clock
+from cc_env.table import GAMES
+
+WAYS = {
+    "deepcopy": copy.deepcopy,
+    "pickle": lambda each: pickle.loads(pickle.dumps(each)),
+    "cloudpickle": lambda each: pickle.loads(cloudpickle.dumps(each)),
+}
+COPIED = pytest.mark.parametrize("copied", WAYS.values(), ids=list(WAYS))
+
+
+def play(env, steps=60):
+    """Step by samples, an episode after the other; return all that was seen."""
+    seen = []
+    for _ in range(steps):
+        *step, info = env.step(env.action_space.sample())
+        seen.append((step[0].tobytes(), *step[1:], info["action_mask"].tobytes()))
+        if step[2] or step[3]:
+            env.reset()
+    return seen
+
+
+@COPIED
+@pytest.mark.parametrize("opponent", ["random", "greedy", "minimax:depth=1"])
+@pytest.mark.parametrize("name", GAMES)
+def test_a_copied_environment_goes_on_as_the_first(copied, opponent, name):
+    env = gymnasium.make(GAMES[name].environment, opponent=opponent).unwrapped
+    env.reset(seed=3)
+    env.action_space.seed(4)
+    play(env, 5)
+    other = copied(env)
+    first = play(env)
+    assert play(other) == first  # though the other has gone on meanwhile
+    assert env._boards is not other._boards
+
+
+@COPIED
+def test_vector_environments_are_copied_with_their_samples(copied):
+    envs = gymnasium.make_vec("cc_env/Checkers-v0", 8, vectorization_mode="vector_entry_point")
+    envs.reset(seed=1)
+    envs.action_space.seed(2)
+    other = copied(envs)
+    for _ in range(100):
+        one, two = envs.step(envs.action_space.sample()), other.step(other.action_space.sample())
+        np.testing.assert_array_equal(one[0], two[0])
+        np.testing.assert_array_equal(one[4]["action_mask"], two[4]["action_mask"])
+
+
+@COPIED
+def test_both_players_in_turn_are_copied_with_their_samples(copied):
+    env = BoardGameAEC("morris")
+    env.reset(seed=1)
+    env.action_space("player_0").seed(5)
+    other = copied(env)
+    for _ in range(150):
+        if env.terminations[env.agent_selection] or env.truncations[env.agent_selection]:
+            break
+        agent = env.agent_selection
+        action = env.action_space(agent).sample()
+        assert other.action_space(agent).sample() == action
+        env.step(action)
+        other.step(action)
+        assert other.position == env.position
+    assert other.action_space("player_0") is other.action_space("player_1")
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_games_are_pickled_by_name_and_options(name):
+    game = games.make(name)
+    other = pickle.loads(pickle.dumps(game))
+    assert (other.name, dict(other.options)) == (game.name, dict(game.options))
+    assert other.to_text(other.initial) == game.to_text(game.initial)
+    assert copy.deepcopy(game) is game
+
+
+def test_a_pickled_game_has_its_options():
+    assert pickle.loads(pickle.dumps(games.make("capture_conquer", size=5))).options["size"] == 5
+
+
+@pytest.mark.parametrize("name", ["random", "greedy", "minimax:depth=2", "mcts:simulations=10"])
+def test_players_are_pickled(name):
+    game = games.make("checkers")
+    player = pickle.loads(pickle.dumps(players.make(name, game)))
+    rng = np.random.default_rng(0)
+    assert player.choose(game.initial, rng, Clock()).action in game.legal_actions(game.initial)
+
+
+def test_an_environment_that_shows_frames_is_copied_without_its_window():
+    env = gymnasium.make("cc_env/CaptureConquer-v0", render_mode="rgb_array").unwrapped
+    env.reset(seed=0)
+    frame = env.render()
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(env)).render(), frame)
+
+
+def test_a_copied_space_alone_is_a_plain_one():
+    env = gymnasium.make("cc_env/CaptureConquer-v0").unwrapped
+    assert type(copy.deepcopy(env.action_space)) is gymnasium.spaces.Discrete
