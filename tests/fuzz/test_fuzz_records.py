@@ -10,6 +10,7 @@ from hypothesis import given
 
 from cc_env import games, record, referee
 from cc_env.errors import BadRecord
+from cc_env.games.cannon import log
 from cc_env.games.checkers import pdn
 from cc_env.match import Limits
 from cc_env.players import RandomPlayer
@@ -138,6 +139,24 @@ def test_pdn():
             assert pdn.export(same.game, same) == again
 
     fuzz()
+
+
+def test_logs():
+    cannon, seen = games.make("cannon"), np.zeros(2, int)
+
+    @given(texts(["".join(LOG), *LOG], most=4000))
+    def fuzz(text):
+        found = refused_or_fine(lambda: list(log.read(text, cannon))) or ()
+        seen[len(found)] += 1
+        for one in found:
+            if refused_or_fine(record.play_through, cannon, one) is None:
+                continue
+            (same,) = log.read(again := log.FORMAT.write(cannon, one), cannon)
+            assert (same.turns, same.outcome, same.fault) == (one.turns, one.outcome, one.fault)
+            assert log.FORMAT.write(cannon, same) == again
+
+    fuzz()
+    assert seen.all()
 
 
 @pytest.mark.parametrize(("ending", "good"), [(".pdn", PDN), (".log", LOG)])

@@ -14,7 +14,7 @@ from cc_env.game import Played
 from cc_env.games.cannon import bots, log
 from cc_env.games.cannon.evaluation import STANDARD
 from cc_env.games.grid import rows_text
-from cc_env.match import Limits, Match
+from cc_env.match import RESIGNED, Limits, Match
 from cc_env.perft import perft
 from cc_env.playouts import play_randomly
 from cc_env.rules import DRAW, FIRST_WINS, ONGOING, SECOND_WINS
@@ -339,21 +339,34 @@ def recorded_games():
         return [line for line in map(json.loads, file) if line["kind"] == "game"]
 
 
+def said(data, client=0, action="NORMAL", meta=""):
+    message = json.dumps({"meta": meta, "action": action, "data": data})
+    return f"{message} Received from client {client}"
+
+
 def logged(line):
     """Return the log of a recorded game, as the server would have written it."""
     messages = []
     for number, command in enumerate(line["cmds"]):
         is_last = line["end"] and number == len(line["cmds"]) - 1
-        first, second = line["score"] or (0, 0)
-        meta = f"Player 1 SCORE : {first} : Player 2 SCORE : {second}" if is_last else ""
+        sender = number % 2
+        told = (
+            []
+            if not is_last
+            else [
+                f"Player {each + 1} SCORE : {line['score'][each]}" for each in (sender, 1 - sender)
+            ]
+        )
+        meta = " : ".join(told) if is_last else ""
         action = "FINISH" if is_last else "NORMAL"
-        message = json.dumps({"meta": meta, "action": action, "data": command})
-        messages.append(f"{message} Received from client {number % 2}\n")
+        messages.append(said(command, sender, action, meta) + "\n")
     return "".join(messages)
 
 
 def test_logs_of_recorded_games_are_replayed():
-    for line in recorded_games()[:12]:
+    """cannon: hand play and replay of a recorded game; stagnation; both kinds of stalemate."""
+    ends = set()
+    for line in recorded_games():
         game = cannon_of(line)
         (found,) = log.read(logged(line), game)
         position = game.initial
@@ -364,6 +377,64 @@ def test_logs_of_recorded_games_are_replayed():
         assert not found.fault
         match = record.play_through(game, found)
         assert match.score == found.scores
+        assert (match.result.reason if match.result else None) == line["end"]
+        ends.add(line["end"])
+    assert ends >= {"halls", "no_soldiers", "no_moves", "stagnant"}
+
+
+def test_logs_are_written_as_they_are_read():
+    for line in recorded_games()[::6]:
+        game = cannon_of(line)
+        (found,) = log.read(logged(line), game)
+        position, commands = game.initial, []
+        for turn in found.turns:  # which name the first soldier of a cannon, as we do
+            commands.append(game.turn_text(position, turn))
+            position = game.play_turn(position, turn)
+        assert log.FORMAT.write(game, found) == logged(line | {"cmds": commands})
+
+
+FIRST_MOVE = "S 2 5 M 1 4"
+LOST = {0: "Player 1 SCORE : 0.12 : Player 2 SCORE : 10.12"}
+LOST[1] = "Player 2 SCORE : 0.12 : Player 1 SCORE : 10.12"
+
+
+@pytest.mark.parametrize("loser", [0, 1])
+@pytest.mark.parametrize("fault", ["TIMEOUT", "INVALID MOVE", "UNEXPECTED STOP"])
+def test_faults_are_written_as_they_are_read(cannon, fault, loser):
+    action = "FINISH" if fault == "TIMEOUT" else "KILLPROC"
+    meta = f"{fault} BY PLAYER {loser + 1} : {LOST[loser]}"
+    for count in (0, 1):
+        lines = [said(FIRST_MOVE)] * count + [said("", loser, action, meta)]
+        text = "".join(f"{line}\n" for line in lines)
+        (found,) = log.read(text, cannon)
+        assert log.FORMAT.write(cannon, found) == text
+        match = record.play_through(cannon, found)
+        assert log.FORMAT.write(cannon, record.played_of(match, ("a", "b"))) == text
+
+
+@pytest.mark.parametrize(
+    "end", ["", "None Received from client 1\n", said("", 1, "KILLPROC") + "\n"]
+)
+def test_other_ends_are_written_as_they_are_read(cannon, end):
+    text = f"{said(FIRST_MOVE)}\n{end}"
+    (found,) = log.read(text, cannon)
+    assert log.FORMAT.write(cannon, found) == text
+
+
+def test_what_people_decide_is_logged_as_far_as_logs_can_tell_it(cannon):
+    for end, last in (
+        (lambda match: match.forfeit(1, RESIGNED), f"UNEXPECTED STOP BY PLAYER 2 : {LOST[1]}"),
+        (Match.agree, ""),
+    ):
+        match = Match(cannon)
+        match.play(*log.parse_command(cannon, cannon.initial, FIRST_MOVE))
+        end(match)
+        text = log.FORMAT.write(cannon, record.played_of(match, ("a", "b")))
+        lines = [said(FIRST_MOVE), said("", 1, "KILLPROC", last)][: 2 if last else 1]
+        assert text.splitlines() == lines
+    start = place(cannon, "b", b="24 25 26", w="61 62 63")
+    with pytest.raises(BadRecord, match="begins at the start of the game, not in 'W1W1W1W1/"):
+        log.FORMAT.write(cannon, Played(start, ()))
 
 
 def test_a_second_selection_replaces_the_first(cannon):
@@ -398,11 +469,6 @@ def test_a_wrong_command_is_refused(cannon, command, why):
 
 
 DRAWN = "Player 1 SCORE : 5.12 : Player 2 SCORE : 5.12"
-
-
-def said(data, client=0, action="NORMAL", meta=""):
-    message = json.dumps({"meta": meta, "action": action, "data": data})
-    return f"{message} Received from client {client}"
 
 
 @pytest.mark.parametrize(

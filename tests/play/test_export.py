@@ -48,6 +48,17 @@ def test_pdn_is_read_again(is_over, tmp_path):
     assert (tmp_path / "saved.pdn").read_text() == path.read_text()
 
 
+@pytest.mark.parametrize("count", [12, 10_000])
+def test_logs_of_cannon_are_read_again(count, tmp_path):
+    sitting, path = played("cannon", count, rows=10), tmp_path / "game.log"
+    save(sitting, path)
+    assert path.read_text() == exported(sitting, ".log")
+    ((one, match),) = record.read_foreign(path, games.make("cannon", rows=10))
+    assert match.turns == sitting.match.turns
+    assert (match.result, match.score) == (sitting.result, sitting.match.score)
+    assert (one.scores is not None) == (count == 10_000)
+
+
 @pytest.mark.parametrize("name", GAMES)
 def test_positions_are_read_again_and_pictures_show_all_pieces(name):
     sitting = played(name)
@@ -60,7 +71,7 @@ def test_positions_are_read_again_and_pictures_show_all_pieces(name):
 
 def test_other_kinds_are_refused_with_those_there_are():
     sitting = played("cannon", 3)
-    assert endings(sitting.game) == [".jsonl", ".txt", ".svg"]
-    for ending in ("", ".", ".pdn", ".log", "." * 9000):
-        with pytest.raises(ValueError, match=r"there are: \.jsonl, \.txt, \.svg"):
+    assert endings(sitting.game) == [".jsonl", ".log", ".txt", ".svg"]
+    for ending in ("", ".", ".pdn", "." * 9000):
+        with pytest.raises(ValueError, match=r"there are: \.jsonl, \.log, \.txt, \.svg"):
             exported(sitting, ending)
