@@ -228,7 +228,7 @@ def read_foreign(
         number += 1
         _tell(on_broken, BadRecord(f"{path}: {broken}"), broken)
 
-    for played in form.read(_text(path), game, told):
+    for played in form.read(text_of(path), game, told):
         try:
             match = play_through(game, played)
         except BadRecord as error:
@@ -238,7 +238,7 @@ def read_foreign(
             yield played, match
 
 
-def _text(path: Path) -> str:
+def text_of(path: Path) -> str:
     """Return what is in a file: UTF-8, or else Latin-1, which old programs write.
 
     Raises BadRecord where it cannot be read.

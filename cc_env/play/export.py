@@ -1,9 +1,7 @@
 """A sitting as a file: its record, what other programs read, the position as text or as a picture.
 
-An unfinished game is written as far as its finished turns go.
+An unfinished game is written as far as its finished turns go. A picture has the record as metadata.
 """
-
-from pathlib import Path
 
 from cc_env import record
 from cc_env.errors import UnknownOption, listed
@@ -35,12 +33,8 @@ def exported(sitting: Sitting, ending: str) -> str:
         return sitting.game.to_text(sitting.position) + "\n"
     if ending == PICTURE:
         position, last = sitting.position, sitting.last
-        return to_svg(draw(sitting.game, position, last=last, end=sitting.result))
-    return foreign(sitting, Path(f"game{ending}"))
-
-
-def foreign(sitting: Sitting, path: Path) -> str:
-    """Return what is in a file of another program; raise as `exported`."""
-    form = record.format_of(sitting.game, path)
+        picture = draw(sitting.game, position, last=last, end=sitting.result)
+        return to_svg(picture, metadata=sitting.record().to_json())
     names = sitting.seats[0].name, sitting.seats[1].name
-    return form.write(sitting.game, record.played_of(sitting.match, names))
+    played = record.played_of(sitting.match, names)
+    return sitting.game.formats[ending].write(sitting.game, played)

@@ -551,7 +551,7 @@ def test_where_other_rules_would_do_the_error_says_so(checkers):
     [
         ("1. 9-13\n22-19 *", "line 2, move 1: '22-19' is not legal"),
         ("1. 9-13 22-18 2. 99-1 *", "line 1, move 2: '99-1' is not legal"),
-        ('[Event "x"]', "line 1, move 1: there is no move and no result: 1-0, 0-1"),
+        ('[Event "x"]', "line 1, move 1: there is no move, no position and no result: 1-0, 0-1"),
         ('[Event "x] *', r"line 1, move 1: cannot read '\[Event \"x\] \*'"),
         ('[FEN "B:W40:B1"] *', "40 is no cell from 1 to 32"),
         ('[FEN "B:W4:B4"] *', "4 is there twice"),

@@ -94,7 +94,7 @@ def test_wrong_input_is_refused_with_a_reason_and_the_turn_is_not_lost(monkeypat
         "save": "save where? wanted: save FILE",
         "load": "load what? wanted: load FILE",
         "load none.jsonl": "none.jsonl",
-        "save game.xyz": "game.xyz: mini_checkers has no format '.xyz'",
+        "save game.xyz": "'.xyz' is not a kind of file; there are: .jsonl, .txt, .svg",
     }
     for text, why in cases.items():
         out = typed(monkeypatch, "-g", "mini_checkers", lines=[text])
