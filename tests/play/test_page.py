@@ -82,6 +82,7 @@ def is_over(page):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", GAMES)
 def test_a_whole_game_by_mouse(name, opened):
+    """checkers6: three screens: menu, game, end; checkers8: human against human."""
     page, rng = opened(name, options=SMALL.get(name, {})), np.random.default_rng(1)
     while not is_over(page):
         decide(page, rng, page.click)
@@ -124,6 +125,7 @@ def test_a_whole_game_on_a_phone_by_touch(opened):
 
 @pytest.mark.slow
 def test_keyboard_and_typed_moves_take_back_and_hint(opened):
+    """checkers6: statistics of the last search beside the board; computer answers at once."""
     page = opened("mini_checkers", second="minimax:easy")
     page.focus("rect[data-cell='4,1']")
     page.keyboard.press("Enter")
@@ -172,6 +174,7 @@ def test_the_game_goes_on_when_the_server_is_started_again(opened, serving):
 
 @pytest.mark.slow
 def test_two_browsers_play_each_other(opened):
+    """checkers8: human against human."""
     page, rng = opened("mini_checkers", second="friend"), np.random.default_rng(4)
     link = page.input_value("#links label:has-text('other player') input")
     other = page.context.browser.new_context(color_scheme="dark").new_page()
@@ -186,6 +189,7 @@ def test_two_browsers_play_each_other(opened):
 
 
 def test_a_watched_game_is_paused_and_stepped_by_who_opened_it(opened):
+    """checkers8: computer against computer; pause after each move, configurable."""
     page = opened("mini_checkers", first="random", second="random")
     page.click("#pace >> text=Pause")
     page.wait_for_selector("#status:has-text('paused')")
@@ -283,6 +287,7 @@ def test_coordinates_and_sounds_are_set_and_kept(opened):
 
 
 def test_of_two_captures_one_is_chosen_and_goes_on_to_the_end_of_its_chain(opened):
+    """checkers8: select a piece: captures only, when that piece has one."""
     page = opened("checkers", options={"start": "8/8/2b5/8/2b1b3/3r4/8/1b6 r"})
     page.click("rect[data-cell='5,3']")
     assert cells(page, "goal") == ["3,1", "3,5"]
@@ -295,6 +300,7 @@ def test_of_two_captures_one_is_chosen_and_goes_on_to_the_end_of_its_chain(opene
 
 
 def test_a_man_is_crowned_in_the_middle_of_its_chain(opened):
+    """checkers8: crowned piece shows K."""
     page = opened("checkers", options={"start": "8/3b1b2/2r5/8/8/1b6/2r5/8 r"})
     for cell in ("2,2", "0,4", "2,6"):
         page.click(f"rect[data-cell='{cell}']")
@@ -304,6 +310,7 @@ def test_a_man_is_crowned_in_the_middle_of_its_chain(opened):
 
 
 def test_a_mill_asks_which_bead_it_removes(opened):
+    """morris: mill: player is asked which bead to remove; must be an enemy bead."""
     page = opened("morris", options={"start": "ww.bbb.................. w 76"})
     page.click("rect[aria-label^='C,']")
     until(page, 1)

@@ -121,6 +121,7 @@ while line := mine or sys.stdin.readline():
 
 @pytest.mark.parametrize("seat", [0, 1])
 def test_a_program_of_the_tournament_plays(tmp_path, seat):
+    """cannon: client that wraps any player program: a line-based program plays a game."""
     path = tmp_path / "tournament.py"
     path.write_text(TOURNAMENT)
     game = games.make("cannon", rows=10)

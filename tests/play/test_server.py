@@ -80,6 +80,7 @@ class Connected:
 
 @pytest.mark.parametrize("name", GAMES)
 def test_a_person_plays_against_a_player(name, serving):
+    """checkers8: human against computer; checkers6: computer answers at once."""
     client = serving()
     opened = begin(client, name, ("human", "random"))
     assert opened["tokens"][0]
@@ -94,6 +95,7 @@ def test_a_person_plays_against_a_player(name, serving):
 
 
 def test_two_people_play_each_other_and_onlookers_cannot(serving):
+    """checkers8: human against human."""
     client = serving()
     opened = begin(client)
     with (
@@ -412,6 +414,7 @@ def test_a_game_is_exported_to_whoever_knows_its_name(serving, tmp_path):
 
 
 def test_two_players_are_watched_to_the_end(serving):
+    """checkers8: computer against computer."""
     client = serving()
     opened = begin(client, seats=("random", "greedy"))
     assert opened["tokens"] == ["", ""]
