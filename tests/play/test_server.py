@@ -241,7 +241,7 @@ def test_lessons_are_served_for_the_games_that_there_are(serving):
     assert found["lessons"][0]["title"] == "Steps"
     for name in ("ludo", "..%2fcheckers", "%00", "x" * 1000):
         answer = client.get(f"/lessons/{name}")
-        assert answer.status_code in (400, 404)
+        assert answer.status_code == 404
         assert "<" not in answer.text
 
 
@@ -409,7 +409,7 @@ def test_a_game_is_exported_to_whoever_knows_its_name(serving, tmp_path):
     assert answer.headers["content-type"] == "image/svg+xml"
     for file in (f"{opened['game']}.exe", opened["game"], "A" * 16 + ".txt", "..%2fx.txt", ".txt"):
         answer = client.get(f"/games/{file}")
-        assert answer.status_code in (400, 404)
+        assert answer.status_code == 404
         assert "content-disposition" not in answer.headers
 
 
