@@ -6,6 +6,10 @@ import numpy as np
 import pytest
 from page_server import Serving, needs_chromium, of_playwright
 
+from cc_env import games
+from cc_env.pictures import shapes
+from cc_env.pictures.shapes import CELL
+from cc_env.play.choices import choices
 from cc_env.table import GAMES
 
 SMALL = {"capture_conquer": {"option.size": "4"}}  # options for short games
@@ -145,8 +149,28 @@ def test_keyboard_and_typed_moves_take_back_and_hint(opened):
     until(page, 0)
 
 
+def test_the_menu_has_orders_levels_and_instructions(opened):
+    """checkers6, checkers8: menu: title, instructions, order, level; the title names the mode."""
+    page = opened("checkers", second="minimax:normal")
+    assert page.title() == "you – minimax:normal, checkers"
+    assert page.text_content("#far .who") == "minimax:normal"
+    page.click("text=New game")
+    page.wait_for_selector("#start:not([hidden])")
+    assert page.text_content("#start h1") == "Play"
+    for seat in ("seat0", "seat1"):
+        names = page.locator(f"[name={seat}] option").evaluate_all("all => all.map(e => e.value)")
+        levels = [f"minimax:{level}" for level in ("easy", "normal", "hard", "extreme")]
+        assert {"you", "friend", *levels} <= set(names)
+    assert page.locator("#start >> text=draw lots").is_visible()
+    page.click("#start >> text=How to play")
+    page.wait_for_selector("#lesson1")
+
+
 def test_another_piece_is_chosen_at_once_and_pieces_are_dragged(opened):
-    """checkers8: a selected piece shows its targets; direct re-selection."""
+    """checkers6: click a man: its legal targets light up; click a target: the man moves;
+
+    checkers8: direct re-selection; capture_conquer: play by dragging pieces.
+    """
     page = opened("mini_checkers")
     page.click("rect[data-cell='4,1']")
     assert cells(page, "goal") == ["3,0", "3,2"]
@@ -155,6 +179,9 @@ def test_another_piece_is_chosen_at_once_and_pieces_are_dragged(opened):
     page.drag_and_drop("rect[data-cell='4,1']", "rect[data-cell='3,2']")
     until(page, 1)
     assert page.text_content("#moves li") == "41-32"
+    page.click("rect[data-cell='1,4']")
+    page.click("rect[data-cell='2,5']")
+    until(page, 2)
 
 
 @pytest.mark.slow
@@ -208,12 +235,33 @@ def test_a_watched_game_is_paused_and_stepped_by_who_opened_it(opened):
     page.select_option("#pace select", "0")
     page.wait_for_selector("#pace button:disabled")  # it is over
     assert decisions(page) > done + 2
+    other.wait_for_selector("#status:not(:has-text('thinking'))")
+    assert other.locator("text=Rematch").is_hidden()
+    before = page.url
+    page.click("text=Rematch")
+    page.wait_for_selector("#pace button:enabled")
+    assert page.url != before
+
+
+def marked(page, mark):
+    """Return the cells on which the mark of a kind is drawn, by the colour of its disc."""
+    places = "all => all.map(each => each.parentElement.getAttribute('transform'))"
+    found = page.eval_on_selector_all(f"#board .marks g > [fill='{mark.fill}']", places)
+    numbers = [re.findall(r"[\d.]+", each) for each in found]
+    return sorted((round(float(y) / CELL), round(float(x) / CELL)) for x, y in numbers)
 
 
 def test_move_or_bomb_is_asked_at_the_place(opened):
-    """cannon: a clicked soldier's targets; the bomb's colour wins where both are possible."""
-    page = opened("cannon", options={"start": "W1W1W1Ww/2w5/3b4/6ww/6wb/3b2w1/8/1w1B1B1B w"})
+    """cannon: click a soldier: it is shaded and its targets get dots, others for bombs; choice."""
+    start = "W1W1W1Ww/2w5/3b4/6ww/6wb/3b2w1/8/1w1B1B1B w"
+    page, game = opened("cannon", options={"start": start}), games.make("cannon")
     page.click("rect[data-cell='3,6']")
+    own = [each for each in choices(game, game.from_text(start)) if (3, 6) in each.pieces]
+    shots, goals = {each.cell for each in own if each.is_shot}, {each.cell for each in own}
+    assert marked(page, shapes.mark("shot", (0, 0))[0]) == sorted(shots)
+    assert marked(page, shapes.mark("target", (0, 0))[0]) == sorted(goals - shots)
+    assert cells(page, "goal") == sorted(f"{row},{column}" for row, column in goals)
+    assert page.get_attribute("rect[data-cell='3,6']", "aria-label").endswith("chosen")
     assert page.get_attribute("rect[data-cell='1,6']", "aria-label").endswith("can be hit")
     page.click("rect[data-cell='1,6']")
     asked = page.locator(".ask button").all_text_contents()

@@ -424,6 +424,27 @@ def test_two_players_are_watched_to_the_end(serving):
         assert table.state["turns"]
 
 
+def test_who_opened_a_watched_game_has_a_rematch_with_seats_swapped(serving):
+    client = serving(pause=10.0)
+    opened = begin(client, seats=("random", "greedy"))
+    with Connected(client, opened, "owner") as table, Connected(client, opened) as onlooker:
+        table.ask("rematch")
+        assert "a rematch comes after it" in table.until("refused")["why"]
+        table.ask("pace", seconds=0)
+        for each in (table, onlooker):
+            while not each.state["result"]:
+                each.until("state")
+        onlooker.ask("rematch")
+        assert "onlookers cannot do this" in onlooker.until("refused")["why"]
+        table.ask("rematch")
+        following = table.until("next")["game"]
+        assert onlooker.until("next")["game"] == following != opened["game"]
+    with Connected(client, opened | {"game": following}, "owner") as table:
+        assert table.state["seats"] == ["greedy", "random"]
+        assert table.welcome["is_owner"]
+        assert table.state["pace"] == 0
+
+
 def paused(client, **asked):
     """Return a game of two players that was opened and paused."""
     opened = begin(client, seats=("random", "greedy"), **asked)
