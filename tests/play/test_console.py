@@ -10,12 +10,15 @@ from conftest import command_line
 
 from cc_env import games, record
 from cc_env.__main__ import main
+from cc_env.match import Result
 from cc_env.pictures import draw
 from cc_env.pictures.text import to_ansi, to_text
 from cc_env.play import pointing
 from cc_env.play.choices import choices
 from cc_env.play.console import Console
 from cc_env.play.sitting import HUMAN, Sitting
+from cc_env.play.telling import ended
+from cc_env.rules import DRAW, FIRST_WINS
 from cc_env.terminal import Terminal
 
 
@@ -88,7 +91,7 @@ black> 41x23
  5 . . . . . .
 black wins (no_pieces) · last 41x23
 on the board: black 1, white 0
-black wins: white lost (no_pieces); you win
+{end}; you win
 over> quit
 """
 DRAWN = """\
@@ -102,20 +105,24 @@ black> 12-01
  5 w . . . . .
 draw (both_stuck) · last 12-01
 on the board: black 1, white 1
-a draw (both_stuck)
+{end}
 over> quit
 """
 
 
 @pytest.mark.parametrize(
-    ("start", "golden"),
-    [("6/6/6/2w3/1b4/6 b", WON), ("6/2b3/6/6/6/w5 b", DRAWN)],
+    ("start", "golden", "result"),
+    [
+        ("6/6/6/2w3/1b4/6 b", WON, Result(FIRST_WINS, "no_pieces")),
+        ("6/2b3/6/6/6/w5 b", DRAWN, Result(DRAW, "both_stuck")),
+    ],
 )
-def test_the_end_is_told_as_a_transcript(monkeypatch, start, golden):
+def test_the_end_is_told_as_a_transcript(monkeypatch, start, golden, result):
     """checkers6: result at the end (winner or draw), after the human's turn."""
     move = golden.split("\n", 1)[0].removeprefix("black> ")
     arguments = "-g", "mini_checkers", "-p", start, "--second", "random"
-    assert typed(monkeypatch, *arguments, lines=[move, "quit"]).endswith(golden)
+    out = typed(monkeypatch, *arguments, lines=[move, "quit"])
+    assert out.endswith(golden.format(end=ended(games.make("mini_checkers"), result)))
 
 
 @pytest.mark.parametrize("seat", [0, 1])
@@ -154,6 +161,9 @@ def test_a_person_plays_checkers_against_a_level(monkeypatch, level, depth):
     assert re.search(told, out, re.MULTILINE)
 
 
+ENDS = "no_pieces", "no_moves"
+
+
 @pytest.mark.parametrize("person", ["red", "black"])
 @pytest.mark.parametrize(
     ("start", "move", "how"),
@@ -169,7 +179,10 @@ def test_who_won_and_why_is_told_to_winner_and_loser(monkeypatch, person, start,
         seats, lines = ["--first", "minimax:depth=1", "--second", "human"], ["quit"]
     out = typed(monkeypatch, "-g", "checkers", "-p", start, *seats, lines=lines)
     verdict = "you win" if person == "red" else "you lose"
-    assert f"\nred wins: black lost ({how}); {verdict}\n" in out
+    told = {end: ended(games.make("checkers"), Result(FIRST_WINS, end)) for end in ENDS}
+    assert f"\n{told[how]}; {verdict}\n" in out
+    assert len(set(told.values())) == 2
+    assert all(each.startswith("red wins: ") for each in told.values())
 
 
 def test_there_is_a_pause_after_each_move_of_a_player(monkeypatch):
@@ -358,7 +371,8 @@ def test_the_winner_is_announced(monkeypatch, person):
     arguments = "-g", "morris", "-p", start, "--first", first, "--second", second
     out = typed(monkeypatch, *arguments, lines=lines)
     verdict = "you win" if person == "white" else "you lose"
-    assert f"\nwhite wins: black lost (two_left); {verdict}\n" in out
+    told = ended(games.make("morris"), Result(FIRST_WINS, "two_left"))
+    assert f"\n{told}; {verdict}\n" in out
 
 
 def test_a_person_wins_and_is_told_so(monkeypatch, tmp_path):
