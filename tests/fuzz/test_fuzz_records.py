@@ -13,6 +13,9 @@ from cc_env.errors import BadRecord
 from cc_env.games.cannon import log
 from cc_env.games.checkers import pdn
 from cc_env.match import Limits
+from cc_env.play import importing
+from cc_env.play.export import exported
+from cc_env.play.sitting import HUMAN, Sitting
 from cc_env.players import RandomPlayer
 from cc_env.table import GAMES
 
@@ -137,6 +140,19 @@ def test_pdn():
                 one.game.options,
             )
             assert pdn.export(same.game, same) == again
+
+    fuzz()
+
+
+def test_pictures():
+    sitting = Sitting(games.make("mini_checkers"), (HUMAN, HUMAN))
+    sitting.play(int(sitting.game.legal_actions(sitting.position)[0]))
+    head, metadata, rest = exported(sitting, ".svg").split("\n", 2)
+    short = "\n".join([head, metadata, rest[-200:]])
+
+    @given(texts([short, metadata], most=4000))
+    def fuzz(text):
+        refused_or_fine(importing.read, text, sitting.game)
 
     fuzz()
 

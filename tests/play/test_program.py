@@ -127,9 +127,9 @@ def test_a_program_of_the_tournament_plays(tmp_path, seat):
     game = games.make("cannon", rows=10)
     program = f"program:command={sys.executable} {path},protocol=cannon"
     names = (program, "random") if seat == 0 else ("random", program)
-    found = play(game, *names, limits=Limits(max_turns=20), seed=seat)
-    assert found.reason == "max_turns", found.detail
-    assert len(found.turns) == 20
+    found = play(game, *names, limits=Limits(max_turns=None), seed=seat)
+    assert found.reason in ("halls", "no_moves", "no_soldiers", "stagnant"), found.detail
+    assert len(found.turns) > 20
 
 
 def test_the_tournaments_programs_play_cannon_from_its_start(game, bot):
