@@ -475,6 +475,8 @@ def test_what_people_decide_is_logged_as_far_as_logs_can_tell_it(cannon):
     start = place(cannon, "b", b="24 25 26", w="61 62 63")
     with pytest.raises(BadRecord, match="begins at the start of the game, not in 'W1W1W1W1/"):
         log.FORMAT.write(cannon, Played(start, ()))
+    with pytest.raises(BadRecord, match="a line for each turn, and none was played yet"):
+        log.FORMAT.write(cannon, Played(cannon.initial, ()))
 
 
 def test_a_second_selection_replaces_the_first(cannon):

@@ -208,10 +208,11 @@ def _check_board(game: Game, data: str) -> None:
 
 
 def export(game: Game, played: Played) -> str:
-    """As `cc_env.game.Format.write`; raise BadRecord where the game does not begin at the start.
+    """As `cc_env.game.Format.write`.
 
     A player who resigned is logged as one that stopped. A draw by agreement or by a limit is not
-    logged: the log then ends as that of an unfinished game.
+    logged: the log then ends as that of an unfinished game. Raises BadRecord where the game does
+    not begin at the start, or nothing was played yet.
     """
     if played.start != game.initial:
         where = game.to_text(played.start)
@@ -228,6 +229,8 @@ def export(game: Game, played: Played) -> str:
         lines.append(line(said, mover))
     if not is_over:
         lines += _fault_lines(game, position, played)
+    if not lines:
+        raise BadRecord("a log has a line for each turn, and none was played yet")
     return "".join(f"{each}\n" for each in lines)
 
 
