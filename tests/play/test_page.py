@@ -272,6 +272,41 @@ def test_move_or_bomb_is_asked_at_the_place(opened):
     assert page.text_content("#moves li") == "S 6 3 B 6 1"
 
 
+def downloaded(page, name):
+    """Return the path of a file that the page exports."""
+    with page.expect_download() as found:
+        page.click(f"#export >> text={name}")
+    return found.value.path()
+
+
+def test_a_game_is_exported_and_imported_again(opened):
+    page = opened("cannon", options={"start": "W1W1W1Ww/2w5/3b4/6ww/6wb/3b2w1/8/1w1B1B1B w"})
+    page.click("#export summary")
+    page.click("#export >> text=LOG")
+    page.wait_for_selector("#status.wrong")
+    assert "a log begins at the start of the game, not in" in page.text_content("#status")
+    page.click("text=New game")
+    page.fill("[name=start]", "")
+    page.click("text=Start")
+    until(page, 0)
+    page.drag_and_drop("rect[data-cell='5,2']", "rect[data-cell='4,1']")
+    until(page, 1)
+    files = {name: downloaded(page, name) for name in ("record", "LOG", "position", "picture")}
+    assert '"NORMAL", "data": "S 2 5 M 1 4"} Received from client 0' in files["LOG"].read_text()
+    for name, path in files.items():
+        page.evaluate("location.hash = '#/analyse'")
+        page.wait_for_selector("#bring[open]")
+        page.set_input_files("#bring-form [name=file]", path)
+        page.wait_for_function("document.querySelector('#bring-form textarea').value")
+        page.click("#bring-form button.main")
+        page.wait_for_selector("#study[data-decisions='0']")
+        page.select_option("#seconds", "0")
+        turns = page.locator("#study-moves button").all_text_contents()
+        assert turns == ([] if name == "position" else ["S 2 5 M 1 4"])
+        page.evaluate("sessionStorage.clear(); location.hash = ''")
+        page.reload()
+
+
 def lesson_at(page, number, step):
     page.wait_for_selector(f"#lesson{number}[data-step='{step}']")
     return page.text_content(f"#lesson{number} .status")

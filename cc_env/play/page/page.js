@@ -73,7 +73,7 @@ class Table {
     if (seats.length === 1 && setting.top === seats[0]) this.board.flip();
     this.panels = new Panels(setting, seats, seats.length > 0 || is_owner, (what) => this.ask(what));
     if (is_owner) this.pace = new Pace((what, values) => this.connection.ask(what, values));
-    showExports(this.game, exports);
+    showExports(this.game, exports, (why, isWrong) => this.panels.say(why, isWrong));
     const others = JSON.parse(sessionStorage.getItem(`links ${this.game}`) ?? "[]");
     const links = others.map((token) => ["Link for the other player", `#/${this.game}/${token}`]);
     this.panels.showLinks([...links, ["Link for onlookers", `#/${this.game}`]]);
