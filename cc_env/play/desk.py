@@ -67,7 +67,7 @@ class Desk:
             return await self._lobby.study(lambda: self._open(asked))
         sitting = (await self._lobby.find(str(asked["room"]))).sitting
         first, second = sitting.seats
-        told = f"the game goes on: its first {len(sitting.match.turns)} turns; reload for more"
+        told = f"the game goes on after turn {len(sitting.match.turns)}; reload for what follows"
         one = importing.of_match(sitting.match, (first.name, second.name), told)
         return await self._lobby.beside(_opened, one, [], 0)
 

@@ -169,7 +169,7 @@ def test_the_menu_has_orders_levels_and_instructions(opened):
 def test_another_piece_is_chosen_at_once_and_pieces_are_dragged(opened):
     """checkers6: click a man: its legal targets light up; click a target: the man moves;
 
-    checkers8: direct re-selection; capture_conquer: play by dragging pieces.
+    checkers8: direct re-selection.
     """
     page = opened("mini_checkers")
     page.click("rect[data-cell='4,1']")
@@ -406,6 +406,7 @@ def test_a_mill_asks_which_bead_it_removes(opened):
 
 
 def test_after_a_lost_connection_the_chain_goes_on(opened):
+    """capture_conquer: play by dragging pieces."""
     sockets = []
 
     def through(route):
@@ -417,8 +418,7 @@ def test_after_a_lost_connection_the_chain_goes_on(opened):
         options={"start": "6/1bb3/1brrr1/1r1r2/6/6 b"},
         sockets=through,
     )
-    for cell in ("1,2", "1,0"):
-        page.click(f"rect[data-cell='{cell}']")
+    page.drag_and_drop("rect[data-cell='1,2']", "rect[data-cell='1,0']")
     until(page, 1)
     goals = cells(page, "goal")
     assert goals
