@@ -33,7 +33,7 @@ from cc_env.play import lessons
 from cc_env.play.export import RECORD
 from cc_env.play.sitting import HUMAN, Sitting
 from cc_env.play.study import told
-from cc_env.rules import ONGOING, Position
+from cc_env.rules import Position
 from cc_env.table import GAMES
 from cc_env.warm import uses
 
@@ -378,6 +378,7 @@ def replay(
                 _show_turns(each.match)
             if to is not None:
                 written.append(each.written(to))
+                each.check_fits(to, len(written))
             console.print(f"{each.where}: {each.told}")
     if not (shown or broken):
         which = "" if line is None else f" of the number {line}"
@@ -422,15 +423,20 @@ class _Replayed(NamedTuple):
         """Return it in the format of this file; raise UnknownOption where its game has none."""
         if to.suffix.lower() == RECORD:
             return (self.kept or record.of_played(self.match, self.played)).to_json()
-        return record.writer_of(self.match.game, to)(self.match.game, self.played)
+        return record.format_of(self.match.game, to).write(self.match.game, self.played)
+
+    def check_fits(self, to: Path, count: int) -> None:
+        """Raise UnknownOption where this file cannot hold so many games."""
+        if count < 2 or to.suffix.lower() == RECORD:
+            return
+        if record.format_of(self.match.game, to).is_single:
+            raise UnknownOption(f"{to}: a file of this kind has one game; say which by --line")
 
 
 def _records(file: Path, broken: list[BadRecord] | None) -> Iterator[tuple[int, _Replayed]]:
     on_broken = None if broken is None else broken.append
     for number, one, match in record.read_played(file, on_broken):
-        turns = tuple(turn for _, turn in match.course)
-        outcome = match.result.outcome if match.result else ONGOING
-        played = Played(match.start, turns, one.players, outcome)
+        played = record.played_of(match, one.players)
         yield number, _Replayed(f"line {number}", match, played, one)
 
 

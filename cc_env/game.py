@@ -56,15 +56,17 @@ class Format(NamedTuple):
     """How other programs write down games of a kind.
 
     `read` yields those of a text; for one that is broken its last argument gets a BadRecord, naming
-    line and move, or it is raised where that is None. `write` makes the text of one. `options` are
-    those that such files mean where nothing else is said, `hint` what else to say where the rules
-    contradict one.
+    line and move, or it is raised where that is None. `write` makes the text of one, or raises
+    BadRecord where the format cannot express it; a file with several has an empty line between
+    them, unless it `is_single`: of one game alone. `options` are those that such files mean where
+    nothing else is said, `hint` what else to say where the rules contradict one.
     """
 
     read: Callable[[str, "Game", OnBroken | None], Iterator[Played]]
-    write: Callable[["Game", Played], str] | None = None
+    write: Callable[["Game", Played], str]
     options: Mapping[str, Any] = MappingProxyType({})
     hint: Callable[["Game"], str] = lambda game: ""
+    is_single: bool = False
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

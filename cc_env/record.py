@@ -228,7 +228,7 @@ def read_foreign(
         number += 1
         _tell(on_broken, BadRecord(f"{path}: {broken}"), broken)
 
-    for played in form.read(_text(path), game, told):
+    for played in form.read(text_of(path), game, told):
         try:
             match = play_through(game, played)
         except BadRecord as error:
@@ -238,7 +238,7 @@ def read_foreign(
             yield played, match
 
 
-def _text(path: Path) -> str:
+def text_of(path: Path) -> str:
     """Return what is in a file: UTF-8, or else Latin-1, which old programs write.
 
     Raises BadRecord where it cannot be read.
@@ -260,15 +260,17 @@ def format_of(game: Game, path: Path) -> Format:
     return game.formats[ending]
 
 
-def writer_of(game: Game, path: Path) -> Callable[[Game, Played], str]:
-    """Return what writes a game for a file of another program; raises UnknownOption as `format_of`.
-
-    And where files of this kind are read only.
-    """
-    write = format_of(game, path).write
-    if write is None:
-        raise UnknownOption(f"{path}: files of this kind are read, not written")
-    return write
+def played_of(match: Match, players: tuple[str, str]) -> Played:
+    """Return a match as other programs' files have games: as far as its finished turns go."""
+    outcome, reason = match.result or Result(ONGOING, "")
+    return Played(
+        match.start,
+        tuple(turn for _, turn in match.course),
+        players,
+        outcome,
+        scores=match.score if match.game.scores else None,
+        fault=reason if reason in FAULTS else "",
+    )
 
 
 def play_through(game: Game, played: Played) -> Match:

@@ -109,7 +109,16 @@ def test_replay_reads_and_writes_the_files_of_other_programs(tmp_path):
     out = run("replay", log, "--to", back)
     assert "game 1: ? - ?  0-1 (error), scores 0.12 - 10.12, 1 turns" in out
     assert "line 1: ? - ?  0-1 (error), scores 0.12 - 10.12, 1 turns" in run("replay", back)
-    assert "read, not written" in run("replay", log, "-g", "cannon", "--to", log, status=2)
+    before = log.read_text()
+    run("replay", log, "--to", log)
+    assert log.read_text() == before
+    run("replay", back, "--to", log)
+    assert log.read_text() == before
+    back.write_text(back.read_text() * 2)
+    assert "has one game; say which by --line" in run("replay", back, "--to", log, status=2)
+    assert log.read_text() == before
+    run("replay", back, "--to", log, "--line", 2)
+    assert log.read_text() == before
     log.write_text("oops")
     out = run("replay", log, "-g", "cannon", status=2)
     assert f"{log}: line 1, move 1: 'oops'" in out.replace("\n", "")

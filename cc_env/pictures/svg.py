@@ -1,6 +1,7 @@
 """Pictures as SVG, for notebooks and pages."""
 
-from xml.sax.saxutils import escape
+import re
+from xml.sax.saxutils import escape, unescape
 
 from cc_env.pictures import Picture
 from cc_env.pictures.shapes import Disc, Line, Shape, Square, shapes, size
@@ -8,8 +9,11 @@ from cc_env.pictures.shapes import Disc, Line, Shape, Square, shapes, size
 SHEET = 960  # width of a document with several pictures
 
 
-def to_svg(*pictures: Picture, columns: int = 4) -> str:
-    """Return an SVG document; of several pictures side by side, in rows of so many."""
+def to_svg(*pictures: Picture, columns: int = 4, metadata: str = "") -> str:
+    """Return an SVG document; of several pictures side by side, in rows of so many.
+
+    The metadata are not drawn; `metadata_of` returns them.
+    """
     sizes = [size(picture) for picture in pictures]
     width, height = (max(lengths) for lengths in zip(*sizes, strict=True))
     columns = min(columns, len(pictures))
@@ -22,12 +26,20 @@ def to_svg(*pictures: Picture, columns: int = 4) -> str:
     )
     background = f'<rect width="{whole}" height="{rows * height}" fill="#ffffff"/>'
     found = [head, background]
+    if metadata:
+        found.insert(1, f"<metadata>{escape(metadata)}</metadata>")
     for place, (picture, (wide, high)) in enumerate(zip(pictures, sizes, strict=True)):
         row, column = divmod(place, columns)
         x, y = column * width + (width - wide) // 2, row * height + (height - high) // 2
         found.append(f'<g transform="translate({x} {y})">')
         found += [*map(_element, shapes(picture)), "</g>"]
     return "\n".join([*found, "</svg>"])
+
+
+def metadata_of(document: str) -> str:
+    """Return the metadata of a document that `to_svg` made, "" where it has none."""
+    found = re.search("<metadata>([^<]*)</metadata>", document)
+    return unescape(found[1]) if found else ""
 
 
 def _element(shape: Shape) -> str:

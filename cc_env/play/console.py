@@ -14,11 +14,13 @@ from cc_env.game import Cell
 from cc_env.pictures import Picture, draw
 from cc_env.pictures.text import to_ansi
 from cc_env.play.choices import Choice, choices
-from cc_env.play.export import RECORD, foreign
+from cc_env.play.export import PICTURE, POSITION, RECORD, exported
+from cc_env.play.importing import record_of_picture
 from cc_env.play.pointing import cell_name, meant
 from cc_env.play.sitting import Sitting
 from cc_env.play.study import told
 from cc_env.play.telling import counted, ending, summary
+from cc_env.record import Record
 from cc_env.rules import DRAW
 from cc_env.terminal import Terminal
 
@@ -32,7 +34,8 @@ moves     the list of legal moves          board     the board again
 hint      what a player would do           analyse   what it expects
 undo      take back your last turn         resign    give up
 draw      offer a draw                     turns     all turns so far
-save FILE, load FILE                       .jsonl, or a file of another program's kind
+save FILE, load FILE                       the game: .jsonl, .svg, of checkers .pdn, of Cannon .log;
+                                           or the position alone: .txt
 help, quit"""
 
 
@@ -275,23 +278,30 @@ KINDS = "steps", "captures", "shots", "captures by shots", "others"
 
 
 def save(sitting: Sitting, path: Path) -> None:
-    """Add a game to a file of records, or write it as another program's kind of file has it.
+    """Add a game to a file of records, or write a file of another kind, by the end of its name.
 
-    Raises UnknownOption where the game has no such kind of file; OSError.
+    Raises UnknownOption and BadRecord as `exported`, OSError.
     """
-    if path.suffix.lower() == RECORD:
+    ending = path.suffix.lower()
+    if ending == RECORD:
         record.append(path, sitting.record())
         return
-    files.write(path, foreign(sitting, path))
+    files.write(path, exported(sitting, ending))
 
 
 def load(path: Path, sitting: Sitting) -> Sitting:
-    """Return the last game of a file, with those who sit here at it.
+    """Return the last game of a file, with those who sit here at it; or a position of this game.
 
-    Raises BadRecord where it is broken or has no game, UnknownOption where it is of no known kind.
+    Raises BadRecord, BadPosition where it is broken, UnknownOption where it has no game or is of no
+    known kind.
     """
-    names = [seat.name for seat in sitting.seats]
-    if path.suffix.lower() == RECORD:
+    names, ending = [seat.name for seat in sitting.seats], path.suffix.lower()
+    if ending == POSITION:
+        start = sitting.game.from_text(record.text_of(path).strip())
+        return Sitting(sitting.game, names, start=start, limits=sitting.match.limits)
+    if ending == PICTURE:
+        return Sitting.of(Record.from_json(record_of_picture(record.text_of(path))), names)
+    if ending == RECORD:
         *_, (_, one) = [(0, None), *record.read(path)]
         if one is None:
             raise UnknownOption(f"{path} has no game")
@@ -299,7 +309,7 @@ def load(path: Path, sitting: Sitting) -> Sitting:
     *_, last = [None, *record.read_foreign(path, sitting.game)]
     if last is None:
         raise UnknownOption(f"{path} has no game")
-    return Sitting.of(record.Record.of(last[1], players=names))
+    return Sitting.of(Record.of(last[1], players=names))
 
 
 def read_lines() -> Callable[[str], str]:

@@ -67,7 +67,8 @@ class Desk:
             return await self._lobby.study(lambda: self._open(asked))
         sitting = (await self._lobby.find(str(asked["room"]))).sitting
         first, second = sitting.seats
-        one = importing.of_match(sitting.match, (first.name, second.name))
+        told = f"the game goes on after turn {len(sitting.match.turns)}; reload for what follows"
+        one = importing.of_match(sitting.match, (first.name, second.name), told)
         return await self._lobby.beside(_opened, one, [], 0)
 
     def _open(self, asked: Asked) -> dict[str, Any]:

@@ -1,18 +1,14 @@
 """A sitting as a file: its record, what other programs read, the position as text or as a picture.
 
-An unfinished game is written as far as its finished turns go.
+An unfinished game is written as far as its finished turns go. A picture has the record as metadata.
 """
-
-from pathlib import Path
 
 from cc_env import record
 from cc_env.errors import UnknownOption, listed
-from cc_env.game import Game, Played
-from cc_env.match import FAULTS
+from cc_env.game import Game
 from cc_env.pictures import draw
 from cc_env.pictures.svg import to_svg
 from cc_env.play.sitting import Sitting
-from cc_env.rules import ONGOING
 
 RECORD, POSITION, PICTURE = ".jsonl", ".txt", ".svg"
 KINDS = {RECORD: "application/x-ndjson", PICTURE: "image/svg+xml"}  # media types; others are text
@@ -20,8 +16,7 @@ KINDS = {RECORD: "application/x-ndjson", PICTURE: "image/svg+xml"}  # media type
 
 def endings(game: Game) -> list[str]:
     """Return how the names of files end that a game can be written to."""
-    foreign = [ending for ending, form in game.formats.items() if form.write]
-    return [RECORD, *foreign, POSITION, PICTURE]
+    return [RECORD, *game.formats, POSITION, PICTURE]
 
 
 def exported(sitting: Sitting, ending: str) -> str:
@@ -38,16 +33,8 @@ def exported(sitting: Sitting, ending: str) -> str:
         return sitting.game.to_text(sitting.position) + "\n"
     if ending == PICTURE:
         position, last = sitting.position, sitting.last
-        return to_svg(draw(sitting.game, position, last=last, end=sitting.result))
-    return foreign(sitting, Path(f"game{ending}"))
-
-
-def foreign(sitting: Sitting, path: Path) -> str:
-    """Return what is in a file of another program; raise as `exported`."""
-    write = record.writer_of(sitting.game, path)
-    match = sitting.match
-    turns = tuple(turn for _, turn in match.course)
+        picture = draw(sitting.game, position, last=last, end=sitting.result)
+        return to_svg(picture, metadata=sitting.record().to_json())
     names = sitting.seats[0].name, sitting.seats[1].name
-    outcome, reason = match.result or (ONGOING, "")
-    fault = reason if reason in FAULTS else ""
-    return write(sitting.game, Played(match.start, turns, names, outcome, fault=fault))
+    played = record.played_of(sitting.match, names)
+    return sitting.game.formats[ending].write(sitting.game, played)

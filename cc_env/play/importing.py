@@ -8,6 +8,7 @@ from cc_env import games, record
 from cc_env.errors import BadPosition, BadRecord
 from cc_env.game import Format, Game, Turn
 from cc_env.match import Match
+from cc_env.pictures.svg import metadata_of
 from cc_env.play.telling import ended
 from cc_env.record import Record
 from cc_env.rules import ONGOING, Position
@@ -32,13 +33,15 @@ class Imported:
 def read(text: str, game: Game | None = None) -> list[Imported]:
     """Return the games of a text, or a position as a game without turns.
 
-    What is neither JSON nor a position of this `game`, None: of any of the table, is read by the
-    formats of the same. Broken games among others are left out. Raises BadRecord, saying what is
-    wrong, where there is nothing else.
+    Of a picture that was exported its record is read. What is neither JSON nor a position of this
+    `game`, None: of any of the table, is read by the formats of the same. Broken games among others
+    are left out. Raises BadRecord, saying what is wrong, where there is nothing else.
     """
     text = text.strip("\ufeff \t\r\n")
     if not text:
         raise BadRecord("this is empty; wanted: a game or a position")
+    if text.startswith("<svg"):
+        text = record_of_picture(text)
     if _is_record(text):
         return _first_of(_records(text))
     found: list[Imported] = []
@@ -67,6 +70,14 @@ def _either(text: str, game: Game, *, is_sure: bool) -> list[Imported]:
         except BadRecord as error:
             why.append(f"{game.name}, as {ending}: {error}")
     raise BadRecord("; ".join(why) or f"{game.name}: a position is one line")
+
+
+def record_of_picture(text: str) -> str:
+    """Return the record that a picture has which was exported; raise BadRecord for others."""
+    found = metadata_of(text)
+    if not found:
+        raise BadRecord("this picture has no record of a game; those that are exported here have")
+    return found
 
 
 def of_match(match: Match, players: tuple[str, str] = ("", ""), result: str = "") -> Imported:

@@ -34,7 +34,7 @@ def meant(
     if re.fullmatch(r"\d{1,6}", text):
         return Meant((_numbered(found, int(text)).action,))
     if cells := _cells(game, text):
-        if len(cells) == 1 and piece and _at(found, piece, cells[0]):
+        if len(cells) == 1 and piece and not _is_first(found, cells[0]):
             cells = [piece, *cells]
         return _pointed(game, position, found, cells)
     plain = "".join(text.split()).lower()
@@ -76,6 +76,11 @@ def _cells(game: Game, text: str) -> list[Cell]:
 
 def _at(found: Sequence[Choice], piece: Cell, cell: Cell) -> tuple[Choice, ...]:
     return tuple(each for each in found if piece in each.pieces and each.cell == cell)
+
+
+def _is_first(found: Sequence[Choice], cell: Cell) -> bool:
+    """Return whether a choice begins by pointing at a cell."""
+    return any(cell in (each.pieces or (each.cell,)) for each in found)
 
 
 def _pointed(

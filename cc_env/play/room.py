@@ -160,7 +160,7 @@ class Room:
         act, do = act_of(message, asked), message["do"]
         if do in OWNERS and not guest.is_owner:
             raise IllegalAction("only who opened this game to watch it can do this")
-        if do not in OWNERS and not guest.seats:
+        if do not in OWNERS and not guest.seats and not (do == "rematch" and guest.is_owner):
             raise IllegalAction("onlookers cannot do this; a player's own link can")
         act(guest, message)
 
@@ -234,7 +234,8 @@ class Room:
             opening, swapped = self.opening, (1, 0)
             first, second = (opening.seats[seat] for seat in swapped)
             mine, yours = (opening.tokens[seat] for seat in swapped)
-            again = replace(opening, seats=(first, second), tokens=(mine, yours))
+            pace = opening.pace if self.pace is None else self.pace
+            again = replace(opening, seats=(first, second), tokens=(mine, yours), pace=pace)
             self.next = self._lobby.open(Standing.begun(again, self._lobby.bench)).name
         self.tell_all("next", game=self.next)
 

@@ -174,7 +174,9 @@ async def _export(request: Request) -> Response:
 
 
 async def _refusal(request: Request, error: Exception) -> Response:
-    statuses: dict[type, int] = {BusyError: 503, TooLongError: 413}
+    """Return why; what a GET asks for and does not exist is 404."""
+    unknown = 404 if request.method == "GET" else 400
+    statuses: dict[type, int] = {BusyError: 503, TooLongError: 413, UnknownOption: unknown}
     return JSONResponse({"error": str(error)}, statuses.get(type(error), 400))
 
 

@@ -160,7 +160,7 @@ def play(
     finally:
         for seat in seats:
             seat.close()
-    return Ended(match, _end_message(match, 0), detail)
+    return Ended(match, _meta(match, 0), detail)
 
 
 def check_game(game: Game) -> None:
@@ -177,7 +177,7 @@ def _step(match: Match, seats: tuple[Seat, Seat], note: Callable[[str], None]) -
         match.forfeit(mover, move.fault)
     text = _said(match, mover, move.command)
     logged = log.SILENCE if move.is_silent else move.text or text
-    note(f"{logged} Received from client {mover}")
+    note(log.line(logged, mover))
     seats[1 - mover].tell(log.message("KILLPROC", meta=SILENT) if move.is_silent else text)
     if match.result is not None and not (move.is_last or (move.fault and move.text)):
         seats[mover].tell(text)
@@ -203,16 +203,20 @@ def _said(match: Match, mover: int, command: str) -> str:
     """Return the message that says what the mover did."""
     if match.result is None:
         return log.message("NORMAL", command)
-    action = "KILLPROC" if match.result.reason in ("illegal", "error") else "FINISH"
-    return log.message(action, command, _end_message(match, mover))
+    return log.end_message(_meta(match, mover), command, _fault_of(match))
 
 
-def _end_message(match: Match, sender: int) -> str:
+def _meta(match: Match, sender: int) -> str:
     """Return the scores of a game that is over, that of the sender first, after a fault."""
     assert match.result is not None
     assert match.score is not None
-    fault = match.result.reason if match.result.reason in FAULTS else ""
-    return log.scores_text(match.score, sender, fault, 1 - match.result.outcome)
+    return log.scores_text(match.score, sender, _fault_of(match), 1 - match.result.outcome)
+
+
+def _fault_of(match: Match) -> str:
+    """Return the fault that ended a game, "" where the rules did."""
+    assert match.result is not None
+    return match.result.reason if match.result.reason in FAULTS else ""
 
 
 def _in_one_line(text: str) -> str:
@@ -251,7 +255,7 @@ def _acted(match: Match, here: Here, wire: Wire) -> str:
     wire.send(_said(match, number, move.command))
     if match.result is None:
         return ""
-    return _end_message(match, number) + (f" ({move.detail})" if move.detail else "")
+    return _meta(match, number) + (f" ({move.detail})" if move.detail else "")
 
 
 def _heard(match: Match, wire: Wire) -> str:
@@ -263,7 +267,7 @@ def _heard(match: Match, wire: Wire) -> str:
         if move.fault:
             match.forfeit(other, move.fault)
             wire.send(_said(match, 1 - other, ""))
-            return f"{_end_message(match, 1 - other)} ({move.detail})"
+            return f"{_meta(match, 1 - other)} ({move.detail})"
     if found["action"] in log.CLOSING:
         return found["meta"]
-    return _end_message(match, 1 - other) if match.result is not None else ""
+    return _meta(match, 1 - other) if match.result is not None else ""

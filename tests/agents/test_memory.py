@@ -52,6 +52,7 @@ def ask(player, position, seed=0):
 
 
 def test_the_counts_of_recorded_games_are_found_again():
+    """morris: move memory with wins/looses: `memory` lines."""
     compared = 0
     for line in recorded("memory"):
         for game, counts in (("game1", "counts1"), ("game2", "counts2")):
@@ -68,6 +69,7 @@ def test_the_counts_of_recorded_games_are_found_again():
 
 
 def test_two_recorded_games_merge_to_the_recorded_tree(tmp_path):
+    """morris: move memory, kept in a file between games: `memory` lines."""
     compared = 0
     for number, line in enumerate(recorded("memory")):
         counts, illegal = tree.read(MORRIS, json.dumps(line["merged"]))
@@ -93,7 +95,10 @@ def test_what_is_not_legal_in_a_tree_is_left_out_with_what_follows():
 
 
 def test_choices_are_those_recorded(tmp_path):
-    """The recorded continuations of a place are put at the start, all of them to be placed."""
+    """morris: memory choice: highest wins, otherwise random: `recall` lines.
+
+    The recorded continuations of a place are put at the start, all of them to be placed.
+    """
     compared = 0
     for number, line in enumerate(recorded("recall")):
         if any(len(name) != 1 for name, *_ in line["children"]):
@@ -439,6 +444,7 @@ def test_killed_while_it_learns_a_memory_has_whole_games_and_each_once(tmp_path)
 
 
 def test_a_tree_goes_through_the_commands(tmp_path):
+    """morris: move memory with wins/looses/phase/player, kept in a file between games."""
     text = json.dumps(recorded("memory")[0]["merged"])
     source, back, memory = (tmp_path / name for name in ("nine_mens.json", "back.json", "m.sqlite"))
     source.write_text(text, encoding="utf-8")

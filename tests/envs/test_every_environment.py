@@ -111,6 +111,22 @@ def test_the_loop_of_every_tutorial_plays_whole_games_at_once(name, options):
         assert info["ending"]
 
 
+@pytest.mark.parametrize(("name", "options"), BOTH, ids=str)
+def test_a_step_is_a_decision_and_the_answer_to_it(name, options):
+    """checkers6: computer answers at once: one `step` = own move plus answer."""
+    env = gymnasium.make(name, **options).unwrapped
+    for seed in range(4):
+        _, info = env.reset(seed=seed)
+        env.action_space.seed(seed)
+        for _ in range(4):
+            before = env.position
+            *_, terminated, truncated, info = env.step(env.action_space.sample())
+            assert env.position != before
+            if terminated or truncated:
+                break
+            assert env.game.to_move(env.position) == info["seat"]
+
+
 @pytest.mark.parametrize("opponent", ["random", None])
 @pytest.mark.parametrize(("name", "options"), BOTH, ids=str)
 def test_many_boards_are_played_to_the_end(name, options, opponent):

@@ -10,8 +10,12 @@ from hypothesis import given
 
 from cc_env import games, record, referee
 from cc_env.errors import BadRecord
+from cc_env.games.cannon import log
 from cc_env.games.checkers import pdn
 from cc_env.match import Limits
+from cc_env.play import importing
+from cc_env.play.export import exported
+from cc_env.play.sitting import HUMAN, Sitting
 from cc_env.players import RandomPlayer
 from cc_env.table import GAMES
 
@@ -138,6 +142,41 @@ def test_pdn():
             assert pdn.export(same.game, same) == again
 
     fuzz()
+
+
+def test_pictures():
+    sitting = Sitting(games.make("mini_checkers"), (HUMAN, HUMAN))
+    sitting.play(int(sitting.game.legal_actions(sitting.position)[0]))
+    head, metadata, rest = exported(sitting, ".svg").split("\n", 2)
+    short = "\n".join([head, metadata, rest[-200:]])
+
+    @given(texts([short, metadata], most=4000))
+    def fuzz(text):
+        refused_or_fine(importing.read, text, sitting.game)
+
+    fuzz()
+
+
+def test_logs():
+    cannon, seen = games.make("cannon"), np.zeros(2, int)
+
+    @given(texts(["".join(LOG), *LOG], most=4000))
+    def fuzz(text):
+        found = refused_or_fine(lambda: list(log.read(text, cannon))) or ()
+        seen[len(found)] += 1
+        for one in found:
+            if refused_or_fine(record.play_through, cannon, one) is None:
+                continue
+            again = refused_or_fine(log.FORMAT.write, cannon, one)
+            assert (again is None) == (not one.turns and not one.fault)
+            if again is None:
+                continue
+            (same,) = log.read(again, cannon)
+            assert (same.turns, same.outcome, same.fault) == (one.turns, one.outcome, one.fault)
+            assert log.FORMAT.write(cannon, same) == again
+
+    fuzz()
+    assert seen.all()
 
 
 @pytest.mark.parametrize(("ending", "good"), [(".pdn", PDN), (".log", LOG)])

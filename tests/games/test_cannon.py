@@ -14,7 +14,7 @@ from cc_env.game import Played
 from cc_env.games.cannon import bots, log
 from cc_env.games.cannon.evaluation import STANDARD
 from cc_env.games.grid import rows_text
-from cc_env.match import Limits, Match
+from cc_env.match import RESIGNED, Limits, Match
 from cc_env.perft import perft
 from cc_env.playouts import play_randomly
 from cc_env.rules import DRAW, FIRST_WINS, ONGOING, SECOND_WINS
@@ -48,6 +48,18 @@ def commands(game, position, start=None):
 
 
 # Worked examples
+
+
+@pytest.mark.parametrize("rows", [8, 10])
+@pytest.mark.parametrize("columns", [8, 10])
+def test_boards_of_all_sizes_begin_alike(rows, columns):
+    """cannon: n x m boards of 8 and 10."""
+    game = games.make("cannon", rows=rows, columns=columns)
+    found = game.pieces(game.initial)
+    for row in range(rows):
+        line = "".join(found.get((row, column), ".") for column in range(columns))
+        inner = ".w" if row < 3 else "b." if row >= rows - 3 else ".."
+        assert line == {0: "Ww", rows - 1: "bB"}.get(row, inner) * (columns // 2)
 
 
 def test_the_start(cannon):
@@ -159,6 +171,19 @@ def test_wrong_options_are_refused(options, why):
             *("S 2 1 M 2 0", 0, "halls", (8.01, 2.01)),
         ),
         ({"b": "33", "w": "32"}, "S 3 3 M 3 2", 0, "no_soldiers", (8.01, 2.0)),
+        ({"b": "33", "w": "32", "W": "00 20 40"}, "S 3 3 M 3 2", 0, "no_soldiers", (10.01, 0.0)),
+        (
+            {"b": "33", "w": "32", "W": "00 20 40", "B": "17 37 57"},
+            *("S 3 3 M 3 2", 0, "no_soldiers", (8.01, 2.0)),
+        ),
+        (
+            {"b": "33", "w": "77", "B": "11 31 51 71"},
+            *("S 3 3 M 3 2", 0, "no_moves", (6.01, 4.01)),
+        ),
+        (
+            {"b": "33", "w": "77", "W": "00 20 40", "B": "11 31 51 71"},
+            *("S 3 3 M 3 2", 0, "no_moves", (8.01, 2.01)),
+        ),
         ({"b": "33", "w": "32", "B": "17 37 57"}, "S 3 3 M 3 2", 0, "no_soldiers", (6.01, 4.0)),
         (
             {"b": "33", "w": "77", "W": "20 00 40", "B": "17 37 57"},
@@ -168,6 +193,7 @@ def test_wrong_options_are_refused(options, why):
     ],
 )
 def test_endings_and_their_scores(cannon, letters, command, outcome, ending, score):
+    """cannon: all score tables, army margin, final score; both kinds of stalemate."""
     position = place(cannon, "b", **letters)
     after = cannon.play_turn(position, cannon.parse_turn(position, command))
     assert (cannon.outcome(after), cannon.ending(after)) == (outcome, ending)
@@ -176,6 +202,7 @@ def test_endings_and_their_scores(cannon, letters, command, outcome, ending, sco
 
 
 def test_all_recorded_scores_are_ours(cannon):
+    """cannon: all score tables, army margin, final score."""
     checked = 0
     with gzip.open(RECORDED, "rt") as file:
         for line in map(json.loads, file):
@@ -194,6 +221,7 @@ def cannon_of(line):
 
 
 def test_recorded_positions_games_and_counts_agree(assert_agreement):
+    """cannon: n x m boards of 8 and 10; commands in three-part moves; both kinds of stalemate."""
     assert_agreement(RECORDED, "cannon", 20_000)
 
 
@@ -213,8 +241,14 @@ def test_perft_from_the_start(rows, columns, counts):
 
 
 def test_random_play_ends_by_itself(cannon):
-    found = play_randomly(cannon, 300, seed=2)
+    """cannon: random bot as a template: 1,000 games without an invalid command."""
+    found = play_randomly(cannon, 1000, seed=2)
     assert not found.unfinished
+    for row in play_randomly_seen(cannon, seed=2):
+        position = type(cannon.initial)(*row)
+        for action in map(int, cannon.legal_actions(position)):
+            command = cannon.action_text(position, action)
+            assert log.parse_command(cannon, position, command) == (action,)
 
 
 # Texts
@@ -272,6 +306,7 @@ def shots(game, count):
 
 @pytest.mark.parametrize("repetitions", [None, 2, 3])
 def test_a_position_that_moves_led_to_three_times_ends_the_game(cannon, repetitions):
+    """cannon: stagnation by third repetition."""
     start = place(cannon, "b", b="24 25 26", w="61 62 63")
     match = Match(cannon, start, Limits(repetitions=repetitions))
     for _, action in shots(cannon, 5):  # the start is not counted
@@ -282,12 +317,16 @@ def test_a_position_that_moves_led_to_three_times_ends_the_game(cannon, repetiti
 
 
 def test_halls_decide_a_stagnant_game(cannon):
+    """cannon: all score tables."""
     ahead = place(cannon, "b", b="24 25 26", w="61 62 63", W="00 20 40")
     assert cannon.stagnant(ahead) == FIRST_WINS
     assert cannon.score(ahead) == (7.03, 3.03)
     behind = place(cannon, "w", b="24 25 26", w="61 62 63", B="17 37 57")
     assert cannon.stagnant(behind) == SECOND_WINS
     assert cannon.score(behind) == (3.03, 7.03)
+    level = place(cannon, "b", b="24 25 26", w="61 62 63", W="00 20 40", B="17 37 57")
+    assert cannon.stagnant(level) == DRAW
+    assert cannon.score(level) == (5.03, 5.03)
 
 
 @pytest.mark.parametrize("max_turns", [None, 50])
@@ -339,21 +378,34 @@ def recorded_games():
         return [line for line in map(json.loads, file) if line["kind"] == "game"]
 
 
+def said(data, client=0, action="NORMAL", meta=""):
+    message = json.dumps({"meta": meta, "action": action, "data": data})
+    return f"{message} Received from client {client}"
+
+
 def logged(line):
     """Return the log of a recorded game, as the server would have written it."""
     messages = []
     for number, command in enumerate(line["cmds"]):
         is_last = line["end"] and number == len(line["cmds"]) - 1
-        first, second = line["score"] or (0, 0)
-        meta = f"Player 1 SCORE : {first} : Player 2 SCORE : {second}" if is_last else ""
+        sender = number % 2
+        told = (
+            []
+            if not is_last
+            else [
+                f"Player {each + 1} SCORE : {line['score'][each]}" for each in (sender, 1 - sender)
+            ]
+        )
+        meta = " : ".join(told) if is_last else ""
         action = "FINISH" if is_last else "NORMAL"
-        message = json.dumps({"meta": meta, "action": action, "data": command})
-        messages.append(f"{message} Received from client {number % 2}\n")
+        messages.append(said(command, sender, action, meta) + "\n")
     return "".join(messages)
 
 
 def test_logs_of_recorded_games_are_replayed():
-    for line in recorded_games()[:12]:
+    """cannon: replay of recorded games; stagnation by third repetition; both kinds of stalemate."""
+    ends = set()
+    for line in recorded_games()[::3]:
         game = cannon_of(line)
         (found,) = log.read(logged(line), game)
         position = game.initial
@@ -364,6 +416,67 @@ def test_logs_of_recorded_games_are_replayed():
         assert not found.fault
         match = record.play_through(game, found)
         assert match.score == found.scores
+        assert (match.result.reason if match.result else None) == line["end"]
+        ends.add(line["end"])
+    assert ends >= {"halls", "no_soldiers", "no_moves", "stagnant"}
+
+
+def test_logs_are_written_as_they_are_read():
+    """cannon: replay of a recorded game; commands in three-part moves S / M / B."""
+    for line in recorded_games()[::6]:
+        game = cannon_of(line)
+        (found,) = log.read(logged(line), game)
+        position, commands = game.initial, []
+        for turn in found.turns:  # which name the first soldier of a cannon, as we do
+            commands.append(game.turn_text(position, turn))
+            position = game.play_turn(position, turn)
+        assert log.FORMAT.write(game, found) == logged(line | {"cmds": commands})
+
+
+FIRST_MOVE = "S 2 5 M 1 4"
+LOST = {0: "Player 1 SCORE : 0.12 : Player 2 SCORE : 10.12"}
+LOST[1] = "Player 2 SCORE : 0.12 : Player 1 SCORE : 10.12"
+
+
+@pytest.mark.parametrize("loser", [0, 1])
+@pytest.mark.parametrize("fault", ["TIMEOUT", "INVALID MOVE", "UNEXPECTED STOP"])
+def test_faults_are_written_as_they_are_read(cannon, fault, loser):
+    action = "FINISH" if fault == "TIMEOUT" else "KILLPROC"
+    meta = f"{fault} BY PLAYER {loser + 1} : {LOST[loser]}"
+    for count in (0, 1):
+        lines = [said(FIRST_MOVE)] * count + [said("", loser, action, meta)]
+        text = "".join(f"{line}\n" for line in lines)
+        (found,) = log.read(text, cannon)
+        assert log.FORMAT.write(cannon, found) == text
+        match = record.play_through(cannon, found)
+        assert log.FORMAT.write(cannon, record.played_of(match, ("a", "b"))) == text
+
+
+@pytest.mark.parametrize(
+    "end", ["", "None Received from client 1\n", said("", 1, "KILLPROC") + "\n"]
+)
+def test_other_ends_are_written_as_they_are_read(cannon, end):
+    text = f"{said(FIRST_MOVE)}\n{end}"
+    (found,) = log.read(text, cannon)
+    assert log.FORMAT.write(cannon, found) == text
+
+
+def test_what_people_decide_is_logged_as_far_as_logs_can_tell_it(cannon):
+    for end, last in (
+        (lambda match: match.forfeit(1, RESIGNED), f"UNEXPECTED STOP BY PLAYER 2 : {LOST[1]}"),
+        (Match.agree, ""),
+    ):
+        match = Match(cannon)
+        match.play(*log.parse_command(cannon, cannon.initial, FIRST_MOVE))
+        end(match)
+        text = log.FORMAT.write(cannon, record.played_of(match, ("a", "b")))
+        lines = [said(FIRST_MOVE), said("", 1, "KILLPROC", last)][: 2 if last else 1]
+        assert text.splitlines() == lines
+    start = place(cannon, "b", b="24 25 26", w="61 62 63")
+    with pytest.raises(BadRecord, match="begins at the start of the game, not in 'W1W1W1W1/"):
+        log.FORMAT.write(cannon, Played(start, ()))
+    with pytest.raises(BadRecord, match="a line for each turn, and none was played yet"):
+        log.FORMAT.write(cannon, Played(cannon.initial, ()))
 
 
 def test_a_second_selection_replaces_the_first(cannon):
@@ -398,11 +511,6 @@ def test_a_wrong_command_is_refused(cannon, command, why):
 
 
 DRAWN = "Player 1 SCORE : 5.12 : Player 2 SCORE : 5.12"
-
-
-def said(data, client=0, action="NORMAL", meta=""):
-    message = json.dumps({"meta": meta, "action": action, "data": data})
-    return f"{message} Received from client {client}"
 
 
 @pytest.mark.parametrize(

@@ -80,6 +80,7 @@ def test_danger_is_what_enemies_could_do_to_a_cell():
 
 @pytest.mark.parametrize("name", BOTS)
 def test_a_hall_is_taken_where_it_can_be(name):
+    """cannon: the four heuristic bots: attacks a hall whenever one can be taken."""
     position = at("b", b="11 44 63", w="54 33 20", W="00 40 60", B="17 37 57 77")
     assert texts(name, position) == {"S 1 1 M 0 0"}
 
@@ -123,6 +124,7 @@ def test_the_first_two_turns_are_known(name):
 
 @pytest.mark.parametrize("name", BOTS)
 def test_each_beats_random_clearly(name):
+    """cannon: the four heuristic bots: each beats random clearly."""
     pair = players.make(name, CANNON), players.make("random", CANNON)
     won = 0
     for seed in range(20):

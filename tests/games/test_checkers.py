@@ -331,10 +331,21 @@ def test_quiescence_sees_that_a_piece_can_be_taken_back(checkers):
     assert checkers.action_text(position, chosen.action) != "42-33"
 
 
+@pytest.mark.parametrize(
+    ("level", "depth"), [("easy", 1), ("normal", 2), ("hard", 4), ("extreme", 8)]
+)
+def test_levels_are_the_published_depths(checkers, level, depth):
+    """checkers8: three levels 2/4/8."""
+    player = players.make(f"minimax:{level}", checkers)
+    chosen = player.choose(checkers.initial, np.random.default_rng(0), Clock())
+    assert chosen.details["depth"] == depth
+
+
 def test_the_stronger_player_wins(checkers):
+    """checkers8: computer against computer: level 4 beats level 1 clearly."""
     from training import arena
 
-    names = "minimax:depth=3", "minimax:depth=1,evaluation=published", "random"
+    names = "minimax:hard", "minimax:easy,evaluation=published", "random"
     found = arena.hold(names, "checkers", games=10).standings
     assert found.pair(names[0], names[1]).line.score.value > 0.6  # many draws
     assert found.pair(names[0], "random").line.score.value > 0.95
@@ -551,7 +562,7 @@ def test_where_other_rules_would_do_the_error_says_so(checkers):
     [
         ("1. 9-13\n22-19 *", "line 2, move 1: '22-19' is not legal"),
         ("1. 9-13 22-18 2. 99-1 *", "line 1, move 2: '99-1' is not legal"),
-        ('[Event "x"]', "line 1, move 1: there is no move and no result: 1-0, 0-1"),
+        ('[Event "x"]', "line 1, move 1: there is no move, no position and no result: 1-0, 0-1"),
         ('[Event "x] *', r"line 1, move 1: cannot read '\[Event \"x\] \*'"),
         ('[FEN "B:W40:B1"] *', "40 is no cell from 1 to 32"),
         ('[FEN "B:W4:B4"] *', "4 is there twice"),

@@ -48,6 +48,7 @@ def turns(game, position):
 
 
 def test_the_first_turns_of_both_sides(mini):
+    """checkers6: choose to move first or second."""
     assert turns(mini, mini.initial) == {"41-30", "41-32", "43-32", "43-34", "45-34"}
     other = games.make("mini_checkers", first="white")
     assert other.to_move(other.initial) == 1
@@ -88,6 +89,7 @@ def test_a_man_that_arrives_stays_a_man(mini):
     ],
 )
 def test_where_both_are_stuck_men_are_counted(mini, black, white, outcome, margin):
+    """checkers6: utility: difference of men."""
     for side in "bw":
         position = place(mini, side, black, white)
         assert (mini.outcome(position), mini.ending(position)) == (outcome, "both_stuck")
@@ -95,6 +97,7 @@ def test_where_both_are_stuck_men_are_counted(mini, black, white, outcome, margi
 
 
 def test_who_has_no_man_has_lost_by_six(mini):
+    """checkers6: utility ±6."""
     position = place(mini, "b", "41", "32")
     after = mini.play_turn(position, mini.parse_turn(position, "41x23"))
     assert (mini.outcome(after), mini.ending(after)) == (FIRST_WINS, "no_pieces")
@@ -125,6 +128,7 @@ def test_the_game_is_solved(mini, solver):
     ("every", "least"), [(100, 10), pytest.param(20, 50, marks=pytest.mark.slow)]
 )
 def test_recorded_values_are_found(mini, solver, every, least):
+    """checkers6: utility ±6 / difference of men: recorded `value`."""
     checked = 0
     with gzip.open(RECORDED, "rt") as file:
         lines = [line for line in map(json.loads, file) if line["kind"] == "position"]
@@ -139,12 +143,16 @@ def test_recorded_values_are_found(mini, solver, every, least):
 
 
 def test_the_published_levels_and_statistics(mini):
+    """checkers6: three levels; 15 s limit; statistics (depth, value, cut-offs max/min, nodes)."""
     rng = np.random.default_rng(0)
     for level, depth in (("easy", 5), ("normal", 15)):
         details = players.make(f"minimax:{level}", mini).choose(mini.initial, rng, Clock()).details
         assert details["depth"] == depth
         assert details["nodes"] > 1
         assert details["cuts_max"] > 0 < details["cuts_min"]
+    assert mini.levels["easy"]["seconds"] == mini.levels["normal"]["seconds"] == 15
+    found = AlphaBeta(mini, "published", table_megabytes=1).search(mini.initial, depth=1)
+    assert (found.cuts_max, found.cuts_min) == (0, 0)
     hard = players.make("minimax:hard,table_megabytes=64", mini)
     position = place(mini, "b", "41 45", "12 10")
     details = hard.choose(position, rng, Clock()).details
@@ -160,6 +168,7 @@ def test_the_published_levels_and_statistics(mini):
     ],
 )
 def test_the_published_evaluation(mini, board, side, value):
+    """checkers6: four-term evaluation."""
     position = compact(mini, board, side)
     black = [cell for cell, letter in zip(CELLS, board, strict=True) if letter == "b"]
     white = [cell for cell, letter in zip(CELLS, board, strict=True) if letter == "w"]

@@ -44,6 +44,7 @@ def test_a_bead_is_placed_on_any_point(morris):
 
 
 def test_a_mill_takes_any_bead_also_one_of_a_mill(morris):
+    """morris: variant rule: any bead may be removed."""
     position = place(morris, "w 76", white="AB", black="DEF")
     assert {"C-D", "C-E", "C-F"} == {turn for turn in turns(morris, position) if turn[0] == "C"}
 
@@ -61,6 +62,7 @@ def test_two_mills_at_once_take_two_beads(morris):
 
 
 def test_a_free_move_goes_anywhere(morris):
+    """morris: variant rule: free move."""
     board = "121.1.12222..1..1.112212".translate(str.maketrans("12", "wb"))
     assert len(morris.legal_actions(morris.from_text(f"{board} w 00 fw"))) == 63
     assert len(morris.legal_actions(morris.from_text(f"{board} w 00"))) == 9
@@ -75,6 +77,7 @@ def test_without_a_free_move_it_goes_to_a_neighbour(morris):
 
 
 def test_who_is_left_with_two_has_lost(morris):
+    """morris: loss with two beads."""
     position = place(morris, "w 00", white="ABO", black="DEX")
     won = after(morris, position, "OC-X")
     assert (morris.outcome(won), morris.ending(won)) == (FIRST_WINS, "two_left")
@@ -89,6 +92,7 @@ def test_with_beads_in_hand_two_are_no_loss(morris):
 
 
 def test_who_is_blocked_has_lost(morris):
+    """morris: loss when blocked."""
     position = place(morris, "b 00", white="BJOW", black="ACV")
     assert (morris.outcome(position), morris.ending(position)) == (FIRST_WINS, "no_moves")
     assert morris.outcome(place(morris, "w 00", white="BJOW", black="ACV")) == ONGOING
@@ -99,6 +103,7 @@ def test_who_is_blocked_has_lost(morris):
 
 
 def test_a_turn_with_a_removal_earns_one_free_move(morris):
+    """morris: variant rule: free move."""
     position = place(morris, "w 00", white="ABOUR", black="DEXVS")
     position = after(morris, position, "OC-X")
     assert morris.to_text(position).endswith("b 00 fw")
@@ -148,6 +153,7 @@ def test_beads_in_hand_count(usual):
 
 @pytest.mark.parametrize(("name", "least"), [("morris", 6000), ("morris_standard", 1000)])
 def test_recorded_decisions_games_and_counts_agree(assert_agreement, name, least):
+    """morris: free move, any bead removed, loss with two beads or when blocked: recorded."""
     assert_agreement(f"{name}.jsonl.gz", "morris", least)
 
 

@@ -236,6 +236,7 @@ def test_checkers_are_played_on_the_dark_cells(name):
 
 
 def test_morris_as_text_has_lines_letters_and_beads_in_brackets(morris):
+    """morris: board printed: 7 lines, letters on free points, beads of both."""
     assert to_text(after(morris, MILL, "C-D")).splitlines()[:-1] == [
         "(w)---------(w)---------(w)",
         " |           |           |",
@@ -332,6 +333,7 @@ def test_a_finished_game_has_nothing_due(morris):
 
 @pytest.mark.parametrize("name", GAMES)
 def test_the_targets_of_a_piece_are_where_its_legal_actions_end(name):
+    """checkers6, checkers8, cannon: click a piece: its legal targets are those highlighted."""
     game, rng = games.make(name), np.random.default_rng(1)
     position, found = game.initial, 0
     for number in range(60):
@@ -373,6 +375,7 @@ def test_white_sees_its_bombs_where_they_fall(cannon):
 
 
 def test_bombs_are_marked_otherwise_than_moves(cannon):
+    """cannon: targets get dots, other ones for bombs (bomb colour wins where both are possible)."""
     position = cannon.from_text(SHOOTING)
     picture = draw(cannon, position, select=(4, 2))
     assert to_text(picture).splitlines()[1:9] == [
@@ -400,6 +403,7 @@ def test_a_bomb_flies_from_the_cannon_to_what_it_hits(cannon):
 
 
 def test_kings_are_capitals_in_text_and_have_a_k_in_colours():
+    """checkers8: pieces shown as coloured tiles with letter K; text print of the board."""
     checkers = games.make("checkers")
     picture = draw(checkers, checkers.from_text("8/3R4/8/8/4B3/8/8/1r5b r"))
     assert to_text(picture).splitlines()[1:9] == [
@@ -423,6 +427,7 @@ def written(row, column):
 
 
 def test_soldiers_of_cannon_are_rings_and_halls_squares(cannon):
+    """cannon: window: soldiers as rings, halls as filled squares, black and white."""
     root = ET.fromstring(to_svg(draw(cannon, cannon.initial)))
     for colour in ("black", "white"):
         fill, rim = COLOURS[colour]
@@ -503,6 +508,7 @@ black to move
 
 @pytest.mark.parametrize("name", GAMES)
 def test_the_start_of_each_game_as_text(name):
+    """checkers6, checkers8, morris: board print."""
     game = games.make(name)
     assert f"\n{to_text(draw(game, game.initial))}\n" == STARTS[name]
 

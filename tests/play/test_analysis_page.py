@@ -148,9 +148,10 @@ def test_a_served_game_is_analysed_and_a_text_that_is_none_is_refused(opened):
     page.drag_and_drop("rect[data-cell='4,1']", "rect[data-cell='3,2']")
     page.wait_for_selector("#game[data-decisions='1']")
     page.click("#buttons >> text=Analyse")
-    until(page, 0)
+    until(page, 1)  # where the game stands
     page.select_option("#seconds", "0")
     assert turns(page) == ["41-32"]
+    assert "the game goes on after turn 1; reload" in page.text_content("#study-title")
     bring(page, "no game <b>at all</b>")
     page.wait_for_selector("#study-wrong:not(:empty)")
     assert "no game and no position" in page.text_content("#study-wrong")

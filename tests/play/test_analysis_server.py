@@ -62,6 +62,7 @@ def test_a_served_game_is_opened_by_its_name(serving):
     opened = asked(client, "/open", room=made["game"])
     assert opened["players"] == ["human", "random"]
     assert "tokens" not in json.dumps(opened)
+    assert opened["result"] == "the game goes on after turn 0; reload for what follows"
     assert "there is no such game" in refused(client, "/open", room="../../etc/passwd")
 
 

@@ -10,12 +10,15 @@ from conftest import command_line
 
 from cc_env import games, record
 from cc_env.__main__ import main
+from cc_env.match import Result
 from cc_env.pictures import draw
 from cc_env.pictures.text import to_ansi, to_text
 from cc_env.play import pointing
 from cc_env.play.choices import choices
 from cc_env.play.console import Console
 from cc_env.play.sitting import HUMAN, Sitting
+from cc_env.play.telling import ended
+from cc_env.rules import DRAW, FIRST_WINS
 from cc_env.terminal import Terminal
 
 
@@ -66,15 +69,129 @@ white, minimax:depth=1: """
 
 
 def test_a_script_is_a_transcript(monkeypatch):
-    """checkers6: list of available moves, board print, input as two numbers, headings, statistics.
+    """checkers6: list of available moves with their total number; board print with both counts;
 
-    The board has its header row and, below, the two counts of men.
+    input as two numbers; headings; statistics.
     """
     arguments = "-g", "mini_checkers", "--second", "minimax:depth=1"
     out = typed(monkeypatch, *arguments, lines=["4 1", "3 0"])
     assert out.startswith(GOLDEN)
     assert out.endswith("black> \nunfinished, after 2 turns\n")
     assert re.search(r"depth 1 · value .\d\.\d+ for white · cutoffs 0 max, 0 min · \d+ nodes", out)
+
+
+WON = """\
+black> 41x23
+   0 1 2 3 4 5
+ 0 . . . . . .
+ 1 . . . . . .
+ 2 . . . b . .
+ 3 . . x . . .
+ 4 . + . . . .
+ 5 . . . . . .
+black wins (no_pieces) · last 41x23
+on the board: black 1, white 0
+{end}; you win
+over> quit
+"""
+DRAWN = """\
+black> 12-01
+   0 1 2 3 4 5
+ 0 . b . . . .
+ 1 . . + . . .
+ 2 . . . . . .
+ 3 . . . . . .
+ 4 . . . . . .
+ 5 w . . . . .
+draw (both_stuck) · last 12-01
+on the board: black 1, white 1
+{end}
+over> quit
+"""
+
+
+@pytest.mark.parametrize(
+    ("start", "golden", "result"),
+    [
+        ("6/6/6/2w3/1b4/6 b", WON, Result(FIRST_WINS, "no_pieces")),
+        ("6/2b3/6/6/6/w5 b", DRAWN, Result(DRAW, "both_stuck")),
+    ],
+)
+def test_the_end_is_told_as_a_transcript(monkeypatch, start, golden, result):
+    """checkers6: result at the end (winner or draw), after the human's turn."""
+    move = golden.split("\n", 1)[0].removeprefix("black> ")
+    arguments = "-g", "mini_checkers", "-p", start, "--second", "random"
+    out = typed(monkeypatch, *arguments, lines=[move, "quit"])
+    assert out.endswith(golden.format(end=ended(games.make("mini_checkers"), result)))
+
+
+@pytest.mark.parametrize("seat", [0, 1])
+def test_who_begins_is_chosen(monkeypatch, seat):
+    """checkers6: choose to move first or second; the computer answers at once."""
+    names = ["human", "random"]
+    first, second = names if seat == 0 else names[::-1]
+    arguments = "-g", "mini_checkers", "--first", first, "--second", second
+    out = typed(monkeypatch, *arguments, lines=["1"])
+    assert out.startswith(f"mini_checkers: black {first}, white {second}; black begins\n")
+    movers = re.findall(r"^(black|white)(?:> |, random: )\S", out, re.MULTILINE)
+    assert movers == (["black", "white"] if seat == 0 else ["black", "white", "black"])
+    option = "-o", "first=white"
+    out = typed(monkeypatch, *arguments[:2], *option, "--second", "human")
+    assert "; white begins\n" in out
+    assert "white to move\n" in out
+
+
+def test_the_only_move_is_told_and_played_without_a_search(monkeypatch):
+    """checkers6: only-move shortcut."""
+    start = "1w1w1w/w1w3/3b1w/6/1b1b2/b1b1b1 w"
+    arguments = "-g", "mini_checkers", "-p", start, "--first", "human", "--second", "minimax"
+    out = typed(monkeypatch, *arguments)
+    assert re.search(r"^white, minimax: \S+ \(the only move\)\n +0 1 2", out, re.MULTILINE)
+    assert "nodes" not in out
+
+
+@pytest.mark.parametrize(("level", "depth"), [("normal", 2), ("hard", 4)])
+def test_a_person_plays_checkers_against_a_level(monkeypatch, level, depth):
+    """checkers8: human (red) against computer (black); console lines: level, who moved."""
+    player = f"minimax:{level}"
+    out = typed(monkeypatch, "-g", "checkers", "--second", player, lines=["5 1", "4 0"])
+    assert out.startswith(f"checkers: red human, black {player}; red begins\n")
+    assert "last 51-40\n" in out
+    told = rf"^black, {player}: \d\d-\d\d\n  depth {depth} · value "
+    assert re.search(told, out, re.MULTILINE)
+
+
+ENDS = "no_pieces", "no_moves"
+
+
+@pytest.mark.parametrize("person", ["red", "black"])
+@pytest.mark.parametrize(
+    ("start", "move", "how"),
+    [
+        ("8/8/8/3b4/4r3/8/8/8 r", "44x22", "no_pieces"),
+        ("8/8/8/7r/b7/1r6/2r5/8 r", "37-26", "no_moves"),
+    ],
+)
+def test_who_won_and_why_is_told_to_winner_and_loser(monkeypatch, person, start, move, how):
+    """checkers8: message at the end: by capture of all or because the loser cannot move."""
+    seats, lines = ["--first", "human", "--second", "minimax:depth=1"], [move, "quit"]
+    if person == "black":
+        seats, lines = ["--first", "minimax:depth=1", "--second", "human"], ["quit"]
+    out = typed(monkeypatch, "-g", "checkers", "-p", start, *seats, lines=lines)
+    verdict = "you win" if person == "red" else "you lose"
+    told = {end: ended(games.make("checkers"), Result(FIRST_WINS, end)) for end in ENDS}
+    assert f"\n{told[how]}; {verdict}\n" in out
+    assert len(set(told.values())) == 2
+    assert all(each.startswith("red wins: ") for each in told.values())
+
+
+def test_there_is_a_pause_after_each_move_of_a_player(monkeypatch):
+    """checkers8: one second pause after each move, configurable."""
+    paused = []
+    monkeypatch.setattr("cc_env.play.console.time.sleep", paused.append)
+    arguments = "-g", "checkers", "--second", "random", "--pause", "1"
+    typed(monkeypatch, *arguments, lines=["1", "1"])
+    assert paused == [1.0, 1.0]
 
 
 def test_wrong_input_is_refused_with_a_reason_and_the_turn_is_not_lost(monkeypatch):
@@ -94,12 +211,17 @@ def test_wrong_input_is_refused_with_a_reason_and_the_turn_is_not_lost(monkeypat
         "save": "save where? wanted: save FILE",
         "load": "load what? wanted: load FILE",
         "load none.jsonl": "none.jsonl",
-        "save game.xyz": "game.xyz: mini_checkers has no format '.xyz'",
+        "save game.xyz": "'.xyz' is not a kind of file; there are: .jsonl, .txt, .svg",
     }
     for text, why in cases.items():
         out = typed(monkeypatch, "-g", "mini_checkers", lines=[text])
         assert f"\nno: {why}" in out, out
         assert out.endswith("black> \nunfinished, after 0 turns\n")
+    lines = ["41-30", "10-21", "4 2", "4 3", "4 2", "3 2"]
+    out = typed(monkeypatch, "-g", "mini_checkers", "--second", "human", lines=lines)
+    assert "black> 4 2\nno: 4 2 is empty" in out  # a man first, then a target
+    assert "black 4 3 to> 4 2\nno: 4 3 cannot go to 4 2; it can go to: 3 2, 3 4\n" in out
+    assert "last 43-32\n" in out
 
 
 def test_a_capture_that_is_due_is_the_reason():
@@ -141,7 +263,7 @@ def test_move_or_bomb_is_asked(monkeypatch):
 
 
 def test_morris_by_letters_and_what_is_in_hand(monkeypatch):
-    """morris: placing, one letter in either case; a prompt tells how many beads are in hand."""
+    """morris: placing: one letter, in either case; prompt tells how many beads are left in hand."""
     out = typed(monkeypatch, "-g", "morris", "--second", "human", lines=["a", "A", "b", "zz"])
     assert "white to move, in hand: white 9, black 9" in out
     assert "last A" in out
@@ -150,7 +272,7 @@ def test_morris_by_letters_and_what_is_in_hand(monkeypatch):
 
 
 def test_refusals_in_the_placing_phase_of_morris(monkeypatch):
-    """morris: not one letter, not a letter, slot taken; the turn is not lost."""
+    """morris: refusals with a reason and a new prompt: not one letter, not a letter, slot taken."""
     lines = ["a", "AB", "5x", "?", "A", "b"]
     out = typed(monkeypatch, "-g", "morris", "--second", "human", lines=lines)
     for why in (
@@ -164,7 +286,10 @@ def test_refusals_in_the_placing_phase_of_morris(monkeypatch):
 
 
 def test_refusals_in_the_moving_phase_of_morris(monkeypatch):
-    """morris: not two letters, Y/Z, no own bead there, not neighbouring, target taken."""
+    """morris: moving: two letters from-to; refusals: not two letters, Y/Z, no own bead there,
+
+    not neighbouring, target taken.
+    """
     start = "ww.w..bbbw............b. w 00"
     refused = {
         "ABC": "'ABC' is not legal",
@@ -180,6 +305,8 @@ def test_refusals_in_the_moving_phase_of_morris(monkeypatch):
         assert f"\nno: {why}" in out
     assert "white B to> " in out
     assert "last BC\n" in out
+    for together in ("BC", "bc", "b c"):
+        assert "last BC\n" in typed(monkeypatch, *arguments, lines=[together])
 
 
 def test_a_mill_in_the_moving_phase_earns_a_free_move_which_the_prompt_explains(monkeypatch):
@@ -193,13 +320,59 @@ def test_a_mill_in_the_moving_phase_earns_a_free_move_which_the_prompt_explains(
 
 
 def test_a_mill_asks_which_bead_is_removed(monkeypatch):
-    """morris: the player is asked which bead to remove; it must be an enemy bead."""
+    """morris: mill: player is asked which bead to remove; must be an enemy bead."""
     lines = ["a", "x", "b", "w", "c", "a", "d", "x"]
     out = typed(monkeypatch, "-g", "morris", "--second", "human", lines=lines)
     assert "white to move, a mill: removes 1 black bead" in out
     assert "\nno: A holds w; a mill: removes 1 black bead" in out
     assert "\nno: D is empty; a mill: removes 1 black bead" in out
     assert "last C-X" in out
+
+
+MORRIS = """\
+({a})----------B-----------C
+ |           |           |
+ |  (b)-----(b)------F   |
+ |   |       |       |   |
+ |   |   G---H---I   |   |
+ |   |   |       |   |   |
+ J---K---L       M---N---O
+ |   |   |       |   |   |
+ |   |   P---Q---R   |   |
+ |   |       |       |   |
+ |   S-------T-------U   |
+ |           |           |
+(w)----------W----------(w)
+"""
+
+
+def test_the_machine_says_what_it_chooses_and_removes_and_has_in_hand(monkeypatch):
+    """morris: console game human (1) against machine (2); board printed after each choice;
+
+    machine states its beads in hand and its choice, and which bead it removes.
+    """
+    arguments = "-g", "morris", "--first", "human", "--second", "minimax:depth=2"
+    out = typed(monkeypatch, *arguments, "-p", "w..bb..................w w 77", lines=["v"])
+    assert MORRIS.format(a="w") + "black to move, in hand: white 6, black 7 · last V\n" in out
+    answer = out.partition("last V\n")[2]
+    assert re.search(r"^black, minimax:depth=2: F$", answer, re.MULTILINE)
+    removed = re.search(r"^black, minimax:depth=2: -([AVX])$", answer, re.MULTILINE)[1]
+    assert f"white to move, in hand: white 6, black 6 · last F-{removed}\n" in answer
+    assert f" {removed}x---" in answer or f"---{removed}x" in answer  # on a board of its own
+    assert answer.count(" |           |           |\n") == 2
+
+
+@pytest.mark.parametrize("person", ["white", "black"])
+def test_the_winner_is_announced(monkeypatch, person):
+    """morris: winner announced, both ways."""
+    start, players = "ww......bbb...w......... w 00", ["human", "minimax:depth=2"]
+    lines = ["OC", "I", "quit"] if person == "white" else ["quit"]
+    first, second = players if person == "white" else players[::-1]
+    arguments = "-g", "morris", "-p", start, "--first", first, "--second", second
+    out = typed(monkeypatch, *arguments, lines=lines)
+    verdict = "you win" if person == "white" else "you lose"
+    told = ended(games.make("morris"), Result(FIRST_WINS, "two_left"))
+    assert f"\n{told}; {verdict}\n" in out
 
 
 def test_a_person_wins_and_is_told_so(monkeypatch, tmp_path):
@@ -232,12 +405,11 @@ def test_scores_are_told_where_the_game_has_them(monkeypatch):
 
 def test_seats_are_drawn_and_told(monkeypatch):
     """morris: random beginner, announced."""
-    found = {
-        typed(monkeypatch, "--draw-lots", "--seed", str(seed)).splitlines()[0] for seed in range(6)
-    }
+    arguments = "-g", "morris", "--second", "greedy", "--draw-lots", "--seed"
+    found = {typed(monkeypatch, *arguments, seed).splitlines()[0] for seed in range(6)}
     assert found == {
-        "capture_conquer: blue human, red minimax:normal; blue begins",
-        "capture_conquer: blue minimax:normal, red human; blue begins",
+        "morris: white human, black greedy; white begins",
+        "morris: white greedy, black human; white begins",
     }
 
 

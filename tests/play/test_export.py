@@ -4,8 +4,12 @@ import numpy as np
 import pytest
 
 from cc_env import games, record
+from cc_env.errors import BadRecord
 from cc_env.match import RESIGNED
-from cc_env.play.console import save
+from cc_env.pictures import draw
+from cc_env.pictures.svg import metadata_of, to_svg
+from cc_env.play import importing
+from cc_env.play.console import load, save
 from cc_env.play.export import endings, exported
 from cc_env.play.sitting import HUMAN, Sitting
 from cc_env.table import GAMES
@@ -48,6 +52,17 @@ def test_pdn_is_read_again(is_over, tmp_path):
     assert (tmp_path / "saved.pdn").read_text() == path.read_text()
 
 
+@pytest.mark.parametrize("count", [12, 10_000])
+def test_logs_of_cannon_are_read_again(count, tmp_path):
+    sitting, path = played("cannon", count, rows=10), tmp_path / "game.log"
+    save(sitting, path)
+    assert path.read_text() == exported(sitting, ".log")
+    ((one, match),) = record.read_foreign(path, games.make("cannon", rows=10))
+    assert match.turns == sitting.match.turns
+    assert (match.result, match.score) == (sitting.result, sitting.match.score)
+    assert (one.scores is not None) == (count == 10_000)
+
+
 @pytest.mark.parametrize("name", GAMES)
 def test_positions_are_read_again_and_pictures_show_all_pieces(name):
     sitting = played(name)
@@ -58,9 +73,41 @@ def test_positions_are_read_again_and_pictures_show_all_pieces(name):
     assert len(picture) > len(game.pieces(position)) * 40
 
 
+@pytest.mark.parametrize("name", GAMES)
+@pytest.mark.parametrize("is_over", [False, True])
+def test_whatever_is_exported_can_be_imported_and_loaded(name, is_over, tmp_path):
+    sitting = played(name, 12)
+    if is_over:
+        sitting.resign(1)
+    for ending in endings(sitting.game):
+        (found,) = importing.read(exported(sitting, ending), sitting.game)
+        assert found.game.options == sitting.game.options
+        turns = () if ending == ".txt" else tuple(turn for _, turn in sitting.match.course)
+        assert found.turns == turns
+        assert bool(found.result) == (is_over and ending != ".txt")
+        save(sitting, tmp_path / f"game{ending}")
+        again = load(tmp_path / f"game{ending}", Sitting(sitting.game, PEOPLE))
+        assert again.match.turns == ([] if ending == ".txt" else sitting.match.turns)
+        if ending == ".txt":
+            assert found.start == again.position == sitting.position
+
+
+def test_a_picture_without_a_record_is_refused(tmp_path):
+    picture = to_svg(draw(played("morris").game, played("morris").position))
+    with pytest.raises(BadRecord, match="this picture has no record of a game"):
+        importing.read(picture)
+    path = tmp_path / "game.svg"
+    path.write_text(picture)
+    with pytest.raises(BadRecord, match="this picture has no record of a game"):
+        load(path, played("morris"))
+    position = played("morris").position
+    document = to_svg(draw(played("morris").game, position), metadata='<&"> é')
+    assert metadata_of(document) == '<&"> é'
+
+
 def test_other_kinds_are_refused_with_those_there_are():
     sitting = played("cannon", 3)
-    assert endings(sitting.game) == [".jsonl", ".txt", ".svg"]
-    for ending in ("", ".", ".pdn", ".log", "." * 9000):
-        with pytest.raises(ValueError, match=r"there are: \.jsonl, \.txt, \.svg"):
+    assert endings(sitting.game) == [".jsonl", ".log", ".txt", ".svg"]
+    for ending in ("", ".", ".pdn", "." * 9000):
+        with pytest.raises(ValueError, match=r"there are: \.jsonl, \.log, \.txt, \.svg"):
             exported(sitting, ending)

@@ -6,6 +6,10 @@ import numpy as np
 import pytest
 from page_server import Serving, needs_chromium, of_playwright
 
+from cc_env import games
+from cc_env.pictures import shapes
+from cc_env.pictures.shapes import CELL
+from cc_env.play.choices import choices
 from cc_env.table import GAMES
 
 SMALL = {"capture_conquer": {"option.size": "4"}}  # options for short games
@@ -82,6 +86,7 @@ def is_over(page):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", GAMES)
 def test_a_whole_game_by_mouse(name, opened):
+    """checkers6: three screens: menu, game, end; checkers8: human against human."""
     page, rng = opened(name, options=SMALL.get(name, {})), np.random.default_rng(1)
     while not is_over(page):
         decide(page, rng, page.click)
@@ -124,6 +129,7 @@ def test_a_whole_game_on_a_phone_by_touch(opened):
 
 @pytest.mark.slow
 def test_keyboard_and_typed_moves_take_back_and_hint(opened):
+    """checkers6: statistics of the last search beside the board; computer answers at once."""
     page = opened("mini_checkers", second="minimax:easy")
     page.focus("rect[data-cell='4,1']")
     page.keyboard.press("Enter")
@@ -143,8 +149,28 @@ def test_keyboard_and_typed_moves_take_back_and_hint(opened):
     until(page, 0)
 
 
+def test_the_menu_has_orders_levels_and_instructions(opened):
+    """checkers6, checkers8: menu: title, instructions, order, level; the title names the mode."""
+    page = opened("checkers", second="minimax:normal")
+    assert page.title() == "you – minimax:normal, checkers"
+    assert page.text_content("#far .who") == "minimax:normal"
+    page.click("text=New game")
+    page.wait_for_selector("#start:not([hidden])")
+    assert page.text_content("#start h1") == "Play"
+    for seat in ("seat0", "seat1"):
+        names = page.locator(f"[name={seat}] option").evaluate_all("all => all.map(e => e.value)")
+        levels = [f"minimax:{level}" for level in ("easy", "normal", "hard", "extreme")]
+        assert {"you", "friend", *levels} <= set(names)
+    assert page.locator("#start >> text=draw lots").is_visible()
+    page.click("#start >> text=How to play")
+    page.wait_for_selector("#lesson1")
+
+
 def test_another_piece_is_chosen_at_once_and_pieces_are_dragged(opened):
-    """checkers8: a selected piece shows its targets; direct re-selection."""
+    """checkers6: click a man: its legal targets light up; click a target: the man moves;
+
+    checkers8: direct re-selection.
+    """
     page = opened("mini_checkers")
     page.click("rect[data-cell='4,1']")
     assert cells(page, "goal") == ["3,0", "3,2"]
@@ -153,6 +179,9 @@ def test_another_piece_is_chosen_at_once_and_pieces_are_dragged(opened):
     page.drag_and_drop("rect[data-cell='4,1']", "rect[data-cell='3,2']")
     until(page, 1)
     assert page.text_content("#moves li") == "41-32"
+    page.click("rect[data-cell='1,4']")
+    page.click("rect[data-cell='2,5']")
+    until(page, 2)
 
 
 @pytest.mark.slow
@@ -172,6 +201,7 @@ def test_the_game_goes_on_when_the_server_is_started_again(opened, serving):
 
 @pytest.mark.slow
 def test_two_browsers_play_each_other(opened):
+    """checkers8: human against human."""
     page, rng = opened("mini_checkers", second="friend"), np.random.default_rng(4)
     link = page.input_value("#links label:has-text('other player') input")
     other = page.context.browser.new_context(color_scheme="dark").new_page()
@@ -186,6 +216,7 @@ def test_two_browsers_play_each_other(opened):
 
 
 def test_a_watched_game_is_paused_and_stepped_by_who_opened_it(opened):
+    """checkers8: computer against computer; pause after each move, configurable."""
     page = opened("mini_checkers", first="random", second="random")
     page.click("#pace >> text=Pause")
     page.wait_for_selector("#status:has-text('paused')")
@@ -204,12 +235,33 @@ def test_a_watched_game_is_paused_and_stepped_by_who_opened_it(opened):
     page.select_option("#pace select", "0")
     page.wait_for_selector("#pace button:disabled")  # it is over
     assert decisions(page) > done + 2
+    other.wait_for_selector("#status:not(:has-text('thinking'))")
+    assert other.locator("text=Rematch").is_hidden()
+    before = page.url
+    page.click("text=Rematch")
+    page.wait_for_selector("#pace button:enabled")
+    assert page.url != before
+
+
+def marked(page, mark):
+    """Return the cells on which the mark of a kind is drawn, by the colour of its disc."""
+    places = "all => all.map(each => each.parentElement.getAttribute('transform'))"
+    found = page.eval_on_selector_all(f"#board .marks g > [fill='{mark.fill}']", places)
+    numbers = [re.findall(r"[\d.]+", each) for each in found]
+    return sorted((round(float(y) / CELL), round(float(x) / CELL)) for x, y in numbers)
 
 
 def test_move_or_bomb_is_asked_at_the_place(opened):
-    """cannon: a clicked soldier's targets; the bomb's colour wins where both are possible."""
-    page = opened("cannon", options={"start": "W1W1W1Ww/2w5/3b4/6ww/6wb/3b2w1/8/1w1B1B1B w"})
+    """cannon: click a soldier: it is shaded and its targets get dots, others for bombs; choice."""
+    start = "W1W1W1Ww/2w5/3b4/6ww/6wb/3b2w1/8/1w1B1B1B w"
+    page, game = opened("cannon", options={"start": start}), games.make("cannon")
     page.click("rect[data-cell='3,6']")
+    own = [each for each in choices(game, game.from_text(start)) if (3, 6) in each.pieces]
+    shots, goals = {each.cell for each in own if each.is_shot}, {each.cell for each in own}
+    assert marked(page, shapes.mark("shot", (0, 0))[0]) == sorted(shots)
+    assert marked(page, shapes.mark("target", (0, 0))[0]) == sorted(goals - shots)
+    assert cells(page, "goal") == sorted(f"{row},{column}" for row, column in goals)
+    assert page.get_attribute("rect[data-cell='3,6']", "aria-label").endswith("chosen")
     assert page.get_attribute("rect[data-cell='1,6']", "aria-label").endswith("can be hit")
     page.click("rect[data-cell='1,6']")
     asked = page.locator(".ask button").all_text_contents()
@@ -218,6 +270,41 @@ def test_move_or_bomb_is_asked_at_the_place(opened):
     page.keyboard.press("Enter")
     until(page, 1)
     assert page.text_content("#moves li") == "S 6 3 B 6 1"
+
+
+def downloaded(page, name):
+    """Return the path of a file that the page exports."""
+    with page.expect_download() as found:
+        page.click(f"#export >> text={name}")
+    return found.value.path()
+
+
+def test_a_game_is_exported_and_imported_again(opened):
+    page = opened("cannon", options={"start": "W1W1W1Ww/2w5/3b4/6ww/6wb/3b2w1/8/1w1B1B1B w"})
+    page.click("#export summary")
+    page.click("#export >> text=LOG")
+    page.wait_for_selector("#status.wrong")
+    assert "a log begins at the start of the game, not in" in page.text_content("#status")
+    page.click("text=New game")
+    page.fill("[name=start]", "")
+    page.click("text=Start")
+    until(page, 0)
+    page.drag_and_drop("rect[data-cell='5,2']", "rect[data-cell='4,1']")
+    until(page, 1)
+    files = {name: downloaded(page, name) for name in ("record", "LOG", "position", "picture")}
+    assert '"NORMAL", "data": "S 2 5 M 1 4"} Received from client 0' in files["LOG"].read_text()
+    for name, path in files.items():
+        page.evaluate("location.hash = '#/analyse'")
+        page.wait_for_selector("#bring[open]")
+        page.set_input_files("#bring-form [name=file]", path)
+        page.wait_for_function("document.querySelector('#bring-form textarea').value")
+        page.click("#bring-form button.main")
+        page.wait_for_selector("#study[data-decisions='0']")
+        page.select_option("#seconds", "0")
+        turns = page.locator("#study-moves button").all_text_contents()
+        assert turns == ([] if name == "position" else ["S 2 5 M 1 4"])
+        page.evaluate("sessionStorage.clear(); location.hash = ''")
+        page.reload()
 
 
 def lesson_at(page, number, step):
@@ -283,6 +370,7 @@ def test_coordinates_and_sounds_are_set_and_kept(opened):
 
 
 def test_of_two_captures_one_is_chosen_and_goes_on_to_the_end_of_its_chain(opened):
+    """checkers8: select a piece: captures only, when that piece has one."""
     page = opened("checkers", options={"start": "8/8/2b5/8/2b1b3/3r4/8/1b6 r"})
     page.click("rect[data-cell='5,3']")
     assert cells(page, "goal") == ["3,1", "3,5"]
@@ -295,6 +383,7 @@ def test_of_two_captures_one_is_chosen_and_goes_on_to_the_end_of_its_chain(opene
 
 
 def test_a_man_is_crowned_in_the_middle_of_its_chain(opened):
+    """checkers8: crowned piece shows K."""
     page = opened("checkers", options={"start": "8/3b1b2/2r5/8/8/1b6/2r5/8 r"})
     for cell in ("2,2", "0,4", "2,6"):
         page.click(f"rect[data-cell='{cell}']")
@@ -304,6 +393,7 @@ def test_a_man_is_crowned_in_the_middle_of_its_chain(opened):
 
 
 def test_a_mill_asks_which_bead_it_removes(opened):
+    """morris: mill: player is asked which bead to remove; must be an enemy bead."""
     page = opened("morris", options={"start": "ww.bbb.................. w 76"})
     page.click("rect[aria-label^='C,']")
     until(page, 1)
@@ -316,6 +406,7 @@ def test_a_mill_asks_which_bead_it_removes(opened):
 
 
 def test_after_a_lost_connection_the_chain_goes_on(opened):
+    """capture_conquer: play by dragging pieces."""
     sockets = []
 
     def through(route):
@@ -327,8 +418,7 @@ def test_after_a_lost_connection_the_chain_goes_on(opened):
         options={"start": "6/1bb3/1brrr1/1r1r2/6/6 b"},
         sockets=through,
     )
-    for cell in ("1,2", "1,0"):
-        page.click(f"rect[data-cell='{cell}']")
+    page.drag_and_drop("rect[data-cell='1,2']", "rect[data-cell='1,0']")
     until(page, 1)
     goals = cells(page, "goal")
     assert goals

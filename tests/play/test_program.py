@@ -121,14 +121,15 @@ while line := mine or sys.stdin.readline():
 
 @pytest.mark.parametrize("seat", [0, 1])
 def test_a_program_of_the_tournament_plays(tmp_path, seat):
+    """cannon: client that wraps any player program: a line-based program plays a game."""
     path = tmp_path / "tournament.py"
     path.write_text(TOURNAMENT)
     game = games.make("cannon", rows=10)
     program = f"program:command={sys.executable} {path},protocol=cannon"
     names = (program, "random") if seat == 0 else ("random", program)
-    found = play(game, *names, limits=Limits(max_turns=20), seed=seat)
-    assert found.reason == "max_turns", found.detail
-    assert len(found.turns) == 20
+    found = play(game, *names, limits=Limits(max_turns=None), seed=seat)
+    assert found.reason in ("halls", "no_moves", "no_soldiers", "stagnant"), found.detail
+    assert len(found.turns) > 20
 
 
 def test_the_tournaments_programs_play_cannon_from_its_start(game, bot):

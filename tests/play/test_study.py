@@ -193,6 +193,13 @@ def test_pdn_is_read(chosen):
         importing.read("1. 9-99 *", game)
 
 
+def test_pdn_of_a_position_alone_is_a_position():
+    text = '[Event "study"]\n[SetUp "1"]\n[FEN "W:WK30:B21,22"]\n'
+    (found,) = importing.read(text)
+    assert (found.turns, found.result) == ((), "")
+    assert found.game.to_text(found.start) == "2B5/8/r1r5/8/8/8/8/8 b"
+
+
 def test_logs_of_cannon_are_read():
     lines = [
         '{"meta": "", "action": "INIT", "data": "2 8 8 120"} Received from client 0',

@@ -150,6 +150,7 @@ def connected(port):
 
 
 def test_an_unchanged_client_plays_a_whole_game_against_us(tmp_path):
+    """cannon: server, log file, default budget of 150 s; end messages with both scores."""
     path = tmp_path / "game.log"
     with hosted("--player", "aggressive", "--log", path) as (process, port):
         client = TheirClient(connected(port), 4)
@@ -209,6 +210,7 @@ def test_our_moves_come_one_at_a_time_though_we_begin(tmp_path, no_haste):
 
 
 def test_two_clients_hear_each_other(tmp_path, no_haste):
+    """cannon: server for two clients, log file: the log equals the moves; end messages of both."""
     (one, first), (other, second) = theirs(1), theirs(2)
     game = games.make("cannon", rows=10)
     found, lines = table(first, second, game=game)
@@ -223,6 +225,7 @@ def test_two_clients_hear_each_other(tmp_path, no_haste):
 
 
 def test_our_client_plays_with_our_server():
+    """cannon: end messages: who won, own and opponent's score; headless mode."""
     ours, connection = pair()
     seat = tournament.Client(Wire(ours))
     found, _ = table(seat, here("defensive"), seconds=60)
@@ -239,6 +242,7 @@ TAKEN = "WwWwWwWw/1w1w1w1w/1w1w1w1w/8/8/b1b1b1b1/b1b1b1b1/b1bBbBbB b"  # white h
     ("start", "scores"), [(None, (0.12, 10.12)), (TAKEN, (0.12, 10.12)), ("one", (2.12, 8.12))]
 )
 def test_a_player_that_sleeps_loses_by_time(tmp_path, start, scores):
+    """cannon: time budget: a sleeping player loses, 10:0 or 8:2."""
     text = TAKEN.replace("WwWwWwWw", "1wWwWwWw") if start == "one" else start
     game = replace(GAME, initial=GAME.from_text(text)) if text else GAME
     (tmp_path / "sleeper").write_text("#!/bin/sh\nsleep 1000\n")
@@ -256,6 +260,7 @@ def test_a_player_that_sleeps_loses_by_time(tmp_path, start, scores):
 
 
 def test_a_client_that_tells_its_time_is_up_has_lost(tmp_path):
+    """cannon: time budget; client that wraps any player program."""
     ours, connection = pair()
     found, _ = table(tournament.Client(Wire(ours)), here("random"), seconds=0.1)
     (tmp_path / "sleeper").write_text("#!/bin/sh\nsleep 1000\n")
@@ -289,6 +294,7 @@ KILLED = "Player 1 SCORE : 0.12 : Player 2 SCORE : 10.12"
     ],
 )  # fmt: skip
 def test_the_faults_of_a_client_are_named(tmp_path, said, fault, detail):
+    """cannon: invalid move loses: message, score."""
     ours, connection = pair()
     other, seat = theirs()
     found, lines = table(tournament.Client(Wire(ours)), seat)
@@ -377,6 +383,7 @@ def test_a_server_that_is_ended_tells_its_client():
 
 
 def test_both_can_play_here(tmp_path):
+    """cannon: headless mode."""
     path = tmp_path / "game.log"
     out = command_line(main, "host", "-p", "aggressive", "-p", "random", "--log", path)
     assert "Player 1 SCORE" in out

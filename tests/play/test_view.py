@@ -32,6 +32,7 @@ def drawn(setting, state):
 
 @pytest.mark.parametrize("name", GAMES)
 def test_a_face_draws_what_the_picture_shows(name):
+    """checkers8: two boards kept in step (internal and shown), after each move."""
     game, rng = games.make(name), np.random.default_rng(4)
     sitting, setting = Sitting(game, PEOPLE), json.loads(json.dumps(view.setting(game)))
     for _ in range(60):

@@ -126,6 +126,7 @@ def test_it_sees_a_lost_race_and_holds_out_as_long_as_it_can(game):
 
 @pytest.mark.parametrize("limit", [{"nodes": 1}, {"seconds": 0}, {"depth": 1}])
 def test_an_immediate_win_is_taken_whatever_the_limit(game, limit):
+    """capture_conquer: take an immediate win when there is one."""
     search = AlphaBeta(game)
     for text in ("5b/6/6/6/4b1/rr4 b", "1bb3/r5/6/6/6/4r1 r", "6/6/2b3/3r2/6/b4r b"):
         position = game.from_text(text)
@@ -135,6 +136,7 @@ def test_an_immediate_win_is_taken_whatever_the_limit(game, limit):
 
 
 def test_the_only_action_is_played_at_once(game):
+    """checkers6: only-move shortcut: no search is run."""
     position = game.from_text("6/6/6/5b/r4b/1r1r1r b")
     found = AlphaBeta(game).search(position, depth=20)
     assert found.line == tuple(game.legal_actions(position)) == game.parse_turn(position, "4,5-2,5")
@@ -150,6 +152,15 @@ def test_limits(game):
     assert found.depth >= 1
     assert not found.is_exact
     assert found.nodes_per_second == pytest.approx(found.nodes / found.seconds)
+
+
+def test_a_search_that_is_stopped_keeps_what_the_last_whole_iteration_found(game):
+    """checkers6: iterative deepening, last finished result used."""
+    search = AlphaBeta(game)
+    whole = search.search(game.initial, depth=4)
+    stopped = search.search(game.initial, nodes=whole.nodes + 1)
+    assert stopped.nodes > whole.nodes
+    assert (stopped.depth, stopped.line, stopped.value) == (4, whole.line, whole.value)
 
 
 def test_other_threads_run_while_it_searches(game):

@@ -4,16 +4,19 @@ A command is one line of triples, S x y to select, M x y to move there or B x y 
 order: a second S replaces the first, but each selects a soldier that can do something. A log has a
 line for each message of a client: a JSON object with `meta`, `action` and `data`, then the words
 "Received from client 0" or 1. Of a client that was silent for too long it has None instead of a
-message: it has lost by time.
+message: it has lost by time. A log has one game, from the start, and no names.
 """
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator
+
+import numpy as np
 
 from cc_env.errors import BadRecord, CcEnvError, IllegalAction, listed
 from cc_env.game import Format, Game, OnBroken, Played, Turn
-from cc_env.rules import ONGOING
+from cc_env.rules import FIRST_WINS, ONGOING, SECOND_WINS, Position
 
 CLOSING = "FINISH", "KILLPROC", "STAGNANT"  # after these the server has closed the game
 ACTIONS = "INIT", "NORMAL", *CLOSING
@@ -76,6 +79,17 @@ def parse_opening(line: str) -> tuple[int, int, int, float]:
 def message(action: str, data: str = "", meta: str = "") -> str:
     """Return a message of a client or of the server."""
     return json.dumps({"meta": meta, "action": action, "data": data})
+
+
+def end_message(meta: str, command: str = "", fault: str = "") -> str:
+    """Return the message that ends a game: by a command, or by one of our faults."""
+    action = "KILLPROC" if fault in ("illegal", "error") else "FINISH"
+    return message(action, command, meta)
+
+
+def line(message: str, client: int) -> str:
+    """Return the line of a log for a message of a client."""
+    return f"{message} Received from client {client}"
 
 
 def scores_text(scores: tuple[float, float], sender: int, fault: str = "", by: int = 0) -> str:
@@ -193,6 +207,47 @@ def _check_board(game: Game, data: str) -> None:
         raise BadRecord(f"INIT {data!r}; wanted: {wanted}{hint(game)}")
 
 
+def export(game: Game, played: Played) -> str:
+    """As `cc_env.game.Format.write`.
+
+    A player who resigned is logged as one that stopped. A draw by agreement or by a limit is not
+    logged: the log then ends as that of an unfinished game. Raises BadRecord where the game does
+    not begin at the start, or nothing was played yet.
+    """
+    if played.start != game.initial:
+        where = game.to_text(played.start)
+        raise BadRecord(f"a log begins at the start of the game, not in '{where}'")
+    lines, position, is_over = list[str](), played.start, False
+    led_to = Counter[np.uint64]()
+    for turn in played.turns:
+        mover, text = game.to_move(position), game.turn_text(position, turn)
+        position = game.play_turn(position, turn)
+        led_to[key := game.key(position)] += 1
+        is_over = game.outcome(position) != ONGOING or led_to[key] >= game.stagnation
+        meta = scores_text(game.score(position), mover) if is_over else ""
+        said = end_message(meta, text) if is_over else message("NORMAL", text)
+        lines.append(line(said, mover))
+    if not is_over:
+        lines += _fault_lines(game, position, played)
+    if not lines:
+        raise BadRecord("a log has a line for each turn, and none was played yet")
+    return "".join(f"{each}\n" for each in lines)
+
+
+def _fault_lines(game: Game, position: Position, played: Played) -> Iterator[str]:
+    """Yield the line that says by which fault a game ended; nothing where it did not."""
+    loser = 1 - played.outcome
+    resigned = played.outcome in (FIRST_WINS, SECOND_WINS) and not played.fault
+    fault = "error" if resigned else played.fault
+    if fault and played.outcome == ONGOING:
+        yield line(message("KILLPROC"), game.to_move(position))
+    elif fault == "time" and played.scores is None:
+        yield line(SILENCE, loser)
+    elif fault:
+        meta = scores_text(game.score(position, loser), loser, fault, loser)
+        yield line(end_message(meta, fault=fault), loser)
+
+
 def hint(game: Game) -> str:
     """As `cc_env.game.Format.hint`."""
     rows, columns = (game.options[name] for name in ("rows", "columns"))
@@ -226,4 +281,4 @@ def parse_message(text: str) -> dict[str, str]:
     return found
 
 
-FORMAT = Format(read, hint=hint)
+FORMAT = Format(read, export, hint=hint, is_single=True)

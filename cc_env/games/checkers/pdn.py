@@ -306,9 +306,13 @@ class _Reading:
         self.played += 1
 
     def finished(self) -> Tagged:
-        """Return the game; raise BadRecord where it has none, or it is not clear which it is."""
-        if not self.played and self.closing is None and "Result" not in self.tags:
-            raise BadRecord(f"there is no move and no result: {listed(RESULTS)}")
+        """Return the game; raise BadRecord where it has none, or it is not clear which it is.
+
+        A position alone, told by a tag, is a game without moves.
+        """
+        is_told = self.closing is not None or not {"Result", "FEN"}.isdisjoint(self.tags)
+        if not (self.played or is_told):
+            raise BadRecord(f"there is no move, no position and no result: {listed(RESULTS)}")
         known = {_result(self.closing or "*"), _result(self.tags.get("Result", "*"))} - {"*"}
         if len(known) > 1:
             raise BadRecord(f"the result is {self.closing}, in the tag {self.tags['Result']}")

@@ -28,7 +28,7 @@ export async function showStudy(room) {
     fillGames();
     find("study").hidden = !location.hash.startsWith("#/analyse");
     const kept = room ? null : JSON.parse(sessionStorage.getItem(KEPT));
-    if (room) begin(await fetched("/open", { room }));
+    if (room) begin(await fetched("/open", { room }), null, true);
     else if (kept) begin(await fetched("/open", kept.node), kept);
   } catch (error) {
     refuse(error);
@@ -41,13 +41,13 @@ export function hideStudy() {
   find("study").hidden = true;
 }
 
-function begin(opened, kept) {
+function begin(opened, kept, atEnd = false) {
   study?.close();
   study = new Study(opened, kept);
   find("study").classList.remove("empty");
   find("bring").open = false;
   find("study-wrong").textContent = "";
-  study.go(study.root);
+  study.go(atEnd ? study.root.line.at(-1) : study.root);
 }
 
 function refuse(error) {

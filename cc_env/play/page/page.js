@@ -65,16 +65,15 @@ class Table {
     find("where").textContent = setting.game.replaceAll("_", " ");
     find("rules").hidden = false;
     find("rules").href = `#/learn/${setting.game}`;
-    document.title = `cc_env: ${setting.game.replaceAll("_", " ")}`;
     if (this.board) {
       this.board.state = null; // nothing moves on after a lost connection
       return;
     }
     this.board = new Board(find("board"), setting, (action) => this.play(action));
     if (seats.length === 1 && setting.top === seats[0]) this.board.flip();
-    this.panels = new Panels(setting, seats, (what) => this.ask(what));
+    this.panels = new Panels(setting, seats, seats.length > 0 || is_owner, (what) => this.ask(what));
     if (is_owner) this.pace = new Pace((what, values) => this.connection.ask(what, values));
-    showExports(this.game, exports);
+    showExports(this.game, exports, (why, isWrong) => this.panels.say(why, isWrong));
     const others = JSON.parse(sessionStorage.getItem(`links ${this.game}`) ?? "[]");
     const links = others.map((token) => ["Link for the other player", `#/${this.game}/${token}`]);
     this.panels.showLinks([...links, ["Link for onlookers", `#/${this.game}`]]);
@@ -92,6 +91,7 @@ class Table {
     this.panels.show(state, this.board.isFlipped);
     find("words").replaceChildren(...this.board.words());
     this.pace?.show(state);
+    document.title = `${this.panels.names.join(" – ")}, ${find("where").textContent}`;
     find("typed").hidden = !this.seats.length || Boolean(state.result);
     find("game").dataset.decisions = state.decisions; // now all is shown
   }

@@ -5,9 +5,11 @@ import { button, drawn, element, made } from "./board.js";
 const find = (name) => document.getElementById(name);
 
 export class Panels {
-  constructor(setting, seats, ask) {
+  /** `mayRematch`: whoever plays, or has opened a game of two players to watch. */
+  constructor(setting, seats, mayRematch, ask) {
     this.setting = setting;
     this.seats = seats;
+    this.mayRematch = mayRematch;
     this.ask = ask;
     this.present = [];
     this.makeButtons();
@@ -49,12 +51,12 @@ export class Panels {
     this.showStatus();
     const over = Boolean(state.result);
     const { take_back, hint, draw, resign, rematch } = this.buttons;
-    for (const button of [take_back, hint, draw, resign, rematch]) button.hidden = !this.seats.length;
+    for (const button of [take_back, hint, draw, resign]) button.hidden = !this.seats.length;
     take_back.disabled = !state.decisions;
     hint.disabled = over || !this.isMine;
     resign.hidden ||= over;
     draw.hidden ||= over;
-    rematch.hidden ||= !over;
+    rematch.hidden = !(over && this.mayRematch);
     const other = (player) => player !== null && !this.seats.includes(player);
     draw.textContent = other(state.offered) ? "Accept draw" : "Offer draw";
     take_back.textContent = other(state.wanted_back) ? "Let take back" : "Take back";
@@ -64,6 +66,11 @@ export class Panels {
     return this.state.is_person && this.seats.includes(this.state.mover);
   }
 
+  /** What those who play are called here, the first player first. */
+  get names() {
+    return this.state.seats.map((name, player) => (name !== "human" ? name : this.seats.includes(player) ? "you" : "other player"));
+  }
+
   showSeats() {
     const top = this.setting.top;
     const near = this.isFlipped ? top : 1 - top;
@@ -71,11 +78,9 @@ export class Panels {
       const [fill, rim] = this.setting.colours[player];
       const stone = made("svg", { viewBox: "0 0 20 20", class: "stone", "aria-hidden": "true" });
       stone.append(drawn(["disc", 10, 10, 8.5, fill, rim, 2]));
-      const name = this.state.seats[player];
-      const who = name === "human" ? (this.seats.includes(player) ? "you" : "other player") : name;
       const colour = element("span", { className: "word", textContent: this.setting.players[player] });
-      const word = name === "human" && !this.present.includes(player) ? " (away)" : "";
-      const title = element("span", { className: "who", textContent: who + word });
+      const isAway = this.state.seats[player] === "human" && !this.present.includes(player);
+      const title = element("span", { className: "who", textContent: this.names[player] + (isAway ? " (away)" : "") });
       const parts = [stone, title, colour];
       if (this.state.clocks) parts.push(element("span", { className: "clock", id: `clock${player}` }));
       find(place).replaceChildren(...parts);
