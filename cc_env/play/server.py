@@ -117,6 +117,9 @@ class _Guard:
         if why and scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": VIOLATION, "reason": why})
             return
+        if scope["type"] == "websocket":
+            await self._app(scope, receive, send)
+            return
         app = JSONResponse({"error": why}, 403) if why else self._app
 
         async def send_with_headers(message: Message) -> None:

@@ -37,8 +37,14 @@ def ending(position: Position) -> str:
 
 def _cell(position: Position, index: int) -> Cell:
     """Return the cell of the board with this bit index in the mover's frame."""
-    row, column, last = index // 8, index % 8, int(position.size) - 1
-    return (row, column) if position.player == ZERO else (last - row, last - column)
+    return _cells(int(position.size), bool(position.player))[index]
+
+
+@cache
+def _cells(size: int, is_turned: bool) -> tuple[Cell, ...]:
+    """Return the cell of the board with each bit index of the mover's frame."""
+    cells, last = (divmod(index, 8) for index in range(64)), size - 1
+    return tuple((last - row, last - col) if is_turned else (row, col) for row, col in cells)
 
 
 @cache
@@ -78,15 +84,23 @@ def _frame_bit(position: Position, cell: Cell) -> int:
     return bit(row, column)
 
 
+@cache
+def _bits(size: int, is_turned: bool) -> tuple[tuple[Cell, int], ...]:
+    """Return the cells of the board, each with its bit in the mover's frame."""
+    frame = _cells(size, is_turned)  # to turn the board twice changes nothing
+    bits = ((cell, frame[8 * cell[0] + cell[1]]) for cell in all_cells(size))
+    return tuple((cell, bit(*there)) for cell, there in bits)
+
+
 def pieces(position: Position) -> dict[Cell, str]:
     """Return the letter, b or r, of each occupied cell."""
     own, enemy = ("b", "r") if position.player == ZERO else ("r", "b")
+    mine, yours = int(position.own), int(position.enemy)
     found = {}
-    for cell in all_cells(int(position.size)):
-        here = _frame_bit(position, cell)
-        if int(position.own) & here:
+    for cell, here in _bits(int(position.size), bool(position.player)):
+        if mine & here:
             found[cell] = own
-        elif int(position.enemy) & here:
+        elif yours & here:
             found[cell] = enemy
     return found
 
