@@ -22,12 +22,12 @@ from cc_env.play import bench, importing, view
 from cc_env.play.journal import Journal, Opening, Standing, with_tokens
 from cc_env.play.room import Guest, Room
 from cc_env.play.sitting import HUMAN, Sitting
+from cc_env.play.workers import NICE, Workers
 from cc_env.referee import Answer, Clock, Decision
 from cc_env.table import GAMES
 
 NAME = re.compile(r"[A-Za-z0-9_-]{16}")  # of a game: who knows it may look on
 KEYS = "game", "options", "seats", "seconds", "start", "draw_lots", "seed"  # of what opens one
-NICE = 15  # of threads in which players think, as Unix counts; that of the event loop is 0
 Found = TypeVar("Found")
 
 
@@ -57,12 +57,20 @@ class Lobby:
     """The games of one folder."""
 
     def __init__(
-        self, folder: Path, bounds: Bounds | None = None, cores: int | None = None
+        self,
+        folder: Path,
+        bounds: Bounds | None = None,
+        cores: int | None = None,
+        workers: Workers | None = None,
     ) -> None:
-        """Keep games in a folder, which is made; raises OSError."""
+        """Keep games in a folder, which is made; raises OSError.
+
+        Players decide among the workers, which are closed with this; without any in threads.
+        """
         folder.mkdir(parents=True, exist_ok=True)
         self._folder, self.bounds = folder, bounds or Bounds()
-        self.bench = bench.Bench()
+        self._workers = workers
+        self.bench = bench.Bench(workers)
         self.rooms: dict[str, Room] = {}
         self._kept = sum(1 for _ in folder.glob("*.jsonl"))
         cores = cores or os.cpu_count() or 1
@@ -79,6 +87,8 @@ class Lobby:
         """Wait for no player any more."""
         self._pool.shutdown(wait=False, cancel_futures=True)
         self._desk.shutdown(wait=False, cancel_futures=True)
+        if self._workers:
+            self._workers.close()
 
     async def beside(self, work: Callable[..., Found], *given: object) -> Found:
         """Return what some work finds that waits for no thinking, done in another thread."""
