@@ -289,9 +289,8 @@ class Sitting:
         self, player: int, fault: tuple[str, str] | None, decision: Decision | None
     ) -> bool:
         """Return whether a player is at fault, by what is known or by his decision; end it then."""
-        if fault is None and decision is not None:
-            if decision.action not in self.match.legal:
-                fault = "illegal", str(self.game.illegal(self.position, decision.action))
+        if fault is None and decision and decision.action not in self.match.legal:
+            fault = "illegal", str(self.game.illegal(self.position, decision.action))
         if fault is not None:
             reason, self.detail = fault
             self.match.forfeit(player, reason)

@@ -3,8 +3,8 @@
 import asyncio
 import multiprocessing
 import os
-import signal
 import select
+import signal
 import sys
 import threading
 
