@@ -220,6 +220,21 @@ def action_text(position: Position, action: int) -> str:
     return text + "".join(f"x{_cell_text(position, index)}" for index in _victims(position, action))
 
 
+@cache
+def _middle(start: int, end: int) -> int | None:
+    """Return the bit index of the cell that one hop goes over; None where it takes several."""
+    by = {abs(start // 8 - end // 8), abs(start % 8 - end % 8)}
+    return (start + end) // 2 if max(by) == 2 and by <= {0, 2} else None
+
+
+def _is_one_hop(position: Position, start: int, end: int, victim: int | None) -> bool:
+    """Return whether one hop leads from a cell to another and captures this, None for nothing."""
+    middle = _middle(start, end)
+    if middle is None or not int(position.own | position.enemy) >> middle & 1:
+        return False
+    return victim == (middle if int(position.enemy) >> middle & 1 else None)
+
+
 def track(position: Position, turn: Turn) -> Track:
     """Return the shortest path of a turn and its capture; of a lone decision only the latter."""
     decided = [_decision(position, a) for a in turn if a >= NUM_JUMPS[position.size]]
@@ -230,9 +245,11 @@ def track(position: Position, turn: Turn) -> Track:
     if unfinished or end - start in (1, 8, 9):
         return Track((_cell(position, start), _cell(position, end)), ())
     victim = decided[0] if decided else next(iter(_victims(position, turn[0])), None)
+    captured = () if victim is None else (_cell(position, victim),)
+    if _is_one_hop(position, start, end, victim):
+        return Track((_cell(position, start), _cell(position, end)), captured)
     own, enemy = int(position.own) ^ 1 << start, int(position.enemy)
     empty = int(BOARD[position.size]) & ~int(position.own | position.enemy)
     chains = paths(start, end, own, enemy, empty)
     path = next(chain.cells for chain in chains if chain.victim == victim)
-    captured = () if victim is None else (_cell(position, victim),)
     return Track(tuple(_cell(position, index) for index in path), captured)
