@@ -22,7 +22,6 @@ from cc_env.games.capture_conquer.rules import (
     is_last,
     legal_actions,
     outcome,
-    steps,
 )
 from cc_env.games.grid import read_rows, rows_text
 from cc_env.rules import ONGOING
@@ -175,7 +174,14 @@ def _cell_text(position: Position, index: int) -> str:
 
 def _jump_text(position: Position, action: int) -> str:
     """Return the start and end, as 1,2-3,4."""
-    return "-".join(_cell_text(position, index) for index in _ends(position, action))
+    return _jump_texts(int(position.size), bool(position.player))[action]
+
+
+@cache
+def _jump_texts(size: int, is_turned: bool) -> tuple[str, ...]:
+    cells = _cells(size, is_turned)
+    pairs = ((cells[start], cells[end]) for start, end in _all_ends(size)[: NUM_JUMPS[size]])
+    return tuple(f"{start[0]},{start[1]}-{end[0]},{end[1]}" for start, end in pairs)
 
 
 def _ends(position: Position, action: int) -> tuple[int, int]:
@@ -196,17 +202,21 @@ def _decision(position: Position, action: int) -> int | None:
 @lru_cache(maxsize=1024)
 def _leaves_choice(position: Position, action: int) -> bool:
     """Return whether it is still to be chosen, after a legal action, what it captures."""
-    return bool(apply(position, action)[2])
+    return not _is_step(*_ends(position, action)) and bool(apply(position, action)[2])
 
 
 @lru_cache(maxsize=1024)
 def _victims(position: Position, action: int) -> tuple[int, ...]:
     """Return the bit indices of the cells that a legal (start, end) action can capture on."""
-    start, end = (ONE << np.uint64(index) for index in _ends(position, action))
-    if steps(start, end):
+    if _is_step(*_ends(position, action)):
         return ()
+    start, end = (ONE << np.uint64(index) for index in _ends(position, action))
     victims = int(choices(position, start, end)[0])
-    return tuple(index for index in range(64) if victims >> index & 1)
+    return tuple(index for index in range(64) if victims >> index & 1) if victims else ()
+
+
+def _is_step(start: int, end: int) -> bool:
+    return end - start in (1, 8, 9)
 
 
 def action_text(position: Position, action: int) -> str:
@@ -242,7 +252,7 @@ def track(position: Position, turn: Turn) -> Track:
         return Track((), tuple(_cell(position, index) for index in decided if index is not None))
     start, end = _ends(position, turn[0])
     unfinished = not decided and _leaves_choice(position, turn[0])
-    if unfinished or end - start in (1, 8, 9):
+    if unfinished or _is_step(start, end):
         return Track((_cell(position, start), _cell(position, end)), ())
     victim = decided[0] if decided else next(iter(_victims(position, turn[0])), None)
     captured = () if victim is None else (_cell(position, victim),)
