@@ -11,6 +11,7 @@ measured: a person answers at once, so that minimax always has to think.
 import argparse
 import asyncio
 import base64
+import gc
 import json
 import os
 import random
@@ -301,6 +302,7 @@ async def _run(server: Server, load: Load) -> Measured:
     found.kilobytes = (server.kilobytes - before) / load.games
     until = time.perf_counter() + load.seconds
     kinds = [load.kinds[number % len(load.kinds)] for number in range(load.games)]
+    gc.disable()  # or the clients would wait for themselves
     people = [_person(*each, until, found) for each in zip(tables, kinds, strict=True)]
     others = [
         _thinkers(Table(server, rng), kinds[number % len(kinds)], until)
@@ -308,6 +310,7 @@ async def _run(server: Server, load: Load) -> Measured:
     ]
     found.busy -= server.busy
     await asyncio.gather(*people, *others)
+    gc.enable()
     found.busy += server.busy
     for table in tables:
         table.leave()

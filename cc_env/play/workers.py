@@ -5,6 +5,7 @@ the event loop then waits, too. A process has a lock of its own.
 """
 
 import asyncio
+import gc
 import logging
 import multiprocessing
 import os
@@ -133,6 +134,7 @@ def _work(connection: Connection) -> None:
     if hasattr(os, "nice"):
         os.nice(NICE)
     know_learned_players()
+    gc.freeze()  # what is imported stays
     questions: queue.SimpleQueue[Any] = queue.SimpleQueue()
     threading.Thread(target=_think, args=(connection, questions), daemon=True).start()
     with suppress(EOFError, OSError):
