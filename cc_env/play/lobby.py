@@ -75,6 +75,7 @@ class Lobby:
         self._kept = sum(1 for _ in folder.glob("*.jsonl"))
         cores = cores or os.cpu_count() or 1
         self._pool = ThreadPoolExecutor(cores, "think", _give_way)
+        self._asking = ThreadPoolExecutor(cores, "ask") if workers else self._pool
         self._desk = ThreadPoolExecutor(2, thread_name_prefix="desk")  # waits for no thinking
         self._reading: dict[str, asyncio.Task[Room]] = {}
         self._seats = asyncio.Semaphore(cores)
@@ -85,8 +86,8 @@ class Lobby:
 
     def close(self) -> None:
         """Wait for no player any more."""
-        self._pool.shutdown(wait=False, cancel_futures=True)
-        self._desk.shutdown(wait=False, cancel_futures=True)
+        for pool in (self._pool, self._asking, self._desk):
+            pool.shutdown(wait=False, cancel_futures=True)
         if self._workers:
             self._workers.close()
 
@@ -199,7 +200,9 @@ class Lobby:
                     return Answer(None, ("error", "nobody is asked"))
                 sitting.start_clock()
                 question = sitting.question(self.bounds.seconds)
-                return await asyncio.get_running_loop().run_in_executor(self._pool, question)
+                is_lent = isinstance(sitting.seats[sitting.mover].player, bench.Lent)
+                pool = self._asking if is_lent else self._pool
+                return await asyncio.get_running_loop().run_in_executor(pool, question)
         finally:
             if room in self._waiting:
                 self._waiting.remove(room)
@@ -241,7 +244,7 @@ class Lobby:
         try:
             async with self._seats:
                 loop = asyncio.get_running_loop()
-                found = await loop.run_in_executor(self._pool, self._advice, sitting, position)
+                found = await loop.run_in_executor(self._asking, self._advice, sitting, position)
             text = sitting.game.action_text(position, found.action)
             guest.send("hint", by=self.bounds.adviser, action=int(found.action), text=text)
         except CcEnvError as error:
