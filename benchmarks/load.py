@@ -10,6 +10,8 @@ measured: a person answers at once, so that minimax always has to think.
 
 import argparse
 import asyncio
+import base64
+import gc
 import json
 import os
 import random
@@ -25,7 +27,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from websockets.asyncio.client import ClientConnection, connect
 
 from cc_env.play.sitting import HUMAN
 from cc_env.table import GAMES
@@ -35,6 +36,7 @@ AT_ONCE = 20  # games that are opened at the same time
 MOST = 2000  # games; a system allows few more connections
 PERIOD = 1.0  # seconds between the moves of a person
 LONGEST = 60.0  # seconds to wait for any answer
+TEXT, PING, PONG = 1, 9, 10  # kinds of WebSocket frames
 
 
 @dataclass(frozen=True)
@@ -124,42 +126,50 @@ def serving(folder: Path, games: int) -> Iterator[Server]:
             process.kill()
 
 
-class Table:
-    """A connection to a game, with all of its seats."""
+class Table(asyncio.Protocol):
+    """A connection to a game, with all of its seats.
+
+    It frames messages by itself: the clients have the same cores as the server, and should take
+    little of them.
+    """
 
     def __init__(self, server: Server, rng: random.Random) -> None:
         """Be connected by `sit`."""
         self.server, self._rng = server, rng
-        self._socket: ClientConnection
+        self._transport: asyncio.Transport
         self.state: dict[str, Any] = {}
-        self.bytes = 0  # of the last message
+        self.bytes = 0  # of the last state
 
     async def sit(self, kind: str, seats: tuple[str, str]) -> None:
         """Open a game and sit down."""
         opened = await self.server.begin(kind, seats)
-        here = f"127.0.0.1:{self.server.port}"
-        self._socket = await connect(
-            f"ws://{here}/play/{opened['game']}",
-            origin=f"http://{here}",  # type: ignore[arg-type]
-            ping_interval=None,
-            open_timeout=LONGEST,
+        self._received, self._is_open, self._at = b"", False, 0.0
+        self._heard: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        await asyncio.get_running_loop().create_connection(
+            lambda: self, "127.0.0.1", self.server.port
         )
+        here = f"127.0.0.1:{self.server.port}"
+        key = base64.b64encode(self._rng.randbytes(16)).decode()
+        head = f"GET /play/{opened['game']} HTTP/1.1\r\nHost: {here}\r\nOrigin: http://{here}\r\n"
+        head += f"Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: {key}\r\n"
+        self._transport.write(f"{head}Sec-WebSocket-Version: 13\r\n\r\n".encode())
+        await self._hear()
         tokens = [token for token in opened["tokens"] if token]
-        await self._socket.send(json.dumps({"tokens": tokens}))
+        self._send(json.dumps({"tokens": tokens}))
         await self._hear()
 
-    async def leave(self) -> None:
+    def leave(self) -> None:
         """Go."""
-        await self._socket.close()
+        self._transport.close()
 
     async def move(self) -> float:
         """Play a random move; return how long its confirmation took."""
         action = self._rng.choice(self.state["choices"])[0]
         asked = {"do": "play", "action": action, "version": self.state["version"]}
         began = time.perf_counter()
-        await self._socket.send(json.dumps(asked))
+        self._send(json.dumps(asked))
         await self._hear()
-        return time.perf_counter() - began
+        return self._at - began
 
     async def wait_for_turn(self) -> None:
         """Wait until a person is to move, or the game is over."""
@@ -167,15 +177,77 @@ class Table:
             await self._hear()
 
     async def _hear(self) -> None:
-        """Take what comes, up to the next state."""
-        while True:
-            text = await asyncio.wait_for(self._socket.recv(), LONGEST)
-            message = json.loads(text)
-            if message["type"] == "refused":
-                raise ConnectionError(message["why"])
-            if message["type"] == "state":
-                self.state, self.bytes = message, len(text)
+        """Wait for the next state, or for the connection to be open."""
+        async with asyncio.timeout(LONGEST):
+            await self._heard
+        self._heard = asyncio.get_running_loop().create_future()
+
+    # What asyncio calls
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Keep the connection."""
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+
+    def connection_lost(self, error: Exception | None) -> None:
+        """Let nobody wait any more."""
+        if not self._heard.done():
+            self._heard.set_exception(error or ConnectionError("the server has gone"))
+            self._heard.exception()  # nobody has to wait
+
+    def data_received(self, data: bytes) -> None:
+        """Take messages; a state is at hand from now on."""
+        at = time.perf_counter()
+        self._received += data
+        if not self._is_open:
+            head, end, rest = self._received.partition(b"\r\n\r\n")
+            self._is_open = bool(end)
+            if not end:
                 return
+            if b" 101 " not in head:
+                raise ConnectionError(head.decode("latin-1"))
+            self._received = rest
+            self._heard.set_result(None)
+        while frame := _frame(self._received):
+            kind, text, self._received = frame
+            if kind == TEXT:
+                self._take(text, at)
+            elif kind == PING:
+                self._transport.write(_masked(PONG, text))
+
+    def _take(self, text: bytes, at: float) -> None:
+        if not text.startswith((b'{"type":"state"', b'{"type":"refused"')):
+            return
+        message = json.loads(text)
+        if message["type"] == "refused":
+            self._heard.set_exception(ConnectionError(message["why"]))
+            return
+        self.state, self.bytes, self._at = message, len(text), at
+        if not self._heard.done():
+            self._heard.set_result(None)
+
+    def _send(self, text: str) -> None:
+        self._transport.write(_masked(TEXT, text.encode()))
+
+
+def _frame(received: bytes) -> tuple[int, bytes, bytes] | None:
+    """Return the first frame from a server: its kind, its content, what follows; None: half."""
+    if len(received) < 2:
+        return None
+    size, begin = received[1], 2
+    if size >= 126:
+        begin = 4 if size == 126 else 10
+        size = int.from_bytes(received[2:begin], "big")
+    end = begin + size
+    return None if len(received) < end else (received[0] & 15, received[begin:end], received[end:])
+
+
+def _masked(kind: int, content: bytes) -> bytes:
+    """Return a frame from a client, masked by zeros, which change nothing."""
+    size = len(content)
+    assert size < 1 << 16
+    head = bytes([0x80 | kind, 0x80 | min(size, 126)])
+    return head + (size.to_bytes(2, "big") if size >= 126 else b"") + bytes(4) + content
 
 
 async def _person(table: Table, kind: str, until: float, found: Measured) -> None:
@@ -184,7 +256,7 @@ async def _person(table: Table, kind: str, until: float, found: Measured) -> Non
     while at < until:
         await asyncio.sleep(at - time.perf_counter())
         if table.state["result"]:
-            await table.leave()
+            table.leave()
             await table.sit(kind, (HUMAN, HUMAN))
         found.answers.append(await table.move())
         found.received += table.bytes
@@ -196,11 +268,11 @@ async def _thinkers(table: Table, kind: str, until: float) -> None:
     await table.sit(kind, (HUMAN, THINKER))
     while time.perf_counter() < until:
         if table.state["result"]:
-            await table.leave()
+            table.leave()
             await table.sit(kind, (HUMAN, THINKER))
         await table.move()
         await table.wait_for_turn()
-    await table.leave()
+    table.leave()
 
 
 async def _opened(server: Server, load: Load, rng: random.Random) -> list[Table]:
@@ -224,12 +296,13 @@ async def _run(server: Server, load: Load) -> Measured:
             await table.sit(kind, seats)
             await table.move()
             await table.wait_for_turn()
-            await table.leave()
+            table.leave()
     before = server.kilobytes
     tables = await _opened(server, load, rng)
     found.kilobytes = (server.kilobytes - before) / load.games
     until = time.perf_counter() + load.seconds
     kinds = [load.kinds[number % len(load.kinds)] for number in range(load.games)]
+    gc.disable()  # or the clients would wait for themselves
     people = [_person(*each, until, found) for each in zip(tables, kinds, strict=True)]
     others = [
         _thinkers(Table(server, rng), kinds[number % len(kinds)], until)
@@ -237,8 +310,10 @@ async def _run(server: Server, load: Load) -> Measured:
     ]
     found.busy -= server.busy
     await asyncio.gather(*people, *others)
+    gc.enable()
     found.busy += server.busy
-    await asyncio.gather(*(table.leave() for table in tables))
+    for table in tables:
+        table.leave()
     return found
 
 

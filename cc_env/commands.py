@@ -54,6 +54,7 @@ app = application(no_args_is_help=True)
 console = Terminal()
 
 LOOPBACK = "127.0.0.1"
+RARELY = 1000  # smaller collections of garbage for each of all games, for which people wait
 SWITCH = 0.0005  # seconds that a thinking thread may keep Python from those who wait for an answer
 _FORMATS = ", ".join(f"{end} {name}" for name, entry in GAMES.items() for end in entry.formats)
 
@@ -308,6 +309,7 @@ def serve(
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # players think side by side, a core for each
     sys.setswitchinterval(SWITCH)
     gc.freeze()  # what is imported stays, and need not be looked at while people wait
+    gc.set_threshold(*gc.get_threshold()[:2], RARELY)
     know_learned_players()
     with tcp.listen(host, port) as listening:
         site = server.prepared(listening, folder, Bounds(games=games_at_once, seconds=seconds))

@@ -41,17 +41,22 @@ def write(path: Path, content: str | bytes) -> None:
         raise
 
 
+_APPENDING = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
+
+
 def append(path: Path, content: str) -> None:
     """Add to a file, all of it or nothing; raise OSError, and leave what was there."""
-    left = content.encode()
-    with _named(path), path.open("ab", buffering=0) as file:
-        before = file.tell()
+    given = left = content.encode()
+    with _named(path):
+        file = os.open(path, _APPENDING)
         try:
             while left:
-                left = left[file.write(left) :]
+                left = left[os.write(file, left) :]
         except BaseException:
-            file.truncate(before)
+            os.ftruncate(file, os.fstat(file).st_size - len(given) + len(left))
             raise
+        finally:
+            os.close(file)
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """What a game is to everything above its rules: one record of facts, texts and pieces."""
 
 import operator
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -188,13 +188,18 @@ class Game:
         mask: NDArray[np.int8] = (counts == counts.max()).astype(np.int8)
         return mask
 
-    def apply(self, position: Position, action: int) -> Position:
-        """Return the position after `action`; raise IllegalAction where it is not legal."""
+    def apply(
+        self, position: Position, action: int, legal: Container[int] | None = None
+    ) -> Position:
+        """Return the position after `action`; raise IllegalAction where it is not legal.
+
+        Who knows the legal actions already says which they are.
+        """
         try:
             chosen = operator.index(action)
         except TypeError:
             raise self.illegal(position, action) from None
-        if chosen not in self.legal_actions(position):
+        if chosen not in (self.legal_actions(position) if legal is None else legal):
             raise self.illegal(position, action)
         return self.words(position, rules.apply(position, chosen))
 

@@ -61,25 +61,36 @@ class Match:
         self.limits = limits or Limits()
         self.start = game.initial if start is None else start
         self.position = self.start
+        self.mover = game.to_move(self.start)  # the player who is to move, 0 or 1
+        self._legal: tuple[int, ...] | None = None  # what `legal` found
         self.turns: list[str] = []  # finished ones, in notation
         self.course: list[tuple[Position, Turn]] = []  # the same, where each was played
-        self._seen = Counter([game.key(self.start)])
+        self._start_key = self._key = game.key(self.start)
+        self._seen = Counter([self._key])
         self.result = self._by_rules()
         self._begin_turn()
+
+    @property
+    def legal(self) -> tuple[int, ...]:
+        """Return the actions that the rules allow, ascending; none where they end the game."""
+        if self._legal is None:
+            self._legal = tuple(self.game.legal_actions(self.position).tolist())
+        return self._legal
 
     def play(self, action: int) -> None:
         """Play an action; raise IllegalAction, and change nothing, where it is illegal."""
         if self.result is not None:
             raise IllegalAction(f"action {action!r}: the game is over ({self.result.reason})")
-        after = self.game.apply(self.position, action)
+        after = self.game.apply(self.position, action, self.legal)
         self._text += self.game.action_text(self.position, action)
         self._turn += (int(action),)
-        self.position = after
+        self.position, self._legal, self.mover = after, None, self.game.to_move(after)
         if not self.game.mid_turn(after):
             self.turns.append(self._text)
             self.course.append((self._before, self._turn))
             self._begin_turn()
-            self._seen[self.game.key(after)] += 1
+            self._key = self.game.key(after)
+            self._seen[self._key] += 1
             self.result = self._by_rules() or self._by_limits()
 
     @property
@@ -115,15 +126,14 @@ class Match:
     def _by_rules(self) -> Result | None:
         game, outcome = self.game, self.game.outcome(self.position)
         if outcome == ONGOING and game.stagnation:
-            key = game.key(self.position)
-            led_here = self._seen[key] - (key == game.key(self.start))
+            led_here = self._seen[self._key] - (self._key == self._start_key)
             outcome = game.stagnant(self.position) if led_here >= game.stagnation else ONGOING
         return None if outcome == ONGOING else Result(outcome, self.game.ending(self.position))
 
     def _by_limits(self) -> Result | None:
         limits = self.limits
         repetitions = repetition_limit(self.game, limits.repetitions)
-        if repetitions and self._seen[self.game.key(self.position)] >= repetitions:
+        if repetitions and self._seen[self._key] >= repetitions:
             return Result(DRAW, "repetition")
         if limits.max_turns and len(self.turns) >= limits.max_turns:
             return Result(DRAW, "max_turns")

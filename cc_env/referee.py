@@ -74,7 +74,7 @@ def play(
     timer, rngs = Timer(match), generators(seed)
     detail = ""
     while match.result is None:
-        mover, clock = game.to_move(match.position), timer.clock()
+        mover, clock = match.mover, timer.clock()
         began = time.perf_counter()
         answer = ask(players[mover], match.position, rngs[mover], clock)
         late = timer.add(time.perf_counter() - began)
@@ -96,16 +96,18 @@ class Timer:
         """Begin with no time spent."""
         self.seconds: list[float] = []  # for each turn, an unfinished last one included
         self._match = match
-        self._movers: list[int] = []  # of the same turns
+        self._spent = [0.0, 0.0]  # by player
 
     def clock(self) -> Clock:
         """Return what is left to the player who is to move."""
         limits, turn = self._match.limits, len(self._match.turns)
+        if limits.seconds_per_turn is None and limits.seconds_per_game is None:
+            return Clock()
         used = self.seconds[turn] if turn < len(self.seconds) else 0.0
         a_turn, a_game = (
             each or math.inf for each in (limits.seconds_per_turn, limits.seconds_per_game)
         )
-        return Clock(a_turn - used, a_game - self.spent(self._mover()))
+        return Clock(a_turn - used, a_game - self.spent(self._match.mover))
 
     def add(self, seconds: float) -> str:
         """Let the player who is to move have thought; return in words by how much it is too long.
@@ -114,16 +116,12 @@ class Timer:
         """
         clock, turn = self.clock(), len(self._match.turns)
         self.seconds[turn:] = [sum(self.seconds[turn:]) + seconds]
-        self._movers[turn:] = [self._mover()]
+        self._spent[self._match.mover] += seconds
         return f"{seconds:.3f} s, had {min(clock):.3f} s" if seconds > min(clock) else ""
 
     def spent(self, player: int) -> float:
         """Return for how many seconds a player has thought."""
-        turns = zip(self.seconds, self._movers, strict=True)
-        return sum(seconds for seconds, mover in turns if mover == player)
-
-    def _mover(self) -> int:
-        return self._match.game.to_move(self._match.position)
+        return self._spent[player]
 
 
 def _check(players: Sequence[Player], names: Sequence[str], seed: int) -> None:

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import os
 import signal
 import sys
 import threading
@@ -11,13 +12,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cc_env import games, record, referee
+from cc_env import files, games, record, referee
 from cc_env.errors import BadPosition, BadRecord, IllegalAction, UnknownOption
 from cc_env.match import RESIGNED, Limits, Match, Result
 from cc_env.players import RandomPlayer
 from cc_env.record import Record
 from cc_env.referee import Decision
 from cc_env.rules import DRAW, FIRST_WINS, SECOND_WINS
+from cc_env.table import GAMES
 
 SHUFFLE = "b5/b5/6/6/5r/5r b"
 CYCLE = ["0,0-2,0", "5,5-3,5", "2,0-0,0", "3,5-5,5"]
@@ -54,6 +56,35 @@ class Thinker(RandomPlayer):
     def choose(self, position, rng, clock):
         self.stopwatch.now += 20
         return super().choose(position, rng, clock)
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_a_match_knows_who_is_to_move_and_what_is_legal(name):
+    game, rng = games.make(name), np.random.default_rng(3)
+    match = Match(game)
+    while match.result is None:
+        assert match.mover == game.to_move(match.position)
+        assert list(match.legal) == game.legal_actions(match.position).tolist()
+        match.play(int(rng.choice(match.legal)))
+
+
+def test_what_cannot_be_appended_leaves_the_file_as_it_was(tmp_path, monkeypatch):
+    path, write = tmp_path / "lines", os.write
+    files.append(path, "whole\n")
+
+    def half(file, content):
+        if content == b"f\n":
+            raise OSError(28, "No space left on device")
+        return write(file, content[:3])
+
+    monkeypatch.setattr(os, "write", half)
+    with pytest.raises(OSError, match="No space left") as caught:
+        files.append(path, "half\n")
+    assert caught.value.filename == str(path)
+    monkeypatch.undo()
+    assert path.read_text() == "whole\n"
+    files.append(path, "again\n")
+    assert path.read_text() == "whole\nagain\n"
 
 
 def played(game, turns, start=None, **limits):

@@ -9,8 +9,13 @@ from cc_env.game import Cell
 
 def rows_text(pieces: Mapping[Cell, str], rows: int, columns: int) -> str:
     """Return the rows, such as 2b3/6, with a letter for each piece."""
-    lines = ("".join(pieces.get((r, c), ".") for c in range(columns)) for r in range(rows))
-    return "/".join(re.sub(r"\.+", lambda dots: str(len(dots[0])), line) for line in lines)
+    letters = list("/".join(["." * columns] * rows))
+    for (row, column), letter in pieces.items():
+        letters[row * (columns + 1) + column] = letter
+    text = "".join(letters)
+    for gap in range(columns, 0, -1):
+        text = text.replace("." * gap, str(gap))
+    return text
 
 
 def read_rows(text: str, rows: int, columns: int, letters: str) -> dict[Cell, str]:

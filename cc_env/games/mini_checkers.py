@@ -336,13 +336,17 @@ def _bit(player: int, cell: Cell) -> int:
     return 1 << (8 * row + column)
 
 
+_BITS = tuple([(cell, _bit(player, cell)) for cell in CELLS] for player in (0, 1))
+
+
 def pieces(position: Position) -> dict[Cell, str]:
     """Return the letter, b or w, of each occupied cell."""
     player, found = int(position.player), {}
-    for cell in CELLS:
-        if int(position.own) & _bit(player, cell):
+    own, enemy = int(position.own), int(position.enemy)
+    for cell, here in _BITS[player]:
+        if own & here:
             found[cell] = SIDES[player]
-        elif int(position.enemy) & _bit(player, cell):
+        elif enemy & here:
             found[cell] = SIDES[1 - player]
     return found
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 
@@ -91,11 +92,21 @@ def know_learned_players() -> None:
             import_module("agents")
 
 
+class Chooser(Protocol):
+    """What lets a player decide by its name, such as `cc_env.play.workers.Workers`."""
+
+    def choose(
+        self, name: str, game: Game, position: Position, rng: np.random.Generator, clock: Clock
+    ) -> Decision:
+        """Return what the player of this name decides."""
+
+
 class Bench:
     """Players by name, for all games of a process; safe to use from many threads."""
 
-    def __init__(self) -> None:
-        """Begin with nobody."""
+    def __init__(self, workers: Chooser | None = None) -> None:
+        """Begin with nobody; players that keep nothing of their game decide among the workers."""
+        self._workers = workers
         self._idle: OrderedDict[tuple[str, str], list[Player]] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -105,12 +116,14 @@ class Bench:
         if hasattr(player, "anew"):
             return player
         self._give_back(name, game, player)
-        return _Lent(self, name, game)
+        return Lent(self, name, game)
 
     def choose(
         self, name: str, game: Game, position: Position, rng: np.random.Generator, clock: Clock
     ) -> Decision:
         """Return what the player of this name decides."""
+        if self._workers:
+            return self._workers.choose(name, game, position, rng, clock)
         with self.lent(name, game) as player:
             return player.choose(position, rng, clock)
 
@@ -145,7 +158,7 @@ class Bench:
                 del self._idle[oldest]
 
 
-class _Lent:
+class Lent:
     """Stands for a player of a bench."""
 
     def __init__(self, bench: Bench, name: str, game: Game) -> None:

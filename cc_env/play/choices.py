@@ -1,5 +1,6 @@
 """What can be chosen in a position, in the way that people point at it: a piece, then a cell."""
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from cc_env.game import Cell, Game
@@ -17,9 +18,13 @@ class Choice(NamedTuple):
     captures: tuple[Cell, ...]
 
 
-def choices(game: Game, position: Position) -> list[Choice]:
-    """Return the legal actions in the order of their ids; none where the game is over."""
-    return [_choice(game, position, int(action)) for action in game.legal_actions(position)]
+def choices(game: Game, position: Position, legal: Iterable[int] | None = None) -> list[Choice]:
+    """Return the legal actions in the order of their ids; none where the game is over.
+
+    Who knows them already says which they are.
+    """
+    actions = game.legal_actions(position).tolist() if legal is None else legal
+    return [_choice(game, position, action) for action in actions]
 
 
 def _choice(game: Game, position: Position, action: int) -> Choice:
@@ -27,10 +32,10 @@ def _choice(game: Game, position: Position, action: int) -> Choice:
     shooters = tuple(game.shooters(position, action))
     moves = len(path) > 1 and not shooters
     return Choice(
-        action=action,
-        text=game.action_text(position, action),
-        pieces=shooters or (path[:1] if moves else ()),
-        cell=path[-1] if path else (*captured, None)[0],
-        is_shot=bool(shooters),
-        captures=captured,
+        action,
+        game.action_text(position, action),
+        shooters or (path[:1] if moves else ()),
+        path[-1] if path else (*captured, None)[0],
+        bool(shooters),
+        captured,
     )

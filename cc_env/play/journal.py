@@ -21,6 +21,7 @@ from cc_env.rules import DRAW, FIRST_WINS, SECOND_WINS
 SLOWEST = 10.0  # seconds between two decisions of a watched game
 LONGEST = 1e9  # seconds that a decision took
 KEPT = "depth", "cuts_max", "cuts_min", "nodes"  # of what players say of their decisions
+_written = json.JSONEncoder(separators=(",", ":"), default=int).encode
 REQUESTS = "offer", "ask_back", "pace"  # lines that leave the position as it is
 
 
@@ -86,7 +87,7 @@ class Journal:
         self.version = 0  # rises with everything that changes the position or ends the game
 
     def _add(self, entry: dict[str, Any]) -> None:
-        files.append(self.path, json.dumps(entry, separators=(",", ":"), default=int) + "\n")
+        files.append(self.path, _written(entry) + "\n")
         self.version += entry.get("do") not in REQUESTS
 
     def begin(self, opening: Opening) -> None:

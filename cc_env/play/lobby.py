@@ -22,12 +22,12 @@ from cc_env.play import bench, importing, view
 from cc_env.play.journal import Journal, Opening, Standing, with_tokens
 from cc_env.play.room import Guest, Room
 from cc_env.play.sitting import HUMAN, Sitting
+from cc_env.play.workers import NICE, Workers
 from cc_env.referee import Answer, Clock, Decision
 from cc_env.table import GAMES
 
 NAME = re.compile(r"[A-Za-z0-9_-]{16}")  # of a game: who knows it may look on
 KEYS = "game", "options", "seats", "seconds", "start", "draw_lots", "seed"  # of what opens one
-NICE = 15  # of threads in which players think, as Unix counts; that of the event loop is 0
 Found = TypeVar("Found")
 
 
@@ -57,16 +57,25 @@ class Lobby:
     """The games of one folder."""
 
     def __init__(
-        self, folder: Path, bounds: Bounds | None = None, cores: int | None = None
+        self,
+        folder: Path,
+        bounds: Bounds | None = None,
+        cores: int | None = None,
+        workers: Workers | None = None,
     ) -> None:
-        """Keep games in a folder, which is made; raises OSError."""
+        """Keep games in a folder, which is made; raises OSError.
+
+        Players decide among the workers, which are closed with this; without any in threads.
+        """
         folder.mkdir(parents=True, exist_ok=True)
         self._folder, self.bounds = folder, bounds or Bounds()
-        self.bench = bench.Bench()
+        self._workers = workers
+        self.bench = bench.Bench(workers)
         self.rooms: dict[str, Room] = {}
         self._kept = sum(1 for _ in folder.glob("*.jsonl"))
         cores = cores or os.cpu_count() or 1
         self._pool = ThreadPoolExecutor(cores, "think", _give_way)
+        self._asking = ThreadPoolExecutor(cores, "ask") if workers else self._pool
         self._desk = ThreadPoolExecutor(2, thread_name_prefix="desk")  # waits for no thinking
         self._reading: dict[str, asyncio.Task[Room]] = {}
         self._seats = asyncio.Semaphore(cores)
@@ -77,8 +86,10 @@ class Lobby:
 
     def close(self) -> None:
         """Wait for no player any more."""
-        self._pool.shutdown(wait=False, cancel_futures=True)
-        self._desk.shutdown(wait=False, cancel_futures=True)
+        for pool in (self._pool, self._asking, self._desk):
+            pool.shutdown(wait=False, cancel_futures=True)
+        if self._workers:
+            self._workers.close()
 
     async def beside(self, work: Callable[..., Found], *given: object) -> Found:
         """Return what some work finds that waits for no thinking, done in another thread."""
@@ -189,7 +200,9 @@ class Lobby:
                     return Answer(None, ("error", "nobody is asked"))
                 sitting.start_clock()
                 question = sitting.question(self.bounds.seconds)
-                return await asyncio.get_running_loop().run_in_executor(self._pool, question)
+                is_lent = isinstance(sitting.seats[sitting.mover].player, bench.Lent)
+                pool = self._asking if is_lent else self._pool
+                return await asyncio.get_running_loop().run_in_executor(pool, question)
         finally:
             if room in self._waiting:
                 self._waiting.remove(room)
@@ -231,7 +244,7 @@ class Lobby:
         try:
             async with self._seats:
                 loop = asyncio.get_running_loop()
-                found = await loop.run_in_executor(self._pool, self._advice, sitting, position)
+                found = await loop.run_in_executor(self._asking, self._advice, sitting, position)
             text = sitting.game.action_text(position, found.action)
             guest.send("hint", by=self.bounds.adviser, action=int(found.action), text=text)
         except CcEnvError as error:

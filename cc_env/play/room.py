@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 DECLARED = (*FAULTS, RESIGNED, AGREED)  # ends that decisions do not tell
 BEHIND = 64  # messages that may wait for a guest who reads slowly
 LONGEST = 400  # characters of what is typed
+_written = json.JSONEncoder(separators=(",", ":")).encode
 OWNERS = "pace", "step"  # what only the owner of a watched game may ask for
 
 
@@ -49,7 +50,7 @@ class Guest:
 
     def send(self, kind: str, **values: Any) -> None:
         """As `tell`, of a message of some kind."""
-        self.tell(json.dumps({"type": kind, **values}))
+        self.tell(_written({"type": kind, **values}))
 
 
 class Room:
@@ -127,7 +128,7 @@ class Room:
 
     def tell_all(self, kind: str, **values: Any) -> None:
         """Send a message to everybody here."""
-        text = json.dumps({"type": kind, **values})
+        text = _written({"type": kind, **values})
         for guest in list(self.guests):
             guest.tell(text)
 
@@ -140,7 +141,7 @@ class Room:
             "pace": self.pace if self.is_watched else 0,
             **view.state(self.sitting, turns_from),
         }
-        return json.dumps(told, separators=(",", ":"))
+        return _written(told)
 
     # What guests ask for
 

@@ -23,6 +23,7 @@ from cc_env.play import lessons
 from cc_env.play.export import KINDS, exported
 from cc_env.play.lobby import Bounds, BusyError, Lobby
 from cc_env.play.room import Guest, Room
+from cc_env.play.workers import Workers
 
 try:
     import uvicorn
@@ -58,17 +59,23 @@ EXCESS = 50  # messages too many before somebody is sent away
 
 
 def application(
-    folder: Path, *, bounds: Bounds | None = None, hosts: Collection[str] = LOOPBACK
+    folder: Path,
+    *,
+    bounds: Bounds | None = None,
+    hosts: Collection[str] = LOOPBACK,
+    in_processes: bool = False,
 ) -> ASGIApp:
     """Return the server of the games in a folder; raises OSError where it cannot be made.
 
-    Requests to other `hosts` than these are refused; without any, all are taken.
+    Requests to other `hosts` than these are refused; without any, all are taken. Players think in
+    processes of their own, or else in threads: those that only this process knows can do nothing
+    else.
     """
     folder.mkdir(parents=True, exist_ok=True)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        app.state.lobby = Lobby(folder, bounds)
+        app.state.lobby = Lobby(folder, bounds, workers=Workers() if in_processes else None)
         app.state.desk = Desk(app.state.lobby)
         yield
         app.state.lobby.close()
@@ -94,7 +101,7 @@ def prepared(listening: socket.socket, folder: Path, bounds: Bounds) -> uvicorn.
     """
     hosts = LOOPBACK if listening.getsockname()[0] in LOOPBACK else ()
     config = uvicorn.Config(
-        application(folder, bounds=bounds, hosts=hosts),
+        application(folder, bounds=bounds, hosts=hosts, in_processes=True),
         log_level="warning",
         ws_max_size=4 * bounds.letters,
         ws="websockets-sansio",
@@ -116,6 +123,9 @@ class _Guard:
         why = self._refused(scope)
         if why and scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": VIOLATION, "reason": why})
+            return
+        if scope["type"] == "websocket":
+            await self._app(scope, receive, send)
             return
         app = JSONResponse({"error": why}, 403) if why else self._app
 

@@ -59,7 +59,6 @@ class Sitting:
 
     def _begin(self, match: Match) -> None:
         self.match, self._timer = match, Timer(match)
-        self._known = match.position, self.game.to_move(match.position)  # who is to move there
         self.decisions: list[Decision] = []  # all, in the order in which they were played
         self.detail = ""  # of a fault that ended it
         self.offered: int | None = None  # the player who offers a draw
@@ -77,10 +76,7 @@ class Sitting:
     @property
     def mover(self) -> int:
         """Return the player who is to move, 0 or 1."""
-        position = self.position
-        if position is not self._known[0]:
-            self._known = position, self.game.to_move(position)
-        return self._known[1]
+        return self.match.mover
 
     @property
     def is_person_to_move(self) -> bool:
@@ -112,7 +108,7 @@ class Sitting:
         """
         if self.result is None and not self.is_person_to_move:
             raise IllegalAction(f"{self.seats[self.mover].name} is to move, not a person")
-        if self.result is not None or action not in self.game.legal_actions(self.position):
+        if self.result is not None or action not in self.match.legal:
             self.match.play(action)  # refuses
         if not self._stop_clock():
             self._play(Decision(int(action)))
@@ -142,9 +138,9 @@ class Sitting:
         """
         mover, player, position = self.mover, self.seats[self.mover].player, self.position
         assert player is not None
-        legal = self.game.legal_actions(position)
+        legal = self.match.legal
         if len(legal) == 1 and not hasattr(player, "anew"):
-            return lambda: Answer(Decision(int(legal[0])))
+            return lambda: Answer(Decision(legal[0]))
         left = self._timer.clock()
         clock, rng = Clock(min(most, left.turn), left.game), self._rngs[mover]
         return lambda: referee.ask(player, position, rng, clock)
@@ -293,10 +289,8 @@ class Sitting:
         self, player: int, fault: tuple[str, str] | None, decision: Decision | None
     ) -> bool:
         """Return whether a player is at fault, by what is known or by his decision; end it then."""
-        if fault is None and decision is not None:
-            legal = self.game.legal_actions(self.position).tolist()
-            if decision.action not in legal:
-                fault = "illegal", str(self.game.illegal(self.position, decision.action))
+        if fault is None and decision and decision.action not in self.match.legal:
+            fault = "illegal", str(self.game.illegal(self.position, decision.action))
         if fault is not None:
             reason, self.detail = fault
             self.match.forfeit(player, reason)

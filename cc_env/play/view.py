@@ -60,12 +60,12 @@ def state(sitting: Sitting, turns_from: int = 0) -> dict[str, Any]:
         "pieces": [[*cell, letter] for cell, letter in picture.pieces.items()],
         "path": _drawn(shapes.path(picture)),
         "captured": list(picture.captured),
-        "moved": _moved(game, decided),
+        "moved": _moved(game, decided, picture if last and len(last[1]) == 1 else None),
         "mover": sitting.mover,
         "is_person": is_person,
         "mid_turn": sitting.result is None and game.mid_turn(sitting.position),
         "caption": picture.caption,
-        "choices": choices(game, sitting.position) if is_person else [],
+        "choices": choices(game, sitting.position, sitting.match.legal) if is_person else [],
         "turns_from": turns_from,
         "turns": _turns(sitting, turns_from),
         "said": _said(sitting, decided),
@@ -113,16 +113,21 @@ def _decided(game: Game, last: tuple[Position, Turn] | None) -> tuple[Position, 
     return game.play_turn(before, turn[:-1]), turn[-1]
 
 
-def _moved(game: Game, decided: tuple[Position, int] | None) -> dict[str, Any] | None:
-    """Return the way of the last decision alone, for those who show how it went."""
+def _moved(
+    game: Game, decided: tuple[Position, int] | None, picture: Picture | None
+) -> dict[str, Any] | None:
+    """Return the way of the last decision alone, for those who show how it went.
+
+    Where it is a whole turn the `picture` has its way.
+    """
     if decided is None:
         return None
     before, action = decided
-    track = game.track(before, (action,))
+    track = picture or game.track(before, (action,))
     return {
         "path": list(track.path),
         "captured": list(track.captured),
-        "is_shot": any(True for _ in game.shooters(before, action)),
+        "is_shot": any(game.shooters(before, action)),
         "text": game.action_text(before, action),
         "by": game.to_move(before),
     }
@@ -135,13 +140,15 @@ def _turns(sitting: Sitting, first: int) -> list[list[Any]]:
     """
     found: list[list[Any]] = []
     game, match = sitting.game, sitting.match
-    done = sum(len(turn) for _, turn in match.course[:first])
-    for (before, turn), text in zip(match.course[first:], match.turns[first:], strict=True):
+    course, unfinished = match.course[first:], match.unfinished
+    done = len(sitting.decisions) - len(unfinished[1] if unfinished else ())
+    done -= sum(len(turn) for _, turn in course)
+    for (before, turn), text in zip(course, match.turns[first:], strict=True):
         done += len(turn)
         value, mover = sitting.decisions[done - 1].value, game.to_move(before)
         found.append([mover, text, _for_first(value, mover)])
-    if match.unfinished:
-        before, turn = match.unfinished
+    if unfinished:
+        before, turn = unfinished
         found.append([game.to_move(before), game.turn_text(before, turn) + "…", None])
     return found
 

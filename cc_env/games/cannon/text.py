@@ -35,6 +35,7 @@ from cc_env.wide import wide
 
 SIDES = "bw"
 STAGNANT = "stagnant"
+_MOVES = NUM_MOVES.tolist()  # read often, which numpy takes long for
 
 
 def ending(position: Position) -> str:
@@ -133,10 +134,9 @@ def fits(position: Position, like: Position) -> NDArray[np.bool_]:
 
 def action_text(position: Position, action: int) -> str:
     """Return S x y M x y for a move, S x y B x y for a bomb by the first soldier that can."""
-    start, end = _ends(position, action)
-    if action < NUM_MOVES[position.shape]:
-        return f"S {_xy(start)} M {_xy(end)}"
-    by = shooters(position, action)
+    if action < _MOVES[position.shape]:
+        return _move_texts(int(position.shape), bool(position.player))[action]
+    end, by = _ends(position, action)[1], shooters(position, action)
     return f"S {_xy(by[0])} B {_xy(end)}" if by else f"B {_xy(end)}"
 
 
@@ -159,6 +159,12 @@ def _all_ends(shape: int, is_turned: bool) -> tuple[tuple[Cell, Cell], ...]:
     return tuple((divmod(start, STRIDE), divmod(end, STRIDE)) for start, end in places)
 
 
+@cache
+def _move_texts(shape: int, is_turned: bool) -> tuple[str, ...]:
+    moves = _all_ends(shape, is_turned)[: _MOVES[shape]]
+    return tuple(f"S {_xy(start)} M {_xy(end)}" for start, end in moves)
+
+
 def _xy(cell: Cell) -> str:
     row, column = cell
     return f"{column} {row}"
@@ -166,7 +172,7 @@ def _xy(cell: Cell) -> str:
 
 def shooters(position: Position, action: int) -> tuple[Cell, ...]:
     """Return the soldiers of the cannons that can hit a bomb's cell, in order; of a move none."""
-    return () if action < NUM_MOVES[position.shape] else _bombers(position, action)
+    return () if action < _MOVES[position.shape] else _bombers(position, action)
 
 
 @lru_cache(maxsize=256)  # whoever lists choices asks several times for each of them
@@ -199,13 +205,20 @@ def _shots(shape: int, place: int) -> tuple[tuple[list[int], list[int]], ...]:
 def track(position: Position, turn: Turn) -> Track:
     """Return from where to where a soldier went, or what it shot at, and what was removed."""
     (action,) = turn
-    start, end = _ends(position, action)
-    enemies = _words(position, "enemy") | _words(position, "enemy_halls")
-    captured = (end,) if enemies >> int(ENDS[position.shape, action]) & 1 else ()
-    if action < NUM_MOVES[position.shape]:
-        return Track((start, end), captured)
+    ends = _ends(position, action)
+    end = ends[1]
+    captured = (end,) if end in _enemies(position) else ()
+    if action < _MOVES[position.shape]:
+        return Track(ends, captured)
     by = shooters(position, action)
     return Track((by[0], end) if by else (), captured)
+
+
+@lru_cache(maxsize=64)  # whoever lists choices asks for each of them
+def _enemies(position: Position) -> frozenset[Cell]:
+    """Return the cells of the opponent's soldiers and halls."""
+    side = SIDES[1 - int(position.player)]
+    return frozenset(cell for cell, letter in pieces(position).items() if letter.lower() == side)
 
 
 def action_cells(shape: int) -> NDArray[np.int64]:

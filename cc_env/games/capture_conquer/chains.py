@@ -460,10 +460,12 @@ def paths(start: int, end: int, own: int, enemy: int, empty: int) -> Iterator[Ch
         (cells, victim), middles = queue.popleft()
         if cells[-1] == end:
             yield Chain(cells, victim)
+        if not _leads(cells[-1], middles, end, empty):
+            continue
         for landing, middle in _hops(cells[-1], middles, empty):
             taken = middle if victim is None and enemy >> middle & 1 else victim
             left = middles ^ 1 << middle
-            if (landing, taken, left) not in seen and _leads(landing, left, end, empty):
+            if (landing, taken, left) not in seen:
                 seen.add((landing, taken, left))
                 queue.append((Chain((*cells, landing), taken), left))
 

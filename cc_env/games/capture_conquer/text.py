@@ -22,7 +22,6 @@ from cc_env.games.capture_conquer.rules import (
     is_last,
     legal_actions,
     outcome,
-    steps,
 )
 from cc_env.games.grid import read_rows, rows_text
 from cc_env.rules import ONGOING
@@ -37,8 +36,14 @@ def ending(position: Position) -> str:
 
 def _cell(position: Position, index: int) -> Cell:
     """Return the cell of the board with this bit index in the mover's frame."""
-    row, column, last = index // 8, index % 8, int(position.size) - 1
-    return (row, column) if position.player == ZERO else (last - row, last - column)
+    return _cells(int(position.size), bool(position.player))[index]
+
+
+@cache
+def _cells(size: int, is_turned: bool) -> tuple[Cell, ...]:
+    """Return the cell of the board with each bit index of the mover's frame."""
+    cells, last = (divmod(index, 8) for index in range(64)), size - 1
+    return tuple((last - row, last - col) if is_turned else (row, col) for row, col in cells)
 
 
 @cache
@@ -78,15 +83,23 @@ def _frame_bit(position: Position, cell: Cell) -> int:
     return bit(row, column)
 
 
+@cache
+def _bits(size: int, is_turned: bool) -> tuple[tuple[Cell, int], ...]:
+    """Return the cells of the board, each with its bit in the mover's frame."""
+    frame = _cells(size, is_turned)  # to turn the board twice changes nothing
+    bits = ((cell, frame[8 * cell[0] + cell[1]]) for cell in all_cells(size))
+    return tuple((cell, bit(*there)) for cell, there in bits)
+
+
 def pieces(position: Position) -> dict[Cell, str]:
     """Return the letter, b or r, of each occupied cell."""
     own, enemy = ("b", "r") if position.player == ZERO else ("r", "b")
+    mine, yours = int(position.own), int(position.enemy)
     found = {}
-    for cell in all_cells(int(position.size)):
-        here = _frame_bit(position, cell)
-        if int(position.own) & here:
+    for cell, here in _bits(int(position.size), bool(position.player)):
+        if mine & here:
             found[cell] = own
-        elif int(position.enemy) & here:
+        elif yours & here:
             found[cell] = enemy
     return found
 
@@ -161,7 +174,14 @@ def _cell_text(position: Position, index: int) -> str:
 
 def _jump_text(position: Position, action: int) -> str:
     """Return the start and end, as 1,2-3,4."""
-    return "-".join(_cell_text(position, index) for index in _ends(position, action))
+    return _jump_texts(int(position.size), bool(position.player))[action]
+
+
+@cache
+def _jump_texts(size: int, is_turned: bool) -> tuple[str, ...]:
+    cells = _cells(size, is_turned)
+    pairs = ((cells[start], cells[end]) for start, end in _all_ends(size)[: NUM_JUMPS[size]])
+    return tuple(f"{start[0]},{start[1]}-{end[0]},{end[1]}" for start, end in pairs)
 
 
 def _ends(position: Position, action: int) -> tuple[int, int]:
@@ -182,17 +202,21 @@ def _decision(position: Position, action: int) -> int | None:
 @lru_cache(maxsize=1024)
 def _leaves_choice(position: Position, action: int) -> bool:
     """Return whether it is still to be chosen, after a legal action, what it captures."""
-    return bool(apply(position, action)[2])
+    return not _is_step(*_ends(position, action)) and bool(apply(position, action)[2])
 
 
 @lru_cache(maxsize=1024)
 def _victims(position: Position, action: int) -> tuple[int, ...]:
     """Return the bit indices of the cells that a legal (start, end) action can capture on."""
-    start, end = (ONE << np.uint64(index) for index in _ends(position, action))
-    if steps(start, end):
+    if _is_step(*_ends(position, action)):
         return ()
+    start, end = (ONE << np.uint64(index) for index in _ends(position, action))
     victims = int(choices(position, start, end)[0])
-    return tuple(index for index in range(64) if victims >> index & 1)
+    return tuple(index for index in range(64) if victims >> index & 1) if victims else ()
+
+
+def _is_step(start: int, end: int) -> bool:
+    return end - start in (1, 8, 9)
 
 
 def action_text(position: Position, action: int) -> str:
@@ -206,6 +230,21 @@ def action_text(position: Position, action: int) -> str:
     return text + "".join(f"x{_cell_text(position, index)}" for index in _victims(position, action))
 
 
+@cache
+def _middle(start: int, end: int) -> int | None:
+    """Return the bit index of the cell that one hop goes over; None where it takes several."""
+    by = {abs(start // 8 - end // 8), abs(start % 8 - end % 8)}
+    return (start + end) // 2 if max(by) == 2 and by <= {0, 2} else None
+
+
+def _is_one_hop(position: Position, start: int, end: int, victim: int | None) -> bool:
+    """Return whether one hop leads from a cell to another and captures this, None for nothing."""
+    middle = _middle(start, end)
+    if middle is None or not int(position.own | position.enemy) >> middle & 1:
+        return False
+    return victim == (middle if int(position.enemy) >> middle & 1 else None)
+
+
 def track(position: Position, turn: Turn) -> Track:
     """Return the shortest path of a turn and its capture; of a lone decision only the latter."""
     decided = [_decision(position, a) for a in turn if a >= NUM_JUMPS[position.size]]
@@ -213,12 +252,14 @@ def track(position: Position, turn: Turn) -> Track:
         return Track((), tuple(_cell(position, index) for index in decided if index is not None))
     start, end = _ends(position, turn[0])
     unfinished = not decided and _leaves_choice(position, turn[0])
-    if unfinished or end - start in (1, 8, 9):
+    if unfinished or _is_step(start, end):
         return Track((_cell(position, start), _cell(position, end)), ())
     victim = decided[0] if decided else next(iter(_victims(position, turn[0])), None)
+    captured = () if victim is None else (_cell(position, victim),)
+    if _is_one_hop(position, start, end, victim):
+        return Track((_cell(position, start), _cell(position, end)), captured)
     own, enemy = int(position.own) ^ 1 << start, int(position.enemy)
     empty = int(BOARD[position.size]) & ~int(position.own | position.enemy)
     chains = paths(start, end, own, enemy, empty)
     path = next(chain.cells for chain in chains if chain.victim == victim)
-    captured = () if victim is None else (_cell(position, victim),)
     return Track(tuple(_cell(position, index) for index in path), captured)

@@ -44,14 +44,17 @@ def _bit(player: int, cell: Cell) -> int:
     return 1 << (63 - index if player else index)
 
 
+_BITS = tuple([(cell, _bit(player, cell)) for cell in CELLS] for player in (0, 1))
+
+
 def pieces(position: Position) -> dict[Cell, str]:
     """Return the letter of each occupied cell: r and b for men, R and B for kings."""
     player, found = int(position.player), {}
-    for cell in CELLS:
-        here = _bit(player, cell)
-        if int(position.own | position.enemy) & here:
-            letter = SIDES[player if int(position.own) & here else 1 - player]
-            found[cell] = letter.upper() if int(position.kings) & here else letter
+    own, enemy, kings = int(position.own), int(position.enemy), int(position.kings)
+    for cell, here in _BITS[player]:
+        if (own | enemy) & here:
+            letter = SIDES[player if own & here else 1 - player]
+            found[cell] = letter.upper() if kings & here else letter
     return found
 
 
