@@ -75,7 +75,8 @@ class Game:
     in the mover's frame; an action on one cell starts and ends there, one without a cell has
     rows * columns for both. Two actions may share theirs where they are never legal together.
     `shooters` are the pieces any of which may be said to play an action that goes nowhere, but hits
-    the end of its track; of all other actions it has none.
+    the end of its track; of all other actions it has none. `endings` explains the words
+    of `ending` in a sentence each, in which {loser} stands for who has lost.
     """
 
     name: str
@@ -102,6 +103,7 @@ class Game:
     figures: Mapping[str, str] = field(
         default_factory=dict
     )  # of letters in pictures, see shapes.py
+    endings: Mapping[str, str] = field(default_factory=dict)  # in a sentence, see below
     kinds: Mapping[str, str] = field(default_factory=dict)  # of pieces, in a word, by letter: king
     formats: Mapping[str, Format] = field(default_factory=dict)  # by the end of a file's name: .pdn
     dark: int = 1  # in pictures, cells whose row + column is odd, 0: even

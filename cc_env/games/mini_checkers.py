@@ -280,6 +280,12 @@ _WEIGHTS = [100 + (5, 4, 3, 2, 1, 6, 0, 0)[cell // 8] for cell in range(64)]
 STANDARD = Standard(np.array([*_WEIGHTS, 0], np.int64))
 
 
+ENDED_BY = {  # in a sentence
+    "no_pieces": "{loser} has no men left",
+    "both_stuck": "neither side can move",
+}
+
+
 def make(first: str = "black") -> Game:
     """Return the game; `first` is who begins, black (below) or white (above).
 
@@ -303,6 +309,7 @@ def make(first: str = "black") -> Game:
         fits=fits,
         action_text=action_text,
         ending=ending,
+        endings=ENDED_BY,
         pieces=pieces,
         goals=(),
         track=track,

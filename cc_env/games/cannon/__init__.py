@@ -56,6 +56,14 @@ REPETITIONS = 3  # of a position that make the game stagnant
 NEIGHBOURS = {5: ZERO, 8: RETREAT_8}
 
 
+ENDED_BY = {  # in a sentence
+    "halls": "two town halls are taken",
+    "no_soldiers": "no soldiers are left on one side",
+    "no_moves": "no move is left",
+    "stagnant": "the same position for the third time",
+}
+
+
 def make(
     rows: int = 8,
     columns: int = 8,
@@ -107,6 +115,7 @@ def make(
         action_text=action_text,
         other_texts=other_texts,
         ending=ending,
+        endings=ENDED_BY,
         pieces=pieces,
         goals=(),
         track=track,

@@ -41,6 +41,13 @@ CORNERS = {4: 2, 5: 3, 6: 3, 7: 3, 8: 4}  # edge of the start triangle, by size
 PLAYERS = "blue", "red"
 
 
+ENDED_BY = {  # in a sentence
+    "conquest": "the far corner is reached",
+    "capture": "{loser} has one piece left",
+    "blocked": "no move is left",
+}
+
+
 def make(size: int = 6, corner: int | None = None) -> Game:
     """Return the game on `size` by `size` cells, 4 to 8, each side in a triangle of edge `corner`.
 
@@ -68,6 +75,7 @@ def make(size: int = 6, corner: int | None = None) -> Game:
         parse_position=partial(parse_position, size=size),
         action_text=action_text,
         ending=ending,
+        endings=ENDED_BY,
         pieces=pieces,
         goals=((size - 1, size - 1), (0, 0)),
         track=track,

@@ -59,6 +59,13 @@ LEVELS = {  # as published
 }
 
 
+ENDED_BY = {  # in a sentence
+    "no_pieces": "{loser} has no pieces left",
+    "no_moves": "{loser} cannot move",
+    "no_progress": "no progress for too many turns",
+}
+
+
 def make(crowning: str = "continue", no_progress_limit: int | None = 80) -> Game:
     """Return the game.
 
@@ -86,6 +93,7 @@ def make(crowning: str = "continue", no_progress_limit: int | None = 80) -> Game
         parse_position=partial(parse_position, options=start.options),
         action_text=action_text,
         ending=ending,
+        endings=ENDED_BY,
         pieces=pieces,
         goals=(),
         track=track,

@@ -372,6 +372,12 @@ _MOVING = 81, 31, 56, 12, -5, 149, 80, 33, 9
 STANDARD = Standard(np.array([*_PLACING, *_MOVING], np.int64))
 
 
+ENDED_BY = {  # in a sentence
+    "two_left": "{loser} has fewer than three beads",
+    "no_moves": "{loser} cannot move",
+}
+
+
 def make(
     protect_mills: bool = False,
     removals: str = "per_mill",
@@ -426,6 +432,7 @@ def make(
         fits=partial(fits, options=options),
         action_text=action_text,
         ending=ending,
+        endings=ENDED_BY,
         pieces=pieces,
         goals=(),
         track=track,
