@@ -300,15 +300,21 @@ class Game:
         wanted = _plain(text)
         if (found := self._turn_of(position, wanted)) is not None:
             return found
-        texts = {_plain(self.turn_text(position, turn)): turn for turn in self.turns(position)}
         for action in map(int, self.legal_actions(position)):
-            for other in self.other_texts(position, action):
-                texts.setdefault(_plain(other), (action,))
-        if wanted in texts:
-            return texts[wanted]
-        near = [other for other in texts if wanted and other.startswith(wanted)]
+            if wanted in map(_plain, self.other_texts(position, action)):
+                return (action,)
+        near = self.near(position, text)
         would_do = f"did you mean {listed(near)}?" if near else self._what_is_legal(position)
         raise IllegalAction(f"'{text}' is not legal in '{self.to_text(position)}'; {would_do}")
+
+    def near(self, position: Position, text: str) -> list[str]:
+        """Return the texts of legal turns that begin with `text`, none where it is empty."""
+        wanted = _plain(text)
+        texts = [self.turn_text(position, turn) for turn in self.turns(position)]
+        for action in map(int, self.legal_actions(position)):
+            texts += self.other_texts(position, action)
+        begin = (each for each in texts if wanted and _plain(each).startswith(wanted))
+        return list(dict.fromkeys(begin))
 
     def _turn_of(self, position: Position, wanted: str) -> Turn | None:
         """Return the legal turn of this plain text, None where there is none.
