@@ -382,3 +382,40 @@ def test_everything_that_is_written_can_be_read(opened, scheme):
     for seen in (at_the_board, at_the_form, page.evaluate(CONTRASTS)):
         assert len(seen) > 12
         assert not [each for each in seen if each[0] < 4.5]
+
+
+def test_where_there_is_nothing_to_show_links_lead_on(serving, open_pages):
+    page = open_pages(serving.address)
+    page.goto(serving.address + "#/none/none")
+    assert page.text_content("#lost.final") == "there is no such game here. Begin a new game"
+    page.goto(serving.address + "#/learn/ludo")
+    assert "there are no lessons for 'ludo'" in page.text_content("#learn .wrong")
+    page.goto(serving.address + "#/learn")
+    page.wait_for_selector("#learn .wrong", state="detached")
+    names = page.locator("#learn .titles a").all_text_contents()
+    assert "Mini checkers" in names
+    assert len(names) == len(GAMES)
+
+
+def test_the_link_for_the_other_player_comes_first_until_he_has_come(opened):
+    page = opened("mini_checkers", second="friend")
+    page.wait_for_selector("#side.inviting")
+    box = {name: page.locator(name).bounding_box()["y"] for name in ("#links", "#buttons")}
+    assert box["#links"] < box["#buttons"]
+    assert page.text_content("#near") == "youblack6 pieces"
+    assert page.text_content("#far") == "other player (away)white6 pieces"
+    links = page.eval_on_selector_all("#links input", "all => all.map(each => each.value)")
+    other, onlooker = page.context.new_page(), page.context.new_page()
+    other.goto(links[0])
+    page.wait_for_selector("#side:not(.inviting)")
+    onlooker.goto(links[1])
+    until(onlooker, 0)
+    assert onlooker.text_content("#far").startswith("person")
+
+
+@pytest.mark.parametrize("width", [320, 390])
+def test_the_head_of_the_page_is_one_line_on_a_phone(opened, width):
+    page = opened("capture_conquer", viewport={"width": width, "height": 640})
+    tops = page.eval_on_selector_all("header > *", "all => all.map(each => each.offsetHeight)")
+    assert page.locator("header").bounding_box()["height"] < 2 * min(tops) + 16
+    assert page.evaluate("document.documentElement.scrollWidth") == width

@@ -30,6 +30,12 @@ export function drawn(shape) {
   }
 }
 
+/** Return a name of the library's as people write it: mini_checkers is Mini checkers. */
+export function titled(name) {
+  const words = name.replaceAll("_", " ");
+  return words[0].toUpperCase() + words.slice(1);
+}
+
 export function made(name, attributes = {}) {
   const element = document.createElementNS(SVG, name);
   for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);

@@ -2,7 +2,7 @@
 // #/new/KIND the form for a kind of game, #/learn/KIND/NUMBER how to play it,
 // #/analyse the analysis, #/analyse/GAME of a game.
 
-import { Board } from "./board.js";
+import { Board, element, titled } from "./board.js";
 import { Connection } from "./connection.js";
 import { showExports } from "./export.js";
 import { leaveLessons, showLessons } from "./learn.js";
@@ -26,6 +26,7 @@ function show() {
   table?.connection.close();
   table = null;
   find("lost").hidden = true;
+  find("lost").classList.remove("final");
   find("game").hidden = !game;
   find("pace").hidden = true;
   find("start").hidden = true;
@@ -62,10 +63,10 @@ class Table {
   on_welcome({ setting, seats, is_owner, exports }) {
     this.seats = seats;
     find("lost").hidden = true;
-    find("where").textContent = setting.game.replaceAll("_", " ");
+    find("where").textContent = titled(setting.game);
     find("rules").hidden = false;
     find("rules").href = `#/learn/${setting.game}`;
-    document.title = `cc_env: ${setting.game.replaceAll("_", " ")}`;
+    document.title = `cc_env: ${titled(setting.game)}`;
     if (this.board) {
       this.board.state = null; // nothing moves on after a lost connection
       return;
@@ -130,7 +131,8 @@ class Table {
     if (final) {
       find("game").hidden = true;
       find("lost").hidden = false;
-      find("lost").textContent = why;
+      find("lost").classList.add("final");
+      find("lost").replaceChildren(`${why}. `, element("a", { href: "#", textContent: "Begin a new game" }));
       return;
     }
     this.board.drop();

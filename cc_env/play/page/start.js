@@ -1,6 +1,6 @@
 // The form that begins a game: what can be chosen comes from the server's catalogue.
 
-import { element } from "./board.js";
+import { element, titled } from "./board.js";
 import { fetched } from "./connection.js";
 
 const form = document.getElementById("start");
@@ -17,7 +17,7 @@ const choice = (value, label = value) => element("option", { value, textContent:
 export async function showForm(begin, kind) {
   await catalogued();
   if (!form.elements.game.length) {
-    const names = Object.keys(catalogue.games).map((name) => choice(name, name.replaceAll("_", " ")));
+    const names = Object.keys(catalogue.games).map((name) => choice(name, titled(name)));
     form.elements.game.append(...names);
     form.elements.game.addEventListener("change", fill);
     fill();
@@ -64,13 +64,13 @@ function fill() {
   const game = catalogue.games[form.elements.game.value];
   const options = Object.entries(game.options).map(([name, value]) => field(name, value));
   document.getElementById("options").replaceChildren(element("legend", {}, "Options"), ...options);
-  const people = [["you", "you"], ["friend", "another person, by a link"]];
+  const people = [["you", "you"], ["friend", "another person (you get a link)"]];
   const players = spokenNames(game).map((name) => [name]);
   const seats = game.names.map((name, seat) => {
     const select = element("select", { name: `seat${seat}` });
     select.append(...[...people, ...players].map(([value, label]) => choice(value, label)));
     select.value = seat ? "minimax:normal" : "you";
-    return element("label", {}, seat ? name : `${name}, who begins`, select);
+    return element("label", {}, seat ? titled(name) : `${titled(name)}, who begins`, select);
   });
   document.getElementById("seats").replaceChildren(element("legend", {}, "Who plays"), ...seats);
 }
@@ -90,7 +90,7 @@ export function filledOptions(form) {
 }
 
 export function field(name, value) {
-  const label = name.replaceAll("_", " ");
+  const label = titled(name);
   if (typeof value === "boolean") {
     const select = element("select", { name: `option.${name}` }, choice("False", "no"), choice("True", "yes"));
     select.value = value ? "True" : "False";
