@@ -13,7 +13,7 @@ Symmetry  none
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -286,7 +286,7 @@ ENDED_BY = {  # in a sentence
 }
 
 
-def make(first: str = "black") -> Game:
+def make(first: Annotated[str, PLAYERS] = "black") -> Game:
     """Return the game; `first` is who begins, black (below) or white (above).
 
     Raises UnknownOption on other values.

@@ -28,7 +28,7 @@ def opened(serving, open_pages):
         page.goto(serving.address)
         page.select_option("[name=game]", game)
         for name, value in dict(options).items():
-            page.fill(f"[name='{name}']", value)
+            page.select_option(f"[name='{name}']", value)
         page.select_option("[name=seat0]", first)
         page.select_option("[name=seat1]", second)
         page.click("text=Start")
@@ -136,7 +136,7 @@ def test_keyboard_and_typed_moves_take_back_and_hint(opened):
     page.fill("[name=text]", "nonsense")
     page.keyboard.press("Enter")
     page.wait_for_selector("#status.wrong")
-    assert "is not legal" in page.text_content("#status")
+    assert "is not a legal move" in page.text_content("#status")
     page.click("text=Hint")
     page.wait_for_selector(".hint")
     page.click("text=Take back")
@@ -382,6 +382,25 @@ def test_everything_that_is_written_can_be_read(opened, scheme):
     for seen in (at_the_board, at_the_form, page.evaluate(CONTRASTS)):
         assert len(seen) > 12
         assert not [each for each in seen if each[0] < 4.5]
+
+
+def test_options_are_chosen_and_players_have_options(serving, open_pages):
+    page = open_pages(serving.address)
+    page.goto(serving.address + "#/new/checkers")
+    assert page.locator("[name='option.crowning'] option").all_text_contents() == [
+        "continue",
+        "ends move",
+    ]
+    assert page.is_hidden("[name=name1]")
+    page.select_option("[name=seat1]", "other")
+    for name, why in (("", "there is no player"), ("minimax:depth=99", "wanted: 1 to 64")):
+        page.fill("[name=name1]", name)
+        page.click("text=Start")
+        page.wait_for_selector(f"#refused:has-text('{why}')")
+    page.fill("[name=name1]", "minimax:depth=3")
+    page.click("text=Start")
+    until(page, 0)
+    assert "minimax:depth=3" in page.text_content("#far")
 
 
 def test_where_there_is_nothing_to_show_links_lead_on(serving, open_pages):

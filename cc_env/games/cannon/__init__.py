@@ -17,7 +17,7 @@ Symmetry  none: the start is no mirror image of itself, and halls stand where th
 
 from collections.abc import Iterator, Mapping
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -65,9 +65,9 @@ ENDED_BY = {  # in a sentence
 
 
 def make(
-    rows: int = 8,
-    columns: int = 8,
-    retreat_neighbours: int = 5,
+    rows: Annotated[int, SIZES] = 8,
+    columns: Annotated[int, SIZES] = 8,
+    retreat_neighbours: Annotated[int, NEIGHBOURS] = 5,
     retreat_clear_path: bool = False,
     bomb_clear_path: bool = False,
     shift_captures_hall: bool = False,

@@ -17,7 +17,7 @@ Symmetry  transposition
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
 from cc_env.errors import BadPosition, UnknownOption, is_whole
 from cc_env.game import Cell, Game, Recording
@@ -48,7 +48,7 @@ ENDED_BY = {  # in a sentence
 }
 
 
-def make(size: int = 6, corner: int | None = None) -> Game:
+def make(size: Annotated[int, SIZES] = 6, corner: int | None = None) -> Game:
     """Return the game on `size` by `size` cells, 4 to 8, each side in a triangle of edge `corner`.
 
     `corner` is 2 to size - 1; None is the published one. Raises UnknownOption on other values.

@@ -19,7 +19,7 @@ The board is the mirror image of the usual one; pdn.py has the usual numbers of 
 
 from collections.abc import Iterator, Mapping
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -66,7 +66,9 @@ ENDED_BY = {  # in a sentence
 }
 
 
-def make(crowning: str = "continue", no_progress_limit: int | None = 80) -> Game:
+def make(
+    crowning: Annotated[str, CROWNING] = "continue", no_progress_limit: int | None = 80
+) -> Game:
     """Return the game.
 
     A man that is crowned while it captures goes on as a king if `crowning` is "continue"; English

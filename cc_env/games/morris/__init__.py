@@ -20,7 +20,7 @@ Symmetry  the 16 of the board: turned, mirrored, inside out
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import Any, NamedTuple, cast
+from typing import Annotated, Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -380,8 +380,8 @@ ENDED_BY = {  # in a sentence
 
 def make(
     protect_mills: bool = False,
-    removals: str = "per_mill",
-    free_move: str = "always",
+    removals: Annotated[str, REMOVALS] = "per_mill",
+    free_move: Annotated[str, FREE_MOVE] = "always",
     flying: bool = False,
     count_hand: bool = False,
 ) -> Game:

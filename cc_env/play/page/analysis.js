@@ -372,7 +372,7 @@ function fillAnalysts(game) {
 }
 
 function fillOptions(game) {
-  const options = Object.entries(catalogue.games[game]?.options ?? {}).map(([name, value]) => field(name, value));
+  const options = Object.entries(catalogue.games[game]?.options ?? {}).map(([name, value]) => field(name, value, catalogue.games[game].values[name]));
   find("bring-options").hidden = !options.length;
   find("bring-options").replaceChildren(element("legend", {}, "Options"), ...options);
 }

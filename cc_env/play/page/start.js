@@ -62,15 +62,18 @@ function fillWith({ game, options, start }) {
 function fill() {
   document.getElementById("lessons").href = `#/learn/${form.elements.game.value}`;
   const game = catalogue.games[form.elements.game.value];
-  const options = Object.entries(game.options).map(([name, value]) => field(name, value));
+  const options = Object.entries(game.options).map(([name, value]) => field(name, value, game.values[name]));
   document.getElementById("options").replaceChildren(element("legend", {}, "Options"), ...options);
   const people = [["you", "you"], ["friend", "another person (you get a link)"]];
   const players = spokenNames(game).map((name) => [name]);
   const seats = game.names.map((name, seat) => {
     const select = element("select", { name: `seat${seat}` });
-    select.append(...[...people, ...players].map(([value, label]) => choice(value, label)));
+    select.append(...[...people, ...players, ["other", "a player with options"]].map(([value, label]) => choice(value, label)));
     select.value = seat ? "minimax:normal" : "you";
-    return element("label", {}, seat ? titled(name) : `${titled(name)}, who begins`, select);
+    const typed = element("input", { name: `name${seat}`, placeholder: "minimax:seconds=2", hidden: true, autocomplete: "off", spellcheck: false });
+    typed.setAttribute("aria-label", `${titled(name)}: name of a player`);
+    select.addEventListener("change", () => (typed.hidden = select.value !== "other"));
+    return element("div", {}, element("label", {}, seat ? titled(name) : `${titled(name)}, who begins`, select), typed);
   });
   document.getElementById("seats").replaceChildren(element("legend", {}, "Who plays"), ...seats);
 }
@@ -89,11 +92,14 @@ export function filledOptions(form) {
   return options;
 }
 
-export function field(name, value) {
+/** Return the field of an option: a choice where it has few values, else a text. */
+export function field(name, value, values) {
   const label = titled(name);
-  if (typeof value === "boolean") {
-    const select = element("select", { name: `option.${name}` }, choice("False", "no"), choice("True", "yes"));
-    select.value = value ? "True" : "False";
+  const choices = typeof value === "boolean" ? [["False", "no"], ["True", "yes"]]
+    : values?.map((each) => [String(each), String(each).replaceAll("_", " ")]);
+  if (choices) {
+    const select = element("select", { name: `option.${name}` }, ...choices.map(([each, said]) => choice(each, said)));
+    select.value = typeof value === "boolean" ? (value ? "True" : "False") : String(value);
     return element("label", {}, label, select);
   }
   const text = value === null ? "" : String(value);
@@ -103,7 +109,8 @@ export function field(name, value) {
 
 function asked() {
   const options = filledOptions(form);
-  const seats = [0, 1].map((seat) => form.elements[`seat${seat}`].value);
+  const chosen = [0, 1].map((seat) => form.elements[`seat${seat}`].value);
+  const seats = chosen.map((name, seat) => (name === "other" ? form.elements[`name${seat}`].value.trim() : name));
   const minutes = form.elements.minutes.value.trim();
   return {
     game: form.elements.game.value,
