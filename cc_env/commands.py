@@ -34,6 +34,7 @@ from cc_env.play import lessons
 from cc_env.play.export import RECORD
 from cc_env.play.sitting import HUMAN, Sitting
 from cc_env.play.study import told
+from cc_env.play.telling import quantity
 from cc_env.rules import ONGOING, Position
 from cc_env.table import GAMES
 from cc_env.warm import uses
@@ -429,7 +430,7 @@ class _Replayed(NamedTuple):
             told += f" ({reason})"
         if match.game.scores and match.score:
             told += ", scores {:g} - {:g}".format(*match.score)
-        return f"{told}, {len(match.turns)} turns"
+        return f"{told}, {quantity(len(match.turns), 'turn')}"
 
     def written(self, to: Path) -> str:
         """Return it in the format of this file; raise UnknownOption where its game has none."""

@@ -19,7 +19,7 @@ from cc_env.play.export import RECORD, foreign
 from cc_env.play.pointing import cell_name, meant
 from cc_env.play.sitting import Sitting
 from cc_env.play.study import told
-from cc_env.play.telling import counted, ending, summary
+from cc_env.play.telling import counted, ending, quantity, summary
 from cc_env.rules import DRAW
 from cc_env.terminal import Terminal
 
@@ -90,7 +90,7 @@ class Console:
                 break
             self._obey(line)
         if self.sitting.result is None:
-            self._say(f"unfinished, after {_number(len(self.sitting.match.turns), 'turn')}")
+            self._say(f"unfinished, after {quantity(len(self.sitting.match.turns), 'turn')}")
 
     # What is said
 
@@ -146,7 +146,7 @@ class Console:
         kinds = {_kind(each): 0 for each in found}
         for each in found:
             kinds[_kind(each)] += 1
-        self._say(_number(len(found), "move") + _counted(kinds, len(found)))
+        self._say(quantity(len(found), "move") + _counted(kinds, len(found)))
         game = self.sitting.game
         for kind in kinds:
             if len(kinds) > 1:
@@ -251,7 +251,7 @@ class Console:
     def _undo(self) -> None:
         turns = self.sitting.take_back()
         self._piece = self._turn_of = None
-        what = _number(turns, "turn") if turns else "what you began"
+        what = quantity(turns, "turn") if turns else "what you began"
         self._say(f"{what} taken back")
         self._board()
 
@@ -274,7 +274,7 @@ class Console:
         if not name:
             raise UnknownOption("save where? wanted: save FILE")
         save(self.sitting, Path(name))
-        self._say(f"saved in {name}, {_number(len(self.sitting.match.turns), 'turn')}")
+        self._say(f"saved in {name}, {quantity(len(self.sitting.match.turns), 'turn')}")
 
     def _load(self, name: str) -> None:
         if not name:
@@ -358,10 +358,6 @@ def _kind(choice: Choice) -> str:
 def _counted(kinds: dict[str, int], total: int) -> str:
     told = (f"{count} {kind}" for kind, count in kinds.items() if count != total)
     return f": {text}" if (text := ", ".join(told)) else ""
-
-
-def _number(count: int, name: str) -> str:
-    return f"{count} {name}" if count == 1 else f"{count} {name}s"
 
 
 def _wrapped(name: str, texts: Sequence[str], width: int) -> str:

@@ -22,6 +22,7 @@ from cc_env.play import tcp, tournament
 from cc_env.play.channel import Channel, SocketChannel
 from cc_env.play.engine import Engine, serve
 from cc_env.play.program import PROTOCOLS, Talker, UGITalk
+from cc_env.play.telling import quantity
 from cc_env.play.wire import Wire
 from cc_env.record import RESULTS
 from cc_env.referee import Clock
@@ -61,7 +62,10 @@ def engine(
     option: Pairs = None,
     seed: Seed = 0,
 ) -> None:
-    """Let a player speak UGI on stdin and stdout, as UCI's engines do; any game can be set."""
+    """Let a player speak UGI on stdin and stdout, as UCI's engines do; any game can be set.
+
+    `python -m pydoc cc_env.play.engine` tells the lines of UGI.
+    """
     say = _Printer()
     made = games.make(game, **options.read(option or []))
     serve(Engine(player, made, say, seed=seed), Channel(sys.stdin.fileno()), say)
@@ -137,7 +141,7 @@ def _hold_tournament(
     found = tournament.play(game, (first, second), seconds=terms.seconds, note=note)
     assert found.match.result is not None
     result = RESULTS[found.match.result.outcome]
-    yield f"{result} ({found.match.result.reason}), {len(found.match.turns)} turns"
+    yield f"{result} ({found.match.result.reason}), {quantity(len(found.match.turns), 'turn')}"
     yield found.meta + (f" ({found.detail})" if found.detail else "")
 
 
@@ -166,7 +170,8 @@ def _hold_ugi(
     note(found.to_json())
     scores = record.replay(found).score
     told = ", scores {:g} - {:g}".format(*scores) if scores and game.scores else ""
-    yield f"{' - '.join(names)}  {found.result} ({found.reason}){told}, {len(found.turns)} turns"
+    turns = quantity(len(found.turns), "turn")
+    yield f"{' - '.join(names)}  {found.result} ({found.reason}){told}, {turns}"
     if found.detail:
         yield found.detail
 

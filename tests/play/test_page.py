@@ -438,3 +438,19 @@ def test_the_head_of_the_page_is_one_line_on_a_phone(opened, width):
     tops = page.eval_on_selector_all("header > *", "all => all.map(each => each.offsetHeight)")
     assert page.locator("header").bounding_box()["height"] < 2 * min(tops) + 16
     assert page.evaluate("document.documentElement.scrollWidth") == width
+
+
+def test_minutes_that_are_no_number_begin_no_game(serving, open_pages):
+    page = open_pages(serving.address)
+    page.goto(serving.address)
+    page.fill("[name=minutes]", "five")
+    page.click("text=Start")
+    page.wait_for_selector("#refused:has-text('is not a number of minutes')")
+    assert page.is_visible("#start")
+
+
+def test_the_board_is_a_grid_of_rows_to_who_cannot_see_it(opened):
+    page = opened("mini_checkers")
+    rows = page.locator("[role=grid][aria-label='Mini checkers'] [role=row]")
+    assert rows.count() == 6
+    assert rows.first.locator("[role=gridcell]").count() == 6

@@ -107,6 +107,13 @@ export function field(name, value, values) {
   return element("label", {}, label, input);
 }
 
+/** Return the number that a text says, with a point or a comma. */
+function number(text) {
+  const found = Number(text.replace(",", "."));
+  if (!(found > 0)) throw new Error(`minutes: '${text}' is not a number of minutes, such as 5 or 2.5`);
+  return found;
+}
+
 function asked() {
   const options = filledOptions(form);
   const chosen = [0, 1].map((seat) => form.elements[`seat${seat}`].value);
@@ -117,7 +124,7 @@ function asked() {
     options,
     seats: seats.map((name) => (["you", "friend"].includes(name) ? catalogue.human : name)),
     draw_lots: form.elements.draw_lots.checked,
-    seconds: minutes ? 60 * Number(minutes.replace(",", ".")) : null,
+    seconds: minutes ? 60 * number(minutes) : null,
     start: form.elements.start.value.trim() || null,
   };
 }
