@@ -432,6 +432,11 @@ def test_the_link_for_the_other_player_comes_first_until_he_has_come(opened):
     assert onlooker.text_content("#far").startswith("person")
 
 
+def test_a_game_that_begins_is_seen_from_the_top(opened):
+    page = opened("mini_checkers", viewport={"width": 640, "height": 400})  # Start is below that
+    assert page.evaluate("scrollY") == 0
+
+
 @pytest.mark.parametrize("width", [320, 390])
 def test_the_head_of_the_page_is_one_line_on_a_phone(opened, width):
     page = opened("capture_conquer", viewport={"width": width, "height": 640})

@@ -34,6 +34,7 @@ function show() {
   find("rules").hidden = true;
   find("learn").hidden = place !== "learn";
   document.title = "cc_env";
+  scrollTo(0, 0); // the button that led here may have been far down
   if (place !== "learn") leaveLessons();
   analysis?.hideStudy();
   if (game) table = new Table(game, rest);
