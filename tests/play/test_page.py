@@ -28,7 +28,8 @@ def opened(serving, open_pages):
         page.goto(serving.address)
         page.select_option("[name=game]", game)
         for name, value in dict(options).items():
-            page.select_option(f"[name='{name}']", value)
+            choose = page.select_option if name.startswith("option.") else page.fill
+            choose(f"[name='{name}']", value)
         page.select_option("[name=seat0]", first)
         page.select_option("[name=seat1]", second)
         page.click("text=Start")
@@ -387,6 +388,7 @@ def test_everything_that_is_written_can_be_read(opened, scheme):
 def test_options_are_chosen_and_players_have_options(serving, open_pages):
     page = open_pages(serving.address)
     page.goto(serving.address + "#/new/checkers")
+    page.wait_for_selector("[name='option.crowning']")
     assert page.locator("[name='option.crowning'] option").all_text_contents() == [
         "continue",
         "ends move",
