@@ -25,7 +25,7 @@ from cc_env import (
 )
 from cc_env.cache import NOT_KEPT
 from cc_env.compile import quietly
-from cc_env.errors import BadRecord, CcEnvError, MissingExtra, UnknownOption, listed
+from cc_env.errors import BadRecord, CcEnvError, MissingExtra, UnknownOption, listed, quantity
 from cc_env.game import Game, Played
 from cc_env.match import Limits, Match
 from cc_env.perft import perft as count
@@ -34,7 +34,6 @@ from cc_env.play import lessons
 from cc_env.play.export import RECORD
 from cc_env.play.sitting import HUMAN, Sitting
 from cc_env.play.study import told
-from cc_env.play.telling import quantity
 from cc_env.rules import ONGOING, Position
 from cc_env.table import GAMES
 from cc_env.warm import uses

@@ -10,7 +10,7 @@ from pathlib import Path
 from rich.text import Text
 
 from cc_env import files, players, record
-from cc_env.errors import CcEnvError, IllegalAction, UnknownOption
+from cc_env.errors import CcEnvError, IllegalAction, UnknownOption, quantity
 from cc_env.game import Cell, Game
 from cc_env.pictures import Picture, draw
 from cc_env.pictures.text import to_ansi
@@ -19,7 +19,7 @@ from cc_env.play.export import RECORD, foreign
 from cc_env.play.pointing import cell_name, meant
 from cc_env.play.sitting import Sitting
 from cc_env.play.study import told
-from cc_env.play.telling import counted, ending, quantity, summary
+from cc_env.play.telling import counted, ending, summary
 from cc_env.rules import DRAW
 from cc_env.terminal import Terminal
 

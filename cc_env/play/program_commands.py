@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 from cc_env import games, options, players, record, referee
-from cc_env.errors import MissingExtra, UnknownOption
+from cc_env.errors import MissingExtra, UnknownOption, quantity
 from cc_env.game import Game
 from cc_env.games.cannon import log
 from cc_env.match import Limits
@@ -22,7 +22,6 @@ from cc_env.play import tcp, tournament
 from cc_env.play.channel import Channel, SocketChannel
 from cc_env.play.engine import Engine, serve
 from cc_env.play.program import PROTOCOLS, Talker, UGITalk
-from cc_env.play.telling import quantity
 from cc_env.play.wire import Wire
 from cc_env.record import RESULTS
 from cc_env.referee import Clock

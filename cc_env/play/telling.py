@@ -82,11 +82,6 @@ def counted(game: Game, position: Position) -> str:
     return ", ".join(f"{name} {letters.count(name[0])}" for name in game.players)
 
 
-def quantity(count: int, name: str) -> str:
-    """Return so many of what has this name: 1 turn, 2 turns."""
-    return f"{count} {name}" if count == 1 else f"{count} {name}s"
-
-
 def written(value: Any) -> str:
     """Return what a player knows in a way that people can read."""
     if isinstance(value, Mapping):
