@@ -2,6 +2,7 @@
 
 import gc
 import os
+import secrets
 import sys
 import time
 from collections.abc import Iterable, Iterator
@@ -24,7 +25,7 @@ from cc_env import (
 )
 from cc_env.cache import NOT_KEPT
 from cc_env.compile import quietly
-from cc_env.errors import BadRecord, CcEnvError, MissingExtra, UnknownOption, listed
+from cc_env.errors import BadRecord, CcEnvError, MissingExtra, UnknownOption, listed, quantity
 from cc_env.game import Game, Played
 from cc_env.match import Limits, Match
 from cc_env.perft import perft as count
@@ -45,7 +46,8 @@ try:
     from rich.text import Text
 
     from cc_env.play import program_commands, tcp
-    from cc_env.play.console import Console, read_lines
+    from cc_env.play.console import Console, check_place, read_lines
+    from cc_env.play.console import save as save_game
     from cc_env.terminal import Terminal, application
 except ImportError as missing:
     raise MissingExtra("python -m cc_env", "typer and rich", "cli") from missing
@@ -247,9 +249,15 @@ def play(
     ] = None,
     save: Annotated[
         Path | None,
-        typer.Option(parser=file_path, metavar="FILE", help="Add the game there in the end."),
+        typer.Option(
+            parser=file_path,
+            metavar="FILE",
+            help="Save the game there in the end: .jsonl, or .pdn of checkers.",
+        ),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Of all that is drawn.")] = 0,
+    seed: Annotated[
+        int | None, typer.Option(help="Of all that is drawn; default another for each game.")
+    ] = None,
 ) -> None:
     """Play in the terminal: people against players, each other, or watch two players."""
     made, start = _begin(game, option, position)
@@ -257,10 +265,13 @@ def play(
         max_turns=max_turns, seconds_per_game=seconds, seconds_per_turn=seconds_per_turn
     )
     names = [first, second]
+    seed = secrets.randbelow(2**31) if seed is None else seed
     if draw_lots:
         randomness.check_seed(seed)
         names = [names[side] for side in np.random.default_rng(seed).permutation(2)]
     sitting = Sitting(made, names, start=start, limits=limits, seed=seed)
+    if save is not None:
+        check_place(save, made)
     watched = console.is_watched and HUMAN not in names
     table = Console(
         sitting,
@@ -273,7 +284,7 @@ def play(
         table.run()
     finally:
         if save is not None:
-            record.append(save, table.sitting.record())
+            save_game(table.sitting, save)
 
 
 @app.command()
@@ -288,7 +299,9 @@ def learn(
 
 @app.command()
 def serve(
-    host: Annotated[str, typer.Option(help="Others than this machine reach 0.0.0.0.")] = LOOPBACK,
+    host: Annotated[
+        str, typer.Option(help="The address to listen at; 0.0.0.0 lets other machines connect.")
+    ] = LOOPBACK,
     port: Annotated[int, typer.Option(min=0, max=65535)] = 8000,
     folder: Annotated[
         Path, typer.Option(parser=folder_path, metavar="FOLDER", help="Where games are kept.")
@@ -419,7 +432,7 @@ class _Replayed(NamedTuple):
             told += f" ({reason})"
         if match.game.scores and match.score:
             told += ", scores {:g} - {:g}".format(*match.score)
-        return f"{told}, {len(match.turns)} turns"
+        return f"{told}, {quantity(len(match.turns), 'turn')}"
 
     def written(self, to: Path) -> str:
         """Return it in the format of this file; raise UnknownOption where its game has none."""

@@ -82,3 +82,8 @@ def listed(items: Iterable[object], limit: int = 12) -> str:
     texts = [str(item) for item in items]
     more = f", … ({len(texts)} in all)" if len(texts) > limit else ""
     return ", ".join(texts[:limit]) + more
+
+
+def quantity(count: int, name: str) -> str:
+    """Return so many of what has this name: 1 turn, 2 turns."""
+    return f"{count} {name}" if count == 1 else f"{count} {name}s"

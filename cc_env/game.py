@@ -77,7 +77,8 @@ class Game:
     in the mover's frame; an action on one cell starts and ends there, one without a cell has
     rows * columns for both. Two actions may share theirs where they are never legal together.
     `shooters` are the pieces any of which may be said to play an action that goes nowhere, but hits
-    the end of its track; of all other actions it has none.
+    the end of its track; of all other actions it has none. `endings` explains the words
+    of `ending` in a sentence each, in which {loser} stands for who has lost.
     """
 
     name: str
@@ -104,6 +105,7 @@ class Game:
     figures: Mapping[str, str] = field(
         default_factory=dict
     )  # of letters in pictures, see shapes.py
+    endings: Mapping[str, str] = field(default_factory=dict)  # in a sentence, see below
     kinds: Mapping[str, str] = field(default_factory=dict)  # of pieces, in a word, by letter: king
     formats: Mapping[str, Format] = field(default_factory=dict)  # by the end of a file's name: .pdn
     dark: int = 1  # in pictures, cells whose row + column is odd, 0: even
@@ -320,15 +322,21 @@ class Game:
         wanted = _plain(text)
         if (found := self._turn_of(position, wanted)) is not None:
             return found
-        texts = {_plain(self.turn_text(position, turn)): turn for turn in self.turns(position)}
         for action in map(int, self.legal_actions(position)):
-            for other in self.other_texts(position, action):
-                texts.setdefault(_plain(other), (action,))
-        if wanted in texts:
-            return texts[wanted]
-        near = [other for other in texts if wanted and other.startswith(wanted)]
+            if wanted in map(_plain, self.other_texts(position, action)):
+                return (action,)
+        near = self.near(position, text)
         would_do = f"did you mean {listed(near)}?" if near else self._what_is_legal(position)
         raise IllegalAction(f"'{text}' is not legal in '{self.to_text(position)}'; {would_do}")
+
+    def near(self, position: Position, text: str) -> list[str]:
+        """Return the texts of legal turns that begin with `text`, none where it is empty."""
+        wanted = _plain(text)
+        texts = [self.turn_text(position, turn) for turn in self.turns(position)]
+        for action in map(int, self.legal_actions(position)):
+            texts += self.other_texts(position, action)
+        begin = (each for each in texts if wanted and _plain(each).startswith(wanted))
+        return list(dict.fromkeys(begin))
 
     def _turn_of(self, position: Position, wanted: str) -> Turn | None:
         """Return the legal turn of this plain text, None where there is none.

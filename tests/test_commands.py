@@ -98,7 +98,7 @@ def test_replay_reads_and_writes_the_files_of_other_programs(tmp_path):
     log.write_text(
         '{"meta": "", "action": "NORMAL", "data": "S 2 5 M 1 4"} Received from client 0\n'
     )
-    assert "game 1: ? - ?  *, 1 turns" in run("replay", log, "-g", "cannon")
+    assert "game 1: ? - ?  *, 1 turn" in run("replay", log, "-g", "cannon")
     run("replay", log, "-g", "cannon", "--to", back)
     ((_, one),) = record.read(back)
     assert (one.result, one.reason, one.turns) == ("*", "unfinished", ("S 2 5 M 1 4",))
@@ -107,8 +107,8 @@ def test_replay_reads_and_writes_the_files_of_other_programs(tmp_path):
         message = json.dumps({"meta": fault, "action": "KILLPROC", "data": ""})
         file.write(f"{message} Received from client 0\n")
     out = run("replay", log, "--to", back)
-    assert "game 1: ? - ?  0-1 (error), scores 0.12 - 10.12, 1 turns" in out
-    assert "line 1: ? - ?  0-1 (error), scores 0.12 - 10.12, 1 turns" in run("replay", back)
+    assert "game 1: ? - ?  0-1 (error), scores 0.12 - 10.12, 1 turn" in out
+    assert "line 1: ? - ?  0-1 (error), scores 0.12 - 10.12, 1 turn" in run("replay", back)
     before = log.read_text()
     run("replay", log, "--to", log)
     assert log.read_text() == before
@@ -136,7 +136,7 @@ def test_replay_keeps_what_a_file_says(tmp_path):
         "--to",
         new,
     )  # the name says whose file it is, and its rules
-    assert "game 1: b - w  1-0, 2 turns\ngame 2: ? - ?  1/2-1/2, 1 turns\n" in out
+    assert "game 1: b - w  1-0, 2 turns\ngame 2: ? - ?  1/2-1/2, 1 turn\n" in out
     assert new.read_text("utf-8").split("\n\n") == [
         '[Event "Café"]\n[White "w"]\n[Black "b"]\n[GameType "21"]\n[Result "1-0"]',
         "1. 9-13 22-18 1-0",
@@ -162,7 +162,7 @@ def test_replay_goes_on_past_broken_games_and_lists_them(tmp_path, monkeypatch, 
 
     status, out = replay(path, "--keep-going", "--to", to)
     assert status == 1
-    assert "game 1: ? - ?  *, 1 turnsgame 4: ? - ?  *, 2 turns2 games written" in out
+    assert "game 1: ? - ?  *, 1 turngame 4: ? - ?  *, 2 turns2 games written" in out
     assert f"broken: {path}: line 2, move 1: '9-12' is not legal" in out
     assert f"broken: {path}: game 3: by the rules it is won by the first player" in out
     assert out.endswith("2 games, 2 broken")
@@ -199,7 +199,7 @@ def test_replay_refuses_what_the_rules_contradict(tmp_path):
     path.write_text(f"9-13 1-0 {ended} 0-1")
     for result in ("1-0", "*"):
         path.write_text(f"{ended} {result}")
-        assert "1-0 (no_pieces), 1 turns" in run("replay", path)
+        assert "1-0 (no_pieces), 1 turn" in run("replay", path)
 
 
 def test_replay_tells_scores_that_a_log_has_not(tmp_path):

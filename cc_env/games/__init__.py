@@ -9,7 +9,7 @@ import copyreg
 import inspect
 from importlib import import_module
 from types import ModuleType
-from typing import Any
+from typing import Any, get_type_hints
 
 from cc_env import trust
 from cc_env.errors import CcEnvError, UnknownOption, listed
@@ -51,6 +51,17 @@ def option_defaults(name: str) -> dict[str, Any]:
     if parameters is None or any(each.default is each.empty for each in parameters.values()):
         raise UnknownOption(f"there is no game {name!r} (its make wants more than options)")
     return {option: parameter.default for option, parameter in parameters.items()}
+
+
+def option_values(name: str) -> dict[str, list[Any]]:
+    """Return, of the options of the game `name` that have few values, all of them.
+
+    They are what the `Annotated` types of its `make` say. Raises UnknownOption.
+    """
+    option_defaults(name)
+    hints = get_type_hints(module(name).make, include_extras=True)
+    found = {option: getattr(hint, "__metadata__", ()) for option, hint in hints.items()}
+    return {option: list(values[0]) for option, values in found.items() if values}
 
 
 def module(name: str) -> ModuleType:

@@ -13,7 +13,7 @@ Symmetry  none
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -280,7 +280,13 @@ _WEIGHTS = [100 + (5, 4, 3, 2, 1, 6, 0, 0)[cell // 8] for cell in range(64)]
 STANDARD = Standard(np.array([*_WEIGHTS, 0], np.int64))
 
 
-def make(first: str = "black") -> Game:
+ENDED_BY = {  # in a sentence
+    "no_pieces": "{loser} has no men left",
+    "both_stuck": "neither side can move",
+}
+
+
+def make(first: Annotated[str, PLAYERS] = "black") -> Game:
     """Return the game; `first` is who begins, black (below) or white (above).
 
     Raises UnknownOption on other values.
@@ -303,6 +309,7 @@ def make(first: str = "black") -> Game:
         fits=fits,
         action_text=action_text,
         ending=ending,
+        endings=ENDED_BY,
         pieces=pieces,
         goals=(),
         track=track,

@@ -1,5 +1,6 @@
 """Play in the terminal, line by line; lines from a file or a pipe do as well."""
 
+import contextlib
 import sys
 import textwrap
 import time
@@ -9,12 +10,12 @@ from pathlib import Path
 from rich.text import Text
 
 from cc_env import files, players, record
-from cc_env.errors import CcEnvError, IllegalAction, UnknownOption
-from cc_env.game import Cell
+from cc_env.errors import CcEnvError, IllegalAction, UnknownOption, listed, quantity
+from cc_env.game import Cell, Game
 from cc_env.pictures import Picture, draw
 from cc_env.pictures.text import to_ansi
 from cc_env.play.choices import Choice, choices
-from cc_env.play.export import PICTURE, POSITION, RECORD, exported
+from cc_env.play.export import PICTURE, POSITION, RECORD, endings, exported
 from cc_env.play.importing import record_of_picture
 from cc_env.play.pointing import cell_name, meant
 from cc_env.play.sitting import Sitting
@@ -24,7 +25,7 @@ from cc_env.record import Record
 from cc_env.rules import DRAW
 from cc_env.terminal import Terminal
 
-WIDTH = 80  # columns of the list of moves
+WIDTH = 80  # columns of the list of moves, fewer in a narrow terminal
 
 HELP = """\
 a move    in notation, as the list has it; a whole turn or a part of it
@@ -33,7 +34,7 @@ R C       the piece in row R and column C, then in the same way where it goes; o
 moves     the list of legal moves          board     the board again
 hint      what a player would do           analyse   what it expects
 undo      take back your last turn         resign    give up
-draw      offer a draw                     turns     all turns so far
+draw      offer a draw, or accept it       turns     all turns so far
 save FILE, load FILE                       the game: .jsonl, .svg, of checkers .pdn, of Cannon .log;
                                            or the position alone: .txt
 help, quit"""
@@ -92,7 +93,7 @@ class Console:
                 break
             self._obey(line)
         if self.sitting.result is None:
-            self._say(f"unfinished, after {len(self.sitting.match.turns)} turns")
+            self._say(f"unfinished, after {quantity(len(self.sitting.match.turns), 'turn')}")
 
     # What is said
 
@@ -113,6 +114,8 @@ class Console:
         at = len(self.sitting.match.turns), len(self.sitting.decisions)
         if self.sitting.result is None and at != self._turn_of:
             self._turn_of = at
+            if self.sitting.offered == 1 - self.sitting.mover:
+                self._say(f"{self.sitting.game.players[self.sitting.offered]} offers a draw")
             self._list()
 
     def _prompt(self) -> str:
@@ -146,7 +149,7 @@ class Console:
         kinds = {_kind(each): 0 for each in found}
         for each in found:
             kinds[_kind(each)] += 1
-        self._say(f"{len(found)} moves" + _counted(kinds, len(found)))
+        self._say(quantity(len(found), "move") + _counted(kinds, len(found)))
         game = self.sitting.game
         for kind in kinds:
             if len(kinds) > 1:
@@ -157,7 +160,11 @@ class Console:
                     name = cell_name(game, each.pieces[0]) if each.pieces else ""
                     groups.setdefault(name, []).append(f"{number}) {each.text}")
             for name, texts in groups.items():
-                self._say(_wrapped(name, texts))
+                self._say(_wrapped(name, texts, self._width))
+
+    @property
+    def _width(self) -> int:
+        return min(WIDTH, self._terminal.width) if self._terminal.is_watched else WIDTH
 
     def _numbered(self) -> list[Choice]:
         """Return the choices in the order of the list: by kind, then by piece."""
@@ -167,7 +174,7 @@ class Console:
 
     def _turns(self) -> None:
         texts = [f"{number}. {text}" for number, text in enumerate(self.sitting.match.turns, 1)]
-        self._say(_wrapped("", texts) if texts else "no turns yet")
+        self._say(_wrapped("", texts, self._width) if texts else "no turns yet")
 
     # What players do
 
@@ -217,7 +224,7 @@ class Console:
     def _move(self, text: str) -> None:
         sitting = self.sitting
         if sitting.result is not None:
-            raise IllegalAction(f"the game is over ({sitting.result.reason}); undo, save or quit")
+            raise IllegalAction("the game is over; wanted: undo, save FILE, load FILE or quit")
         game, found = sitting.game, self._numbered()
         which = meant(game, sitting.position, found, self._piece, text)
         if which.several:
@@ -225,7 +232,7 @@ class Console:
             texts = [f"{numbers[each.action]}) {each.text}" for each in which.several]
             self._say("which? " + "  ".join(texts))
             return
-        self._piece = which.piece
+        self._piece = which.piece if which.piece != self._piece else None  # twice lets it go
         if which.turn:
             sitting.play_turn(which.turn)
         self._board()
@@ -239,7 +246,7 @@ class Console:
     def _analyse(self) -> None:
         sitting = self.sitting
         if sitting.result is not None:
-            raise IllegalAction(f"the game is over ({sitting.result.reason})")
+            raise IllegalAction("the game is over")
         adviser = players.make(self._adviser, sitting.game)
         for name, text in told(sitting.game, sitting.position, adviser):
             self._say(f"{name:10} {text}")
@@ -247,12 +254,19 @@ class Console:
     def _undo(self) -> None:
         turns = self.sitting.take_back()
         self._piece = self._turn_of = None
-        self._say(f"{turns} turns taken back" if turns else "what you began is taken back")
+        what = quantity(turns, "turn") if turns else "what you began"
+        self._say(f"{what} taken back")
         self._board()
 
     def _offer(self) -> None:
-        if not self.sitting.offer_draw(self.sitting.mover):
-            self._say("a draw is offered; it is not accepted yet")
+        sitting, mover = self.sitting, self.sitting.mover
+        other = sitting.seats[1 - mover]
+        if not sitting.offer_draw(mover):
+            colour = sitting.game.players[1 - mover]
+            answer = (
+                f"{other.name} declines" if other.player else f"{colour} may accept it by: draw"
+            )
+            self._say(f"a draw is offered; {answer}")
         self._end()
 
     def _resign(self) -> None:
@@ -263,7 +277,7 @@ class Console:
         if not name:
             raise UnknownOption("save where? wanted: save FILE")
         save(self.sitting, Path(name))
-        self._say(f"saved in {name}, {len(self.sitting.match.turns)} turns")
+        self._say(f"saved in {name}, {quantity(len(self.sitting.match.turns), 'turn')}")
 
     def _load(self, name: str) -> None:
         if not name:
@@ -287,6 +301,16 @@ def save(sitting: Sitting, path: Path) -> None:
         record.append(path, sitting.record())
         return
     files.write(path, exported(sitting, ending))
+
+
+def check_place(path: Path, game: Game) -> None:
+    """Raise UnknownOption where `save` could not write a game, as far as can be told before."""
+    ending, known = path.suffix.lower(), endings(game)
+    if ending not in known:
+        raise UnknownOption(f"{path}: a kind of file that is not known; there are: {listed(known)}")
+    if path.is_dir() or not path.parent.is_dir():
+        wrong = "is a folder" if path.is_dir() else f"there is no folder {path.parent}"
+        raise UnknownOption(f"{path}: {wrong}; wanted: the name of a file")
 
 
 def load(path: Path, sitting: Sitting) -> Sitting:
@@ -313,7 +337,13 @@ def load(path: Path, sitting: Sitting) -> Sitting:
 
 
 def read_lines() -> Callable[[str], str]:
-    """Return what asks for lines; where nobody types them it shows what it has read."""
+    """Return what asks for lines; where nobody types them it shows what it has read.
+
+    Who types them can edit them, and fetch earlier ones by the arrow keys.
+    """
+    if sys.stdin.isatty():
+        with contextlib.suppress(ImportError):  # not every system has it
+            import readline  # noqa: F401  input uses it once it is imported
 
     def ask(prompt: str) -> str:
         try:
@@ -341,9 +371,9 @@ def _counted(kinds: dict[str, int], total: int) -> str:
     return f": {text}" if (text := ", ".join(told)) else ""
 
 
-def _wrapped(name: str, texts: Sequence[str]) -> str:
+def _wrapped(name: str, texts: Sequence[str], width: int) -> str:
     """Return texts side by side, below each other where they are too long, behind a name."""
     first = f"  {name:4} " if name else "  "
     joined = "  ".join(text.replace(" ", "\xa0") for text in texts)
-    lines = textwrap.wrap(joined, WIDTH, initial_indent=first, subsequent_indent=" " * len(first))
+    lines = textwrap.wrap(joined, width, initial_indent=first, subsequent_indent=" " * len(first))
     return "\n".join(lines).replace("\xa0", " ")

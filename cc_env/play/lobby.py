@@ -270,6 +270,7 @@ def _catalogue() -> dict[str, Any]:
         game = games.make(name)
         found[name] = {
             "options": games.option_defaults(name),
+            "values": games.option_values(name),
             "names": list(game.players),
             "players": bench.listed_players(game),
         }

@@ -41,7 +41,12 @@ def meant(
     for each in found:
         if "".join(each.text.split()).lower() == plain:
             return Meant((each.action,))
-    return Meant(game.parse_turn(position, text))
+    try:
+        return Meant(game.parse_turn(position, text))
+    except IllegalAction:
+        near = game.near(position, text)
+        would_do = f"; did you mean {listed(near)}?" if near else ""
+        raise IllegalAction(f"{text[:40]!r} is not a legal move{would_do}") from None
 
 
 def cell_name(game: Game, cell: Cell) -> str:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 from cc_env import games, options, players, record, referee
-from cc_env.errors import MissingExtra, UnknownOption
+from cc_env.errors import MissingExtra, UnknownOption, quantity
 from cc_env.game import Game
 from cc_env.games.cannon import log
 from cc_env.match import Limits
@@ -61,7 +61,10 @@ def engine(
     option: Pairs = None,
     seed: Seed = 0,
 ) -> None:
-    """Let a player speak UGI on stdin and stdout, as UCI's engines do; any game can be set."""
+    """Let a player speak UGI on stdin and stdout, as UCI's engines do; any game can be set.
+
+    `python -m pydoc cc_env.play.engine` tells the lines of UGI.
+    """
     say = _Printer()
     made = games.make(game, **options.read(option or []))
     serve(Engine(player, made, say, seed=seed), Channel(sys.stdin.fileno()), say)
@@ -137,7 +140,7 @@ def _hold_tournament(
     found = tournament.play(game, (first, second), seconds=terms.seconds, note=note)
     assert found.match.result is not None
     result = RESULTS[found.match.result.outcome]
-    yield f"{result} ({found.match.result.reason}), {len(found.match.turns)} turns"
+    yield f"{result} ({found.match.result.reason}), {quantity(len(found.match.turns), 'turn')}"
     yield found.meta + (f" ({found.detail})" if found.detail else "")
 
 
@@ -166,7 +169,8 @@ def _hold_ugi(
     note(found.to_json())
     scores = record.replay(found).score
     told = ", scores {:g} - {:g}".format(*scores) if scores and game.scores else ""
-    yield f"{' - '.join(names)}  {found.result} ({found.reason}){told}, {len(found.turns)} turns"
+    turns = quantity(len(found.turns), "turn")
+    yield f"{' - '.join(names)}  {found.result} ({found.reason}){told}, {turns}"
     if found.detail:
         yield found.detail
 

@@ -218,7 +218,7 @@ class Sitting:
     def offer_draw(self, player: int) -> bool:
         """Offer a draw, or accept the other's offer; return whether the game is drawn now.
 
-        The offer of a person stands until somebody has moved; a player accepts it where his last
+        The offer of a person stands until the other has moved; a player accepts it where his last
         decision expected no more than a draw. Raises IllegalAction where the game is over.
         """
         self._check_goes_on()
@@ -274,9 +274,10 @@ class Sitting:
         return sitting
 
     def _play(self, decision: Decision) -> None:
+        if self.offered != self.mover:  # who moves instead of accepting declines
+            self.offered = None
         self.match.play(decision.action)
         self.decisions.append(decision)
-        self.offered = None
 
     def _stop_clock(self) -> bool:
         """Count the time since the last decision; return whether it was too long, and ends it."""

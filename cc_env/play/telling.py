@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from cc_env.game import Game, Turn
-from cc_env.match import RESIGNED, Result
+from cc_env.match import AGREED, RESIGNED, Result
 from cc_env.play.sitting import Sitting
 from cc_env.referee import Clock, Decision, Player
 from cc_env.rules import DRAW, Position
@@ -101,18 +101,19 @@ def ending(sitting: Sitting) -> str:
 def ended(game: Game, result: Result) -> str:
     """Return who won, and by what."""
     outcome, reason = result
+    by = {**_BY_MATCH, **game.endings}.get(reason, reason.replace("_", " "))
     if outcome == DRAW:
-        return f"a draw ({reason})"
+        return f"a draw: {by}"
     winner, loser = (game.players[player] for player in (outcome, 1 - outcome))
-    return f"{winner} wins: {loser} {_lost(reason)}"
+    return f"{winner} wins: {by.replace('{loser}', loser)}"
 
 
-def _lost(reason: str) -> str:
-    """Say of the loser how it came."""
-    words = {
-        "time": "ran out of time",
-        "illegal": "made an illegal move",
-        "error": "failed",
-        RESIGNED: "resigned",
-    }
-    return words.get(reason, f"lost ({reason})")
+_BY_MATCH = {  # the reasons that are not in the rules, in a sentence
+    "time": "{loser} ran out of time",
+    "illegal": "{loser} made an illegal move",
+    "error": "{loser} failed",
+    RESIGNED: "{loser} resigned",
+    AGREED: "both agreed",
+    "repetition": "the same position came again too often",
+    "max_turns": "the limit of turns is reached",
+}

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from cc_env import games, record, referee, rules
-from cc_env.errors import BadPosition
+from cc_env.errors import BadPosition, UnknownOption
 from cc_env.players import RandomPlayer
 from cc_env.rules import DRAW, FIRST_WINS, ONGOING, SECOND_WINS
 from cc_env.table import GAMES
@@ -92,6 +92,16 @@ def test_the_words_of_positions_are_taken_and_no_others(any_game):
         if any_game.fits:
             fits = any_game.fits(type(any_game.initial)(*np.array([wrong, rows[0]]).T))
             assert fits.tolist() == [False, True]
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_options_take_all_their_values_and_no_others(name):
+    for option, values in games.option_values(name).items():
+        assert games.option_defaults(name)[option] in values
+        for value in values:
+            assert games.make(name, **{option: value}).options[option] == value
+        with pytest.raises(UnknownOption, match=option):
+            games.make(name, **{option: "none"})
 
 
 def test_positions_survive_as_text(any_game):

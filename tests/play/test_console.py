@@ -204,9 +204,10 @@ def test_wrong_input_is_refused_with_a_reason_and_the_turn_is_not_lost(monkeypat
         "9 9": "9 9 is off the board: rows are 0 to 5, columns 0 to 5",
         "6": "there is no move number 6; there are 1 to 5",
         "0": "there is no move number 0; there are 1 to 5",
-        "99999999": "'99999999' is not legal in",
-        "41-21": "'41-21' is not legal in",
-        "hello": "'hello' is not legal in",
+        "99999999": "'99999999' is not a legal move",
+        "41-21": "'41-21' is not a legal move",
+        "41-": "'41-' is not a legal move; did you mean 41-30, 41-32?",
+        "hello": "'hello' is not a legal move",
         "undo": "there is nothing to take back",
         "save": "save where? wanted: save FILE",
         "load": "load what? wanted: load FILE",
@@ -222,6 +223,57 @@ def test_wrong_input_is_refused_with_a_reason_and_the_turn_is_not_lost(monkeypat
     assert "black> 4 2\nno: 4 2 is empty" in out  # a man first, then a target
     assert "black 4 3 to> 4 2\nno: 4 3 cannot go to 4 2; it can go to: 3 2, 3 4\n" in out
     assert "last 43-32\n" in out
+
+
+def test_a_piece_is_let_go_by_pointing_at_it_again(monkeypatch):
+    out = typed(monkeypatch, "-g", "mini_checkers", lines=["4 1", "4 1", "4 3 3 4"])
+    assert "black 4 1 to> 4 1\n" in out
+    assert "\nblack> 4 3 3 4\n" in out
+    assert "last 43-34" in out
+
+
+def test_a_person_accepts_the_draw_that_another_offered_before_his_move(monkeypatch):
+    out = typed(monkeypatch, "--second", "human", lines=["draw", "1", "draw"])
+    assert "a draw is offered; red may accept it by: draw\n" in out
+    assert "\nblue offers a draw\n" in out
+    assert "a draw: both agreed\n" in out
+
+
+def test_a_person_who_moves_declines_the_draw(monkeypatch):
+    out = typed(monkeypatch, "--second", "human", lines=["draw", "1", "1", "1", "draw"])
+    assert out.count("blue offers a draw") == 1
+    assert "both agreed" not in out
+
+
+def test_the_list_of_moves_is_as_narrow_as_the_terminal(game, monkeypatch):
+    monkeypatch.setattr(Terminal, "is_watched", True)
+    monkeypatch.setenv("COLUMNS", "30")
+    terminal = Terminal()
+    with terminal.capture() as captured:
+        Console(Sitting(game, (HUMAN, HUMAN)), terminal, lambda prompt: "quit").run()
+    listed = captured.get().partition("16 moves\n")[2]
+    assert "  0 1  2) 0,1-0,3  3) 0,1-1,2\n       4) 0,1-2,1\n" in listed
+
+
+def test_where_a_game_cannot_be_saved_it_does_not_begin(monkeypatch, tmp_path):
+    for place, why in (
+        (tmp_path, "has no format"),
+        (tmp_path / "none" / "game.jsonl", "there is no folder"),
+        (tmp_path / "game.xyz", "capture_conquer has no format '.xyz'"),
+    ):
+        out = typed(monkeypatch, "--save", place, status=2)
+        assert out.startswith("error: ")
+        assert why in out
+
+
+def test_games_are_drawn_anew_unless_a_seed_is_given(monkeypatch, tmp_path):
+    """Who begins is not the same in every game."""
+    path = tmp_path / "games.jsonl"
+    for arguments in [()] * 2 + [("--seed", "7")] * 2:
+        typed(monkeypatch, "--draw-lots", "--save", path, *arguments, lines=["quit"])
+    first, second, *given = (one.seed for _, one in record.read(path))
+    assert first != second
+    assert given == [7, 7]
 
 
 def test_a_capture_that_is_due_is_the_reason():
@@ -268,7 +320,7 @@ def test_morris_by_letters_and_what_is_in_hand(monkeypatch):
     assert "white to move, in hand: white 9, black 9" in out
     assert "last A" in out
     assert "\nno: A holds w; in hand: white 8, black 9; wanted one of: B, C" in out
-    assert "\nno: 'zz' is not legal" in out
+    assert "\nno: 'zz' is not a legal move" in out
 
 
 def test_refusals_in_the_placing_phase_of_morris(monkeypatch):
@@ -277,8 +329,8 @@ def test_refusals_in_the_placing_phase_of_morris(monkeypatch):
     out = typed(monkeypatch, "-g", "morris", "--second", "human", lines=lines)
     for why in (
         "A holds w; in hand: white 8, black 9; wanted one of: B, C",
-        "'5x' is not legal",
-        "'?' is not legal",
+        "'5x' is not a legal move",
+        "'?' is not a legal move",
     ):
         assert f"\nno: {why}" in out
     assert out.count("last A\n") == 1
@@ -292,8 +344,8 @@ def test_refusals_in_the_moving_phase_of_morris(monkeypatch):
     """
     start = "ww.w..bbbw............b. w 00"
     refused = {
-        "ABC": "'ABC' is not legal",
-        "YZ": "'YZ' is not legal",
+        "ABC": "'ABC' is not a legal move",
+        "YZ": "'YZ' is not a legal move",
         "CF": "C is empty; white can move from: B, D, J",
         "GL": "G is not white's; white can move from: B, D, J",
         "BX": "B cannot go to X; it can go to: C, E",
@@ -385,14 +437,14 @@ def test_a_person_wins_and_is_told_so(monkeypatch, tmp_path):
         lines=["moves", "resign", "1", "undo"],
     )
     assert "red wins: blue resigned; you lose" in out
-    assert "no: the game is over (resigned)" in out
+    assert "no: the game is over; wanted: undo" in out
     ((_, one),) = record.read(tmp_path / "g.jsonl")
     assert (one.result, one.reason) == ("0-1", "resigned")
 
 
 def test_two_players_are_watched_to_the_end(monkeypatch):
     out = typed(monkeypatch, "--first", "greedy", "--second", "random", "--seed", "3")
-    assert re.search(r"(blue|red) wins: (blue|red) lost \(\w+\)\n$|a draw", out)
+    assert re.search(r"wins: (the far corner is reached|\w+ has one piece left)\n$", out)
     assert "(the only move)" not in out
     assert ">" not in out
 
@@ -400,7 +452,7 @@ def test_two_players_are_watched_to_the_end(monkeypatch):
 def test_scores_are_told_where_the_game_has_them(monkeypatch):
     """cannon: end messages: who won, own and opponent's score."""
     out = typed(monkeypatch, "-g", "cannon", "--first", "random", "--second", "aggressive")
-    assert re.search(r"wins: \w+ lost \(\w+\); scores [\d.]+ - [\d.]+\n$", out)
+    assert re.search(r"wins: [\w ]+; scores [\d.]+ - [\d.]+\n$", out)
 
 
 def test_seats_are_drawn_and_told(monkeypatch):
@@ -421,8 +473,8 @@ def test_a_saved_game_goes_on(monkeypatch, tmp_path):
     turns = re.search(r"  1\. \S+  2\. \S+", out)[0]
     out = typed(monkeypatch, "--second", "human", lines=[f"load {path}", "turns", "undo"])
     assert turns in out
-    assert "1 turns taken back" in out
-    assert out.endswith("unfinished, after 1 turns\n")
+    assert "1 turn taken back" in out
+    assert out.endswith("unfinished, after 1 turn\n")
 
 
 def test_games_are_saved_and_loaded_as_pdn(monkeypatch, tmp_path):
@@ -433,6 +485,8 @@ def test_games_are_saved_and_loaded_as_pdn(monkeypatch, tmp_path):
     assert "[Event" in path.read_text() or "[Black" in path.read_text()
     out = typed(monkeypatch, *arguments, lines=[f"load {path}"])
     assert out.endswith("unfinished, after 2 turns\n")
+    typed(monkeypatch, *arguments, "--save", tmp_path / "end.pdn", lines=["1", "2"])
+    assert (tmp_path / "end.pdn").read_text() == path.read_text()
 
 
 def test_hints_analysis_and_draws(monkeypatch):
@@ -443,7 +497,7 @@ def test_hints_analysis_and_draws(monkeypatch):
     assert re.search(r"minimax:depth=2 would play \d\d-\d\d\n", out)
     assert re.search(r"^line +1\. \d\d.\d\d  2\. ", out, re.MULTILINE)
     assert "take back your last turn" in out
-    assert "a draw is offered; it is not accepted yet" in out
+    assert "a draw is offered; minimax:normal declines" in out
 
 
 def test_bad_options_are_one_line_and_status_2(monkeypatch):

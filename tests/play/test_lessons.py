@@ -7,7 +7,8 @@ from conftest import command_line
 
 from cc_env.__main__ import main
 from cc_env.errors import IllegalAction, UnknownOption
-from cc_env.play import lessons
+from cc_env.match import Result
+from cc_env.play import lessons, telling
 from cc_env.play.pointing import cell_name
 from cc_env.rules import DRAW
 from cc_env.table import GAMES
@@ -96,6 +97,14 @@ white: 01-12
 """
 
 
+@pytest.mark.parametrize(("name", "lesson"), [each for each in ALL if each.values[1].ends])
+def test_how_it_ended_is_told_in_a_sentence(name, lesson):
+    sitting = lesson.sitting(name)
+    said = telling.ended(sitting.game, Result(0, lesson.ends))
+    assert said.partition(": ")[2] not in ("", lesson.ends.replace("_", " "))
+    assert not set("_{}") & set(said)
+
+
 def test_a_lesson_in_the_terminal():
     assert command_line(main, "learn", "mini_checkers", "5") == GOLDEN
 
@@ -105,7 +114,7 @@ def test_all_lessons_of_a_game_in_the_terminal():
     assert said.startswith("Two players, white and black, have nine beads each")
     titles = [lesson.title for lesson in lessons.course("morris").lessons]
     assert all(f"{number}. {title}\n" in said for number, title in enumerate(titles, 1))
-    assert "white wins: black lost (two_left)" in said
+    assert "white wins: black has fewer than three beads" in said
 
 
 def test_unknown_games_and_lessons_are_refused():

@@ -115,7 +115,7 @@ def test_boards_of_given_games_positions_and_options(opened):
     assert board.setting["rows"] == 4
     board = opened(games.make("mini_checkers"), "human", position="6/2b3/6/6/6/w5 b")
     ask(board, "play", action=first_choice(board))
-    assert board.state["result"]["text"] == "a draw (both_stuck)"
+    assert board.state["result"]["text"] == "a draw: neither side can move"
     with pytest.raises(UnknownOption, match="no option"):
         play.board("mini_checkers", size=9)
     with pytest.raises(UnknownOption, match="nobody"):

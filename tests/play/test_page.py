@@ -32,7 +32,8 @@ def opened(serving, open_pages):
         page.goto(serving.address)
         page.select_option("[name=game]", game)
         for name, value in dict(options).items():
-            page.fill(f"[name='{name}']", value)
+            choose = page.select_option if name.startswith("option.") else page.fill
+            choose(f"[name='{name}']", value)
         page.select_option("[name=seat0]", first)
         page.select_option("[name=seat1]", second)
         page.click("text=Start")
@@ -142,7 +143,7 @@ def test_keyboard_and_typed_moves_take_back_and_hint(opened):
     page.fill("[name=text]", "nonsense")
     page.keyboard.press("Enter")
     page.wait_for_selector("#status.wrong")
-    assert "is not legal" in page.text_content("#status")
+    assert "is not a legal move" in page.text_content("#status")
     page.click("text=Hint")
     page.wait_for_selector(".hint")
     page.click("text=Take back")
@@ -280,6 +281,7 @@ def downloaded(page, name):
 
 
 def test_a_game_is_exported_and_imported_again(opened):
+    sync_api = pytest.importorskip("playwright.sync_api")
     page = opened("cannon", options={"start": "W1W1W1Ww/2w5/3b4/6ww/6wb/3b2w1/8/1w1B1B1B w"})
     page.click("#export summary")
     page.click("#export >> text=LOG")
@@ -297,7 +299,7 @@ def test_a_game_is_exported_and_imported_again(opened):
         page.evaluate("location.hash = '#/analyse'")
         page.wait_for_selector("#bring[open]")
         page.set_input_files("#bring-form [name=file]", path)
-        page.wait_for_function("document.querySelector('#bring-form textarea').value")
+        sync_api.expect(page.locator("#bring-form textarea")).not_to_have_value("")
         page.click("#bring-form button.main")
         page.wait_for_selector("#study[data-decisions='0']")
         page.select_option("#seconds", "0")
@@ -328,7 +330,7 @@ def test_a_lesson_is_played_on_its_board(opened):
     page.click("#lesson5 .words button")
     lesson_at(page, 5, 2)
     page.click("#lesson7 >> text=Show me")
-    assert lesson_at(page, 7, 1) == "black: 12-01 · black wins: white lost (both_stuck)"
+    assert lesson_at(page, 7, 1) == "black: 12-01 · black wins: neither side can move"
     page.click("#lesson7 >> text=Again")
     assert lesson_at(page, 7, 0).startswith("Your move")
     assert page.evaluate("document.documentElement.scrollWidth") <= 320
@@ -472,3 +474,81 @@ def test_everything_that_is_written_can_be_read(opened, scheme):
     for seen in (at_the_board, at_the_form, page.evaluate(CONTRASTS)):
         assert len(seen) > 12
         assert not [each for each in seen if each[0] < 4.5]
+
+
+def test_options_are_chosen_and_players_have_options(serving, open_pages):
+    page = open_pages(serving.address)
+    page.goto(serving.address + "#/new/checkers")
+    page.wait_for_selector("[name='option.crowning']")
+    assert page.locator("[name='option.crowning'] option").all_text_contents() == [
+        "continue",
+        "ends move",
+    ]
+    assert page.is_hidden("[name=name1]")
+    page.select_option("[name=seat1]", "other")
+    for name, why in (("", "there is no player"), ("minimax:depth=99", "wanted: 1 to 64")):
+        page.fill("[name=name1]", name)
+        page.click("text=Start")
+        page.wait_for_selector(f"#refused:has-text('{why}')")
+    page.fill("[name=name1]", "minimax:depth=3")
+    page.click("text=Start")
+    until(page, 0)
+    assert "minimax:depth=3" in page.text_content("#far")
+
+
+def test_where_there_is_nothing_to_show_links_lead_on(serving, open_pages):
+    page = open_pages(serving.address)
+    page.goto(serving.address + "#/none/none")
+    assert page.text_content("#lost.final") == "there is no such game here. Begin a new game"
+    page.goto(serving.address + "#/learn/ludo")
+    assert "there are no lessons for 'ludo'" in page.text_content("#learn .wrong")
+    page.goto(serving.address + "#/learn")
+    page.wait_for_selector("#learn .wrong", state="detached")
+    names = page.locator("#learn .titles a").all_text_contents()
+    assert "Mini checkers" in names
+    assert len(names) == len(GAMES)
+
+
+def test_the_link_for_the_other_player_comes_first_until_he_has_come(opened):
+    page = opened("mini_checkers", second="friend")
+    page.wait_for_selector("#side.inviting")
+    box = {name: page.locator(name).bounding_box()["y"] for name in ("#links", "#buttons")}
+    assert box["#links"] < box["#buttons"]
+    assert page.text_content("#near") == "youblack6 pieces"
+    assert page.text_content("#far") == "other player (away)white6 pieces"
+    links = page.eval_on_selector_all("#links input", "all => all.map(each => each.value)")
+    other, onlooker = page.context.new_page(), page.context.new_page()
+    other.goto(links[0])
+    page.wait_for_selector("#side:not(.inviting)")
+    onlooker.goto(links[1])
+    until(onlooker, 0)
+    assert onlooker.text_content("#far").startswith("person")
+
+
+def test_a_game_that_begins_is_seen_from_the_top(opened):
+    page = opened("mini_checkers", viewport={"width": 640, "height": 400})  # Start is below that
+    assert page.evaluate("scrollY") == 0
+
+
+@pytest.mark.parametrize("width", [320, 390])
+def test_the_head_of_the_page_is_one_line_on_a_phone(opened, width):
+    page = opened("capture_conquer", viewport={"width": width, "height": 640})
+    tops = page.eval_on_selector_all("header > *", "all => all.map(each => each.offsetHeight)")
+    assert page.locator("header").bounding_box()["height"] < 2 * min(tops) + 16
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+
+
+def test_minutes_that_are_no_number_begin_no_game(serving, open_pages):
+    page = open_pages(serving.address)
+    page.goto(serving.address)
+    page.fill("[name=minutes]", "five")
+    page.click("text=Start")
+    page.wait_for_selector("#refused:has-text('is not a number of minutes')")
+    assert page.is_visible("#start")
+
+
+def test_the_board_is_a_grid_of_rows_to_who_cannot_see_it(opened):
+    page = opened("mini_checkers")
+    rows = page.locator("[role=grid][aria-label='Mini checkers'] [role=row]")
+    assert rows.count() == 6
+    assert rows.first.locator("[role=gridcell]").count() == 6

@@ -249,6 +249,7 @@ def test_the_catalogue_has_games_options_and_who_plays_them(serving):
     found = serving().get("/catalogue").json()["games"]
     assert list(found) == list(GAMES)
     assert found["capture_conquer"]["options"]["size"] == 6
+    assert found["capture_conquer"]["values"] == {"size": [4, 5, 6, 7, 8]}
     assert "aggressive" in found["cannon"]["players"]
     assert "easy" in found["morris"]["players"]["minimax"]
 

@@ -185,6 +185,8 @@ def test_draws_are_offered_and_accepted(game):
     sitting = Sitting(game, (HUMAN, HUMAN))
     assert not sitting.offer_draw(0)
     sitting.play(int(game.legal_actions(sitting.position)[0]))
+    assert sitting.offered == 0  # who offers may move; who moves instead of accepting declines
+    sitting.play(int(game.legal_actions(sitting.position)[0]))
     assert sitting.offered is None
     assert not sitting.offer_draw(1)
     assert sitting.offer_draw(0)

@@ -17,7 +17,7 @@ Symmetry  none: the start is no mirror image of itself, and halls stand where th
 
 from collections.abc import Iterator, Mapping
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -56,10 +56,18 @@ REPETITIONS = 3  # of a position that make the game stagnant
 NEIGHBOURS = {5: ZERO, 8: RETREAT_8}
 
 
+ENDED_BY = {  # in a sentence
+    "halls": "two town halls are taken",
+    "no_soldiers": "no soldiers are left on one side",
+    "no_moves": "no move is left",
+    "stagnant": "the same position for the third time",
+}
+
+
 def make(
-    rows: int = 8,
-    columns: int = 8,
-    retreat_neighbours: int = 5,
+    rows: Annotated[int, SIZES] = 8,
+    columns: Annotated[int, SIZES] = 8,
+    retreat_neighbours: Annotated[int, NEIGHBOURS] = 5,
     retreat_clear_path: bool = False,
     bomb_clear_path: bool = False,
     shift_captures_hall: bool = False,
@@ -107,6 +115,7 @@ def make(
         action_text=action_text,
         other_texts=other_texts,
         ending=ending,
+        endings=ENDED_BY,
         pieces=pieces,
         goals=(),
         track=track,

@@ -17,7 +17,7 @@ Symmetry  transposition
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
 from cc_env.errors import BadPosition, UnknownOption, is_whole
 from cc_env.game import Cell, Game, Recording
@@ -41,7 +41,14 @@ CORNERS = {4: 2, 5: 3, 6: 3, 7: 3, 8: 4}  # edge of the start triangle, by size
 PLAYERS = "blue", "red"
 
 
-def make(size: int = 6, corner: int | None = None) -> Game:
+ENDED_BY = {  # in a sentence
+    "conquest": "the far corner is reached",
+    "capture": "{loser} has one piece left",
+    "blocked": "no move is left",
+}
+
+
+def make(size: Annotated[int, SIZES] = 6, corner: int | None = None) -> Game:
     """Return the game on `size` by `size` cells, 4 to 8, each side in a triangle of edge `corner`.
 
     `corner` is 2 to size - 1; None is the published one. Raises UnknownOption on other values.
@@ -68,6 +75,7 @@ def make(size: int = 6, corner: int | None = None) -> Game:
         parse_position=partial(parse_position, size=size),
         action_text=action_text,
         ending=ending,
+        endings=ENDED_BY,
         pieces=pieces,
         goals=((size - 1, size - 1), (0, 0)),
         track=track,

@@ -19,7 +19,7 @@ The board is the mirror image of the usual one; pdn.py has the usual numbers of 
 
 from collections.abc import Iterator, Mapping
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -59,7 +59,16 @@ LEVELS = {  # as published
 }
 
 
-def make(crowning: str = "continue", no_progress_limit: int | None = 80) -> Game:
+ENDED_BY = {  # in a sentence
+    "no_pieces": "{loser} has no pieces left",
+    "no_moves": "{loser} cannot move",
+    "no_progress": "no progress for too many turns",
+}
+
+
+def make(
+    crowning: Annotated[str, CROWNING] = "continue", no_progress_limit: int | None = 80
+) -> Game:
     """Return the game.
 
     A man that is crowned while it captures goes on as a king if `crowning` is "continue"; English
@@ -86,6 +95,7 @@ def make(crowning: str = "continue", no_progress_limit: int | None = 80) -> Game
         parse_position=partial(parse_position, options=start.options),
         action_text=action_text,
         ending=ending,
+        endings=ENDED_BY,
         pieces=pieces,
         goals=(),
         track=track,

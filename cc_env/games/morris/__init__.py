@@ -20,7 +20,7 @@ Symmetry  the 16 of the board: turned, mirrored, inside out
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import Any, NamedTuple, cast
+from typing import Annotated, Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -372,10 +372,16 @@ _MOVING = 81, 31, 56, 12, -5, 149, 80, 33, 9
 STANDARD = Standard(np.array([*_PLACING, *_MOVING], np.int64))
 
 
+ENDED_BY = {  # in a sentence
+    "two_left": "{loser} has fewer than three beads",
+    "no_moves": "{loser} cannot move",
+}
+
+
 def make(
     protect_mills: bool = False,
-    removals: str = "per_mill",
-    free_move: str = "always",
+    removals: Annotated[str, REMOVALS] = "per_mill",
+    free_move: Annotated[str, FREE_MOVE] = "always",
     flying: bool = False,
     count_hand: bool = False,
 ) -> Game:
@@ -426,6 +432,7 @@ def make(
         fits=partial(fits, options=options),
         action_text=action_text,
         ending=ending,
+        endings=ENDED_BY,
         pieces=pieces,
         goals=(),
         track=track,

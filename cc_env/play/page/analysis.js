@@ -2,7 +2,7 @@
 //
 // It keeps a tree of turns; what a position holds, what is legal and how good it is says the server.
 
-import { Board, button, element } from "./board.js";
+import { Board, button, element, titled } from "./board.js";
 import { fetched } from "./connection.js";
 import { COLOURS, drawGraph } from "./graph.js";
 import { overlay } from "./overlay.js";
@@ -69,8 +69,8 @@ class Study {
     this.result = kept?.result ?? result;
     this.board = new Board(find("study-board"), setting, (action) => this.play(action));
     this.board.svg.addEventListener("mousedown", (event) => event.preventDefault()); // arrow keys stay with the game
-    document.title = `cc_env: analysis of ${game.replaceAll("_", " ")}`;
-    find("where").textContent = `analysis of ${game.replaceAll("_", " ")}`;
+    document.title = `cc_env: analysis of ${titled(game)}`;
+    find("where").textContent = `Analysis of ${titled(game)}`;
     fillAnalysts(game);
     this.showHead();
     this.keep();
@@ -248,8 +248,9 @@ class Study {
       said = said.join(" · ");
     }
     find("study-said").textContent = said;
-    find("study-lines").replaceChildren(...moves.slice(0, LINES).map((move) => this.row(move, move.line.join(" · "))));
+    find("study-lines").replaceChildren(...moves.slice(0, LINES).map((move) => this.row(move, ...move.line)));
     find("study-all").replaceChildren(...moves.map((move) => this.row(move, this.choice(move.action)?.text.trim() ?? "")));
+    find("study-whose").textContent = moves.length ? `Best moves, with ${this.setting.players[this.state.mover]}'s winning chances` : "";
     this.found = found;
     this.showOverlay();
     find("study").dataset.depth = found?.depth ?? "";
@@ -265,10 +266,11 @@ class Study {
     return this.board.choices.find((each) => each.action === action);
   }
 
-  row(move, text) {
+  row(move, ...texts) {
     const chances = element("span", { className: `chances ${move.mark}`, textContent: `${Math.round(move.chances)} %`, title: move.mark });
     const row = button("", () => this.play(move.action));
-    row.append(chances, ` ${text}`, element("span", { className: "visually-hidden", textContent: `, ${move.mark}` }));
+    const turns = texts.flatMap((textContent, place) => [place ? " · " : "", element("span", { className: "turn", textContent })]);
+    row.append(chances, element("span", {}, ...turns), element("span", { className: "visually-hidden", textContent: `, ${move.mark}` }));
     return element("li", {}, row);
   }
 
@@ -319,7 +321,7 @@ class Study {
       found.append(element("span", { className: "visually-hidden", textContent: `, ${mark}` }));
       found.title = mark + (loss >= 2 ? `: ${loss} % lost, better ${line[0]}` : "");
     }
-    return element("li", {}, found);
+    return element("li", { className: node.mover ? "second" : "first" }, found);
   }
 
   showGraph() {
@@ -329,9 +331,10 @@ class Study {
     const marks = line.slice(1).map((node) => [node.mover, node.judged?.mark]);
     const told = this.setting.players.map((name, player) => {
       const counts = ["best", "good", "doubtful", "blunder"].map((mark) => [mark, marks.filter((each) => each[0] === player && each[1] === mark).length]);
-      return `${name}: ${counts.map(([mark, count]) => `${count} ${mark}`).join(", ")}`;
+      return `${name}: ${counts.map(([mark, count]) => `${count} ${mark}${mark === "blunder" && count !== 1 ? "s" : ""}`).join(", ")}`;
     });
-    find("counts").textContent = marks.some(([, mark]) => mark) ? told.join(" · ") : "";
+    const lines = told.map((textContent) => element("span", { textContent }));
+    find("counts").replaceChildren(...(marks.some(([, mark]) => mark) ? lines : []));
   }
 
   showButtons() {
@@ -354,7 +357,7 @@ const bring = find("bring-form");
 function fillGames() {
   const select = bring.elements.game;
   if (select.length) return;
-  const names = Object.keys(catalogue.games).map((value) => element("option", { value, textContent: value.replaceAll("_", " ") }));
+  const names = Object.keys(catalogue.games).map((value) => element("option", { value, textContent: titled(value) }));
   select.append(element("option", { value: "", textContent: "what the text says" }), ...names);
   select.addEventListener("change", () => fillOptions(select.value));
 }
@@ -369,7 +372,7 @@ function fillAnalysts(game) {
 }
 
 function fillOptions(game) {
-  const options = Object.entries(catalogue.games[game]?.options ?? {}).map(([name, value]) => field(name, value));
+  const options = Object.entries(catalogue.games[game]?.options ?? {}).map(([name, value]) => field(name, value, catalogue.games[game].values[name]));
   find("bring-options").hidden = !options.length;
   find("bring-options").replaceChildren(element("legend", {}, "Options"), ...options);
 }

@@ -30,6 +30,12 @@ export function drawn(shape) {
   }
 }
 
+/** Return a name of the library's as people write it: mini_checkers is Mini checkers. */
+export function titled(name) {
+  const words = name.replaceAll("_", " ");
+  return words[0].toUpperCase() + words.slice(1);
+}
+
 export function made(name, attributes = {}) {
   const element = document.createElementNS(SVG, name);
   for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
@@ -68,7 +74,7 @@ export class Board {
     this.shown = { width: this.width - SPARE - this.spare, height: this.height - SPARE - this.spare };
     this.svg = made("svg", {
       viewBox: `${this.spare} ${this.spare} ${this.shown.width} ${this.shown.height}`,
-      role: "grid", "aria-label": setting.game,
+      role: "grid", "aria-label": titled(setting.game),
     });
     this.layers = {};
     for (const name of ["ground", "heat", "way", "pieces", "marks", "arrows", "cells"]) {
@@ -105,7 +111,7 @@ export class Board {
     named.append(...labels.map((each) => this.label(each)));
     this.layers.ground.replaceChildren(this.turned(board), named);
     this.hits = new Map();
-    this.layers.cells.replaceChildren();
+    const inRows = new Map();
     for (const [row, column, name] of cells) {
       const [x, y] = this.at([row, column]);
       const hit = made("rect", {
@@ -115,8 +121,10 @@ export class Board {
       hit.place = [row, column];
       hit.addEventListener("focus", () => this.point(hit.place));
       this.hits.set(key(hit.place), hit);
-      this.layers.cells.append(hit);
+      if (!inRows.has(row)) inRows.set(row, made("g", { role: "row" }));
+      inRows.get(row).append(hit);
     }
+    this.layers.cells.replaceChildren(...inRows.values());
     this.point(this.pointed ?? cells[0].slice(0, 2));
   }
 

@@ -30,7 +30,8 @@ export function drawGraph(element, line, current, colours, go) {
     const mark = line[index].judged?.mark;
     if (!BAD.includes(mark)) continue;
     const [x, y] = at(index);
-    svg.append(made("circle", { cx: x, cy: y, r: 3, fill: COLOURS[mark], class: "bad" }));
+    const dot = (values) => made("path", { d: `M${x} ${y}h0`, ...values }); // round, however the graph is stretched
+    svg.append(dot({ class: "rim" }), dot({ class: "bad", stroke: COLOURS[mark] }));
   }
   svg.addEventListener("click", (event) => {
     const box = svg.getBoundingClientRect();

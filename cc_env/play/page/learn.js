@@ -1,8 +1,9 @@
 // How to play: lessons whose boards play the rule that they explain. It knows no rules: the server
 // sends every position, which choice comes next, and how to ask for it.
 
-import { Board, button, element } from "./board.js";
+import { Board, button, element, titled } from "./board.js";
 import { fetched } from "./connection.js";
+import { catalogued } from "./start.js";
 
 const PAUSE = 900; // milliseconds between decisions that nobody here takes
 const root = document.getElementById("learn");
@@ -10,10 +11,21 @@ let shown = { game: null, lessons: [] };
 
 /** Show the lessons of a game, from the one of this number on. */
 export async function showLessons(game, number) {
+  if (!game) return showGames();
   if (shown.game !== game) await load(game);
   const section = document.getElementById(`lesson${number}`);
   (section ?? document.body).scrollIntoView();
   section?.querySelector("h2").focus({ preventScroll: true });
+}
+
+/** Offer the lessons of all games. */
+async function showGames(...said) {
+  leaveLessons();
+  shown = { game: null, lessons: [] };
+  const { games } = await catalogued();
+  const links = Object.keys(games).map((name) =>
+    element("li", {}, element("a", { href: `#/learn/${name}`, textContent: titled(name) })));
+  root.replaceChildren(element("h1", { textContent: "How to play" }), ...said, element("ul", { className: "titles" }, ...links));
 }
 
 export function leaveLessons() {
@@ -28,13 +40,12 @@ async function load(game) {
     const found = await fetched(`/lessons/${encodeURIComponent(game)}`);
     if (shown.game === game) show(game, found);
   } catch (error) {
-    shown.game = null;
-    root.replaceChildren(element("p", { className: "wrong", role: "alert", textContent: error.message }));
+    await showGames(element("p", { className: "wrong", role: "alert", textContent: error.message }));
   }
 }
 
 function show(game, { introduction, settings, lessons }) {
-  const name = game.replaceAll("_", " ");
+  const name = titled(game);
   const links = lessons.map(({ title }, place) =>
     element("li", {}, element("a", { href: `#/learn/${game}/${place + 1}`, textContent: title })));
   const made = lessons.map((lesson, place) => new Lesson(lesson, settings[lesson.setting], place + 1));

@@ -2,7 +2,7 @@
 // #/new/KIND the form for a kind of game, #/learn/KIND/NUMBER how to play it,
 // #/analyse the analysis, #/analyse/GAME of a game.
 
-import { Board } from "./board.js";
+import { Board, element, titled } from "./board.js";
 import { Connection } from "./connection.js";
 import { showExports } from "./export.js";
 import { leaveLessons, showLessons } from "./learn.js";
@@ -26,6 +26,7 @@ function show() {
   table?.connection.close();
   table = null;
   find("lost").hidden = true;
+  find("lost").classList.remove("final");
   find("game").hidden = !game;
   find("pace").hidden = true;
   find("start").hidden = true;
@@ -33,6 +34,7 @@ function show() {
   find("rules").hidden = true;
   find("learn").hidden = place !== "learn";
   document.title = "cc_env";
+  scrollTo(0, 0); // the button that led here may have been far down
   if (place !== "learn") leaveLessons();
   analysis?.hideStudy();
   if (game) table = new Table(game, rest);
@@ -62,7 +64,7 @@ class Table {
   on_welcome({ setting, seats, is_owner, exports }) {
     this.seats = seats;
     find("lost").hidden = true;
-    find("where").textContent = setting.game.replaceAll("_", " ");
+    find("where").textContent = titled(setting.game);
     find("rules").hidden = false;
     find("rules").href = `#/learn/${setting.game}`;
     if (this.board) {
@@ -130,7 +132,8 @@ class Table {
     if (final) {
       find("game").hidden = true;
       find("lost").hidden = false;
-      find("lost").textContent = why;
+      find("lost").classList.add("final");
+      find("lost").replaceChildren(`${why}. `, element("a", { href: "#", textContent: "Begin a new game" }));
       return;
     }
     this.board.drop();

@@ -2,6 +2,8 @@
 
 import { button, drawn, element, made } from "./board.js";
 
+const LOW = 10; // seconds on a clock that is shown as a warning
+
 const find = (name) => document.getElementById(name);
 
 export class Panels {
@@ -49,11 +51,13 @@ export class Panels {
     this.showSeats();
     this.showMoves();
     this.showStatus();
+    this.invite();
     const over = Boolean(state.result);
     const { take_back, hint, draw, resign, rematch } = this.buttons;
     for (const button of [take_back, hint, draw, resign]) button.hidden = !this.seats.length;
     take_back.disabled = !state.decisions;
     hint.disabled = over || !this.isMine;
+    hint.hidden ||= over;
     resign.hidden ||= over;
     draw.hidden ||= over;
     rematch.hidden = !(over && this.mayRematch);
@@ -68,7 +72,8 @@ export class Panels {
 
   /** What those who play are called here, the first player first. */
   get names() {
-    return this.state.seats.map((name, player) => (name !== "human" ? name : this.seats.includes(player) ? "you" : "other player"));
+    const person = this.seats.length ? "other player" : "person";
+    return this.state.seats.map((name, player) => (name !== "human" ? name : this.seats.includes(player) ? "you" : person));
   }
 
   showSeats() {
@@ -81,12 +86,20 @@ export class Panels {
       const colour = element("span", { className: "word", textContent: this.setting.players[player] });
       const isAway = this.state.seats[player] === "human" && !this.present.includes(player);
       const title = element("span", { className: "who", textContent: this.names[player] + (isAway ? " (away)" : "") });
-      const parts = [stone, title, colour];
+      const count = element("span", { className: "word count", textContent: this.counted(player) });
+      const parts = [stone, title, colour, count];
       if (this.state.clocks) parts.push(element("span", { className: "clock", id: `clock${player}` }));
       find(place).replaceChildren(...parts);
       find(place).classList.toggle("turn", !this.state.result && this.state.mover === player);
     }
     this.tick();
+  }
+
+  /** Return how many pieces a player has on the board. */
+  counted(player) {
+    const { called, players } = this.setting;
+    const count = this.state.pieces.filter(([, , letter]) => called[letter].split(" ")[0] === players[player]).length;
+    return count === 1 ? "1 piece" : `${count} pieces`;
   }
 
   tick() {
@@ -96,17 +109,20 @@ export class Panels {
       const now = Math.max(0, left - (runs ? (performance.now() - this.since) / 1000 : 0));
       const seconds = now < 10 ? now.toFixed(1).padStart(4, "0") : String(Math.floor(now % 60)).padStart(2, "0");
       const clock = find(`clock${player}`);
-      if (clock) clock.textContent = `${Math.floor(now / 60)}:${seconds}`;
+      if (!clock) return;
+      clock.textContent = `${Math.floor(now / 60)}:${seconds}`;
+      clock.classList.toggle("low", runs && now < LOW);
     });
   }
 
   showMoves() {
     const rows = this.state.turns.map(([player, text, value]) => {
-      const row = element("li", {}, text.trim());
+      const row = element("li", { className: player ? "second" : "first" }, text.trim());
       row.title = this.setting.players[player];
       if (value !== null) {
         const sign = value > 0 ? "+" : "";
-        row.append(element("span", { className: "value", textContent: sign + value.toFixed(2) }));
+        const title = `what ${this.setting.players[player]}'s player expects for ${this.setting.players[0]}: 1 a win, 0 a draw, -1 a loss`;
+        row.append(element("span", { className: "value", title, textContent: sign + value.toFixed(2) }));
       }
       return row;
     });
@@ -119,7 +135,7 @@ export class Panels {
     const { result, caption, said, offered, wanted_back: back, ahead } = this.state;
     const parts = [];
     if (result) {
-      parts.push(result.text + (result.detail ? ` (${result.detail})` : ""));
+      parts.push(result.text + (result.detail && result.reason !== "time" ? ` (${result.detail})` : ""));
       if (result.scores) parts.push(`scores ${result.scores.join(" – ")}`);
     } else {
       parts.push(caption);
@@ -151,13 +167,35 @@ export class Panels {
   showPresence(seats) {
     this.present = seats;
     if (this.state) this.showSeats();
+    this.invite();
+  }
+
+  /** Put the link for another person first while nobody has come by it. */
+  invite() {
+    const isAway = (name, player) => name === "human" && !this.seats.includes(player) && !this.present.includes(player);
+    const isWaiting = this.hasLink && !this.state?.decisions && this.state?.seats.some(isAway);
+    find("side").classList.toggle("inviting", Boolean(isWaiting));
+  }
+
+  /** Copy a link; where the browser does not let us it is selected, to be copied by hand. */
+  async copy(input, button) {
+    input.select();
+    try {
+      await navigator.clipboard.writeText(input.value);
+      button.textContent = "Copied";
+      setTimeout(() => (button.textContent = "Copy"), 2000);
+    } catch {
+      this.say("copy the link that is selected");
+    }
   }
 
   showLinks(links) {
+    this.hasLink = links.length > 1;
     const rows = links.map(([label, hash]) => {
       const input = element("input", { readOnly: true, value: location.href.split("#")[0] + hash });
       input.addEventListener("focus", () => input.select());
-      return element("label", {}, label, input);
+      const copy = button("Copy", () => this.copy(input, copy));
+      return element("div", {}, element("label", {}, label, input), copy);
     });
     find("links").replaceChildren(...rows);
   }

@@ -1,6 +1,6 @@
 // The form that begins a game: what can be chosen comes from the server's catalogue.
 
-import { element } from "./board.js";
+import { element, titled } from "./board.js";
 import { fetched } from "./connection.js";
 
 const form = document.getElementById("start");
@@ -17,7 +17,7 @@ const choice = (value, label = value) => element("option", { value, textContent:
 export async function showForm(begin, kind) {
   await catalogued();
   if (!form.elements.game.length) {
-    const names = Object.keys(catalogue.games).map((name) => choice(name, name.replaceAll("_", " ")));
+    const names = Object.keys(catalogue.games).map((name) => choice(name, titled(name)));
     form.elements.game.append(...names);
     form.elements.game.addEventListener("change", fill);
     fill();
@@ -62,15 +62,18 @@ function fillWith({ game, options, start }) {
 function fill() {
   document.getElementById("lessons").href = `#/learn/${form.elements.game.value}`;
   const game = catalogue.games[form.elements.game.value];
-  const options = Object.entries(game.options).map(([name, value]) => field(name, value));
+  const options = Object.entries(game.options).map(([name, value]) => field(name, value, game.values[name]));
   document.getElementById("options").replaceChildren(element("legend", {}, "Options"), ...options);
-  const people = [["you", "you"], ["friend", "another person, by a link"]];
+  const people = [["you", "you"], ["friend", "another person (you get a link)"]];
   const players = spokenNames(game).map((name) => [name]);
   const seats = game.names.map((name, seat) => {
     const select = element("select", { name: `seat${seat}` });
-    select.append(...[...people, ...players].map(([value, label]) => choice(value, label)));
+    select.append(...[...people, ...players, ["other", "a player with options"]].map(([value, label]) => choice(value, label)));
     select.value = seat ? "minimax:normal" : "you";
-    return element("label", {}, seat ? name : `${name}, who begins`, select);
+    const typed = element("input", { name: `name${seat}`, placeholder: "minimax:seconds=2", hidden: true, autocomplete: "off", spellcheck: false });
+    typed.setAttribute("aria-label", `${titled(name)}: name of a player`);
+    select.addEventListener("change", () => (typed.hidden = select.value !== "other"));
+    return element("div", {}, element("label", {}, seat ? titled(name) : `${titled(name)}, who begins`, select), typed);
   });
   document.getElementById("seats").replaceChildren(element("legend", {}, "Who plays"), ...seats);
 }
@@ -89,11 +92,14 @@ export function filledOptions(form) {
   return options;
 }
 
-export function field(name, value) {
-  const label = name.replaceAll("_", " ");
-  if (typeof value === "boolean") {
-    const select = element("select", { name: `option.${name}` }, choice("False", "no"), choice("True", "yes"));
-    select.value = value ? "True" : "False";
+/** Return the field of an option: a choice where it has few values, else a text. */
+export function field(name, value, values) {
+  const label = titled(name);
+  const choices = typeof value === "boolean" ? [["False", "no"], ["True", "yes"]]
+    : values?.map((each) => [String(each), String(each).replaceAll("_", " ")]);
+  if (choices) {
+    const select = element("select", { name: `option.${name}` }, ...choices.map(([each, said]) => choice(each, said)));
+    select.value = typeof value === "boolean" ? (value ? "True" : "False") : String(value);
     return element("label", {}, label, select);
   }
   const text = value === null ? "" : String(value);
@@ -101,16 +107,24 @@ export function field(name, value) {
   return element("label", {}, label, input);
 }
 
+/** Return the number that a text says, with a point or a comma. */
+function number(text) {
+  const found = Number(text.replace(",", "."));
+  if (!(found > 0)) throw new Error(`minutes: '${text}' is not a number of minutes, such as 5 or 2.5`);
+  return found;
+}
+
 function asked() {
   const options = filledOptions(form);
-  const seats = [0, 1].map((seat) => form.elements[`seat${seat}`].value);
+  const chosen = [0, 1].map((seat) => form.elements[`seat${seat}`].value);
+  const seats = chosen.map((name, seat) => (name === "other" ? form.elements[`name${seat}`].value.trim() : name));
   const minutes = form.elements.minutes.value.trim();
   return {
     game: form.elements.game.value,
     options,
     seats: seats.map((name) => (["you", "friend"].includes(name) ? catalogue.human : name)),
     draw_lots: form.elements.draw_lots.checked,
-    seconds: minutes ? 60 * Number(minutes.replace(",", ".")) : null,
+    seconds: minutes ? 60 * number(minutes) : null,
     start: form.elements.start.value.trim() || null,
   };
 }
