@@ -10,12 +10,13 @@ from pathlib import Path
 from rich.text import Text
 
 from cc_env import files, players, record
-from cc_env.errors import CcEnvError, IllegalAction, UnknownOption, listed, quantity
+from cc_env.errors import CcEnvError, IllegalAction, UnknownOption, quantity
 from cc_env.game import Cell, Game
 from cc_env.pictures import Picture, draw
 from cc_env.pictures.text import to_ansi
+from cc_env.play import export
 from cc_env.play.choices import Choice, choices
-from cc_env.play.export import PICTURE, POSITION, RECORD, endings, exported
+from cc_env.play.export import PICTURE, POSITION, RECORD, exported
 from cc_env.play.importing import record_of_picture
 from cc_env.play.pointing import cell_name, meant
 from cc_env.play.sitting import Sitting
@@ -305,9 +306,7 @@ def save(sitting: Sitting, path: Path) -> None:
 
 def check_place(path: Path, game: Game) -> None:
     """Raise UnknownOption where `save` could not write a game, as far as can be told before."""
-    ending, known = path.suffix.lower(), endings(game)
-    if ending not in known:
-        raise UnknownOption(f"{path}: a kind of file that is not known; there are: {listed(known)}")
+    export.check(game, path.suffix.lower())
     if path.is_dir() or not path.parent.is_dir():
         wrong = "is a folder" if path.is_dir() else f"there is no folder {path.parent}"
         raise UnknownOption(f"{path}: {wrong}; wanted: the name of a file")

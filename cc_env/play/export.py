@@ -19,14 +19,18 @@ def endings(game: Game) -> list[str]:
     return [RECORD, *game.formats, POSITION, PICTURE]
 
 
+def check(game: Game, ending: str) -> None:
+    """Raise UnknownOption where a game cannot be written to a file whose name ends so."""
+    if ending not in (known := endings(game)):
+        raise UnknownOption(f"{ending[:40]!r} is not a kind of file; there are: {listed(known)}")
+
+
 def exported(sitting: Sitting, ending: str) -> str:
     """Return what is in a file whose name ends so.
 
-    Raises UnknownOption for an unknown ending, BadRecord for a game that the format cannot express.
+    Raises UnknownOption as `check`, BadRecord for a game that the format cannot express.
     """
-    known = endings(sitting.game)
-    if ending not in known:
-        raise UnknownOption(f"{ending[:40]!r} is not a kind of file; there are: {listed(known)}")
+    check(sitting.game, ending)
     if ending == RECORD:
         return sitting.record().to_json() + "\n"
     if ending == POSITION:

@@ -257,9 +257,9 @@ def test_the_list_of_moves_is_as_narrow_as_the_terminal(game, monkeypatch):
 
 def test_where_a_game_cannot_be_saved_it_does_not_begin(monkeypatch, tmp_path):
     for place, why in (
-        (tmp_path, "has no format"),
+        (tmp_path, "is not a kind of file"),
         (tmp_path / "none" / "game.jsonl", "there is no folder"),
-        (tmp_path / "game.xyz", "capture_conquer has no format '.xyz'"),
+        (tmp_path / "game.xyz", "capture_conquer is not a kind of file '.xyz'"),
     ):
         out = typed(monkeypatch, "--save", place, status=2)
         assert out.startswith("error: ")

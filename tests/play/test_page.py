@@ -153,7 +153,7 @@ def test_keyboard_and_typed_moves_take_back_and_hint(opened):
 def test_the_menu_has_orders_levels_and_instructions(opened):
     """checkers6, checkers8: menu: title, instructions, order, level; the title names the mode."""
     page = opened("checkers", second="minimax:normal")
-    assert page.title() == "you – minimax:normal, checkers"
+    assert page.title() == "you – minimax:normal, Checkers"
     assert page.text_content("#far .who") == "minimax:normal"
     page.click("text=New game")
     page.wait_for_selector("#start:not([hidden])")
