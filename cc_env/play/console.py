@@ -306,10 +306,10 @@ def save(sitting: Sitting, path: Path) -> None:
 
 def check_place(path: Path, game: Game) -> None:
     """Raise UnknownOption where `save` could not write a game, as far as can be told before."""
-    export.check(game, path.suffix.lower())
     if path.is_dir() or not path.parent.is_dir():
         wrong = "is a folder" if path.is_dir() else f"there is no folder {path.parent}"
         raise UnknownOption(f"{path}: {wrong}; wanted: the name of a file")
+    export.check(game, path.suffix.lower())
 
 
 def load(path: Path, sitting: Sitting) -> Sitting:

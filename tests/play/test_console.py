@@ -257,9 +257,9 @@ def test_the_list_of_moves_is_as_narrow_as_the_terminal(game, monkeypatch):
 
 def test_where_a_game_cannot_be_saved_it_does_not_begin(monkeypatch, tmp_path):
     for place, why in (
-        (tmp_path, "is not a kind of file"),
+        (tmp_path, "is a folder; wanted: the name of a file"),
         (tmp_path / "none" / "game.jsonl", "there is no folder"),
-        (tmp_path / "game.xyz", "capture_conquer is not a kind of file '.xyz'"),
+        (tmp_path / "game.xyz", "'.xyz' is not a kind of file; there are: .jsonl"),
     ):
         out = typed(monkeypatch, "--save", place, status=2)
         assert out.startswith("error: ")
