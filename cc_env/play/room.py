@@ -72,6 +72,13 @@ class Room:
     def _take(self, standing: Standing) -> None:
         self.sitting, self.pace = standing.sitting, standing.pace
         self.wanted_back = standing.wanted_back
+        match = self.sitting.match
+        played = {match.game.to_move(before) for before, _ in match.course}
+        people = {seat for seat, token in enumerate(self.opening.tokens) if token}
+        here = {seat for guest in self.guests for seat in guest.seats}
+        self._awaited = people - played - here  # the clocks stand still until all have come
+        if self._awaited:
+            self.sitting.hold_clock()
 
     @property
     def is_idle(self) -> bool:
@@ -101,6 +108,10 @@ class Room:
         """Let somebody in, and tell all."""
         self.guests.add(guest)
         game = self.sitting.game
+        self._awaited -= guest.seats
+        begins = self.sitting.is_held and not self._awaited
+        if begins:
+            self.sitting.start_clock()
         guest.send(
             "welcome",
             game=self.name,
@@ -113,6 +124,8 @@ class Room:
         if self.next:
             guest.send("next", game=self.next)
         self._tell_presence()
+        if begins:
+            self._tell_state()
         self._go_on()
 
     def leave(self, guest: Guest) -> None:

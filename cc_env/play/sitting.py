@@ -55,7 +55,7 @@ class Sitting:
         self._now = now
         self._begin(Match(game, start, limits))
         self.seats = tuple(_seat(name, game, make) for name in names)
-        self._since = now()
+        self._since: float | None = now()  # None: the clocks stand still
 
     def _begin(self, match: Match) -> None:
         self.match, self._timer = match, Timer(match)
@@ -90,7 +90,7 @@ class Sitting:
 
     def clock(self) -> Clock:
         """Return what is left to the player who is to move, less what has passed since."""
-        left, passed = self._timer.clock(), self._now() - self._since
+        left, passed = self._timer.clock(), self._passed()
         return Clock(left.turn - passed, left.game - passed)
 
     def left(self, player: int) -> float:
@@ -98,7 +98,7 @@ class Sitting:
         limit = self.match.limits.seconds_per_game
         if limit is None:
             return float("inf")
-        running = self._now() - self._since if self.result is None and player == self.mover else 0.0
+        running = self._passed() if self.result is None and player == self.mover else 0.0
         return limit - self._timer.spent(player) - running
 
     def play(self, action: int) -> None:
@@ -158,12 +158,29 @@ class Sitting:
         """Let the clock of who is to move run from now on; what passed since does not count."""
         self._since = self._now()
 
+    def hold_clock(self) -> None:
+        """Let the clocks stand still until `start_clock`."""
+        self._since = None
+
+    @property
+    def is_held(self) -> bool:
+        """Return whether the clocks stand still."""
+        return self._since is None
+
+    def _passed(self) -> float:
+        """Return how many seconds have passed since the clock of who is to move began to run."""
+        return 0.0 if self._since is None else self._now() - self._since
+
+    def _restart_clock(self) -> None:
+        if self._since is not None:
+            self._since = self._now()
+
     def restore(self, decision: Decision, seconds: float) -> None:
         """Play what was decided before, in so many seconds; raises IllegalAction."""
         self.game.apply(self.position, decision.action)
         self._timer.add(seconds)
         self._play(decision)
-        self._since = self._now()
+        self._restart_clock()
 
     def end(self, result: Result, detail: str = "") -> None:
         """End the game as it was ended before. Raises IllegalAction where it is over."""
@@ -207,7 +224,7 @@ class Sitting:
         self.seats = tuple(
             Seat(each.name, each.player and referee.anew(each.player)) for each in self.seats
         )
-        self._since = self._now()
+        self._restart_clock()
         return done - keep
 
     def resign(self, player: int) -> None:
@@ -281,9 +298,8 @@ class Sitting:
 
     def _stop_clock(self) -> bool:
         """Count the time since the last decision; return whether it was too long, and ends it."""
-        now = self._now()
-        late = self._timer.add(now - self._since)
-        self._since = now
+        late = self._timer.add(self._passed())
+        self._restart_clock()
         return bool(late) and self._is_fault(self.mover, ("time", late), None)
 
     def _is_fault(

@@ -70,6 +70,7 @@ def state(sitting: Sitting, turns_from: int = 0) -> dict[str, Any]:
         "turns": _turns(sitting, turns_from),
         "said": _said(sitting, decided),
         "clocks": _clocks(sitting),
+        "is_held": sitting.is_held,
         "result": _result(sitting),
         "offered": sitting.offered,
         "seats": [seat.name for seat in sitting.seats],

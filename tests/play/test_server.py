@@ -539,8 +539,27 @@ def test_what_is_asked_for_outlives_a_restart(serving):
 def test_a_person_who_does_not_move_in_time_loses(serving):
     client = serving()
     opened = begin(client, seconds=1)
-    with Connected(client, opened, 0) as table:
+    with Connected(client, opened, 0, 1) as table:
         assert table.until("state", choices=[])["result"]["reason"] == "time"
+
+
+def test_the_clocks_stand_still_until_everybody_has_come(serving):
+    client = serving()
+    opened = begin(client, seconds=600)
+    with Connected(client, opened, 0) as first:
+        assert first.state["is_held"]
+        first.play_first()
+        assert first.state["is_held"]
+        with Connected(client, opened):  # an onlooker is nobody who plays
+            pass
+        assert first.state["clocks"] == [600.0, 600.0]
+        with Connected(client, opened, 1) as second:
+            assert not second.state["is_held"]
+            first.until("state", is_held=False)
+    with Connected(serving(), opened, 0) as first:  # who has moved has come
+        assert first.state["is_held"]
+    with Connected(serving(), opened, 1) as second:
+        assert not second.state["is_held"]
 
 
 class Slow:

@@ -121,6 +121,18 @@ def test_in_the_middle_of_a_turn_only_what_was_decided_of_it_is_taken_back():
     assert sitting.position == start
 
 
+def test_a_clock_that_is_held_does_not_run(game, watch):
+    sitting = Sitting(game, (HUMAN, HUMAN), limits=Limits(seconds_per_game=60), now=watch)
+    sitting.hold_clock()
+    watch.now += 100
+    sitting.play(sitting.match.legal[0])
+    assert (sitting.left(0), sitting.left(1), sitting.is_held) == (60, 60, True)
+    assert not sitting.expire()
+    sitting.start_clock()
+    watch.now += 7
+    assert (sitting.left(0), sitting.left(1), sitting.is_held) == (60, 53, False)
+
+
 def test_the_clock_runs_for_who_is_to_move_and_comes_back_with_what_is_taken_back(game, watch):
     limits = Limits(seconds_per_game=60, seconds_per_turn=20)
     sitting = Sitting(game, (HUMAN, HUMAN), limits=limits, now=watch)

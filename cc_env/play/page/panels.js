@@ -105,7 +105,7 @@ export class Panels {
   tick() {
     if (!this.state?.clocks) return;
     this.state.clocks.forEach((left, player) => {
-      const runs = !this.state.result && this.state.mover === player;
+      const runs = !this.state.result && !this.state.is_held && this.state.mover === player;
       const now = Math.max(0, left - (runs ? (performance.now() - this.since) / 1000 : 0));
       const seconds = now < 10 ? now.toFixed(1).padStart(4, "0") : String(Math.floor(now % 60)).padStart(2, "0");
       const clock = find(`clock${player}`);
@@ -139,6 +139,7 @@ export class Panels {
       if (result.scores) parts.push(`scores ${result.scores.join(" – ")}`);
     } else {
       parts.push(caption);
+      if (this.state.clocks && this.state.is_held) parts.push("the clocks wait for all to come");
       if (this.state.pace === null) parts.push("paused");
       else if (!this.state.is_person) parts.push(ahead ? `waiting, ${ahead} think before` : "thinking …");
       if (offered !== null) parts.push(`${this.setting.players[offered]} offers a draw`);
