@@ -188,9 +188,9 @@ def opened(
         else:
             write(path / CONFIG, to_text(config))
         run = Run(path, log, config)
-        if resume:
-            write(path / CONFIG, to_text(config))
         try:
+            if resume:
+                write(path / CONFIG, to_text(config))
             yield run
         finally:
             run.close()

@@ -106,6 +106,7 @@ class SelfPlay(VecEnv):
             self.boards.restore(before)
             raise
         self.met[:], self.over[:] = found["met"], found["over"]
+        self._streams = None  # they are the boards' own
 
     def _begin(self, which: NDArray[np.bool_]) -> None:
         """Begin games on these boards in which the learner is to move."""

@@ -102,6 +102,7 @@ def test_workers_end_with_a_server_that_is_killed():
     ours, theirs = spawned.Pipe()
     server = spawned.Process(target=think_until_killed, args=(theirs,))
     server.start()
+    theirs.close()  # so that a server that fails is not waited for
     (worker,) = ours.recv()
     ending = os.pidfd_open(worker)
     server.kill()

@@ -7,6 +7,7 @@ import pkgutil
 import signal
 import subprocess
 import sys
+import threading
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -228,6 +229,7 @@ def test_a_full_disk_is_said_and_the_run_goes_on_from_what_it_has(
     monkeypatch.chdir(tmp_path)
     main(replace(TINY, steps=512), tmp_path / "runs/run")
     before = {each: each.read_bytes() for each in (tmp_path / "runs/run/checkpoints").iterdir()}
+    threads = threading.active_count()
 
     def full(*_, **__):
         raise OSError(errno.ENOSPC, "No space left on device")
@@ -243,6 +245,7 @@ def test_a_full_disk_is_said_and_the_run_goes_on_from_what_it_has(
         assert line.endswith("; runs/run keeps what it has saved, from where --resume goes on")
         after = {each: each.read_bytes() for each in (tmp_path / "runs/run/checkpoints").iterdir()}
         assert after == before
+        assert threading.active_count() == threads  # none is left that writes for TensorBoard
     main(TINY, tmp_path / "runs/run", resume=True)
     assert timeless(log_of(tmp_path / "runs/run"))[-1]["step"] == 1024
 
@@ -252,6 +255,7 @@ import json
 import os
 import signal
 import sys
+import threading
 from pathlib import Path
 
 from training import ppo
