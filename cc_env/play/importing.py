@@ -2,10 +2,11 @@
 
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 
 from cc_env import games, record
-from cc_env.errors import BadPosition, BadRecord
+from cc_env.errors import BadPosition, BadRecord, listed
 from cc_env.game import Format, Game, Turn
 from cc_env.match import Match
 from cc_env.pictures.svg import metadata_of
@@ -16,7 +17,7 @@ from cc_env.table import GAMES
 
 MOST = 50  # games that are read of a text
 LONGEST = 1000  # characters of a position
-SHOWN = 300  # characters of the reason why a format does not fit
+SHOWN = 300  # characters of the reasons why no format fits
 
 
 @dataclass(frozen=True)
@@ -44,15 +45,23 @@ def read(text: str, game: Game | None = None) -> list[Imported]:
         text = record_of_picture(text)
     if _is_record(text):
         return _first_of(_records(text))
-    found: list[Imported] = []
-    why = []
-    for each in [game] if game else [games.make(name) for name in GAMES]:
+    if game:
         try:
-            found += _either(text, each, is_sure=game is not None)
+            return _either(text, game, is_sure=True)
         except BadRecord as error:
-            why.append(str(error)[:SHOWN])
+            raise BadRecord(str(error)[:SHOWN]) from error
+    found: list[Imported] = []
+    known = [games.make(name) for name in GAMES]
+    for each in known:
+        with suppress(BadRecord):
+            found += _either(text, each, is_sure=False)
     if not found:
-        raise BadRecord(f"this is no game and no position that is known here; {'; '.join(why)}")
+        formats = (f"{ending} of {each.name}" for each in known for ending in each.formats)
+        kinds = listed([".jsonl", *formats])
+        raise BadRecord(
+            f"this is not a game in a known format ({kinds}), and not a position of any game; "
+            "name the game to be told what is wrong with it"
+        )
     return found
 
 

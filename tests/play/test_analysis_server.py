@@ -90,7 +90,7 @@ def test_texts_are_imported_and_games_chosen(serving):
     assert len(opened["games"]) == 2
     assert opened["players"] == ["<b>a", "b"]
     assert "there are 2" in refused(client, "/open", text=text, which=2)
-    assert "no position" in refused(client, "/open", text="hello")
+    assert "not a position of any game" in refused(client, "/open", text="hello")
     chain = asked(client, "/open", text=CHAIN)
     assert (chain["game"], chain["start"], chain["turns"]) == ("capture_conquer", CHAIN, [])
     assert "wanted: the text" in refused(client, "/open", text=7)

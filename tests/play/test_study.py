@@ -220,20 +220,25 @@ def test_positions_are_read(name):
         assert all(each.turns == () for each in found)
 
 
+def test_of_a_game_that_is_named_all_that_is_wrong_is_told():
+    with pytest.raises(BadRecord, match=r"cannot read position 'hello'.*; checkers, as .pdn: "):
+        importing.read("hello", games.make("checkers"))
+
+
 @pytest.mark.parametrize(
     ("text", "says"),
     [
         ("", "this is empty"),
-        ("hello", "this is no game and no position"),
-        ("hello\nyou", "this is no game and no position"),
+        ("hello", "this is not a game in a known format"),
+        ("hello\nyou", "name the game to be told what is wrong with it"),
         ('{"game": "chess"}', "line 1: "),
         (
             '{"game": "os.system", "options": {}, "players": ["a", "b"], "turns": [], '
             '"result": "*", "reason": "unfinished"}',
             "line 1: ",
         ),
-        ("{" * 100_000, "this is no game"),
-        ("\ud800", "this is no game"),
+        ("{" * 100_000, "this is not a game"),
+        ("\ud800", "this is not a game"),
     ],
 )
 def test_what_is_no_game_is_refused_and_says_why(text, says):
