@@ -106,12 +106,12 @@ class Room:
 
     def join(self, guest: Guest) -> None:
         """Let somebody in, and tell all."""
+        self._awaited -= guest.seats
+        if self.sitting.is_held and not self._awaited:
+            self.sitting.start_clock()
+            self._tell_state()
         self.guests.add(guest)
         game = self.sitting.game
-        self._awaited -= guest.seats
-        begins = self.sitting.is_held and not self._awaited
-        if begins:
-            self.sitting.start_clock()
         guest.send(
             "welcome",
             game=self.name,
@@ -124,8 +124,6 @@ class Room:
         if self.next:
             guest.send("next", game=self.next)
         self._tell_presence()
-        if begins:
-            self._tell_state()
         self._go_on()
 
     def leave(self, guest: Guest) -> None:
