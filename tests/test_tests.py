@@ -75,3 +75,9 @@ def test_what_is_given_no_seed_draws_the_same_in_every_run():
     assert draws() != first
     seed_everything()
     assert draws() == first
+
+
+def test_no_two_files_have_the_same_name():
+    """Python would import the first for both, also where a test starts processes."""
+    found = [path.name for path in HERE.rglob("*.py") if path.name != "__init__.py"]
+    assert sorted(found) == sorted(set(found))
