@@ -252,7 +252,7 @@ def play(
         typer.Option(
             parser=file_path,
             metavar="FILE",
-            help="Save the game there in the end: .jsonl, or .pdn of checkers.",
+            help="Save the game there in the end: .jsonl, .svg, of checkers .pdn, of Cannon .log.",
         ),
     ] = None,
     seed: Annotated[
