@@ -154,7 +154,7 @@ def test_a_served_game_is_analysed_and_a_text_that_is_none_is_refused(opened):
     assert "the game goes on after turn 1; reload" in page.text_content("#study-title")
     bring(page, "no game <b>at all</b>")
     page.wait_for_selector("#study-wrong:not(:empty)")
-    assert "no game and no position" in page.text_content("#study-wrong")
+    assert "not a position of any game" in page.text_content("#study-wrong")
     bring(page, "\n".join(record(count=count)[0].to_json() for count in (2, 3)))
     page.wait_for_selector("#which option", state="attached")
     until(page, 0)

@@ -387,9 +387,10 @@ def test_of_two_captures_one_is_chosen_and_goes_on_to_the_end_of_its_chain(opene
 def test_a_man_is_crowned_in_the_middle_of_its_chain(opened):
     """checkers8: crowned piece shows K."""
     page = opened("checkers", options={"start": "8/3b1b2/2r5/8/8/1b6/2r5/8 r"})
-    for cell in ("2,2", "0,4", "2,6"):
+    page.click("rect[data-cell='2,2']")
+    for hops, cell in enumerate(("0,4", "2,6"), 1):
         page.click(f"rect[data-cell='{cell}']")
-    until(page, 2)
+        until(page, hops)
     assert page.text_content("#moves li") == "22x04x26"
     assert page.get_attribute("rect[data-cell='2,6']", "aria-label") == "2 6, red king"
 
