@@ -63,7 +63,7 @@ class BoardGameAEC(CopiedWhole, AECEnv):
         self._boards = Boards(
             self.game, seat=0, max_turns=max_turns, repetitions=repetitions, illegal=illegal
         )
-        self._tells_illegal, self._begun = illegal != "raise", False
+        self._begun = False
         self.possible_agents = ["player_0", "player_1"]
         self.observation_spaces = dict.fromkeys(self.possible_agents, planes_space(self.game))
         self._actions = LegalActions(self._boards)
@@ -158,7 +158,7 @@ class BoardGameAEC(CopiedWhole, AECEnv):
         masks = {agent: np.zeros_like(boards.masks[0]) for agent in self.agents}
         masks[self.agent_selection] = boards.masks[0].copy()
         told = boards.end() if boards.done[0] else {}
-        if self._tells_illegal:
+        if not boards.raises:
             told["illegal_action"] = bool(boards.was_illegal[0])
         self.infos: dict[str, dict[str, Any]] = {
             agent: {"action_mask": masks[agent], **told} for agent in self.agents

@@ -55,7 +55,7 @@ class Boards:
     """A batch of N boards, as they are after the last `reset` or `step`.
 
     The arrays are those of `kernels.Batch`, which the next call overwrites; `was_illegal`, bool[N],
-    says whether the last action was illegal, where that is no error.
+    says whether the last action was illegal, unless illegal actions raise errors (`raises`).
     """
 
     def __init__(
@@ -101,7 +101,7 @@ class Boards:
         self.terminated, self.truncated = self._batch.terminated, self._batch.truncated
         self.to_move, self.final_observations = self._batch.to_move, self._batch.final_observations
         self.was_illegal = np.zeros(count, np.bool_)
-        self._raises = illegal == "raise"
+        self.raises = illegal == "raise"
         self._action = np.zeros(1, np.int64)
 
     def streams(self, seed: int | Sequence[int] | None) -> NDArray[np.uint64]:
@@ -150,7 +150,7 @@ class Boards:
 
         The actions of boards that begin anew in this step (NEXT_STEP) have no meaning.
         """
-        if not self._raises:
+        if not self.raises:
             self._note_illegal(actions)
         if not self._opponent:
             self._step(actions)

@@ -129,7 +129,6 @@ def step(start: Position, settings: Settings, batch: Batch, actions: NDArray[np.
     legal = np.empty(batch.masks.shape[1], np.int32)
     for number in range(len(batch.rows)):
         board = _board(batch, number, legal)
-        batch.rewards[number] = 0.0
         if board.row[DONE]:
             _restart(start, settings, batch, board)
         else:

@@ -87,7 +87,6 @@ class BoardGameEnv(CopiedWhole, gymnasium.Env[Observation, np.int64]):
             repetitions=repetitions,
             illegal=illegal,
         )
-        self._tells_illegal = illegal != "raise"
         self.observation_space = planes_space(self.game)  # type: ignore[assignment]
         self.action_space = LegalActions(self._boards)
 
@@ -117,7 +116,7 @@ class BoardGameEnv(CopiedWhole, gymnasium.Env[Observation, np.int64]):
         boards.step(boards.one_action(action))
         terminated, truncated = bool(boards.terminated[0]), bool(boards.truncated[0])
         info = self._info()
-        if self._tells_illegal:
+        if not boards.raises:
             info["illegal_action"] = bool(boards.was_illegal[0])
         if terminated or truncated:
             info |= boards.end()

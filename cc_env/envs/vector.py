@@ -97,7 +97,6 @@ class BoardGameVectorEnv(CopiedWhole, VectorEnv[Batch, NDArray[np.int64], NDArra
             autoreset=AUTORESETS[self.autoreset_mode],
             illegal=illegal,
         )
-        self._tells_illegal = illegal != "raise"
         self.single_observation_space = planes_space(self.game)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.single_action_space = spaces.Discrete(self.game.num_actions)
@@ -232,7 +231,7 @@ class BoardGameVectorEnv(CopiedWhole, VectorEnv[Batch, NDArray[np.int64], NDArra
             "seat": boards.seats,
             "outcome": self._out(boards.outcomes),
         }
-        if self._tells_illegal and final_seats is not None:
+        if not boards.raises and final_seats is not None:
             info["illegal_action"] = self._out(boards.was_illegal)
         info |= {f"_{key}": self._all_boards for key in info}
         if self.autoreset_mode == AutoresetMode.SAME_STEP and final_seats is not None:
