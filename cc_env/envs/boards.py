@@ -232,7 +232,7 @@ class Boards:
 
     @property
     def max_turns(self) -> int:
-        """The limit of turns; 0: there is none."""
+        """Truncate after this number of turns; 0: no limit."""
         return self._settings.max_turns
 
     @property
@@ -244,7 +244,7 @@ class Boards:
     def occurred(self) -> NDArray[np.uint64]:
         """Keys of each board's positions so far, by turn, then 0: uint64[N, K].
 
-        K is 0 where repetition is no limit, and no matter of the rules.
+        K is 0 where neither a limit nor the rules count repetitions.
         """
         turns = self._batch.rows[:, TURNS, np.newaxis]
         keys = self._batch.keys

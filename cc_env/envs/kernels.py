@@ -35,7 +35,7 @@ class Autoreset(IntEnum):
 class Replies(IntEnum):
     """Who takes the decisions that are not the seat's."""
 
-    NONE = 0  # there is no seat: whoever steps the boards
+    NONE = 0  # whoever steps the boards plays both sides
     RANDOM = 1  # the step itself, at random
     ANSWERS = 2  # whoever calls `answer`
 
