@@ -57,9 +57,7 @@ def state(sitting: Sitting, turns_from: int = 0) -> dict[str, Any]:
     return {
         "decisions": len(sitting.decisions),
         "position": game.to_text(sitting.position),
-        "pieces": [[*cell, letter] for cell, letter in picture.pieces.items()],
-        "path": _drawn(shapes.path(picture)),
-        "captured": list(picture.captured),
+        **_to_draw(picture),
         "moved": _moved(game, decided, picture if last and len(last[1]) == 1 else None),
         "mover": sitting.mover,
         "is_person": is_person,
@@ -74,6 +72,23 @@ def state(sitting: Sitting, turns_from: int = 0) -> dict[str, Any]:
         "result": _result(sitting),
         "offered": sitting.offered,
         "seats": [seat.name for seat in sitting.seats],
+    }
+
+
+def look_back(sitting: Sitting, turns: int) -> dict[str, Any]:
+    """Return what there was to draw after this number of finished turns, with the last of them."""
+    game, course = sitting.game, sitting.match.course
+    last = course[turns - 1] if turns else None
+    position = game.play_turn(*last) if last else sitting.match.start
+    return _to_draw(draw(game, position, last=last))
+
+
+def _to_draw(picture: Picture) -> dict[str, Any]:
+    """Return the pieces, and the way and the captures of the last turn."""
+    return {
+        "pieces": [[*cell, letter] for cell, letter in picture.pieces.items()],
+        "path": _drawn(shapes.path(picture)),
+        "captured": list(picture.captured),
     }
 
 
