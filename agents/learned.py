@@ -131,7 +131,7 @@ class PolicyPlayer(_Remembers):
         after = self._game.apply(position, action)
         if not self._course.has(after):
             return math.inf
-        result = self._game.stagnant(after)
+        result = self._game.repetition_outcome(after)
         return reward(result, self._game.to_move(position)) if result != DRAW else -self._contempt
 
 

@@ -35,9 +35,9 @@ class Limits:
                 raise UnknownOption(f"{name}={value!r}; it is more than 0, or None for no limit")
 
 
-def repetition_limit(game: Game, limit: int | None) -> int | None:
-    """Return a limit of repetitions in a game: none where its own rules end what repeats itself."""
-    return None if game.stagnation else limit
+def limit_of_repetitions(game: Game, limit: int | None) -> int | None:
+    """Return the limit that holds in a game: none where its own rules end repetition."""
+    return None if game.repetition_limit else limit
 
 
 class Result(NamedTuple):
@@ -125,14 +125,15 @@ class Match:
 
     def _by_rules(self) -> Result | None:
         game, outcome = self.game, self.game.outcome(self.position)
-        if outcome == ONGOING and game.stagnation:
+        if outcome == ONGOING and game.repetition_limit:
             led_here = self._seen[self._key] - (self._key == self._start_key)
-            outcome = game.stagnant(self.position) if led_here >= game.stagnation else ONGOING
+            is_over = led_here >= game.repetition_limit
+            outcome = game.repetition_outcome(self.position) if is_over else ONGOING
         return None if outcome == ONGOING else Result(outcome, self.game.ending(self.position))
 
     def _by_limits(self) -> Result | None:
         limits = self.limits
-        repetitions = repetition_limit(self.game, limits.repetitions)
+        repetitions = limit_of_repetitions(self.game, limits.repetitions)
         if repetitions and self._seen[self._key] >= repetitions:
             return Result(DRAW, "repetition")
         if limits.max_turns and len(self.turns) >= limits.max_turns:

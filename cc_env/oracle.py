@@ -1,7 +1,7 @@
 """Recorded positions and games, and how the rules compare with them.
 
 A file has one JSON object a line, and may be compressed with gzip. What fields a line has depends
-on the game, whose `read_recordings` understands them: legal turns, endings, games, perft.
+on the game, see `cc_env.recordings`: legal turns, endings, games, perft.
 """
 
 import json
@@ -9,11 +9,12 @@ from collections.abc import Iterable, Iterator, Mapping, Set
 from pathlib import Path
 from typing import NamedTuple
 
-from cc_env import games
-from cc_env.errors import BadRecord, CcEnvError, UnknownOption, is_whole
+from cc_env import recordings
+from cc_env.errors import BadRecord, CcEnvError, is_whole
 from cc_env.files import lines
-from cc_env.game import Game, Recording
+from cc_env.game import Game
 from cc_env.perft import perft
+from cc_env.recordings import Recording
 from cc_env.rules import ONGOING, Position
 
 MOST_COUNTED = 20_000_000  # counts beyond that, and after, are not walked
@@ -35,16 +36,14 @@ def compare(path: Path, game: str) -> Iterator[Comparison]:
 
     And UnknownOption where the module of the game reads no recorded positions.
     """
-    read = getattr(games.module(game), "read_recordings", None)
-    if read is None:
-        raise UnknownOption(f"{game} has no recorded positions: no function read_recordings")
+    read = recordings.reader(game)
     found = False
     for number, text in lines(path):
         found = True
         try:
-            recordings = list(read(json.loads(text)))
-            for each in recordings:
-                _check(each)
+            known = list(read(json.loads(text)))
+            for recording in known:
+                _check(recording)
         except (CcEnvError, json.JSONDecodeError) as error:
             raise BadRecord(f"{path}, line {number}: {error}") from error
         except KeyError as error:
@@ -52,7 +51,7 @@ def compare(path: Path, game: str) -> Iterator[Comparison]:
         except _WRONG as error:
             wrong = f"no recorded position of {game} ({error})"
             raise BadRecord(f"{path}, line {number}: {wrong}") from error
-        for recording in recordings:
+        for recording in known:
             position = recording.game.to_text(recording.position)
             yield Comparison(number, position, tuple(_differences(recording)))
     if not found:
@@ -111,7 +110,7 @@ def _play(game: Game, position: Position, text: str) -> Position:
 def _texts(game: Game, position: Position) -> Iterator[str]:
     for action in map(int, game.legal_actions(position)):
         yield game.action_text(position, action)
-        yield from game.other_texts(position, action)
+        yield from game.notation.other_texts(position, action)
 
 
 def _differing_turns(

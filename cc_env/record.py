@@ -254,10 +254,10 @@ def text_of(path: Path) -> str:
 def format_of(game: Game, path: Path) -> Format:
     """Return the format that the end of a name says; raise UnknownOption where there is none."""
     ending = path.suffix.lower()
-    if ending not in game.formats:
-        has = listed(game.formats) or "none of its own"
+    if ending not in game.notation.formats:
+        has = listed(game.notation.formats) or "none of its own"
         raise UnknownOption(f"{path}: {game.name} has no format {ending!r}; it has: {has}")
-    return game.formats[ending]
+    return game.notation.formats[ending]
 
 
 def played_of(match: Match, players: tuple[str, str]) -> Played:

@@ -74,11 +74,12 @@ def observe(position: Position, player: Int, planes: NDArray[np.int8]) -> None:
 
 
 @rule
-def loud_actions(position: Position, out: NDArray[np.int32]) -> int:
-    """Write the actions that no evaluation should come before into `out`; return how many.
+def tactical_actions(position: Position, out: NDArray[np.int32]) -> int:
+    """Write the tactical actions into `out` (int32[>= num_actions]); return how many.
 
-    These are the captures and the like of the player to move, among them all decisions within a
-    turn. Many games have none, their evaluation taking account of what can be captured.
+    They are what quiescence must resolve before a static evaluation is trusted: captures and the
+    like, and all decisions within a turn. Many games have none, as their evaluations take account
+    of what can be captured.
     """
 
 
@@ -88,8 +89,8 @@ def margin(position: Position) -> int:
 
 
 @rule
-def stagnant(position: Position) -> int:
-    """Return the outcome where the rules end the game by repetition, see `Game.stagnation`."""
+def repetition_outcome(position: Position) -> int:
+    """Return the outcome where the rules end a game by repetition, see `Game.repetition_limit`."""
 
 
 @rule(by=(0, 2))
@@ -127,6 +128,16 @@ def hash_fields(position: Position) -> np.uint64:
 
 
 @jit
+def _player(position: Position) -> Int:
+    return np.int64(position.player)
+
+
+@jit
+def _never(position: Position) -> bool:
+    return False
+
+
+@jit
 def _no_actions(position: Position, out: NDArray[np.int32]) -> int:
     return 0
 
@@ -146,23 +157,23 @@ def register(
     *,
     legal_actions: _Function,
     apply: _Function,
-    to_move: _Function,
-    mid_turn: _Function,
     outcome: _Function,
     observe: _Function,
-    loud_actions: _Function = _no_actions,
+    to_move: _Function = _player,
+    mid_turn: _Function = _never,
+    tactical_actions: _Function = _no_actions,
     key: _Function = hash_fields,
     margin: _Function = _one,
-    stagnant: _Function = _draw,
+    repetition_outcome: _Function = _draw,
 ) -> None:
     """Make the generic functions above play the game of `position_class`.
 
-    The arguments are functions compiled with `cc_env.compile.jit`, each as described by the
-    generic function of the same name. A game may do without `loud_actions`, without a `key`, where
-    all fields tell positions apart, without a `margin`, where all wins are the same, and without
-    `stagnant`, where repetition is no matter of the rules.
+    The arguments are functions compiled with `cc_env.compile.jit`, as described by the generic
+    functions of the same names. The defaults are: the player to move is the field `player`; every
+    action is a whole turn; no action is tactical; all fields tell positions apart; all wins are
+    worth the same; and where the rules end a game by repetition, it is a draw.
     """
-    given = {name: each for name, each in locals().items() if name != "position_class"}
+    given = {name: value for name, value in locals().items() if name != "position_class"}
     _tell_apart(position_class)
     sources.register(position_class.__module__, given)
     for name, function in given.items():

@@ -8,8 +8,8 @@ class Entry(NamedTuple):
 
     module: str  # with make(**options) -> Game and read_recordings(line) -> Iterator[Recording]
     environment: str  # id of its environments
-    bots: tuple[str, ...] = ()  # spoken names of players of this game alone, see Game.bots
-    formats: tuple[str, ...] = ()  # how the names of other programs' files end, see Game.formats
+    bots: tuple[str, ...] = ()  # spoken names of players of this game alone, see `Search.bots`
+    formats: tuple[str, ...] = ()  # ends of names of other programs' files, see `Notation.formats`
 
 
 GAMES = {

@@ -41,7 +41,7 @@ def test_games():
     for name, block in blocks.items():
         game = games.make(name)
         options = (f"{key}={value}" for key, value in games.option_defaults(name).items())
-        known = {*options, *game.evaluations, *game.levels, *game.bots}
+        known = {*options, *game.search.evaluations, *game.search.levels, *game.search.bots}
         assert known <= set(re.split(r"[,\s]+", block))
 
 

@@ -168,7 +168,7 @@ def worth(game, position, turn, evaluation):
     outcome = game.outcome(after)
     if outcome != ONGOING:
         return {player: WIN - 1, 1 - player: 1 - WIN}.get(outcome, 0)
-    return int(rules.evaluate(after, player, game.evaluations[evaluation]))
+    return int(rules.evaluate(after, player, game.search.evaluations[evaluation]))
 
 
 @pytest.mark.parametrize("evaluation", ["standard", "published"])

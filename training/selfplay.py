@@ -16,7 +16,7 @@ from cc_env import players
 from cc_env.envs.boards import Boards
 from cc_env.errors import Diverged, UnknownOption
 from cc_env.game import Game
-from cc_env.match import repetition_limit
+from cc_env.match import limit_of_repetitions
 from cc_env.referee import Clock, Player, anew
 from cc_env.rules import DRAW, ONGOING
 from cc_env.search.puct import Evaluate, Trees
@@ -116,7 +116,7 @@ class SelfPlay:
             game,
             settings.boards,
             max_turns=settings.max_turns,
-            repetitions=repetition_limit(game, settings.repetitions),
+            repetitions=limit_of_repetitions(game, settings.repetitions),
         )
         self._trees = Trees(
             game,

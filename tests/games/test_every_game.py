@@ -197,7 +197,7 @@ def test_games_are_recorded_and_replayed(any_game):
 
 
 def test_the_standard_evaluation_of_one_player_is_the_others_negated(any_game):
-    assert next(iter(any_game.evaluations)) == "standard"
+    assert next(iter(any_game.search.evaluations)) == "standard"
     values = set()
     for position, action in random_games(any_game, 2):
         if action is not None:

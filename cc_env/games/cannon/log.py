@@ -58,7 +58,7 @@ def _able(game: Game, position: tuple[int, ...]) -> set[str]:
     """Return how the soldiers are selected that can do something: S x y."""
     texts = set[str]()
     for action in map(int, game.legal_actions(position)):
-        texts |= {game.action_text(position, action), *game.other_texts(position, action)}
+        texts |= {game.action_text(position, action), *game.notation.other_texts(position, action)}
     return {text[: len("S x y")] for text in texts}
 
 
@@ -223,7 +223,7 @@ def export(game: Game, played: Played) -> str:
         mover, text = game.to_move(position), game.turn_text(position, turn)
         position = game.play_turn(position, turn)
         led_to[key := game.key(position)] += 1
-        is_over = game.outcome(position) != ONGOING or led_to[key] >= game.stagnation
+        is_over = game.outcome(position) != ONGOING or led_to[key] >= game.repetition_limit
         meta = scores_text(game.score(position), mover) if is_over else ""
         said = end_message(meta, text) if is_over else message("NORMAL", text)
         lines.append(line(said, mover))

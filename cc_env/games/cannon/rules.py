@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from cc_env import rules
 from cc_env.bits import ONE, ZERO
 from cc_env.compile import jit
-from cc_env.game import Cell
+from cc_env.grid import Cell
 from cc_env.rules import DRAW, ONGOING, Bool, Int
 from cc_env.wide import (
     NONE,
@@ -319,18 +319,6 @@ def apply(position: Position, action: Int) -> Position:
     return put(after, position.player ^ ONE, shape, position.options)
 
 
-@jit
-def to_move(position: Position) -> Int:
-    """As `rules.to_move`."""
-    return np.int64(position.player)
-
-
-@jit
-def mid_turn(position: Position) -> bool:
-    """As `rules.mid_turn`."""
-    return False
-
-
 NOT_OVER, BY_HALLS, BY_SOLDIERS, BY_MOVES = range(4)
 
 
@@ -387,8 +375,8 @@ def outcome(position: Position) -> Int:
 
 
 @jit
-def stagnant(position: Position) -> Int:
-    """As `rules.stagnant`."""
+def repetition_outcome(position: Position) -> Int:
+    """As `rules.repetition_outcome`."""
     return _winner(position, lead(position, np.int64(NOT_OVER)))
 
 
@@ -423,27 +411,25 @@ def observe(position: Position, player: Int, planes: NDArray[np.int8]) -> None:
 
 
 @jit
-def loud_actions(position: Position, out: NDArray[np.int32]) -> int:
-    """As `rules.loud_actions`: what removes a piece."""
-    targets, shape, loud = ground(position).targets, position.shape, 0
+def tactical_actions(position: Position, out: NDArray[np.int32]) -> int:
+    """As `rules.tactical_actions`: what removes a piece."""
+    targets, shape, count = ground(position).targets, position.shape, 0
     for place in range(legal_actions(position, out)):
         if has(targets, ENDS[shape, np.int64(out[place])]):
-            out[loud] = out[place]
-            loud += 1
-    return loud
+            out[count] = out[place]
+            count += 1
+    return count
 
 
 rules.register(
     Position,
     legal_actions=legal_actions,
     apply=apply,
-    to_move=to_move,
-    mid_turn=mid_turn,
     outcome=outcome,
     observe=observe,
-    loud_actions=loud_actions,
+    tactical_actions=tactical_actions,
     margin=margin,
-    stagnant=stagnant,
+    repetition_outcome=repetition_outcome,
 )
 
 

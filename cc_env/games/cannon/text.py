@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from cc_env.bits import ONE, ZERO
 from cc_env.errors import BadPosition
-from cc_env.game import Cell, Track, Turn
+from cc_env.game import Cell, Grid, Track, Turn
 from cc_env.games.cannon.rules import (
     BOARD,
     BOMB_CLEAR,
@@ -30,10 +30,9 @@ from cc_env.games.cannon.rules import (
     index,
     lead,
 )
-from cc_env.games.grid import read_rows, rows_text
 from cc_env.wide import wide
 
-SIDES = "bw"
+LETTERS = "bB", "wW"  # soldiers and halls
 STAGNANT = "stagnant"
 _MOVES = NUM_MOVES.tolist()  # read often, which numpy takes long for
 
@@ -69,16 +68,24 @@ def _words(position: Position, name: str) -> int:
     return int(getattr(position, f"{name}_low")) | int(getattr(position, f"{name}_high")) << 64
 
 
+@cache
+def grid(shape: int) -> Grid:
+    """Return the cells of the board of this shape, and their bits."""
+    rows, columns = SHAPES[shape]
+    cells = ((row, column) for row in range(rows) for column in range(columns))
+    return Grid(rows, columns, {cell: index(cell) for cell in cells}, is_turned=True)
+
+
 def _cell(position: Position, place: int) -> Cell:
     """Return the cell of the board with this index in the mover's frame."""
-    return divmod(place if position.player == ZERO else int(LAST[position.shape]) - place, STRIDE)
+    return grid(int(position.shape)).cell(place, int(position.player))
 
 
 def pieces(position: Position) -> dict[Cell, str]:
     """Return the letter of each occupied cell: b and w for soldiers, B and W for halls."""
     player, found = int(position.player), {}
     for name, side in (("own", player), ("enemy", 1 - player)):
-        for suffix, letter in (("", SIDES[side]), ("_halls", SIDES[side].upper())):
+        for suffix, letter in zip(("", "_halls"), LETTERS[side], strict=True):
             left = _words(position, name + suffix)
             while left:
                 place = left.bit_length() - 1
@@ -89,32 +96,25 @@ def pieces(position: Position) -> dict[Cell, str]:
 
 def to_text(position: Position) -> str:
     """Return the position in one line: rows from the top, and side to move."""
-    rows, columns = SHAPES[int(position.shape)]
-    return f"{rows_text(pieces(position), rows, columns)} {SIDES[int(position.player)]}"
+    board = grid(int(position.shape))
+    return board.position_text(pieces(position), LETTERS, int(position.player))
 
 
 def parse_position(text: str, like: Position) -> Position:
-    """As `Game.from_text`, of the shape and with the options of the start `like`.
-
-    Raises BadPosition where there is none, saying why.
-    """
-    fields = text.split()
-    if len(fields) != 2 or fields[1] not in ("b", "w"):
-        raise BadPosition("wanted: rows, and side to move, b or w")
-    letters = read_rows(fields[0], *SHAPES[int(like.shape)], "bBwW")
-    player = SIDES.index(fields[1])
-    sets = dict.fromkeys("bBwW", 0)
-    for cell, letter in letters.items():
-        place = index(cell)
-        sets[letter] |= 1 << (int(LAST[like.shape]) - place if player else place)
+    """As `Notation.parse_position`, of the shape and with the options of the start `like`."""
+    board = grid(int(like.shape))
+    found, player, _ = board.read_position(text, LETTERS)
+    sets = dict.fromkeys("".join(LETTERS), 0)
+    for cell, letter in found.items():
+        sets[letter] |= 1 << board.bit(cell, player)
     most = Counter(pieces(like).values())
-    for letter, found in Counter(letters.values()).items():
-        if found > most[letter]:
-            raise BadPosition(f"{found} pieces {letter}; there are {most[letter]}")
-    if not sets[SIDES[1 - player]]:
-        raise BadPosition(f"{SIDES[1 - player]} has just moved, so it needs a soldier")
-    own, enemy = SIDES[player], SIDES[1 - player]
-    words = (word for key in (own, own.upper(), enemy, enemy.upper()) for word in wide(sets[key]))
+    for letter, count in Counter(found.values()).items():
+        if count > most[letter]:
+            raise BadPosition(f"{count} pieces {letter}; there are {most[letter]}")
+    own, enemy = LETTERS[player], LETTERS[1 - player]
+    if not sets[enemy[0]]:
+        raise BadPosition(f"{enemy[0]} has just moved, so it needs a soldier")
+    words = (word for letter in own + enemy for word in wide(sets[letter]))
     rest = np.uint64(player), like.shape, like.options
     return Position(*words, *rest)  # type: ignore[call-arg]
 
@@ -217,8 +217,8 @@ def track(position: Position, turn: Turn) -> Track:
 @lru_cache(maxsize=64)  # whoever lists choices asks for each of them
 def _enemies(position: Position) -> frozenset[Cell]:
     """Return the cells of the opponent's soldiers and halls."""
-    side = SIDES[1 - int(position.player)]
-    return frozenset(cell for cell, letter in pieces(position).items() if letter.lower() == side)
+    letters = LETTERS[1 - int(position.player)]
+    return frozenset(cell for cell, letter in pieces(position).items() if letter in letters)
 
 
 def action_cells(shape: int) -> NDArray[np.int64]:

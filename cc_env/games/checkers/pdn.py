@@ -18,8 +18,7 @@ from cc_env.game import Cell, Format, Game, OnBroken, Played, Turn
 from cc_env.games.checkers import pdn_tokens
 from cc_env.games.checkers.pdn_tokens import Token
 from cc_env.games.checkers.rules import CELLS, SIZE
-from cc_env.games.checkers.text import pieces
-from cc_env.games.grid import rows_text
+from cc_env.games.checkers.text import GRID, pieces
 from cc_env.rules import DRAW, FIRST_WINS, ONGOING, SECOND_WINS, Position
 
 RESULTS = {"1-0": FIRST_WINS, "0-1": SECOND_WINS, "1/2-1/2": DRAW, "*": ONGOING}
@@ -118,7 +117,7 @@ def parse_position(game: Game, text: str) -> Position:
                 if cell in letters:
                     raise BadPosition(f"'{text}': {piece} is there twice")
                 letters[cell] = letter.upper() if piece[0] == "K" else letter
-    return game.from_text(f"{rows_text(letters, SIZE, SIZE)} {'rb'[COLOURS.index(found[1])]}")
+    return game.from_text(f"{GRID.text(letters)} {'rb'[COLOURS.index(found[1])]}")
 
 
 def _cells(piece: str) -> list[Cell]:
