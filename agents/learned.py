@@ -82,7 +82,7 @@ class _Remembers:
     _game: Game
     _course: _Course
 
-    def anew(self) -> Self:
+    def fresh(self) -> Self:
         """As `cc_env.referee.Player`."""
         other = copy(self)
         other._course = _Course(self._game)

@@ -136,12 +136,12 @@ class Game:
             raise BadPosition(f"{self.name}: cannot read position '{text}': {error}") from None
 
     def check_words(self, rows: NDArray[np.uint64]) -> None:
-        """Raise BadPosition where one of the rows, uint64[N, fields], cannot be a position.
+        """Raise BadPosition if one of `rows`, uint64[N, F], is not a possible position.
 
-        Compiled rules take every position as it comes, and may read and write anywhere if it cannot
-        be; so whatever comes as words from outside comes through here. A game says by `fits`, of a
-        position whose fields are arrays uint64[N], which of them its rules can take. Of a game that
-        does not, each is written as text and read again.
+        Compiled rules trust their positions, and may read and write out of bounds if one is
+        impossible; so words from outside are checked here. `fits` takes a position whose fields are
+        arrays uint64[N] and returns bool[N]: which of them are possible. Without `fits`, positions
+        are written as text and read again.
         """
         if self.fits:
             fits = self.fits(type(self.initial)(*rows.T))
@@ -255,32 +255,35 @@ class Game:
         return [c for c, letter in pieces if letter in letters and left.get(c, " ") not in letters]
 
     def legal_actions(self, position: Position) -> NDArray[np.int32]:
-        """Return the legal action ids, ascending; none when the game is over."""
+        """Return the legal action ids, int32[count], ascending; empty when the game is over."""
         out = np.empty(self.num_actions, np.int32)
         over = rules.outcome(position) != ONGOING
         return out[: 0 if over else rules.legal_actions(position, out)]
 
     def choices(self, position: Position) -> NDArray[np.int32]:
-        """Return the legal action ids, one at least.
+        """Return the legal action ids, int32[count], ascending, at least one.
 
         Raises IllegalAction where the game is over.
         """
         legal = self.legal_actions(position)
         if not len(legal):
             text, ending = self.to_text(position), self.ending(position)
-            raise IllegalAction(f"nothing is to be chosen in '{text}'; the game is over ({ending})")
+            raise IllegalAction(
+                f"there is no action to choose in '{text}'; the game is over ({ending})"
+            )
         return legal
 
     def action_mask(self, position: Position) -> NDArray[np.int8]:
-        """Return int8[num_actions]: 1 where the action is legal, else 0."""
+        """Return int8[A]: 1 where the action is legal, else 0."""
         mask = np.zeros(self.num_actions, np.int8)
         mask[self.legal_actions(position)] = 1
         return mask
 
     def opening_mask(self) -> NDArray[np.int8]:
-        """Return int8[num_actions]: 1 where an action is legal however an episode begins.
+        """Return int8[A]: 1 where an action is legal however an episode begins.
 
-        Where there is none, as in a game that begins by placing anywhere, those legal most often.
+        If there is no such action, as in a game that begins by placing anywhere, 1 for the actions
+        that are legal most often.
         """
         counts = self.action_mask(self.initial).astype(np.int64)
         for turn in self.turns(self.initial):
@@ -293,7 +296,7 @@ class Game:
     ) -> Position:
         """Return the position after `action`; raise IllegalAction where it is not legal.
 
-        Who knows the legal actions already says which they are.
+        A caller that already has the legal actions passes them as `legal`.
         """
         try:
             chosen = operator.index(action)
@@ -331,9 +334,9 @@ class Game:
         return 0 if self.outcome(position) in (DRAW, ONGOING) else int(rules.margin(position))
 
     def score(self, position: Position, loser: int | None = None) -> tuple[float, float]:
-        """Return what both players have of a finished game; by its margin, where not by `scores`.
+        """Return the scores of both players in a finished game: by `scores`, or by its margin.
 
-        Where the game does not seem over it is what they have if it ended by repetition, or, in
+        Where the rules do not end the game, these are the scores if it ends by repetition or, in
         games with `scores`, by a fault of the `loser`.
         """
         if self.scores:
@@ -356,7 +359,7 @@ class Game:
         return planes
 
     def evaluation(self, which: Any = None) -> Any:
-        """Return an evaluation by name, None being the first, or the one that is given itself.
+        """Return the evaluation of this name, None for the first; an evaluation is returned as is.
 
         Raises UnknownOption where the game has none, or none of this name.
         """
@@ -364,14 +367,14 @@ class Game:
             return which
         if which is not None and not isinstance(which, str):
             has = listed(self.search.evaluations) or "none"
-            raise UnknownOption(f"evaluation={which!r} is no name; {self.name} has: {has}")
+            raise UnknownOption(f"evaluation={which!r} is not a name; {self.name} has: {has}")
         if not self.search.evaluations or (which and which not in self.search.evaluations):
             has = listed(self.search.evaluations) or "none"
             raise UnknownOption(f"{self.name} has no evaluation {which or ''!r}; it has: {has}")
         return self.search.evaluations[which or next(iter(self.search.evaluations))]
 
     def turns(self, position: Position) -> Iterator[Turn]:
-        """Yield every way to finish the present turn, as the actions that it takes."""
+        """Yield every turn that is legal now, or the rest of it within a turn."""
         for action in map(int, self.legal_actions(position)):
             after = self.apply(position, action)
             if self.mid_turn(after):
@@ -416,10 +419,10 @@ class Game:
         return [text for text in texts if text]
 
     def parse_turn(self, position: Position, text: str) -> Turn:
-        """Return the legal turn written as `text`; raise IllegalAction where there is none."""
+        """Return the legal turn written as `text`; raise IllegalAction if there is none."""
         wanted = _plain(text)
-        if (found := self._turn_of(position, wanted)) is not None:
-            return found
+        if (turn := self._turn_of(position, wanted)) is not None:
+            return turn
         for action in map(int, self.legal_actions(position)):
             if wanted in map(_plain, self.notation.other_texts(position, action)):
                 return (action,)
@@ -433,13 +436,13 @@ class Game:
         texts = [self.turn_text(position, turn) for turn in self.turns(position)]
         for action in map(int, self.legal_actions(position)):
             texts += self.notation.other_texts(position, action)
-        begin = (each for each in texts if wanted and _plain(each).startswith(wanted))
-        return list(dict.fromkeys(begin))
+        near = (known for known in texts if wanted and _plain(known).startswith(wanted))
+        return list(dict.fromkeys(near))
 
     def _turn_of(self, position: Position, wanted: str) -> Turn | None:
-        """Return the legal turn of this plain text, None where there is none.
+        """Return the legal turn of this plain text, None if there is none.
 
-        Follows only decisions whose own text begins it, so most turns are found without the others.
+        Follows only decisions with which the text begins, so most turns are not generated.
         """
         for action in map(int, self.legal_actions(position)):
             begins = _plain(self.action_text(position, action))
@@ -470,5 +473,5 @@ class Game:
 
 
 def _plain(text: str) -> str:
-    """Return the text as it is compared: small letters, no blanks."""
+    """Return the text in the form that is compared: lower case, without blanks."""
     return "".join(text.split()).lower()

@@ -53,7 +53,7 @@ class Grid:
         return tuple({bit: cell for cell, bit in frame.items()} for frame in self.frames)
 
     def seen(self, cell: Cell, player: int) -> Cell:
-        """Return a cell as `player` sees it, or the cell that he sees there: the same."""
+        """Return the cell in the frame of `player`, or back: the two are the same."""
         if not (player and self.is_turned):
             return cell
         return self.rows - 1 - cell[0], self.columns - 1 - cell[1]
@@ -76,13 +76,13 @@ class Grid:
         They get the first of the letters of their player.
         """
         player = int(position.player)
-        own, enemy, found = int(position.own), int(position.enemy), {}
+        own, enemy, pieces = int(position.own), int(position.enemy), {}
         for cell, bit in self.frames[player].items():
             if own >> bit & 1:
-                found[cell] = letters[player][0]
+                pieces[cell] = letters[player][0]
             elif enemy >> bit & 1:
-                found[cell] = letters[1 - player][0]
-        return found
+                pieces[cell] = letters[1 - player][0]
+        return pieces
 
     def sides(
         self, pieces: Mapping[Cell, str], letters: tuple[str, str], player: int
@@ -134,7 +134,7 @@ class Grid:
         follow, for the error; without it there may be none. Raises BadPosition, saying why.
         """
         fields = text.split()
-        sides = [each[0] for each in letters]
+        sides = [own[0] for own in letters]
         if len(fields) < 2 or fields[1] not in sides or (len(fields) > 2 and not rest):
             wanted = f"rows, and side to move, {' or '.join(sides)}"
             raise BadPosition(f"wanted: {wanted}{f', {rest}' if rest else ''}")

@@ -169,7 +169,7 @@ class BotPlayer:
         self._game.choices(position)
         return Decision(self._bot(position, rng))
 
-    def anew(self) -> "BotPlayer":
+    def fresh(self) -> "BotPlayer":
         """As `cc_env.referee.Player`."""
         return BotPlayer(self._game, self._name)
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 class Entry(NamedTuple):
     """Where a game is found."""
 
-    module: str  # with make(**options) -> Game and read_recordings(line) -> Iterator[Recording]
+    module: str  # with make(**options) -> Game
     environment: str  # id of its environments
     bots: tuple[str, ...] = ()  # spoken names of players of this game alone, see `Search.bots`
     formats: tuple[str, ...] = ()  # ends of names of other programs' files, see `Notation.formats`

@@ -217,7 +217,9 @@ def test_replay_tells_scores_that_a_log_has_not(tmp_path):
 @pytest.mark.parametrize("change", [{"bots": ("aggressive",)}, {"formats": (".pdn", ".log")}])
 def test_the_table_has_the_bots_and_formats_of_a_game(monkeypatch, change):
     monkeypatch.setitem(GAMES, "cannon", GAMES["cannon"]._replace(**change))
-    with pytest.raises(BadGame, match=r"cannon: bots .*aggressive.*, formats .*\.log.*; its line in"):
+    with pytest.raises(
+        BadGame, match=r"cannon: bots .*aggressive.*, formats .*\.log.*; its line in the table"
+    ):
         games.make("cannon")
 
 

@@ -260,7 +260,7 @@ class Diarist:
         self.game, self.diaries, self.at, self.course = game, diaries, None, []
         diaries.append(self.course)
 
-    def anew(self):
+    def fresh(self):
         return Diarist(self.game, self.diaries)
 
     def choose(self, position, rng, clock):

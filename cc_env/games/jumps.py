@@ -37,7 +37,7 @@ class Tables(NamedTuple):
 def tables(cells: Sequence[Cell], directions: Sequence[Cell]) -> Tables:
     """Return the tables of all steps and jumps on an empty board; ids ascend by start, then end."""
     ids = np.zeros((2, 64, len(directions)), np.int32)
-    found: list[tuple[int, int]] = []
+    cells_of: list[tuple[int, int]] = []
     for row, column in cells:
         ways = [
             ((row + far * down, column + far * right), far, direction)
@@ -46,33 +46,33 @@ def tables(cells: Sequence[Cell], directions: Sequence[Cell]) -> Tables:
         ]
         for end, far, direction in sorted(ways):
             if end in cells:
-                ids[far - 1, 8 * row + column, direction] = len(found)
-                found.append((8 * row + column, 8 * end[0] + end[1]))
-    starts, ends = np.array(found, np.uint64).T.copy()
+                ids[far - 1, 8 * row + column, direction] = len(cells_of)
+                cells_of.append((8 * row + column, 8 * end[0] + end[1]))
+    starts, ends = np.array(cells_of, np.uint64).T.copy()
     return Tables(starts, ends, *ids)
 
 
 @jit
 def up_left(cells: Word) -> Word:
-    """Return where one goes from these cells by a step in this direction."""
+    """Return the cells one step away in this direction."""
     return (cells & _NOT_FIRST) >> _9
 
 
 @jit
 def up_right(cells: Word) -> Word:
-    """As `up_left`, in this direction."""
+    """As `up_left`."""
     return (cells & _NOT_LAST) >> _7
 
 
 @jit
 def down_left(cells: Word) -> Word:
-    """As `up_left`, in this direction."""
+    """As `up_left`."""
     return (cells & _NOT_FIRST) << _7
 
 
 @jit
 def down_right(cells: Word) -> Word:
-    """As `up_left`, in this direction."""
+    """As `up_left`."""
     return (cells & _NOT_LAST) << _9
 
 

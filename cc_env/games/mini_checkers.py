@@ -1,12 +1,12 @@
-"""Mini checkers, 6×6: men only, who can must jump, one jump a turn; who cannot move passes.
+"""Mini checkers, 6×6: men only, jumps are forced, one a turn; a side that cannot move passes.
 
 Position  own, enemy: the two sides as bits 8r + c, in the frame of the player to move (the board
           is turned by 180 degrees for white; men go towards row 0); player: 0 or 1
 Action    ids ascending by start, then end, of all steps and jumps on an empty board; last: the
           pass, which is legal where the player to move can do nothing else and the opponent can
 Turn      41-30, 41x23 or pass: row and column, from the upper left
-Ending    no_pieces (a side has none: it has lost, by 6), both_stuck (neither can move: who has
-          more men has won, by how many more; a draw where they are equal)
+Ending    no_pieces (a side has no men: it has lost, by 6), both_stuck (neither side can move: the
+          side with more men has won, by the difference; a draw if they are equal)
 Symmetry  none
 
     start, as text:  1w1w1w/w1w1w1/6/6/1b1b1b/b1b1b1 b     b black, below   w white, above
@@ -289,15 +289,15 @@ def ending(position: Position) -> str:
 def fits(position: Position) -> NDArray[np.bool_]:
     """As `Game.fits`."""
     wrong = (position.own | position.enemy) & ~_BOARD | position.own & position.enemy
-    found: NDArray[np.bool_] = (wrong == ZERO) & (position.player <= ONE)
-    return found
+    possible: NDArray[np.bool_] = (wrong == ZERO) & (position.player <= ONE)
+    return possible
 
 
 def parse_position(text: str) -> Position:
     """As `Notation.parse_position`."""
     pieces, player, _ = read_position(GRID, text, LETTERS, ALL)
     if not pieces:
-        raise BadPosition("there is no man on the board")
+        raise BadPosition("there are no men on the board")
     return Position(*GRID.sides(pieces, LETTERS, player), np.uint64(player))
 
 

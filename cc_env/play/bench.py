@@ -113,7 +113,7 @@ class Bench:
     def make(self, name: str, game: Game) -> Player:
         """Return a player as `players.make`; one that keeps nothing of its game is lent."""
         player = self._take(name, game)
-        if hasattr(player, "anew"):
+        if hasattr(player, "fresh"):
             return player
         self._give_back(name, game, player)
         return Lent(self, name, game)

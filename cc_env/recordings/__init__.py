@@ -46,7 +46,7 @@ def reader(game: str) -> Reader:
             module = import_module(f"{__name__}.{game}")
         except ModuleNotFoundError as error:
             raise UnknownOption(f"{game} has no recorded positions: {error}") from None
-    found: Reader | None = getattr(module, "read_recordings", None)
-    if found is None:
+    read: Reader | None = getattr(module, "read_recordings", None)
+    if read is None:
         raise UnknownOption(f"{game} has no recorded positions: no function read_recordings")
-    return found
+    return read

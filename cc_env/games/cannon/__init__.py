@@ -1,4 +1,4 @@
-"""Cannon: soldiers advance, three in a row shoot; who has lost two town halls has lost.
+"""Cannon: soldiers advance, three in a row shoot; a player who has lost two town halls has lost.
 
 Position  soldiers and halls of both sides as bits 11r + c, each in two words, in the frame of the
           player to move (the board is turned by 180 degrees for white; soldiers go towards row 0);
@@ -7,9 +7,9 @@ Action    ids ascending by start, then end, of all steps, sideways captures, ret
           that stay on the board; then one id a cell: bomb it
 Turn      S x y M x y selects a soldier and moves it, S x y B x y bombs; x is the column, y the row,
           from the upper left. Any soldier of the cannon may be named; we name the first from above
-Ending    halls (two are lost), no_soldiers, no_moves (of the player to move), stagnant (a position
-          that a player's moves led to three times); the hall margin decides who has won
-Symmetry  none: the start is no mirror image of itself, and halls stand where the others' do not
+Ending    halls (two are lost), no_soldiers, no_moves (of the player to move), stagnant (turns led
+          to the same position three times); the hall margin decides who has won
+Symmetry  none: the start is not a mirror image of itself, nor are the halls opposite each other
 
     8×8 start, as text:  WwWwWwWw/1w1w1w1w/1w1w1w1w/8/8/b1b1b1b1/b1b1b1b1/bBbBbBbB b
                          b soldiers, B halls of black, first   w, W of white

@@ -68,7 +68,7 @@ def _transposed(plain: Symmetry, position: Position) -> Position:
 
 
 def remark(position: Position) -> str:
-    """Return of which jump it is still to be said what it captures, if of one."""
+    """Return which pending jump still has to choose its capture; empty if none is pending."""
     if not position.pending:
         return ""
     return f"chooses what {_jump_text(position, int(position.pending) - 1)} captures"
@@ -100,9 +100,9 @@ def fits(position: Position, size: int) -> NDArray[np.bool_]:
     """As `Game.fits`."""
     wrong = (position.own | position.enemy) & ~BOARD[size] | position.own & position.enemy
     is_jump = position.pending <= np.uint64(NUM_JUMPS[size])
-    found: NDArray[np.bool_] = (wrong == ZERO) & is_jump & (position.player <= ONE)
-    found &= position.size == np.uint64(size)
-    return found
+    possible: NDArray[np.bool_] = (wrong == ZERO) & is_jump & (position.player <= ONE)
+    possible &= position.size == np.uint64(size)
+    return possible
 
 
 def _with_pending(position: Position, jump: str) -> Position:
@@ -115,7 +115,7 @@ def _with_pending(position: Position, jump: str) -> Position:
     raise BadPosition(f"'{jump}' is not a jump here that leaves a choice of captures")
 
 
-@lru_cache(maxsize=64)  # whoever lists choices asks for each of them
+@lru_cache(maxsize=64)  # a list of choices asks for each action
 def _legal(position: Position) -> tuple[int, ...]:
     out = np.empty(STARTS.shape[1], np.int32)
     return tuple(out[: legal_actions(position, out)].tolist())

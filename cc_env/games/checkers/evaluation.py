@@ -25,8 +25,8 @@ NUM_WEIGHTS = LEAD + STAGES
 class Standard(NamedTuple):
     """Our own evaluation: men and kings by their cells, possible steps, being to move, the lead.
 
-    It is the sum of `weights` (int64[NUM_WEIGHTS]), each for what it counts on the mover's side
-    less what it counts on the opponent's. The fewer pieces there are the more a lead is worth.
+    It is the sum of `weights` (int64[NUM_WEIGHTS]), times what they count on the mover's side
+    minus what they count on the opponent's. The fewer pieces there are the more a lead is worth.
     """
 
     weights: NDArray[np.int64]

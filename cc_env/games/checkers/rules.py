@@ -73,7 +73,7 @@ def legal_actions(position: Position, out: NDArray[np.int32]) -> int:
 
 @jit
 def jumping(position: Position, movers: Word) -> Ways:
-    """Return which of the movers can jump, each way."""
+    """Return which of the movers can jump, by direction."""
     enemy, empty = position.enemy, ~(position.own | position.enemy)
     kings = movers & position.kings
     return Ways(
@@ -86,7 +86,7 @@ def jumping(position: Position, movers: Word) -> Ways:
 
 @jit
 def stepping(position: Position) -> Ways:
-    """Return which pieces of the player to move can step, each way."""
+    """Return which pieces of the player to move can step, by direction."""
     own, empty = position.own, ~(position.own | position.enemy)
     kings = own & position.kings
     return Ways(
@@ -160,7 +160,7 @@ def outcome(position: Position) -> Int:
 
 @jit
 def is_idle(position: Position) -> Bool:
-    """Return whether so long nothing was captured, and no man stepped, that it is a draw."""
+    """Return whether the game is drawn: too many turns without a capture or a man's step."""
     limit = no_progress_limit(position)
     return bool(limit and position.idle >= limit)
 
@@ -192,7 +192,7 @@ def tactical_actions(position: Position, out: NDArray[np.int32]) -> int:
 
 @jit
 def key(position: Position) -> np.uint64:
-    """As `rules.key`: how long nothing happened makes no other position."""
+    """As `rules.key`; `idle`, the turns without progress, is left out."""
     own, enemy, kings, jumper, _, player, options = position
     return rules.hash_fields(Position(own, enemy, kings, jumper, ZERO, player, options))
 

@@ -35,11 +35,11 @@ def ending(position: Position) -> str:
 def pieces(position: Position) -> dict[Cell, str]:
     """Return the letter of each occupied cell: r and b for men, R and B for kings."""
     player, kings = int(position.player), int(position.kings)
-    found = GRID.pieces(position, LETTERS)
-    for cell, letter in found.items() if kings else ():
+    letters = GRID.pieces(position, LETTERS)
+    for cell, letter in letters.items() if kings else ():
         if kings >> GRID.bit(cell, player) & 1:
-            found[cell] = letter.upper()
-    return found
+            letters[cell] = letter.upper()
+    return letters
 
 
 def remark(position: Position) -> str:
@@ -69,11 +69,11 @@ def to_text(position: Position) -> str:
 def parse_position(text: str, options: np.uint64) -> Position:
     """As `Notation.parse_position`."""
     rest = "x53 or a number of turns if need be"
-    found, player, words = read_position(GRID, text, LETTERS, PIECES, rest)
-    own, enemy = GRID.sides(found, LETTERS, player)
+    men, player, words = read_position(GRID, text, LETTERS, PIECES, rest)
+    own, enemy = GRID.sides(men, LETTERS, player)
     if not enemy:
         raise BadPosition(f"{LETTERS[1 - player][0]} has just moved, so it needs a piece")
-    kings = GRID.set_of((cell for cell, letter in found.items() if letter.isupper()), player)
+    kings = GRID.set_of((cell for cell, letter in men.items() if letter.isupper()), player)
     position = Position(own, enemy, kings, ZERO, ZERO, np.uint64(player), options)
     return _with_rest(position, " ".join(words)) if words else position
 
@@ -84,9 +84,9 @@ def fits(position: Position, options: np.uint64) -> NDArray[np.bool_]:
     wrong = (own | enemy) & ~_USED | own & enemy | kings & ~(own | enemy) | jumper & ~own
     wrong |= jumper & (jumper - ONE)  # more than one
     is_count = position.idle < np.uint64(10**9)  # as a text can say it
-    found: NDArray[np.bool_] = (wrong == ZERO) & is_count & (position.player <= ONE)
-    found &= position.options == options
-    return found
+    possible: NDArray[np.bool_] = (wrong == ZERO) & is_count & (position.player <= ONE)
+    possible &= position.options == options
+    return possible
 
 
 def _with_rest(position: Position, rest: str) -> Position:
@@ -96,7 +96,7 @@ def _with_rest(position: Position, rest: str) -> Position:
         return position._replace(idle=np.uint64(rest))
     jumpers = {f"x{row}{column}": (row, column) for row, column in CELLS}
     if rest not in jumpers:
-        raise BadPosition(f"'{rest}' is no number of turns, and no x with a cell that is used")
+        raise BadPosition(f"'{rest}' is neither a number of turns nor x with a cell that is used")
     jumper = GRID.set_of([jumpers[rest]], int(position.player))
     if not any(jumping(position, position.own & jumper)):
         raise BadPosition(f"nothing on {rest[1:]} can jump on")

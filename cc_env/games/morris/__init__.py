@@ -82,9 +82,9 @@ def make(
 
     With `protect_mills` beads in mills are removed only where all are in mills. `removals` is
     "per_mill", or "one" for two mills at once, too. After a turn with a removal the next move is
-    free "always", in "moving_phase_only", where it was a move, or "never". With `flying` who has
-    three beads moves anywhere. With `count_hand` who has fewer than three beads, those in hand
-    among them, has lost. Raises UnknownOption on other values.
+    free "always", in "moving_phase_only", where it was a move, or "never". With `flying` a player
+    with three beads moves anywhere. With `count_hand` a player with fewer than three beads, those
+    in hand included, has lost. Raises UnknownOption on other values.
     """
     switches = {
         "protect_mills": (protect_mills, PROTECT),

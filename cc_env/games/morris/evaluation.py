@@ -19,8 +19,8 @@ NUM_FEATURES = 9
 class Standard(NamedTuple):
     """Our own evaluation: beads, mills, lines that lack one bead, steps, blocked beads, free moves.
 
-    It is the sum of `weights` (int64[2 * NUM_FEATURES]), each for what it counts on one side less
-    what it counts on the other's, as long as anybody has beads in hand, and afterwards.
+    It is the sum of `weights` (int64[2 * NUM_FEATURES]), times what they count on one side minus
+    what they count on the other: one half while beads are in hand, the other half afterwards.
     """
 
     weights: NDArray[np.int64]

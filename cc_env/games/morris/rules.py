@@ -119,11 +119,11 @@ def removable(position: Position) -> Word:
 @jit
 def in_mills(beads: Word) -> Word:
     """Return the beads that are in mills."""
-    found = ZERO
+    members = ZERO
     for mill in ALL_MILLS:
         if beads & mill == mill:
-            found |= mill
-    return found
+            members |= mill
+    return members
 
 
 @jit

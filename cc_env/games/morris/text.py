@@ -46,7 +46,7 @@ def symmetries() -> tuple[Symmetry, ...]:
         "turned twice": lambda row, column: (SIZE - 1 - row, SIZE - 1 - column),
         "turned back": lambda row, column: (SIZE - 1 - column, row),
     }
-    found = []
+    symmetric = []
     for turned, turn in turns.items():
         for mirrored in ("", "mirrored"):
             for swapped in ("", "inside out"):
@@ -56,8 +56,8 @@ def symmetries() -> tuple[Symmetry, ...]:
                     row, column = _inside_out(row, column) if swapped else (row, column)
                     image[cell] = turn(row, column)
                 if name := ", ".join(filter(None, (turned, mirrored, swapped))):
-                    found.append(symmetry(name, GRID, image.__getitem__, ACTION_CELLS))
-    return tuple(found)
+                    symmetric.append(symmetry(name, GRID, image.__getitem__, ACTION_CELLS))
+    return tuple(symmetric)
 
 
 def _inside_out(row: int, column: int) -> Cell:
@@ -80,21 +80,21 @@ def remark(position: Position) -> str:
 
     A free move of a player who has beads in hand is not told: it lapses when a bead is placed.
     """
-    player, found = int(position.player), []
+    player, remarks = int(position.player), []
     if position.pending:
         beads = f"{PLAYERS[1 - player]} bead{'s' if position.pending > 1 else ''}"
-        found.append(f"a mill: removes {position.pending} {beads}")
+        remarks.append(f"a mill: removes {position.pending} {beads}")
     elif position.own_free and not position.own_hand:
-        found.append("free move: to any empty point")
+        remarks.append("free move: to any empty point")
     hands = position.own_hand, position.enemy_hand
     if any(hands):
         counts = (f"{PLAYERS[side]} {hands[side ^ player]}" for side in (0, 1))
-        found.append(f"in hand: {', '.join(counts)}")
+        remarks.append(f"in hand: {', '.join(counts)}")
     if position.pending and position.own_free and not position.own_hand:
-        found.append(f"{PLAYERS[player]}'s next move free")
+        remarks.append(f"{PLAYERS[player]}'s next move free")
     if position.enemy_free and not position.enemy_hand:
-        found.append(f"{PLAYERS[1 - player]}'s next move free")
-    return "; ".join(found)
+        remarks.append(f"{PLAYERS[1 - player]}'s next move free")
+    return "; ".join(remarks)
 
 
 def to_text(position: Position) -> str:
@@ -125,11 +125,11 @@ def parse_position(text: str, options: np.uint64) -> Position:
     free = rest.pop(0)[1:] if rest and rest[0] in ("fw", "fb", "fwb") else ""
     pending = int(rest.pop(0)[1:]) if rest and rest[0] in ("x1", "x2") else 0
     if rest:
-        raise BadPosition(f"'{rest[0]}' is no fw, fb, fwb (free moves), x1 or x2 (removals)")
-    sides = [sum(1 << at for at, letter in enumerate(board) if letter == each) for each in LETTERS]
-    for each, hand in enumerate(map(int, hands)):
-        if sides[each].bit_count() + hand > BEADS:
-            raise BadPosition(f"{PLAYERS[each]} has more than {BEADS} beads")
+        raise BadPosition(f"'{rest[0]}'; wanted: fw, fb, fwb (free moves), x1 or x2 (removals)")
+    sides = [sum(1 << at for at, letter in enumerate(board) if letter == own) for own in LETTERS]
+    for beads, hand, name in zip(sides, map(int, hands), PLAYERS, strict=True):
+        if beads.bit_count() + hand > BEADS:
+            raise BadPosition(f"{name} has more than {BEADS} beads")
     player = LETTERS.index(side)
     if pending > sides[1 - player].bit_count():
         raise BadPosition("more removals are due than there are beads to remove")
@@ -162,14 +162,14 @@ def _check_options(free: str, hands: str, pending: int, options: np.uint64) -> N
 def fits(position: Position, options: np.uint64) -> NDArray[np.bool_]:
     """As `Game.fits`."""
     own, enemy = position.own, position.enemy
-    found: NDArray[np.bool_] = ((own | enemy) & ~ALL | own & enemy) == ZERO
+    possible: NDArray[np.bool_] = ((own | enemy) & ~ALL | own & enemy) == ZERO
     most = {"hand": BEADS, "free": 1}
     for name, value in most.items():
         for side in ("own", "enemy"):
-            found &= getattr(position, f"{side}_{name}") <= np.uint64(value)
-    found &= (position.pending <= np.uint64(2)) & (position.player <= ONE)
-    found &= position.options == options
-    return found
+            possible &= getattr(position, f"{side}_{name}") <= np.uint64(value)
+    possible &= (position.pending <= np.uint64(2)) & (position.player <= ONE)
+    possible &= position.options == options
+    return possible
 
 
 def action_text(position: Position, action: int) -> str:
