@@ -22,8 +22,7 @@ ORIGIN: Cell = (0, 0)  # where pieces and marks are drawn; a face moves them by 
 def setting(game: Game) -> dict[str, Any]:
     """Return what stays the same: names, the empty board, and pieces and marks on `ORIGIN`."""
     picture = draw(game, game.initial)
-    letters = {letter for name in game.players for letter in (name[0], name[0].upper())}
-    letters |= set(game.figures) | set(picture.pieces.values())
+    letters = sorted("".join(game.letters))
     return {
         "game": game.name,
         "options": dict(game.options),
@@ -36,10 +35,9 @@ def setting(game: Game) -> dict[str, Any]:
         "margin": shapes.MARGIN,
         "board": _drawn(shapes.board(picture)),
         "labels": _drawn(shapes.labels(picture)),
-        "figures": {
-            letter: _drawn(shapes.figure(picture, letter, ORIGIN)) for letter in sorted(letters)
-        },
-        "called": {letter: _called(game, letter) for letter in sorted(letters)},
+        "figures": {letter: _drawn(shapes.figure(picture, letter, ORIGIN)) for letter in letters},
+        "owners": {letter: game.owner(letter) for letter in letters},
+        "called": {letter: _called(game, letter) for letter in letters},
         "marks": {kind: _drawn(shapes.mark(kind, ORIGIN)) for kind in shapes.MARKS},
         "cells": [[*cell, name] for cell, name in _cells(picture).items()],
     }
@@ -94,8 +92,8 @@ def _to_draw(picture: Picture) -> dict[str, Any]:
 
 def _called(game: Game, letter: str) -> str:
     """Return what a piece is called by those who cannot see it: its colour, and its kind if any."""
-    colours = [name for name in game.players if name[0] == letter.lower()]
-    return " ".join([*colours, *filter(None, [game.kinds.get(letter)])]) or letter
+    colour = game.players[game.owner(letter)]
+    return " ".join([colour, *filter(None, [game.look.kinds.get(letter)])])
 
 
 def _drawn(found: Iterable[Shape]) -> list[list[Any]]:
@@ -116,7 +114,7 @@ def _top(picture: Picture) -> int:
     """Return whose pieces begin further up, the second's where nobody's do."""
     rows: tuple[list[int], list[int]] = ([], [])
     for (row, _), letter in picture.pieces.items():
-        rows[letter.lower() == picture.players[1][0]].append(row)
+        rows[picture.owner(letter) == picture.players[1]].append(row)
     first, second = (sum(each) / len(each) if each else 0.0 for each in rows)
     return int(second <= first)
 
@@ -143,7 +141,7 @@ def _moved(
     return {
         "path": list(track.path),
         "captured": list(track.captured),
-        "is_shot": any(game.shooters(before, action)),
+        "is_shot": any(game.look.shooters(before, action)),
         "text": game.action_text(before, action),
         "by": game.to_move(before),
     }

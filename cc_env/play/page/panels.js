@@ -97,8 +97,8 @@ export class Panels {
 
   /** Return how many pieces a player has on the board. */
   counted(player) {
-    const { called, players } = this.setting;
-    const count = this.state.pieces.filter(([, , letter]) => called[letter].split(" ")[0] === players[player]).length;
+    const { owners } = this.setting;
+    const count = this.state.pieces.filter(([, , letter]) => owners[letter] === player).length;
     return count === 1 ? "1 piece" : `${count} pieces`;
   }
 
