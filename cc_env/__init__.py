@@ -12,7 +12,7 @@ from importlib.util import find_spec
 import gymnasium
 
 from cc_env import trust
-from cc_env.table import GAMES
+from cc_env.catalogue import GAMES
 
 __version__ = "0.1.0"
 
@@ -20,7 +20,7 @@ __version__ = "0.1.0"
 def register(game: str, environment: str) -> None:
     """Register the environments of a game under an id, for Gymnasium and PettingZoo.
 
-    `game` is a name of the table, or the name of a module with a game of somebody else's, which
+    `game` is a name of the catalogue, or a module with a game of another package, which
     files may name from then on.
     """
     trust.allow(game)

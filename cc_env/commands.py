@@ -24,6 +24,7 @@ from cc_env import (
     trust,
 )
 from cc_env.cache import NOT_KEPT
+from cc_env.catalogue import GAMES
 from cc_env.compile import quietly
 from cc_env.errors import BadRecord, CcEnvError, MissingExtra, UnknownOption, listed, quantity
 from cc_env.game import Game, Played
@@ -35,7 +36,6 @@ from cc_env.play.export import RECORD
 from cc_env.play.sitting import HUMAN, Sitting
 from cc_env.play.study import told
 from cc_env.rules import Position
-from cc_env.table import GAMES
 from cc_env.warm import uses
 
 try:

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cc_env import games, perft, players, playouts, rules
+from cc_env.catalogue import GAMES
 from cc_env.game import Game
 from cc_env.referee import Clock
 from cc_env.search.puct import PUCT
-from cc_env.table import GAMES
 
 MOST_TURNS = 100  # of the game that is played; captures and their notation come before
 

@@ -14,9 +14,9 @@ from conftest import ORACLE, command_line
 from agents.memory import Memory
 from cc_env import __version__, commands, games, record, referee
 from cc_env.__main__ import main
+from cc_env.catalogue import GAMES, Entry
 from cc_env.errors import BadGame, MissingExtra, UnknownOption
 from cc_env.players import RandomPlayer
-from cc_env.table import GAMES, Entry
 
 
 def run(*arguments, status=0):

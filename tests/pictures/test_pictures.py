@@ -10,6 +10,7 @@ import pettingzoo
 import pytest
 
 from cc_env import games
+from cc_env.catalogue import GAMES
 from cc_env.errors import UnknownOption
 from cc_env.match import Match
 from cc_env.pictures import Picture, Sheet, draw, frames, heat
@@ -32,7 +33,6 @@ from cc_env.pictures.shapes import (
 from cc_env.pictures.svg import to_svg
 from cc_env.pictures.text import to_text
 from cc_env.rules import ONGOING
-from cc_env.table import GAMES
 
 EXAMPLE = "6/1bb3/1brrr1/1r1r2/6/6 b"
 BEADS = "ww.bb.ww.bb.w.b........."
