@@ -11,7 +11,7 @@ import pytest
 
 from cc_env import games
 from cc_env.catalogue import GAMES
-from cc_env.errors import UnknownOption
+from cc_env.errors import BadOption
 from cc_env.match import Match
 from cc_env.pictures import Picture, Sheet, draw, frames, heat
 from cc_env.pictures.pixels import to_pixels
@@ -532,7 +532,7 @@ def test_a_long_caption_is_written_smaller(game):
 
 @pytest.mark.parametrize("cell", [(6, 0), (0, -1), 3, "a", (1,), ("a", 1), (0.5, 1)])
 def test_what_is_no_cell_of_the_board_cannot_be_selected(game, cell):
-    with pytest.raises(UnknownOption, match=r"no cell \(row, column\) of the board of 6 x 6"):
+    with pytest.raises(BadOption, match=r"not a cell \(row, column\) of the board of 6 x 6"):
         draw(game, game.initial, select=cell)
 
 
