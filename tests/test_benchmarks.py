@@ -14,8 +14,8 @@ import pytest
 from benchmarks import by_hand, learning, load, ours, peers
 from benchmarks.measure import row
 from cc_env import games, randomness
+from cc_env.catalogue import GAMES
 from cc_env.perft import perft
-from cc_env.table import GAMES
 
 commands = pytest.importorskip("benchmarks.commands")
 TINY = 1e-4  # seconds

@@ -6,7 +6,7 @@ from itertools import permutations
 import pytest
 
 from cc_env import games
-from cc_env.errors import UnknownOption
+from cc_env.errors import BadOption, UnknownOption
 from cc_env.rules import ONGOING
 from training.arena.schedule import Config, openings, schedule
 
@@ -74,7 +74,7 @@ def test_the_seed_decides_openings_and_games():
     ],
 )
 def test_what_cannot_be_is_refused(change, why):
-    with pytest.raises(UnknownOption, match=why):
+    with pytest.raises(BadOption, match=why):
         Config(**{"players": THREE, **change})
 
 
