@@ -20,7 +20,7 @@ LAYERS = [
     ["cc_env.play.channel", "cc_env.play.words", "cc_env.play.process", "cc_env.play.tcp"],
     ["cc_env.play.program"],
     ["cc_env.players"],
-    ["cc_env.envs"],
+    ["cc_env.envs", "cc_env.openspiel"],
     ["cc_env"],
     ["cc_env.play.wire", "cc_env.play.tournament", "cc_env.play.engine"],
     ["cc_env.play.program_commands"],
