@@ -90,7 +90,7 @@ class Boards:
             int(repetitions or 0),
             int(autoreset),
             int(ILLEGAL[illegal]),
-            game.stagnation,
+            game.repetition_limit,
         )
         try:
             self._batch = _new_batch(game, count, _keys(game, max_turns, repetitions), autoreset)
@@ -373,7 +373,7 @@ def make_game(environment: type, game: str, options: Mapping[str, Any]) -> Game:
 
 def _keys(game: Game, max_turns: int | None, repetitions: int | None) -> int:
     """Return how many positions of a game are remembered, so that repetitions are seen."""
-    return (max_turns or LONGEST) + 1 if repetitions or game.stagnation else 0
+    return (max_turns or LONGEST) + 1 if repetitions or game.repetition_limit else 0
 
 
 def _new_batch(game: Game, count: int, keys: int, autoreset: Autoreset) -> Batch:
@@ -410,6 +410,6 @@ def _check(
         most = MOST_KEYS // count - 1
         would_do = f"with {count} boards whose repetitions are counted it is {most:,} at most"
         raise UnknownOption(f"max_turns={max_turns}; {would_do}")
-    if repetitions and game.stagnation:
+    if repetitions and game.repetition_limit:
         would_do = f"it is None for {game.name}, whose own rules end a game that repeats itself"
         raise UnknownOption(f"repetitions={repetitions!r}; {would_do}")

@@ -73,7 +73,7 @@ class Settings(NamedTuple):
     repetitions: int  # truncate at the Nth occurrence of a position
     autoreset: int  # an `Autoreset`
     illegal: int  # an `Illegal`
-    stagnation: int  # turns leading to the same position after which the game's own rules end it
+    repetition_limit: int  # turns leading to the same position after which its rules end a game
 
 
 class Batch(NamedTuple):
@@ -325,10 +325,10 @@ def _status(position: Position, settings: Settings, board: Board) -> tuple[Int, 
         for each in kept:
             if each == newest:
                 count += 1
-        if settings.stagnation:
+        if settings.repetition_limit:
             is_from_start = turns < len(keys) and keys[0] == newest
-            if count - is_from_start >= settings.stagnation:
-                return rules.stagnant(position), True
+            if count - is_from_start >= settings.repetition_limit:
+                return rules.repetition_outcome(position), True
         elif not over:
             over = count >= settings.repetitions
     return result, over
