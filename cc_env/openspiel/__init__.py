@@ -54,7 +54,7 @@ from cc_env import games, players, randomness
 from cc_env.errors import IllegalAction, MissingExtra, UnknownOption, is_whole
 from cc_env.game import Game
 from cc_env.openspiel import course
-from cc_env.referee import Clock, Player, anew
+from cc_env.referee import Clock, Player, fresh
 from cc_env.rules import Position
 from cc_env.table import GAMES
 
@@ -92,7 +92,7 @@ class BoardGame(pyspiel.Game):
         limits = {limit: parameters[limit] for limit in LIMITS}
         self.game = games.make(self.name, **_options(self.name, parameters))
         _check(self.game, limits["max_game_length"], limits["repetitions"])
-        most = self.game.margins if limits["utility_margin"] else 1
+        most = self.game.max_margin if limits["utility_margin"] else 1
         info = pyspiel.GameInfo(
             num_distinct_actions=self.game.num_actions,
             max_chance_outcomes=0,
@@ -107,6 +107,7 @@ class BoardGame(pyspiel.Game):
         super().__init__(self.kind, info, changed)
         self.most = most  # that anybody can win
         self._limits = limits["max_game_length"], limits["repetitions"]
+        self._num_actions = self.game.num_actions
         self.start = self._begin(limits["position"])
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -142,7 +143,7 @@ class BoardGame(pyspiel.Game):
         return self._play(course.begin(self.game, position, *self._limits), course.NOTHING)
 
     def _play(self, row: NDArray[np.uint64], action: int) -> _Node:
-        legal = np.empty(self.game.num_actions, np.int32)
+        legal = np.empty(self._num_actions, np.int32)
         count, mover, lead = course.play(self.game.initial, row, action, legal)
         return _Node(row, legal[:count].tolist(), int(mover), int(lead))
 
@@ -237,7 +238,7 @@ class PlanesObserver:
 
 
 class PlayerBot(pyspiel.Bot):
-    """A player of ours as a bot of OpenSpiel's; in each game it plays anew."""
+    """A player of ours as a bot of OpenSpiel's; it starts afresh in each game."""
 
     def __init__(self, game: BoardGame, player: str | Player, *, seed: int | None = None) -> None:
         """Take a player by spoken name, such as "minimax:normal", or as itself.
@@ -251,11 +252,11 @@ class PlayerBot(pyspiel.Bot):
         randomness.check_seed(seed)
         self._game, self._rng = game, np.random.default_rng(seed)
         self._made = players.of(player, game.game)
-        self._player = anew(self._made)
+        self._player = fresh(self._made)
 
     def restart(self) -> None:
         """Forget the game."""
-        self._player = anew(self._made)
+        self._player = fresh(self._made)
 
     def restart_at(self, state: BoardState) -> None:
         """Forget the game, whatever state the next one begins in."""
@@ -342,7 +343,7 @@ def _check(game: Game, longest: int, repetitions: int) -> None:
         raise UnknownOption(f"max_game_length={longest!r}; it is 1 to {LONGEST:,}")
     if repetitions and not is_whole(repetitions, 2):
         raise UnknownOption(f"repetitions={repetitions!r}; it is 2 or more, or 0 for no limit")
-    if repetitions and game.stagnation:
+    if repetitions and game.repetition_limit:
         would_do = f"it is 0 for {game.name}, whose own rules end a game that repeats itself"
         raise UnknownOption(f"repetitions={repetitions!r}; {would_do}")
 

@@ -16,7 +16,7 @@ from cc_env.rules import DRAW, FIRST_WINS, ONGOING, Int, Position
 # Columns behind the fields. Played so far: decisions, turns. Limits, 0 for none: decisions after
 # which the game is a draw; occurrences of a position after which it is one; turns leading to the
 # same position after which the game's own rules end it.
-DECISIONS, TURNS, LONGEST, REPETITIONS, STAGNATION = COLUMNS = tuple(range(5))
+DECISIONS, TURNS, LONGEST, REPETITIONS, OWN_LIMIT = COLUMNS = tuple(range(5))
 
 TERMINAL = -4  # who is to move when the game is over; OpenSpiel's number
 NOTHING = -1  # an action that plays nothing
@@ -24,8 +24,8 @@ NOTHING = -1  # an action that plays nothing
 
 def begin(game: Game, position: Position, longest: int, repetitions: int) -> NDArray[np.uint64]:
     """Return the row of a course that begins in `position`, its first key still to be written."""
-    keys = longest + 1 if repetitions or game.stagnation else 0
-    limits = 0, 0, longest, repetitions, game.stagnation
+    keys = longest + 1 if repetitions or game.repetition_limit else 0
+    limits = 0, 0, longest, repetitions, game.repetition_limit
     return np.array([*map(int, position), *limits, *[0] * keys], np.uint64)
 
 
@@ -70,8 +70,8 @@ def _result(position: Position, columns: NDArray[np.uint64]) -> Int:
         if columns[REPETITIONS] and count >= columns[REPETITIONS]:
             return np.int64(DRAW)
         led_here = count - np.uint64(keys[0] == keys[-1])
-        if columns[STAGNATION] and led_here >= columns[STAGNATION]:
-            return rules.stagnant(position)
+        if columns[OWN_LIMIT] and led_here >= columns[OWN_LIMIT]:
+            return rules.repetition_outcome(position)
     return np.int64(DRAW) if columns[DECISIONS] >= columns[LONGEST] else ONGOING
 
 
