@@ -15,7 +15,7 @@ LAYERS = [
     ["cc_env.symmetry", "cc_env.randomness", "cc_env.wide"],
     ["cc_env.game", "cc_env.notation", "cc_env.look"],
     ["cc_env.games", "cc_env.search"],
-    ["cc_env.perft", "cc_env.playouts", "cc_env.match", "cc_env.pictures"],
+    ["cc_env.openings", "cc_env.perft", "cc_env.playouts", "cc_env.match", "cc_env.pictures"],
     ["cc_env.recordings"],
     ["cc_env.oracle"],
     ["cc_env.record"],
