@@ -2,6 +2,7 @@
 # make test-all  the same with all tests, as CI does (ten minutes)
 # make demo      train AlphaZero for four minutes, then a tournament with its report (ten minutes in all)
 # make play      the page: all games in the browser, until Ctrl+C
+# make docs      the documentation, in build/site; any warning is an error (half a minute)
 # make bench     the benchmark table, beside OpenSpiel, PettingZoo and Pgx
 # make lock      resolve all dependencies anew and pin them
 
@@ -12,8 +13,9 @@ PROCESSES ?= 3
 HANGS := --max-worker-restart 0 -o faulthandler_timeout=1200 -o faulthandler_exit_on_timeout=true
 PYTEST := $(BIN)/pytest --numprocesses $(PROCESSES) --dist loadfile --no-loadscope-reorder $(HANGS)
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
+export NO_MKDOCS_2_WARNING = 1
 
-.PHONY: test test-all checks demo play bench lock clean
+.PHONY: test test-all checks demo play docs bench lock clean
 
 test: checks
 	$(PYTEST) -m "not slow" --durations=10 --durations-min=5
@@ -31,6 +33,9 @@ demo: .venv/ready
 
 play: .venv/ready
 	$(BIN)/python -m cc_env serve --open
+
+docs: .venv/ready
+	$(BIN)/python -m mkdocs build --quiet
 
 bench: .venv/bench
 	$(BIN)/python -m benchmarks

@@ -30,6 +30,7 @@ class Picture:
     targets: tuple[Cell, ...] = ()  # where the selected piece can go
     shots: tuple[Cell, ...] = ()  # what it can hit without going there; itself if it can be taken
     heat: Mapping[Cell, float] = field(default_factory=dict)  # shares, 0 to 1; text has none
+    numbers: Mapping[Cell, int] = field(default_factory=dict)  # written on cells; text has none
     caption: str = ""
 
     def _repr_svg_(self) -> str:
