@@ -38,7 +38,7 @@ def _metavar(parameter: click.Parameter) -> str:
 
 
 def _names(parameter: click.Parameter) -> str:
-    names = [*reversed(parameter.opts), *parameter.secondary_opts]
+    names = [*sorted(parameter.opts, key=len), *parameter.secondary_opts]
     metavar = f" {parameter.metavar}" if parameter.metavar else ""
     return ", ".join(f"`{name}{metavar}`" for name in names)
 

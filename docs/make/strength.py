@@ -62,7 +62,7 @@ def varying(rows: list[Row]) -> list[str]:
 def _setting(row: Row, names: list[str]) -> str:
     if names == ["game"]:
         size = row.config["options"].get("size")
-        return row.config["game"] + (f" {size}×{size}" if size else "")
+        return f"{row.config['game']} {size}×{size}" if size else str(row.config["game"])
     return ", ".join(f"{name}={row.config['options'][name]}" for name in names)
 
 
