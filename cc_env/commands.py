@@ -135,9 +135,9 @@ def list_games() -> None:
         game, defaults = games.make(name), games.option_defaults(name)
         facts: dict[str, Iterable[str]] = {
             "options": [f"{key}={value}" for key, value in defaults.items()],
-            "evaluations": game.evaluations,
-            "levels of minimax": game.levels,
-            "bots": game.bots,
+            "evaluations": game.search.evaluations,
+            "levels of minimax": game.search.levels,
+            "bots": game.search.bots,
         }
         table.add_row(Text(name, "bold"), f"{entry.environment}, {game.num_actions} actions")
         for fact, known in facts.items():

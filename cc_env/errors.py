@@ -26,6 +26,10 @@ class BadPosition(CcEnvError):
     """A position text that cannot be read, or a position that cannot be."""
 
 
+class BadGame(CcEnvError):
+    """A game whose facts do not fit together, found when it is made."""
+
+
 class IllegalAction(CcEnvError):
     """An action or a turn that the rules do not allow in the position at hand."""
 

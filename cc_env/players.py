@@ -85,7 +85,7 @@ class MinimaxPlayer:
         """
         given: dict[str, Any] = {"depth": depth, "nodes": nodes, "seconds": seconds}
         given = {name: value for name, value in given.items() if value is not None}
-        levels = {**LEVELS, **game.levels}
+        levels = {**LEVELS, **game.search.levels}
         if level is not None and level not in list(levels):
             raise UnknownOption(f"minimax has no level {level!r}; it has: {listed(levels)}")
         if level is not None or not given:
@@ -158,18 +158,18 @@ class BotPlayer:
 
     def __init__(self, game: Game, bot: str) -> None:
         """Use the bot of this name; raise UnknownOption where the game has none such."""
-        if bot not in game.bots:
+        if bot not in game.search.bots:
             its = listed(name for name, entry in GAMES.items() if bot in entry.bots)
             raise UnknownOption(f"{bot} does not play {game.name}, only: {its}")
         self._game, self._name = game, bot
-        self._bot = game.bots[bot](game)
+        self._bot = game.search.bots[bot](game)
 
     def choose(self, position: Position, rng: np.random.Generator, clock: Clock) -> Decision:
         """Return the bot's decision."""
         self._game.choices(position)
         return Decision(self._bot(position, rng))
 
-    def anew(self) -> "BotPlayer":
+    def fresh(self) -> "BotPlayer":
         """As `cc_env.referee.Player`."""
         return BotPlayer(self._game, self._name)
 
@@ -271,7 +271,7 @@ def register(
 
 def who_plays(game: Game) -> list[str]:
     """Return the names of the players of a game with its options; nobody is made for that."""
-    others = {bot for entry in GAMES.values() for bot in entry.bots} - set(game.bots)
+    others = {bot for entry in GAMES.values() for bot in entry.bots} - set(game.search.bots)
     found = [name for name in PLAYERS if name not in others]
     return [name for name in found if name not in _PLAYS or _PLAYS[name](game)]
 

@@ -6,10 +6,10 @@ from typing import NamedTuple
 class Entry(NamedTuple):
     """Where a game is found."""
 
-    module: str  # with make(**options) -> Game and read_recordings(line) -> Iterator[Recording]
+    module: str  # with make(**options) -> Game
     environment: str  # id of its environments
-    bots: tuple[str, ...] = ()  # spoken names of players of this game alone, see Game.bots
-    formats: tuple[str, ...] = ()  # how the names of other programs' files end, see Game.formats
+    bots: tuple[str, ...] = ()  # spoken names of players of this game alone, see `Search.bots`
+    formats: tuple[str, ...] = ()  # ends of names of other programs' files, see `Notation.formats`
 
 
 GAMES = {

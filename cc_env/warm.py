@@ -43,12 +43,12 @@ def uses(name: str) -> Iterator[Use]:
 
 def _players(game: Game) -> Iterator[str]:
     """Yield players that together compile every search."""
-    for evaluation in game.evaluations:
+    for evaluation in game.search.evaluations:
         yield f"greedy:evaluation={evaluation}"
         yield f"minimax:depth=1,evaluation={evaluation}"
         yield f"mcts:simulations=1,evaluation={evaluation}"
     yield "mcts:simulations=1,playout=random"
-    yield from game.bots
+    yield from game.search.bots
 
 
 def _rules(game: Game) -> None:
@@ -64,7 +64,7 @@ def _rules(game: Game) -> None:
         game.action_mask(position)
         game.observe(position)
         game.key(position)
-        game.stagnant(position)
+        game.repetition_outcome(position)
         position = game.play_turn(position, turn)
     rules.margin(position)
     game.ending(position)

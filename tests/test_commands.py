@@ -14,7 +14,7 @@ from conftest import ORACLE, command_line
 from agents.memory import Memory
 from cc_env import __version__, commands, games, record, referee
 from cc_env.__main__ import main
-from cc_env.errors import MissingExtra, UnknownOption
+from cc_env.errors import BadGame, MissingExtra, UnknownOption
 from cc_env.players import RandomPlayer
 from cc_env.table import GAMES, Entry
 
@@ -41,7 +41,7 @@ def test_games():
     for name, block in blocks.items():
         game = games.make(name)
         options = (f"{key}={value}" for key, value in games.option_defaults(name).items())
-        known = {*options, *game.evaluations, *game.levels, *game.bots}
+        known = {*options, *game.search.evaluations, *game.search.levels, *game.search.bots}
         assert known <= set(re.split(r"[,\s]+", block))
 
 
@@ -214,9 +214,13 @@ def test_replay_tells_scores_that_a_log_has_not(tmp_path):
     assert f"({game['end']}), scores {told}, " in run("replay", path)
 
 
-def test_files_of_other_programs_are_those_that_the_games_read():
-    for name, entry in GAMES.items():
-        assert tuple(games.make(name).formats) == entry.formats
+@pytest.mark.parametrize("change", [{"bots": ("aggressive",)}, {"formats": (".pdn", ".log")}])
+def test_the_table_has_the_bots_and_formats_of_a_game(monkeypatch, change):
+    monkeypatch.setitem(GAMES, "cannon", GAMES["cannon"]._replace(**change))
+    with pytest.raises(
+        BadGame, match=r"cannon: bots .*aggressive.*, formats .*\.log.*; its line in the table"
+    ):
+        games.make("cannon")
 
 
 def test_replay_asks_whose_file_it_is_where_that_can_be_several(monkeypatch, tmp_path):

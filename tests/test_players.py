@@ -168,7 +168,7 @@ def worth(game, position, turn, evaluation):
     outcome = game.outcome(after)
     if outcome != ONGOING:
         return {player: WIN - 1, 1 - player: 1 - WIN}.get(outcome, 0)
-    return int(rules.evaluate(after, player, game.evaluations[evaluation]))
+    return int(rules.evaluate(after, player, game.search.evaluations[evaluation]))
 
 
 @pytest.mark.parametrize("evaluation", ["standard", "published"])
@@ -260,7 +260,7 @@ class Diarist:
         self.game, self.diaries, self.at, self.course = game, diaries, None, []
         diaries.append(self.course)
 
-    def anew(self):
+    def fresh(self):
         return Diarist(self.game, self.diaries)
 
     def choose(self, position, rng, clock):

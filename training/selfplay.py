@@ -16,8 +16,8 @@ from cc_env import players
 from cc_env.envs.boards import Boards
 from cc_env.errors import Diverged, UnknownOption
 from cc_env.game import Game
-from cc_env.match import repetition_limit
-from cc_env.referee import Clock, Player, anew
+from cc_env.match import limit_of_repetitions
+from cc_env.referee import Clock, Player, fresh
 from cc_env.rules import DRAW, ONGOING
 from cc_env.search.puct import Evaluate, Trees
 from training.arena.schedule import opening
@@ -116,7 +116,7 @@ class SelfPlay:
             game,
             settings.boards,
             max_turns=settings.max_turns,
-            repetitions=repetition_limit(game, settings.repetitions),
+            repetitions=limit_of_repetitions(game, settings.repetitions),
         )
         self._trees = Trees(
             game,
@@ -230,7 +230,7 @@ class SelfPlay:
         if self._rng.random() >= self._settings.opponents_share:
             return _Game()
         index, seat = self._rng.integers((len(self._opponents), 2)).tolist()
-        return _Game(anew(self._opponents[index]), seat)
+        return _Game(fresh(self._opponents[index]), seat)
 
     def _no_samples(self) -> Samples:
         empty = np.zeros((0, len(self._game.initial)), np.uint64)

@@ -19,7 +19,7 @@ from cc_env.envs.boards import Boards
 from cc_env.envs.spaces import planes_space
 from cc_env.errors import BadCheckpoint, BadPosition
 from cc_env.game import Game
-from cc_env.match import Limits, repetition_limit
+from cc_env.match import Limits, limit_of_repetitions
 from training.arena.schedule import opening
 from training.pool import Asked, Opponent
 
@@ -46,7 +46,7 @@ class SelfPlay(VecEnv):
             count,
             opponent=self._answers,
             max_turns=limits.max_turns,
-            repetitions=repetition_limit(game, limits.repetitions),
+            repetitions=limit_of_repetitions(game, limits.repetitions),
         )
         self.rng = np.random.default_rng(seed)
         self.met = np.zeros(count, np.int64)  # the opponent on each board, by index

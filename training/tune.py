@@ -174,7 +174,8 @@ def match(game: Game, new: Weights, best: Weights, config: Config, seed: int) ->
 
 def _player(game: Game, weights: Weights, config: Config) -> MinimaxPlayer:
     """Return the player of an evaluation with these weights."""
-    tuned = replace(game, evaluations={"tuned": _evaluation(game)._replace(weights=weights)})
+    evaluations = {"tuned": _evaluation(game)._replace(weights=weights)}
+    tuned = replace(game, search=replace(game.search, evaluations=evaluations))
     return MinimaxPlayer(tuned, depth=config.depth, table_megabytes=1)
 
 

@@ -23,6 +23,7 @@ from cc_env.envs.kernels import (
     TURNS,
     Autoreset,
     Batch,
+    Due,
     Illegal,
     Over,
     Replies,
@@ -89,7 +90,7 @@ class Boards:
             int(repetitions or 0),
             int(autoreset),
             int(ILLEGAL[illegal]),
-            game.stagnation,
+            game.repetition_limit,
         )
         try:
             self._batch = _new_batch(game, count, _keys(game, max_turns, repetitions), autoreset)
@@ -103,6 +104,9 @@ class Boards:
         self.was_illegal = np.zeros(count, np.bool_)
         self.raises = illegal == "raise"
         self._action = np.zeros(1, np.int64)
+        self._no_actions = np.zeros(count, np.int64)
+        self._all_due = np.full(count, Due.DECISION, np.int8)
+        self._initial = self._rows_of(())
 
     def streams(self, seed: int | Sequence[int] | None) -> NDArray[np.uint64]:
         """Return random streams for `reset`, uint64[N], from one seed or one seed each.
@@ -133,7 +137,8 @@ class Boards:
                 self._batch.rows[which, STREAM] = streams[which]
             for _ in range(ATTEMPTS if self._opponent else 1):  # compiled replies try there
                 rows = starts(which) if callable(starts) else self._rows_of(starts)
-                kernels.reset(*self._args(), which, rows)
+                due = np.where(which, np.int8(Due.GAME), np.int8(Due.NOTHING))
+                kernels.step(*self._args(), due, self._no_actions, rows)
                 self._reply()
                 which = which & self.done
                 if not which.any():
@@ -168,7 +173,7 @@ class Boards:
         return self._action
 
     def _step(self, actions: NDArray[np.int64]) -> None:
-        refused = kernels.step(*self._args(), actions)
+        refused = kernels.step(*self._args(), self._all_due, actions, self._initial)
         if refused != ACCEPTED:
             raise self._refusal(refused, actions[refused])
 
@@ -368,7 +373,7 @@ def make_game(environment: type, game: str, options: Mapping[str, Any]) -> Game:
 
 def _keys(game: Game, max_turns: int | None, repetitions: int | None) -> int:
     """Return how many positions of a game are remembered, so that repetitions are seen."""
-    return (max_turns or LONGEST) + 1 if repetitions or game.stagnation else 0
+    return (max_turns or LONGEST) + 1 if repetitions or game.repetition_limit else 0
 
 
 def _new_batch(game: Game, count: int, keys: int, autoreset: Autoreset) -> Batch:
@@ -405,6 +410,6 @@ def _check(
         most = MOST_KEYS // count - 1
         would_do = f"with {count} boards whose repetitions are counted it is {most:,} at most"
         raise UnknownOption(f"max_turns={max_turns}; {would_do}")
-    if repetitions and game.stagnation:
+    if repetitions and game.repetition_limit:
         would_do = f"it is None for {game.name}, whose own rules end a game that repeats itself"
         raise UnknownOption(f"repetitions={repetitions!r}; {would_do}")

@@ -15,7 +15,8 @@ class Picture:
 
     rows: int
     columns: int
-    players: tuple[str, str]  # best colours, see shapes.py; a piece's letter is the first of each
+    players: tuple[str, str]  # best colours, see shapes.py
+    letters: tuple[str, str]  # of the pieces of each player
     pieces: Mapping[Cell, str]
     figures: Mapping[str, str] = field(
         default_factory=dict
@@ -32,6 +33,10 @@ class Picture:
     heat: Mapping[Cell, float] = field(default_factory=dict)  # shares, 0 to 1; text has none
     numbers: Mapping[Cell, int] = field(default_factory=dict)  # written on cells; text has none
     caption: str = ""
+
+    def owner(self, letter: str) -> str:
+        """Return the player whose piece a letter is."""
+        return self.players[letter in self.letters[1]]
 
     def _repr_svg_(self) -> str:
         from cc_env.pictures.svg import to_svg
@@ -86,12 +91,13 @@ def draw(
         rows=rows,
         columns=columns,
         players=game.players,
+        letters=game.letters,
         pieces=game.pieces(position),
-        figures=game.figures,
-        dark=game.dark,
-        lines=game.lines,
-        names=game.names,
-        goals=game.goals,
+        figures=game.look.figures,
+        dark=game.look.dark,
+        lines=game.look.lines,
+        names=game.look.names,
+        goals=game.look.goals,
         path=path,
         captured=captured,
         selected=cell,
@@ -127,7 +133,7 @@ def heat(
 def targets(game: Game, position: Position, cell: Cell) -> tuple[Cell, ...]:
     """Return the cells that the piece on `cell` can go to with one legal action."""
     legal = map(int, game.legal_actions(position))
-    tracks = (game.track(position, (a,)) for a in legal if not any(game.shooters(position, a)))
+    tracks = (game.track(position, (a,)) for a in legal if not any(game.look.shooters(position, a)))
     return tuple(sorted({track.path[-1] for track in tracks if track.path[:1] == (cell,)}))
 
 
@@ -139,7 +145,7 @@ def shots(game: Game, position: Position, cell: Cell) -> tuple[Cell, ...]:
     found: set[Cell] = set()
     for action in map(int, game.legal_actions(position)):
         path, captured = game.track(position, (action,))
-        if cell in game.shooters(position, action):
+        if cell in game.look.shooters(position, action):
             found.add(path[-1])
         elif captured == (cell,) and not path:
             found.add(cell)
@@ -155,7 +161,7 @@ def _is_cell(given: object, rows: int, columns: int) -> bool:
 def standing(game: Game, position: Position, end: tuple[int, str] | None = None) -> str:
     """Return who is to move, with the game's remark, or how the game ended; `end` as for `draw`."""
     if end is None and game.outcome(position) == ONGOING:
-        remark = f", {said}" if (said := game.remark(position)) else ""
+        remark = f", {said}" if (said := game.look.remark(position)) else ""
         return f"{game.players[game.to_move(position)]} to move{remark}"
     outcome, word = end or (game.outcome(position), game.ending(position))
     told = {DRAW: "draw", ONGOING: "stopped"}.get(outcome) or f"{game.players[outcome]} wins"

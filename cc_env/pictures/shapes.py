@@ -153,8 +153,7 @@ def _pieces(picture: Picture) -> list[Shape]:
 
 
 def _colours(picture: Picture, letter: str) -> tuple[str, str]:
-    player = next(name for name in picture.players if name[0] == letter.lower())
-    return colours(picture, player)
+    return colours(picture, picture.owner(letter))
 
 
 def _ink(fill: str) -> str:

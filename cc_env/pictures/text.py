@@ -42,8 +42,7 @@ def _style(picture: Picture, cell: Cell) -> str:
     if cell in picture.targets:
         return TARGET
     if piece := picture.pieces.get(cell):
-        owners = (name for name in picture.players if name[0].lower() == piece.lower()[0])
-        return COLOURS.get(next(owners, ""), OTHER)
+        return COLOURS.get(picture.owner(piece), OTHER)
     return SEEN if cell in picture.path or cell in picture.captured else ""
 
 

@@ -56,8 +56,8 @@ OPTIONS: dict[str, dict[str, tuple[float, float] | tuple[()]]] = {
 def listed_players(game: Game) -> dict[str, list[str]]:
     """Return the names that strangers may seat in a game, each with its levels."""
     there = [name for name in players.who_plays(game) if name in OPTIONS]
-    found: dict[str, list[str]] = {name: [] for name in [*there, *game.bots]}
-    found["minimax"] = list({**players.LEVELS, **game.levels})
+    found: dict[str, list[str]] = {name: [] for name in [*there, *game.search.bots]}
+    found["minimax"] = list({**players.LEVELS, **game.search.levels})
     return found
 
 
@@ -113,7 +113,7 @@ class Bench:
     def make(self, name: str, game: Game) -> Player:
         """Return a player as `players.make`; one that keeps nothing of its game is lent."""
         player = self._take(name, game)
-        if hasattr(player, "anew"):
+        if hasattr(player, "fresh"):
             return player
         self._give_back(name, game, player)
         return Lent(self, name, game)

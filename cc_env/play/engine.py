@@ -32,7 +32,7 @@ from cc_env.errors import CcEnvError, IllegalAction, UnknownOption, is_whole
 from cc_env.game import Game
 from cc_env.play.channel import Channel, LineTooLong
 from cc_env.play.words import GO_NUMBERS, one_line, read_moves, turn_word
-from cc_env.referee import Clock, Decision, Player, anew
+from cc_env.referee import Clock, Decision, Player, fresh
 from cc_env.rules import DRAW, FIRST_WINS, ONGOING, SECOND_WINS, Position
 
 Say = Callable[[str], None]
@@ -158,14 +158,14 @@ class Engine:
     def _made(self) -> Player:
         """Return the player, made where that was not yet done."""
         if self._player is None:
-            self._player = anew(players.make(self._name, self._game))
+            self._player = fresh(players.make(self._name, self._game))
         return self._player
 
     def _set_game(self, rest: str) -> None:
         name, *pairs = rest.split()[:100] or [""]
         with trust.names_from_file():  # whoever sends lines may be a stranger
             game = games.make(name, **options.read(pairs))
-        self._player = anew(players.make(self._name, game))
+        self._player = fresh(players.make(self._name, game))
         self._game, self._position, self._special = game, game.initial, None
 
     def _set_option(self, rest: str) -> None:
@@ -179,7 +179,7 @@ class Engine:
         self._rng = np.random.default_rng(int(words[3]))
 
     def _begin(self, rest: str) -> None:
-        self._player = anew(self._made())
+        self._player = fresh(self._made())
         self._position, self._special = self._game.initial, None
 
     def _place(self, rest: str) -> None:

@@ -52,11 +52,11 @@ def read(text: str, game: Game | None = None) -> list[Imported]:
             raise BadRecord(str(error)[:SHOWN]) from error
     found: list[Imported] = []
     known = [games.make(name) for name in GAMES]
-    for each in known:
+    for candidate in known:
         with suppress(BadRecord):
-            found += _either(text, each, is_sure=False)
+            found += _either(text, candidate, is_sure=False)
     if not found:
-        formats = (f"{ending} of {each.name}" for each in known for ending in each.formats)
+        formats = (f"{end} of {other.name}" for other in known for end in other.notation.formats)
         kinds = listed([".jsonl", *formats])
         raise BadRecord(
             f"this is not a game in a known format ({kinds}), and not a position of any game; "
@@ -73,7 +73,7 @@ def _either(text: str, game: Game, *, is_sure: bool) -> list[Imported]:
             return [Imported(game, game.from_text(text))]
         except BadPosition as error:
             why.append(str(error))
-    for ending, form in game.formats.items():
+    for ending, form in game.notation.formats.items():
         try:
             return _first_of(_foreign(text, game, form, is_sure=is_sure))
         except BadRecord as error:

@@ -138,7 +138,7 @@ def asked(game: Game, choice: Choice) -> str:
 
 
 def _place(game: Game, cell: Cell) -> str:
-    return game.names.get(cell) or f"row {cell[0]}, column {cell[1]}"
+    return game.look.names.get(cell) or f"row {cell[0]}, column {cell[1]}"
 
 
 def _paragraphs(text: str) -> list[str]:

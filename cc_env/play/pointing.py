@@ -51,7 +51,7 @@ def meant(
 
 def cell_name(game: Game, cell: Cell) -> str:
     """Return what a cell is called: its name, or its row and column."""
-    return game.names.get(cell) or f"{cell[0]} {cell[1]}"
+    return game.look.names.get(cell) or f"{cell[0]} {cell[1]}"
 
 
 def _numbered(found: Sequence[Choice], number: int) -> Choice:
@@ -72,7 +72,7 @@ def _cells(game: Game, text: str) -> list[Cell]:
                 board = f"rows are 0 to {rows - 1}, columns 0 to {columns - 1}"
                 raise IllegalAction(f"{row} {column} is off the board: {board}")
         return cells
-    named = {name.lower(): cell for cell, name in game.names.items()}
+    named = {name.lower(): cell for cell, name in game.look.names.items()}
     letters = "".join(words).lower()
     if letters and len(letters) <= 2 and set(letters) <= set(named):
         return [named[letter] for letter in letters]
@@ -115,7 +115,7 @@ def _why_not(game: Game, position: Position, found: Sequence[Choice], cells: Seq
     if begun:
         to = listed(dict.fromkeys(cell_name(game, each.cell) for each in begun if each.cell))
         return f"{name} cannot go to {cell_name(game, targets[0])}; it can go to: {to}"
-    due = f"; {remark}" if (remark := game.remark(position)) else ""
+    due = f"; {remark}" if (remark := game.look.remark(position)) else ""
     starts = dict.fromkeys(cell for each in found for cell in each.pieces)
     if not starts:
         would_do = listed(cell_name(game, each.cell) for each in found if each.cell)

@@ -261,7 +261,7 @@ class ProgramPlayer:
         self._clock = Clock(math.inf if seconds is None else seconds, budget or math.inf)
         self._talker: Talker | None = None
 
-    def anew(self) -> "ProgramPlayer":
+    def fresh(self) -> "ProgramPlayer":
         """Return the same player for another game, its program started."""
         other = copy(self)
         other._talker = other._started()

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from cc_env.errors import CcEnvError, IllegalAction, UnknownOption, is_number
+from cc_env.errors import CcEnvError, IllegalAction, UnknownOption, is_number, is_whole
 from cc_env.match import AGREED, FAULTS, RESIGNED
 from cc_env.play import view
 from cc_env.play.choices import choices
@@ -168,11 +168,13 @@ class Room:
             "rematch": self._rematch,
             "pace": self._set_pace,
             "step": self._step,
+            "look_back": self._look_back,
         }
         act, do = act_of(message, asked), message["do"]
         if do in OWNERS and not guest.is_owner:
             raise IllegalAction("only who opened this game to watch it can do this")
-        if do not in OWNERS and not guest.seats and not (do == "rematch" and guest.is_owner):
+        is_free = do == "look_back" or (do == "rematch" and guest.is_owner)
+        if do not in OWNERS and not guest.seats and not is_free:
             raise IllegalAction("onlookers cannot do this; a player's own link can")
         act(guest, message)
 
@@ -238,6 +240,13 @@ class Room:
     def _hint(self, guest: Guest, message: Mapping[str, Any]) -> None:
         self._check_turn(guest, message)
         self._lobby.hint(self, guest)
+
+    def _look_back(self, guest: Guest, message: Mapping[str, Any]) -> None:
+        """Show a guest how the board stood after a number of turns."""
+        turns, most = message.get("turns"), len(self.sitting.match.course)
+        if not isinstance(turns, int) or not is_whole(turns, 0, most):
+            raise UnknownOption(f"{str(turns)[:40]!r} turns; there are 0 to {most} to look back at")
+        guest.send("past", turns=turns, **view.look_back(self.sitting, turns))
 
     def _rematch(self, guest: Guest, message: Mapping[str, Any]) -> None:
         if self.sitting.result is None:

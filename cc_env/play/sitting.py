@@ -139,7 +139,7 @@ class Sitting:
         mover, player, position = self.mover, self.seats[self.mover].player, self.position
         assert player is not None
         legal = self.match.legal
-        if len(legal) == 1 and not hasattr(player, "anew"):
+        if len(legal) == 1 and not hasattr(player, "fresh"):
             return lambda: Answer(Decision(legal[0]))
         left = self._timer.clock()
         clock, rng = Clock(min(most, left.turn), left.game), self._rngs[mover]
@@ -222,7 +222,7 @@ class Sitting:
                 self.match.play(action)
         self.decisions = decisions[:count]
         self.seats = tuple(
-            Seat(each.name, each.player and referee.anew(each.player)) for each in self.seats
+            Seat(each.name, each.player and referee.fresh(each.player)) for each in self.seats
         )
         self._restart_clock()
         return done - keep
@@ -328,4 +328,4 @@ class Sitting:
 
 
 def _seat(name: str, game: Game, make: Callable[[str, Game], Player]) -> Seat:
-    return Seat(name, None if name == HUMAN else referee.anew(make(name, game)))
+    return Seat(name, None if name == HUMAN else referee.fresh(make(name, game)))

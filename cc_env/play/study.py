@@ -16,7 +16,7 @@ import numpy as np
 from cc_env.game import Game, Turn
 from cc_env.play import telling
 from cc_env.play.telling import analysis, winning_chances
-from cc_env.referee import Clock, Decision, Player, anew
+from cc_env.referee import Clock, Decision, Player, fresh
 from cc_env.rules import ONGOING, Position, reward
 from cc_env.search.compare import Compared, Line, follow
 
@@ -118,7 +118,7 @@ def analyse(game: Game, position: Position, player: Player, time: Time) -> Analy
         found = player.compare(position, turns, time.left)
         lines = tuple(sorted(found.lines, key=lambda line: -line.score))
         return Analysis(lines[0].actions, lines[0].value, lines, found.depth, found.nodes)
-    decision, line = analysis(game, position, anew(player), _clock(time.left() / 2))
+    decision, line = analysis(game, position, fresh(player), _clock(time.left() / 2))
     lines = compare(game, position, turns, player, time)
     lines = tuple(sorted(lines, key=lambda each: (each.actions[0] != line[0], -each.value)))
     value = lines[0].value if decision.value is None and lines else decision.value
@@ -139,7 +139,7 @@ def judge(game: Game, position: Position, turn: Turn, player: Player, time: Time
     IllegalAction.
     """
     after = game.play_turn(position, turn)
-    decision, line = analysis(game, position, anew(player), _clock(time.left() / 2))
+    decision, line = analysis(game, position, fresh(player), _clock(time.left() / 2))
     best = _first_turn(game, position, line)
     if decision.value is None:  # where it had no choice, if it ever says
         lines = compare(game, position, [best], player, time)
@@ -181,7 +181,7 @@ def _ask_after(
     mover, outcome = game.to_move(position), game.outcome(after)
     if outcome != ONGOING:
         return Line(actions, float(reward(outcome, mover)))
-    found = anew(player).choose(after, np.random.default_rng(0), clock)
+    found = fresh(player).choose(after, np.random.default_rng(0), clock)
     if found.value is None:
         return Line(actions, 0.0) if len(game.legal_actions(after)) == 1 else None
     sign = 1 if game.to_move(after) == mover else -1

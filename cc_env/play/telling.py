@@ -78,8 +78,8 @@ def told(game: Game, position: Position, found: Decision, line: Turn) -> Iterato
 
 def counted(game: Game, position: Position) -> str:
     """Return how many pieces each player has on the board."""
-    letters = [letter.lower() for letter in game.pieces(position).values()]
-    return ", ".join(f"{name} {letters.count(name[0])}" for name in game.players)
+    owners = [game.owner(letter) for letter in game.pieces(position).values()]
+    return ", ".join(f"{name} {owners.count(player)}" for player, name in enumerate(game.players))
 
 
 def written(value: Any) -> str:
@@ -101,7 +101,7 @@ def ending(sitting: Sitting) -> str:
 def ended(game: Game, result: Result) -> str:
     """Return who won, and by what."""
     outcome, reason = result
-    by = {**_BY_MATCH, **game.endings}.get(reason, reason.replace("_", " "))
+    by = {**_BY_MATCH, **game.notation.endings}.get(reason, reason.replace("_", " "))
     if outcome == DRAW:
         return f"a draw: {by}"
     winner, loser = (game.players[player] for player in (outcome, 1 - outcome))

@@ -18,7 +18,7 @@ from cc_env.game import Game
 from cc_env.games.cannon import log
 from cc_env.match import FAULTS, Limits, Match
 from cc_env.play.wire import Wire
-from cc_env.referee import Clock, Player, anew, ask
+from cc_env.referee import Clock, Player, ask, fresh
 
 PATIENCE = 150.0  # seconds that a read waits for a client
 SECONDS = 150.0  # of a player's own for a game
@@ -96,7 +96,7 @@ class Here:
     """A seat of a player of ours."""
 
     def __init__(self, player: Player, seed: int = 0) -> None:
-        self._player, self._rng, self._left = anew(player), np.random.default_rng(seed), 0.0
+        self._player, self._rng, self._left = fresh(player), np.random.default_rng(seed), 0.0
 
     def begin(self, match: Match, number: int, seconds: float) -> None:
         """As `Seat.begin`."""

@@ -196,9 +196,9 @@ def _end(position: Position, frame: Frame, player: Int, tools: Tools) -> tuple[b
 
 @jit
 def _quiesce(position: Position, frame: Frame, tools: Tools) -> Int:
-    """Return the value to the player to move where only loud actions are looked at.
+    """Return the value to the player to move where only tactical actions are looked at.
 
-    He may also stop here, with the evaluation, unless loud actions are all that there are.
+    He may also stop here, with the evaluation, unless tactical actions are all that there are.
     """
     depth, ply, alpha, beta = frame
     tools.memory.counts[NODES] += 1
@@ -206,12 +206,14 @@ def _quiesce(position: Position, frame: Frame, tools: Tools) -> Int:
     player = rules.to_move(position)
     best = _worth(position, player, tools)
     base = ply * len(tools.memory.legal)
-    count = 0 if ply >= PLIES - 1 else rules.loud_actions(position, tools.memory.loud[base:])
+    count = 0
+    if ply < PLIES - 1:
+        count = rules.tactical_actions(position, tools.memory.tactical[base:])
     for index in range(count):
         alpha = max(alpha, best)
         if alpha >= beta:
             break
-        after = rules.apply(position, np.int64(tools.memory.loud[base + index]))
+        after = rules.apply(position, np.int64(tools.memory.tactical[base + index]))
         result, same = rules.outcome(after), rules.to_move(after) == player
         if result != ONGOING:
             tools.memory.counts[NODES] += 1
@@ -423,7 +425,7 @@ class AlphaBeta:
         counts: NDArray[np.int64] = memory["counts"]
         counts[:] = 0
         counts[MAX_DEPTH], counts[MAX_NODES] = most
-        counts[ROOT_PLAYER], counts[MARGINS] = self.game.to_move(position), self.game.margins
+        counts[ROOT_PLAYER], counts[MARGINS] = self.game.to_move(position), self.game.max_margin
         self._searches += 1
         counts[AGE] = self._searches % table.AGES
         if not counts[AGE]:  # entries from here on are no longer older

@@ -60,7 +60,7 @@ EDGE = np.dtype(
         ("prior", np.float32),  # probability by the policy
         ("visits", np.int32),
         ("draws", np.int32),  # of them, by repetition
-        ("stagnant", np.float32),  # what that is worth by the rules, to who is to move; 0: a draw
+        ("repetition", np.float32),  # what that is worth by the rules, to who is to move; 0: a draw
         ("action", np.int32),
         ("target", np.int32),  # the node it leads to; -1: nobody looked
     ],
@@ -238,8 +238,8 @@ def _descend(start: Position, forest: Forest, settings: Settings, tree: Int, slo
             position = rules.load(forest.positions[tree, node], start)
             after = rules.apply(position, np.int64(edges[edge]["action"]))
             edges[edge]["target"] = _reach(after, forest, tree)
-            edges[edge]["stagnant"] = rules.reward(
-                rules.stagnant(after), np.int64(nodes[node]["player"])
+            edges[edge]["repetition"] = rules.reward(
+                rules.repetition_outcome(after), np.int64(nodes[node]["player"])
             )
         target = np.int64(edges[edge]["target"])
         if nodes[target]["on_path"]:
@@ -303,7 +303,7 @@ def _settle(nodes: NDArray[Any], edges: NDArray[Any], settings: Settings, node: 
 @jit
 def _repeated(edge: Any, drawn: float) -> float:
     """Return the value of a repetition by this edge to its player, to whom a draw is `drawn`."""
-    return np.float64(edge["stagnant"]) if edge["stagnant"] else drawn
+    return np.float64(edge["repetition"]) if edge["repetition"] else drawn
 
 
 @jit
@@ -490,7 +490,7 @@ def _grow(
         edge = forest.edges[tree, first + index]
         edge["action"], edge["target"] = forest.legal[index], -1
         edge["visits"] = edge["draws"] = 0
-        edge["stagnant"] = 0.0
+        edge["repetition"] = 0.0
         edge["prior"] = math.exp(forest.logits[index] - highest)
         total += edge["prior"]
     for index in range(count):
@@ -549,7 +549,7 @@ def _improve(
         edge = forest.edges[tree, root["first"] + place]
         policy[place] = math.exp(policy[place] - peak)
         total += policy[place]
-        is_drawn = edge["draws"] and not edge["stagnant"]
+        is_drawn = edge["draws"] and not edge["repetition"]
         if not is_drawn:  # whatever contempt makes of it, a draw is worth 0
             seen = _value(forest, settings, tree, edge) if _seen(edge) else untried
             value += policy[place] * seen

@@ -36,7 +36,7 @@ def make(game: Game) -> Any:
         ("positions", np.uint64, (PLIES * actions, len(game.initial))),  # after each action
         ("actions", np.int64, (PLIES * actions, 3)),  # action, rank, row of `positions`
         ("legal", np.int32, (actions,)),
-        ("loud", np.int32, (PLIES * actions,)),
+        ("tactical", np.int32, (PLIES * actions,)),
         ("path", np.uint64, (PLIES,)),  # keys, from the root
         ("killers", np.int64, (PLIES, 2)),  # the last two actions that caused a cut-off
         ("history", np.int64, (2, actions)),  # how often and how high each did, by player

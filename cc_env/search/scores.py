@@ -34,10 +34,10 @@ def final(position: Position, result: Int, player: Int, ply: Int) -> Int:
 def repeated(position: Position, player: Int) -> Int:
     """Return the score to `player` of a position that occurred before.
 
-    A draw, or what the rules then make of it, see `rules.stagnant`: almost a won game, since it
-    still has to occur again.
+    A draw, or what the rules then make of it, see `rules.repetition_outcome`: just below PROVEN, as
+    the repetition is not forced yet.
     """
-    result = rules.stagnant(position)
+    result = rules.repetition_outcome(position)
     if result == DRAW:
         return np.int64(0)
     score = PROVEN - MARGIN + rules.margin(position)

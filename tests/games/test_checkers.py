@@ -16,7 +16,7 @@ from cc_env.game import Played
 from cc_env.games.checkers import pdn
 from cc_env.games.checkers.evaluation import SYMMETRIC, Published
 from cc_env.games.checkers.rules import CELLS
-from cc_env.games.grid import rows_text
+from cc_env.grid import Grid
 from cc_env.match import Limits, Match
 from cc_env.perft import perft
 from cc_env.playouts import play_randomly
@@ -49,7 +49,7 @@ def place(game, side, idle=0, **letters):
     """Return a position with pieces on cells, such as r=("53", "57")."""
     words = {"red": "r", "red_kings": "R", "black": "b", "black_kings": "B"}
     cells = {divmod(int(at), 10): words[name] for name in letters for at in letters[name].split()}
-    return game.from_text(f"{rows_text(cells, 8, 8)} {side}" + (f" {idle}" if idle else ""))
+    return game.from_text(f"{Grid(8, 8).text(cells)} {side}" + (f" {idle}" if idle else ""))
 
 
 def turns(game, position):
@@ -164,7 +164,7 @@ def recorded_positions():
 
 def test_the_published_evaluation_is_that_of_the_recorded_positions(checkers):
     for line, letters in recorded_positions():
-        position = checkers.from_text(f"{rows_text(letters, 8, 8)} {line['turn']}")
+        position = checkers.from_text(f"{Grid(8, 8).text(letters)} {line['turn']}")
         assert rules.evaluate(position, 1, Published()) == line["score"]
         assert rules.evaluate(position, 0, Published()) == -line["score"]
 
@@ -173,9 +173,9 @@ def test_the_symmetric_evaluation_gives_both_sides_what_is_published_for_one(che
     tiles, both = Published(man=np.int64(0)), SYMMETRIC._replace(man=np.int64(0))
     swap = str.maketrans("rRbB", "bBrR")
     for line, letters in islice(recorded_positions(), 300):
-        position = checkers.from_text(f"{rows_text(letters, 8, 8)} {line['turn']}")
+        position = checkers.from_text(f"{Grid(8, 8).text(letters)} {line['turn']}")
         turned = {(7 - r, 7 - c): each.translate(swap) for (r, c), each in letters.items()}
-        other = checkers.from_text(f"{rows_text(turned, 8, 8)} {line['turn'].translate(swap)}")
+        other = checkers.from_text(f"{Grid(8, 8).text(turned)} {line['turn'].translate(swap)}")
         black, red = (rules.evaluate(each, 1, tiles) for each in (position, other))
         assert rules.evaluate(position, 1, both) == black - red
         assert rules.evaluate(position, 0, both) == red - black
@@ -187,7 +187,7 @@ def test_one_ply_ahead_it_chooses_as_well_as_was_recorded(checkers):
     chosen = 0
     for line, letters in list(recorded_positions())[::25]:
         if "one_ply" in line:
-            position = checkers.from_text(f"{rows_text(letters, 8, 8)} {line['turn']}")
+            position = checkers.from_text(f"{Grid(8, 8).text(letters)} {line['turn']}")
             best = place_board(checkers, line["one_ply"], line["turn"])
             while True:
                 found = published.choose(position, rng, Clock()).action
@@ -203,7 +203,7 @@ def test_one_ply_ahead_it_chooses_as_well_as_was_recorded(checkers):
 
 def place_board(game, board, mover):
     letters = {c: letter for c, letter in zip(CELLS, board, strict=True) if letter != "."}
-    return game.from_text(f"{rows_text(letters, 8, 8)} {'b' if mover == 'r' else 'r'}")
+    return game.from_text(f"{Grid(8, 8).text(letters)} {'b' if mover == 'r' else 'r'}")
 
 
 def test_perft_from_the_start(checkers, english):
@@ -287,7 +287,7 @@ def test_actions_know_their_cells(checkers):
     [
         ("8/8/8/8/8/8/8 r", "8 rows of 8 cells"),
         ("8/8/8/8/8/8/8/9 r", "8 rows of 8 cells"),
-        ("k7/8/8/8/8/8/8/8 r", "made of r, b, R, B and digits"),
+        ("k7/8/8/8/8/8/8/8 r", "made of r, R, b, B and digits"),
         ("r7/8/8/8/8/8/8/8 w", "side to move"),
         ("1r6/8/8/8/8/8/8/b7 r", "r on 01, a cell that is not used"),
         ("8/1b1b1b1b/b1b1b1b1/1b1b1b1b/b1b5/8/8/1r6 r", "14 pieces of b; there are 12"),

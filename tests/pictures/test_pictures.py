@@ -265,7 +265,7 @@ def test_lines_may_be_oblique():
     cells = {(0, 0): "a", (0, 1): "b", (1, 0): "c", (1, 1): "d"}
     oblique = ((0, 0), (1, 1)), ((0, 1), (1, 0))
     for line, stroke in zip(oblique, "\\/", strict=True):
-        picture = Picture(2, 2, ("x", "o"), {}, lines=(line,), names=cells)
+        picture = Picture(2, 2, ("x", "o"), ("x", "o"), {}, lines=(line,), names=cells)
         assert to_text(picture).splitlines() == [" a   b", f"   {stroke}", " c   d"]
 
 
@@ -544,7 +544,7 @@ def test_beads_that_may_be_removed_are_marked(morris):
         for cell in protecting.pieces(position)
         if draw(protecting, position, select=cell).shots
     ]
-    assert [protecting.names[cell] for cell in taken] == ["G"]
+    assert [protecting.look.names[cell] for cell in taken] == ["G"]
     shown = draw(protecting, position, select=taken[0])
     assert (shown.shots, shown.targets) == (tuple(taken), ())
     assert "(b)!" in to_text(shown)

@@ -56,6 +56,11 @@ def cells(page, kind):
     return sorted(found)
 
 
+def shown(page, cell):
+    """Return what is said of a cell."""
+    return page.get_attribute(f"rect[data-cell='{cell}']", "aria-label")
+
+
 def decide(page, rng, act):
     """Choose at random what is lit: a piece, where it goes, and which of several."""
     count = decisions(page)
@@ -148,6 +153,36 @@ def test_keyboard_and_typed_moves_take_back_and_hint(opened):
     page.wait_for_selector(".hint")
     page.click("text=Take back")
     until(page, 0)
+
+
+def test_the_game_is_looked_back_at_while_it_goes_on(opened):
+    page = opened("mini_checkers")
+    for count, cell in enumerate(("4,1", "3,2", "1,4", "2,5"), 1):
+        page.click(f"rect[data-cell='{cell}']")
+        if not count % 2:
+            until(page, count // 2)
+    assert shown(page, "4,1") == "4 1, empty"
+    assert shown(page, "1,4") == "1 4, empty"
+    page.click("#moves li:first-child")
+    page.wait_for_selector("rect[data-cell='1,4'][aria-label='1 4, white']")
+    assert shown(page, "4,1") == "4 1, empty"
+    assert page.text_content("#status").startswith("after 1 of 2 turns")
+    assert page.text_content("#moves [aria-current=true]") == "41-32"
+    assert cells(page, "open") == []
+    page.keyboard.press("ArrowLeft")
+    page.wait_for_selector("rect[data-cell='4,1'][aria-label='4 1, black']")
+    page.keyboard.press("ArrowLeft")  # nothing is before the start
+    page.keyboard.press("ArrowRight")
+    page.wait_for_selector("rect[data-cell='4,1'][aria-label='4 1, empty']")
+    page.keyboard.press("ArrowRight")
+    page.wait_for_selector("rect[data-cell='1,4'][aria-label='1 4, empty']")
+    assert page.text_content("#status") == "black to move"
+    assert cells(page, "open") != []
+    page.click("#moves li:first-child")
+    page.wait_for_selector("rect[data-cell='1,4'][aria-label='1 4, white']")
+    page.fill("[name=text]", "32-23")  # a turn is played from where the game stands
+    page.keyboard.press("Enter")
+    until(page, 3)
 
 
 def test_the_menu_has_orders_levels_and_instructions(opened):

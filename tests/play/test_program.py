@@ -52,7 +52,7 @@ def play(game, first, second="random", **rest):
 
 
 def ask(name, game, clock=None):
-    player = referee.anew(players.make(name, game))
+    player = referee.fresh(players.make(name, game))
     return player.choose(game.initial, np.random.default_rng(0), clock or Clock())
 
 
@@ -82,7 +82,7 @@ def test_what_a_program_is_told(game, bot, tmp_path):
         ),
         seconds=2,
     )
-    player = referee.anew(players.make(name, game))
+    player = referee.fresh(players.make(name, game))
     clock = Clock(turn=30, game=60)
     assert player.choose(game.initial, None, clock).action == 16
     del player
@@ -224,7 +224,7 @@ def test_a_program_is_ended_with_its_children(game, bot, tmp_path, how):
     answer = "echo bestmove x" if how == "fault" else "echo bestmove 0,1-2,1"
     name = bot(PARENT.format(fifo=fifo) + answering(answer))
     reader = opened(fifo)
-    player = referee.anew(players.make(name, game))
+    player = referee.fresh(players.make(name, game))
     if how == "fault":
         with pytest.raises(Forfeit, match="is not legal"):
             player.choose(game.initial, None, Clock())

@@ -479,6 +479,24 @@ def test_who_opens_a_watched_game_pauses_steps_and_paces_it(serving):
         assert "is over" in table.until("refused")["why"]
 
 
+def test_everybody_may_look_back(serving):
+    client = serving()
+    opened = begin(client)
+    with Connected(client, opened, 0, 1) as table, Connected(client, opened) as onlooker:
+        before = [table.state["pieces"]]
+        for _ in range(3):
+            before.append(table.play_first()["pieces"])
+        for guest in (table, onlooker):
+            for turns in (0, 2, 3):
+                guest.ask("look_back", turns=turns)
+                past = guest.until("past")
+                assert (past["turns"], past["pieces"]) == (turns, before[turns])
+                assert bool(past["path"]) == bool(turns)
+            for turns in (-1, 4, "1", True, None, 10**400):
+                guest.ask("look_back", turns=turns)
+                assert "there are 0 to 3 to look back at" in guest.until("refused")["why"]
+
+
 def test_a_game_of_people_has_no_owner(serving):
     client = serving()
     opened = begin(client)

@@ -77,10 +77,10 @@ MANY = [
 @pytest.mark.parametrize("name", ["standard", "published"])
 def test_it_finds_what_plain_minimax_finds(size, count, name):
     game = games.make("capture_conquer", size=size)
-    search = AlphaBeta(game, game.evaluations[name], table_megabytes=1)
+    search = AlphaBeta(game, game.search.evaluations[name], table_megabytes=1)
     for position in positions(game, count, seed=size):
         for depth in range(1, 5 if size < 8 else 4):
-            values = plain(game, position, depth, game.evaluations[name])
+            values = plain(game, position, depth, game.search.evaluations[name])
             found = search.search(position, depth=depth)
             if len(values) > 1:
                 assert found.score == max(values.values())
@@ -95,7 +95,7 @@ def test_the_principal_variation_leads_to_its_value(game):
         for action in found.line:
             end = game.apply(end, action)
         if game.outcome(end) == ONGOING and len(game.legal_actions(position)) > 1:
-            assert found.score == rules.evaluate(end, player, game.evaluations["standard"])
+            assert found.score == rules.evaluate(end, player, game.search.evaluations["standard"])
             checked += 1
     assert checked > 30
 
@@ -120,7 +120,7 @@ def test_it_sees_a_lost_race_and_holds_out_as_long_as_it_can(game):
     found = AlphaBeta(game).search(position, depth=8)
     assert found.score == 4 - WIN
     assert found.value == -1
-    values = plain(game, position, 4, game.evaluations["standard"])
+    values = plain(game, position, 4, game.search.evaluations["standard"])
     assert max(values.values()) == 4 - WIN
 
 
@@ -250,7 +250,10 @@ def test_a_table_that_cannot_be(game, size):
 
 
 def test_an_evaluation_goes_by_name_or_as_itself(game):
-    named, given = AlphaBeta(game, "published"), AlphaBeta(game, game.evaluations["published"])
+    named, given = (
+        AlphaBeta(game, "published"),
+        AlphaBeta(game, game.search.evaluations["published"]),
+    )
     default = AlphaBeta(game).search(game.initial, depth=3).score
     scores = {each.search(game.initial, depth=3).score for each in (named, given)}
     assert scores == {62} != {default}

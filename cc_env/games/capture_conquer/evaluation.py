@@ -31,11 +31,11 @@ NUM_WEIGHTS = 89
 class Standard(NamedTuple):
     """Our own evaluation: material, race, pieces in danger, mobility and structure.
 
-    It is the sum of `weights` (int64[NUM_WEIGHTS]), each for what it counts on the mover's side
-    less what it counts on the opponent's: a piece on each cell (material, advance, and a guard at
+    It is the sum of `weights` (int64[NUM_WEIGHTS]), times what they count on the mover's side minus
+    what they count on the opponent's: a piece on each cell (material, advance, and a guard at
     home, without which the opponent need only get there); few pieces left; pieces beside each
     other; possible steps; possible hops. For the mover alone: being to move; enemy pieces that he
-    can hop over at once, less his own that can be hopped over; and where a target is not occupied,
+    can hop over at once, minus his own that can be hopped over; and where a target is not occupied,
     how far the foremost piece is from it.
     """
 
