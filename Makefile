@@ -1,5 +1,6 @@
 # make test      set up .venv by the lock, check format, lint and types, run the quick tests (four minutes)
 # make test-all  the same with all tests, as CI does (ten minutes)
+# make test-pythons  the tests of the core by Python 3.11 to 3.13, those that are at hand (minutes each)
 # make demo      train AlphaZero for four minutes, then a tournament with its report (ten minutes in all)
 # make play      the page: all games in the browser, until Ctrl+C
 # make docs      the documentation, in build/site; any warning is an error (half a minute)
@@ -15,13 +16,16 @@ PYTEST := $(BIN)/pytest --numprocesses $(PROCESSES) --dist loadfile --no-loadsco
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 export NO_MKDOCS_2_WARNING = 1
 
-.PHONY: test test-all checks demo play docs bench lock clean
+.PHONY: test test-all test-pythons checks demo play docs bench lock clean
 
 test: checks
 	$(PYTEST) -m "not slow" --durations=10 --durations-min=5
 
 test-all: checks
 	$(PYTEST) --durations=20 --durations-min=5
+
+test-pythons:
+	$(PYTHON) tests/pythons.py
 
 checks: .venv/ready
 	$(BIN)/ruff format --check .

@@ -22,12 +22,8 @@ GAP = 2  # blanks between the columns of a table, and before the lines below a n
 def application(**settings: Any) -> typer.Typer:
     """Return an empty command line; help and usage errors are plain text where nobody watches."""
     watched = sys.stdout.isatty() and sys.stderr.isatty()
-    return typer.Typer(
-        add_completion=False,
-        pretty_exceptions_enable=False,
-        rich_markup_mode="rich" if watched else None,
-        **settings,
-    )
+    defaults = {"add_completion": False, "rich_markup_mode": "rich" if watched else None}
+    return typer.Typer(pretty_exceptions_enable=False, **{**defaults, **settings})
 
 
 def table_of_numbers(name: str, *numbers: str) -> Table:
