@@ -293,7 +293,7 @@ def named(**factories: Factory) -> Iterator[None]:
 
 def _parse(name: str) -> tuple[Factory, dict[str, Any]]:
     if not isinstance(name, str):
-        raise UnknownOption(f"{name!r} is no name of a player")
+        raise UnknownOption(f"{name!r} is not a name of a player")
     kind, _, rest = name.partition(":")
     factory = _imported(kind) if "." in kind else PLAYERS.get(kind)
     if factory is None:

@@ -286,7 +286,7 @@ def test_check(tmp_path):
         (["check", "README.md", "-g", "json"], "no game 'json'"),
         (
             ["analyse", "greedy:evaluation=5"],
-            "evaluation=5 is no name; capture_conquer has: ",
+            "evaluation=5 is not a name; capture_conquer has: ",
         ),
         (["analyse", "minimax:level=[]"], "no level []; it has: easy"),
         (["analyse", "..x"], "'..x' cannot be imported"),

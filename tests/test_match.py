@@ -433,7 +433,7 @@ def test_what_is_no_position_begins_no_match(game):
     [
         ({"seed": -1}, "seed=-1; it is a whole number from 0"),
         ({"seed": "x"}, "seed='x'"),
-        ({"names": (1, "b")}, "1 is no name of a player"),
+        ({"names": (1, "b")}, "1 is not a name"),
         ({"players": ("random", "random")}, "'random' is not a player: it has no method choose"),
     ],
 )

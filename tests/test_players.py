@@ -78,7 +78,7 @@ def test_a_name_can_be_for_a_while(game):
         ("test_players.Nobody", r"cannot be imported: .* no attribute 'Nobody'"),
         ("os.getcwd", r"player 'os.getcwd' cannot be made with a game: it takes no arguments"),
         ("random:easy", r"player random has no levels, such as 'easy'"),
-        (None, r"None is no name of a player"),
+        (None, r"None is not a name of a player"),
         ("numpy.pi", r"'numpy.pi' is no class and no function: 3.14"),
     ],
 )
@@ -323,7 +323,9 @@ def test_nobody_is_asked_in_a_finished_position(game, name):
     else:
         over = game.from_text("bb4/6/6/6/6/rr3b r")
     player = agents.make(name, game)
-    with pytest.raises(IllegalAction, match=r"nothing is to be chosen in '.*'; the game is over"):
+    with pytest.raises(
+        IllegalAction, match=r"there is no action to choose in '.*'; the game is over"
+    ):
         player.choose(over, rng(), Clock())
 
 
@@ -339,8 +341,8 @@ def finished(game):
     ("name", "says"),
     [
         ("minimax:level=[]", r"no level \[\]; it has: easy"),
-        ("greedy:evaluation=5", "evaluation=5 is no name; capture_conquer has: standard"),
-        ("mcts:evaluation=()", r"evaluation=\(\) is no name"),
+        ("greedy:evaluation=5", "evaluation=5 is not a name; capture_conquer has: standard"),
+        ("mcts:evaluation=()", r"evaluation=\(\) is not a name"),
         ("mcts:exploration=1e999", "exploration=inf; it is 0 or more"),
         ("mcts:exploration=True", "exploration=True; it is 0 or more"),
         ("minimax:seconds=" + "9" * 400, "it is 0 or more"),

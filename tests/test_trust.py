@@ -18,9 +18,9 @@ ELSEWHERE = "elsewhere.tictactoe"
 RECORD = {"options": {}, "players": ["a", "b"], "turns": [], "result": "1-0", "reason": "x"}
 DRAWN = {
     "game": ELSEWHERE,
-    "turns": ["a1", "b2", "c3", "b1", "b3", "a3", "c1", "c2", "a2"],
+    "turns": ["20", "11", "02", "21", "01", "00", "22", "12", "10"],
     "result": "1/2-1/2",
-    "reason": "full",
+    "reason": "draw",
 }
 
 

@@ -153,7 +153,7 @@ class Boards:
     def step(self, actions: NDArray[np.int64]) -> None:
         """Play actions[i] on board i; raise IllegalAction or EpisodeOver, and change nothing.
 
-        The actions of boards that begin anew in this step (NEXT_STEP) have no meaning.
+        The actions of boards whose next game begins in this step (NEXT_STEP) are ignored.
         """
         if not self.raises:
             self._note_illegal(actions)

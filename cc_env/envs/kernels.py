@@ -65,7 +65,7 @@ class Due(IntEnum):
 
 
 class Settings(NamedTuple):
-    """How the boards are played; 0 is no limit."""
+    """How the boards are played; a limit of 0 does not apply."""
 
     replies: int  # a `Replies`
     seat: int  # 0, 1, or -1: drawn at every reset

@@ -115,7 +115,7 @@ class BoardGameVectorEnv(CopiedWhole, VectorEnv[Batch, NDArray[np.int64], NDArra
 
         `seed` is one for all boards or one for each; without one the streams go on.
         `options["position"]` is a position text for all boards, or a list of one for each; boards
-        that begin anew by themselves begin at the game's own start. Raises
+        that begin again by themselves begin at the game's own start. Raises
         UnknownOption or BadPosition, and changes nothing, on bad options.
         """
         which, positions = self._start(reset_options(options, RESET_OPTIONS))

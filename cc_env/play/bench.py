@@ -53,9 +53,9 @@ OPTIONS: dict[str, dict[str, tuple[float, float] | tuple[()]]] = {
 def listed_players(game: Game) -> dict[str, list[str]]:
     """Return the names that strangers may seat in a game, each with its levels."""
     there = [name for name in players.who_plays(game) if name in OPTIONS]
-    found: dict[str, list[str]] = {name: [] for name in [*there, *game.search.bots]}
-    found["minimax"] = list({**players.LEVELS, **game.search.levels})
-    return found
+    kinds: dict[str, list[str]] = {name: [] for name in [*there, *game.search.bots]}
+    kinds["minimax"] = list({**players.LEVELS, **game.search.levels})
+    return kinds
 
 
 def check(name: object, game: Game) -> None:

@@ -244,9 +244,9 @@ class Lobby:
         try:
             async with self._seats:
                 loop = asyncio.get_running_loop()
-                found = await loop.run_in_executor(self._asking, self._advice, sitting, position)
-            text = sitting.game.action_text(position, found.action)
-            guest.send("hint", by=self.bounds.adviser, action=int(found.action), text=text)
+                decision = await loop.run_in_executor(self._asking, self._advice, sitting, position)
+            text = sitting.game.action_text(position, decision.action)
+            guest.send("hint", by=self.bounds.adviser, action=int(decision.action), text=text)
         except CcEnvError as error:
             guest.send("refused", why=str(error))
         finally:
@@ -265,16 +265,16 @@ def _give_way() -> None:
 
 
 def _catalogue() -> dict[str, Any]:
-    found = {}
+    known = {}
     for name in GAMES:
         game = games.make(name)
-        found[name] = {
+        known[name] = {
             "options": games.option_defaults(name),
             "values": games.option_values(name),
             "names": list(game.players),
             "players": bench.listed_players(game),
         }
-    return {"games": found, "human": HUMAN}
+    return {"games": known, "human": HUMAN}
 
 
 def known_game(name: object, given: object) -> Game:
@@ -284,15 +284,15 @@ def known_game(name: object, given: object) -> Game:
     if not isinstance(given, Mapping) or len(given) > 20:
         raise UnknownOption("the options of a game have names and values")
     known = games.option_defaults(name)
-    found = {}
+    checked = {}
     for option, value in given.items():
         if option not in known:
             raise UnknownOption(f"{name} has no option {option[:40]!r}; it has: {listed(known)}")
         if not isinstance(value, bool | int | float | str) or len(str(value)) > 40:
             raise UnknownOption(f"{name}: {option} is not a word or a number")
         text = isinstance(value, str)
-        found[option] = options.read([f"{option}={value}"])[option] if text else value
-    return games.make(name, **found)
+        checked[option] = options.read([f"{option}={value}"])[option] if text else value
+    return games.make(name, **checked)
 
 
 def _seats(given: object, game: Game) -> tuple[str, str]:

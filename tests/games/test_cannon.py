@@ -478,7 +478,7 @@ def test_what_people_decide_is_logged_as_far_as_logs_can_tell_it(cannon):
     start = place(cannon, "b", b="24 25 26", w="61 62 63")
     with pytest.raises(BadRecord, match="begins at the start of the game, not in 'W1W1W1W1/"):
         log.FORMAT.write(cannon, Played(start, ()))
-    with pytest.raises(BadRecord, match="a line for each turn, and none was played yet"):
+    with pytest.raises(BadRecord, match="a line for each turn, and no turn was played yet"):
         log.FORMAT.write(cannon, Played(cannon.initial, ()))
 
 
@@ -502,8 +502,8 @@ def test_whatever_is_selected_can_do_something(cannon, selected):
         ("M 1 4", "one M or B has to come"),
         ("S 2 5", "one M or B has to come"),
         ("S 2 5 M 1 4 M 1 3", "one M or B has to come"),
-        ("S 2 5 X 1 4", "is no command"),
-        ("S 2 5 M 1", "is no command"),
+        ("S 2 5 X 1 4", "is not a command"),
+        ("S 2 5 M 1", "is not a command"),
         ("S 1 2 M 2 4", "not legal"),
         ("", "one M or B has to come"),
     ],

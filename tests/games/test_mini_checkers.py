@@ -190,7 +190,7 @@ def test_random_play_is_bounded(mini):
     ("text", "why"),
     [
         ("6/6/6/6/6 b", "6 rows of 6 cells"),
-        ("6/6/6/6/6/6 b", "no man on the board"),
+        ("6/6/6/6/6/6 b", "no men on the board"),
         ("b5/6/6/6/6/6 b", "b on 00, a cell that is not used"),
         ("1k4/6/6/6/6/6 b", "made of b, w and digits"),
         ("1b4/6/6/6/6/6", "side to move"),
