@@ -1,4 +1,4 @@
-"""What README shows, works."""
+"""The examples of the README run."""
 
 import re
 from pathlib import Path
