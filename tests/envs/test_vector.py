@@ -410,6 +410,9 @@ def test_wrong_arguments_are_refused(arguments, why):
     ("arguments", "error", "why"),
     [
         ({"seed": [1, 2]}, UnknownOption, "2 seeds for 3 boards"),
+        ({"seed": []}, UnknownOption, "0 seeds for 3 boards"),
+        ({"seed": ""}, UnknownOption, "seed=''; it is a whole number"),
+        ({"seed": b"123"}, UnknownOption, "seed=b'123'; it is a whole number"),
         ({"options": {"position": ["x", "y"]}}, UnknownOption, "2 positions for 3 boards"),
         ({"options": {"position": "nonsense"}}, BadPosition, "nonsense"),
         ({"options": {"position": 5}}, BadPosition, "given as text"),
