@@ -10,6 +10,7 @@ import agents
 from cc_env import games, players, referee
 from cc_env.envs.vector import BoardGameVectorEnv
 from cc_env.errors import BadOption, BadPlayer, IllegalAction
+from cc_env.openings import after_random_turns
 from cc_env.options import read
 from cc_env.referee import Clock, Decision
 from cc_env.rules import ONGOING
@@ -217,22 +218,14 @@ def test_wrong_options_are_told_what_there_is(game, name, says):
         players.make(name, game)
 
 
-def opening(game, seed):
-    """Return the position after four random turns."""
-    generator, position, turns = np.random.default_rng(seed), game.initial, 0
-    while turns < 4:
-        position = game.apply(position, int(generator.choice(game.legal_actions(position))))
-        turns += not game.mid_turn(position)
-    return position
-
-
 def wins(game, one, other, count):
     """Return the score of a player against another, both seats in every opening."""
     score = 0.0
     for seed in range(count):
         seats = (one, other) if seed % 2 == 0 else (other, one)
         made = [players.make(name, game) for name in seats]
-        result = referee.play(game, made, start=opening(game, seed // 2), seed=seed).result
+        start = after_random_turns(game, 4, np.random.default_rng(seed // 2))
+        result = referee.play(game, made, start=start, seed=seed).result
         score += {"1-0": seats[0] == one, "0-1": seats[1] == one}.get(result, 0.5)
     return score
 

@@ -17,10 +17,10 @@ from cc_env.envs.boards import Boards
 from cc_env.errors import BadOption, BadPlayer, Diverged, UnknownOption
 from cc_env.game import Game
 from cc_env.match import limit_of_repetitions
+from cc_env.openings import opening
 from cc_env.referee import Clock, Player, fresh
 from cc_env.rules import DRAW, ONGOING
 from cc_env.search.puct import Evaluate, Trees
-from training.arena.schedule import opening
 from training.config import check_between, check_wholes
 from training.replay import Samples, sparse
 

@@ -70,12 +70,15 @@ class BoardGameVectorEnv(CopiedWhole, VectorEnv[Batch, NDArray[np.int64], NDArra
         illegal: str = "raise",
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
         copy: bool = True,
+        threads: int = 1,
         render_mode: str | None = None,
         **options: Any,
     ) -> None:
         """Make `num_envs` boards of `game`; raise UnknownOption on bad values.
 
         With `copy=False` what `step` returns are read-only views that the next step overwrites.
+        The boards are shared out among `threads`, which play the very same games whatever their
+        number; more than one is worth its while from some thousand boards on.
         The other arguments are those of `BoardGameEnv`.
         """
         if render_mode not in (None, *self.metadata["render_modes"]):
@@ -96,6 +99,7 @@ class BoardGameVectorEnv(CopiedWhole, VectorEnv[Batch, NDArray[np.int64], NDArra
             repetitions=repetitions,
             autoreset=AUTORESETS[self.autoreset_mode],
             illegal=illegal,
+            threads=threads,
         )
         self.single_observation_space = planes_space(self.game)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
@@ -153,6 +157,10 @@ class BoardGameVectorEnv(CopiedWhole, VectorEnv[Batch, NDArray[np.int64], NDArra
             self._out(boards.truncated),
             self._info(seats),
         )
+
+    def close_extras(self, **kwargs: Any) -> None:
+        """End the threads."""
+        self._boards.close()
 
     def position(self, board: int) -> Position:
         """Return the position on a board, for `self.game`.

@@ -7,8 +7,8 @@ import torch
 from agents.network import Network, Size
 from cc_env import games, players
 from cc_env.errors import BadOption, UnknownOption
+from cc_env.openings import after_random_turns
 from cc_env.referee import Clock
-from training.arena.schedule import after_random_turns
 from training.pool import Asked, Pool, Settings, by_name, by_network
 
 
