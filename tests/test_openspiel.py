@@ -12,7 +12,6 @@ from pathlib import Path
 import numpy as np
 import pyspiel
 import pytest
-from cc_env.table import GAMES
 from open_spiel.python import policy, rl_environment
 from open_spiel.python.algorithms import (
     best_response,
@@ -25,6 +24,7 @@ from open_spiel.python.bots import uniform_random
 from open_spiel.python.observation import INFO_STATE_OBS_TYPE, make_observation
 
 from cc_env import games, openspiel
+from cc_env.catalogue import GAMES
 from cc_env.errors import BadPosition, CcEnvError, IllegalAction, UnknownOption
 from cc_env.match import Limits, Match
 from cc_env.openspiel import PlayerBot
