@@ -15,7 +15,7 @@ import pytest
 import cc_env
 from agents.network import Size
 from cc_env import games, players, record
-from cc_env.errors import UnknownOption
+from cc_env.errors import BadOption
 from cc_env.perft import perft
 from cc_env.pictures import draw
 from cc_env.players import MinimaxPlayer
@@ -144,7 +144,7 @@ def test_its_environment_is_played_by_minimax():
     ],
 )
 def test_modules_without_a_game_are_refused(name, says):
-    with pytest.raises(UnknownOption, match=says):
+    with pytest.raises(BadOption, match=says):
         games.make(name)
 
 
@@ -152,5 +152,5 @@ def test_a_game_has_to_be_called_as_it_is_found(monkeypatch):
     module = games.module(NAME)
     other = replace(module.make(), name="tictactoe")
     monkeypatch.setattr(module, "make", lambda: other)
-    with pytest.raises(UnknownOption, match="calls itself 'tictactoe'; wanted: its name here"):
+    with pytest.raises(BadOption, match="calls itself 'tictactoe'; wanted: its name here"):
         games.make(NAME)

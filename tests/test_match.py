@@ -14,7 +14,7 @@ import pytest
 
 from cc_env import files, games, record, referee
 from cc_env.catalogue import GAMES
-from cc_env.errors import BadOption, BadPosition, BadRecord, IllegalAction, UnknownOption
+from cc_env.errors import BadOption, BadPosition, BadRecord, IllegalAction
 from cc_env.match import RESIGNED, Limits, Match, Result
 from cc_env.players import RandomPlayer
 from cc_env.record import Record
@@ -142,7 +142,7 @@ def test_an_illegal_action_changes_nothing(game):
     [{"max_turns": 0}, {"repetitions": 1}, {"seconds_per_turn": 0}, {"seconds_per_game": -1}],
 )
 def test_wrong_limits_are_refused(limits):
-    with pytest.raises(UnknownOption, match=next(iter(limits))):
+    with pytest.raises(BadOption, match=next(iter(limits))):
         Limits(**limits)
 
 
@@ -175,9 +175,9 @@ def test_an_invalid_action_loses(game, action):
 
 
 def test_there_are_two_players_with_two_names(game):
-    with pytest.raises(UnknownOption, match="1 players and 2 names"):
+    with pytest.raises(BadOption, match="1 players and 2 names"):
         referee.play(game, [RandomPlayer(game)])
-    with pytest.raises(UnknownOption, match="2 players and 1 names"):
+    with pytest.raises(BadOption, match="2 players and 1 names"):
         referee.play(game, [RandomPlayer(game)] * 2, names=["a"])
 
 
@@ -423,7 +423,7 @@ def test_a_missing_file_is_said_to_be_missing(tmp_path):
 @pytest.mark.parametrize("seconds", [-1, 0, "1", True, float("nan"), 10**400])
 def test_invalid_times_are_refused(seconds):
     for name in ("seconds_per_turn", "seconds_per_game"):
-        with pytest.raises(UnknownOption, match=f"{name}=.* it is more than 0"):
+        with pytest.raises(BadOption, match=f"{name}=.* it is more than 0"):
             Limits(**{name: seconds})
 
 

@@ -352,7 +352,7 @@ def test_a_step_after_the_end_is_refused():
     ],
 )
 def test_wrong_arguments_are_refused(arguments, why):
-    with pytest.raises(UnknownOption, match=why):
+    with pytest.raises(BadOption, match=why):
         make(**arguments)
 
 
