@@ -105,7 +105,7 @@ def test_a_game_that_this_process_was_given_may_be_named(tmp_path, allow):
 
 def test_a_game_may_be_named_that_is_typed(tmp_path, capsys):
     path = stored(tmp_path / "games.jsonl", **DRAWN)
-    with pytest.raises(BadRecord, match=f"no game '{ELSEWHERE}' .*command line too"):
+    with pytest.raises(BadRecord, match=f"no game '{ELSEWHERE}' .*on the command line"):
         app(["replay", str(path)], standalone_mode=False)
     app(["replay", str(path), "--game", ELSEWHERE], standalone_mode=False)
     assert "a - b  1/2-1/2" in capsys.readouterr().out

@@ -103,7 +103,8 @@ class Boards:
         try:
             self._batch = _new_batch(game, count, _keys(game, max_turns, repetitions), autoreset)
         except MemoryError:
-            raise BadOption(f"num_envs={count}: there is not so much memory here") from None
+            why = "this machine does not have enough memory"
+            raise BadOption(f"num_envs={count}: {why}") from None
         self._batch.rows[:, DONE] = Over.ENDED
         self.observations, self.masks = self._batch.observations, self._batch.masks
         self.rewards, self.outcomes = self._batch.rewards, self._batch.outcomes
@@ -381,7 +382,7 @@ class Boards:
 
 
 def reset_options(options: object, known: Sequence[str] | None = None) -> Mapping[str, Any]:
-    """Return the options of a reset; raise BadOption where one is not `known`, if that says."""
+    """Return the options of a reset; raise UnknownOption if one is not `known`, else BadOption."""
     if options is None:
         return {}
     if not isinstance(options, Mapping):
