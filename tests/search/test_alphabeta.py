@@ -167,7 +167,7 @@ def test_an_interrupted_search_returns_the_last_completed_iteration(game):
 
 def test_other_threads_run_while_it_searches(game):
     search, most = AlphaBeta(game), 10**9
-    counts = search._tools.workspace["counts"]
+    counts = search._context.workspace["counts"]
     counts[NODES] = 0
 
     def stop():
@@ -201,8 +201,10 @@ def test_salts_do_not_collide_with_positions():
     keys = set()
     for own in range(1, 16):
         for number in range(1, 16):
-            search._tools.workspace["counts"][alphabeta.SALT] = number
-            keys.add(int(alphabeta._key(game.initial._replace(own=np.uint64(own)), search._tools)))
+            search._context.workspace["counts"][alphabeta.SALT] = number
+            keys.add(
+                int(alphabeta._key(game.initial._replace(own=np.uint64(own)), search._context))
+            )
     assert len(keys) == 15 * 15
 
 
