@@ -220,7 +220,7 @@ def test_replay_tells_scores_that_a_log_has_not(tmp_path):
 def test_the_catalogue_has_the_bots_and_formats_of_a_game(monkeypatch, change):
     monkeypatch.setitem(GAMES, "cannon", GAMES["cannon"]._replace(**change))
     with pytest.raises(
-        BadGame, match=r"cannon: bots .*aggressive.*, formats .*\.log.*; its line in the table"
+        BadGame, match=r"cannon: bots .*aggressive.*, formats .*\.log.*; its entry in the catalogue"
     ):
         games.make("cannon")
 

@@ -33,18 +33,18 @@ def make(name: str, /, **options: Any) -> Game:
         raise UnknownOption(f"there is no game {name!r} (what its make returns is not a Game)")
     if game.name != name:  # records would not find it again
         raise UnknownOption(f"the game {name} calls itself {game.name!r}; wanted: its name here")
-    _check_table(game)
+    _check_entry(game)
     trust.allow(name)
     return game
 
 
-def _check_table(game: Game) -> None:
+def _check_entry(game: Game) -> None:
     """Raise BadGame where the table says other bots or formats of a game than it has."""
     if entry := GAMES.get(game.name):
         bots, formats = tuple(game.search.bots), tuple(game.notation.formats)
         if (bots, formats) != (entry.bots, entry.formats):
             has, wanted = f"bots {bots}, formats {formats}", f"{entry.bots}, {entry.formats}"
-            raise BadGame(f"{game.name}: {has}; its line in the table has {wanted}")
+            raise BadGame(f"{game.name}: {has}; its entry in the catalogue has {wanted}")
 
 
 def _unpickled(name: str, options: dict[str, Any]) -> Game:
