@@ -15,7 +15,7 @@ import pytest
 import cc_env
 from agents.network import Size
 from cc_env import games, players, record
-from cc_env.errors import BadOption
+from cc_env.errors import BadGame, BadOption
 from cc_env.perft import perft
 from cc_env.pictures import draw
 from cc_env.players import MinimaxPlayer
@@ -152,5 +152,5 @@ def test_a_game_has_to_be_called_as_it_is_found(monkeypatch):
     module = games.module(NAME)
     other = replace(module.make(), name="tictactoe")
     monkeypatch.setattr(module, "make", lambda: other)
-    with pytest.raises(BadOption, match="calls itself 'tictactoe'; wanted: its name here"):
+    with pytest.raises(BadGame, match="calls itself 'tictactoe'; wanted: its name here"):
         games.make(NAME)
