@@ -283,7 +283,7 @@ def test_another_process_reads_a_pickled_state_and_ends_well(tictactoe, tmp_path
 @pytest.mark.parametrize(
     ("written", "error", "told"),
     [
-        ("capture_conquer(size=12)", UnknownOption, "size=12; sizes are 4 to 8"),
+        ("capture_conquer(size=12)", BadOption, "size=12; sizes are 4 to 8"),
         ("capture_conquer(sise=4)", pyspiel.SpielError, "Unknown parameter 'sise'"),
         ("capture_conquer(size=big)", pyspiel.SpielError, "Wrong type for parameter size"),
         ("capture_conquer(position=6/6)", BadPosition, "cannot read position '6/6': wanted"),

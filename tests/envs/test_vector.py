@@ -409,15 +409,15 @@ def test_wrong_arguments_are_refused(arguments, why):
 @pytest.mark.parametrize(
     ("arguments", "error", "why"),
     [
-        ({"seed": [1, 2]}, UnknownOption, "2 seeds for 3 boards"),
-        ({"seed": []}, UnknownOption, "0 seeds for 3 boards"),
-        ({"seed": ""}, UnknownOption, "seed=''; it is a whole number"),
-        ({"seed": b"123"}, UnknownOption, "seed=b'123'; it is a whole number"),
-        ({"options": {"position": ["x", "y"]}}, UnknownOption, "2 positions for 3 boards"),
+        ({"seed": [1, 2]}, BadOption, "2 seeds for 3 boards"),
+        ({"seed": []}, BadOption, "0 seeds for 3 boards"),
+        ({"seed": ""}, BadOption, "seed=''; it is a whole number"),
+        ({"seed": b"123"}, BadOption, "seed=b'123'; it is a whole number"),
+        ({"options": {"position": ["x", "y"]}}, BadOption, "2 positions for 3 boards"),
         ({"options": {"position": "nonsense"}}, BadPosition, "nonsense"),
         ({"options": {"position": 5}}, BadPosition, "given as text"),
         ({"options": {"position": "rb4/6/6/6/6/4bb b"}}, BadPosition, "no episode can begin"),
-        ({"options": {"reset_mask": [True]}}, UnknownOption, "reset_mask has shape"),
+        ({"options": {"reset_mask": [True]}}, BadOption, "reset_mask has shape"),
         ({"options": {"mask": 1}}, UnknownOption, "it has: position, reset_mask"),
     ],
 )
