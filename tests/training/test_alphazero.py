@@ -159,7 +159,7 @@ def test_broken_checkpoints_are_refused(whole, tmp_path):
     shutil.copytree(whole, tmp_path / "run")
     for file in (tmp_path / "run" / "checkpoints").iterdir():
         file.write_bytes(file.read_bytes()[:-5])
-    with pytest.raises(BadCheckpoint, match="whole and unaltered"):
+    with pytest.raises(BadCheckpoint, match="incomplete or altered"):
         main(replace(TINY, rounds=6), tmp_path / "run", resume=True)
 
 
@@ -181,7 +181,7 @@ def short(tmp_path_factory):
         ("replay.policy", lambda array: None, "there is no replay.policy"),
         ("average.stem.bias", lambda array: array[:4], r"average.stem.bias is float32\[4\]"),
         ("network.stem.bias", lambda array: None, "there is no network.stem.bias"),
-        ("best.stem.bias", numbers(np.inf), "best.stem.bias has numbers that are not finite"),
+        ("best.stem.bias", numbers(np.inf), "best.stem.bias has values that are not finite"),
         ("optimizer.0.exp_avg", lambda array: array[:0], r"optimizer.0.exp_avg is float32\[0, "),
         ("optimizer.3.step", lambda array: None, r"there is no optimizer.3.step"),
         ("added", lambda _: 10**9, r"replay.positions is uint64\[\d+, 5\]; wanted: uint64\[1000, "),

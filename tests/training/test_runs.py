@@ -266,7 +266,7 @@ def test_where_no_checkpoint_is_whole_nothing_is_begun(path):
     for number in (2, 3):
         checkpoint(path, number).write_bytes(b"PK\3\4 something else")
     before = (path / "log.jsonl").read_bytes()
-    with pytest.raises(BadCheckpoint, match=r"000003.*whole and unaltered.*no other"):
+    with pytest.raises(BadCheckpoint, match=r"000003.*incomplete or altered.*no other"):
         go_on(path)
     assert (path / "log.jsonl").read_bytes() == before
 
