@@ -1,11 +1,11 @@
-"""Self-play and games of the arena on a Ray cluster, any node of which may be lost.
+"""Self-play and games of the arena on a Ray cluster; nodes may be lost and added at any time.
 
-It is the cluster that `ray.init` finds: at RAY_ADDRESS if that is set, else one that runs on this
-machine, else a new one of this machine alone. Every node has this checkout at the same path, or is
-sent it: `ray job submit --working-dir . -- python -m training.alphazero --engine ray`. The node
-with the head of the cluster, and this process, must stay; all others may come and go.
+`ray.init` chooses the cluster: the one at RAY_ADDRESS if that is set, else one that runs on this
+machine, else a new one on this machine alone. Every node needs this checkout at the same path, or
+gets it by `ray job submit --working-dir . -- python -m training.alphazero --engine ray`. Only this
+process and the head node must stay alive.
 
-Workers have one CPU and one thread each, and play on the CPU.
+Each worker has one CPU and one thread, and evaluates the network on the CPU.
 """
 
 import itertools
@@ -29,10 +29,10 @@ from agents.network import Evaluator, Network, Size
 from cc_env import games
 from cc_env.errors import MissingExtra, UnknownOption
 from cc_env.game import Game
-from training.arena.workers import THREADS, Failure, answer
-from training.engines import Found
+from training.arena.processes import THREADS, Failure, answer
+from training.engines import Results
 from training.replay import Samples
-from training.selfplay import SelfPlay, Settings, Tally
+from training.selfplay import SelfPlaySettings, SelfPlayWorker, Tally
 
 try:
     import ray
@@ -44,13 +44,13 @@ Task = TypeVar("Task")
 Value = TypeVar("Value")
 
 ADDRESS = "RAY_ADDRESS"
-HELLO = 10.0  # seconds until a cluster must have answered
-TICK = 1.0  # seconds between looks at who has not begun
-PATIENCE = 60.0  # seconds until a worker that has not begun is spoken of
-ATTEMPTS = 5  # deaths in a row before it has begun that a worker is allowed
-LIVES = 2  # deaths of a process that a task of the arena is allowed
-PART = 256  # samples that go together: an answer below 100 kB leaves its node at once
-BURST = 4  # times as many samples as boards that a decision brings, at most, as a rule
+CONNECT_TIMEOUT = 10.0  # seconds
+TICK = 1.0  # seconds between checks for pending workers
+PATIENCE = 60.0  # seconds until there is a warning of a pending worker
+ATTEMPTS = 5  # failed starts in a row after which a worker is given up
+TRIES = 2  # runs of an arena task whose process dies
+PART = 256  # samples per returned object: Ray sends objects below 100 kB at once
+BURST = 4  # samples that a decision on all boards returns, usually at most, per board
 OPTIONS: dict[str, Any] = {
     "num_cpus": 1,
     "scheduling_strategy": "SPREAD",
@@ -60,16 +60,16 @@ OPTIONS: dict[str, Any] = {
 
 @contextmanager
 def connected() -> Iterator[None]:
-    """Join the cluster, and leave it at the end, unless this process has joined one before.
+    """Connect to the cluster during the block, unless this process is connected already.
 
-    Raises UnknownOption as `knock`.
+    Raises UnknownOption as `check_address`.
     """
     if ray.is_initialized():
         yield
         return
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    os.environ.setdefault("RAY_TQDM_PATCH_PRINT", "0")  # numba knows no other print than Python's
-    knock()
+    os.environ.setdefault("RAY_TQDM_PATCH_PRINT", "0")  # numba supports only Python's print
+    check_address()
     ray.init(include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR)
     try:
         yield
@@ -77,18 +77,18 @@ def connected() -> Iterator[None]:
         ray.shutdown()
 
 
-def knock() -> None:
-    """Raise UnknownOption where nobody answers at RAY_ADDRESS: Ray itself would try for minutes."""
+def check_address() -> None:
+    """Raise UnknownOption if nothing answers at RAY_ADDRESS; Ray itself would retry for minutes."""
     address = os.environ.get(ADDRESS, "")
     host, _, port = address.rpartition("/")[2].rpartition(":")
     try:
         if port.isdigit():
-            socket.create_connection((host.strip("[]"), int(port)), HELLO).close()
+            socket.create_connection((host.strip("[]"), int(port)), CONNECT_TIMEOUT).close()
         elif address not in ("", "auto", "local"):
             raise ValueError("wanted HOST:PORT")
     except (OSError, ValueError) as error:
         raise UnknownOption(
-            f"{ADDRESS}={address!r}: no cluster there ({error}); without it, one is begun here"
+            f"{ADDRESS}={address!r}: no cluster answers ({error}); unset it to start one here"
         ) from error
 
 
@@ -96,97 +96,103 @@ def knock() -> None:
 
 
 class Weights(NamedTuple):
-    """A network, as it travels."""
+    """The weights of a network, as they are sent."""
 
-    number: int  # how many came before
+    number: int  # counts up from 0
     size: Size
-    arrays: dict[str, NDArray[Any]]
+    arrays: dict[str, NDArray[Any]]  # of its state_dict
 
 
 class Home(NamedTuple):
-    """Where a worker lives."""
+    """The place where an actor runs."""
 
-    node: str  # Ray's name of it
-    process: int
+    node: str  # Ray's id of the node
+    process: int  # its id
 
 
-class SelfPlayer:
-    """Games that go on, in a process of their own on some node."""
+class SelfPlayActor:
+    """A Ray actor: a self-play worker in a process on some node."""
 
-    def __init__(self, game: str, options: dict[str, Any], settings: Settings, seed: Any) -> None:
+    def __init__(
+        self, game: str, options: dict[str, Any], settings: SelfPlaySettings, seed: Any
+    ) -> None:
         """Begin the games."""
         torch.set_num_threads(1)
         self._game = games.make(game, **options)
-        self._self_play = SelfPlay(self._game, settings, seed)
-        self._number = -1  # of the weights that it plays by
+        self._self_play = SelfPlayWorker(self._game, settings, seed)
+        self._number = -1  # of the weights in use
 
     def home(self) -> Home:
-        """Return where this is."""
+        """Return where this actor runs."""
         return Home(ray.get_runtime_context().get_node_id(), os.getpid())
 
     def play(
         self, weights: Weights, simulations: int | None, parts: int
     ) -> list[tuple[Samples, Tally]]:
-        """Take a decision on each board; return what it brought, in so many parts."""
+        """Take a decision on each board; return the samples in so many parts."""
         if weights.number != self._number:
             network = Network(self._game, weights.size)
-            tensors = {name: torch.from_numpy(one.copy()) for name, one in weights.arrays.items()}
+            tensors = {
+                name: torch.from_numpy(array.copy()) for name, array in weights.arrays.items()
+            }
             network.load_state_dict(tensors)
             self._evaluate, self._number = Evaluator(network), weights.number
         return split(*self._self_play.play(self._evaluate, 1, simulations), parts)
 
 
 def split(samples: Samples, tally: Tally, parts: int) -> list[tuple[Samples, Tally]]:
-    """Return it in so many parts, in order; the tally goes with the first."""
-    columns: Any = (np.array_split(each, parts) for each in samples)
+    """Return samples in so many parts, in order; the first part has the tally."""
+    columns: Any = (np.array_split(column, parts) for column in samples)
     pieces = itertools.starmap(Samples, zip(*columns, strict=True))
     return list(zip(pieces, [tally, *(Tally() for _ in range(parts - 1))], strict=True))
 
 
 class _Work(NamedTuple):
-    """What workers are told to do."""
+    """A request to the workers."""
 
-    weights: Any  # a reference
+    weights: Any  # reference to Weights
     decisions: int
     simulations: int | None
 
 
 @dataclass(eq=False)
 class _Worker:
-    """A player on the cluster, and what it was told to do."""
+    """An actor, from this side, and its pending work."""
 
-    player: Any  # the handle of a remote SelfPlayer
+    actor: Any  # handle of a SelfPlayActor
     seed: tuple[int, ...]
-    failed: int = 0  # players in its place that died before they had begun
-    since: float = field(default_factory=time.monotonic)  # it was asked for
-    home: Home | None = None  # where it has begun
-    playing: list[Any] = field(default_factory=list)  # references to what comes of its work
-    beginning: Any = field(init=False)  # a reference to its home
+    failed: int = 0  # failed starts in a row in its place
+    since: float = field(default_factory=time.monotonic)  # when it was requested
+    home: Home | None = None  # where it runs; None: it has not started
+    playing: list[Any] = field(default_factory=list)  # references to its results
+    beginning: Any = field(init=False)  # reference to its home
 
     def __post_init__(self) -> None:
-        self.beginning = self.player.home.remote()
+        self.beginning = self.actor.home.remote()
 
     def busy(self) -> Any:
-        """Return the reference that is ready when it has done what it was told; None: it has."""
+        """Return the last reference that it is working on; None if it is idle."""
         if self.home is None:
             return self.beginning
         return self.playing[-1] if self.playing else None
 
-    def give(self, work: "_Work", parts: int) -> None:
-        """Let it play."""
-        play = self.player.play.options(num_returns=parts)
-        asked = work.weights, work.simulations, parts
-        self.playing = [one for _ in range(work.decisions) for one in play.remote(*asked)]
+    def send(self, work: "_Work", parts: int) -> None:
+        """Request decisions from the actor."""
+        play = self.actor.play.options(num_returns=parts)
+        arguments = work.weights, work.simulations, parts
+        self.playing = [
+            reference for _ in range(work.decisions) for reference in play.remote(*arguments)
+        ]
 
-    def hear(self, found: Found) -> bool:
-        """Add what it brought; return whether that was all of its work. Raises RayError if lost."""
+    def receive(self, results: Results) -> bool:
+        """Add its results; return whether its work is complete. Raises RayError if it was lost."""
         if self.home is None:
             self.home = ray.get(self.beginning)
             return False
         lost: RayError | None = None
-        for brought in self.playing:
+        for reference in self.playing:
             try:
-                found.append(ray.get(brought))
+                results.append(ray.get(reference))
             except RayTaskError:
                 raise
             except RayError as error:
@@ -198,19 +204,21 @@ class _Worker:
 
 
 class Cluster:
-    """Workers on the cluster; whoever is ready is given the newest network at once.
+    """Workers on the cluster; each gets the newest network as soon as it is idle.
 
-    So nobody waits for a slow worker. A lost one is replaced, wherever there is room, by one with
-    another seed; its games that were not over are lost, nothing else. Who is given how much work,
-    and what comes first, is up to the cluster: the same seed is not the same run.
+    So fast workers never wait for slow ones. A lost worker is replaced, on any node with a free
+    CPU, by one with another seed; only its unfinished games are lost. The distribution of work and
+    the order of results depend on timing: the same seed does not give the same run.
     """
 
-    def __init__(self, game: Game, settings: Settings, workers: int, seed: tuple[int, ...]) -> None:
-        """Ask for the workers; raise UnknownOption as `knock`.
+    def __init__(
+        self, game: Game, settings: SelfPlaySettings, workers: int, seed: tuple[int, ...]
+    ) -> None:
+        """Request the workers; raise UnknownOption as `check_address`.
 
         They make the game by its name and options.
         """
-        self._plays = game.name, dict(game.options), settings
+        self._arguments = game.name, dict(game.options), settings
         self._seeds = ((*seed, number) for number in itertools.count())
         self._connection = ExitStack()
         self._connection.enter_context(connected())
@@ -218,86 +226,89 @@ class Cluster:
         self._parts = 2 + BURST * settings.boards // PART
         self._work = _Work(None, 0, None)
         self._numbers = itertools.count()
-        self._spoken_of: set[_Worker] = set()
+        self._warned_of: set[_Worker] = set()
 
     def _hire(self, failed: int = 0) -> _Worker:
-        remote: Any = ray.remote(SelfPlayer)
+        remote: Any = ray.remote(SelfPlayActor)
         seed = next(self._seeds)
-        player = remote.options(**OPTIONS, max_restarts=0).remote(*self._plays, seed)
-        return _Worker(player, seed, failed)
+        actor = remote.options(**OPTIONS, max_restarts=0).remote(*self._arguments, seed)
+        return _Worker(actor, seed, failed)
 
     def start(self, network: Network, decisions: int, simulations: int | None = None) -> None:
-        """Let all who are idle play by this network; it is what others get when they are."""
-        arrays = {name: each.detach().cpu().numpy() for name, each in network.state_dict().items()}
+        """Let idle workers play with this network; busy ones get it when they become idle."""
+        arrays = {
+            name: tensor.detach().cpu().numpy() for name, tensor in network.state_dict().items()
+        }
         weights = Weights(next(self._numbers), network.size, arrays)
         self._work = _Work(ray.put(weights), decisions, simulations)
-        self._give()
+        self._send()
 
-    def finish(self) -> Found:
-        """Wait until work came back as often as there should be workers; return what it brought.
+    def finish(self) -> Results:
+        """Wait until as many requests as there are workers are complete; return their samples.
 
-        Quick workers do the work of slow, lost and missing ones; some may be what an earlier
-        `start` began. What lost workers had brought comes on top. Warns of workers that are lost or
-        find no room; where all are, it waits. Raises ChildProcessError where one cannot begin.
+        Fast workers do the work of slow, lost and missing ones. Results may belong to an earlier
+        `start`, and include those of workers that were lost later. Warns of workers that are lost
+        or find no free CPU; if that is all of them, it waits. Raises ChildProcessError if a worker
+        cannot start.
         """
-        found: Found = []
+        results: Results = []
         finished = 0
         while finished < len(self._workers):
-            self._give()
+            self._send()
             for worker in self._ready():
                 try:
-                    finished += worker.hear(found)
+                    finished += worker.receive(results)
                 except RayTaskError:
                     raise
                 except RayError as error:
                     self._replace(worker, error)
-            self._speak_of_waiting()
-        return found
+            self._warn_of_pending()
+        return results
 
     def close(self) -> None:
-        """Stop the workers, and leave the cluster."""
+        """Stop the workers, and disconnect from the cluster."""
         for worker in self._workers:
             _kill(worker)
         self._connection.close()
 
-    def _give(self) -> None:
-        """Let all who are idle play."""
+    def _send(self) -> None:
+        """Send the present request to all idle workers."""
         for worker in self._workers:
             if worker.busy() is None:
-                worker.give(self._work, self._parts)
+                worker.send(self._work, self._parts)
 
     def _ready(self) -> list[_Worker]:
-        """Wait for someone who has done what it was told, a while at most; return all who have."""
+        """Wait at most TICK for a worker that is done; return all that are."""
         busy = {worker.busy(): worker for worker in self._workers}
         ray.wait(list(busy), timeout=TICK)
         ready, _ = ray.wait(list(busy), num_returns=len(busy), timeout=0)
-        return [busy[each] for each in ready]
+        return [busy[reference] for reference in ready]
 
     def _replace(self, worker: _Worker, why: RayError) -> None:
         failed = worker.failed + 1 if worker.home is None else 0
         if failed == ATTEMPTS:
             last = str(why).strip().splitlines()[-1]
-            raise ChildProcessError(f"self-play workers cannot begin: {last}") from why
+            raise ChildProcessError(f"self-play workers cannot start: {last}") from why
         _kill(worker)
         self._workers[self._workers.index(worker)] = self._hire(failed)
-        what = "could not begin" if failed else "and its unfinished games were lost"
+        what = "could not start" if failed else "and its unfinished games were lost"
         warnings.warn(
-            f"a self-play worker {what} ({type(why).__name__}); another takes its place",
+            f"a self-play worker {what} ({type(why).__name__}); it is replaced",
             RuntimeWarning,
             stacklevel=3,
         )
 
-    def _speak_of_waiting(self) -> None:
-        """Warn, once, of workers that wait for room."""
-        waiting = [each for each in self._workers if each.home is None]
-        late = {each for each in waiting if time.monotonic() - each.since > PATIENCE}
-        if late <= self._spoken_of:
+    def _warn_of_pending(self) -> None:
+        """Warn once of workers that have not started."""
+        pending = [worker for worker in self._workers if worker.home is None]
+        late = {worker for worker in pending if time.monotonic() - worker.since > PATIENCE}
+        if late <= self._warned_of:
             return
-        self._spoken_of = late
-        everyone = len(self._workers)
+        self._warned_of = late
+        count = len(self._workers)
         warnings.warn(
-            f"{len(late)} of {everyone} self-play workers have not begun in {PATIENCE:.0f} s: no "
-            f"node has a free CPU, or it is slow; {everyone - len(waiting)} do their work",
+            f"{len(late)} of {count} self-play workers have not started in {PATIENCE:.0f} s: no "
+            f"node has a free CPU, or it is slow; {count - len(pending)} do their work",
             RuntimeWarning,
             stacklevel=3,
         )
@@ -305,72 +316,72 @@ class Cluster:
 
 def _kill(worker: _Worker) -> None:
     with suppress(RayError):
-        ray.kill(worker.player)
+        ray.kill(worker.actor)
 
 
 # Games of the arena
 
 
 class _Lost(Failure):
-    """Why a task has no value: its process died."""
+    """The Failure of a task whose process died."""
 
 
-def each(
+def map_unordered(
     work: Callable[[Task], Value], tasks: Iterable[Task], workers: int | None = None
 ) -> Iterator[tuple[Task, Value | Failure]]:
-    """Yield each task with what `work` makes of it, or with why not, in the order of completion.
+    """Yield each task with its value or a Failure, in the order of completion.
 
-    As `training.arena.workers.each`, on the cluster: so many at once, None for one a CPU. A task
-    whose process or node dies is tried once more, wherever there is room; if it dies there too, it
-    has no value. Raises UnknownOption as `knock`.
+    As `training.arena.processes.map_unordered`, on the cluster; `workers` is the number of tasks at
+    once, None for one per CPU. A task whose process or node dies is run once more, on any node; if
+    it dies again, it has no value. Raises UnknownOption as `check_address`.
     """
-    with connected(), closing(_Crowd(work, tasks)) as crowd:
-        while crowd.waiting or crowd.playing:
-            crowd.fill(workers or _cpus())
-            yield from crowd.hear()
+    with connected(), closing(_TaskPool(work, tasks)) as pool:
+        while pool.waiting or pool.running:
+            pool.fill(workers or _cpus())
+            yield from pool.receive()
 
 
-class _Crowd(Generic[Task, Value]):
-    """Tasks that wait, each with the lives that it has left, and those that are on the cluster."""
+class _TaskPool(Generic[Task, Value]):
+    """Waiting tasks, each with the number of its remaining tries, and those on the cluster."""
 
     def __init__(self, work: Callable[[Task], Value], tasks: Iterable[Task]) -> None:
         remote: Any = ray.remote(answer)
         self._begin = partial(remote.options(**OPTIONS, max_retries=0).remote, ray.put(work))
-        self.waiting = deque((task, LIVES) for task in tasks)
-        self.playing: dict[Any, tuple[Task, int]] = {}  # by references to what comes of them
+        self.waiting = deque((task, TRIES) for task in tasks)
+        self.running: dict[Any, tuple[Task, int]] = {}  # by references to their values
 
     def fill(self, count: int) -> None:
-        """Put tasks on the cluster until so many are."""
-        while self.waiting and len(self.playing) < count:
-            task, lives = self.waiting.popleft()
-            self.playing[self._begin(task)] = task, lives - 1
+        """Submit tasks until so many are on the cluster."""
+        while self.waiting and len(self.running) < count:
+            task, tries = self.waiting.popleft()
+            self.running[self._begin(task)] = task, tries - 1
 
-    def hear(self) -> Iterator[tuple[Task, Value | Failure]]:
-        """Wait for a task; yield it with what came of it, or let it wait if it has lives left."""
-        (done, *_), _ = ray.wait(list(self.playing))
-        (task, lives), value = self.playing.pop(done), _value(done)
-        if lives and isinstance(value, _Lost):
-            self.waiting.appendleft((task, lives))
+    def receive(self) -> Iterator[tuple[Task, Value | Failure]]:
+        """Wait for a task; yield it with its value, or put it back if its process died."""
+        (done, *_), _ = ray.wait(list(self.running))
+        (task, tries), value = self.running.pop(done), _value(done)
+        if tries and isinstance(value, _Lost):
+            self.waiting.appendleft((task, tries))
         else:
             yield task, value
 
     def close(self) -> None:
-        """Stop what is on the cluster."""
-        for reference in self.playing:
+        """Cancel the tasks on the cluster."""
+        for reference in self.running:
             ray.cancel(reference, force=True)
 
 
 def _cpus() -> int:
-    """Return how many CPUs the cluster has, at least 1."""
-    there: dict[str, float] = ray.cluster_resources()  # type: ignore[no-untyped-call]
-    return max(1, int(there.get("CPU", 0)))
+    """Return the number of CPUs of the cluster, at least 1."""
+    resources: dict[str, float] = ray.cluster_resources()  # type: ignore[no-untyped-call]
+    return max(1, int(resources.get("CPU", 0)))
 
 
 def _value(done: Any) -> Any:
-    """Return what came of a task, or a Failure."""
+    """Return the value of a finished task, or a Failure."""
     try:
         return ray.get(done)
-    except RayTaskError as error:  # it could not even be read there
+    except RayTaskError as error:  # the task could not be unpickled
         return Failure(f"{type(error.cause).__name__}: {error.cause}")
     except RayError as error:
-        return _Lost(f"its process died {LIVES} times ({type(error).__name__})")
+        return _Lost(f"its process died {TRIES} times ({type(error).__name__})")

@@ -1,4 +1,4 @@
-"""Whom a learner meets: itself, players by name, and snapshots of itself; many at a time."""
+"""The opponents of a learner: itself, players by name, and snapshots of itself."""
 
 import copy
 from collections.abc import Callable
@@ -73,16 +73,16 @@ def by_network(evaluator: Evaluator) -> Choose:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
-    """Who is in the pool, and in how many of the games."""
+class PoolSettings:
+    """The settings of the pool."""
 
     names: tuple[str, ...] = ("random", "minimax:depth=1", "minimax:depth=2", "minimax:depth=3")
-    named_share: float = 0.5  # of the games are against these, equally often,
-    snapshot_share: float = 0.2  # and of the games against snapshots; the rest against itself
-    snapshots: int = 4  # that are kept, the newest
+    named_share: float = 0.5  # share of the games against `names`, each equally often
+    snapshot_share: float = 0.2  # share of the games against snapshots; the rest is self-play
+    snapshots: int = 4  # number of snapshots kept, the newest ones
 
     def __post_init__(self) -> None:
-        """Raise UnknownOption where there is no such player, or a number is none."""
+        """Raise UnknownOption if there is no such player or a value is out of range."""
         for name in self.names:
             players.check(name)
         check_wholes(self, snapshots=1)
@@ -101,7 +101,7 @@ class Pool:
     """The opponents. Shares are weights: as long as there is no snapshot the others have more."""
 
     def __init__(
-        self, game: Game, network: Network, settings: Settings, device: str = "cpu"
+        self, game: Game, network: Network, settings: PoolSettings, device: str = "cpu"
     ) -> None:
         """Begin without snapshots; raise UnknownOption where a player cannot be made."""
         self.joined = 0  # snapshots so far

@@ -37,8 +37,7 @@ from training.config import check_between, check_limits, check_wholes, share_don
 from training.gate import BEST, Rivals, meet
 from training.masked_policy import Policy
 from training.overlapped import PlayAndLearn
-from training.pool import ITSELF, SNAPSHOTS, Pool
-from training.pool import Settings as PoolSettings
+from training.pool import ITSELF, SNAPSHOTS, Pool, PoolSettings
 from training.selfplay_env import SelfPlay
 
 MAY_DIFFER = "minutes", "steps", "device"  # when a run is continued

@@ -329,7 +329,10 @@ ROW = "UPDATE choices SET {} WHERE id = 2"
             "is not a memory of games: Could not decode",
         ),
         ("UPDATE choices SET id = -7 WHERE id = 1", BAD_CHOICE),
-        ("CREATE TRIGGER t AFTER INSERT ON choices BEGIN DELETE FROM choices; END", "does not have the tables"),
+        (
+            "CREATE TRIGGER t AFTER INSERT ON choices BEGIN DELETE FROM choices; END",
+            "the tables of",
+        ),
         ("CREATE VIEW v AS SELECT * FROM choices", "does not have the tables"),
         ("DROP TABLE remembered", "does not have the tables"),
     ],

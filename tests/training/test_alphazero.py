@@ -21,7 +21,7 @@ from agents import NETWORK
 from agents.learned import PolicyPlayer
 from agents.network import Evaluator, Network, Size, load
 from cc_env import games
-from cc_env.errors import BadCheckpoint, Diverged, UnknownOption
+from cc_env.errors import BadCheckpoint, BadFolder, Diverged, UnknownOption
 from cc_env.referee import Clock
 from cc_env.table import GAMES, Entry
 from training import learner, runs, selfplay, state
@@ -36,8 +36,8 @@ TINY = Config(
     minutes=None,
     rounds=4,
     network=Size(blocks=1, channels=8, keys=4),
-    play=selfplay.Settings(boards=16, simulations=4, last_simulations=8, considered=4),
-    learn=learner.Settings(batch_size=64),
+    play=selfplay.SelfPlaySettings(boards=16, simulations=4, last_simulations=8, considered=4),
+    learn=learner.LearnerSettings(batch_size=64),
     decisions=8,
     warm_up=50,
     replay=1000,
@@ -54,8 +54,8 @@ def test_it_learns_a_game_that_nobody_knows_untaught(tmp_path, monkeypatch):
         options={},
         rounds=16,
         network=Size(blocks=1, channels=32, keys=8),
-        play=selfplay.Settings(boards=32, simulations=8, considered=3, opponents_share=0),
-        learn=learner.Settings(learning_rate=3e-3, ema_decay=0.95),
+        play=selfplay.SelfPlaySettings(boards=32, simulations=8, considered=3, opponents_share=0),
+        learn=learner.LearnerSettings(learning_rate=3e-3, ema_decay=0.95),
         decisions=16,
         replay=4000,
         evaluate_every=8,
@@ -81,7 +81,7 @@ def test_it_learns_a_game_that_nobody_knows_untaught(tmp_path, monkeypatch):
     assert values[0] < -0.5 < 0.5 < values[2]
     met = replace(config, play=replace(config.play, opponents_share=0.5))
     with pytest.raises(
-        UnknownOption, match=r"minimax.*no evaluation.*opponents_share=0 goes without"
+        UnknownOption, match=r"minimax.*no evaluation.*opponents_share=0 needs none"
     ):
         main(met, tmp_path / "other")
     losses = [row["policy_loss"] for row in read_log(tmp_path / "run") if "policy_loss" in row]
@@ -149,9 +149,9 @@ def test_a_run_goes_on_where_it_was(tmp_path):
 
 
 def test_another_config_is_not_gone_on_with(whole):
-    with pytest.raises(UnknownOption, match=r"blocks is 1 there, 2 here"):
+    with pytest.raises(BadFolder, match=r"blocks is 1 there, 2 here"):
         main(replace(TINY, network=Size(2, 8, 4)), whole, resume=True)
-    with pytest.raises(UnknownOption, match=r"exists: --resume goes on"):
+    with pytest.raises(BadFolder, match=r"exists: --resume continues"):
         main(TINY, whole)
 
 
@@ -175,7 +175,7 @@ def short(tmp_path_factory):
 @pytest.mark.parametrize(
     ("part", "change", "why"),
     [
-        ("replay.actions", numbers(32000), "replay.actions has numbers that are not -1 to"),
+        ("replay.actions", numbers(32000), "replay.actions has values that are not -1 to"),
         ("replay.positions", numbers(2**64 - 1), "replay.positions: .* are not a position"),
         ("replay.values", lambda array: array[:-1], r"replay.values is float32\[\d+\]; wanted"),
         ("replay.policy", lambda array: None, "there is no replay.policy"),
@@ -244,7 +244,7 @@ def test_a_run_that_diverges_says_so_and_saves_nothing_of_it(tmp_path):
 
 
 def test_bad_settings_are_refused():
-    with pytest.raises(UnknownOption, match="minutes=None, rounds=None; at least one"):
+    with pytest.raises(UnknownOption, match="minutes=None, rounds=None; set at least one"):
         Config(minutes=None)
     with pytest.raises(UnknownOption, match="device='cuda'; this machine has: cpu"):
         Config(device="cuda")
@@ -271,7 +271,7 @@ def test_bad_settings_are_refused():
         (["--rounds", "2", "--set", "options=5"], "options=5; wanted options.PART=VALUE"),
         (["--set", "learn"], "'learn': wanted NAME=VALUE"),
         (["--set", "rivals.names=['max']"], "there is no player 'max'"),
-        (["--name", "it", "--resume"], "there is no run runs/it to go on with"),
+        (["--name", "it", "--resume"], "there is no run runs/it to continue"),
     ],
 )
 def test_bad_input_is_one_line_and_nothing_is_written(
@@ -331,7 +331,7 @@ def test_the_command_and_interrupts(tmp_path):
     wait_for(lambda: log.exists() and len(log.read_bytes().splitlines()) > 3, process)
     process.send_signal(signal.SIGINT)
     out = finish(process, status=130)
-    assert "--resume goes on" in out
+    assert "--resume continues it" in out
     done = len(read_log(log.parent))
     assert "exists: --resume" in finish(start(tmp_path, *SMALL), status=2)
     out = finish(start(tmp_path, *SMALL, "--minutes", 0.001, "--resume"))

@@ -19,7 +19,7 @@ import agents
 from agents.memory import Memory, MemoryPlayer
 from agents.network import Network, Size, save
 from cc_env import games, record
-from cc_env.errors import BadRecord, UnknownOption
+from cc_env.errors import BadFolder, BadRecord, FolderInUse, UnknownOption
 from cc_env.match import Limits
 from cc_env.players import RandomPlayer
 from training import arena
@@ -282,20 +282,20 @@ def test_where_the_disk_is_full_nothing_is_half_written_and_the_tournament_goes_
 )
 def test_the_folder_of_another_tournament_is_refused_and_left_alone(half, change, why):
     before = {path: path.read_bytes() for path in half.iterdir()}
-    with pytest.raises(UnknownOption, match=f"holds another tournament: .*{why}"):
+    with pytest.raises(BadFolder, match=f"holds another tournament: .*{why}"):
         arena.run(config(**change), half, workers=0)
     assert {path: path.read_bytes() for path in half.iterdir()} == before
 
 
 def test_a_folder_with_other_games_is_refused(half):
     (half / "config.json").unlink()
-    with pytest.raises(UnknownOption, match=r"has games\.jsonl but no config\.json"):
+    with pytest.raises(BadFolder, match=r"has games\.jsonl but no config\.json"):
         arena.run(config(), half, workers=0)
 
 
 def test_a_folder_in_use_is_refused(half):
     def again(done, total):
-        with pytest.raises(UnknownOption, match="is in use"):
+        with pytest.raises(FolderInUse, match="is in use"):
             arena.run(config(), half, workers=0)
         raise KeyboardInterrupt
 
@@ -436,7 +436,7 @@ def test_a_tournament_of_other_weights_is_another_one(tmp_path):
         if seed == 0:
             arena.run(config(**settled), tmp_path / "run", workers=0)
     assert found[0] != found[1]
-    with pytest.raises(UnknownOption, match=r"holds another tournament: policy.* is .* there"):
+    with pytest.raises(BadFolder, match=r"holds another tournament: policy.* is .* there"):
         arena.run(config(**settled), tmp_path / "run")
 
 
@@ -521,11 +521,11 @@ def test_the_same_players_do_not_learn_unless_asked(tmp_path):
 
 
 def test_learning_in_a_way_that_cannot_be_is_refused(tmp_path):
-    with pytest.raises(UnknownOption, match="opening_turns=4; what is learned"):
+    with pytest.raises(UnknownOption, match="opening_turns=4; players learn games from the start"):
         config(learn=True)
     with pytest.raises(UnknownOption, match=r"none of random, .* can; memory:path=… does"):
         arena.run(config(learn=True, opening_turns=0), tmp_path / "run")
     for how in ({"workers": 2}, {"engine": "ray"}):
-        with pytest.raises(UnknownOption, match="games follow each other in this process"):
+        with pytest.raises(UnknownOption, match="all games run in this process"):
             arena.run(learning(tmp_path), tmp_path / "run", **how)
     assert not (tmp_path / "run").exists()

@@ -15,21 +15,21 @@ import numpy as np
 import pytest
 import ray
 import torch
-from test_workers import work
+from test_processes import work
 
 from agents.network import Evaluator, Network, Size
 from cc_env import games, record
 from cc_env.errors import MissingExtra, UnknownOption
 from training import alphazero, arena, engines
 from training.arena.folder import GAMES, RESULTS
-from training.arena.workers import THREADS, Failure
+from training.arena.processes import THREADS, Failure
 from training.gate import Rivals
-from training.learner import Settings as Learning
+from training.learner import LearnerSettings
 from training.replay import Samples
-from training.selfplay import SelfPlay, Settings, Tally
+from training.selfplay import SelfPlaySettings, SelfPlayWorker, Tally
 
 HERE = Path(__file__).parent
-SETTINGS = Settings(boards=8, simulations=4, considered=4, max_turns=6)
+SETTINGS = SelfPlaySettings(boards=8, simulations=4, considered=4, max_turns=6)
 SMALL = Size(blocks=1, channels=8)
 SEED = 3, 2
 LONG = 300  # decisions on each board: a second
@@ -119,7 +119,7 @@ class Listener:
 
     def check(self, worker):
         """Check that what a worker brought is the beginning of its games, each sample once."""
-        alone = SelfPlay(self.game, SETTINGS, worker.seed)
+        alone = SelfPlayWorker(self.game, SETTINGS, worker.seed)
         samples, tally = alone.play(Evaluator(self.network), self.decided(worker))
         for name, column in samples._asdict().items():
             brought = [getattr(each, name) for each, _ in self.brought[worker]]
@@ -132,17 +132,17 @@ def listener(cluster, little, network, monkeypatch):
     from training.cluster import _Worker
 
     made = []
-    hear = _Worker.hear
+    receive = _Worker.receive
 
-    def overhear(worker, found):
-        before = len(found)
+    def listen(worker, results):
+        before = len(results)
         try:
-            return hear(worker, found)
+            return receive(worker, results)
         finally:
             for playing in made:
-                playing.brought[worker] += found[before:]
+                playing.brought[worker] += results[before:]
 
-    monkeypatch.setattr(_Worker, "hear", overhear)
+    monkeypatch.setattr(_Worker, "receive", listen)
 
     def make(workers):
         made.append(Listener(little, network, workers))
@@ -180,8 +180,8 @@ def test_a_lost_worker_is_replaced_and_nothing_finished_is_lost_or_there_twice(
         playing.until_begun(2)
     first, *others = (str(each.message) for each in told)
     assert "a self-play worker and its unfinished games were lost" in first
-    assert "another takes its place" in first
-    assert all("could not begin" in each for each in others), "on the node that is lost already"
+    assert "it is replaced" in first
+    assert all("could not start" in each for each in others), "on the node that is lost already"
     playing.settle()
     (heir,) = set(playing.engine._workers) - set(playing.crew)
     assert heir.home.process != doomed.home.process
@@ -194,13 +194,13 @@ def test_a_lost_worker_is_replaced_and_nothing_finished_is_lost_or_there_twice(
     assert set(playing.brought) >= {*playing.crew, heir}
 
 
-def test_workers_without_room_are_spoken_of_once_and_join_when_there_is(
+def test_workers_without_room_are_warned_of_once_and_join_when_there_is(
     cluster, listener, monkeypatch
 ):
     playing = listener(3)
     playing.until_begun(2)
     monkeypatch.setattr("training.cluster.PATIENCE", 0.0)
-    with pytest.warns(RuntimeWarning, match=r"1 of 3 self-play workers have not begun .* 2 do"):
+    with pytest.warns(RuntimeWarning, match=r"1 of 3 self-play workers have not started .* 2 do"):
         found = playing.round(10)
     assert sum((tally.decisions for _, tally in found), 0) >= 3 * 10 * SETTINGS.boards
     playing.round(10)  # says nothing more
@@ -215,7 +215,7 @@ def test_workers_that_cannot_begin_are_an_error(cluster, little, monkeypatch):
     monkeypatch.setattr("training.cluster.ATTEMPTS", 1)
     unknown = replace(little, name="chess")
     engine = engines.make("ray", unknown, SETTINGS, 1, SEED, "cpu")
-    with pytest.raises(ChildProcessError, match=r"cannot begin: .* no game 'chess'"):
+    with pytest.raises(ChildProcessError, match=r"cannot start: .* no game 'chess'"):
         engine.finish()
     engine.close()
 
@@ -248,7 +248,7 @@ def test_a_run_of_alphazero_learns_from_the_cluster_and_goes_on_in_threads(clust
         rounds=2,
         network=SMALL,
         play=SETTINGS,
-        learn=Learning(batch_size=32),
+        learn=LearnerSettings(batch_size=32),
         decisions=20,
         replay=2_000,
         warm_up=1,
@@ -267,9 +267,9 @@ def test_a_run_of_alphazero_learns_from_the_cluster_and_goes_on_in_threads(clust
 
 
 def test_tasks_are_answered_as_by_processes(cluster):
-    from training.cluster import each
+    from training.cluster import map_unordered
 
-    found = dict(each(work, [1, "die", 2, "fail", 3, "exit", 4], 2))
+    found = dict(map_unordered(work, [1, "die", 2, "fail", 3, "exit", 4], 2))
     assert {task: value for task, value in found.items() if isinstance(task, int)} == {
         1: 1,
         2: 4,
@@ -280,18 +280,18 @@ def test_tasks_are_answered_as_by_processes(cluster):
     assert found["fail"] == "RuntimeError: broken"
     assert found["exit"] == "SystemExit: 3"
     assert all(isinstance(found[task], Failure) for task in ("die", "fail", "exit"))
-    ((_, (process, threads)),) = each(work, ["who"])
+    ((_, (process, threads)),) = map_unordered(work, ["who"])
     assert process != os.getpid()
     assert threads == ["1"] * len(THREADS)
 
 
 def test_who_stops_iterating_stops_the_tasks(cluster):
-    from training.cluster import each
+    from training.cluster import map_unordered
 
-    playing = each(work, [1, "sleep", "sleep"], 2)
+    playing = map_unordered(work, [1, "sleep", "sleep"], 2)
     assert next(playing) == (1, 1)
     playing.close()  # otherwise there were no room for others
-    assert list(each(work, [1, 2])) in ([(1, 1), (2, 4)], [(2, 4), (1, 1)])
+    assert list(map_unordered(work, [1, 2])) in ([(1, 1), (2, 4)], [(2, 4), (1, 1)])
 
 
 def test_a_tournament_has_the_results_of_one_process_though_a_node_dies(cluster, node, tmp_path):
@@ -350,7 +350,7 @@ def test_an_address_where_no_cluster_is_is_refused_before_anything_is_written(
     monkeypatch, tmp_path, address
 ):
     monkeypatch.setenv("RAY_ADDRESS", address)
-    why = f"RAY_ADDRESS='{address}': no cluster there"
+    why = f"RAY_ADDRESS='{address}': no cluster answers"
     with pytest.raises(UnknownOption, match=why):
         alphazero.Config(engine="ray")
     config = arena.Config(players=("random", "greedy"))

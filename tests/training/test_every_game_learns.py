@@ -15,7 +15,7 @@ from training import alphazero, ppo, selfplay
 pytestmark = pytest.mark.usefixtures("without_curves")
 
 OPTIONS = {"mini_checkers": {"first": "white"}, "morris": {"flying": True}}
-PLAY = selfplay.Settings(
+PLAY = selfplay.SelfPlaySettings(
     boards=8, simulations=4, considered=4, opening_turns=2, max_turns=6, opponents=("greedy",)
 )
 

@@ -5,14 +5,14 @@ import pytest
 import torch
 
 from agents.network import Network, Size
-from training.learner import Learner, Settings
+from training.learner import Learner, LearnerSettings
 from training.replay import Batch
 
 
 @pytest.fixture
 def learner(game):
     torch.manual_seed(0)
-    settings = Settings(learning_rate=4e-3, last_learning_rate=2e-3, ema_decay=0.5)
+    settings = LearnerSettings(learning_rate=4e-3, last_learning_rate=2e-3, ema_decay=0.5)
     return Learner(Network(game, Size(blocks=1, channels=8)), settings, torch.device("cpu"))
 
 

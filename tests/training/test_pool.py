@@ -9,7 +9,7 @@ from cc_env import games, players
 from cc_env.errors import UnknownOption
 from cc_env.referee import Clock
 from training.arena.schedule import after_random_turns
-from training.pool import Asked, Pool, Settings, by_name, by_network
+from training.pool import Asked, Pool, PoolSettings, by_name, by_network
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +73,7 @@ def network(game):
 @pytest.fixture
 def pool(game, network):
     names = "random", "greedy"
-    return Pool(game, network, Settings(names=names, snapshot_share=0.3, snapshots=2))
+    return Pool(game, network, PoolSettings(names=names, snapshot_share=0.3, snapshots=2))
 
 
 def shares(pool):
@@ -139,9 +139,9 @@ def test_scores_are_means_by_name_since_they_were_taken(pool):
 )
 def test_what_cannot_be_is_refused(change, why):
     with pytest.raises(UnknownOption, match=why):
-        Settings(**change)
+        PoolSettings(**change)
 
 
 def test_a_player_that_cannot_be_made_is_refused(game, network):
     with pytest.raises(UnknownOption, match="depth=0"):
-        Pool(game, network, Settings(names=("minimax:depth=0",)))
+        Pool(game, network, PoolSettings(names=("minimax:depth=0",)))

@@ -22,12 +22,12 @@ import agents
 from agents import NETWORK, arrays
 from agents.learned import PolicyPlayer
 from agents.network import Evaluator, Network, Size, load
-from cc_env.errors import BadCheckpoint, UnknownOption
+from cc_env.errors import BadCheckpoint, BadFolder, UnknownOption
 from cc_env.referee import Clock
 from cc_env.table import GAMES, Entry
 from training import ppo, runs
 from training.gate import Rivals
-from training.pool import Settings
+from training.pool import PoolSettings
 from training.ppo import Config, Training, command, main
 
 pytestmark = pytest.mark.usefixtures("without_curves")
@@ -41,7 +41,7 @@ TINY = Config(
     boards=32,
     n_steps=8,
     batch_size=64,
-    pool=Settings(names=("random", "greedy"), snapshots=2),
+    pool=PoolSettings(names=("random", "greedy"), snapshots=2),
     evaluate_every=512,
     rivals=Rivals(names=("random",), anchor="random", games=4),
 )
@@ -75,7 +75,7 @@ def test_it_learns_a_game_that_nobody_knows_untaught(tmp_path, monkeypatch):
         n_steps=16,
         batch_size=512,
         learning_rate=3e-3,
-        pool=Settings(names=("random",)),
+        pool=PoolSettings(names=("random",)),
         opening_turns=3,
         evaluate_every=14 * 2048,
         rivals=Rivals(names=("random",), anchor="random", games=20),
@@ -184,7 +184,7 @@ class Killed(BaseException):
         *(
             pytest.param(*place, marks=pytest.mark.slow)
             for place in (
-                ("training.ppo.PlayAndLearn.improve", 2),  # nothing is saved yet, it begins anew
+                ("training.ppo.PlayAndLearn.improve", 2),  # nothing is saved yet, it starts again
                 ("training.ppo.save", 1),  # of the best network, of which no checkpoint knows
                 ("training.runs.save", 1),
                 ("training.runs.Run.draw", 1),
@@ -193,7 +193,7 @@ class Killed(BaseException):
         ),
     ],
 )
-@pytest.mark.filterwarnings("ignore:.*it begins anew")
+@pytest.mark.filterwarnings("ignore:.*it starts again")
 def test_killed_and_continued_a_run_is_as_if_it_had_never_been(
     whole, tmp_path, monkeypatch, where, call
 ):
@@ -242,7 +242,7 @@ def test_a_full_disk_is_said_and_the_run_goes_on_from_what_it_has(
         monkeypatch.chdir(tmp_path)
         (line,) = capsys.readouterr().err.splitlines()
         assert line.startswith("error: [Errno 28] No space left on device")
-        assert line.endswith("; runs/run keeps what it has saved, from where --resume goes on")
+        assert line.endswith("; --resume continues runs/run from its last checkpoint")
         after = {each: each.read_bytes() for each in (tmp_path / "runs/run/checkpoints").iterdir()}
         assert after == before
         assert threading.active_count() == threads  # none is left that writes for TensorBoard
@@ -304,17 +304,17 @@ def test_a_finished_run_goes_on_to_more_steps(whole, tmp_path):
     main(TINY, tmp_path / "run")
     last = main(replace(TINY, steps=6 * 256), tmp_path / "run", resume=True)
     assert last["step"] == 6 * 256
-    with pytest.raises(UnknownOption, match="boards is 32 there, 64 here"):
+    with pytest.raises(BadFolder, match="boards is 32 there, 64 here"):
         main(replace(TINY, boards=64), tmp_path / "run", resume=True)
 
 
 @pytest.mark.parametrize(
     ("part", "change", "why"),
     [
-        ("rollout.actions", numbers(-1), "rollout.actions has some that are not legal"),
-        ("rollout.actions", numbers(10**6), "rollout.actions has some that are not legal"),
-        ("rollout.action_masks", numbers(7), "rollout.action_masks has numbers that cannot be"),
-        ("rollout.returns", numbers(np.nan), "rollout.returns has numbers that cannot be"),
+        ("rollout.actions", numbers(-1), "rollout.actions has illegal actions"),
+        ("rollout.actions", numbers(10**6), "rollout.actions has illegal actions"),
+        ("rollout.action_masks", numbers(7), "rollout.action_masks has impossible values"),
+        ("rollout.returns", numbers(np.nan), "rollout.returns has impossible values"),
         ("rollout.values", lambda array: array.T, r"rollout.values is float32\[32, 8\]"),
         ("rollout.values", lambda array: None, "there is no rollout.values"),
         ("boards.0", numbers(2**64 - 1), "boards: .* are not a position"),
@@ -328,7 +328,7 @@ def test_a_finished_run_goes_on_to_more_steps(whole, tmp_path):
         ("met", numbers(9), "met has numbers that are none of an opponent"),
         ("met", numbers(-1), "met has numbers that are none of an opponent"),
         ("over", lambda array: array[:3], r"over is bool\[3\]; wanted: bool\[32\]"),
-        ("snapshot 1.stem.bias", numbers(np.nan), "snapshot 1.stem.bias has numbers that are not"),
+        ("snapshot 1.stem.bias", numbers(np.nan), "snapshot 1.stem.bias has values that are not"),
         ("optimizer.0.exp_avg", lambda array: None, "there is no optimizer.0.exp_avg"),
         ("joined", lambda _: "1", "joined is '1'; wanted a whole number"),
         ("elo", lambda _: float("nan"), "elo is nan; wanted a number"),
@@ -441,7 +441,7 @@ def test_what_cannot_be_is_refused_at_once(change, why):
 
 def test_an_opponent_that_cannot_be_made_leaves_no_run(tmp_path):
     with pytest.raises(UnknownOption, match="depth=0"):
-        main(replace(TINY, pool=Settings(names=("minimax:depth=0",))), tmp_path / "run")
+        main(replace(TINY, pool=PoolSettings(names=("minimax:depth=0",))), tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 
@@ -452,7 +452,7 @@ def test_an_opponent_that_cannot_be_made_leaves_no_run(tmp_path):
         (["--game", "chess"], "no game 'chess'"),
         (["--size", "9"], "sizes are 4 to 8"),
         (["--blocks", "0"], "blocks=0"),
-        (["--name", "none", "--resume"], "no run runs/none to go on with"),
+        (["--name", "none", "--resume"], "no run runs/none to continue"),
     ],
 )
 def test_bad_input_is_one_line_and_nothing_is_written(
@@ -484,6 +484,6 @@ def test_interrupted_it_saves_and_says_how_to_go_on(tmp_path):
     out, _ = process.communicate()
     assert process.returncode == 130, out
     assert "Traceback" not in out
-    assert "stopped; the same command with --resume goes on, in runs/it" in out
+    assert "stopped; the same command with --resume continues it, in runs/it" in out
     steps = log_of(path)[-1]["step"]
     assert (path / "checkpoints" / f"{steps:06d}.safetensors").exists()

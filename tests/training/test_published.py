@@ -12,7 +12,7 @@ from cc_env import record
 from cc_env.errors import UnknownOption
 from cc_env.pictures import frames
 from training import published
-from training.published import SMART, Experiment, experiments, play, seat_advantage
+from training.published import SMART, Experiment, experiments, play_experiments, seat_advantage
 
 LOWEST = "arena_players.Lowest"
 HIGHEST = "arena_players.Lowest:highest=True"
@@ -20,7 +20,7 @@ HIGHEST = "arena_players.Lowest:highest=True"
 
 @pytest.fixture(scope="module")
 def rows():
-    return play(experiments(40))
+    return play_experiments(experiments(40))
 
 
 def as_text(table):
@@ -67,7 +67,7 @@ def test_smart_beats_random_from_the_seat_that_it_is_said_to_have(rows):
 
 
 def test_the_seed_decides_the_games(rows):
-    again, other = play(experiments(40)), play(experiments(40, seed=1))
+    again, other = play_experiments(experiments(40)), play_experiments(experiments(40, seed=1))
     assert games_of(again) == games_of(rows)
     assert games_of(other)[3] == games_of(rows)[3]  # nobody draws lots in it
     assert all(a != b for a, b in zip(games_of(other)[:3], games_of(rows), strict=False))
@@ -106,7 +106,7 @@ def test_strong_players_can_be_made_on_each_size(size):
 
 
 def test_the_same_games_twice_say_nothing_more():
-    row, twin = play(seat_advantage(6, 12, names=(LOWEST, LOWEST)))
+    row, twin = play_experiments(seat_advantage(6, 12, names=(LOWEST, LOWEST)))
     line = published.together([row, twin])
     assert line.wins == 2 * row.line.wins
     assert line.score == row.line.score
@@ -114,7 +114,7 @@ def test_the_same_games_twice_say_nothing_more():
 
 def test_a_repeated_opening_says_nothing_more():
     one = Experiment(first=LOWEST, second=LOWEST, games=100, size=4, opening_turns=2)
-    (row,) = play([one])
+    (row,) = play_experiments([one])
     distinct = {each.start for each in row.records}
     assert len(set(row.openings)) == len(distinct) < 100
     alone = replace(row, experiment=replace(one, opening_turns=0)).line.score
@@ -123,7 +123,7 @@ def test_a_repeated_opening_says_nothing_more():
 
 
 def test_draws_are_told_by_their_reasons():
-    (row,) = play(seat_advantage(6, 12, names=(LOWEST,)))
+    (row,) = play_experiments(seat_advantage(6, 12, names=(LOWEST,)))
     assert sum(row.drawn_by.values()) == row.line.draws > 0
     assert set(row.drawn_by) <= {"repetition", "max_turns", "blocked"}
     text = as_text(published.seats_table([row]))
@@ -133,18 +133,18 @@ def test_draws_are_told_by_their_reasons():
 def test_progress_is_told():
     told = []
     wanted = seat_advantage(4, 2, names=(LOWEST, HIGHEST))
-    play(wanted, on_progress=lambda *counts: told.append(counts))
+    play_experiments(wanted, on_progress=lambda *counts: told.append(counts))
     assert told == [(1, 4), (2, 4), (3, 4), (4, 4)]
 
 
 @pytest.mark.slow
 def test_workers_change_no_game(rows):
-    assert games_of(play(experiments(40)[:1], workers=2)) == games_of(rows[:1])
+    assert games_of(play_experiments(experiments(40)[:1], workers=2)) == games_of(rows[:1])
 
 
 def test_a_player_that_fails_is_no_result():
     with pytest.raises(ChildProcessError, match=r"game 0 of arena_players.Raiser .*lost my head"):
-        play(seat_advantage(6, 2, names=("arena_players.Raiser",)))
+        play_experiments(seat_advantage(6, 2, names=("arena_players.Raiser",)))
 
 
 @pytest.mark.parametrize(

@@ -79,11 +79,11 @@ def test_what_was_saved_is_drawn_as_before(game):
 @pytest.mark.parametrize(
     ("name", "change", "why"),
     [
-        ("actions", 32000, "replay.actions has numbers that are not -1 to"),
-        ("actions", -2, "replay.actions has numbers that are not -1 to"),
-        ("policy", np.nan, "replay.policy has numbers that are not 0 to 1"),
-        ("policy", -0.5, "replay.policy has numbers that are not 0 to 1"),
-        ("values", np.inf, "replay.values has numbers that are not -1 to 1"),
+        ("actions", 32000, "replay.actions has values that are not -1 to"),
+        ("actions", -2, "replay.actions has values that are not -1 to"),
+        ("policy", np.nan, "replay.policy has values that are not 0 to 1"),
+        ("policy", -0.5, "replay.policy has values that are not 0 to 1"),
+        ("values", np.inf, "replay.values has values that are not -1 to 1"),
         ("positions", 2**63, r"replay.positions: capture_conquer: the words \[9223372036854775808"),
         (
             "actions",

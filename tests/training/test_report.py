@@ -10,7 +10,7 @@ import pytest
 from cc_env import record
 from cc_env.terminal import Terminal
 from training import arena
-from training.arena import pictures, report
+from training.arena import charts, report
 from training.arena.ratings import Interval
 from training.arena.standings import Line, Pair, Standing, Standings
 from training.arena.tables import show
@@ -110,16 +110,16 @@ def test_example_games_show_every_position_of_a_record(tournament, page):
 
 
 def test_charts_are_pictures_and_drawn_in_the_colour_of_the_page(tournament):
-    for name in pictures.names(tournament.standings):
-        assert pictures.to_png(name, tournament.standings).startswith(b"\x89PNG\r\n")
-        svg = pictures.to_svg(name, tournament.standings)
+    for name in charts.names(tournament.standings):
+        assert charts.to_png(name, tournament.standings).startswith(b"\x89PNG\r\n")
+        svg = charts.to_svg(name, tournament.standings)
         assert svg.startswith("<svg")
         assert "currentColor" in svg
-        assert pictures.INK not in svg
+        assert charts.INK not in svg
 
 
 def test_the_ladder_shows_each_elo_with_its_interval(tournament):
-    (axes,) = pictures.ladder(tournament.standings).axes
+    (axes,) = charts.ladder(tournament.standings).axes
     players = tournament.standings.players
     assert next(each.get_text() for each in axes.get_yticklabels()).replace("\n", "") == HIGHEST
     bars = [line.get_xdata() for line in axes.lines if len(line.get_xdata()) == 2][: len(players)]
@@ -128,7 +128,7 @@ def test_the_ladder_shows_each_elo_with_its_interval(tournament):
 
 
 def test_the_matrix_shows_each_score_from_both_sides(tournament):
-    (axes,) = pictures.matrix(tournament.standings).axes
+    (axes,) = charts.matrix(tournament.standings).axes
     (image,) = axes.images
     scores = image.get_array().filled(np.nan)
     assert np.isnan(np.diag(scores)).all()
@@ -139,15 +139,15 @@ def test_the_matrix_shows_each_score_from_both_sides(tournament):
 
 
 def test_the_histogram_counts_every_game(tournament):
-    (axes,) = pictures.lengths(tournament.standings).axes
+    (axes,) = charts.lengths(tournament.standings).axes
     assert sum(bar.get_height() for bar in axes.patches) == len(tournament.records)
 
 
 def test_where_players_learned_a_chart_shows_how(tournament, tmp_path, capsys):
-    assert "learning" not in pictures.names(tournament.standings)
+    assert "learning" not in charts.names(tournament.standings)
     players = f"memory:path={tmp_path / 'memory.sqlite'}", "minimax:depth=1"
     learned = arena.hold(players, options={"size": 4}, games=20, opening_turns=0, learn=True)
-    (axes,) = pictures.learning(learned.standings).axes
+    (axes,) = charts.learning(learned.standings).axes
     assert [len(line.get_ydata()) for line in axes.lines] == [10, 10]
     assert "Score while they learned" in report.to_html(learned, COMMAND)
     report.write(learned, tmp_path, COMMAND)
@@ -165,9 +165,9 @@ def test_all_files_are_written(tournament, tmp_path):
 @pytest.mark.parametrize(
     ("score", "verdict"),
     [
-        (Interval(0.7, 0.6, 0.8), "a is the stronger"),
-        (Interval(0.6, 0.45, 0.7), "too close to say"),
-        (Interval(0.2, 0.1, 0.3), "b wins that match, a leads by the other games"),
+        (Interval(0.7, 0.6, 0.8), "a is stronger"),
+        (Interval(0.6, 0.45, 0.7), "do not decide who is stronger"),
+        (Interval(0.2, 0.1, 0.3), "b is stronger in this match; a leads by its other games"),
     ],
 )
 def test_the_verdict_is_no_surer_than_the_games(score, verdict):

@@ -79,5 +79,5 @@ def test_what_cannot_be_is_refused(change, why):
 
 
 def test_openings_that_outlast_the_game_are_refused():
-    with pytest.raises(UnknownOption, match=r"opening_turns=5000: .* end before"):
+    with pytest.raises(UnknownOption, match=r"opening_turns=5000: .* end earlier"):
         schedule(Config(players=THREE, options={"size": 4}, opening_turns=5000))

@@ -1,7 +1,7 @@
-"""Which games a tournament consists of: every pair in both seats from the same openings.
+"""The schedule of a tournament: every pair in both seats from the same openings.
 
-It goes opening by opening, then pair by pair, then seat by seat, so that any beginning of it is a
-fair tournament. All of it follows from the config.
+Its order is opening, pair, seat, so that the tournament is fair whenever it stops. It follows from
+the config alone.
 """
 
 from collections.abc import Iterable, Mapping
@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-import agents  # noqa: F401  adds its players to the table of spoken names
+import agents  # noqa: F401  registers its players
 from cc_env import __version__, games, players
 from cc_env.errors import UnknownOption, is_whole, listed
 from cc_env.game import Game
@@ -21,36 +21,37 @@ from cc_env.referee import Player
 from cc_env.rules import ONGOING, Position
 from training.config import check_wholes
 
-TRIES = 200  # random openings before one that was there already will do
-OPENINGS, GAMES = range(2)  # what a stream of random numbers is for
+TRIES = 200  # random openings to draw before a repeated one is accepted
+OPENINGS, GAMES = range(2)  # streams of random numbers
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    """A tournament. The same config is the same games, unless limits of time decide them.
+    """A tournament. The same config gives the same games, unless time limits decide them.
 
-    Raises UnknownOption, saying what there is, where a player, a game, an option or a number cannot
-    be.
+    Raises UnknownOption if there is no such player, game or option, or a value is out of range.
     """
 
-    players: tuple[str, ...]  # spoken names, see `cc_env.players`
+    players: tuple[str, ...]  # names, see `cc_env.players`
     game: str = "capture_conquer"
-    options: Mapping[str, Any] = field(default_factory=dict)  # of the game; here completed
-    games: int = 100  # of each pair; even: each opening is played in both seats
-    opening_turns: int = 4  # random ones, before the players take over
+    options: Mapping[str, Any] = field(
+        default_factory=dict
+    )  # of the game; missing ones are filled in
+    games: int = 100  # per pair; even, since each opening is played in both seats
+    opening_turns: int = 4  # random turns before the players take over
     limits: Limits = field(default_factory=Limits)
     seed: int = 0
-    learn: bool = False  # players that can, learn from each game before the next begins
-    anchor: str | None = None  # whose Elo is 0; None: the mean of all. Decides no game
+    learn: bool = False  # let players with `remember` learn from each game before the next
+    anchor: str | None = None  # player whose Elo is 0; None: the mean of all is 0
 
     def __post_init__(self) -> None:
-        """Check all, and complete the options of the game."""
+        """Check the fields, and fill in the options of the game."""
         for name in self.players:
             players.check(name)
         twice = sorted({name for name in self.players if self.players.count(name) > 1})
         if len(self.players) < 2 or twice:
             given = f"{listed(twice)} twice" if twice else listed(self.players) or "none"
-            raise UnknownOption(f"players: {given}; wanted: two or more different ones")
+            raise UnknownOption(f"players: {given}; wanted two or more different ones")
         if not is_whole(self.games, 2) or self.games % 2:
             raise UnknownOption(
                 f"games={self.games!r}; it is even, 2 or more: each opening is played in both seats"
@@ -59,8 +60,8 @@ class Config:
             raise UnknownOption(f"anchor {self.anchor!r} does not play; {listed(self.players)} do")
         check_wholes(self, opening_turns=0, seed=0)
         if self.learn and self.opening_turns:
-            given = f"learn, but opening_turns={self.opening_turns}"
-            raise UnknownOption(f"{given}; what is learned are games from the start: 0 will do")
+            given = f"learn=True, but opening_turns={self.opening_turns}"
+            raise UnknownOption(f"{given}; players learn games from the start only: set it to 0")
         object.__setattr__(self, "players", tuple(self.players))
         object.__setattr__(self, "options", dict(self.make_game().options))
 
@@ -70,24 +71,25 @@ class Config:
 
     @cached_property
     def weights(self) -> dict[str, str]:
-        """Fingerprints of what players have learned, by name; without those who learn here.
+        """Hashes of the files that players have learned, by player.
 
-        Raises UnknownOption as `try_players`.
+        Players that learn during the tournament are left out. Raises UnknownOption as
+        `try_players`.
         """
         made = try_players(self.players, self.make_game())
-        found = {name: getattr(each, "fingerprint", "") for name, each in made.items()}
+        hashes = {name: getattr(player, "fingerprint", "") for name, player in made.items()}
         fixed = {name for name in made if not (self.learn and hasattr(made[name], "remember"))}
-        return {name: found[name] for name in self.players if name in fixed and found[name]}
+        return {name: hashes[name] for name in self.players if name in fixed and hashes[name]}
 
     def to_json(self) -> dict[str, Any]:
-        """Return all that decides the games, version and weights included; raise as `weights`."""
-        found = {**asdict(self), "players": list(self.players), "version": __version__}
-        del found["anchor"]
-        return found | ({"weights": self.weights} if self.weights else {})
+        """Return all that the games depend on, with version and weights; raise as `weights`."""
+        fields = {**asdict(self), "players": list(self.players), "version": __version__}
+        del fields["anchor"]
+        return fields | ({"weights": self.weights} if self.weights else {})
 
 
 def try_players(names: Iterable[str], game: Game) -> dict[str, Player]:
-    """Return the players by name; raise UnknownOption where one cannot be made."""
+    """Return the players by name; raise UnknownOption if one of them cannot be made."""
     made = {}
     for name in names:
         try:
@@ -102,21 +104,23 @@ def try_players(names: Iterable[str], game: Game) -> dict[str, Player]:
 
 @dataclass(frozen=True)
 class Pairing:
-    """A game of the tournament, to be played."""
+    """A game to be played."""
 
     index: int  # in the schedule
-    opening: int  # by number; the same for the same position
-    players: tuple[str, str]  # in the first and in the second seat
+    opening: int  # number; equal positions have equal numbers
+    players: tuple[str, str]  # in the first and the second seat
     start: str  # position text
-    seed: int  # below 2**53, which JSON keeps everywhere
+    seed: int  # below 2**53: exact in every JSON reader
 
 
 def schedule(config: Config) -> list[Pairing]:
-    """Return all games of the tournament; raise UnknownOption as `openings` does."""
+    """Return all games of the tournament; raise UnknownOption as `openings`."""
     starts = openings(config.make_game(), config.opening_turns, config.games // 2, config.seed)
     pairs = combinations(config.players, 2)
-    seats = [seating for one, other in pairs for seating in ((one, other), (other, one))]
-    number = {start: index for index, start in reversed(list(enumerate(starts)))}  # where it is new
+    seats = [seating for a, b in pairs for seating in ((a, b), (b, a))]
+    number = {
+        start: index for index, start in reversed(list(enumerate(starts)))
+    }  # of its first occurrence
     return [
         Pairing(index, number[start], seating, start, game_seed(config.seed, index))
         for index, (start, seating) in enumerate(product(starts, seats))
@@ -124,30 +128,30 @@ def schedule(config: Config) -> list[Pairing]:
 
 
 def openings(game: Game, turns: int, count: int, seed: int) -> list[str]:
-    """Return `count` texts of positions after random turns, distinct as far as there are so many.
+    """Return `count` position texts after random turns, distinct if there are enough.
 
-    Raises UnknownOption where random play does not last so many turns.
+    Raises UnknownOption if random games end before so many turns.
     """
     rng = np.random.default_rng((seed, OPENINGS))
-    found: list[str] = []
+    texts: list[str] = []
     tries = 0
-    while len(found) < count:
+    while len(texts) < count:
         position = after_random_turns(game, turns, rng)
         tries += 1
         if game.outcome(position) == ONGOING:
             text = game.to_text(position)
-            if text not in found or tries > TRIES:
-                found.append(text)
+            if text not in texts or tries > TRIES:
+                texts.append(text)
                 tries = 0
         elif tries > TRIES:
             raise UnknownOption(
-                f"opening_turns={turns}: games of {game!r} end before; fewer will do"
+                f"opening_turns={turns}: games of {game!r} end earlier; use fewer turns"
             )
-    return found
+    return texts
 
 
 def opening(game: Game, turns: int, rng: np.random.Generator) -> Position:
-    """Return a position after 0 to `turns` random turns, in which the game goes on."""
+    """Return an unfinished position after 0 to `turns` random turns."""
     while True:
         position = after_random_turns(game, int(rng.integers(turns + 1)), rng)
         if game.outcome(position) == ONGOING:
@@ -155,7 +159,7 @@ def opening(game: Game, turns: int, rng: np.random.Generator) -> Position:
 
 
 def after_random_turns(game: Game, turns: int, rng: np.random.Generator) -> Position:
-    """Return a position after so many random turns, or at the end of the game if that is sooner."""
+    """Return the position after so many random turns, or at an earlier end of the game."""
     position = game.initial
     played = 0
     while played < turns and game.outcome(position) == ONGOING:
@@ -165,6 +169,6 @@ def after_random_turns(game: Game, turns: int, rng: np.random.Generator) -> Posi
 
 
 def game_seed(seed: int, index: int) -> int:
-    """Return the seed of a game of a tournament that has this seed."""
+    """Return the seed of a game, given the seed of its tournament."""
     words = np.random.SeedSequence((seed, GAMES, index)).generate_state(1, np.uint64)
     return int(words[0]) >> 11
