@@ -36,7 +36,7 @@ from cc_env.commands import Size as BoardSize
 from cc_env.errors import BadCheckpoint
 from cc_env.game import Game
 from cc_env.terminal import application
-from training import engines, learner, runs, selfplay, state
+from training import cli, engines, learner, runs, selfplay, state
 from training.arena import try_players
 from training.config import check_between, check_limits, check_wholes, share_done
 from training.engines import Engine
@@ -255,16 +255,16 @@ def main(config: Config, path: Path, resume: bool = False) -> dict[str, float]:
     with (
         runs.opened(path, asdict(config), resume, MAY_DIFFER) as run,
         closing(Training(config, run)) as training,
-        runs.interrupts() as interrupted,
-        runs.progress() as show,
+        cli.interrupts() as interrupted,
+        cli.progress() as show,
     ):
-        runs.say_if_finished(training.progress())
+        cli.say_if_finished(training.progress())
         last: dict[str, float] = {}
         for last in training.go():
             status = _status(run.rows)
             show(training.progress(), status)
-            if "elo" in last and not runs.console.is_terminal:
-                runs.console.print(f"{last['minutes']:.1f} minutes: {status}")
+            if "elo" in last and not cli.console.is_terminal:
+                cli.console.print(f"{last['minutes']:.1f} minutes: {status}")
             if interrupted():
                 training.save()
                 raise KeyboardInterrupt
@@ -284,23 +284,23 @@ def _status(rows: list[dict[str, Any]]) -> str:
 
 @app.command()
 def train(
-    game: runs.GameName = None,
+    game: cli.GameName = None,
     size: BoardSize = None,
     option: Pairs = None,
-    minutes: runs.Minutes = None,
+    minutes: cli.Minutes = None,
     rounds: Annotated[int | None, typer.Option(help="Number of rounds.")] = None,
-    seed: runs.Seed = None,
-    blocks: runs.Blocks = None,
-    channels: runs.Channels = None,
+    seed: cli.Seed = None,
+    blocks: cli.Blocks = None,
+    channels: cli.Channels = None,
     simulations: Annotated[int | None, typer.Option(help="Simulations per decision.")] = None,
     workers: Annotated[int | None, typer.Option(help="Number of workers that play.")] = None,
     engine: Annotated[
         str | None, typer.Option(help="Where workers run: threads, or ray for a cluster.")
     ] = None,
-    device: runs.Device = None,
-    change: runs.Change = None,
-    name: runs.Name = None,
-    resume: runs.Resume = False,
+    device: cli.Device = None,
+    change: cli.Change = None,
+    name: cli.Name = None,
+    resume: cli.Resume = False,
 ) -> None:
     """Train a network by self-play guided by tree search, by default for 90 minutes."""
     typed = {
@@ -316,7 +316,7 @@ def train(
         "engine": engine,
         "device": device,
     }
-    runs.conduct("alphazero", main, Config, typed, change, name, resume)
+    cli.conduct("alphazero", main, Config, typed, change, name, resume)
 
 
 def command() -> int:

@@ -1,4 +1,4 @@
-"""A training run on disk: config, log, checkpoints and curves; and the commands' common part.
+"""A training run on disk: config, log, checkpoints and curves.
 
     config.json   the settings of the run; another config is another run
     log.jsonl     one row of numbers per line, each with its step; also in tensorboard/
@@ -9,55 +9,31 @@ A run continues from its newest intact checkpoint, even after the process was ki
 after that checkpoint are dropped, since their work is lost.
 """
 
-import io
 import json
 import math
 import os
-import signal
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Annotated, Any, NamedTuple, TypeGuard
+from typing import IO, Any, NamedTuple, TypeGuard
 
-import matplotlib
-import numpy as np
-import typer
-from cycler import cycler
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from numpy.typing import NDArray
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 from torch.utils.tensorboard import SummaryWriter
 
-from agents import NETWORK
 from agents.arrays import Arrays, load, save
-from cc_env import options, trust
-from cc_env.errors import BadCheckpoint, BadFolder, BadRecord, UnknownOption
+from cc_env.errors import BadCheckpoint, BadFolder, BadRecord
 from cc_env.files import drop_half_a_line, lines, write
-from cc_env.terminal import Terminal
-from training.arena.charts import FAINT, STYLE
+from training import curves
 from training.arena.folder import CONFIG, LOCK, differences, locked, read_config, to_text
-from training.config import build, merged, nested
-from training.evaluate import INTERRUPTED, RUNS
+from training.config import merged
+from training.curves import Row
 from training.state import whole
 
 LOG, CHECKPOINTS, CURVES, TENSORBOARD = "log.jsonl", "checkpoints", "curves.png", "tensorboard"
 CHECKPOINT = "checkpoint"  # kind of the files
 SHAPE_FIELDS = "game", "options", "network"  # of the config: they determine the arrays
-COLOURS = ("#2f74c0", "#cf4a3e", "#3d9a50", "#e0a030", "#8256b0", "#4aa8b5", "#8a919c", "#b0568a")
-BAR = (
-    BarColumn(20),
-    TaskProgressColumn(),
-    TimeElapsedColumn(),
-    TextColumn("{task.fields[told]}"),
-)
-FEW = 60  # up to so many points are drawn with markers
 SAVE_EVERY = 120  # seconds between checkpoints, besides those after evaluations
-
-console = Terminal()
-
-Row = dict[str, Any]  # "step" and the numbers logged
 
 
 class Saved(NamedTuple):
@@ -147,17 +123,7 @@ class Run:
 
         The x-axis is the column "minutes" if the rows have it, else the step.
         """
-        count = len(charts)
-        columns = min(2, count)
-        colours = {"axes.prop_cycle": cycler(color=COLOURS)}
-        with matplotlib.rc_context(STYLE | colours), io.BytesIO() as file:
-            size = (5.2 * columns, 0.3 + 2.9 * math.ceil(count / columns))
-            figure = Figure(figsize=size, layout="constrained")
-            for place, (title, names) in enumerate(charts.items(), 1):
-                axes = figure.add_subplot(math.ceil(count / columns), columns, place)
-                _chart(axes, title, names, self.rows)
-            figure.savefig(file, format="png", dpi=130, facecolor="white")
-            write(self.path / CURVES, file.getvalue())
+        write(self.path / CURVES, curves.to_png(self.rows, charts))
 
     def close(self) -> None:
         """Close the files of TensorBoard."""
@@ -195,116 +161,6 @@ def opened(
             yield run
         finally:
             run.close()
-
-
-@contextmanager
-def interrupts() -> Iterator[Callable[[], bool]]:
-    """Yield a function that returns whether Ctrl-C was pressed in the block.
-
-    The first Ctrl-C only sets this flag, so that a run can finish its round and save. The second
-    one raises KeyboardInterrupt at once.
-    """
-    pressed = []
-
-    def press(*_: Any) -> None:
-        pressed.append(True)
-        signal.signal(signal.SIGINT, before)
-
-    before = signal.signal(signal.SIGINT, press)
-    try:
-        yield lambda: bool(pressed)
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-# Options that all training commands share. One that is not given has the default of the config or,
-# if a run continues, its saved value.
-GameName = Annotated[str | None, typer.Option("--game", "-g", help="Name of the game.")]
-Minutes = Annotated[float | None, typer.Option(help="Time budget.")]
-Seed = Annotated[
-    int | None, typer.Option(help="The same seed gives the same run, except with --minutes.")
-]
-Blocks = Annotated[int | None, typer.Option(help="Residual blocks of the network.")]
-Channels = Annotated[int | None, typer.Option(help="Channels of the network.")]
-Device = Annotated[str | None, typer.Option(help="cpu, cuda or cuda:N.")]
-Change = Annotated[
-    list[str] | None,
-    typer.Option("--set", metavar="NAME=VALUE", help="Any field of config.json: gate=0.55."),
-]
-Name = Annotated[
-    str | None, typer.Option(help="Folder of the run in runs/.", show_default="the game")
-]
-Resume = Annotated[
-    bool, typer.Option("--resume", help="Continue a run; its options need not be repeated.")
-]
-
-
-def conduct(
-    way: str,
-    main: Callable[[Any, Path, bool], Any],
-    kind: type[Any],
-    typed: Mapping[str, Any],
-    change: Sequence[str] | None,
-    name: str | None,
-    resume: bool,
-) -> None:
-    """Run a training command: call `main` with a config and a folder of `RUNS`.
-
-    `kind` is the class of the config, `typed` its values by name, dotted for nested fields; None
-    and {} are options that were not given. Raises UnknownOption if the config is invalid, BadFolder
-    and MemoryError with what to do, and typer.Exit after Ctrl-C.
-    """
-    given = {key: value for key, value in typed.items() if value not in (None, {})}
-    given |= options.read(change or [])
-    if {"rounds", "steps"} & given.keys():
-        given.setdefault("minutes", None)
-    values = nested(given)
-    config = build(kind, values)
-    default = "-".join([way, config.game, *map(str, config.options.values())])
-    path = RUNS / (default if name is None else _folder(name))
-    if resume and (path / CONFIG).exists():
-        config = _continued(path, kind, values)
-    try:
-        main(config, path, resume)
-    except MemoryError:
-        raise MemoryError(
-            f"{path}: use fewer boards, a smaller replay buffer or a smaller network"
-        ) from None
-    except KeyboardInterrupt:
-        is_saved = any((path / CHECKPOINTS).glob("*.safetensors"))
-        effect = "continues it" if is_saved else "starts again"
-        console.print(f"stopped; the same command with --resume {effect}, in {path}")
-        raise typer.Exit(INTERRUPTED) from None
-    except OSError as error:
-        raise OSError(f"{error}; --resume continues {path} from its last checkpoint") from error
-    console.print(f"the best network: {path / NETWORK}")
-
-
-def _folder(name: str) -> str:
-    """Return the name of a run; raise UnknownOption if its folder would not be in `RUNS`."""
-    inside = [part for part in Path(name).parts if part != ".."]
-    if not name.strip() or Path(name).is_absolute() or len(inside) < len(Path(name).parts):
-        raise UnknownOption(f"name={name!r}; it is the name of a folder in {RUNS}")
-    return name
-
-
-@contextmanager
-def progress() -> Iterator[Callable[[float, str], None]]:
-    """Yield a function that shows the share done, 0 to 1, and a status on a progress bar.
-
-    In a notebook nothing is shown.
-    """
-    with Progress(*BAR, console=console, disable=console.is_jupyter) as bar:
-        task = bar.add_task("training", total=1.0, told="")
-        yield lambda done, told: bar.update(task, completed=done, told=told)
-
-
-def say_if_finished(done: float) -> None:
-    """Print a message if the run is complete already."""
-    if done == 1:
-        console.print(
-            "this run is complete; --resume with a higher limit, such as --minutes, extends it"
-        )
 
 
 def _newest_intact(folder: Path) -> tuple[Path | None, int]:
@@ -366,15 +222,6 @@ def _is_unused(path: Path) -> bool:
     return all(file.name == LOG and file.stat().st_size == 0 for file in left)
 
 
-def _continued(path: Path, kind: type[Any], values: Mapping[str, Any]) -> Any:
-    """Return the saved config of a run, with new values; raise UnknownOption or BadRecord."""
-    try:
-        with trust.names_from_file():  # typed names are allowed already
-            return build(kind, merged(read_config(path), values))
-    except UnknownOption as error:
-        raise UnknownOption(f"{path / CONFIG}: {error}") from error
-
-
 def _check(path: Path, config: Mapping[str, Any], may_differ: Sequence[str]) -> None:
     """Raise BadFolder if the folder holds another run."""
     given = json.loads(to_text(config))
@@ -388,33 +235,3 @@ def _check(path: Path, config: Mapping[str, Any], may_differ: Sequence[str]) -> 
 
 def _is_number(value: float | None) -> TypeGuard[float]:
     return value is not None and math.isfinite(value)
-
-
-def _chart(axes: Axes, title: str, names: Sequence[str], rows: Sequence[Row]) -> None:
-    """Draw columns of the log; columns without data are left out.
-
-    More than FEW points are drawn faintly, below their running mean.
-    """
-    over = "minutes" if any("minutes" in row for row in rows) else "step"
-    for name in names:
-        points = [(row[over], row[name]) for row in rows if name in row and over in row]
-        if not points:
-            continue
-        times, values = np.array(points).T
-        many = len(points) > FEW
-        (line,) = axes.plot(times, _smooth(values), label=name, marker="" if many else "o")
-        line.set_markersize(3.5)
-        if many:
-            axes.plot(times, values, color=line.get_color(), alpha=0.25, linewidth=0.8, zorder=1)
-    axes.set(title=title, xlabel=over)
-    axes.grid(color=FAINT, alpha=0.25)
-    axes.margins(x=0.02)
-    if axes.lines:
-        axes.legend(framealpha=0.7, edgecolor="none", fontsize=8.5)
-
-
-def _smooth(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return a running mean of float64[N] over about 2 N / FEW neighbours; FEW values stay."""
-    window = np.ones(len(values) // FEW * 2 + 1 if len(values) > FEW else 1)
-    sums = np.convolve(values, window, "same")
-    return np.asarray(sums / np.convolve(np.ones(len(values)), window, "same"))

@@ -316,7 +316,7 @@ def test_a_finished_run_goes_on_to_more_steps(whole, tmp_path):
         ("rollout.action_masks", numbers(7), "rollout.action_masks has impossible values"),
         ("rollout.returns", numbers(np.nan), "rollout.returns has impossible values"),
         ("rollout.values", lambda array: array.T, r"rollout.values is float32\[32, 8\]"),
-        ("rollout.values", lambda array: None, "there is no rollout.values"),
+        ("rollout.values", lambda array: None, "there is no array rollout.values"),
         ("boards.0", numbers(2**64 - 1), "boards: .* are not a position"),
         ("boards.0", lambda array: shifted(array, -1, 1), "boards: what is noted of"),  # done
         ("boards.0", lambda array: shifted(array, -2, 1), "boards: what is noted of"),  # the seat
@@ -324,12 +324,12 @@ def test_a_finished_run_goes_on_to_more_steps(whole, tmp_path):
         ("boards.2", lambda array: 1 - array, "boards: what is noted of"),  # what is seen
         ("boards.3", lambda array: 1 - array, "boards: what is noted of"),  # what is legal
         ("boards.1", lambda array: array[:, :0], r"boards.1 is uint64\[32, 0\]"),
-        ("boards.1", lambda array: None, "there is no boards.1"),
+        ("boards.1", lambda array: None, "there is no array boards.1"),
         ("met", numbers(9), "met has numbers that are none of an opponent"),
         ("met", numbers(-1), "met has numbers that are none of an opponent"),
         ("over", lambda array: array[:3], r"over is bool\[3\]; wanted: bool\[32\]"),
         ("snapshot 1.stem.bias", numbers(np.nan), "snapshot 1.stem.bias has values that are not"),
-        ("optimizer.0.exp_avg", lambda array: None, "there is no optimizer.0.exp_avg"),
+        ("optimizer.0.exp_avg", lambda array: None, "there is no array optimizer.0.exp_avg"),
         ("joined", lambda _: "1", "joined is '1'; wanted a whole number"),
         ("elo", lambda _: float("nan"), "elo is nan; wanted a number"),
     ],

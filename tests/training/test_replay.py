@@ -93,7 +93,7 @@ def test_what_was_saved_is_drawn_as_before(game):
         ("actions", np.zeros((3, 65), np.int16), r"wanted: int16\[3, 64\]"),
         ("positions", np.zeros((3, 3), np.uint64), r"replay.positions is uint64\[3, 3\]"),
         ("values", np.zeros(4, np.float32), r"replay.values is float32\[4\]; wanted: float32\[3\]"),
-        ("values", None, "there is no replay.values"),
+        ("values", None, "there is no array replay.values"),
     ],
 )
 def test_samples_that_cannot_be_are_refused_and_nothing_is_changed(game, name, change, why):

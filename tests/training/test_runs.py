@@ -14,7 +14,7 @@ from tensorboard.summary.writer import event_file_writer
 
 from agents.arrays import load, save
 from cc_env.errors import BadCheckpoint, BadFolder, BadRecord, FolderInUse
-from training import runs
+from training import cli, curves, runs
 
 ROOT = Path(__file__).parents[2]
 CONFIG = {"game": "capture_conquer", "options": {"size": 6}, "minutes": 3, "rates": (0.1, 0.2)}
@@ -168,10 +168,10 @@ def test_curves_are_drawn(path):
 
 
 def test_many_points_are_smoothed_and_few_are_not():
-    few = np.random.default_rng(0).random(runs.FEW)
-    np.testing.assert_allclose(runs._smooth(few), few)
-    many = np.random.default_rng(0).random(20 * runs.FEW) + np.linspace(0, 5, 20 * runs.FEW)
-    smooth = runs._smooth(many)
+    few = np.random.default_rng(0).random(curves.FEW)
+    np.testing.assert_allclose(curves._smooth(few), few)
+    many = np.random.default_rng(0).random(20 * curves.FEW) + np.linspace(0, 5, 20 * curves.FEW)
+    smooth = curves._smooth(many)
     np.testing.assert_allclose(smooth, np.linspace(0.5, 5.5, len(many)), atol=0.35)
     assert np.abs(np.diff(smooth)).max() < np.abs(np.diff(many)).max() / 10
 
@@ -195,7 +195,7 @@ def altered_header(content):
 @pytest.mark.parametrize("broken", [truncated, altered, altered_header, lambda _: b""])
 def test_a_broken_checkpoint_is_passed_over(path, broken):
     checkpoint(path, 3).write_bytes(broken(checkpoint(path, 3).read_bytes()))
-    with pytest.warns(UserWarning, match=r"000003.* going on from 000002"):
+    with pytest.warns(UserWarning, match=r"000003.* continuing from 000002"):
         saved, rows = go_on(path)
     assert same(saved, 2)
     assert [row["step"] for row in rows] == logged(path) == [10, 15, 20, 25]
@@ -236,7 +236,7 @@ def test_a_checkpoint_of_another_game_is_refused(path, tmp_path):
 def test_a_checkpoint_whose_header_cannot_be_is_passed_over(path, change):
     header, found = load(checkpoint(path, 3), runs.CHECKPOINT)
     save(checkpoint(path, 3), runs.CHECKPOINT, found, {**header, **change})
-    with pytest.warns(UserWarning, match=r"000003.* wanted .*going on from 000002"):
+    with pytest.warns(UserWarning, match=r"000003.* wanted .*continuing from 000002"):
         saved, _ = go_on(path)
     assert same(saved, 2)
 
@@ -437,7 +437,7 @@ def test_a_folder_in_use_is_refused(path):
 
 
 def test_ctrl_c_is_asked_about_once_and_interrupts_the_second_time():
-    with runs.interrupts() as pressed:
+    with cli.interrupts() as pressed:
         assert not pressed()
         signal.raise_signal(signal.SIGINT)
         assert pressed()

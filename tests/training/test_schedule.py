@@ -57,7 +57,7 @@ def test_the_seed_decides_openings_and_games():
     ("change", "why"),
     [
         ({"players": ("random",)}, "two or more"),
-        ({"players": ()}, "none; wanted: two or more"),
+        ({"players": ()}, "none; wanted two or more"),
         ({"players": ("random", "random")}, "random twice"),
         ({"players": ("random", "gambler")}, "no player 'gambler'; there are: .*random"),
         ({"players": ("random", "random:x=1")}, "no option x"),

@@ -42,8 +42,8 @@ def test_what_is_loaded_learns_as_what_was_saved():
 @pytest.mark.parametrize(
     ("name", "array", "why"),
     [
-        ("a.0.weight", None, "there is no a.0.weight"),
-        ("b.1.exp_avg", None, "there is no b.1.exp_avg"),
+        ("a.0.weight", None, "there is no array a.0.weight"),
+        ("b.1.exp_avg", None, "there is no array b.1.exp_avg"),
         ("a.2.bias", np.zeros(1), r"a.2.bias is float64\[1\]; wanted: float32\[1\]"),
         ("a.2.bias", np.zeros(1, np.int32), r"a.2.bias is int32\[1\]"),
         ("a.0.weight", np.zeros((3, 4), np.float32), r"float32\[3, 4\]; wanted: float32\[4, 3\]"),
