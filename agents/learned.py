@@ -107,7 +107,7 @@ class PolicyPlayer(_WithCourse):
         """Play by what `evaluate` says; for `mirrored` see `ask`.
 
         `contempt`, -1 to 1, is subtracted from the value of a draw by repetition. Raises
-        UnknownOption if it is out of range.
+        BadOption if it is out of range.
         """
         limits.check_contempt(contempt)
         self._game, self._evaluate, self._contempt = game, evaluate, contempt
@@ -158,7 +158,7 @@ class AlphaZeroPlayer(_WithCourse):
         """Search for so many simulations or seconds per decision, by default 64 simulations.
 
         `batch` leaves of the tree are evaluated together. `exploration` is the weight of the policy
-        in the PUCT formula. A draw by repetition has the value -`contempt`. Raises UnknownOption on
+        in the PUCT formula. A draw by repetition has the value -`contempt`. Raises BadOption on
         values out of range.
         """
         limits.whole("simulations", simulations)

@@ -23,9 +23,9 @@ from torch import Tensor, nn
 
 from agents import arrays
 from cc_env import __version__
-from cc_env.errors import BadCheckpoint, UnknownOption, is_whole, listed
+from cc_env.catalogue import GAMES
+from cc_env.errors import BadCheckpoint, BadOption, UnknownOption, is_whole, listed
 from cc_env.game import Game
-from cc_env.table import GAMES
 
 BATCHES = 16  # batches are padded to a multiple of this: few shapes, each optimised once
 
@@ -40,10 +40,10 @@ class Size:
     reach: int = 2  # dilation of the second convolution in each block; 2 spans a jump
 
     def __post_init__(self) -> None:
-        """Raise UnknownOption unless all are whole numbers from 1."""
+        """Raise BadOption unless all are whole numbers from 1."""
         for name, value in asdict(self).items():
             if not is_whole(value, 1, 4096):
-                raise UnknownOption(f"{name}={value!r}; it is a whole number from 1")
+                raise BadOption(f"{name}={value!r}; it is a whole number from 1")
 
 
 class Network(nn.Module):

@@ -11,7 +11,7 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 
 from agents import NETWORK
 from cc_env import options, trust
-from cc_env.errors import UnknownOption
+from cc_env.errors import BadOption
 from cc_env.terminal import Terminal
 from training.arena.folder import CONFIG, read_config
 from training.config import build, merged, nested
@@ -61,7 +61,7 @@ def conduct(
     """Run a training command: call `main` with a config and a folder of `RUNS`.
 
     `kind` is the class of the config, `typed` its values by name, dotted for nested fields; None
-    and {} are options that were not given. Raises UnknownOption if the config is invalid, BadFolder
+    and {} are options that were not given. Raises BadOption if the config is invalid, BadFolder
     and MemoryError with what to do, and typer.Exit after Ctrl-C.
     """
     given = {key: value for key, value in typed.items() if value not in (None, {})}
@@ -91,20 +91,20 @@ def conduct(
 
 
 def _folder(name: str) -> str:
-    """Return the name of a run; raise UnknownOption if its folder would not be in `RUNS`."""
+    """Return the name of a run; raise BadOption if its folder would not be in `RUNS`."""
     inside = [part for part in Path(name).parts if part != ".."]
     if not name.strip() or Path(name).is_absolute() or len(inside) < len(Path(name).parts):
-        raise UnknownOption(f"name={name!r}; it is the name of a folder in {RUNS}")
+        raise BadOption(f"name={name!r}; it is the name of a folder in {RUNS}")
     return name
 
 
 def _continued(path: Path, kind: type[Any], values: Mapping[str, Any]) -> Any:
-    """Return the saved config of a run, with new values; raise UnknownOption or BadRecord."""
+    """Return the saved config of a run, with new values; raise BadOption or BadRecord."""
     try:
         with trust.names_from_file():  # typed names are allowed already
             return build(kind, merged(read_config(path), values))
-    except UnknownOption as error:
-        raise UnknownOption(f"{path / CONFIG}: {error}") from error
+    except BadOption as error:
+        raise BadOption(f"{path / CONFIG}: {error}") from error
 
 
 @contextmanager

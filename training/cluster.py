@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from agents.network import Evaluator, Network, Size
 from cc_env import games
-from cc_env.errors import MissingExtra, UnknownOption
+from cc_env.errors import BadOption, MissingExtra
 from cc_env.game import Game
 from training.arena.processes import THREADS, Failure, answer
 from training.engines import Results
@@ -62,7 +62,7 @@ OPTIONS: dict[str, Any] = {
 def connected() -> Iterator[None]:
     """Connect to the cluster during the block, unless this process is connected already.
 
-    Raises UnknownOption as `check_address`.
+    Raises BadOption as `check_address`.
     """
     if ray.is_initialized():
         yield
@@ -78,7 +78,7 @@ def connected() -> Iterator[None]:
 
 
 def check_address() -> None:
-    """Raise UnknownOption if nothing answers at RAY_ADDRESS; Ray itself would retry for minutes."""
+    """Raise BadOption if nothing answers at RAY_ADDRESS; Ray itself would retry for minutes."""
     address = os.environ.get(ADDRESS, "")
     host, _, port = address.rpartition("/")[2].rpartition(":")
     try:
@@ -87,7 +87,7 @@ def check_address() -> None:
         elif address not in ("", "auto", "local"):
             raise ValueError("wanted HOST:PORT")
     except (OSError, ValueError) as error:
-        raise UnknownOption(
+        raise BadOption(
             f"{ADDRESS}={address!r}: no cluster answers ({error}); unset it to start one here"
         ) from error
 
@@ -214,7 +214,7 @@ class Cluster:
     def __init__(
         self, game: Game, settings: SelfPlaySettings, workers: int, seed: tuple[int, ...]
     ) -> None:
-        """Request the workers; raise UnknownOption as `check_address`.
+        """Request the workers; raise BadOption as `check_address`.
 
         They make the game by its name and options.
         """
@@ -333,7 +333,7 @@ def map_unordered(
 
     As `training.arena.processes.map_unordered`, on the cluster; `workers` is the number of tasks at
     once, None for one per CPU. A task whose process or node dies is run once more, on any node; if
-    it dies again, it has no value. Raises UnknownOption as `check_address`.
+    it dies again, it has no value. Raises BadOption as `check_address`.
     """
     with connected(), closing(_TaskPool(work, tasks)) as pool:
         while pool.waiting or pool.running:

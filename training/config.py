@@ -4,40 +4,38 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, TypeVar, get_origin, get_type_hints
 
-from cc_env.errors import UnknownOption, is_whole, listed
+from cc_env.errors import BadOption, UnknownOption, is_whole, listed
 
 Config = TypeVar("Config")
 
 
 def check_wholes(config: Any, **least: int) -> None:
-    """Raise UnknownOption unless the fields are whole numbers of at least so much."""
+    """Raise BadOption unless the fields are whole numbers of at least so much."""
     for name, bound in least.items():
         if not is_whole(getattr(config, name), bound):
-            raise UnknownOption(
-                f"{name}={getattr(config, name)!r}; it is a whole number from {bound}"
-            )
+            raise BadOption(f"{name}={getattr(config, name)!r}; it is a whole number from {bound}")
 
 
 def check_between(config: Any, low: float, high: float, *names: str) -> None:
-    """Raise UnknownOption unless the fields are numbers from `low` to `high`."""
+    """Raise BadOption unless the fields are numbers from `low` to `high`."""
     for name in names:
         value = getattr(config, name)
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         if not (is_number and low <= value <= high):
-            raise UnknownOption(f"{name}={value!r}; it is {low:g} to {high:g}")
+            raise BadOption(f"{name}={value!r}; it is {low:g} to {high:g}")
 
 
 def check_limits(**limits: float | None) -> None:
-    """Raise UnknownOption if no limit of a run is given, or one is not above 0."""
+    """Raise BadOption if no limit of a run is given, or one is not above 0."""
     if all(value is None for value in limits.values()):
         none = ", ".join(f"{name}=None" for name in limits)
-        raise UnknownOption(f"{none}; set at least one of them")
+        raise BadOption(f"{none}; set at least one of them")
     for name, value in limits.items():
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         if value is not None and not (is_number and value > 0):
-            raise UnknownOption(f"{name}={value!r}; it is above 0, or None for no limit")
+            raise BadOption(f"{name}={value!r}; it is above 0, or None for no limit")
         if value is not None and name != "minutes" and not is_whole(value, 1, 10**15):
-            raise UnknownOption(f"{name}={value!r}; it is a whole number, or None for no limit")
+            raise BadOption(f"{name}={value!r}; it is a whole number, or None for no limit")
 
 
 def share_done(*spent: tuple[float, float | None]) -> float:
@@ -46,7 +44,7 @@ def share_done(*spent: tuple[float, float | None]) -> float:
 
 
 def nested(pairs: Mapping[str, Any]) -> dict[str, Any]:
-    """Return {"a": {"b": 1}} for {"a.b": 1}; raise UnknownOption if a name is value and parent."""
+    """Return {"a": {"b": 1}} for {"a.b": 1}; raise BadOption if a name is value and parent."""
     tree: dict[str, Any] = {}
     for name, value in pairs.items():
         *parts, last = name.split(".")
@@ -54,7 +52,7 @@ def nested(pairs: Mapping[str, Any]) -> dict[str, Any]:
         for part in parts:
             inner = inner.setdefault(part, {})
             if not isinstance(inner, dict):
-                raise UnknownOption(f"{name}: {part} has a value already")
+                raise BadOption(f"{name}: {part} has a value already")
         inner[last] = value
     return tree
 
@@ -71,8 +69,8 @@ def merged(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
 def build(kind: type[Config], values: Mapping[str, Any]) -> Config:
     """Return a config with these values and defaults for the rest.
 
-    The value of a nested config is a mapping. Raises UnknownOption if there is no such field, or if
-    the config refuses a value.
+    The value of a nested config is a mapping. Raises UnknownOption if there is no such field,
+    BadOption if the config refuses a value.
     """
     return kind(**_ready(kind, values))
 
@@ -86,7 +84,7 @@ def _ready(kind: type[Any], values: Mapping[str, Any], inside: str = "") -> dict
             raise UnknownOption(f"there is no {whole}; there are: {listed(known, len(known))}")
         if is_dataclass(hints[name]):
             if not isinstance(value, Mapping):
-                raise UnknownOption(f"{whole}={value!r}; wanted {whole}.PART=VALUE")
+                raise BadOption(f"{whole}={value!r}; wanted {whole}.PART=VALUE")
             default = known[name].default_factory()  # type: ignore[operator]
             ready[name] = replace(default, **_ready(type(default), value, f"{whole}."))
         else:
@@ -97,15 +95,15 @@ def _ready(kind: type[Any], values: Mapping[str, Any], inside: str = "") -> dict
 def _fitting(name: str, value: Any, hint: Any) -> Any:
     """Return a value for a field of this type: a list as a tuple, a word as a tuple of length 1.
 
-    Raises UnknownOption if the value is of another kind.
+    Raises BadOption if the value is of another kind.
     """
     kind = get_origin(hint) or hint
     if kind is tuple:
         words = (value,) if isinstance(value, str) else value
         if not isinstance(words, list | tuple) or not all(isinstance(word, str) for word in words):
-            raise UnknownOption(f"{name}={value!r}; wanted a word, or several as ['one', 'other']")
+            raise BadOption(f"{name}={value!r}; wanted a word, or several as ['one', 'other']")
         return tuple(words)
     if (kind is Mapping) != isinstance(value, Mapping) or (kind is str) != isinstance(value, str):
         wanted = {Mapping: f"{name}.PART=VALUE", str: "a word"}.get(kind, "a number, or None")
-        raise UnknownOption(f"{name}={value!r}; wanted {wanted}")
+        raise BadOption(f"{name}={value!r}; wanted {wanted}")
     return value

@@ -66,7 +66,7 @@ class Threads:
 
 
 def check(name: str) -> None:
-    """Raise UnknownOption if there is no such engine or cluster, MissingExtra without Ray."""
+    """Raise UnknownOption if there is no such engine; BadOption or MissingExtra as `cluster`."""
     if name not in ENGINES:
         raise UnknownOption(f"there is no engine {name!r}; there are: {', '.join(ENGINES)}")
     if name == "ray":

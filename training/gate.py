@@ -7,7 +7,7 @@ from typing import Any
 from agents.learned import PolicyPlayer
 from agents.network import Evaluator, Network
 from cc_env import players
-from cc_env.errors import UnknownOption, is_whole, listed
+from cc_env.errors import BadOption, is_whole, listed
 from cc_env.game import Game
 from training import arena
 
@@ -23,15 +23,15 @@ class Rivals:
     games: int = 40  # per opponent; even
 
     def __post_init__(self) -> None:
-        """Raise UnknownOption if a player does not exist, or the number of games is not even."""
+        """Raise BadOption if a player does not exist, or the number of games is not even."""
         for name in self.names:
             players.check(name)
         if self.anchor not in self.names:
-            raise UnknownOption(
+            raise BadOption(
                 f"anchor {self.anchor!r} is not a rival; there are: {listed(self.names)}"
             )
         if not is_whole(self.games, 2) or self.games % 2:
-            raise UnknownOption(f"games={self.games!r}; it is even, 2 or more")
+            raise BadOption(f"games={self.games!r}; it is even, 2 or more")
 
 
 def meet(

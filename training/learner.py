@@ -25,7 +25,7 @@ class LearnerSettings:
     value_weight: float = 1.0  # of the value loss, relative to the policy loss
 
     def __post_init__(self) -> None:
-        """Raise UnknownOption if a value is out of range."""
+        """Raise BadOption if a value is out of range."""
         check_wholes(self, batch_size=1)
         check_between(
             self, 0, 1, "learning_rate", "last_learning_rate", "weight_decay", "ema_decay"

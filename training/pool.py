@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from agents.network import Evaluator, Network
 from cc_env import players
-from cc_env.errors import UnknownOption
+from cc_env.errors import BadOption
 from cc_env.game import Game
 from cc_env.referee import Clock
 from training.config import check_between, check_wholes
@@ -45,7 +45,7 @@ class Opponent:
 
 
 def by_name(name: str, game: Game) -> Choose:
-    """Return how the player of this spoken name chooses; raise UnknownOption."""
+    """Return how the player of this spoken name chooses; raise BadOption."""
     player = players.make(name, game)
 
     def choose(asked: Asked, rng: np.random.Generator) -> NDArray[np.int64]:
@@ -82,14 +82,14 @@ class PoolSettings:
     snapshots: int = 4  # number of snapshots kept, the newest ones
 
     def __post_init__(self) -> None:
-        """Raise UnknownOption if there is no such player or a value is out of range."""
+        """Raise BadOption if there is no such player or a value is out of range."""
         for name in self.names:
             players.check(name)
         check_wholes(self, snapshots=1)
         check_between(self, 0, 1, "named_share", "snapshot_share")
         if self.self_share <= 0:
             shares = f"named_share={self.named_share}, snapshot_share={self.snapshot_share}"
-            raise UnknownOption(f"{shares}; they are less than 1 in all")
+            raise BadOption(f"{shares}; they are less than 1 in all")
 
     @property
     def self_share(self) -> float:
@@ -103,7 +103,7 @@ class Pool:
     def __init__(
         self, game: Game, network: Network, settings: PoolSettings, device: str = "cpu"
     ) -> None:
-        """Begin without snapshots; raise UnknownOption where a player cannot be made."""
+        """Begin without snapshots; raise BadOption where a player cannot be made."""
         self.joined = 0  # snapshots so far
         self.networks = [copy.deepcopy(network) for _ in range(settings.snapshots)]  # theirs
         self._settings, self._device = settings, device

@@ -24,14 +24,15 @@ from rich.text import Text
 
 from cc_env import commands, record
 from cc_env import games as table_of_games
-from cc_env.errors import UnknownOption
+from cc_env.errors import BadOption
 from cc_env.game import Game
 from cc_env.match import FAULTS
+from cc_env.openings import openings
 from cc_env.pictures import frames
 from cc_env.terminal import Terminal, application, table_of_numbers
 from training import arena
 from training.arena import processes
-from training.arena.schedule import Pairing, game_seed, openings
+from training.arena.schedule import Pairing, game_seed
 from training.arena.standings import POINTS, Line, tally
 from training.arena.wording import interval, percent
 from training.config import check_wholes
@@ -73,7 +74,7 @@ class Figures(NamedTuple):
 class Experiment:
     """Games of two players in the same seats. The same experiment gives the same games.
 
-    Raises UnknownOption if there is no such player or size, or a number is out of range.
+    Raises BadOption if there is no such player or size, or a number is out of range.
     """
 
     first: str  # name of a player, see `cc_env.players`
@@ -90,7 +91,7 @@ class Experiment:
         arena.try_players((self.first, self.second), self.make_game())
         check_wholes(self, games=1, opening_turns=0, seed=0)
         if self.opening_turns % 2:
-            raise UnknownOption(
+            raise BadOption(
                 f"opening_turns={self.opening_turns}; even, so that the first player is to move"
             )
 
@@ -197,7 +198,7 @@ def seat_advantage(
 ) -> list[Experiment]:
     """Return a match of each player against itself, all from the same distinct openings.
 
-    Without names the players are STRONG of this size. Raises UnknownOption as Experiment.
+    Without names the players are STRONG of this size. Raises BadOption as Experiment.
     """
     chosen = tuple(names) or STRONG.get(size, STRONG[8])
     return [

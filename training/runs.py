@@ -23,7 +23,7 @@ from torch.utils.tensorboard import SummaryWriter
 
 from agents.arrays import Arrays, load, save
 from cc_env.errors import BadCheckpoint, BadFolder, BadRecord
-from cc_env.files import drop_half_a_line, lines, write
+from cc_env.files import drop_partial_line, lines, write
 from training import curves
 from training.arena.folder import CONFIG, LOCK, differences, locked, read_config, to_text
 from training.config import merged
@@ -56,7 +56,7 @@ class Run:
             half.unlink()
         self._older: Path | None = None
         self._newest, logged = _newest_intact(path / CHECKPOINTS)
-        drop_half_a_line(path / LOG)
+        drop_partial_line(path / LOG)
         numbered = list(lines(path / LOG))
         self.rows: list[Row] = [_row(path / LOG, *line) for line in numbered[:logged]]
         if numbered and not logged:

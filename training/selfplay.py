@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 
 from cc_env import players
 from cc_env.envs.boards import Boards
-from cc_env.errors import Diverged, UnknownOption
+from cc_env.errors import BadOption, BadPlayer, Diverged
 from cc_env.game import Game
 from cc_env.match import limit_of_repetitions
+from cc_env.openings import opening
 from cc_env.referee import Clock, Player, fresh
 from cc_env.rules import DRAW, ONGOING
 from cc_env.search.puct import Evaluate, Trees
-from training.arena.schedule import opening
 from training.config import check_between, check_wholes
 from training.replay import Samples, sparse
 
@@ -42,7 +42,7 @@ class SelfPlaySettings:
     opponents_share: float = 0.25  # share of the games against them, the rest is self-play
 
     def __post_init__(self) -> None:
-        """Raise UnknownOption if a value is out of range or there is no such player."""
+        """Raise BadOption if a value is out of range or there is no such player."""
         check_wholes(self, boards=1, simulations=1, considered=1, opening_turns=0, max_turns=1)
         check_wholes(self, repetitions=2)
         if self.last_simulations is not None:
@@ -53,7 +53,7 @@ class SelfPlaySettings:
             players.check(name)
         if self.opponents_share and not self.opponents:
             share = f"opponents_share={self.opponents_share}"
-            raise UnknownOption(f"{share}, but there are no opponents; name some, or set it to 0")
+            raise BadOption(f"{share}, but there are no opponents; name some, or set it to 0")
 
     @property
     def opponents_met(self) -> tuple[str, ...]:
@@ -243,5 +243,5 @@ class SelfPlayWorker:
 def _opponent(name: str, game: Game) -> Player:
     try:
         return players.make(name, game)
-    except UnknownOption as error:
-        raise UnknownOption(f"opponent {name}: {error}; opponents_share=0 needs none") from error
+    except BadOption as error:
+        raise BadPlayer(f"opponent {name}: {error}; opponents_share=0 needs none") from error

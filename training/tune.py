@@ -22,8 +22,9 @@ from scipy.optimize import minimize
 from cc_env import games, players, rules
 from cc_env.commands import GameName, Pairs, Size, game_options, run
 from cc_env.compile import jit
-from cc_env.errors import UnknownOption
+from cc_env.errors import BadOption
 from cc_env.game import Game
+from cc_env.openings import after_random_turns
 from cc_env.players import MinimaxPlayer
 from cc_env.referee import Clock
 from cc_env.rules import ONGOING, Position
@@ -92,10 +93,11 @@ def self_play(
     """Let the player play against itself; return the positions in which it decided."""
     positions, results = [], []
     for _ in track(range(config.games), "self-play", console=console, transient=True):
-        position, turns = game.initial, 0
+        turns = config.opening_turns
+        position = after_random_turns(game, turns, rng)
         seen: list[Position] = []
         while game.outcome(position) == ONGOING and turns < 200:
-            if turns < config.opening_turns or rng.random() < config.exploration:
+            if rng.random() < config.exploration:
                 action = int(rng.choice(game.legal_actions(position)))
             else:
                 seen += [] if game.mid_turn(position) else [position]
@@ -184,10 +186,10 @@ def _player(game: Game, weights: Weights, config: Config) -> MinimaxPlayer:
 
 
 def _evaluation(game: Game) -> Any:
-    """Return the game's first evaluation; raise UnknownOption if it has no weights."""
+    """Return the game's first evaluation; raise BadOption if it has no weights."""
     evaluation = game.evaluation()
     if not hasattr(evaluation, "weights"):
-        raise UnknownOption(f"{game.name} has no evaluation with weights to tune")
+        raise BadOption(f"{game.name} has no evaluation with weights to tune")
     return evaluation
 
 

@@ -58,14 +58,14 @@ class Go:
     @staticmethod
     def read(words: list[str]) -> "Go":
         """Return what the words after `go` say; raise UnknownOption."""
-        found: dict[str, int] = {}
+        given: dict[str, int] = {}
         left = [word for word in words if word != "infinite"]
         for name, text in zip(left[::2], [*left[1::2], ""], strict=False):
             if name not in GO_NUMBERS or not text.isdecimal() or not is_whole(int(text), 0):
                 raise UnknownOption(f"go {name} {text}: wanted {', '.join(GO_NUMBERS)} N, infinite")
-            found[name] = int(text)
-        times = found.get("p1time"), found.get("p2time")
-        numbers = {name: found.get(name) for name in ("depth", "nodes", "movetime")}
+            given[name] = int(text)
+        times = given.get("p1time"), given.get("p2time")
+        numbers = {name: given.get(name) for name in ("depth", "nodes", "movetime")}
         return Go(**numbers, times=times, infinite="infinite" in words)
 
     def clock(self, player: int) -> Clock:
@@ -250,25 +250,25 @@ class Engine:
         game, position, turn = self._game, self._position, list[int]()
         clock, told = go.clock(game.to_move(position)), list[str]()
         while not turn or game.mid_turn(position):
-            found = player.choose(position, self._rng, clock)
-            told = told or [_told(game, position, found)]
-            position = game.apply(position, found.action)
-            turn.append(int(found.action))
+            decision = player.choose(position, self._rng, clock)
+            told = told or [_told(game, position, decision)]
+            position = game.apply(position, decision.action)
+            turn.append(int(decision.action))
         best = turn_word(game.turn_text(self._position, tuple(turn)))
         return [*filter(None, told), f"bestmove {best}"]
 
 
-def _told(game: Game, position: Position, found: Decision) -> str:
+def _told(game: Game, position: Position, decision: Decision) -> str:
     """Return the line that tells what a player knows about its decision; nothing if it does not."""
     words = []
     for name in ("depth", "nodes"):
-        if is_whole(known := found.details.get(name), 0):
+        if is_whole(known := decision.details.get(name), 0):
             words += [name, str(known)]
-    if is_whole(score := found.details.get("score"), -(2**31), 2**31):
+    if is_whole(score := decision.details.get("score"), -(2**31), 2**31):
         words += ["score", "cp", str(score)]
-    elif found.value is not None:
-        words += ["score", "value", f"{found.value:.3f}"]
-    if line := found.details.get("principal_variation"):
+    elif decision.value is not None:
+        words += ["score", "value", f"{decision.value:.3f}"]
+    if line := decision.details.get("principal_variation"):
         words += ["pv", *map(turn_word, game.turn_texts(position, line))]
     return " ".join(["info", *words]) if words else ""
 

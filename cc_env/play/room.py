@@ -135,7 +135,9 @@ class Room:
 
     def _tell_presence(self) -> None:
         here = sorted({seat for guest in self.guests for seat in guest.seats})
-        self.tell_all("present", seats=here, onlookers=sum(not each.seats for each in self.guests))
+        self.tell_all(
+            "present", seats=here, onlookers=sum(not guest.seats for guest in self.guests)
+        )
 
     def tell_all(self, kind: str, **values: Any) -> None:
         """Send a message to everybody here."""
@@ -194,23 +196,23 @@ class Room:
         if not isinstance(text, str) or not text.strip() or len(text) > LONGEST:
             raise IllegalAction("a move is typed in notation, or as row and column")
         sitting, piece = self.sitting, message.get("piece")
-        found = choices(sitting.game, sitting.position)
+        moves = choices(sitting.game, sitting.position)
         chosen = tuple(piece) if isinstance(piece, list) else None
-        known = {cell for each in found for cell in each.pieces}
-        cell = next((each for each in known if each == chosen), None)
-        which = meant(sitting.game, sitting.position, found, cell, text.strip())
+        known = {cell for choice in moves for cell in choice.pieces}
+        cell = next((choice for choice in known if choice == chosen), None)
+        which = meant(sitting.game, sitting.position, moves, cell, text.strip())
         if which.turn:
             for action in which.turn:
                 if sitting.result is None:
                     self._confirm(lambda action=action: sitting.play(action))  # type: ignore[misc]
         else:
-            several = [each.action for each in which.several]
+            several = [choice.action for choice in which.several]
             guest.send("meant", piece=which.piece, several=several)
 
     def _take_back(self, guest: Guest, message: Mapping[str, Any]) -> None:
         """Take back; between two people the other has to want it, too."""
         sitting = self.sitting
-        people = [seat for seat, each in enumerate(sitting.seats) if each.player is None]
+        people = [player for player, seat in enumerate(sitting.seats) if seat.player is None]
         asking = min(guest.seats)
         if not sitting.decisions:
             raise IllegalAction("there is nothing to take back")

@@ -96,10 +96,10 @@ def _called(game: Game, letter: str) -> str:
     return " ".join([colour, *filter(None, [game.look.kinds.get(letter)])])
 
 
-def _drawn(found: Iterable[Shape]) -> list[list[Any]]:
+def _drawn(drawing: Iterable[Shape]) -> list[list[Any]]:
     """Return shapes with a letter for their kind in front."""
     kinds = {Square: "square", Disc: "disc", Line: "line"}
-    return [[kinds.get(type(shape), "words"), *shape] for shape in found]
+    return [[kinds.get(type(shape), "words"), *shape] for shape in drawing]
 
 
 def _cells(picture: Picture) -> dict[Cell, str]:
@@ -115,7 +115,7 @@ def _top(picture: Picture) -> int:
     rows: tuple[list[int], list[int]] = ([], [])
     for (row, _), letter in picture.pieces.items():
         rows[picture.owner(letter) == picture.players[1]].append(row)
-    first, second = (sum(each) / len(each) if each else 0.0 for each in rows)
+    first, second = (sum(numbers) / len(numbers) if numbers else 0.0 for numbers in rows)
     return int(second <= first)
 
 
@@ -152,7 +152,7 @@ def _turns(sitting: Sitting, first: int) -> list[list[Any]]:
 
     The last one may be unfinished.
     """
-    found: list[list[Any]] = []
+    turns: list[list[Any]] = []
     game, match = sitting.game, sitting.match
     course, unfinished = match.course[first:], match.unfinished
     done = len(sitting.decisions) - len(unfinished[1] if unfinished else ())
@@ -160,11 +160,11 @@ def _turns(sitting: Sitting, first: int) -> list[list[Any]]:
     for (before, turn), text in zip(course, match.turns[first:], strict=True):
         done += len(turn)
         value, mover = sitting.decisions[done - 1].value, game.to_move(before)
-        found.append([mover, text, _for_first(value, mover)])
+        turns.append([mover, text, _for_first(value, mover)])
     if unfinished:
         before, turn = unfinished
-        found.append([game.to_move(before), game.turn_text(before, turn) + "…", None])
-    return found
+        turns.append([game.to_move(before), game.turn_text(before, turn) + "…", None])
+    return turns
 
 
 def _for_first(value: float | None, mover: int) -> float | None:
@@ -178,7 +178,7 @@ def _said(sitting: Sitting, decided: tuple[Position, int] | None) -> str:
 
 def _clocks(sitting: Sitting) -> list[float] | None:
     left = [sitting.left(player) for player in (0, 1)]
-    return None if math.isinf(left[0]) else [round(max(0.0, each), 2) for each in left]
+    return None if math.isinf(left[0]) else [round(max(0.0, seconds), 2) for seconds in left]
 
 
 def _result(sitting: Sitting) -> dict[str, Any] | None:
@@ -190,5 +190,5 @@ def _result(sitting: Sitting) -> dict[str, Any] | None:
         "reason": sitting.result.reason,
         "text": ending(sitting),
         "detail": sitting.detail,
-        "scores": score and [float(each) for each in score],
+        "scores": score and [float(points) for points in score],
     }

@@ -7,10 +7,10 @@ import pytest
 from page_server import Serving, needs_chromium, of_playwright
 
 from cc_env import games
+from cc_env.catalogue import GAMES
 from cc_env.pictures import shapes
 from cc_env.pictures.shapes import CELL
 from cc_env.play.choices import choices
-from cc_env.table import GAMES
 
 SMALL = {"capture_conquer": {"option.size": "4"}}  # options for short games
 pytestmark = [needs_chromium, of_playwright]
@@ -275,8 +275,8 @@ def test_a_watched_game_is_paused_and_stepped_by_who_opened_it(opened):
     assert other.locator("text=Rematch").is_hidden()
     before = page.url
     page.click("text=Rematch")
-    page.wait_for_selector("#pace button:enabled")
-    assert page.url != before
+    page.wait_for_url(lambda url: url != before)  # it may be over before anybody looks
+    page.wait_for_selector("#pace button")
 
 
 def marked(page, mark):

@@ -21,9 +21,9 @@ from agents import NETWORK
 from agents.learned import PolicyPlayer
 from agents.network import Evaluator, Network, Size, load
 from cc_env import games
-from cc_env.errors import BadCheckpoint, BadFolder, Diverged, UnknownOption
+from cc_env.catalogue import GAMES, Entry
+from cc_env.errors import BadCheckpoint, BadFolder, BadOption, Diverged, UnknownOption
 from cc_env.referee import Clock
-from cc_env.table import GAMES, Entry
 from training import learner, runs, selfplay, state
 from training.alphazero import Config, Training, command, main
 from training.gate import Rivals
@@ -80,9 +80,7 @@ def test_it_learns_a_game_that_nobody_knows_untaught(tmp_path, monkeypatch):
     )
     assert values[0] < -0.5 < 0.5 < values[2]
     met = replace(config, play=replace(config.play, opponents_share=0.5))
-    with pytest.raises(
-        UnknownOption, match=r"minimax.*no evaluation.*opponents_share=0 needs none"
-    ):
+    with pytest.raises(BadOption, match=r"minimax.*no evaluation.*opponents_share=0 needs none"):
         main(met, tmp_path / "other")
     losses = [row["policy_loss"] for row in read_log(tmp_path / "run") if "policy_loss" in row]
     assert losses[-1] < losses[0] - 0.2
@@ -244,7 +242,7 @@ def test_a_run_that_diverges_says_so_and_saves_nothing_of_it(tmp_path):
 
 
 def test_bad_settings_are_refused():
-    with pytest.raises(UnknownOption, match="minutes=None, rounds=None; set at least one"):
+    with pytest.raises(BadOption, match="minutes=None, rounds=None; set at least one"):
         Config(minutes=None)
     with pytest.raises(UnknownOption, match="device='cuda'; this machine has: cpu"):
         Config(device="cuda")

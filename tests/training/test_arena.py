@@ -19,7 +19,7 @@ import agents
 from agents.memory import Memory, MemoryPlayer
 from agents.network import Network, Size, save
 from cc_env import games, record
-from cc_env.errors import BadFolder, BadRecord, FolderInUse, UnknownOption
+from cc_env.errors import BadFolder, BadOption, BadPlayer, BadRecord, FolderInUse
 from cc_env.match import Limits
 from cc_env.players import RandomPlayer
 from training import arena
@@ -347,14 +347,14 @@ def test_a_fault_is_that_of_the_player_to_move(tmp_path):
 
 def test_a_player_that_cannot_be_made_is_refused_before_anything_is_written(tmp_path):
     wrong = config(players=("random", "arena_players.unmakable:depth=3"))
-    with pytest.raises(UnknownOption, match=r"cannot be made: RuntimeError: no depth 3 today"):
+    with pytest.raises(BadPlayer, match=r"cannot be made: RuntimeError: no depth 3 today"):
         arena.run(wrong, tmp_path / "new", workers=0)
     assert not (tmp_path / "new").exists()
 
 
 @pytest.mark.parametrize("workers", [-1, 1.5])
 def test_a_wrong_number_of_workers_is_refused(tmp_path, workers):
-    with pytest.raises(UnknownOption, match=f"workers={workers}"):
+    with pytest.raises(BadOption, match=f"workers={workers}"):
         arena.run(config(), tmp_path / "new", workers=workers)
     assert not (tmp_path / "new").exists()
 
@@ -521,11 +521,11 @@ def test_the_same_players_do_not_learn_unless_asked(tmp_path):
 
 
 def test_learning_in_a_way_that_cannot_be_is_refused(tmp_path):
-    with pytest.raises(UnknownOption, match="opening_turns=4; players learn games from the start"):
+    with pytest.raises(BadOption, match="opening_turns=4; players learn games from the start"):
         config(learn=True)
-    with pytest.raises(UnknownOption, match=r"none of random, .* can; memory:path=… does"):
+    with pytest.raises(BadOption, match=r"none of random, .* can; memory:path=… does"):
         arena.run(config(learn=True, opening_turns=0), tmp_path / "run")
     for how in ({"workers": 2}, {"engine": "ray"}):
-        with pytest.raises(UnknownOption, match="all games run in this process"):
+        with pytest.raises(BadOption, match="all games run in this process"):
             arena.run(learning(tmp_path), tmp_path / "run", **how)
     assert not (tmp_path / "run").exists()

@@ -19,7 +19,7 @@ from test_processes import work
 
 from agents.network import Evaluator, Network, Size
 from cc_env import games, record
-from cc_env.errors import MissingExtra, UnknownOption
+from cc_env.errors import BadOption, MissingExtra, UnknownOption
 from training import alphazero, arena, engines
 from training.arena.folder import GAMES, RESULTS
 from training.arena.processes import THREADS, Failure
@@ -351,10 +351,10 @@ def test_an_address_where_no_cluster_is_is_refused_before_anything_is_written(
 ):
     monkeypatch.setenv("RAY_ADDRESS", address)
     why = f"RAY_ADDRESS='{address}': no cluster answers"
-    with pytest.raises(UnknownOption, match=why):
+    with pytest.raises(BadOption, match=why):
         alphazero.Config(engine="ray")
     config = arena.Config(players=("random", "greedy"))
-    with pytest.raises(UnknownOption, match=why):
+    with pytest.raises(BadOption, match=why):
         arena.run(config, tmp_path / "new", engine="ray")
     assert not (tmp_path / "new").exists()
 
@@ -368,5 +368,5 @@ def test_an_engine_that_there_is_not_is_refused():
 
 @pytest.mark.parametrize("workers", [0, 1.5])
 def test_a_wrong_number_of_workers_is_refused(workers):
-    with pytest.raises(UnknownOption, match=f"workers={workers}; .* from 1"):
+    with pytest.raises(BadOption, match=f"workers={workers}; .* from 1"):
         arena.hold(("random", "greedy"), engine="ray", workers=workers)

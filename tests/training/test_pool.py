@@ -6,9 +6,9 @@ import torch
 
 from agents.network import Network, Size
 from cc_env import games, players
-from cc_env.errors import UnknownOption
+from cc_env.errors import BadOption
+from cc_env.openings import after_random_turns
 from cc_env.referee import Clock
-from training.arena.schedule import after_random_turns
 from training.pool import Asked, Pool, PoolSettings, by_name, by_network
 
 
@@ -138,10 +138,10 @@ def test_scores_are_means_by_name_since_they_were_taken(pool):
     ],
 )
 def test_what_cannot_be_is_refused(change, why):
-    with pytest.raises(UnknownOption, match=why):
+    with pytest.raises(BadOption, match=why):
         PoolSettings(**change)
 
 
 def test_a_player_that_cannot_be_made_is_refused(game, network):
-    with pytest.raises(UnknownOption, match="depth=0"):
+    with pytest.raises(BadOption, match="depth=0"):
         Pool(game, network, PoolSettings(names=("minimax:depth=0",)))

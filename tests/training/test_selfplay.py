@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from cc_env import games, players
-from cc_env.errors import Diverged, UnknownOption
+from cc_env.errors import BadOption, Diverged, UnknownOption
 from cc_env.referee import Clock
 from training.selfplay import SelfPlaySettings, SelfPlayWorker
 
@@ -147,7 +147,7 @@ def test_searches_become_longer_in_the_course_of_a_run(small):
     ]
     assert evaluated == sorted(set(evaluated))
     assert SelfPlayWorker(small, settings, 0).play(even, 4)[1].evaluated == evaluated[0]
-    with pytest.raises(UnknownOption, match="last_simulations=0"):
+    with pytest.raises(BadOption, match="last_simulations=0"):
         replace(settings, last_simulations=0)
 
 
@@ -177,7 +177,7 @@ def test_numbers_that_are_not_finite_are_no_policy(small):
 def test_without_opponents_all_meet_themselves(small):
     settings = replace(SETTINGS, opponents=(), opponents_share=0)
     assert SelfPlayWorker(small, settings, 0).play(even, 30)[1].met == 0
-    with pytest.raises(UnknownOption, match="name some, or set it to 0"):
+    with pytest.raises(BadOption, match="name some, or set it to 0"):
         replace(settings, opponents_share=0.1)
     with pytest.raises(UnknownOption, match="no player 'nobody'"):
         replace(settings, opponents=("nobody",))

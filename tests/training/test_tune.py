@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from cc_env import games, players, rules
-from cc_env.errors import UnknownOption
+from cc_env.errors import BadOption
 from cc_env.game import Search
 from training import tune
 from training.tune import Config, Sample
@@ -108,5 +108,5 @@ def test_one_round_makes_something_of_nothing():
 def test_a_game_without_weights_is_refused(game):
     published = {"published": game.search.evaluations["published"]}
     bare = replace(game, search=Search(evaluations=published))
-    with pytest.raises(UnknownOption, match="capture_conquer has no evaluation with weights"):
+    with pytest.raises(BadOption, match="capture_conquer has no evaluation with weights"):
         next(tune.tune(bare, Config()))

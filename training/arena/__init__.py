@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from cc_env import players, referee
-from cc_env.errors import UnknownOption, is_whole, listed
+from cc_env.errors import BadOption, UnknownOption, is_whole, listed
 from cc_env.files import write
 from cc_env.game import Game
 from cc_env.match import Limits
@@ -91,7 +91,7 @@ def hold(
     """Play a tournament without writing files; `config` are further fields of `Config`.
 
     With 0 workers the games are played in this process, which also knows players that were added
-    by `agents.register`; other numbers as in `run`. Raises UnknownOption if a player cannot be made
+    by `agents.register`; other numbers as in `run`. Raises BadOption if a player cannot be made
     or a field of the config is invalid, ChildProcessError if a game could not be played.
     """
     complete = Config(players=tuple(names), game=game, **config)
@@ -122,7 +122,7 @@ def run(
     call tries it again.
 
     Before anything is written, raises BadFolder if the folder holds another tournament, FolderInUse
-    if another process works there, UnknownOption if a player cannot be made, there is no such
+    if another process works there, BadOption if a player cannot be made, there is no such
     engine or no cluster answers, and MissingExtra without Ray. Raises BadRecord if the games in the
     folder are broken, ChildProcessError if the processes cannot start.
     """
@@ -176,12 +176,10 @@ def _mapper(
         raise UnknownOption(f"there is no engine {engine!r}; there are: {listed(ENGINES)}")
     least, why = (0, "0: this process") if engine == "processes" else (1, "with engine 'ray'")
     if workers is not None and not is_whole(workers, least):
-        raise UnknownOption(f"workers={workers!r}; it is a whole number from {least} ({why})")
+        raise BadOption(f"workers={workers!r}; it is a whole number from {least} ({why})")
     if learn and (workers or engine != "processes"):
         given = f"workers={workers!r}, engine={engine!r}"
-        raise UnknownOption(
-            f"{given}; when players learn, all games run in this process: workers=0"
-        )
+        raise BadOption(f"{given}; when players learn, all games run in this process: workers=0")
     if learn:
         return partial(processes.map_unordered, workers=0)
     if engine == "processes":
@@ -199,7 +197,7 @@ def _learners(config: Config, made: Mapping[str, Any]) -> dict[str, Any]:
         return {}
     learners = {name: player for name, player in made.items() if hasattr(player, "remember")}
     if not learners:
-        raise UnknownOption(f"learn=True, but none of {listed(made)} can; memory:path=… does")
+        raise BadOption(f"learn=True, but none of {listed(made)} can; memory:path=… does")
     return learners
 
 

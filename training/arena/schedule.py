@@ -14,22 +14,21 @@ import numpy as np
 
 import agents  # noqa: F401  registers its players
 from cc_env import __version__, games, players
-from cc_env.errors import UnknownOption, is_whole, listed
+from cc_env.errors import BadOption, BadPlayer, is_whole, listed
 from cc_env.game import Game
 from cc_env.match import Limits
+from cc_env.openings import openings
 from cc_env.referee import Player
-from cc_env.rules import ONGOING, Position
 from training.config import check_wholes
 
-TRIES = 200  # random openings to draw before a repeated one is accepted
-OPENINGS, GAMES = range(2)  # streams of random numbers
+GAMES = 1  # stream of random numbers for seeds; 0 is that of `cc_env.openings`
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
     """A tournament. The same config gives the same games, unless time limits decide them.
 
-    Raises UnknownOption if there is no such player, game or option, or a value is out of range.
+    Raises BadOption if there is no such player, game or option, or a value is out of range.
     """
 
     players: tuple[str, ...]  # names, see `cc_env.players`
@@ -51,17 +50,17 @@ class Config:
         twice = sorted({name for name in self.players if self.players.count(name) > 1})
         if len(self.players) < 2 or twice:
             given = f"{listed(twice)} twice" if twice else listed(self.players) or "none"
-            raise UnknownOption(f"players: {given}; wanted two or more different ones")
+            raise BadOption(f"players: {given}; wanted two or more different ones")
         if not is_whole(self.games, 2) or self.games % 2:
-            raise UnknownOption(
+            raise BadOption(
                 f"games={self.games!r}; it is even, 2 or more: each opening is played in both seats"
             )
         if self.anchor is not None and self.anchor not in self.players:
-            raise UnknownOption(f"anchor {self.anchor!r} does not play; {listed(self.players)} do")
+            raise BadOption(f"anchor {self.anchor!r} does not play; {listed(self.players)} do")
         check_wholes(self, opening_turns=0, seed=0)
         if self.learn and self.opening_turns:
             given = f"learn=True, but opening_turns={self.opening_turns}"
-            raise UnknownOption(f"{given}; players learn games from the start only: set it to 0")
+            raise BadOption(f"{given}; players learn games from the start only: set it to 0")
         object.__setattr__(self, "players", tuple(self.players))
         object.__setattr__(self, "options", dict(self.make_game().options))
 
@@ -73,7 +72,7 @@ class Config:
     def weights(self) -> dict[str, str]:
         """Hashes of the files that players have learned, by player.
 
-        Players that learn during the tournament are left out. Raises UnknownOption as
+        Players that learn during the tournament are left out. Raises BadOption as
         `try_players`.
         """
         made = try_players(self.players, self.make_game())
@@ -89,16 +88,16 @@ class Config:
 
 
 def try_players(names: Iterable[str], game: Game) -> dict[str, Player]:
-    """Return the players by name; raise UnknownOption if one of them cannot be made."""
+    """Return the players by name; raise BadPlayer, or as `players.make`, if one cannot be made."""
     made = {}
     for name in names:
         try:
             made[name] = players.make(name, game)
-        except UnknownOption:
+        except BadOption:
             raise
         except Exception as error:
             why = f"{type(error).__name__}: {error}"
-            raise UnknownOption(f"player {name} cannot be made: {why}") from error
+            raise BadPlayer(f"player {name} cannot be made: {why}") from error
     return made
 
 
@@ -114,7 +113,7 @@ class Pairing:
 
 
 def schedule(config: Config) -> list[Pairing]:
-    """Return all games of the tournament; raise UnknownOption as `openings`."""
+    """Return all games of the tournament; raise BadOption as `openings`."""
     starts = openings(config.make_game(), config.opening_turns, config.games // 2, config.seed)
     pairs = combinations(config.players, 2)
     seats = [seating for a, b in pairs for seating in ((a, b), (b, a))]
@@ -125,47 +124,6 @@ def schedule(config: Config) -> list[Pairing]:
         Pairing(index, number[start], seating, start, game_seed(config.seed, index))
         for index, (start, seating) in enumerate(product(starts, seats))
     ]
-
-
-def openings(game: Game, turns: int, count: int, seed: int) -> list[str]:
-    """Return `count` position texts after random turns, distinct if there are enough.
-
-    Raises UnknownOption if random games end before so many turns.
-    """
-    rng = np.random.default_rng((seed, OPENINGS))
-    texts: list[str] = []
-    tries = 0
-    while len(texts) < count:
-        position = after_random_turns(game, turns, rng)
-        tries += 1
-        if game.outcome(position) == ONGOING:
-            text = game.to_text(position)
-            if text not in texts or tries > TRIES:
-                texts.append(text)
-                tries = 0
-        elif tries > TRIES:
-            raise UnknownOption(
-                f"opening_turns={turns}: games of {game!r} end earlier; use fewer turns"
-            )
-    return texts
-
-
-def opening(game: Game, turns: int, rng: np.random.Generator) -> Position:
-    """Return an unfinished position after 0 to `turns` random turns."""
-    while True:
-        position = after_random_turns(game, int(rng.integers(turns + 1)), rng)
-        if game.outcome(position) == ONGOING:
-            return position
-
-
-def after_random_turns(game: Game, turns: int, rng: np.random.Generator) -> Position:
-    """Return the position after so many random turns, or at an earlier end of the game."""
-    position = game.initial
-    played = 0
-    while played < turns and game.outcome(position) == ONGOING:
-        position = game.apply(position, int(rng.choice(game.legal_actions(position))))
-        played += not game.mid_turn(position)
-    return position
 
 
 def game_seed(seed: int, index: int) -> int:
