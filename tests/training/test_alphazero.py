@@ -99,7 +99,7 @@ def whole(tmp_path_factory):
 
 
 def test_a_run_leaves_a_folder(whole):
-    names = {each.name for each in whole.iterdir()}
+    names = {file.name for file in whole.iterdir()}
     assert {"config.json", "log.jsonl", "checkpoints", "curves.png", NETWORK} <= names
     rows = read_log(whole)
     assert [row["step"] for row in rows] == [1, 2, 3, 4]
@@ -114,9 +114,9 @@ def test_a_run_leaves_a_folder(whole):
 def test_the_same_seed_is_the_same_run(whole, tmp_path):
     main(TINY, tmp_path / "again")
     main(replace(TINY, rounds=2, seed=1), tmp_path / "other")
-    one, again, other = map(read_log, (whole, tmp_path / "again", tmp_path / "other"))
-    assert [row.get("policy_loss") for row in one] == [row.get("policy_loss") for row in again]
-    assert one[1]["policy_loss"] != other[1]["policy_loss"]
+    first, again, other = map(read_log, (whole, tmp_path / "again", tmp_path / "other"))
+    assert [row.get("policy_loss") for row in first] == [row.get("policy_loss") for row in again]
+    assert first[1]["policy_loss"] != other[1]["policy_loss"]
     game = TINY.make_game()
     nets = [load(path / NETWORK, game)[0].state_dict() for path in (whole, tmp_path / "again")]
     assert all(torch.equal(nets[0][name], nets[1][name]) for name in nets[0])
@@ -128,10 +128,10 @@ def test_a_run_goes_on_where_it_was(tmp_path):
     with runs.opened(path, json.loads((path / "config.json").read_text()), True) as run:
         saved = run.latest()
         resumed = Training(TINY, run)
-        found = state.flat(**resumed.learner.parts())
+        parts = state.flat(**resumed.learner.parts())
         resumed.close()
-    assert len(found) > 20
-    for name, array in found.items():
+    assert len(parts) > 20
+    for name, array in parts.items():
         np.testing.assert_array_equal(array, saved.arrays[name])
     assert resumed.learner.steps == saved.about["steps"] > 0
     assert resumed.replay.added == saved.about["added"] > 0
@@ -237,8 +237,8 @@ def test_a_run_that_diverges_says_so_and_saves_nothing_of_it(tmp_path):
             next(training.learner.average.parameters()).data[0] = float("nan")
             with pytest.raises(Diverged, match="no longer finite"):
                 next(rounds)
-            found = run.latest().arrays.values()
-            assert all(np.isfinite(each).all() for each in found if each.dtype.kind == "f")
+            arrays = run.latest().arrays.values()
+            assert all(np.isfinite(array).all() for array in arrays if array.dtype.kind == "f")
 
 
 def test_bad_settings_are_refused():

@@ -99,7 +99,7 @@ class Listener:
         return self.engine.finish()
 
     def begun(self):
-        return [each for each in self.engine._workers if each.home is not None]
+        return [worker for worker in self.engine._workers if worker.home is not None]
 
     def until_begun(self, workers):
         """Play until so many have begun."""
@@ -109,10 +109,10 @@ class Listener:
     def settle(self):
         """Play until nobody does."""
         self.engine.start(self.network, 10)
-        for each in self.engine._workers:
-            ray.wait([each.busy()])
+        for worker in self.engine._workers:
+            ray.wait([worker.busy()])
         self.engine.finish()
-        assert not any(each.playing for each in self.engine._workers)
+        assert not any(worker.playing for worker in self.engine._workers)
 
     def decided(self, worker):
         return sum(tally.decisions for _, tally in self.brought[worker]) // SETTINGS.boards
@@ -122,9 +122,9 @@ class Listener:
         alone = SelfPlayWorker(self.game, SETTINGS, worker.seed)
         samples, tally = alone.play(Evaluator(self.network), self.decided(worker))
         for name, column in samples._asdict().items():
-            brought = [getattr(each, name) for each, _ in self.brought[worker]]
+            brought = [getattr(samples, name) for samples, _ in self.brought[worker]]
             assert np.array_equal(np.concatenate(brought), column), name
-        assert sum(each.games for _, each in self.brought[worker]) == tally.games > 0
+        assert sum(counted.games for _, counted in self.brought[worker]) == tally.games > 0
 
 
 @pytest.fixture
@@ -149,8 +149,8 @@ def listener(cluster, little, network, monkeypatch):
         return made[-1]
 
     yield make
-    for each in made:
-        each.engine.close()
+    for listening in made:
+        listening.engine.close()
 
 
 def kill_process(cluster, node, worker):
@@ -167,7 +167,7 @@ def test_a_lost_worker_is_replaced_and_nothing_finished_is_lost_or_there_twice(
 ):
     playing = listener(2)
     playing.until_begun(2)
-    doomed, survivor = sorted(playing.crew, key=lambda each: each.home.node != node.node_id)
+    doomed, survivor = sorted(playing.crew, key=lambda worker: worker.home.node != node.node_id)
     assert survivor.home.node != node.node_id, "one on each node"
     playing.settle()
     before = playing.decided(doomed)
@@ -178,10 +178,12 @@ def test_a_lost_worker_is_replaced_and_nothing_finished_is_lost_or_there_twice(
         warnings.simplefilter("always")
         playing.engine.finish()
         playing.until_begun(2)
-    first, *others = (str(each.message) for each in told)
+    first, *others = (str(warning.message) for warning in told)
     assert "a self-play worker and its unfinished games were lost" in first
     assert "it is replaced" in first
-    assert all("could not start" in each for each in others), "on the node that is lost already"
+    assert all("could not start" in message for message in others), (
+        "on the node that is lost already"
+    )
     playing.settle()
     (heir,) = set(playing.engine._workers) - set(playing.crew)
     assert heir.home.process != doomed.home.process
@@ -201,12 +203,12 @@ def test_workers_without_room_are_warned_of_once_and_join_when_there_is(
     playing.until_begun(2)
     monkeypatch.setattr("training.cluster.PATIENCE", 0.0)
     with pytest.warns(RuntimeWarning, match=r"1 of 3 self-play workers have not started .* 2 do"):
-        found = playing.round(10)
-    assert sum((tally.decisions for _, tally in found), 0) >= 3 * 10 * SETTINGS.boards
+        results = playing.round(10)
+    assert sum((tally.decisions for _, tally in results), 0) >= 3 * 10 * SETTINGS.boards
     playing.round(10)  # says nothing more
     node = cluster.add_node(num_cpus=1)
     playing.until_begun(3)
-    assert [each.home.node for each in playing.begun()].count(node.node_id) == 1
+    assert [worker.home.node for worker in playing.begun()].count(node.node_id) == 1
     playing.engine.close()
     cluster.remove_node(node)
 
@@ -232,11 +234,11 @@ def test_samples_go_in_parts_that_are_small_enough_to_leave_their_node_at_once()
         rng.random((count, 64)).astype(np.float16),
         rng.random(count).astype(np.float32),
     )
-    found = split(samples, Tally(decisions=8), 3)
-    assert [len(each.values) for each, _ in found] == [PART, PART, PART - 1]
-    assert [tally.decisions for _, tally in found] == [8, 0, 0]
-    assert all(len(pickle.dumps(each)) < 100_000 for each in found)
-    for whole, *pieces in zip(samples, *(each for each, _ in found), strict=True):
+    parts = split(samples, Tally(decisions=8), 3)
+    assert [len(part.values) for part, _ in parts] == [PART, PART, PART - 1]
+    assert [tally.decisions for _, tally in parts] == [8, 0, 0]
+    assert all(len(pickle.dumps(part)) < 100_000 for part in parts)
+    for whole, *pieces in zip(samples, *(part for part, _ in parts), strict=True):
         assert np.array_equal(np.concatenate(pieces), whole)
 
 
@@ -269,17 +271,17 @@ def test_a_run_of_alphazero_learns_from_the_cluster_and_goes_on_in_threads(clust
 def test_tasks_are_answered_as_by_processes(cluster):
     from training.cluster import map_unordered
 
-    found = dict(map_unordered(work, [1, "die", 2, "fail", 3, "exit", 4], 2))
-    assert {task: value for task, value in found.items() if isinstance(task, int)} == {
+    values = dict(map_unordered(work, [1, "die", 2, "fail", 3, "exit", 4], 2))
+    assert {task: value for task, value in values.items() if isinstance(task, int)} == {
         1: 1,
         2: 4,
         3: 9,
         4: 16,
     }
-    assert found["die"] == "its process died 2 times (WorkerCrashedError)"
-    assert found["fail"] == "RuntimeError: broken"
-    assert found["exit"] == "SystemExit: 3"
-    assert all(isinstance(found[task], Failure) for task in ("die", "fail", "exit"))
+    assert values["die"] == "its process died 2 times (WorkerCrashedError)"
+    assert values["fail"] == "RuntimeError: broken"
+    assert values["exit"] == "SystemExit: 3"
+    assert all(isinstance(values[task], Failure) for task in ("die", "fail", "exit"))
     ((_, (process, threads)),) = map_unordered(work, ["who"])
     assert process != os.getpid()
     assert threads == ["1"] * len(THREADS)
@@ -304,12 +306,12 @@ def test_a_tournament_has_the_results_of_one_process_though_a_node_dies(cluster,
             killed.append(done)
             lose(cluster, node)
 
-    found = arena.run(config, tmp_path / "there", engine="ray", on_progress=watch)
+    tournament = arena.run(config, tmp_path / "there", engine="ray", on_progress=watch)
     assert killed
-    assert killed[0] < len(found.schedule)
-    assert not found.unplayed
+    assert killed[0] < len(tournament.schedule)
+    assert not tournament.unplayed
     games_here, games_there = (
-        {one.seed: replace(one, seconds=()) for _, one in record.read(tmp_path / name / GAMES)}
+        {game.seed: replace(game, seconds=()) for _, game in record.read(tmp_path / name / GAMES)}
         for name in ("here", "there")
     )
     assert games_here == games_there
@@ -318,8 +320,8 @@ def test_a_tournament_has_the_results_of_one_process_though_a_node_dies(cluster,
 
 
 def test_a_match_is_held_on_the_cluster(cluster):
-    found = arena.hold(("random", "arena_players.Lowest"), games=2, workers=1, engine="ray")
-    assert len(found.records) == 2
+    tournament = arena.hold(("random", "arena_players.Lowest"), games=2, workers=1, engine="ray")
+    assert len(tournament.records) == 2
 
 
 def test_ray_leaves_print_as_it_is(cluster, monkeypatch):

@@ -38,5 +38,5 @@ def test_alphazero_and_ppo_run_on_it(tmp_path, name):
         f"agents.ppo:path={tmp_path / 'ppo'}",
     ):
         pair = players.make(player, game), players.make("random", game)
-        found = referee.play(game, pair, limits=Limits(max_turns=20))
-        assert found.reason not in FAULTS, found.detail
+        played = referee.play(game, pair, limits=Limits(max_turns=20))
+        assert played.reason not in FAULTS, played.detail

@@ -22,7 +22,7 @@ def batch_of(game):
     policy = np.zeros(game.num_actions, np.float32)
     policy[legal.argmax()] = 1
     rows = game.observe(game.initial), legal, policy, np.float32(1)
-    return Batch(*(np.stack([each] * 16) for each in rows))
+    return Batch(*(np.stack([row] * 16) for row in rows))
 
 
 def test_it_learns_what_the_samples_say(game, learner):
@@ -47,7 +47,7 @@ def test_the_rate_falls_like_a_cosine(learner):
 def test_the_averaged_weights_follow_the_newest(game, learner):
     parts = learner.parts()
     newest, average = parts["network"], parts["average"]
-    before = [each.clone() for each in average.parameters()]
+    before = [tensor.clone() for tensor in average.parameters()]
     learner.learn(batch_of(game))
     for old, mean, new in zip(before, average.parameters(), newest.parameters(), strict=True):
         weight = 10 / 11  # of the first step: half the weights only once there were many

@@ -96,7 +96,7 @@ def test_it_learns_a_game_that_nobody_knows_untaught(tmp_path, monkeypatch):
     assert last["random"] >= 0.75
     assert about["trained"] == "ppo"
     left = [heap.Position(np.uint64(left), np.uint64(0)) for left in (4, 8, 5)]
-    _, values = Evaluator(network)(np.array([game.observe(each) for each in left]))
+    _, values = Evaluator(network)(np.array([game.observe(position) for position in left]))
     assert values[0] < -0.5 < 0.5 < values[2]
 
 
@@ -112,7 +112,7 @@ def whole(tmp_path_factory):
 
 
 def test_a_run_leaves_a_folder(whole):
-    names = {each.name for each in whole.iterdir()}
+    names = {file.name for file in whole.iterdir()}
     assert {"config.json", "log.jsonl", "checkpoints", "curves.png", "tensorboard"} <= names
     rows = log_of(whole)
     assert [row["step"] for row in rows] == [256, 512, 768, 1024]
@@ -217,7 +217,9 @@ def same(run, other):
     """Compare all that two runs leave: logs but for times, the newest checkpoints, the best."""
     assert timeless(log_of(run)) == timeless(log_of(other))
     np.testing.assert_equal(checkpoint_of(run), checkpoint_of(other))
-    np.testing.assert_equal(*(arrays.load(each / NETWORK, "network")[1] for each in (run, other)))
+    np.testing.assert_equal(
+        *(arrays.load(folder / NETWORK, "network")[1] for folder in (run, other))
+    )
     return True
 
 
@@ -228,7 +230,7 @@ def test_a_full_disk_is_said_and_the_run_goes_on_from_what_it_has(
     """The second checkpoint has no room, then nothing has: as a row of the log has none."""
     monkeypatch.chdir(tmp_path)
     main(replace(TINY, steps=512), tmp_path / "runs/run")
-    before = {each: each.read_bytes() for each in (tmp_path / "runs/run/checkpoints").iterdir()}
+    before = {file: file.read_bytes() for file in (tmp_path / "runs/run/checkpoints").iterdir()}
     threads = threading.active_count()
 
     def full(*_, **__):
@@ -243,7 +245,7 @@ def test_a_full_disk_is_said_and_the_run_goes_on_from_what_it_has(
         (line,) = capsys.readouterr().err.splitlines()
         assert line.startswith("error: [Errno 28] No space left on device")
         assert line.endswith("; --resume continues runs/run from its last checkpoint")
-        after = {each: each.read_bytes() for each in (tmp_path / "runs/run/checkpoints").iterdir()}
+        after = {file: file.read_bytes() for file in (tmp_path / "runs/run/checkpoints").iterdir()}
         assert after == before
         assert threading.active_count() == threads  # none is left that writes for TensorBoard
     main(TINY, tmp_path / "runs/run", resume=True)
@@ -295,7 +297,7 @@ def test_killed_for_good_a_run_goes_on_as_if_it_had_never_been(whole, tmp_path):
         assert process.returncode == -signal.SIGKILL
         if half is not None:
             assert any((path / "checkpoints").glob("*.half")) == half
-    assert [each.name for each in (path / "checkpoints").glob("*.safetensors")]
+    assert [file.name for file in (path / "checkpoints").glob("*.safetensors")]
     main(TINY, path, resume=True)
     assert same(path, whole)
 

@@ -37,17 +37,17 @@ def test_without_workers_it_all_happens_here_in_order():
 
 
 def test_a_process_that_dies_takes_only_its_own_task_along():
-    found = dict(map_unordered(work, [1, "die", 2, "fail", 3, "exit", 4], 2))
-    assert {task: value for task, value in found.items() if isinstance(task, int)} == {
+    values = dict(map_unordered(work, [1, "die", 2, "fail", 3, "exit", 4], 2))
+    assert {task: value for task, value in values.items() if isinstance(task, int)} == {
         1: 1,
         2: 4,
         3: 9,
         4: 16,
     }
-    assert found["die"] == "its process died (SIGKILL)"
-    assert found["fail"] == "RuntimeError: broken"
-    assert found["exit"] == "SystemExit: 3"
-    assert all(isinstance(found[task], Failure) for task in ("die", "fail", "exit"))
+    assert values["die"] == "its process died (SIGKILL)"
+    assert values["fail"] == "RuntimeError: broken"
+    assert values["exit"] == "SystemExit: 3"
+    assert all(isinstance(values[task], Failure) for task in ("die", "fail", "exit"))
 
 
 def test_workers_have_one_thread_and_leave_this_process_as_it_was():

@@ -31,16 +31,16 @@ def as_text(table):
 
 
 def games_of(rows):
-    return [[(each.players, each.turns, each.result) for each in row.records] for row in rows]
+    return [[(game.players, game.turns, game.result) for game in row.records] for row in rows]
 
 
 def test_every_game_is_played_and_counted_once(rows):
     assert [len(row.records) for row in rows] == [40, 8, 8, 1]
     for row in rows:
-        results = [each.result for each in row.records]
+        results = [game.result for game in row.records]
         counted = row.line.wins, row.line.losses, row.line.draws
         assert counted == tuple(map(results.count, ("1-0", "0-1", "1/2-1/2")))
-        assert row.turns == sum(len(each.turns) for each in row.records) / len(results)
+        assert row.turns == sum(len(game.turns) for game in row.records) / len(results)
 
 
 def test_each_is_beside_what_was_published_of_it(rows):
@@ -60,8 +60,8 @@ def test_each_is_beside_what_was_published_of_it(rows):
 
 def test_smart_beats_random_from_the_seat_that_it_is_said_to_have(rows):
     _, first, second, _ = rows
-    assert {each.players for each in first.records} == {(SMART, "random")}
-    assert {each.players for each in second.records} == {("random", SMART)}
+    assert {game.players for game in first.records} == {(SMART, "random")}
+    assert {game.players for game in second.records} == {("random", SMART)}
     assert first.line.score.value > 0.8
     assert second.line.score.value < 0.2
 
@@ -74,24 +74,24 @@ def test_the_seed_decides_the_games(rows):
 
 
 def test_published_games_begin_at_the_games_own_start(rows):
-    assert {each.start for row in rows for each in row.records} == {None}
+    assert {game.start for row in rows for game in row.records} == {None}
     assert rows[0].openings == list(range(40))
 
 
 def test_frames_show_every_turn_of_a_game(rows):
-    (one,) = rows[3].records
-    start, *pictures = frames(record.replay(one))
+    (game,) = rows[3].records
+    start, *pictures = frames(record.replay(game))
     assert start.caption == "blue to move"
-    assert [each.caption.split("last ")[1] for each in pictures] == list(one.turns)
-    winner = "blue" if one.result == "1-0" else "red"
-    assert pictures[-1].caption.startswith(f"{winner} wins ({one.reason})")
-    assert published.numbered(one)[1] == f"2. {one.turns[1]}"
+    assert [picture.caption.split("last ")[1] for picture in pictures] == list(game.turns)
+    winner = "blue" if game.result == "1-0" else "red"
+    assert pictures[-1].caption.startswith(f"{winner} wins ({game.reason})")
+    assert published.numbered(game)[1] == f"2. {game.turns[1]}"
 
 
 def test_players_meet_themselves_from_the_same_different_openings():
     wanted = seat_advantage(6, 12, names=(LOWEST, HIGHEST))
-    assert [(each.first, each.second) for each in wanted] == [(LOWEST,) * 2, (HIGHEST,) * 2]
-    lowest, highest = ([each.start for each in one.plan()] for one in wanted)
+    assert [(match.first, match.second) for match in wanted] == [(LOWEST,) * 2, (HIGHEST,) * 2]
+    lowest, highest = ([match.start for match in match.plan()] for match in wanted)
     assert lowest == highest
     assert len(set(lowest)) == 12
     game = wanted[0].make_game()
@@ -102,7 +102,7 @@ def test_players_meet_themselves_from_the_same_different_openings():
 def test_strong_players_can_be_made_on_each_size(size):
     wanted = seat_advantage(size, 2)
     assert len(wanted) > 5
-    assert {each.size for each in wanted} == {size}
+    assert {match.size for match in wanted} == {size}
 
 
 def test_the_same_games_twice_say_nothing_more():
@@ -113,11 +113,11 @@ def test_the_same_games_twice_say_nothing_more():
 
 
 def test_a_repeated_opening_says_nothing_more():
-    one = Experiment(first=LOWEST, second=LOWEST, games=100, size=4, opening_turns=2)
-    (row,) = play_experiments([one])
-    distinct = {each.start for each in row.records}
+    repeated = Experiment(first=LOWEST, second=LOWEST, games=100, size=4, opening_turns=2)
+    (row,) = play_experiments([repeated])
+    distinct = {game.start for game in row.records}
     assert len(set(row.openings)) == len(distinct) < 100
-    alone = replace(row, experiment=replace(one, opening_turns=0)).line.score
+    alone = replace(row, experiment=replace(repeated, opening_turns=0)).line.score
     assert row.line.score.value == alone.value
     assert row.line.score.low < alone.low < alone.high < row.line.score.high
 

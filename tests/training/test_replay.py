@@ -66,13 +66,13 @@ def test_the_oldest_samples_go(game):
 
 
 def test_what_was_saved_is_drawn_as_before(game):
-    one, other = Replay(game, 5), Replay(game, 5)
+    saved, other = Replay(game, 5), Replay(game, 5)
     for value in range(7):
-        one.add(samples_of(game, [game.initial], value / 7))
-    other.load({name: each.copy() for name, each in one.state().items()}, one.added)
-    for each in (one, other):
-        each.add(samples_of(game, [game.initial], 1))
-    drawn = (each.draw(np.random.default_rng(0), 50) for each in (one, other))
+        saved.add(samples_of(game, [game.initial], value / 7))
+    other.load({name: array.copy() for name, array in saved.state().items()}, saved.added)
+    for replay in (saved, other):
+        replay.add(samples_of(game, [game.initial], 1))
+    drawn = (replay.draw(np.random.default_rng(0), 50) for replay in (saved, other))
     np.testing.assert_equal(*drawn)
 
 
@@ -99,7 +99,7 @@ def test_what_was_saved_is_drawn_as_before(game):
 def test_samples_that_cannot_be_are_refused_and_nothing_is_changed(game, name, change, why):
     saved = Replay(game, 5)
     saved.add(samples_of(game, [game.initial] * 3))
-    arrays = {name: each.copy() for name, each in saved.state().items()}
+    arrays = {name: array.copy() for name, array in saved.state().items()}
     if change is None:
         del arrays[f"replay.{name}"]
     elif isinstance(change, np.ndarray):
@@ -108,7 +108,7 @@ def test_samples_that_cannot_be_are_refused_and_nothing_is_changed(game, name, c
         arrays[f"replay.{name}"][1] = change
     replay = Replay(game, 5)
     replay.add(samples_of(game, [game.initial], 0.25))
-    before = {name: each.copy() for name, each in replay.state().items()}
+    before = {name: array.copy() for name, array in replay.state().items()}
     with pytest.raises(BadCheckpoint, match=why):
         replay.load(arrays, 3)
     np.testing.assert_equal(replay.state(), before)

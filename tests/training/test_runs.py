@@ -76,9 +76,9 @@ def logged(path):
 def go_on(path, then=lambda run: None, **change):
     """Open the run, do something, and return the checkpoint and the rows that it went on from."""
     with opened(path, resume=True, **change) as run:
-        found = run.latest(), run.rows
+        state = run.latest(), run.rows
         then(run)
-        return found
+        return state
 
 
 # What is kept
@@ -234,8 +234,8 @@ def test_a_checkpoint_of_another_game_is_refused(path, tmp_path):
     ids=str,
 )
 def test_a_checkpoint_whose_header_cannot_be_is_passed_over(path, change):
-    header, found = load(checkpoint(path, 3), runs.CHECKPOINT)
-    save(checkpoint(path, 3), runs.CHECKPOINT, found, {**header, **change})
+    header, saved = load(checkpoint(path, 3), runs.CHECKPOINT)
+    save(checkpoint(path, 3), runs.CHECKPOINT, saved, {**header, **change})
     with pytest.warns(UserWarning, match=r"000003.* wanted .*continuing from 000002"):
         saved, _ = go_on(path)
     assert same(saved, 2)
@@ -279,12 +279,12 @@ def test_another_format_is_refused(path, monkeypatch):
 
 def test_a_full_disk_leaves_what_was_there(path, monkeypatch):
     with opened(path, resume=True) as run:
-        before = {each: each.read_bytes() for each in checkpoint(path, 1).parent.iterdir()}
+        before = {file: file.read_bytes() for file in checkpoint(path, 1).parent.iterdir()}
         full = OSError("no space left")
         monkeypatch.setattr("os.fsync", lambda _: (_ for _ in ()).throw(full))
         with pytest.raises(OSError, match="no space left"):
             run.checkpoint(4, arrays(4), {})
-        assert {each: each.read_bytes() for each in checkpoint(path, 1).parent.iterdir()} == before
+        assert {file: file.read_bytes() for file in checkpoint(path, 1).parent.iterdir()} == before
         assert same(run.latest(), 3)
 
 
@@ -378,11 +378,11 @@ def test_killed_as_soon_as_its_config_is_there_a_run_is_what_it_was(tmp_path, mo
 
 
 def test_another_config_is_refused_and_the_run_left_alone(path):
-    before = {each: each.read_bytes() for each in path.rglob("*") if each.is_file()}
+    before = {file: file.read_bytes() for file in path.rglob("*") if file.is_file()}
     why = "another run: minutes is 3 there, 4 here; size is 6 there, 8 here"
     with pytest.raises(BadFolder, match=why):
         go_on(path, options={"size": 8}, minutes=4)
-    assert {each: each.read_bytes() for each in path.rglob("*") if each.is_file()} == before
+    assert {file: file.read_bytes() for file in path.rglob("*") if file.is_file()} == before
 
 
 def test_a_run_of_before_a_setting_was_there_goes_on(path):
@@ -407,10 +407,10 @@ def test_a_run_of_before_a_setting_was_there_goes_on(path):
 )
 def test_a_broken_config_or_log_is_refused_and_left_alone(path, name, content, why):
     (path / name).write_text(content)
-    before = {each: each.read_bytes() for each in path.rglob("*") if each.is_file()}
+    before = {file: file.read_bytes() for file in path.rglob("*") if file.is_file()}
     with pytest.raises(BadRecord, match=why):
         go_on(path)
-    assert {each: each.read_bytes() for each in path.rglob("*") if each.is_file()} == before
+    assert {file: file.read_bytes() for file in path.rglob("*") if file.is_file()} == before
 
 
 def test_what_may_differ_may(path):

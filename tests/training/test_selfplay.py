@@ -65,8 +65,8 @@ def test_games_begin_with_random_turns(small):
 
 def test_the_same_seed_plays_the_same(small):
     runs = [SelfPlayWorker(small, SETTINGS, seed).play(even, 40)[0] for seed in (1, 1, 2)]
-    for one, other in zip(runs[0], runs[1], strict=True):
-        np.testing.assert_array_equal(one, other)
+    for column, other in zip(runs[0], runs[1], strict=True):
+        np.testing.assert_array_equal(column, other)
     assert not np.array_equal(runs[0].positions[:50], runs[2].positions[:50])
 
 
@@ -100,7 +100,7 @@ def test_searches_know_the_positions_of_their_games(small, monkeypatch):
     long = np.flatnonzero((earlier != 0).sum(1) > 3)
     assert len(long)
     for board in long:
-        keys = [small.key(small.words(small.initial, each[board])) for each in (before, rows)]
+        keys = [small.key(small.words(small.initial, words[board])) for words in (before, rows)]
         assert set(keys) <= set(earlier[board])
 
 
@@ -143,7 +143,8 @@ def test_searches_become_longer_in_the_course_of_a_run(small):
     assert asked == [4, 8, 16, 64, 64]
     assert replace(settings, last_simulations=None).simulations_at(0.7) == 4
     evaluated = [
-        SelfPlayWorker(small, settings, 0).play(even, 4, each)[1].evaluated for each in asked[:4]
+        SelfPlayWorker(small, settings, 0).play(even, 4, simulations)[1].evaluated
+        for simulations in asked[:4]
     ]
     assert evaluated == sorted(set(evaluated))
     assert SelfPlayWorker(small, settings, 0).play(even, 4)[1].evaluated == evaluated[0]
@@ -168,7 +169,7 @@ def test_numbers_that_are_not_finite_are_no_policy(small):
     play = SelfPlayWorker(small, SETTINGS, (0,))
 
     def broken(planes):
-        return tuple(np.full_like(each, np.nan) for each in even(planes))
+        return tuple(np.full_like(array, np.nan) for array in even(planes))
 
     with pytest.raises(Diverged, match="values are not finite"):
         play.play(broken, 3)
