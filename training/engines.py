@@ -87,6 +87,6 @@ def make(
     check(name)
     if name == "threads":
         return Threads(game, settings, workers, seed, device)
-    from training.cluster import Cluster
+    from training.actors import Cluster
 
     return Cluster(game, settings, workers, seed)

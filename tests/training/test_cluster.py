@@ -45,7 +45,7 @@ def cluster():
     from training.cluster import connected
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("training.cluster.PATIENCE", math.inf)  # a busy machine is no fault here
+        patch.setattr("training.actors.PATIENCE", math.inf)  # a busy machine is no fault here
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
         patch.setenv("PYTHONPATH", str(HERE))  # has arena_players
         patch.setenv("RAY_health_check_period_ms", "500")  # to hear of lost nodes soon
@@ -129,7 +129,7 @@ class Listener:
 
 @pytest.fixture
 def listener(cluster, little, network, monkeypatch):
-    from training.cluster import _Worker
+    from training.actors import _Worker
 
     made = []
     receive = _Worker.receive
@@ -201,7 +201,7 @@ def test_workers_without_room_are_warned_of_once_and_join_when_there_is(
 ):
     playing = listener(3)
     playing.until_begun(2)
-    monkeypatch.setattr("training.cluster.PATIENCE", 0.0)
+    monkeypatch.setattr("training.actors.PATIENCE", 0.0)
     with pytest.warns(RuntimeWarning, match=r"1 of 3 self-play workers have not started .* 2 do"):
         results = playing.round(10)
     assert sum((tally.decisions for _, tally in results), 0) >= 3 * 10 * SETTINGS.boards
@@ -214,7 +214,7 @@ def test_workers_without_room_are_warned_of_once_and_join_when_there_is(
 
 
 def test_workers_that_cannot_begin_are_an_error(cluster, little, monkeypatch):
-    monkeypatch.setattr("training.cluster.ATTEMPTS", 1)
+    monkeypatch.setattr("training.actors.ATTEMPTS", 1)
     unknown = replace(little, name="chess")
     engine = engines.make("ray", unknown, SETTINGS, 1, SEED, "cpu")
     with pytest.raises(ChildProcessError, match=r"cannot start: .* no game 'chess'"):
@@ -223,7 +223,7 @@ def test_workers_that_cannot_begin_are_an_error(cluster, little, monkeypatch):
 
 
 def test_samples_go_in_parts_that_are_small_enough_to_leave_their_node_at_once():
-    from training.cluster import PART, split
+    from training.actors import PART, split
 
     game = games.make("capture_conquer", size=8)
     rng = np.random.default_rng(0)
