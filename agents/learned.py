@@ -155,7 +155,7 @@ class AlphaZeroPlayer(_WithCourse):
         exploration: float = 1.5,
         contempt: float = CONTEMPT,
     ) -> None:
-        """Search for so many simulations or seconds per decision, by default 64 simulations.
+        """Limit the search of a decision by simulations, seconds or both; default: 64 simulations.
 
         `batch` leaves of the tree are evaluated together. `exploration` is the weight of the policy
         in the PUCT formula. A draw by repetition has the value -`contempt`. Raises BadOption on

@@ -155,7 +155,7 @@ def _tree(playout: str) -> Callable[[Game], Callable[[Position], SearchResult]]:
 
 
 def _depth(size: int, depth: int, *, once: bool = False) -> Task:
-    """Return the task of searching so many turns deep from the initial position."""
+    """Return the task of searching to `depth` turns from the initial position."""
 
     def measure(_: float) -> float:
         game = _game(size)
@@ -258,7 +258,7 @@ def _play(game: Game) -> Chunk:
 
 
 def listing(game: Game, count: int = 500) -> Chunk:
-    """Return random play of so many games per chunk, with all moves listed at every turn."""
+    """Return random play, `count` games per chunk, with all moves listed at every turn."""
     moves, listed = np.empty(game.num_actions * 64, np.uint32), np.zeros(1, np.int64)
     seeds = itertools.count()
 

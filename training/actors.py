@@ -63,7 +63,7 @@ class SelfPlayActor:
     def play(
         self, weights: Weights, simulations: int | None, parts: int
     ) -> list[tuple[Samples, Tally]]:
-        """Take a decision on each board; return the samples in so many parts."""
+        """Take a decision on each board; return the samples in `parts` parts."""
         if weights.number != self._number:
             network = Network(self._game, weights.size)
             tensors = {
@@ -75,7 +75,7 @@ class SelfPlayActor:
 
 
 def split(samples: Samples, tally: Tally, parts: int) -> list[tuple[Samples, Tally]]:
-    """Return samples in so many parts, in order; the first part has the tally."""
+    """Return the samples in `parts` parts, in order; the first one has the tally."""
     columns: Any = (np.array_split(column, parts) for column in samples)
     pieces = itertools.starmap(Samples, zip(*columns, strict=True))
     return list(zip(pieces, [tally, *(Tally() for _ in range(parts - 1))], strict=True))

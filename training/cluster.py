@@ -100,7 +100,7 @@ class _TaskPool(Generic[Task, Value]):
         self.running: dict[Any, tuple[Task, int]] = {}  # by references to their values
 
     def fill(self, count: int) -> None:
-        """Submit tasks until so many are on the cluster."""
+        """Submit tasks until `count` are on the cluster."""
         while self.waiting and len(self.running) < count:
             task, tries = self.waiting.popleft()
             self.running[self._begin(task)] = task, tries - 1

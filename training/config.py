@@ -10,7 +10,7 @@ Config = TypeVar("Config")
 
 
 def check_wholes(config: Any, **least: int) -> None:
-    """Raise BadOption unless the fields are whole numbers of at least so much."""
+    """Raise BadOption unless the named fields are whole numbers from these lower bounds."""
     for name, bound in least.items():
         if not is_whole(getattr(config, name), bound):
             raise BadOption(f"{name}={getattr(config, name)!r}; it is a whole number from {bound}")

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from training.arena.charts import FAINT, STYLE
 
 COLOURS = ("#2f74c0", "#cf4a3e", "#3d9a50", "#e0a030", "#8256b0", "#4aa8b5", "#8a919c", "#b0568a")
-FEW = 60  # up to so many points are drawn with markers
+FEW = 60  # curves with more points have no markers
 
 Row = dict[str, Any]  # "step" and the numbers logged
 

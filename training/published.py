@@ -220,7 +220,7 @@ def play_experiments(
     workers: int = 0,
     on_progress: arena.Progress = lambda finished, total: None,
 ) -> list[Row]:
-    """Play experiments with so many worker processes; 0: in this process.
+    """Play experiments in worker processes; 0: in this process.
 
     Raises ChildProcessError if a game could not be played or a player failed in it.
     """

@@ -33,7 +33,7 @@ class SelfPlaySettings:
     simulations: int = 64  # per decision, at the start of the run
     last_simulations: int | None = None  # per decision, at the end of the run; None: the same
     considered: int = 16  # actions that the search considers at the root
-    opening_turns: int = 12  # games begin with 0 to so many random turns
+    opening_turns: int = 12  # most random turns at the start of a game, drawn from 0
     max_turns: int = 100  # longer games are drawn
     repetitions: int = 2  # draw at the Nth occurrence of a position
     contempt: float = 0.25  # a repetition counts as -contempt for the player to move

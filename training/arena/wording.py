@@ -15,7 +15,7 @@ def summary(standings: Standings) -> str:
     elif line.score.high < 0.5:
         verdict = f"{second.name} is stronger in this match; {best.name} leads by its other games"
     else:
-        verdict = "so many games do not decide who is stronger"
+        verdict = "more games are needed to decide who is stronger"
     return f"{scores}: {verdict}."
 
 
