@@ -1,4 +1,4 @@
-"""python -m cc_env: games, analyse, perft, replay, check, and programs that play."""
+"""The entry point of `python -m cc_env`; the commands are in commands.py."""
 
 import sys
 
@@ -6,7 +6,7 @@ from cc_env.errors import MissingExtra
 
 
 def main() -> int:
-    """Run the command line; return the exit status, 2 for bad input."""
+    """Run the command line; return the exit status: 0, or 2 for bad input."""
     try:
         from cc_env.commands import app, run
     except MissingExtra as missing:

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from cc_env.table import GAMES
 
 from cc_env import games
 from cc_env.openings import after_random_turns, opening, openings
 from cc_env.rules import ONGOING
-from cc_env.table import GAMES
 
 
 @pytest.mark.parametrize("size", [4, 6, 8])

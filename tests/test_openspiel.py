@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pyspiel
 import pytest
+from cc_env.table import GAMES
 from open_spiel.python import policy, rl_environment
 from open_spiel.python.algorithms import (
     best_response,
@@ -28,7 +29,6 @@ from cc_env.errors import BadPosition, CcEnvError, IllegalAction, UnknownOption
 from cc_env.match import Limits, Match
 from cc_env.openspiel import PlayerBot
 from cc_env.rules import DRAW, FIRST_WINS, SECOND_WINS
-from cc_env.table import GAMES
 
 EVERY = [f"python_cc_env_{name}" for name in GAMES]
 OTHERS = [

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from cc_env import players
 from cc_env.envs.boards import Boards
-from cc_env.errors import Diverged, UnknownOption
+from cc_env.errors import BadOption, BadPlayer, Diverged, UnknownOption
 from cc_env.game import Game
 from cc_env.match import limit_of_repetitions
 from cc_env.openings import opening
@@ -241,5 +241,5 @@ class SelfPlay:
 def _opponent(name: str, game: Game) -> Player:
     try:
         return players.make(name, game)
-    except UnknownOption as error:
-        raise UnknownOption(f"opponent {name}: {error}; opponents_share=0 goes without") from error
+    except BadOption as error:
+        raise BadPlayer(f"opponent {name}: {error}; opponents_share=0 goes without") from error

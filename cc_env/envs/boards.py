@@ -116,12 +116,12 @@ class Boards:
         self._initial = self._rows_of(())
         self._threads = Threads(threads)
 
-    def streams(self, seed: int | Sequence[int] | None) -> NDArray[np.uint64]:
+    def streams(self, seed: int | list[int] | None) -> NDArray[np.uint64]:
         """Return random streams for `reset`, uint64[N], from one seed or one seed each.
 
         From one seed, board i has the same stream whatever N is.
         """
-        if isinstance(seed, Sequence):
+        if isinstance(seed, list):
             return np.concatenate([randomness.streams(one, 1) for one in seed])
         return randomness.streams(seed, self.count)
 

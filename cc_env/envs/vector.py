@@ -123,12 +123,8 @@ class BoardGameVectorEnv(CopiedWhole, VectorEnv[Batch, NDArray[np.int64], NDArra
         UnknownOption or BadPosition, and changes nothing, on bad options.
         """
         which, positions = self._start(reset_options(options, RESET_OPTIONS))
-        seeds = seed.tolist() if isinstance(seed, np.ndarray) else seed
-        if (
-            isinstance(seeds, Sequence)
-            and not isinstance(seeds, str)
-            and len(seeds) != self.num_envs
-        ):
+        seeds = _seeds(seed)
+        if isinstance(seeds, list) and len(seeds) != self.num_envs:
             raise UnknownOption(f"{len(seeds)} seeds for {self.num_envs} boards")
         begins = seeds is not None or not self._begun
         streams = self._boards.streams(seeds) if begins else None
@@ -261,3 +257,11 @@ def _autoreset_mode(mode: AutoresetMode | str) -> AutoresetMode:
     except ValueError:
         there_are = listed(repr(each.value) for each in AutoresetMode)
         raise UnknownOption(f"unknown autoreset_mode {mode!r}; there are: {there_are}") from None
+
+
+def _seeds(seed: Any) -> int | list[int] | None:
+    """Return one seed, or a list of one for each board."""
+    if isinstance(seed, np.ndarray):
+        return seed.tolist()  # type: ignore[no-any-return]
+    is_list = isinstance(seed, Sequence) and not isinstance(seed, str | bytes)
+    return list(seed) if is_list else seed

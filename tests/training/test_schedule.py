@@ -5,7 +5,7 @@ from itertools import permutations
 
 import pytest
 
-from cc_env.errors import UnknownOption
+from cc_env.errors import BadOption, UnknownOption
 from training.arena.schedule import Config, schedule
 
 THREE = "random", "arena_players.Lowest", "arena_players.Lowest:highest=True"
@@ -55,7 +55,7 @@ def test_the_seed_decides_openings_and_games():
     ],
 )
 def test_what_cannot_be_is_refused(change, why):
-    with pytest.raises(UnknownOption, match=why):
+    with pytest.raises(BadOption, match=why):
         Config(**{"players": THREE, **change})
 
 

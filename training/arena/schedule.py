@@ -14,7 +14,7 @@ import numpy as np
 
 import agents  # noqa: F401  adds its players to the table of spoken names
 from cc_env import __version__, games, players
-from cc_env.errors import UnknownOption, is_whole, listed
+from cc_env.errors import BadOption, BadPlayer, UnknownOption, is_whole, listed
 from cc_env.game import Game
 from cc_env.match import Limits
 from cc_env.openings import openings
@@ -86,16 +86,16 @@ class Config:
 
 
 def try_players(names: Iterable[str], game: Game) -> dict[str, Player]:
-    """Return the players by name; raise UnknownOption where one cannot be made."""
+    """Return the players by name; raise BadPlayer, or as `players.make`, if one cannot be made."""
     made = {}
     for name in names:
         try:
             made[name] = players.make(name, game)
-        except UnknownOption:
+        except BadOption:
             raise
         except Exception as error:
             why = f"{type(error).__name__}: {error}"
-            raise UnknownOption(f"player {name} cannot be made: {why}") from error
+            raise BadPlayer(f"player {name} cannot be made: {why}") from error
     return made
 
 
