@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pyspiel
 import pytest
-from cc_env.table import GAMES
+from cc_env.catalogue import GAMES
 from open_spiel.python import policy, rl_environment
 from open_spiel.python.algorithms import (
     best_response,

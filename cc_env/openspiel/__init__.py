@@ -56,7 +56,7 @@ from cc_env.game import Game
 from cc_env.openspiel import course
 from cc_env.referee import Clock, Player, fresh
 from cc_env.rules import Position
-from cc_env.table import GAMES
+from cc_env.catalogue import GAMES
 
 try:
     import pyspiel
