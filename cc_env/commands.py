@@ -14,6 +14,7 @@ import numpy as np
 
 from cc_env import (
     __version__,
+    checkout,
     files,
     games,
     options,
@@ -60,7 +61,12 @@ try:
 except ImportError as missing:
     raise MissingExtra("python -m cc_env", "typer and rich", "cli") from missing
 
-app = application(no_args_is_help=True)
+_MORE = ", ".join(checkout.TOOLS)
+app = application(
+    no_args_is_help=True,
+    add_completion=True,
+    epilog=f"More commands, each with a --help of its own (extra train): {_MORE}.",
+)
 console = Terminal()
 
 LOOPBACK = "127.0.0.1"
@@ -107,10 +113,9 @@ def game_options(option: list[str] | None, size: int | None = None) -> dict[str,
 def run(commands: typer.Typer) -> int:
     """Run a command line; return the exit status: 0, or 2 after an error message for bad input."""
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(
-            stream, TextIOWrapper
-        ):  # names in files may contain characters that it cannot encode
+        if isinstance(stream, TextIOWrapper):  # names may hold characters that it cannot encode
             stream.reconfigure(errors="backslashreplace")
+    checkout.know_learned_players()
     try:
         commands()
     except (CcEnvError, MissingExtra, OSError) as error:
@@ -333,14 +338,12 @@ def serve(
 ) -> None:
     """Serve the page: play all games in the browser, until Ctrl+C."""
     from cc_env.play import server
-    from cc_env.play.bench import know_learned_players
     from cc_env.play.lobby import Bounds
 
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # players think in parallel, one core each
     sys.setswitchinterval(SWITCH_INTERVAL)
     gc.freeze()  # imported modules stay: exclude them from collections
     gc.set_threshold(*gc.get_threshold()[:2], GC_THRESHOLD)
-    know_learned_players()
     with tcp.listen(host, port) as listening:
         site = server.prepared(listening, folder, Bounds(games=games_at_once, seconds=seconds))
         address = f"http://{f'[{host}]' if ':' in host else host}:{listening.getsockname()[1]}/"

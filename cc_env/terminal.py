@@ -22,12 +22,8 @@ GAP = 2  # blanks between columns, and before the indented lines of a stacked ta
 def application(**settings: Any) -> typer.Typer:
     """Return an empty command line; without a terminal, help and usage errors are plain text."""
     watched = sys.stdout.isatty() and sys.stderr.isatty()
-    return typer.Typer(
-        add_completion=False,
-        pretty_exceptions_enable=False,
-        rich_markup_mode="rich" if watched else None,
-        **settings,
-    )
+    defaults = {"add_completion": False, "rich_markup_mode": "rich" if watched else None}
+    return typer.Typer(pretty_exceptions_enable=False, **{**defaults, **settings})
 
 
 def table_of_numbers(name: str, *numbers: str) -> Table:

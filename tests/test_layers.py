@@ -7,7 +7,7 @@ ROOT = Path(__file__).parents[1]
 
 # From the bottom up; modules of one line may import each other.
 LAYERS = [
-    ["cc_env.catalogue", "cc_env.sources", "cc_env.borrow", "cc_env.errors"],
+    ["cc_env.catalogue", "cc_env.sources", "cc_env.borrow", "cc_env.errors", "cc_env.checkout"],
     ["cc_env.files", "cc_env.options", "cc_env.cache", "cc_env.trust"],
     ["cc_env.compile"],
     ["cc_env.bits", "cc_env.grid"],

@@ -29,6 +29,7 @@ class Picture:
     targets: tuple[Cell, ...] = ()  # cells the selected piece can move to
     shots: tuple[Cell, ...] = ()  # cells it can shoot at; its own cell if it can be removed
     heat: Mapping[Cell, float] = field(default_factory=dict)  # 0 to 1 by cell; not shown as text
+    numbers: Mapping[Cell, int] = field(default_factory=dict)  # on cells; not shown as text
     caption: str = ""
 
     def owner(self, letter: str) -> str:

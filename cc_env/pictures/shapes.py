@@ -187,8 +187,16 @@ def _marks(picture: Picture) -> list[Shape]:
             letter = picture.pieces.get(cell)
             colour = _ink(_colours(picture, letter)[0]) if letter else INK
             marks.append(Words(*_centre(cell), f"{heat:.0%}", 15, colour))
+    for cell, number in picture.numbers.items():
+        marks += _number(picture, cell, number)
     marks += [shape for cell in picture.shots for shape in mark("shot", cell)]
     return marks + [shape for cell in picture.targets for shape in mark("target", cell)]
+
+
+def _number(picture: Picture, cell: Cell, number: int) -> list[Shape]:
+    """Return a number on a cell; on a point it has a disc behind it, which hides the lines."""
+    words = Words(*_centre(cell), str(number), 17, INK)
+    return [Disc(*_centre(cell), 20, BOARD[0], BOARD[0], 0), words] if picture.names else [words]
 
 
 def _cross(x: float, y: float) -> list[Shape]:

@@ -8,14 +8,11 @@ that a thousand games need no more of them than think at once.
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from importlib import import_module
-from pathlib import Path
+from contextlib import contextmanager
 from typing import Protocol
 
 import numpy as np
 
-import cc_env
 from cc_env import options, players
 from cc_env.errors import UnknownOption, is_number, listed
 from cc_env.game import Game
@@ -82,14 +79,6 @@ def check(name: object, game: Game) -> None:
             raise UnknownOption(f"{kind}: {option}={value!r}; wanted: {would_do}")
         if not bounds and not isinstance(value, str):
             raise UnknownOption(f"{kind}: {option}={value!r} is not a word")
-
-
-def know_learned_players() -> None:
-    """Let the players of a checkout be known, too: those that learned, where cc_env is in one."""
-    folder = Path(cc_env.__file__).parents[1] / "agents"
-    if folder.is_dir():
-        with suppress(ImportError):  # it cannot be imported from where this process was started
-            import_module("agents")
 
 
 class Chooser(Protocol):

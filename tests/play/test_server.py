@@ -9,7 +9,7 @@ import pytest
 from conftest import HERE
 from starlette.websockets import WebSocketDisconnect
 
-from cc_env import games, players, record
+from cc_env import checkout, games, players, record
 from cc_env.catalogue import GAMES
 from cc_env.play import bench, server
 from cc_env.play.journal import Journal
@@ -255,7 +255,7 @@ def test_the_catalogue_has_games_options_and_who_plays_them(serving):
 
 
 def test_players_that_learned_are_listed_where_there_are_weights_and_torch(monkeypatch):
-    bench.know_learned_players()
+    checkout.know_learned_players()
     learned = {"policy", "alphazero", "ppo"}
     there = {
         name: learned & set(bench.listed_players(games.make(name)))
@@ -275,7 +275,7 @@ def test_players_that_learned_are_listed_where_there_are_weights_and_torch(monke
 @pytest.mark.slow  # torch is imported
 def test_a_network_plays_and_goes_on_after_a_restart(serving):
     pytest.importorskip("torch")
-    bench.know_learned_players()
+    checkout.know_learned_players()
     client = serving()
     opened = begin(client, "capture_conquer", ("human", "alphazero:simulations=8"))
     for _ in range(2):
