@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from cc_env.errors import UnknownOption
+from cc_env.errors import BadOption
 from cc_env.game import Game
 from cc_env.rules import ONGOING, Position
 
@@ -31,7 +31,7 @@ def opening(game: Game, turns: int, rng: np.random.Generator) -> Position:
 def openings(game: Game, turns: int, count: int, seed: int) -> list[str]:
     """Return `count` texts of positions after random turns, distinct as far as there are so many.
 
-    Raises UnknownOption where random play does not last so many turns.
+    Raises BadOption where random play does not last so many turns.
     """
     rng = np.random.default_rng((seed, STREAM))
     found: list[str] = []
@@ -45,7 +45,5 @@ def openings(game: Game, turns: int, count: int, seed: int) -> list[str]:
                 found.append(text)
                 tries = 0
         elif tries > TRIES:
-            raise UnknownOption(
-                f"opening_turns={turns}: games of {game!r} end before; fewer will do"
-            )
+            raise BadOption(f"opening_turns={turns}: games of {game!r} end before; fewer will do")
     return found

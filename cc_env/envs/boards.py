@@ -32,6 +32,7 @@ from cc_env.envs.kernels import (
 )
 from cc_env.envs.threads import Threads
 from cc_env.errors import (
+    BadOption,
     BadPosition,
     EpisodeOver,
     IllegalAction,
@@ -83,7 +84,7 @@ class Boards:
         """
         _check(game, count, seat, max_turns, repetitions)
         if not is_whole(threads, 1, MOST_THREADS):
-            raise UnknownOption(f"threads={threads!r}; it is 1 to {MOST_THREADS:,}")
+            raise BadOption(f"threads={threads!r}; it is 1 to {MOST_THREADS:,}")
         if opponent != Replies.NONE and max_turns == 1 and seat != 0:
             raise UnknownOption("max_turns=1; it is 2 or more where the opponent may move first")
         if illegal not in ILLEGAL:
