@@ -1,15 +1,13 @@
 """Rows of AlphaZero self-play: batched, and a plain loop for comparison."""
 
-import os
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
 import numpy as np
 
-from benchmarks.measure import Chunk, Tally, Task, timed
+from benchmarks.measure import Chunk, Tally, Task, all_cores, timed
 from cc_env import games
 
 SIMULATIONS = 64  # per decision
@@ -51,7 +49,7 @@ def _batched() -> Chunk:
     play = _self_play()
 
     def chunk() -> Tally:
-        with _all_cores():
+        with all_cores():
             began = time.perf_counter()
             tallies = play(DECISIONS)
             return Tally(sum(tally.decisions for tally in tallies), time.perf_counter() - began)
@@ -63,7 +61,7 @@ def _batched() -> Chunk:
 def _cost(seconds: float) -> tuple[float, float]:
     """Return games per hour, and the network's share of the threads' time in percent."""
     play = _self_play()
-    with _all_cores():
+    with all_cores():
         play(DECISIONS)
         games_ended, network, spent = 0, 0.0, 0.0
         began = time.perf_counter()
@@ -120,17 +118,3 @@ def _plain() -> Chunk:
         return Tally(1, seconds)
 
     return chunk
-
-
-@contextmanager
-def _all_cores() -> Iterator[None]:
-    """Use all cores in the block; all other rows are measured on one."""
-    if not hasattr(os, "sched_setaffinity"):
-        yield
-        return
-    before = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, range(os.cpu_count() or 1))
-    try:
-        yield
-    finally:
-        os.sched_setaffinity(0, before)

@@ -1,7 +1,9 @@
 """Measurement: tasks, which are all timed in the same way, become rows of the table."""
 
+import os
 import statistics
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import metadata
 from typing import NamedTuple
@@ -62,6 +64,20 @@ def row(task: Task, seconds: float) -> Row:
     except FileNotFoundError as missing:
         value, note = None, f"not measured: {missing}"
     return Row(task.what, _with_version(task.package), value, task.unit, note)
+
+
+@contextmanager
+def all_cores() -> Iterator[None]:
+    """Leave the one core that everything else is measured on."""
+    if not hasattr(os, "sched_setaffinity"):
+        yield
+        return
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, range(os.cpu_count() or 1))
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
 
 
 def _run(chunk: Chunk, seconds: float) -> float:

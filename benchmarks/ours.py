@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks import loops, worst_case
-from benchmarks.measure import RUNS, Chunk, Tally, Task, timed
+from benchmarks.measure import RUNS, Chunk, Tally, Task, all_cores, timed
 from cc_env import games, players, playouts, randomness, referee, rules
 from cc_env.bits import ONE, ZERO, lowest, lowest_bit, popcount
 from cc_env.borrow import borrow
@@ -56,6 +56,7 @@ OTHERS = {  # games besides C&C, and their names in the table
 }
 _FOUR, _END, _VICTIM, _CELL, _NOBODY = (np.uint64(n) for n in (4, 8, 16, 63, 64))
 LISTED = "random play, every turn listed, C&C {}×{}"
+MANY = 16384  # boards, for several threads
 ALONE = "stepping alone, with observations and masks"
 
 
@@ -70,6 +71,7 @@ def tasks() -> list[Task]:
         _vector(1024, f"{ALONE}; copy=False", opponent=None, copy=False),
         _vector(1024, "stepping and sample()", alone=False, opponent=None),
         _vector(1024, f"{ALONE}; opponent's answers included", "steps/s", opponent="random"),
+        *map(_threaded, _thread_counts()),
         _search(
             "alpha-beta", 6, lambda game: partial(AlphaBeta(game).search, depth=9), "to depth 9"
         ),
@@ -123,6 +125,37 @@ def _vector(
         return loops.vector(envs, alone=alone)
 
     return _task(f"vector, {boards} × C&C 6×6", unit, prepare, note=note)
+
+
+def _thread_counts() -> list[int]:
+    """Return 1, 2, 4 and so on, as far as there are cores, two of them at least."""
+    cores = max(os.cpu_count() or 1, 2)
+    return [2**power for power in range(cores.bit_length())]
+
+
+def _threaded(threads: int) -> Task:
+    """Return the task of stepping many boards by a number of threads, on all cores."""
+
+    def prepare() -> Chunk:
+        with all_cores():  # which the threads inherit
+            envs = gymnasium.make_vec(
+                ENVIRONMENT,
+                num_envs=MANY,
+                vectorization_mode="vector_entry_point",
+                opponent=None,
+                copy=False,
+                threads=threads,
+            )
+            stepping = loops.vector(envs, steps=5)
+
+        def chunk() -> Tally:
+            with all_cores():
+                return stepping()
+
+        return chunk
+
+    note = f"{ALONE}; copy=False; threads={threads}, on all cores"
+    return _task(f"vector, {MANY} × C&C 6×6", "decisions/s", prepare, note=note)
 
 
 def _search(
