@@ -1,6 +1,9 @@
 """Tables of a game's facts, read from the game itself."""
 
 import inspect
+import posixpath
+import re
+from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
 from cc_env import games
@@ -10,6 +13,8 @@ from cc_env.pictures import draw
 from cc_env.pictures.svg import to_svg
 from cc_env.table import GAMES
 from docs.make.blocks import Block, maker, table
+
+DOCS = Path(__file__).parents[1]
 
 
 @maker
@@ -95,11 +100,11 @@ def _kind(hint: Any) -> str:
 def endings(block: Block) -> str:
     """Return the table of a game's endings; the texts say who has won."""
     game = block.game()
-    texts = block.texts_of(game.endings)
+    texts = block.texts_of(game.notation.endings)
     loser = "the loser"
     rows = (
         (f"`{word}`", sentence.format(loser=loser), texts[word])
-        for word, sentence in game.endings.items()
+        for word, sentence in game.notation.endings.items()
     )
     return table(['`info["ending"]`', "what happened", "result"], rows)
 
@@ -126,3 +131,14 @@ def arguments(block: Block) -> str:
 
 def _default(value: object) -> str:
     return str(getattr(value, "name", None) or repr(value))
+
+
+@maker
+def code(block: Block) -> str:
+    """Return parts of a file of Python beside the page, or all of it where none is named."""
+    name, *parts = block.words
+    text = (DOCS / posixpath.dirname(block.page.path) / name).read_text(encoding="utf-8")
+    pieces = re.split(r"^# part: (.*)\n", text, flags=re.MULTILINE)
+    found = dict(zip(pieces[1::2], pieces[2::2], strict=True))
+    shown = [found[each].strip() for each in parts] or [text.strip()]
+    return "\n\n".join(f"```python\n{each}\n```" for each in shown)
