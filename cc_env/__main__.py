@@ -1,4 +1,4 @@
-"""The command `cc_env`, which is python -m cc_env."""
+"""The command `cc_env`, which is `python -m cc_env`; its commands are in commands.py."""
 
 import runpy
 import sys
@@ -9,7 +9,7 @@ from cc_env.errors import MissingExtra
 
 
 def main() -> int:
-    """Run the command line; return the exit status, 2 for bad input."""
+    """Run the command line; return the exit status: 0, or 2 for bad input."""
     if str(Path.cwd()) not in sys.path and "" not in sys.path:
         sys.path.append(str(Path.cwd()))  # games and players of your own, as for python -m
     word, *rest = sys.argv[1:] or [""]

@@ -7,7 +7,7 @@ ROOT = Path(__file__).parents[1]
 
 # From the bottom up; modules of one line may import each other.
 LAYERS = [
-    ["cc_env.table", "cc_env.sources", "cc_env.borrow", "cc_env.errors", "cc_env.checkout"],
+    ["cc_env.catalogue", "cc_env.sources", "cc_env.borrow", "cc_env.errors", "cc_env.checkout"],
     ["cc_env.files", "cc_env.options", "cc_env.cache", "cc_env.trust"],
     ["cc_env.compile"],
     ["cc_env.bits", "cc_env.grid"],
@@ -15,7 +15,7 @@ LAYERS = [
     ["cc_env.symmetry", "cc_env.randomness", "cc_env.wide"],
     ["cc_env.game", "cc_env.notation", "cc_env.look"],
     ["cc_env.games", "cc_env.search"],
-    ["cc_env.perft", "cc_env.playouts", "cc_env.match", "cc_env.pictures"],
+    ["cc_env.openings", "cc_env.perft", "cc_env.playouts", "cc_env.match", "cc_env.pictures"],
     ["cc_env.recordings"],
     ["cc_env.oracle"],
     ["cc_env.record"],
@@ -23,7 +23,7 @@ LAYERS = [
     ["cc_env.play.channel", "cc_env.play.words", "cc_env.play.process", "cc_env.play.tcp"],
     ["cc_env.play.program"],
     ["cc_env.players"],
-    ["cc_env.envs"],
+    ["cc_env.envs", "cc_env.openspiel"],
     ["cc_env"],
     ["cc_env.play.wire", "cc_env.play.tournament", "cc_env.play.engine"],
     ["cc_env.play.program_commands"],

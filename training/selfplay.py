@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 
 from cc_env import players
 from cc_env.envs.boards import Boards
-from cc_env.errors import Diverged, UnknownOption
+from cc_env.errors import BadOption, BadPlayer, Diverged, UnknownOption
 from cc_env.game import Game
 from cc_env.match import limit_of_repetitions
+from cc_env.openings import opening
 from cc_env.referee import Clock, Player, fresh
 from cc_env.rules import DRAW, ONGOING
 from cc_env.search.puct import Evaluate, Trees
-from training.arena.schedule import opening
 from training.config import check_between, check_wholes
 from training.replay import Samples, sparse
 
@@ -241,5 +241,5 @@ class SelfPlay:
 def _opponent(name: str, game: Game) -> Player:
     try:
         return players.make(name, game)
-    except UnknownOption as error:
-        raise UnknownOption(f"opponent {name}: {error}; opponents_share=0 goes without") from error
+    except BadOption as error:
+        raise BadPlayer(f"opponent {name}: {error}; opponents_share=0 goes without") from error

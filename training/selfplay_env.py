@@ -20,7 +20,7 @@ from cc_env.envs.spaces import planes_space
 from cc_env.errors import BadCheckpoint, BadPosition
 from cc_env.game import Game
 from cc_env.match import Limits, limit_of_repetitions
-from training.arena.schedule import opening
+from cc_env.openings import opening
 from training.pool import Asked, Opponent
 
 OPENINGS = 2048  # positions that games begin at

@@ -107,6 +107,19 @@ def _board(batch: Batch, number: int, legal: NDArray[np.int32]) -> Board:
 
 
 @jit
+def refused(
+    settings: Settings, batch: Batch, due: NDArray[np.int8], actions: NDArray[np.int64]
+) -> int:
+    """Return the first board whose action, where a decision is due, is refused; or ACCEPTED."""
+    batch = borrow(batch)
+    for number in range(len(batch.rows)):
+        row, mask = batch.rows[number], batch.masks[number]
+        if due[number] == Due.DECISION and not _accepts(settings, row, actions[number], mask):
+            return number
+    return ACCEPTED
+
+
+@jit(nogil=True)
 def step(
     start: Position,
     settings: Settings,
@@ -122,10 +135,9 @@ def step(
     below. Return ACCEPTED or, where nothing changes, the first board whose action is refused.
     """
     batch = borrow(batch)
-    for number in range(len(batch.rows)):
-        row, mask = batch.rows[number], batch.masks[number]
-        if due[number] == Due.DECISION and not _accepts(settings, row, actions[number], mask):
-            return number
+    first_refused = refused(settings, batch, due, actions)
+    if first_refused != ACCEPTED:
+        return first_refused
     legal = np.empty(batch.masks.shape[1], np.int32)
     for number in range(len(batch.rows)):
         board = _board(batch, number, legal)

@@ -12,9 +12,9 @@ from types import ModuleType
 from typing import Any, get_type_hints
 
 from cc_env import trust
+from cc_env.catalogue import GAMES
 from cc_env.errors import BadGame, CcEnvError, UnknownOption, listed
 from cc_env.game import Game
-from cc_env.table import GAMES
 
 
 def make(name: str, /, **options: Any) -> Game:

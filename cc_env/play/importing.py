@@ -6,6 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from cc_env import games, record
+from cc_env.catalogue import GAMES
 from cc_env.errors import BadPosition, BadRecord, listed
 from cc_env.game import Format, Game, Turn
 from cc_env.match import Match
@@ -13,7 +14,6 @@ from cc_env.pictures.svg import metadata_of
 from cc_env.play.telling import ended
 from cc_env.record import Record
 from cc_env.rules import ONGOING, Position
-from cc_env.table import GAMES
 
 MOST = 50  # games that are read of a text
 LONGEST = 1000  # characters of a position

@@ -125,7 +125,7 @@ class Journal:
 
     def read(self, bench: Bench) -> Standing:
         """Return the game at its last confirmed decision; raises BadRecord, OSError."""
-        files.drop_half_a_line(self.path)
+        files.drop_partial_line(self.path)
         entries, number, version = files.lines(self.path), 1, 1
         try:
             standing = Standing.begun(_opening(json.loads(next(entries)[1])), bench)

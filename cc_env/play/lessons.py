@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from cc_env import games
+from cc_env.catalogue import GAMES
 from cc_env.errors import UnknownOption, listed
 from cc_env.game import Cell, Game
 from cc_env.pictures import draw
@@ -21,7 +22,6 @@ from cc_env.play import view
 from cc_env.play.choices import Choice, choices
 from cc_env.play.sitting import HUMAN, Sitting
 from cc_env.play.telling import ending
-from cc_env.table import GAMES
 
 FOLDER = Path(__file__).parents[1] / "lessons"
 WIDTH = 80  # columns of text

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from cc_env import games, options, players
+from cc_env.catalogue import GAMES
 from cc_env.errors import BadRecord, CcEnvError, UnknownOption, is_number, is_whole, listed
 from cc_env.game import Game
 from cc_env.match import Limits
@@ -24,7 +25,6 @@ from cc_env.play.room import Guest, Room
 from cc_env.play.sitting import HUMAN, Sitting
 from cc_env.play.workers import NICE, Workers
 from cc_env.referee import Answer, Clock, Decision
-from cc_env.table import GAMES
 
 NAME = re.compile(r"[A-Za-z0-9_-]{16}")  # of a game: who knows it may look on
 KEYS = "game", "options", "seats", "seconds", "start", "draw_lots", "seed"  # of what opens one

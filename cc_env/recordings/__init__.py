@@ -10,10 +10,10 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 from cc_env import games
+from cc_env.catalogue import GAMES
 from cc_env.errors import UnknownOption
 from cc_env.game import Game
 from cc_env.rules import Position
-from cc_env.table import GAMES
 
 
 class Recording(NamedTuple):

@@ -5,7 +5,7 @@ from typing import Any
 
 from cc_env.games.checkers import make
 from cc_env.recordings import Recording
-from cc_env.recordings.boards import ended, read_board
+from cc_env.recordings.draughts import ended, read_board
 
 
 def read_recordings(line: Mapping[str, Any]) -> Iterator[Recording]:

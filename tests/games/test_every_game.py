@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from cc_env import games, record, referee, rules
+from cc_env.catalogue import GAMES
 from cc_env.errors import BadPosition, UnknownOption
 from cc_env.players import RandomPlayer
 from cc_env.rules import DRAW, FIRST_WINS, ONGOING, SECOND_WINS
-from cc_env.table import GAMES
 
 GOLDEN = Path(__file__).parent / "golden"
 

@@ -10,7 +10,8 @@ import pettingzoo
 import pytest
 
 from cc_env import games
-from cc_env.errors import UnknownOption
+from cc_env.catalogue import GAMES
+from cc_env.errors import BadOption
 from cc_env.match import Match
 from cc_env.pictures import Picture, Sheet, draw, frames, heat
 from cc_env.pictures.pixels import to_pixels
@@ -32,7 +33,6 @@ from cc_env.pictures.shapes import (
 from cc_env.pictures.svg import to_svg
 from cc_env.pictures.text import to_text
 from cc_env.rules import ONGOING
-from cc_env.table import GAMES
 
 EXAMPLE = "6/1bb3/1brrr1/1r1r2/6/6 b"
 BEADS = "ww.bb.ww.bb.w.b........."
@@ -532,7 +532,7 @@ def test_a_long_caption_is_written_smaller(game):
 
 @pytest.mark.parametrize("cell", [(6, 0), (0, -1), 3, "a", (1,), ("a", 1), (0.5, 1)])
 def test_what_is_no_cell_of_the_board_cannot_be_selected(game, cell):
-    with pytest.raises(UnknownOption, match=r"no cell \(row, column\) of the board of 6 x 6"):
+    with pytest.raises(BadOption, match=r"not a cell \(row, column\) of the board of 6 x 6"):
         draw(game, game.initial, select=cell)
 
 

@@ -7,10 +7,10 @@ import pytest
 from page_server import Serving, needs_chromium, of_playwright
 
 from cc_env import games
+from cc_env.catalogue import GAMES
 from cc_env.pictures import shapes
 from cc_env.pictures.shapes import CELL
 from cc_env.play.choices import choices
-from cc_env.table import GAMES
 
 SMALL = {"capture_conquer": {"option.size": "4"}}  # options for short games
 pytestmark = [needs_chromium, of_playwright]

@@ -16,11 +16,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cc_env import games, options, players, record, referee, trust
-from cc_env.errors import BadRecord, Forfeit, UnknownOption
+from cc_env.catalogue import GAMES
+from cc_env.errors import BadPlayer, BadRecord, Forfeit, UnknownOption
 from cc_env.match import Limits
 from cc_env.play import channel
 from cc_env.referee import Clock
-from cc_env.table import GAMES
 
 ENGINE = shlex.join([sys.executable, "-m", "cc_env", "engine"])
 UGI = "case $line in ugi) echo ugiok;; isready) echo readyok;; {more} esac"
@@ -264,7 +264,7 @@ def test_a_file_starts_no_program(game, bot, tmp_path):
     name = bot(f"touch {started}; {answering('echo bestmove x')}")
     with trust.names_from_file():
         for refused in (players.check, lambda each: players.make(each, game)):
-            with pytest.raises(UnknownOption, match=r"a file names the program '.*bot.sh'"):
+            with pytest.raises(BadPlayer, match=r"a file names the program '.*bot.sh'"):
                 refused(name)
     path, pair = tmp_path / "games.jsonl", [players.make("random", game)] * 2
     played = referee.play(game, pair, names=("random", "random"))

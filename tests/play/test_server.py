@@ -10,10 +10,10 @@ from conftest import HERE
 from starlette.websockets import WebSocketDisconnect
 
 from cc_env import checkout, games, players, record
+from cc_env.catalogue import GAMES
 from cc_env.play import bench, server
 from cc_env.play.journal import Journal
 from cc_env.referee import Decision
-from cc_env.table import GAMES
 
 PLAY = "ws://127.0.0.1:8000/play"
 ORIGIN = {"origin": HERE}

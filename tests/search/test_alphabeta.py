@@ -8,12 +8,12 @@ import pytest
 
 from cc_env import games, rules
 from cc_env.compile import jit
-from cc_env.errors import IllegalAction, UnknownOption
+from cc_env.errors import BadOption, IllegalAction, UnknownOption
 from cc_env.rules import DRAW, ONGOING
-from cc_env.search import alphabeta, table
+from cc_env.search import alphabeta, transposition
 from cc_env.search.alphabeta import AlphaBeta
-from cc_env.search.memory import NODES, STOP
 from cc_env.search.scores import WIN, expected
+from cc_env.search.workspace import NODES, STOP
 
 
 @jit
@@ -165,7 +165,7 @@ def test_a_search_that_is_stopped_keeps_what_the_last_whole_iteration_found(game
 
 def test_other_threads_run_while_it_searches(game):
     search, most = AlphaBeta(game), 10**9
-    counts = search._tools.memory["counts"]
+    counts = search._tools.workspace["counts"]
     counts[NODES] = 0
 
     def stop():
@@ -180,7 +180,7 @@ def test_other_threads_run_while_it_searches(game):
     assert 0 < found.nodes < most
 
 
-@pytest.mark.parametrize("before", [0, 1, 10, table.AGES - 1, table.AGES])
+@pytest.mark.parametrize("before", [0, 1, 10, transposition.AGES - 1, transposition.AGES])
 def test_a_search_does_not_depend_on_those_before(game, before):
     """Not even when the table is full of what they found."""
     used = AlphaBeta(game, table_megabytes=1 / 64)
@@ -199,7 +199,7 @@ def test_numbers_of_searches_are_not_taken_for_positions():
     keys = set()
     for own in range(1, 16):
         for number in range(1, 16):
-            search._tools.memory["counts"][alphabeta.SALT] = number
+            search._tools.workspace["counts"][alphabeta.SALT] = number
             keys.add(int(alphabeta._key(game.initial._replace(own=np.uint64(own)), search._tools)))
     assert len(keys) == 15 * 15
 
@@ -234,7 +234,7 @@ def test_a_lead_of_a_piece_is_worth_something_and_a_win_everything():
     ],
 )
 def test_limits_that_are_none(game, limit, says):
-    with pytest.raises(UnknownOption, match=says):
+    with pytest.raises(BadOption, match=says):
         AlphaBeta(game).search(game.initial, **limit)
 
 
@@ -245,7 +245,7 @@ def test_a_finished_game_cannot_be_searched(game):
 
 @pytest.mark.parametrize("size", [0, -1, float("inf"), float("nan"), 10**9, True, "big"])
 def test_a_table_that_cannot_be(game, size):
-    with pytest.raises(UnknownOption, match=f"table_megabytes={size!r}; it is 1/1024 to 65536"):
+    with pytest.raises(BadOption, match=f"table_megabytes={size!r}; it is 1/1024 to 65536"):
         AlphaBeta(game, table_megabytes=size)
 
 
@@ -262,7 +262,7 @@ def test_an_evaluation_goes_by_name_or_as_itself(game):
 
 
 def test_a_search_without_limit_is_refused(game):
-    with pytest.raises(UnknownOption, match="depth=None, nodes=None, seconds=None; at least one"):
+    with pytest.raises(BadOption, match="depth=None, nodes=None, seconds=None; give at least one"):
         AlphaBeta(game).search(game.initial)
 
 

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from cc_env import rules
 from cc_env.bits import ZERO, popcount, reverse, summed
 from cc_env.compile import jit
+from cc_env.games.checkers.fitted import WEIGHTS
 from cc_env.games.checkers.rules import CELLS, Position, stepping
-from cc_env.games.checkers.weights import WEIGHTS
 from cc_env.games.jumps import Word
 from cc_env.rules import Int
 
