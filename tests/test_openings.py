@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from cc_env.catalogue import GAMES
 
 from cc_env import games
+from cc_env.catalogue import GAMES
 from cc_env.openings import after_random_turns, opening, openings
 from cc_env.rules import ONGOING
 

@@ -51,12 +51,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cc_env import games, players, randomness
+from cc_env.catalogue import GAMES
 from cc_env.errors import IllegalAction, MissingExtra, UnknownOption, is_whole
 from cc_env.game import Game
 from cc_env.openspiel import course
 from cc_env.referee import Clock, Player, fresh
 from cc_env.rules import Position
-from cc_env.catalogue import GAMES
 
 try:
     import pyspiel

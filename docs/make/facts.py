@@ -6,10 +6,9 @@ import re
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
-from cc_env.catalogue import GAMES
-
 from cc_env import games
 from cc_env import options as values
+from cc_env.catalogue import GAMES
 from cc_env.game import Game
 from cc_env.pictures import draw
 from cc_env.pictures.svg import to_svg

@@ -5,9 +5,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from cc_env.catalogue import GAMES
-
 from agents import NETWORK, WEIGHTS
+from cc_env.catalogue import GAMES
 from docs.make.blocks import Block, maker, table
 
 

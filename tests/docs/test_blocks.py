@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cc_env.catalogue import GAMES
 
 from cc_env import games
+from cc_env.catalogue import GAMES
 from docs.make import actions, api, notebooks
 from docs.make.blocks import BadBlock, Page, expand
 

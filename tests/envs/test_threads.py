@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from cc_env.envs.threads import Threads
-from cc_env.errors import IllegalAction, UnknownOption
+from cc_env.errors import BadOption, IllegalAction
 
 BOARDS = 11
 
@@ -88,7 +88,7 @@ def test_an_illegal_action_is_refused_before_any_thread_plays(board):
 
 @pytest.mark.parametrize("threads", [0, -1, 1025, 1.5, None, "2"])
 def test_a_number_of_threads_that_cannot_be_is_refused(threads):
-    with pytest.raises(UnknownOption, match=f"threads={threads!r}; it is 1 to 1,024"):
+    with pytest.raises(BadOption, match=f"threads={threads!r}; it is 1 to 1,024"):
         make(threads)
 
 

@@ -22,7 +22,7 @@ from agents.learned import PolicyPlayer
 from agents.network import Evaluator, Network, Size, load
 from cc_env import games
 from cc_env.catalogue import GAMES, Entry
-from cc_env.errors import BadCheckpoint, Diverged, UnknownOption
+from cc_env.errors import BadCheckpoint, BadPlayer, Diverged, UnknownOption
 from cc_env.referee import Clock
 from training import learner, runs, selfplay, state
 from training.alphazero import Config, Training, command, main
@@ -80,9 +80,7 @@ def test_it_learns_a_game_that_nobody_knows_untaught(tmp_path, monkeypatch):
     )
     assert values[0] < -0.5 < 0.5 < values[2]
     met = replace(config, play=replace(config.play, opponents_share=0.5))
-    with pytest.raises(
-        UnknownOption, match=r"minimax.*no evaluation.*opponents_share=0 goes without"
-    ):
+    with pytest.raises(BadPlayer, match=r"minimax.*no evaluation.*opponents_share=0 goes without"):
         main(met, tmp_path / "other")
     losses = [row["policy_loss"] for row in read_log(tmp_path / "run") if "policy_loss" in row]
     assert losses[-1] < losses[0] - 0.2

@@ -435,7 +435,7 @@ def test_the_policy_draws_by_the_network_and_only_what_is_legal(training):
     ],
 )
 def test_what_cannot_be_is_refused_at_once(change, why):
-    with pytest.raises(UnknownOption, match=why):
+    with pytest.raises(BadOption, match=why):
         replace(TINY, **change)
 
 

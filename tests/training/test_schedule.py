@@ -5,7 +5,7 @@ from itertools import permutations
 
 import pytest
 
-from cc_env.errors import BadOption, UnknownOption
+from cc_env.errors import BadOption
 from training.arena.schedule import Config, schedule
 
 THREE = "random", "arena_players.Lowest", "arena_players.Lowest:highest=True"
@@ -60,5 +60,5 @@ def test_what_cannot_be_is_refused(change, why):
 
 
 def test_openings_that_outlast_the_game_are_refused():
-    with pytest.raises(UnknownOption, match=r"opening_turns=5000: .* end before"):
+    with pytest.raises(BadOption, match=r"opening_turns=5000: .* end before"):
         schedule(Config(players=THREE, options={"size": 4}, opening_turns=5000))
