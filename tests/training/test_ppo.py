@@ -429,7 +429,7 @@ def test_the_policy_draws_by_the_network_and_only_what_is_legal(training):
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        ({"steps": None}, "minutes=None, steps=None; at least one"),
+        ({"steps": None}, "minutes=None, steps=None; give at least one"),
         ({"boards": 0}, "boards=0; it is a whole number from 1"),
         ({"n_epochs": 1.5}, r"n_epochs=1\.5; it is a whole number"),
         ({"device": "cuda:9"}, "device='cuda:9'; this machine has: cpu"),
