@@ -45,5 +45,5 @@ def openings(game: Game, turns: int, count: int, seed: int) -> list[str]:
                 texts.append(text)
                 tries = 0
         elif tries > TRIES:
-            raise BadOption(f"opening_turns={turns}: games of {game!r} end before; fewer will do")
+            raise BadOption(f"opening_turns={turns}: games of {game!r} end earlier; fewer will do")
     return texts

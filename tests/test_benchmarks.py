@@ -27,9 +27,9 @@ def check(tasks):
     """Check that every task has a positive rate."""
     rows = list(commands.measured(tasks, TINY))
     assert rows
-    for each in rows:
-        assert each.value, each
-        assert each.value > 0
+    for measured in rows:
+        assert measured.value, measured
+        assert measured.value > 0
 
 
 def test_our_rows_have_a_positive_rate():
@@ -39,8 +39,8 @@ def test_our_rows_have_a_positive_rate():
 
 @pytest.mark.slow
 def test_our_rows_of_searches_have_a_positive_rate():
-    tasks = [task for task in ours.tasks() if re.search(SEARCHES, task.what)]
-    check([task for task in tasks if "depth 12" not in task.what])  # some ten seconds
+    searches = [task for task in ours.tasks() if re.search(SEARCHES, task.what)]
+    check([task for task in searches if "depth 12" not in task.what])  # some ten seconds
 
 
 @pytest.mark.slow
@@ -158,8 +158,8 @@ def test_games_are_as_long_and_lists_as_those_of_the_c_program(size):
 def test_both_are_measured_in_turn(monkeypatch):
     monkeypatch.setattr(by_hand, "GAMES", 2)
     rows = list(commands.measured(by_hand.tasks(), TINY))
-    assert [row.unit for row in rows] == ["turns/s", "times"] * 2
-    assert all(row.value > 0 for row in rows)
+    assert [measured.unit for measured in rows] == ["turns/s", "times"] * 2
+    assert all(measured.value > 0 for measured in rows)
 
 
 def test_a_missing_compiler_is_a_row_that_says_so(monkeypatch):

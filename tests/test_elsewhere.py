@@ -97,7 +97,7 @@ def test_networks_are_trained_and_play_by_name(tictactoe, tmp_path):
         rounds=2,
         minutes=None,
         network=Size(blocks=1, channels=8, keys=4),
-        play=selfplay.Settings(boards=8, simulations=4, opening_turns=2, opponents_share=0),
+        play=selfplay.SelfPlaySettings(boards=8, simulations=4, opening_turns=2, opponents_share=0),
         workers=1,
         decisions=8,
         warm_up=64,

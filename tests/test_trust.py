@@ -11,7 +11,7 @@ import cc_env
 from cc_env import games, players, record, trust
 from cc_env.commands import app
 from cc_env.errors import BadOption, BadPlayer, BadRecord, UnknownOption
-from training import alphazero, ppo, runs
+from training import alphazero, cli, ppo
 
 HERE = Path(__file__).parent
 ELSEWHERE = "elsewhere.tictactoe"
@@ -156,7 +156,7 @@ def resumed(way, config, typed=None):
     def main(config, path, resume):
         told.append(config)
 
-    runs.conduct("way", main, way.Config, typed or {}, None, "run", resume=True)
+    cli.conduct("way", main, way.Config, typed or {}, None, "run", resume=True)
     return told[0]
 
 

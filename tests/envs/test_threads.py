@@ -124,7 +124,7 @@ def test_a_fork_has_threads_of_its_own():
 def test_threads_end_when_the_environment_is_closed():
     before = threading.active_count()
     envs = make(3)
-    assert threading.active_count() == before + 2
+    assert before < threading.active_count() <= before + 2
     envs.close()
     assert threading.active_count() == before
 
