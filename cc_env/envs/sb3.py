@@ -3,6 +3,7 @@
 Shapes: N boards, observations [C, H, W], A actions.
 """
 
+import io
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -46,7 +47,7 @@ class OpponentVecEnv(VecEnv):
 
     `opponents` is a list of `Opponent`; one of them is drawn for each game, by the shares. More may
     be appended at any time; they play games that begin later. Self-play is an opponent that asks
-    the policy that learns:
+    the policy that learns, or a `snapshot` of it:
 
         model = MaskablePPO("MlpPolicy", env)
         env.opponents.append(Opponent("itself", by_policy(model.policy)))
@@ -259,8 +260,7 @@ class OpponentVecEnv(VecEnv):
 def by_policy(policy: Any, deterministic: bool = False) -> Choose:
     """Return how a policy with masks (sb3-contrib's, `model.policy`) chooses as it is at the time.
 
-    A copy, `copy.deepcopy(policy)`, is a snapshot that learns no more. It draws from torch's
-    generator unless it is `deterministic`.
+    It draws from torch's generator unless it is `deterministic`. `snapshot` makes copies.
     """
 
     def choose(asked: Asked, rng: np.random.Generator) -> NDArray[np.int64]:
@@ -270,6 +270,17 @@ def by_policy(policy: Any, deterministic: bool = False) -> Choose:
         return np.asarray(actions, np.int64)
 
     return choose
+
+
+def snapshot(policy: Any) -> Any:
+    """Return a copy of a policy of SB3 or sb3-contrib as it is now, for `by_policy`.
+
+    `copy.deepcopy` cannot make one of a policy that has learned.
+    """
+    file = io.BytesIO()
+    policy.save(file)
+    file.seek(0)
+    return type(policy).load(file, policy.device)
 
 
 def _opponents(

@@ -16,6 +16,19 @@ def planes_space(game: Game) -> spaces.Box:
     return spaces.Box(0, 1, game.observation_shape, np.int8)
 
 
+def masked_space(planes: spaces.Box, num_actions: int, key: str, flat: bool) -> spaces.Dict:
+    """Return the space of planes, under `key`, with the mask int8[num_actions] beside them."""
+    if flat:
+        planes = spaces.Box(0, 1, (int(np.prod(planes.shape)),), np.float32)
+    mask = spaces.Box(0, 1, (num_actions,), np.int8)
+    return spaces.Dict({key: planes, "action_mask": mask})
+
+
+def flattened(planes: NDArray[np.int8]) -> NDArray[np.float32]:
+    """Return planes as float32[C * H * W]."""
+    return planes.ravel().astype(np.float32)
+
+
 class LegalActions(spaces.Discrete):
     """`Discrete(n)` that by default samples among the actions that are legal at the moment.
 

@@ -1,7 +1,5 @@
 """The environment for Stable-Baselines3: what its algorithms read of a VecEnv, and self-play."""
 
-import copy
-
 import gymnasium
 import numpy as np
 import pytest
@@ -15,7 +13,7 @@ from stable_baselines3.common.vec_env import (
 )
 
 from cc_env.envs.opponents import Opponent, drawn
-from cc_env.envs.sb3 import OpponentVecEnv, by_policy
+from cc_env.envs.sb3 import OpponentVecEnv, by_policy, snapshot
 from cc_env.envs.single import BoardGameEnv
 from cc_env.errors import BadPosition, EpisodeOver, IllegalAction, UnknownKeyword, UnknownOption
 from cc_env.referee import Decision
@@ -244,11 +242,19 @@ def test_maskable_ppo_learns_by_playing_itself():
     env.seed(0)
     model = MaskablePPO("MlpPolicy", env, **SETTINGS)
     first = score(model)
-    snapshot = copy.deepcopy(model.policy)
+    before = snapshot(model.policy)
     env.opponents[:] = [Opponent("itself", by_policy(model.policy))]
     model.learn(32 * 64 * 6)
+    learned = snapshot(model.policy)
+    planes, masks = env.boards.observations, env.boards.masks
+    asked = [
+        each.predict(planes, action_masks=masks, deterministic=True)[0]
+        for each in (model.policy, learned, before)
+    ]
+    assert (asked[0] == asked[1]).all()
+    assert (asked[0] != asked[2]).any()
     assert first < 0.3
     assert score(model) > 0.6
-    assert score(model, Opponent("before", by_policy(snapshot))) > 0.4
+    assert score(model, Opponent("before", by_policy(before))) > 0.4
     assert len(model.ep_info_buffer) == 100
     assert 3 <= np.mean([each["l"] for each in model.ep_info_buffer]) <= 30
