@@ -1,7 +1,9 @@
 # make test      set up .venv by the lock, check format, lint and types, run the quick tests (four minutes)
 # make test-all  the same with all tests, as CI does (ten minutes)
+# make test-pythons  the tests of the core by Python 3.11 to 3.13, those that are at hand (minutes each)
 # make demo      train AlphaZero for four minutes, then a tournament with its report (ten minutes in all)
 # make play      the page: all games in the browser, until Ctrl+C
+# make docs      the documentation, in build/site; any warning is an error (half a minute)
 # make examples  train in every RL library briefly, in .venv-examples
 # make bench     the benchmark table, beside OpenSpiel, PettingZoo and Pgx
 # make lock      resolve all dependencies anew and pin them
@@ -13,14 +15,18 @@ PROCESSES ?= 3
 HANGS := --max-worker-restart 0 -o faulthandler_timeout=1200 -o faulthandler_exit_on_timeout=true
 PYTEST := $(BIN)/pytest --numprocesses $(PROCESSES) --dist loadfile --no-loadscope-reorder $(HANGS)
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
+export NO_MKDOCS_2_WARNING = 1
 
-.PHONY: test test-all checks demo play examples bench lock clean
+.PHONY: test test-all test-pythons checks demo play docs examples bench lock clean
 
 test: checks
 	$(PYTEST) -m "not slow" --durations=10 --durations-min=5
 
 test-all: checks
 	$(PYTEST) --durations=20 --durations-min=5
+
+test-pythons:
+	$(PYTHON) tests/pythons.py
 
 checks: .venv/ready
 	$(BIN)/ruff format --check .
@@ -32,6 +38,9 @@ demo: .venv/ready
 
 play: .venv/ready
 	$(BIN)/python -m cc_env serve --open
+
+docs: .venv/ready
+	$(BIN)/python -m mkdocs build --quiet
 
 examples: .venv-examples/ready
 	CC_ENV_EXAMPLES=all .venv-examples/bin/pytest tests/examples -k heavy --durations=0 --durations-min=5

@@ -82,7 +82,7 @@ class _Remembers:
     _game: Game
     _course: _Course
 
-    def anew(self) -> Self:
+    def fresh(self) -> Self:
         """As `cc_env.referee.Player`."""
         other = copy(self)
         other._course = _Course(self._game)
@@ -131,7 +131,7 @@ class PolicyPlayer(_Remembers):
         after = self._game.apply(position, action)
         if not self._course.has(after):
             return math.inf
-        result = self._game.stagnant(after)
+        result = self._game.repetition_outcome(after)
         return reward(result, self._game.to_move(position)) if result != DRAW else -self._contempt
 
 

@@ -243,7 +243,7 @@ class MemoryPlayer:
         self._at: Position = self._game.initial
         self._id: int | None = START  # of the choice that led there; None: not remembered
 
-    def anew(self) -> "MemoryPlayer":
+    def fresh(self) -> "MemoryPlayer":
         """As `cc_env.referee.Player`."""
         other = copy(self)
         other._begin()

@@ -20,9 +20,9 @@ from torch import Tensor, nn
 
 from agents import arrays
 from cc_env import __version__
+from cc_env.catalogue import GAMES
 from cc_env.errors import BadCheckpoint, UnknownOption, is_whole, listed
 from cc_env.game import Game
-from cc_env.table import GAMES
 
 BATCHES = 16  # positions are evaluated in multiples of so many: few shapes, each optimised once
 

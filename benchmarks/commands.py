@@ -2,6 +2,7 @@
 
 import platform
 import re
+import warnings
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated
@@ -89,7 +90,8 @@ def _print(rows: Iterable[Row], seconds: float) -> None:
 def _pattern(text: str) -> re.Pattern[str]:
     """Return a regular expression as it was typed; raise BadParameter where it is none."""
     try:
-        return re.compile(text, re.IGNORECASE)
+        with warnings.catch_warnings(action="ignore"):  # of what a later Python may read otherwise
+            return re.compile(text, re.IGNORECASE)
     except (re.error, OverflowError, RecursionError) as error:
         raise typer.BadParameter(f"{text!r}: {error}", param_hint="--only") from None
 

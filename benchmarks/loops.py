@@ -1,5 +1,6 @@
 """Random play through the interfaces that we share with others, so that all are timed alike."""
 
+import random
 import time
 from collections.abc import Callable
 from typing import Any
@@ -68,5 +69,38 @@ def agents(env: Any, mask_of: Callable[[Any, Any], Any], steps: int = 200) -> Ch
             space = env.action_space(env.agent_selection)
             env.step(space.sample(mask_of(observation, info)))
         return Tally(steps, time.perf_counter() - began)
+
+    return chunk
+
+
+def states(game: Any, steps: int = 1000) -> Chunk:
+    """Return random play of a game of OpenSpiel's, from Python."""
+    rng, state = random.Random(0), game.new_initial_state()
+
+    def chunk() -> Tally:
+        nonlocal state
+        began = time.perf_counter()
+        for _ in range(steps):
+            if state.is_terminal():
+                state = game.new_initial_state()
+            actions = state.legal_actions()
+            state.apply_action(actions[int(rng.random() * len(actions))])
+        return Tally(steps, time.perf_counter() - began)
+
+    return chunk
+
+
+def playouts(game: Any, simulations: int = 500) -> Chunk:
+    """Return OpenSpiel's tree search from the start of a game, each simulation a random playout."""
+    import pyspiel
+
+    evaluator = pyspiel.RandomRolloutEvaluator(1, 0)
+    bot = pyspiel.MCTSBot(game, evaluator, 1.4, simulations, 100, False, 0, False)
+    state = game.new_initial_state()
+
+    def chunk() -> Tally:
+        began = time.perf_counter()
+        bot.mcts_search(state)
+        return Tally(simulations, time.perf_counter() - began)
 
     return chunk

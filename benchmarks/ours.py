@@ -20,6 +20,7 @@ from benchmarks.measure import RUNS, Chunk, Tally, Task, timed
 from cc_env import games, players, playouts, randomness, referee, rules
 from cc_env.bits import ONE, ZERO, lowest, lowest_bit, popcount
 from cc_env.borrow import borrow
+from cc_env.catalogue import GAMES
 from cc_env.compile import jit
 from cc_env.game import Game
 from cc_env.games.capture_conquer.chains import (
@@ -38,8 +39,7 @@ from cc_env.games.capture_conquer.rules import BOARD, is_won, moved, steps
 from cc_env.rules import Position
 from cc_env.search.alphabeta import AlphaBeta
 from cc_env.search.mcts import TreeSearch
-from cc_env.search.report import Report
-from cc_env.table import GAMES
+from cc_env.search.result import SearchResult
 
 ENVIRONMENT = "cc_env/CaptureConquer-v0"
 FIRST_USE = """
@@ -126,7 +126,7 @@ def _vector(
 
 
 def _search(
-    kind: str, size: int, prepare: Callable[[Game], Callable[[Position], Report]], note: str
+    kind: str, size: int, prepare: Callable[[Game], Callable[[Position], SearchResult]], note: str
 ) -> Task:
     """Return the task of searching from the start position, a new search each time."""
 
@@ -144,8 +144,8 @@ def _search(
     return _task(f"{kind}, C&C {size}×{size}", unit, chunks, note=f"from the start, {note}")
 
 
-def _tree(playout: str) -> Callable[[Game], Callable[[Position], Report]]:
-    def prepare(game: Game) -> Callable[[Position], Report]:
+def _tree(playout: str) -> Callable[[Game], Callable[[Position], SearchResult]]:
+    def prepare(game: Game) -> Callable[[Position], SearchResult]:
         search = TreeSearch(game, playout=playout)
         return lambda position: search.search(
             position, np.random.default_rng(0), simulations=20_000

@@ -17,6 +17,18 @@ from benchmarks.measure import Chunk, Tally, Task, timed
 
 ALONE = "stepping alone, with observations and masks"
 TOGETHER = "one compiled call chooses and steps"
+SPIEL_GAMES = {  # what is played by OpenSpiel's interface: its own games, then ours there
+    "checkers": "checkers",
+    "nine men's morris": "nine_mens_morris",
+    "connect four": "connect_four",
+    "breakthrough 6×6": "breakthrough(rows=6,columns=6)",
+    "tic-tac-toe in Python": "python_tic_tac_toe",
+    "checkers in OpenSpiel": "python_cc_env_checkers",
+    "nine men's morris in OpenSpiel": "python_cc_env_morris",
+    "C&C 6×6 in OpenSpiel": "python_cc_env_capture_conquer",
+    "mini checkers in OpenSpiel": "python_cc_env_mini_checkers",
+    "Cannon 8×8 in OpenSpiel": "python_cc_env_cannon",
+}
 
 
 def tasks() -> list[Task]:
@@ -26,20 +38,8 @@ def tasks() -> list[Task]:
 
 def _open_spiel() -> list[Task]:
     task = partial(Task, package="open_spiel", unit="decisions/s")
-    small = {"rows": 6, "columns": 6}
-    legal = "Python: legal_actions + apply_action, no observation"
     return [
-        task(what="checkers", note=legal, measure=timed(lambda: _states("checkers", {}))),
-        task(
-            what="nine men's morris",
-            note=legal,
-            measure=timed(lambda: _states("nine_mens_morris", {})),
-        ),
-        task(
-            what="breakthrough 6×6",
-            note=legal,
-            measure=timed(lambda: _states("breakthrough", small)),
-        ),
+        *(_spiel(called, name) for called, name in SPIEL_GAMES.items()),
         task(
             what="rl_environment, checkers",
             note="observation and legal actions",
@@ -51,13 +51,44 @@ def _open_spiel() -> list[Task]:
             note="its Python search, the only one that it offers to Python; depth 6 from the start",
             measure=timed(lambda: _alpha_beta("checkers", 6)),
         ),
-        task(
-            what="MCTS, checkers",
-            unit="simulations/s",
-            note="its C++ search, from the start, random playouts",
-            measure=timed(lambda: _mcts("checkers")),
-        ),
+        *(_mcts(called, name) for called, name in SPIEL_GAMES.items()),
     ]
+
+
+def _spiel(called: str, name: str) -> Task:
+    """Return the task of playing a game of OpenSpiel's, or one of ours there, by name."""
+    return Task(
+        what=called,
+        package=_owner(name),
+        unit="decisions/s",
+        needs="open_spiel",
+        note="Python: legal_actions + apply_action, no observation",
+        measure=timed(lambda: loops.states(_load(name))),
+    )
+
+
+def _mcts(called: str, name: str) -> Task:
+    return Task(
+        what=f"MCTS, {called}",
+        package=_owner(name),
+        unit="simulations/s",
+        needs="open_spiel",
+        note="its C++ search, from the start, random playouts",
+        measure=timed(lambda: loops.playouts(_load(name))),
+    )
+
+
+def _owner(name: str) -> str:
+    return "cc_env" if "cc_env" in name else "open_spiel"
+
+
+def _load(name: str) -> Any:
+    import pyspiel
+    from open_spiel.python.games import tic_tac_toe  # noqa: F401  registers itself
+
+    import cc_env.openspiel  # noqa: F401  registers ours
+
+    return pyspiel.load_game(name)
 
 
 def _pettingzoo() -> list[Task]:
@@ -112,25 +143,6 @@ def _gymnasium() -> list[Task]:
     ]
 
 
-def _states(name: str, parameters: dict[str, int]) -> Chunk:
-    import pyspiel
-
-    game = pyspiel.load_game(name, parameters)
-    rng, state = random.Random(0), game.new_initial_state()
-
-    def chunk(steps: int = 1000) -> Tally:
-        nonlocal state
-        began = time.perf_counter()
-        for _ in range(steps):
-            if state.is_terminal():
-                state = game.new_initial_state()
-            actions = state.legal_actions()
-            state.apply_action(actions[int(rng.random() * len(actions))])
-        return Tally(steps, time.perf_counter() - began)
-
-    return chunk
-
-
 def _time_steps(name: str) -> Chunk:
     from open_spiel.python import rl_environment
 
@@ -169,23 +181,6 @@ def _alpha_beta(name: str, depth: int) -> Chunk:
             game, value_function=worth, maximum_depth=depth, maximizing_player_id=0
         )
         return Tally(leaves, time.perf_counter() - began)
-
-    return chunk
-
-
-def _mcts(name: str) -> Chunk:
-    import pyspiel
-
-    game = pyspiel.load_game(name)
-    simulations = 2000
-    evaluator = pyspiel.RandomRolloutEvaluator(1, 0)
-    bot = pyspiel.MCTSBot(game, evaluator, 1.4, simulations, 100, False, 0, False)
-    state = game.new_initial_state()
-
-    def chunk() -> Tally:
-        began = time.perf_counter()
-        bot.mcts_search(state)
-        return Tally(simulations, time.perf_counter() - began)
 
     return chunk
 

@@ -12,16 +12,16 @@ from importlib.util import find_spec
 import gymnasium
 
 from cc_env import trust
-from cc_env.table import GAMES
+from cc_env.catalogue import GAMES
 
 __version__ = "0.1.0"
 
 
 def register(game: str, environment: str) -> None:
-    """Register the environments of a game under an id, for Gymnasium and PettingZoo.
+    """Register the environments of a game under an id, with Gymnasium and PettingZoo.
 
-    `game` is a name of the table, or the name of a module with a game of somebody else's, which
-    files may name from then on.
+    `game` is a name in the catalogue, or the name of a module that defines a game; names in files
+    are then trusted to import that module.
     """
     trust.allow(game)
     kwargs = {"game": game}

@@ -37,7 +37,7 @@ def popcount(word: np.uint64) -> np.int64:
 
 @jit
 def lowest(word: np.uint64) -> np.uint64:
-    """Return the index of the lowest set bit, 64 if there is none."""
+    """Return the index of the lowest set bit, 64 if no bit is set."""
     return _cttz(word)  # type: ignore[no-any-return]
 
 
@@ -49,7 +49,7 @@ def reverse(word: np.uint64) -> np.uint64:
 
 @jit
 def lowest_bit(word: np.uint64) -> np.uint64:
-    """Return the word with nothing but its lowest set bit."""
+    """Return the word with only its lowest set bit."""
     return word & (~word + ONE)
 
 

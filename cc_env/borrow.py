@@ -1,7 +1,7 @@
-"""Arrays without reference counts, for compiled code that hands them on at every step.
+"""Arrays without reference counts, for compiled code that passes them on at every step.
 
-numba counts references to arrays by atomic operations, which cost a search two fifths of its time.
-Whoever calls compiled code from Python holds its arguments anyway until it returns.
+numba counts references to arrays with atomic operations, which take two fifths of a search's time.
+The counts are not needed: the Python caller holds the arguments until compiled code returns.
 """
 
 from typing import Any
@@ -13,10 +13,10 @@ from numba.extending import intrinsic
 
 @intrinsic  # type: ignore[untyped-decorator]
 def borrow(typing_context: Any, value: Any) -> Any:
-    """Return an array, or a tuple with arrays in it, that nobody counts the references to.
+    """Return an array, or a tuple that contains arrays, with reference counting stripped.
 
-    Only for arguments that came from Python, in the function that Python called, and not to be
-    returned; never for an array made here, which would be freed.
+    Only for arguments passed from Python, in the function that Python called; the result must not
+    be returned. Never for an array allocated in compiled code: it would be freed too early.
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -32,7 +32,7 @@ def _without_counts(context: Any, builder: Any, kind: Any, value: Any) -> Any:
         array.parent = cgutils.get_null_value(array.parent.type)
         return array._getvalue()
     if isinstance(kind, types.BaseTuple):
-        for index, each in enumerate(kind):
-            part = _without_counts(context, builder, each, builder.extract_value(value, index))
+        for index, item in enumerate(kind):
+            part = _without_counts(context, builder, item, builder.extract_value(value, index))
             value = builder.insert_value(value, part, index)
     return value

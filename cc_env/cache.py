@@ -1,10 +1,10 @@
-"""Compiled code on disk, found by the next process until a source that it depends on changes.
+"""The cache of compiled code on disk, valid until a source that the code depends on changes.
 
-One file holds one function compiled for one signature. Its name tells the function, then hashes of
-where it stands, the signature and the processor, and of all that the code depends on; to write one
-removes those of older sources, and what killed processes left half-written. numba's own cache looks
-only at the file of the function itself, and numbers its files in an index that two processes may
-write at once.
+A file holds one function compiled for one signature. Its name consists of the function's name, a
+hash of its place, the signature and the processor, and a hash of everything the code depends on.
+Writing a file removes those of older sources, and partial files of killed processes. numba's own
+cache checks only the file of the function itself, and numbers its files in an index that two
+processes can corrupt by writing at the same time.
 """
 
 import contextlib
@@ -26,49 +26,49 @@ from numba.core import caching
 
 from cc_env import sources
 
-NOT_KEPT: dict[str, str] = {}  # what this process compiled and could not keep, and why
+NOT_KEPT: dict[str, str] = {}  # functions whose code could not be written to disk: the reason
 
-_ABANDONED = 3600  # seconds after which no process is still writing a file
-_DIGEST = 32  # bytes of a SHA-256 before the content of a file
-_INNER = "dtype", "type", "item_type", "key_type", "value_type"  # types within numba's types
+_ABANDONED = 3600  # age in seconds at which a partial file is taken for abandoned
+_DIGEST = 32  # bytes of the SHA-256 at the start of a file
+_INNER = "dtype", "type", "item_type", "key_type", "value_type"  # attributes with nested types
 
 
 class DiskCache(caching._Cache):
-    """numba's interface to the compiled code of one function."""
+    """The cached code of one function, with the interface that numba's dispatchers expect."""
 
     def __init__(self, function: Callable[..., Any], options: Mapping[str, Any]) -> None:
-        """Keep code of `function`, compiled with these options."""
+        """Cache the code of `function`, compiled with these options."""
         self._function, self._options = function, options
         self._enabled = True
 
     @functools.cached_property
     def _impl(self) -> Any:
-        """How numba stores code; None for a function without a file, or no folder to write in."""
+        """numba's serializer; None if the function has no file or no folder is writable."""
         with contextlib.suppress(RuntimeError, OSError, TypeError):
             return caching.CompileResultCacheImpl(self._function)
         return None
 
     @property
     def cache_path(self) -> str | None:
-        """The folder, as numba's statistics show it."""
+        """The folder of the files, or None; numba's statistics show it."""
         return str(self._impl.locator.get_cache_path()) if self._impl else None
 
     def enable(self) -> None:
-        """Read and write files again."""
+        """Enable reading and writing of files."""
         self._enabled = True
 
     def disable(self) -> None:
-        """Neither read nor write files."""
+        """Disable reading and writing of files."""
         self._enabled = False
 
     def flush(self) -> None:
-        """Remove all files of the function."""
+        """Delete all files of the function."""
         if self.cache_path:
             for path in Path(self.cache_path).glob(f"{self._name}-*.nbc*"):
                 path.unlink(missing_ok=True)
 
     def load_overload(self, signature: Any, target_context: Any) -> Any:
-        """Return what was compiled for the signature; None if nothing fresh is there."""
+        """Return the code compiled for the signature; None if there is none, or it is stale."""
         target_context.refresh()
         path = self._path(signature, target_context)
         data = None if path is None else _read(path)
@@ -76,25 +76,25 @@ class DiskCache(caching._Cache):
             return None
         try:
             return self._impl.rebuild(target_context, pickle.loads(data))
-        except Exception:  # what it refers to is gone: compile
+        except Exception:  # refers to something that no longer exists: compile again
             return None
 
     def save_overload(self, signature: Any, result: Any) -> None:
-        """Keep what was compiled for the signature, in place of what older sources gave."""
+        """Write the code compiled for the signature; delete that of older sources."""
         path = self._path(signature, result.target_context)
         if path is None or not self._impl.check_cachable(result):
             NOT_KEPT[self._name] = self._why_not
             return
         try:
             _write(path, caching.dumps(self._impl.reduce(result)))
-        except OSError as error:  # a full disk: compile again next time
+        except OSError as error:  # such as a full disk
             NOT_KEPT[self._name] = error.strerror or str(error)
             return
-        with contextlib.suppress(OSError):  # another process removes them, too, or reads one
+        with contextlib.suppress(OSError):  # another process deletes them, too, or reads one
             self._sweep(path)
 
     def _sweep(self, path: Path) -> None:
-        """Remove what a new file takes the place of, and what killed processes left of others."""
+        """Delete the files that a new one replaces, and abandoned partial files."""
         for other in path.parent.glob(f"{path.name.rpartition('-')[0]}-*.nbc"):
             if other != path:
                 other.unlink(missing_ok=True)
@@ -105,10 +105,10 @@ class DiskCache(caching._Cache):
 
     @property
     def _why_not(self) -> str:
-        """Say why there is no path."""
+        """The reason why code is not written to disk."""
         if self._enabled and self._impl is None:
-            return "there is no folder for it that can be written, see NUMBA_CACHE_DIR"
-        return "its sources cannot be told, or one was edited after it was imported"
+            return "no folder for it is writable, see NUMBA_CACHE_DIR"
+        return "its sources cannot be determined, or one was edited after it was imported"
 
     @property
     def _name(self) -> str:
@@ -116,7 +116,7 @@ class DiskCache(caching._Cache):
         return name.replace("<", "").replace(">", "")
 
     def _path(self, signature: Any, target_context: Any) -> Path | None:
-        """Return where the code lies; None where no file could tell whether it is fresh."""
+        """Return the file of the code; None if its freshness could not be determined."""
         kinds = list(_within(signature))
         if not self._enabled or self._impl is None or _has_functions(kinds):
             return None
@@ -125,27 +125,27 @@ class DiskCache(caching._Cache):
         if source is None or closure is None:
             return None
         code = self._function.__code__
-        fields = [(each.__module__, each.__qualname__, each._fields) for each in _classes(kinds)]
+        fields = [(cls.__module__, cls.__qualname__, cls._fields) for cls in _classes(kinds)]
         versions = numba.__version__, llvmlite.__version__, np.__version__, sys.version
         machine = target_context.codegen().magic_tuple()
         place = Path(code.co_filename).name, code.co_firstlineno
         kind = _short_hash(repr((place, signature, fields, versions, machine)).encode())
-        written = repr((source, _written(code), sorted(self._options.items())))
-        stamp = _short_hash(written.encode(), closure)
+        content = repr((source, _code_parts(code), sorted(self._options.items())))
+        stamp = _short_hash(content.encode(), closure)
         return Path(self.cache_path or "", f"{self._name}-{kind}-{stamp}.nbc")
 
     def _closure(self) -> bytes | None:
-        """Return what the function's cells hold; None where that cannot be told."""
+        """Return the pickled contents of the function's closure; None if they cannot be pickled."""
         cells = self._function.__closure__
         try:
             return caching.dumps(tuple(cell.cell_contents for cell in cells)) if cells else b""
-        except Exception:  # whatever pickling raises: locks, functions within functions
+        except Exception:  # whatever pickling raises, for locks or nested functions
             return None
 
 
 def modules_of(signature: Iterable[Any]) -> set[str]:
     """Return the modules of the NamedTuple classes among numba's types, nested ones included."""
-    return {each.__module__ for each in _classes(_within(signature))}
+    return {cls.__module__ for cls in _classes(_within(signature))}
 
 
 def _classes(kinds: Iterable[Any]) -> list[Any]:
@@ -154,23 +154,23 @@ def _classes(kinds: Iterable[Any]) -> list[Any]:
 
 
 def _within(signature: Iterable[Any]) -> Iterator[Any]:
-    """Yield numba's types of a signature, and those within them."""
+    """Yield numba's types of a signature, and those nested in them."""
     for kind in signature:
         yield kind
-        inner = [getattr(kind, name, None) for name in _INNER]
-        yield from _within([each for each in inner if isinstance(each, types.Type)])
+        nested = [getattr(kind, name, None) for name in _INNER]
+        yield from _within([inner for inner in nested if isinstance(inner, types.Type)])
         if isinstance(kind, types.BaseTuple):
             yield from _within(kind)
 
 
 def _has_functions(kinds: Iterable[Any]) -> bool:
-    """Return whether a function is among numba's types, whose names do not tell its code."""
+    """Return whether a function is among numba's types; their names do not identify its code."""
     return any(isinstance(kind, types.Callable) for kind in kinds)
 
 
-def _written(code: CodeType) -> tuple[object, ...]:
-    """Return what tells functions of one name and line apart."""
-    constants = [_written(each) if isinstance(each, CodeType) else each for each in code.co_consts]
+def _code_parts(code: CodeType) -> tuple[object, ...]:
+    """Return what distinguishes functions with the same name and line."""
+    constants = [_code_parts(c) if isinstance(c, CodeType) else c for c in code.co_consts]
     return code.co_code, repr(constants), code.co_names, code.co_varnames, code.co_freevars
 
 
@@ -192,7 +192,7 @@ def _read(path: Path) -> bytes | None:
 
 
 def _write(path: Path, data: bytes) -> None:
-    """Write a file that other processes see whole or not at all; raise OSError."""
+    """Write a file atomically: other processes see all of it or nothing. Raises OSError."""
     partial = path.with_name(f"{path.name}.{uuid.uuid4().hex}")
     try:
         partial.write_bytes(hashlib.sha256(data).digest() + data)

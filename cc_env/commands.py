@@ -14,6 +14,7 @@ import numpy as np
 
 from cc_env import (
     __version__,
+    checkout,
     files,
     games,
     options,
@@ -24,8 +25,17 @@ from cc_env import (
     trust,
 )
 from cc_env.cache import NOT_KEPT
+from cc_env.catalogue import GAMES
 from cc_env.compile import quietly
-from cc_env.errors import BadRecord, CcEnvError, MissingExtra, UnknownOption, listed, quantity
+from cc_env.errors import (
+    BadOption,
+    BadRecord,
+    CcEnvError,
+    IllegalAction,
+    MissingExtra,
+    listed,
+    quantity,
+)
 from cc_env.game import Game, Played
 from cc_env.match import Limits, Match
 from cc_env.perft import perft as count
@@ -35,7 +45,6 @@ from cc_env.play.export import RECORD
 from cc_env.play.sitting import HUMAN, Sitting
 from cc_env.play.study import told
 from cc_env.rules import Position
-from cc_env.table import GAMES
 from cc_env.warm import uses
 
 try:
@@ -52,15 +61,20 @@ try:
 except ImportError as missing:
     raise MissingExtra("python -m cc_env", "typer and rich", "cli") from missing
 
-app = application(no_args_is_help=True)
+_MORE = ", ".join(checkout.TOOLS)
+app = application(
+    no_args_is_help=True,
+    add_completion=True,
+    epilog=f"More commands, each with a --help of its own (extra train): {_MORE}.",
+)
 console = Terminal()
 
 LOOPBACK = "127.0.0.1"
-RARELY = 1000  # smaller collections of garbage for each of all games, for which people wait
-SWITCH = 0.0005  # seconds that a thinking thread may keep Python from those who wait for an answer
-_FORMATS = ", ".join(f"{end} {name}" for name, entry in GAMES.items() for end in entry.formats)
+GC_THRESHOLD = 1000  # of the oldest generation: full collections pause all games, so they are rare
+SWITCH_INTERVAL = 0.0005  # seconds; short, so that a thinking thread does not delay answers
+_FORMAT_NAMES = ", ".join(f"{end} {name}" for name, entry in GAMES.items() for end in entry.formats)
 
-GameName = Annotated[str, typer.Option("--game", "-g", help="Which game; `games` lists them.")]
+GameName = Annotated[str, typer.Option("--game", "-g", help="The game; `games` lists them.")]
 Pairs = Annotated[
     list[str] | None,
     typer.Option(
@@ -71,35 +85,37 @@ Pairs = Annotated[
 
 Size = Annotated[int | None, typer.Option(help="Short for -o size=…")]
 PositionText = Annotated[
-    str | None, typer.Option("--position", "-p", help="Position text; default the start.")
+    str | None,
+    typer.Option("--position", "-p", help="Position as text; default: the initial position."),
 ]
 
 
 def file_path(text: str | Path) -> Path:
-    """Return the path of a file as it was typed; raise BadParameter where it has no name."""
+    """Return the path of a file as typed; raise BadParameter if it has no file name."""
     path = folder_path(text)
     if not path.name:
-        raise typer.BadParameter(f"{text!r} is no name of a file")
+        raise typer.BadParameter(f"{text!r} is not the name of a file")
     return path
 
 
 def folder_path(text: str | Path) -> Path:
-    """Return the path of a folder as it was typed; raise BadParameter for an empty text."""
+    """Return the path of a folder as typed; raise BadParameter for an empty text."""
     if not str(text).strip():
-        raise typer.BadParameter("an empty name; . is the folder where you are")
+        raise typer.BadParameter("the name is empty; . is the current folder")
     return Path(text)
 
 
 def game_options(option: list[str] | None, size: int | None = None) -> dict[str, Any]:
-    """Return the options of a game as they were typed; raise UnknownOption."""
+    """Return the options of a game as typed; raise BadOption for anything but NAME=VALUE."""
     return options.read([*([] if size is None else [f"size={size}"]), *(option or [])])
 
 
 def run(commands: typer.Typer) -> int:
-    """Run a command line; return the exit status, 2 for bad input, which it says in one line."""
+    """Run a command line; return the exit status: 0, or 2 after an error message for bad input."""
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):  # names in files may be such as cannot be shown
+        if isinstance(stream, TextIOWrapper):  # names may hold characters that it cannot encode
             stream.reconfigure(errors="backslashreplace")
+    checkout.know_learned_players()
     try:
         commands()
     except (CcEnvError, MissingExtra, OSError) as error:
@@ -111,7 +127,7 @@ def run(commands: typer.Typer) -> int:
     return 0
 
 
-def _tell_version(asked: bool) -> None:
+def _print_version(asked: bool) -> None:
     if asked:
         console.print(f"cc_env {__version__}")
         raise typer.Exit
@@ -121,7 +137,9 @@ def _tell_version(asked: bool) -> None:
 def _all(
     version: Annotated[
         bool,
-        typer.Option("--version", help="Tell it, and exit.", callback=_tell_version, is_eager=True),
+        typer.Option(
+            "--version", help="Print the version and exit.", callback=_print_version, is_eager=True
+        ),
     ] = False,
 ) -> None:
     """Board games of the Capturing & Conquering family: count, analyse, replay and check."""
@@ -135,9 +153,9 @@ def list_games() -> None:
         game, defaults = games.make(name), games.option_defaults(name)
         facts: dict[str, Iterable[str]] = {
             "options": [f"{key}={value}" for key, value in defaults.items()],
-            "evaluations": game.evaluations,
-            "levels of minimax": game.levels,
-            "bots": game.bots,
+            "evaluations": game.search.evaluations,
+            "levels of minimax": game.search.levels,
+            "bots": game.search.bots,
         }
         table.add_row(Text(name, "bold"), f"{entry.environment}, {game.num_actions} actions")
         for fact, known in facts.items():
@@ -155,10 +173,10 @@ def perft(
     option: Pairs = None,
     position: PositionText = None,
     decisions: Annotated[
-        bool, typer.Option("--decisions", help="Count these, of which a turn may take several.")
+        bool, typer.Option("--decisions", help="Count decisions instead; a turn may take several.")
     ] = False,
 ) -> None:
-    """Count the sequences of turns from a position, for each depth."""
+    """Count the sequences of turns from a position (perft), for each depth."""
     made, start = _begin(game, option, position)
     console.print(str(draw(made, start)))
     count(made, start, 1, decisions=decisions)  # compiles
@@ -171,19 +189,19 @@ def perft(
 
 @app.command()
 def warm(
-    game: Annotated[list[str] | None, typer.Argument(help="Which games; default all.")] = None,
+    game: Annotated[list[str] | None, typer.Argument(help="The games; default: all.")] = None,
 ) -> None:
-    """Compile all that games, players and environments need, so that no later run waits for it.
+    """Compile everything that games, players and environments need, so that later runs start fast.
 
-    Exit with status 1 where compiled code could not be kept on disk.
+    The exit status is 1 if compiled code could not be written to disk.
     """
     bar = RichConsole(stderr=True)
     NOT_KEPT.clear()
     for name in game or GAMES:
-        games.make(name)  # or refuse them all
+        games.make(name)  # refuse unknown names before any work
     for name in game or GAMES:
         began = time.perf_counter()
-        if not bar.is_terminal:  # which shows no bar
+        if not bar.is_terminal:  # no progress bar is shown
             print(f"compiling {name}", file=sys.stderr, flush=True)
         for use in track(list(uses(name)), description=name, console=bar, transient=True):
             with quietly():
@@ -191,7 +209,7 @@ def warm(
         console.print(f"{name}: compiled, in {time.perf_counter() - began:.1f} s")
     if NOT_KEPT:
         why = listed(dict.fromkeys(NOT_KEPT.values()))
-        lost = f"it could not be kept on disk ({why}): {listed(NOT_KEPT, 3)}"
+        lost = f"it could not be written to disk ({why}): {listed(NOT_KEPT, 3)}"
         print(f"error: every process will compile this again, {lost}", file=sys.stderr)
         raise typer.Exit(1)
 
@@ -199,20 +217,20 @@ def warm(
 @app.command()
 def analyse(
     player: Annotated[
-        str, typer.Argument(help="Who is asked, e.g. minimax:depth=8 or mcts:seconds=2.")
+        str, typer.Argument(help="The player, e.g. minimax:depth=8 or mcts:seconds=2.")
     ] = "minimax:seconds=1",
     game: GameName = "capture_conquer",
     option: Pairs = None,
     position: PositionText = None,
 ) -> None:
-    """Ask a player what to play in a position, and why."""
+    """Analyse a position with a player: its move, values and lines."""
     made, start = _begin(game, option, position)
     if not len(made.legal_actions(start)):
-        raise UnknownOption(f"'{made.to_text(start)}': the game is over ({made.ending(start)})")
-    asked = players.make(player, made)
+        raise IllegalAction(f"'{made.to_text(start)}': the game is over ({made.ending(start)})")
+    analyst = players.make(player, made)
     console.print(str(draw(made, start)))
     table = Table.grid(padding=(0, 2))
-    for name, text in told(made, start, asked):
+    for name, text in told(made, start, analyst):
         table.add_row(name, text)
     console.show(table)
 
@@ -221,30 +239,30 @@ def analyse(
 def play(
     game: GameName = "capture_conquer",
     first: Annotated[
-        str, typer.Option(help=f"Who moves first: {HUMAN}, or a player such as minimax:hard.")
+        str, typer.Option(help=f"The first player: {HUMAN}, or a player such as minimax:hard.")
     ] = HUMAN,
-    second: Annotated[str, typer.Option(help="Who moves second.")] = "minimax:normal",
+    second: Annotated[str, typer.Option(help="The second player.")] = "minimax:normal",
     option: Pairs = None,
     position: PositionText = None,
     draw_lots: Annotated[
-        bool, typer.Option("--draw-lots", help="Let the two be seated at random.")
+        bool, typer.Option("--draw-lots", help="Draw at random who moves first.")
     ] = False,
-    adviser: Annotated[str, typer.Option(help="Which player gives hints.")] = "minimax:hard",
+    adviser: Annotated[str, typer.Option(help="The player that gives hints.")] = "minimax:hard",
     seconds: Annotated[
-        float | None, typer.Option(help="How long each may think in the whole game.")
+        float | None, typer.Option(help="Time limit of each player for the whole game.")
     ] = None,
     seconds_per_turn: Annotated[
-        float | None, typer.Option(help="How long each may think about one turn.")
+        float | None, typer.Option(help="Time limit of each player for one turn.")
     ] = None,
     max_turns: Annotated[
-        int, typer.Option(min=1, help="After so many turns the game is drawn.")
+        int, typer.Option(min=1, help="Turns after which the game is a draw.")
     ] = 200,
     pause: Annotated[
         float | None,
         typer.Option(
             min=0,
             max=60,
-            help="Seconds to wait after a player's turn; default 1 if two are watched.",
+            help="Seconds to wait after a player's turn; default: 1 when you watch two players.",
         ),
     ] = None,
     save: Annotated[
@@ -252,14 +270,15 @@ def play(
         typer.Option(
             parser=file_path,
             metavar="FILE",
-            help="Save the game there in the end: .jsonl, .svg, of checkers .pdn, of Cannon .log.",
+            help="Save the game at its end: .jsonl, .svg, for checkers .pdn, for Cannon .log.",
         ),
     ] = None,
     seed: Annotated[
-        int | None, typer.Option(help="Of all that is drawn; default another for each game.")
+        int | None,
+        typer.Option(help="Seed of all random choices; default: a new one for each game."),
     ] = None,
 ) -> None:
-    """Play in the terminal: people against players, each other, or watch two players."""
+    """Play in the terminal: against a player or another person, or watch two players."""
     made, start = _begin(game, option, position)
     limits = Limits(
         max_turns=max_turns, seconds_per_game=seconds, seconds_per_turn=seconds_per_turn
@@ -289,10 +308,10 @@ def play(
 
 @app.command()
 def learn(
-    game: Annotated[str, typer.Argument(help="Which game; `games` lists them.")],
-    lesson: Annotated[int | None, typer.Argument(help="Which lesson alone; default all.")] = None,
+    game: Annotated[str, typer.Argument(help="The game; `games` lists them.")],
+    lesson: Annotated[int | None, typer.Argument(help="One lesson only; default: all.")] = None,
 ) -> None:
-    """Tell how a game is played, in short lessons with boards."""
+    """Explain a game in short lessons with boards."""
     for line in lessons.lines(lessons.course(game), lesson):
         console.print(line)
 
@@ -300,30 +319,31 @@ def learn(
 @app.command()
 def serve(
     host: Annotated[
-        str, typer.Option(help="The address to listen at; 0.0.0.0 lets other machines connect.")
+        str, typer.Option(help="The address to listen on; 0.0.0.0 lets other machines connect.")
     ] = LOOPBACK,
     port: Annotated[int, typer.Option(min=0, max=65535)] = 8000,
     folder: Annotated[
-        Path, typer.Option(parser=folder_path, metavar="FOLDER", help="Where games are kept.")
+        Path, typer.Option(parser=folder_path, metavar="FOLDER", help="The folder for games.")
     ] = Path("runs/games"),
     games_at_once: Annotated[
-        int, typer.Option("--games", min=1, help="So many may be played at once.")
+        int, typer.Option("--games", min=1, help="Maximum number of games at once.")
     ] = 2000,
     seconds: Annotated[
-        float, typer.Option(min=0.1, max=600, help="So long may a player think about a decision.")
+        float,
+        typer.Option(min=0.1, max=600, help="Maximum thinking time of a player for a decision."),
     ] = 10.0,
-    open_page: Annotated[bool, typer.Option("--open", help="Open it in the browser.")] = False,
+    open_page: Annotated[
+        bool, typer.Option("--open", help="Open the page in the browser.")
+    ] = False,
 ) -> None:
     """Serve the page: play all games in the browser, until Ctrl+C."""
     from cc_env.play import server
-    from cc_env.play.bench import know_learned_players
     from cc_env.play.lobby import Bounds
 
-    os.environ.setdefault("OMP_NUM_THREADS", "1")  # players think side by side, a core for each
-    sys.setswitchinterval(SWITCH)
-    gc.freeze()  # what is imported stays, and need not be looked at while people wait
-    gc.set_threshold(*gc.get_threshold()[:2], RARELY)
-    know_learned_players()
+    os.environ.setdefault("OMP_NUM_THREADS", "1")  # players think in parallel, one core each
+    sys.setswitchinterval(SWITCH_INTERVAL)
+    gc.freeze()  # imported modules stay: exclude them from collections
+    gc.set_threshold(*gc.get_threshold()[:2], GC_THRESHOLD)
     with tcp.listen(host, port) as listening:
         site = server.prepared(listening, folder, Bounds(games=games_at_once, seconds=seconds))
         address = f"http://{f'[{host}]' if ':' in host else host}:{listening.getsockname()[1]}/"
@@ -340,7 +360,7 @@ def replay(
         typer.Argument(
             parser=file_path,
             metavar="FILE",
-            help=f"Records, one JSON object a line; of other programs {_FORMATS}.",
+            help=f"Records, one JSON object per line; files of other programs: {_FORMAT_NAMES}.",
             show_default=False,
         ),
     ],
@@ -353,9 +373,9 @@ def replay(
         typer.Option(
             "--game",
             "-g",
-            help="Which game a file of other programs is of; default: what the end of its name"
-            f" says: {_FORMATS}. --line then is the number of a game. Records know their game, and"
-            " may be of somebody else's only if it is typed here.",
+            help="The game of a file of another program; default: by the file's suffix"
+            f" ({_FORMAT_NAMES}). --line then is the number of a game. Records contain their game;"
+            " one of another package has to be given here, too, as a sign of trust.",
         ),
     ] = None,
     option: Pairs = None,
@@ -364,17 +384,19 @@ def replay(
         typer.Option(
             parser=file_path,
             metavar="FILE",
-            help="Write the games there, as the end of its name says; records: .jsonl.",
+            help="Write the games to this file, in the format of its suffix; records: .jsonl.",
         ),
     ] = None,
     keep_going: Annotated[
         bool,
-        typer.Option("--keep-going", "-k", help="Go on past broken games; list them at the end."),
+        typer.Option(
+            "--keep-going", "-k", help="Continue after broken games; list them at the end."
+        ),
     ] = False,
 ) -> None:
-    """Replay recorded games and say how each ended; exit with status 2 at the first broken one.
+    """Replay recorded games and print how each ended; exit with status 2 at the first broken one.
 
-    With --keep-going the status is 1 where any game is broken.
+    With --keep-going, exit with status 1 at the end if any game is broken.
     """
     name = game or _game_of(file)
     if game is not None and RECORD in file.suffixes:
@@ -382,31 +404,34 @@ def replay(
         trust.allow(game)
         name = None
     if name is None and option:
-        raise UnknownOption("--option says how other programs' games are played; records know it")
+        raise BadOption("--option is for files of other programs; records contain their options")
     broken: list[BadRecord] | None = [] if keep_going else None
-    found = _records(file, broken) if name is None else _foreign(file, name, option, broken)
+    if name is None:
+        replayed = _recorded_games(file, broken)
+    else:
+        replayed = _foreign_games(file, name, option, broken)
     shown, written = 0, []
-    for number, each in found:
+    for number, recorded in replayed:
         if line in (None, number):
             shown += 1
             if line is not None:
-                _show_turns(each.match)
+                _print_turns(recorded.match)
             if to is not None:
-                written.append(each.written(to))
-                each.check_fits(to, len(written))
-            console.print(f"{each.where}: {each.told}")
+                written.append(recorded.format(to))
+                recorded.check_fits(to, len(written))
+            console.print(f"{recorded.where}: {recorded.summary}")
     if not (shown or broken):
-        which = "" if line is None else f" of the number {line}"
-        raise UnknownOption(f"{file} has no game{which}")
+        which = "" if line is None else f" number {line}"
+        raise BadRecord(f"{file} has no game{which}")
     if to is not None and shown:
         files.write(to, "\n".join(written).rstrip("\n") + "\n")
         console.print(f"{len(written):,} games written to {to}")
     if broken is not None:
-        _tell_broken(shown, broken)
+        _print_broken(shown, broken)
 
 
-def _tell_broken(shown: int, broken: list[BadRecord]) -> None:
-    """Say how many games were good, and what is wrong with the others; exit if there are any."""
+def _print_broken(shown: int, broken: list[BadRecord]) -> None:
+    """Print the broken games and the totals; exit with status 1 if any game is broken."""
     for error in broken:
         console.print(f"broken: {error}")
     console.print(f"{shown:,} games, {len(broken):,} broken")
@@ -415,64 +440,64 @@ def _tell_broken(shown: int, broken: list[BadRecord]) -> None:
 
 
 class _Replayed(NamedTuple):
-    """A game of a file."""
+    """A game of a file, replayed."""
 
-    where: str
+    where: str  # its line or number in the file
     match: Match
     played: Played
-    kept: record.Record | None = None  # where the file has it
+    kept: record.Record | None = None  # its record; None for files of other programs
 
     @property
-    def told(self) -> str:
-        """Who played, what came of it, by what rule or fault, and the scores."""
+    def summary(self) -> str:
+        """The players, the result, its reason, the scores and the number of turns."""
         result, match = self.match.result, self.match
         outcome = record.RESULTS.get(result.outcome if result else self.played.outcome, "*")
-        told = f"{' - '.join(self.played.players)}  {outcome}"
+        text = f"{' - '.join(self.played.players)}  {outcome}"
         if reason := result.reason if result else self.played.fault:
-            told += f" ({reason})"
+            text += f" ({reason})"
         if match.game.scores and match.score:
-            told += ", scores {:g} - {:g}".format(*match.score)
-        return f"{told}, {quantity(len(match.turns), 'turn')}"
+            text += ", scores {:g} - {:g}".format(*match.score)
+        return f"{text}, {quantity(len(match.turns), 'turn')}"
 
-    def written(self, to: Path) -> str:
-        """Return it in the format of this file; raise UnknownOption where its game has none."""
+    def format(self, to: Path) -> str:
+        """Return the game in the format of a file; raise UnknownOption if there is none."""
         if to.suffix.lower() == RECORD:
             return (self.kept or record.of_played(self.match, self.played)).to_json()
         return record.format_of(self.match.game, to).write(self.match.game, self.played)
 
     def check_fits(self, to: Path, count: int) -> None:
-        """Raise UnknownOption where this file cannot hold so many games."""
+        """Raise BadOption if the format of a file cannot hold `count` games."""
         if count < 2 or to.suffix.lower() == RECORD:
             return
         if record.format_of(self.match.game, to).is_single:
-            raise UnknownOption(f"{to}: a file of this kind has one game; say which by --line")
+            raise BadOption(f"{to}: a file of this kind holds one game; choose it by --line")
 
 
-def _records(file: Path, broken: list[BadRecord] | None) -> Iterator[tuple[int, _Replayed]]:
+def _recorded_games(file: Path, broken: list[BadRecord] | None) -> Iterator[tuple[int, _Replayed]]:
     on_broken = None if broken is None else broken.append
-    for number, one, match in record.read_played(file, on_broken):
-        played = record.played_of(match, one.players)
-        yield number, _Replayed(f"line {number}", match, played, one)
+    for number, kept, match in record.read_played(file, on_broken):
+        played = record.played_of(match, kept.players)
+        yield number, _Replayed(f"line {number}", match, played, kept)
 
 
-def _foreign(
+def _foreign_games(
     file: Path, name: str, option: list[str] | None, broken: list[BadRecord] | None
 ) -> Iterator[tuple[int, _Replayed]]:
-    """Yield the games of a file of another program, by their numbers; broken ones count, too."""
+    """Yield the games of a file of another program by number; broken ones are counted, too."""
     usual = record.format_of(games.make(name), file).options
     game = games.make(name, **{**usual, **game_options(option)})
     on_broken = None if broken is None else broken.append
-    for good, (one, match) in enumerate(record.read_foreign(file, game, on_broken), 1):
+    for good, (played, match) in enumerate(record.read_foreign(file, game, on_broken), 1):
         number = good + len(broken or ())
-        yield number, _Replayed(f"game {number}", match, one)
+        yield number, _Replayed(f"game {number}", match, played)
 
 
 def _game_of(file: Path) -> str | None:
-    """Return the game whose files end so, None where there is none; raise UnknownOption."""
-    having = [name for name, entry in GAMES.items() if file.suffix.lower() in entry.formats]
-    if len(having) > 1:
-        raise UnknownOption(f"{file}: say which game it is of: --game {' or '.join(having)}")
-    return having[0] if having else None
+    """Return the game whose files have this suffix, or None; raise BadOption for several games."""
+    names = [name for name, entry in GAMES.items() if file.suffix.lower() in entry.formats]
+    if len(names) > 1:
+        raise BadOption(f"{file}: the suffix is not enough; add --game {' or '.join(names)}")
+    return names[0] if names else None
 
 
 @app.command()
@@ -485,26 +510,25 @@ def check(
     ],
     game: Annotated[
         str | None,
-        typer.Option("--game", "-g", help="Which game; default: what the file name says."),
+        typer.Option("--game", "-g", help="The game; default: by the file name."),
     ] = None,
 ) -> None:
-    """Compare recorded positions with the rules; exit with status 1 where any differs."""
+    """Compare recorded positions with the rules; exit with status 1 if any differs."""
     agreed, differing = 0, 0
     name = game or file.name.split(".")[0]
     if not file.exists():
         raise BadRecord(f"{file}: there is no such file")
     if game is None and name not in GAMES:
-        raise UnknownOption(f"{file}: say which game it is of: --game {' or '.join(GAMES)}")
+        raise BadOption(f"{file}: its name is not that of a game; add --game {' or '.join(GAMES)}")
     compared = oracle.compare(file, name)
-    for each in track(
+    for checked in track(
         compared, "comparing", console=console, transient=True, disable=not console.is_watched
     ):
-        agreed += not each.differences
-        differing += bool(each.differences)
-        if each.differences:
-            console.print(
-                f"line {each.line}: '{each.position}': {listed(each.differences)}", markup=False
-            )
+        agreed += not checked.differences
+        differing += bool(checked.differences)
+        if checked.differences:
+            place = f"line {checked.line}: '{checked.position}'"
+            console.print(f"{place}: {listed(checked.differences)}", markup=False)
     console.print(f"{agreed:,} of {agreed + differing:,} positions agree")
     if differing:
         raise typer.Exit(1)
@@ -515,12 +539,12 @@ def _begin(game: str, option: list[str] | None, position: str | None) -> tuple[G
     return made, made.initial if position is None else made.from_text(position)
 
 
-def _show_turns(match: Match) -> None:
+def _print_turns(match: Match) -> None:
     start, *others = frames(match)
     console.print(str(start))
     for number, (text, picture) in enumerate(zip(match.turns, others, strict=True), 1):
         console.print(f"\n{number}. {text}\n{picture}")
 
 
-for _each in program_commands.COMMANDS:
-    app.command()(_each)
+for _command in program_commands.COMMANDS:
+    app.command()(_command)

@@ -1,9 +1,9 @@
-"""The one way to compile: `@jit`, cached on disk until a source that it depends on changes.
+"""Compilation: `@jit`, cached on disk until a source that the code depends on changes, and `rule`.
 
-Most compiled functions are called by others only, which inline them. numba alone would make a
-library of each, with wrappers to call it from Python and C, optimised machine code of it and of all
-that it calls, and a file in the cache. Here a function that a compiled one calls stays intermediate
-code until something that Python calls is compiled: that is linked, optimised and kept, once.
+Most compiled functions are called only by other compiled functions, which inline them. numba alone
+would make a library of each, with wrappers for Python and C, optimised machine code of it and its
+callees, and a file in the cache. Here a callee stays LLVM intermediate code (IR) until a function
+that Python calls is compiled: that is linked, optimised and cached once.
 """
 
 import contextlib
@@ -24,15 +24,15 @@ from cc_env.cache import DiskCache, modules_of
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-QUIET = "CC_ENV_QUIET"  # the environment variable that hides what is said of compiling
+QUIET = "CC_ENV_QUIET"  # environment variable that hides messages about compiling
 OPTIONS = {"nopython": True, "error_model": "numpy", "boundscheck": False}
 
 
 class _IntermediateLibrary(codegen.JITCodeLibrary):
-    """Intermediate code of a function and all it calls, to be linked into what calls it."""
+    """IR of a function and its callees, to be linked into its callers."""
 
     def finalize(self) -> None:
-        """Gather the code, for others to link; no machine code is made."""
+        """Link the callees' IR; no machine code is generated."""
         for library in dict.fromkeys(self._linking_libraries):
             self._reload_init.update(library._reload_init)
             self._final_module.link_in(library._get_module_for_linking(), preserve=True)
@@ -44,14 +44,14 @@ class _IntermediateLibrary(codegen.JITCodeLibrary):
 
 
 class _EntryLibrary(codegen.JITCodeLibrary):
-    """Code of what Python calls; linked functions are internal, so that LLVM drops the inlined."""
+    """Code of a function that Python calls; callees are internal, so LLVM drops inlined ones."""
 
     def _optimize_final_module(self) -> None:
-        prefix = self._codegen._rtlinker.PREFIX  # of functions called before they are compiled
-        if any(each.name.startswith(prefix) for each in self._final_module.global_variables):
+        prefix = self._codegen._rtlinker.PREFIX  # marks functions called before they are compiled
+        if any(var.name.startswith(prefix) for var in self._final_module.global_variables):
             raise errors.UnsupportedError(
                 f"{self.name}: compiled functions call each other in a circle, or one calls itself "
-                "with other types; a function may call itself, with the same types always"
+                "with other types; a function may call itself only with the same types"
             )
         for function in self._final_module.functions:
             if function.linkage == Linkage.linkonce_odr:
@@ -60,7 +60,7 @@ class _EntryLibrary(codegen.JITCodeLibrary):
 
 
 class _Compiler(dispatcher._FunctionCompiler):  # type: ignore[name-defined]
-    """Compiles into a library of its own kind."""
+    """Compiles into a library of the class `_library`, with additional `_flags`."""
 
     _library: ClassVar[type]
     _flags: ClassVar[dict[str, bool]]
@@ -87,7 +87,7 @@ class _Compiler(dispatcher._FunctionCompiler):  # type: ignore[name-defined]
 
 
 class _InlinedCompiler(_Compiler):
-    """Compiles no further than to intermediate code."""
+    """Compiles to IR only."""
 
     _library = _IntermediateLibrary
     _flags: ClassVar = dict.fromkeys(("no_compile", "no_cpython_wrapper", "no_cfunc_wrapper"), True)
@@ -95,15 +95,18 @@ class _InlinedCompiler(_Compiler):
     def _compile_core(self, args: Any, return_type: Any) -> Any:
         result = super()._compile_core(args, return_type)
         _bind_environment(result)
-        name = object()  # by which numba finds the code; of other functions it is the wrapper
+        name = (
+            object()
+        )  # the key by which numba finds the code; for other functions it is the wrapper
         result.target_context.insert_user_function(name, result.fndesc, [result.library])
         return result._replace(entry_point=name)
 
 
 def _bind_environment(result: Any) -> None:
-    """Place what the code needs to raise computed errors and to print, whoever links the code.
+    """Define the environment of the code, which it needs to raise computed errors and to print.
 
-    All libraries declare the variable that holds its address; the first that is loaded has it.
+    Every library that links the code declares the variable with the environment's address; this
+    library defines it.
     """
     context, name = result.target_context, result.fndesc.env_name
     library = context.codegen().create_library(name)
@@ -115,7 +118,7 @@ def _bind_environment(result: Any) -> None:
 
 
 class _EntryCompiler(_Compiler):
-    """Compiles what Python calls; says so, once for each game, if stderr is a terminal."""
+    """Compiles functions that Python calls; announces it once for each game on a terminal."""
 
     _library = _EntryLibrary
     _flags: ClassVar = {"no_cfunc_wrapper": True}
@@ -132,7 +135,7 @@ class _EntryCompiler(_Compiler):
 
 @contextlib.contextmanager
 def quietly() -> Iterator[None]:
-    """Say nothing of what is compiled while the block runs."""
+    """Hide messages about compiling while the block runs."""
     before = os.environ.get(QUIET)
     os.environ[QUIET] = "1"
     try:
@@ -144,7 +147,7 @@ def quietly() -> Iterator[None]:
 
 
 def _announce(subject: str) -> None:
-    """Say on stderr what is compiled, if that is a terminal."""
+    """Print what is being compiled, if stderr is a terminal."""
     why = f"once, some seconds; `python -m cc_env warm` does it beforehand, {QUIET}=1 hides this"
     with contextlib.suppress(AttributeError, ValueError, OSError):  # no stream, or a closed one
         if sys.stderr.isatty():
@@ -152,13 +155,13 @@ def _announce(subject: str) -> None:
 
 
 def _game_of(module: str) -> str:
-    """Return the name of the game that a module belongs to; of others the name of the module."""
+    """Return the name of the game that a module belongs to, else the module's own name."""
     names = module.split(".")
     return names[2] if names[:2] == ["cc_env", "games"] else module
 
 
 class _Inlined(registry.CPUDispatcher):
-    """A function as compiled code calls it."""
+    """A function as called from compiled code."""
 
     def __init__(self, function: Any, options: dict[str, Any]) -> None:
         super().__init__(function, targetoptions=options)
@@ -172,7 +175,7 @@ class _Inlined(registry.CPUDispatcher):
 
 
 class _Compiled(registry.CPUDispatcher):
-    """A function as Python calls it; compiled code that names it is given the inlined one."""
+    """A function as called from Python; compiled code that refers to it gets the inlined one."""
 
     def __init__(self, function: Any, options: dict[str, Any]) -> None:
         super().__init__(function, targetoptions=options)
@@ -188,7 +191,7 @@ class _Compiled(registry.CPUDispatcher):
         return types.Dispatcher(self._inlined)
 
     def __reduce__(self) -> Any:
-        """Pickle and copy by name, as functions are; without one, make it of its function again."""
+        """Pickle and copy by name, as functions are, or, without one, by its Python function."""
         module, name = self.py_func.__module__, self.py_func.__qualname__
         if module != "__main__" and getattr(sys.modules.get(module), name, None) is self:
             return name
@@ -196,10 +199,10 @@ class _Compiled(registry.CPUDispatcher):
 
 
 class Rule:
-    """A function of which every game has its own, chosen by the classes of some arguments.
+    """A generic function: dispatches to each game's own by the classes of some arguments.
 
-    From Python and from compiled code alike it is called like any compiled function. In compiled
-    code it costs nothing: the choice is made when types are inferred.
+    Python and compiled code call it like any compiled function. In compiled code the dispatch costs
+    nothing: it is resolved when types are inferred.
     """
 
     def __init__(self, declared: Callable[..., Any], by: tuple[int, ...]) -> None:
@@ -211,7 +214,7 @@ class Rule:
         self._chosen: dict[tuple[type, ...], Callable[..., Any]] = {}
 
     def add(self, *classes: type, function: Callable[..., Any]) -> None:
-        """Choose this compiled function for arguments of these NamedTuple classes."""
+        """Register the compiled function for arguments of these NamedTuple classes."""
         self._chosen[classes] = function
 
     def __call__(self, *arguments: Any, **by_name: Any) -> Any:
@@ -219,19 +222,19 @@ class Rule:
             arguments = self._signature.bind(*arguments, **by_name).args
         chosen = self._chosen.get(tuple([type(arguments[place]) for place in self._by]))
         if chosen is None:
-            chosen = self.choose([type(argument) for argument in arguments])  # refuses
+            chosen = self.choose([type(argument) for argument in arguments])  # raises
         return chosen(*arguments)
 
     def choose(self, classes: Sequence[type]) -> Callable[..., Any]:
         """Return the function for arguments of these classes; raise TypeError if there is none."""
-        wanted = tuple(classes[place] for place in self._by)
-        if wanted not in self._chosen:
-            names = " and ".join(each.__name__ for each in wanted)
+        key = tuple(classes[place] for place in self._by)
+        if key not in self._chosen:
+            names = " and ".join(cls.__name__ for cls in key)
             raise TypeError(f"no {self._name} is registered for {names}")
-        return self._chosen[wanted]
+        return self._chosen[key]
 
     def __reduce__(self) -> str:
-        return self._name  # a pickle or copy has it by name, as any function
+        return self._name  # pickled and copied by name, like any function
 
     @property
     def _numba_type_(self) -> "_RuleType":
@@ -239,14 +242,14 @@ class Rule:
 
 
 class _RuleType(types.Callable, types.Dummy):
-    """What numba takes a rule for: the function that it chooses for the types of arguments."""
+    """The numba type of a rule: typed as the function chosen for the argument types."""
 
     def __init__(self, rule: Rule) -> None:
         super().__init__(f"rule({rule._name} at {id(rule)})")
         self._rule = rule
 
     def _choose(self, arguments: Sequence[Any]) -> Any:
-        classes = [getattr(each, "instance_class", type(each)) for each in arguments]
+        classes = [getattr(kind, "instance_class", type(kind)) for kind in arguments]
         return typeof(self._rule.choose(classes))
 
     def get_call_type(self, context: Any, args: Any, kws: Any) -> Any:
@@ -271,9 +274,9 @@ def jit(*, nogil: bool) -> Callable[[F], F]: ...
 
 
 def jit(function: Any = None, *, nogil: bool = False) -> Any:
-    """Compile `function` at its first call; every later process finds it in the cache on disk.
+    """Compile `function` at its first call, or load it from the cache on disk.
 
-    With `nogil` other threads of Python run while it does.
+    With `nogil` it releases the GIL while it runs.
     """
     if function is None:
         return functools.partial(jit, nogil=nogil)
@@ -290,5 +293,5 @@ def rule(*, by: tuple[int, ...]) -> Callable[[F], F]: ...
 
 
 def rule(declared: Any = None, *, by: tuple[int, ...] = (0,)) -> Any:
-    """Make a `Rule` of a function without a body, chosen by the arguments in the places `by`."""
+    """Turn a function without a body into a `Rule` that dispatches on the arguments at `by`."""
     return functools.partial(rule, by=by) if declared is None else Rule(declared, by)

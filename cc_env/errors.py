@@ -1,4 +1,4 @@
-"""What can be wrong with what came in: every error says what came, where, and what would do."""
+"""Errors of bad input: the message says what was given, where, and what would be valid."""
 
 import math
 from collections.abc import Iterable
@@ -7,31 +7,43 @@ import numpy as np
 
 
 class CcEnvError(ValueError):
-    """Base of all errors that bad input can raise here; what they say can be shown and written."""
+    """Base class of all errors that bad input raises; messages can be printed and written."""
 
     def __str__(self) -> str:
-        said = super().__str__()  # with what came, lone surrogates and all
-        return said.encode(errors="backslashreplace").decode()
+        message = super().__str__()  # may quote lone surrogates of the input
+        return message.encode(errors="backslashreplace").decode()
 
 
-class UnknownOption(CcEnvError):
-    """A game, an option, a seat, an opponent or a mode that does not exist."""
+class BadOption(CcEnvError):
+    """A value that an option or a limit cannot take."""
+
+
+class UnknownOption(BadOption):
+    """The name of a game, a player, an option, a level or a mode that does not exist."""
+
+
+class BadPlayer(BadOption):
+    """A player that cannot be made, or an object that is not a player."""
 
 
 class UnknownKeyword(UnknownOption, TypeError):
-    """A keyword argument that an environment does not have, which Python calls a TypeError."""
+    """A keyword argument that an environment does not have; a TypeError, too, as in Python."""
 
 
 class BadPosition(CcEnvError):
-    """A position text that cannot be read, or a position that cannot be."""
+    """A position text that cannot be parsed, or a position that violates the rules."""
+
+
+class BadGame(CcEnvError):
+    """A game whose facts contradict each other; raised when the game is made."""
 
 
 class IllegalAction(CcEnvError):
-    """An action or a turn that the rules do not allow in the position at hand."""
+    """An action or a turn that is not legal in its position."""
 
 
 class Forfeit(CcEnvError):
-    """A player has lost by a fault: one of `cc_env.match.FAULTS`."""
+    """A player forfeits the game by a fault: one of `cc_env.match.FAULTS`."""
 
     def __init__(self, fault: str, message: str) -> None:
         super().__init__(message)
@@ -39,51 +51,51 @@ class Forfeit(CcEnvError):
 
 
 class BadRecord(CcEnvError):
-    """A record or a recorded position that is broken, or that the rules contradict."""
+    """A record or a recorded position that cannot be read, or that contradicts the rules."""
 
 
 class BadCheckpoint(CcEnvError):
-    """Saved weights or a saved run that is broken, or of another game, size or version."""
+    """Saved weights or a saved run that is damaged, or of another game, size or version."""
 
 
 class Diverged(CcEnvError):
-    """Training whose numbers are no longer finite, by settings that are too bold."""
+    """Training diverged: a loss or a weight is not finite; a lower learning rate may help."""
 
 
 class EpisodeOver(CcEnvError):
-    """A step in an episode that is over: `reset` comes first."""
+    """A step after the end of an episode: call `reset` first."""
 
 
 class MissingExtra(ImportError):
-    """A package that only an extra of the installation brings."""
+    """A package is missing that an extra of the installation provides."""
 
     def __init__(self, what: str, package: str, extra: str) -> None:
         super().__init__(f"{what} needs {package}: pip install 'cc_env[{extra}]'")
 
 
 def is_whole(value: object, least: int, most: int = 2**31 - 1) -> bool:
-    """Return whether the value is an integer, Python's or NumPy's, of `least` to `most`."""
+    """Return whether the value is an integer, Python's or NumPy's, in `least`..`most`."""
     whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
     return whole and bool(least <= value <= most)  # type: ignore[operator]
 
 
 def is_number(value: object, least: float = -math.inf, most: float = math.inf) -> bool:
-    """Return whether the value is a finite number, Python's or NumPy's, of `least` to `most`."""
+    """Return whether the value is a finite number, Python's or NumPy's, in `least`..`most`."""
     if not isinstance(value, int | float | np.integer | np.floating) or isinstance(value, bool):
         return False
     try:
         return math.isfinite(value) and bool(least <= value <= most)
-    except OverflowError:  # an integer that no float is as great as
+    except OverflowError:  # an integer beyond the range of floats
         return False
 
 
 def listed(items: Iterable[object], limit: int = 12) -> str:
-    """Return the items separated by commas, cut after `limit` of them."""
+    """Return the items separated by commas; beyond `limit` only their number."""
     texts = [str(item) for item in items]
     more = f", … ({len(texts)} in all)" if len(texts) > limit else ""
     return ", ".join(texts[:limit]) + more
 
 
 def quantity(count: int, name: str) -> str:
-    """Return so many of what has this name: 1 turn, 2 turns."""
+    """Return the count with its noun, in the plural if need be: 1 turn, 2 turns."""
     return f"{count} {name}" if count == 1 else f"{count} {name}s"

@@ -1,4 +1,4 @@
-"""Files: those of one item a line, and those that are written whole or not at all."""
+"""Files: reading line by line, writing and appending atomically."""
 
 import gzip
 import hashlib
@@ -12,9 +12,9 @@ from cc_env.errors import BadRecord
 
 
 def lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield the lines of a text file, gzipped or not, with their numbers; skip empty ones.
+    """Yield (number, line) of a UTF-8 text file, gzipped or not; blank lines are skipped.
 
-    Raises BadRecord where the file cannot be read on.
+    Raises BadRecord, with the last line's number, if the file cannot be read.
     """
     number = 0
     try:
@@ -28,7 +28,7 @@ def lines(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def write(path: Path, content: str | bytes) -> None:
-    """Write a file, all of it or nothing; raise OSError, and leave what was there."""
+    """Write a file atomically; raise OSError and keep the old content on failure."""
     half = path.with_name(path.name + ".half")
     try:
         with _named(path), half.open("wb") as file:
@@ -45,7 +45,7 @@ _APPENDING = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
 
 
 def append(path: Path, content: str) -> None:
-    """Add to a file, all of it or nothing; raise OSError, and leave what was there."""
+    """Append to a file atomically; raise OSError and keep the old content on failure."""
     given = left = content.encode()
     with _named(path):
         file = os.open(path, _APPENDING)
@@ -61,7 +61,7 @@ def append(path: Path, content: str) -> None:
 
 @contextmanager
 def _named(path: Path) -> Iterator[None]:
-    """Let errors of the system name the file, which those of a full disk do not."""
+    """Add the file's name to an OSError without one, such as that of a full disk."""
     try:
         yield
     except OSError as error:
@@ -70,12 +70,12 @@ def _named(path: Path) -> Iterator[None]:
 
 
 def fingerprint(path: Path) -> str:
-    """Return a hash of a file's content, short enough to read; raise OSError."""
+    """Return the first 16 hex digits of the SHA-256 of a file; raise OSError."""
     return hashlib.sha256(path.read_bytes()).hexdigest()[:16]
 
 
-def drop_half_a_line(path: Path) -> None:
-    """Cut off what a killed process left of the last line."""
+def drop_partial_line(path: Path) -> None:
+    """Truncate a file after its last newline: a killed process may leave part of a line."""
     content = path.read_bytes()
     whole = content.rfind(b"\n") + 1
     if whole < len(content):

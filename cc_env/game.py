@@ -1,121 +1,122 @@
-"""What a game is to everything above its rules: one record of facts, texts and pieces."""
+"""What a game is to everything above its rules: its facts, notation, look and search.
+
+Shapes: A actions, C planes of an observation, H rows and W columns of the board, F fields of a
+position, N positions.
+"""
 
 import operator
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cc_env import rules
-from cc_env.errors import BadPosition, BadRecord, IllegalAction, UnknownOption, listed
+from cc_env.errors import BadGame, BadPosition, IllegalAction, UnknownOption, listed
+from cc_env.grid import Cell, Grid
+from cc_env.look import Look, Track
+from cc_env.notation import Format, Notation, OnBroken, Played, Turn
 from cc_env.rules import DRAW, FIRST_WINS, ONGOING, Position
+from cc_env.symmetry import Symmetry, symmetry
 
-Cell = tuple[int, int]  # (row, column) from the upper left, in the fixed frame of the board
-Turn = tuple[int, ...]  # the actions of one turn, in order
-OnBroken = Callable[[BadRecord], object]  # what to do about a broken game, instead of stopping
+__all__ = [  # all that the module of a game needs, beside `rules`
+    "Bot",
+    "Cell",
+    "Format",
+    "Game",
+    "Grid",
+    "Look",
+    "Notation",
+    "OnBroken",
+    "Played",
+    "Search",
+    "Symmetry",
+    "Track",
+    "Turn",
+    "symmetry",
+]
+
 Bot = Callable[[Position, np.random.Generator], int]  # a player of this game alone: its action
+_SETS = "own", "enemy", "player"  # the fields of a position that default texts and pictures know
 
 
-class Symmetry(NamedTuple):
-    """A way to turn the board over that keeps the rules, for data augmentation.
+@dataclass(frozen=True, kw_only=True)
+class Search:
+    """What players know of a game beside its rules."""
 
-    It takes a position `p` to `position(p)`, an action `a` to `actions[a]`, and the planes `o` of
-    an observation to `o.reshape(C, -1)[:, cells].reshape(C, H, W)`.
-    """
-
-    name: str
-    position: Callable[[Position], Position]
-    actions: NDArray[np.int32]  # [num_actions]
-    cells: NDArray[np.int64]  # [H * W]
-
-
-class Track(NamedTuple):
-    """What a turn did on the board: the cells its piece went through, the pieces it took."""
-
-    path: tuple[Cell, ...]
-    captured: tuple[Cell, ...]
-
-
-@dataclass(frozen=True)
-class Played:
-    """A game as a file of another program's has it; it need not be played to the end."""
-
-    start: Position
-    turns: tuple[Turn, ...]
-    players: tuple[str, str] = "?", "?"  # the names of the first and the second
-    outcome: int = ONGOING  # ONGOING where the file does not say it
-    scores: tuple[float, float] | None = None  # of both, where the file has them
-    fault: str = ""  # one of `cc_env.match.FAULTS`, if one ended it; that decided the outcome
-    game: "Game | None" = None  # where the file says by which options, else those of the reader
-
-
-class Format(NamedTuple):
-    """How other programs write down games of a kind.
-
-    `read` yields those of a text; for one that is broken its last argument gets a BadRecord, naming
-    line and move, or it is raised where that is None. `write` makes the text of one, or raises
-    BadRecord where the format cannot express it; a file with several has an empty line between
-    them, unless it `is_single`: of one game alone. `options` are those that such files mean where
-    nothing else is said, `hint` what else to say where the rules contradict one.
-    """
-
-    read: Callable[[str, "Game", OnBroken | None], Iterator[Played]]
-    write: Callable[["Game", Played], str]
-    options: Mapping[str, Any] = MappingProxyType({})
-    hint: Callable[["Game"], str] = lambda game: ""
-    is_single: bool = False
+    evaluations: Mapping[str, Any] = field(default_factory=dict)  # by name, the default first
+    levels: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # of minimax, its own
+    bots: Mapping[str, Callable[["Game"], Bot]] = field(default_factory=dict)  # by spoken name
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Game:
-    """One game with its options settled; `cc_env.games.make` makes them.
+    """A game with its options settled; `cc_env.games.make` makes them.
 
-    `action_cells` are for networks and pictures: cells of an observation, row * columns + column,
-    in the mover's frame; an action on one cell starts and ends there, one without a cell has
-    rows * columns for both. Two actions may share theirs where they are never legal together.
-    `shooters` are the pieces any of which may be said to play an action that goes nowhere, but hits
-    the end of its track; of all other actions it has none. `endings` explains the words
-    of `ending` in a sentence each, in which {loser} stands for who has lost.
+    Facts stand here, all else in `notation`, `look` and `search`, whose defaults are for positions
+    with the fields `own`, `enemy` (sets of cells, see `Grid`) and `player`.
+
+    `letters` are those of the pieces of the first and of the second player, in texts and pictures,
+    beginning with the one that stands for the player; by default the initials of `players`.
+    `action_cells`, for networks and pictures, are the cells of an observation where an action
+    starts and ends, row * W + column in the mover's frame: the same cell twice for an action on one
+    cell, H * W twice for an action without a cell. Actions may share their cells where they are
+    never legal together. By default there is an action for each cell.
+
+    Raises BadGame where these do not fit together.
     """
 
     name: str
-    options: Mapping[str, Any]
     initial: Position
-    num_actions: int
-    action_cells: NDArray[np.int64]  # [num_actions, 2]: where each starts and ends; see below
-    observation_shape: tuple[int, int, int]  # planes, rows, columns
-    planes: tuple[str, ...]  # what each plane shows
+    grid: Grid
+    planes: tuple[str, ...]  # [C] what each plane of an observation shows
     players: tuple[str, str]  # what the first and the second player are called: best by a colour
-    symmetries: tuple[Symmetry, ...]  # without the identity
-    to_text: Callable[[Position], str]
-    parse_position: Callable[[str], Position]  # raises BadPosition, saying why; see `from_text`
-    action_text: Callable[[Position, int], str]  # any action id; the text of a turn is their sum
-    ending: Callable[[Position], str]  # how a finished game ended, in one word
-    pieces: Callable[[Position], Mapping[Cell, str]]  # letters as in the text form
-    goals: tuple[Cell, Cell] | tuple[()]  # a cell for each player that pictures mark
-    track: Callable[[Position, Turn], Track]
-    evaluations: Mapping[str, Any]  # by name, the best first; each for `rules.evaluate`
-    margins: int = 1  # the most by which the game can be won, see `rules.margin`
+    options: Mapping[str, Any] = field(default_factory=dict)
+    letters: tuple[str, str] = "", ""
+    action_cells: NDArray[np.int64] = field(default_factory=lambda: np.empty((0, 2), np.int64))
+    symmetries: tuple[Symmetry, ...] = ()  # without the identity
+    repetition_limit: int = 0  # turns leading to the same position after which the rules end a game
+    max_margin: int = 1  # the most by which the game can be won, see `rules.margin`
     scores: Callable[[Position, int | None], tuple[float, float]] | None = None  # see `score`
-    levels: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # of minimax, its own
-    bots: Mapping[str, Callable[["Game"], Bot]] = field(default_factory=dict)  # by spoken name
-    figures: Mapping[str, str] = field(
-        default_factory=dict
-    )  # of letters in pictures, see shapes.py
-    endings: Mapping[str, str] = field(default_factory=dict)  # in a sentence, see below
-    kinds: Mapping[str, str] = field(default_factory=dict)  # of pieces, in a word, by letter: king
-    formats: Mapping[str, Format] = field(default_factory=dict)  # by the end of a file's name: .pdn
-    dark: int = 1  # in pictures, cells whose row + column is odd, 0: even
-    lines: tuple[tuple[Cell, Cell], ...] = ()  # of a board of points, which has no squares
-    names: Mapping[Cell, str] = field(default_factory=dict)  # of its points, as in notation
-    remark: Callable[[Position], str] = lambda position: ""  # what is due and no piece shows
-    shooters: Callable[[Position, int], Iterable[Cell]] = lambda position, action: ()  # see above
-    stagnation: int = 0  # a position that so many turns led to ends the game, by `rules.stagnant`
-    other_texts: Callable[[Position, int], Iterable[str]] = lambda position, action: ()  # also read
-    fits: Callable[[Position], NDArray[np.bool_]] | None = None  # which words do, see `check_words`
+    fits: Callable[[Position], NDArray[np.bool_]] | None = None  # [N], see `check_words`
+    notation: Notation = field(default_factory=Notation)
+    look: Look = field(default_factory=Look)
+    search: Search = field(default_factory=Search)
+
+    def __post_init__(self) -> None:
+        if not any(self.letters):
+            object.__setattr__(self, "letters", tuple(name[:1] for name in self.players))
+        if not len(self.action_cells):
+            object.__setattr__(self, "action_cells", self.grid.single_cells)
+        for wrong in self._contradictions():
+            raise BadGame(f"{self.name}: {wrong}")
+
+    def _contradictions(self) -> Iterator[str]:
+        """Yield what does not fit together."""
+        both, look = "".join(self.letters), self.look
+        if not all(self.letters) or len(set(both)) < len(both) or not both.isalpha():
+            yield f"letters={self.letters!r}; wanted: for each player letters that only he has"
+        own = look.pieces, self.notation.to_text, self.notation.parse_position
+        if not all(own) and not set(_SETS) <= set(self.initial._fields):
+            wanted = f"fields {listed(_SETS)}, or functions pieces, to_text and parse_position"
+            yield f"positions have the fields {listed(self.initial._fields)}; wanted: {wanted}"
+        for letter in (*look.figures, *look.kinds, *self.pieces(self.initial).values()):
+            if letter not in both:
+                yield f"the piece {letter!r} is nobody's; letters={self.letters!r}"
+        size, ends = self.grid.rows * self.grid.columns, self.action_cells
+        if ends.ndim != 2 or ends.shape[1] != 2 or ends.min() < 0 or ends.max() > size:
+            yield f"action_cells are not int64[actions, 2] with values of 0 to {size}"
+
+    @property
+    def num_actions(self) -> int:
+        """How many action ids there are: A."""
+        return len(self.action_cells)
+
+    @property
+    def observation_shape(self) -> tuple[int, int, int]:
+        """The shape of an observation: (C, H, W)."""
+        return len(self.planes), self.grid.rows, self.grid.columns
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Game":
         return self  # nothing in it changes
@@ -129,17 +130,18 @@ class Game:
         if not isinstance(text, str):
             raise BadPosition(f"{self.name}: a position is given as text, not as {text!r}")
         try:
-            return self.parse_position(text)
+            parse = self.notation.parse_position or self._parse_position
+            return parse(text)
         except BadPosition as error:
             raise BadPosition(f"{self.name}: cannot read position '{text}': {error}") from None
 
     def check_words(self, rows: NDArray[np.uint64]) -> None:
-        """Raise BadPosition where one of the rows, uint64[N, fields], cannot be a position.
+        """Raise BadPosition if one of `rows`, uint64[N, F], is not a possible position.
 
-        Compiled rules take every position as it comes, and may read and write anywhere if it cannot
-        be; so whatever comes as words from outside comes through here. A game says by `fits`, of a
-        position whose fields are arrays uint64[N], which of them its rules can take. Of a game that
-        does not, each is written as text and read again.
+        Compiled rules trust their positions, and may read and write out of bounds if one is
+        impossible; so words from outside are checked here. `fits` takes a position whose fields are
+        arrays uint64[N] and returns bool[N]: which of them are possible. Without `fits`, positions
+        are written as text and read again.
         """
         if self.fits:
             fits = self.fits(type(self.initial)(*rows.T))
@@ -156,33 +158,132 @@ class Game:
         except Exception:  # what a game makes of words that nobody checked
             return False
 
+    def owner(self, letter: str) -> int:
+        """Return whose piece a letter is, 0 or 1; raise BadGame where it is nobody's."""
+        for player, letters in enumerate(self.letters):
+            if letter in letters:
+                return player
+        raise BadGame(f"{self.name}: the piece {letter!r} is nobody's; letters={self.letters!r}")
+
+    def pieces(self, position: Position) -> Mapping[Cell, str]:
+        """Return the letters of the pieces on the board; by default the sets `own`, `enemy`."""
+        if self.look.pieces:
+            return self.look.pieces(position)
+        return self.grid.pieces(position, self.letters)
+
+    def to_text(self, position: Position) -> str:
+        """Return the position in one line.
+
+        By default rows from the top, the letter of the player to move, and as NAME=VALUE all other
+        fields that are not as at the start.
+        """
+        if self.notation.to_text:
+            return self.notation.to_text(position)
+        player = int(position.player)
+        words = [self.grid.position_text(self.pieces(position), self.letters, player)]
+        for name, value, usual in zip(position._fields, position, self.initial, strict=True):
+            if name not in _SETS and value != usual:
+                words.append(f"{name}={value}")
+        return " ".join(words)
+
+    def _parse_position(self, text: str) -> Position:
+        """Return the position that `to_text` writes by default; raise BadPosition."""
+        other = [name for name in self.initial._fields if name not in _SETS]
+        rest = f"then NAME=VALUE of {listed(other)}" if other else ""
+        pieces, player, words = self.grid.read_position(text, self.letters, rest)
+        own, enemy = self.grid.sides(pieces, self.letters, player)
+        values = {"own": own, "enemy": enemy, "player": np.uint64(player)}
+        for word in words:
+            name, _, value = word.partition("=")
+            if name not in other or not (value.isascii() and value.isdigit()):
+                raise BadPosition(f"'{word}'; wanted: {rest}")
+            if int(value) >= 2**64:
+                raise BadPosition(f"'{word}': a field has 64 bits")
+            values[name] = np.uint64(int(value))
+        return self.initial._replace(**values)
+
+    def action_text(self, position: Position, action: int) -> str:
+        """Return the notation of an action, legal or not; a turn's is the sum of its actions'.
+
+        By default its cell or cells, such as 41-30: row and column, from the upper left; or their
+        names.
+        """
+        if self.notation.action_text:
+            return self.notation.action_text(position, action)
+        return "-".join(map(self._cell_text, dict.fromkeys(self._ends(position, action)))) or "pass"
+
+    def _cell_text(self, cell: Cell) -> str:
+        comma = "," if max(self.grid.rows, self.grid.columns) > 10 else ""
+        return self.look.names.get(cell) or f"{cell[0]}{comma}{cell[1]}"
+
+    def _ends(self, position: Position, action: int) -> tuple[Cell, ...]:
+        """Return the cells of the board where an action starts and ends, none if it has none."""
+        places = [divmod(int(place), self.grid.columns) for place in self.action_cells[action]]
+        player = self.to_move(position)
+        return tuple(self.grid.seen(cell, player) for cell in places if cell[0] < self.grid.rows)
+
+    def ending(self, position: Position) -> str:
+        """Return in one word how a finished game ended; by default draw or won."""
+        if self.notation.ending:
+            return self.notation.ending(position)
+        return "draw" if self.outcome(position) == DRAW else "won"
+
+    def track(self, position: Position, turn: Turn) -> Track:
+        """Return where the pieces of a legal turn went, finished or not, and what it captured.
+
+        By default the cells of its actions, and those that the opponent's pieces left meanwhile. An
+        action on a single cell that captures what stands there goes nowhere.
+        """
+        if self.look.track:
+            return self.look.track(position, turn)
+        path, captured = list[Cell](), list[Cell]()
+        for action in turn:
+            ends = self._ends(position, action)  # IndexError, where it is not an action at all
+            after = self.words(position, rules.apply(position, action))
+            taken = self._taken(position, after)
+            if set(ends) != set(taken):
+                path += ends[:1] if path[-1:] != list(ends[:1]) else ()
+                path += ends[1:] if ends[:1] != ends[1:] else ()
+            captured += taken
+            position = after
+        return Track(tuple(path), tuple(captured))
+
+    def _taken(self, before: Position, after: Position) -> list[Cell]:
+        """Return the cells that pieces of the opponent stood on before, but not after."""
+        letters, left = self.letters[1 - self.to_move(before)], self.pieces(after)
+        pieces = self.pieces(before).items()
+        return [c for c, letter in pieces if letter in letters and left.get(c, " ") not in letters]
+
     def legal_actions(self, position: Position) -> NDArray[np.int32]:
-        """Return the legal action ids, ascending; none when the game is over."""
+        """Return the legal action ids, int32[count], ascending; empty when the game is over."""
         out = np.empty(self.num_actions, np.int32)
         over = rules.outcome(position) != ONGOING
         return out[: 0 if over else rules.legal_actions(position, out)]
 
     def choices(self, position: Position) -> NDArray[np.int32]:
-        """Return the legal action ids, one at least.
+        """Return the legal action ids, int32[count], ascending, at least one.
 
         Raises IllegalAction where the game is over.
         """
         legal = self.legal_actions(position)
         if not len(legal):
             text, ending = self.to_text(position), self.ending(position)
-            raise IllegalAction(f"nothing is to be chosen in '{text}'; the game is over ({ending})")
+            raise IllegalAction(
+                f"there is no action to choose in '{text}'; the game is over ({ending})"
+            )
         return legal
 
     def action_mask(self, position: Position) -> NDArray[np.int8]:
-        """Return int8[num_actions]: 1 where the action is legal, else 0."""
+        """Return int8[A]: 1 where the action is legal, else 0."""
         mask = np.zeros(self.num_actions, np.int8)
         mask[self.legal_actions(position)] = 1
         return mask
 
     def opening_mask(self) -> NDArray[np.int8]:
-        """Return int8[num_actions]: 1 where an action is legal however an episode begins.
+        """Return int8[A]: 1 where an action is legal however an episode begins.
 
-        Where there is none, as in a game that begins by placing anywhere, those legal most often.
+        If there is no such action, as in a game that begins by placing anywhere, 1 for the actions
+        that are legal most often.
         """
         counts = self.action_mask(self.initial).astype(np.int64)
         for turn in self.turns(self.initial):
@@ -195,7 +296,7 @@ class Game:
     ) -> Position:
         """Return the position after `action`; raise IllegalAction where it is not legal.
 
-        Who knows the legal actions already says which they are.
+        A caller that already has the legal actions passes them as `legal`.
         """
         try:
             chosen = operator.index(action)
@@ -233,9 +334,9 @@ class Game:
         return 0 if self.outcome(position) in (DRAW, ONGOING) else int(rules.margin(position))
 
     def score(self, position: Position, loser: int | None = None) -> tuple[float, float]:
-        """Return what both players have of a finished game; by its margin, where not by `scores`.
+        """Return the scores of both players in a finished game: by `scores`, or by its margin.
 
-        Where the game does not seem over it is what they have if it ended by repetition, or, in
+        Where the rules do not end the game, these are the scores if it ends by repetition or, in
         games with `scores`, by a fault of the `loser`.
         """
         if self.scores:
@@ -243,9 +344,9 @@ class Game:
         won = float(self.margin(position))
         return (won, -won) if self.outcome(position) == FIRST_WINS else (-won, won)
 
-    def stagnant(self, position: Position) -> int:
+    def repetition_outcome(self, position: Position) -> int:
         """Return the outcome where the rules end the game by repetition."""
-        return int(rules.stagnant(position))
+        return int(rules.repetition_outcome(position))
 
     def key(self, position: Position) -> np.uint64:
         """Return a 64-bit hash of the position, side to move included."""
@@ -258,22 +359,22 @@ class Game:
         return planes
 
     def evaluation(self, which: Any = None) -> Any:
-        """Return an evaluation by name, None being the first, or the one that is given itself.
+        """Return the evaluation of this name, None for the first; an evaluation is returned as is.
 
         Raises UnknownOption where the game has none, or none of this name.
         """
         if hasattr(which, "_fields"):  # a NamedTuple of weights
             return which
         if which is not None and not isinstance(which, str):
-            has = listed(self.evaluations) or "none"
-            raise UnknownOption(f"evaluation={which!r} is no name; {self.name} has: {has}")
-        if not self.evaluations or (which and which not in self.evaluations):
-            has = listed(self.evaluations) or "none"
+            has = listed(self.search.evaluations) or "none"
+            raise UnknownOption(f"evaluation={which!r} is not a name; {self.name} has: {has}")
+        if not self.search.evaluations or (which and which not in self.search.evaluations):
+            has = listed(self.search.evaluations) or "none"
             raise UnknownOption(f"{self.name} has no evaluation {which or ''!r}; it has: {has}")
-        return self.evaluations[which or next(iter(self.evaluations))]
+        return self.search.evaluations[which or next(iter(self.search.evaluations))]
 
     def turns(self, position: Position) -> Iterator[Turn]:
-        """Yield every way to finish the present turn, as the actions that it takes."""
+        """Yield every turn that is legal now, or the rest of it within a turn."""
         for action in map(int, self.legal_actions(position)):
             after = self.apply(position, action)
             if self.mid_turn(after):
@@ -318,12 +419,12 @@ class Game:
         return [text for text in texts if text]
 
     def parse_turn(self, position: Position, text: str) -> Turn:
-        """Return the legal turn written as `text`; raise IllegalAction where there is none."""
+        """Return the legal turn written as `text`; raise IllegalAction if there is none."""
         wanted = _plain(text)
-        if (found := self._turn_of(position, wanted)) is not None:
-            return found
+        if (turn := self._turn_of(position, wanted)) is not None:
+            return turn
         for action in map(int, self.legal_actions(position)):
-            if wanted in map(_plain, self.other_texts(position, action)):
+            if wanted in map(_plain, self.notation.other_texts(position, action)):
                 return (action,)
         near = self.near(position, text)
         would_do = f"did you mean {listed(near)}?" if near else self._what_is_legal(position)
@@ -334,14 +435,14 @@ class Game:
         wanted = _plain(text)
         texts = [self.turn_text(position, turn) for turn in self.turns(position)]
         for action in map(int, self.legal_actions(position)):
-            texts += self.other_texts(position, action)
-        begin = (each for each in texts if wanted and _plain(each).startswith(wanted))
-        return list(dict.fromkeys(begin))
+            texts += self.notation.other_texts(position, action)
+        near = (known for known in texts if wanted and _plain(known).startswith(wanted))
+        return list(dict.fromkeys(near))
 
     def _turn_of(self, position: Position, wanted: str) -> Turn | None:
-        """Return the legal turn of this plain text, None where there is none.
+        """Return the legal turn of this plain text, None if there is none.
 
-        Follows only decisions whose own text begins it, so most turns are found without the others.
+        Follows only decisions with which the text begins, so most turns are not generated.
         """
         for action in map(int, self.legal_actions(position)):
             begins = _plain(self.action_text(position, action))
@@ -372,20 +473,5 @@ class Game:
 
 
 def _plain(text: str) -> str:
-    """Return the text as it is compared: small letters, no blanks."""
+    """Return the text in the form that is compared: lower case, without blanks."""
     return "".join(text.split()).lower()
-
-
-class Recording(NamedTuple):
-    """What is known of a position, to compare the rules with; None is what is not."""
-
-    game: Game
-    position: Position
-    played: tuple[str, ...] = ()  # turns, or decisions, to the position of which the rest is known
-    reached: Position | None = None  # what that is, as far as its key goes
-    outcome: int | None = None  # as `rules.outcome`
-    ending: str | None = None  # as `Game.ending`, of a finished game
-    turns: Mapping[str, Position | None] | None = None  # all legal ones, and where they lead
-    actions: frozenset[str] | None = None  # all legal decisions, in every way to write them
-    counts: tuple[int, ...] = ()  # perft for 1, 2, ... turns
-    in_decisions: bool = False  # whether that counts decisions instead

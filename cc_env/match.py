@@ -14,13 +14,15 @@ RESIGNED, AGREED = "resigned", "agreed"  # reasons for a loss and for a draw tha
 
 @dataclass(frozen=True)
 class Limits:
-    """What bounds a match; None is no limit. Not part of any game's rules."""
+    """The limits of a match, which are not part of any game's rules; None: no limit.
 
-    max_turns: int | None = 200  # a game that reaches so many turns is a draw
-    repetitions: int | None = 3  # and one in which a position occurs so many times, where the rules
-    # of the game do not know repetition themselves
-    seconds_per_turn: float | None = None  # who thinks longer loses
-    seconds_per_game: float | None = None
+    Games whose own rules end repetition (`Game.repetition_limit`) have no limit of repetitions.
+    """
+
+    max_turns: int | None = 200  # a draw after this number of turns
+    repetitions: int | None = 3  # a draw at the Nth occurrence of a position
+    seconds_per_turn: float | None = None  # a player who takes longer loses
+    seconds_per_game: float | None = None  # for all turns of a player; who takes longer loses
 
     def __post_init__(self) -> None:
         for name, least in (("max_turns", 1), ("repetitions", 2)):
@@ -35,16 +37,16 @@ class Limits:
                 raise UnknownOption(f"{name}={value!r}; it is more than 0, or None for no limit")
 
 
-def repetition_limit(game: Game, limit: int | None) -> int | None:
-    """Return a limit of repetitions in a game: none where its own rules end what repeats itself."""
-    return None if game.stagnation else limit
+def limit_of_repetitions(game: Game, limit: int | None) -> int | None:
+    """Return the limit that holds in a game: none where its own rules end repetition."""
+    return None if game.repetition_limit else limit
 
 
 class Result(NamedTuple):
     """How a match ended."""
 
     outcome: int  # FIRST_WINS, SECOND_WINS or DRAW
-    reason: str  # the game's word for it, repetition, max_turns, one of FAULTS, RESIGNED, AGREED
+    reason: str  # `Game.ending`, repetition, max_turns, one of FAULTS, RESIGNED or AGREED
 
 
 class Match:
@@ -53,7 +55,7 @@ class Match:
     def __init__(
         self, game: Game, start: Position | None = None, limits: Limits | None = None
     ) -> None:
-        """Begin at `start`, None for the game's own; raise BadPosition where that is none."""
+        """Begin at `start`, None for the game's own; raise BadPosition if it is not a position."""
         if start is not None and not isinstance(start, type(game.initial)):
             would_do = f"a position of {game.name}, as from_text makes them of texts"
             raise BadPosition(f"start={start!r}; wanted: {would_do}")
@@ -72,7 +74,7 @@ class Match:
 
     @property
     def legal(self) -> tuple[int, ...]:
-        """Return the actions that the rules allow, ascending; none where they end the game."""
+        """Return the legal actions, ascending; empty where the rules have ended the game."""
         if self._legal is None:
             self._legal = tuple(self.game.legal_actions(self.position).tolist())
         return self._legal
@@ -95,9 +97,9 @@ class Match:
 
     @property
     def score(self) -> tuple[float, float] | None:
-        """What both players have by the rules; None where a limit ended the game.
+        """The scores of both players by the rules, None where a limit ended the game.
 
-        And where a fault or a resignation did, in games whose rules do not know what that costs.
+        None also after a fault or a resignation, in games whose rules do not say what that costs.
         """
         if self.result is None or self.result.reason in ("max_turns", "repetition", AGREED):
             return None
@@ -112,7 +114,7 @@ class Match:
         return (self._before, self._turn) if self._turn else None
 
     def forfeit(self, player: int, fault: str) -> None:
-        """End the game: `player` loses it for one of FAULTS, or because he has RESIGNED."""
+        """End the game: `player` has lost by one of FAULTS, or has RESIGNED."""
         self.result = Result(1 - player, fault)
 
     def agree(self) -> None:
@@ -125,14 +127,15 @@ class Match:
 
     def _by_rules(self) -> Result | None:
         game, outcome = self.game, self.game.outcome(self.position)
-        if outcome == ONGOING and game.stagnation:
+        if outcome == ONGOING and game.repetition_limit:
             led_here = self._seen[self._key] - (self._key == self._start_key)
-            outcome = game.stagnant(self.position) if led_here >= game.stagnation else ONGOING
+            is_over = led_here >= game.repetition_limit
+            outcome = game.repetition_outcome(self.position) if is_over else ONGOING
         return None if outcome == ONGOING else Result(outcome, self.game.ending(self.position))
 
     def _by_limits(self) -> Result | None:
         limits = self.limits
-        repetitions = repetition_limit(self.game, limits.repetitions)
+        repetitions = limit_of_repetitions(self.game, limits.repetitions)
         if repetitions and self._seen[self._key] >= repetitions:
             return Result(DRAW, "repetition")
         if limits.max_turns and len(self.turns) >= limits.max_turns:

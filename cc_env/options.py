@@ -1,11 +1,11 @@
-"""Options as people type them: NAME=VALUE."""
+"""Options as typed on a command line: NAME=VALUE."""
 
 import ast
 import re
 from collections.abc import Iterable
 from typing import Any
 
-from cc_env.errors import UnknownOption
+from cc_env.errors import BadOption
 
 LONGEST = 4096  # characters of NAME=VALUE
 _QUOTED = r"""(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')\s*(?=,|$)"""
@@ -13,27 +13,27 @@ _ITEM = re.compile(rf"[^=,]*=\s*{_QUOTED}|[^,]+", re.DOTALL)
 
 
 def read(pairs: Iterable[str]) -> dict[str, Any]:
-    """Return the options of NAME=VALUE texts; a value that is no Python literal is a word.
+    """Parse NAME=VALUE texts; a value is a Python literal, or else a string as it stands.
 
-    Raises UnknownOption where a text has no "=" or is too long, or a name comes twice.
+    Raises BadOption for a text without "=" or longer than LONGEST, and for a repeated name.
     """
     options: dict[str, Any] = {}
     for pair in pairs:
         if len(pair) > LONGEST:
-            told = f"{pair[:40]!r}… has {len(pair):,} characters"
-            raise UnknownOption(f"{told}; an option has {LONGEST:,} at most")
+            size = f"{pair[:40]!r}… has {len(pair):,} characters"
+            raise BadOption(f"{size}; an option has {LONGEST:,} at most")
         name, equals, text = (part.strip() for part in pair.partition("="))
         if not equals or not name:
-            raise UnknownOption(f"{pair!r}: wanted NAME=VALUE, for example size=8")
+            raise BadOption(f"{pair!r}: wanted NAME=VALUE, for example size=8")
         if name in options:
-            raise UnknownOption(f"{pair!r}: {name} is given twice")
+            raise BadOption(f"{pair!r}: {name} is given twice")
         options[name] = _value(text)
     return options
 
 
 def split(text: str) -> list[str]:
-    """Return the texts between commas; one in quotes, a whole value, may have commas of its own."""
-    return [each[0].strip() for each in _ITEM.finditer(text) if each[0].strip()]
+    """Split a text at its commas, except those within a value that is quoted as a whole."""
+    return [item[0].strip() for item in _ITEM.finditer(text) if item[0].strip()]
 
 
 def _value(text: str) -> Any:

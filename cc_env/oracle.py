@@ -1,7 +1,7 @@
 """Recorded positions and games, and how the rules compare with them.
 
 A file has one JSON object a line, and may be compressed with gzip. What fields a line has depends
-on the game, whose `read_recordings` understands them: legal turns, endings, games, perft.
+on the game, see `cc_env.recordings`: legal turns, endings, games, perft.
 """
 
 import json
@@ -9,16 +9,17 @@ from collections.abc import Iterable, Iterator, Mapping, Set
 from pathlib import Path
 from typing import NamedTuple
 
-from cc_env import games
-from cc_env.errors import BadRecord, CcEnvError, UnknownOption, is_whole
+from cc_env import recordings
+from cc_env.errors import BadRecord, CcEnvError, is_whole
 from cc_env.files import lines
-from cc_env.game import Game, Recording
+from cc_env.game import Game
 from cc_env.perft import perft
+from cc_env.recordings import Recording
 from cc_env.rules import ONGOING, Position
 
-MOST_COUNTED = 20_000_000  # counts beyond that, and after, are not walked
+MOST_COUNTED = 20_000_000  # larger counts, and those after them, are not checked
 
-# What reading raises where a field is of another kind than it must be.
+# What reading may raise where a field has the wrong type.
 _WRONG = TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RecursionError
 
 
@@ -27,47 +28,46 @@ class Comparison(NamedTuple):
 
     line: int  # counted from 1
     position: str
-    differences: tuple[str, ...]  # none where they agree
+    differences: tuple[str, ...]  # empty where they agree
 
 
 def compare(path: Path, game: str) -> Iterator[Comparison]:
-    """Yield what each line of the file brings; raise BadRecord, naming it, at a bad one.
+    """Yield the comparisons of each line of the file.
 
-    And UnknownOption where the module of the game reads no recorded positions.
+    Raises BadRecord, naming the line, where one is broken, and UnknownOption where nothing reads
+    recorded positions of the game.
     """
-    read = getattr(games.module(game), "read_recordings", None)
-    if read is None:
-        raise UnknownOption(f"{game} has no recorded positions: no function read_recordings")
-    found = False
+    read = recordings.reader(game)
+    is_empty = True
     for number, text in lines(path):
-        found = True
+        is_empty = False
         try:
-            recordings = list(read(json.loads(text)))
-            for each in recordings:
-                _check(each)
+            known = list(read(json.loads(text)))
+            for recording in known:
+                _check(recording)
         except (CcEnvError, json.JSONDecodeError) as error:
             raise BadRecord(f"{path}, line {number}: {error}") from error
         except KeyError as error:
             raise BadRecord(f"{path}, line {number}: field {error} is missing") from error
         except _WRONG as error:
-            wrong = f"no recorded position of {game} ({error})"
+            wrong = f"not a recorded position of {game} ({error})"
             raise BadRecord(f"{path}, line {number}: {wrong}") from error
-        for recording in recordings:
+        for recording in known:
             position = recording.game.to_text(recording.position)
             yield Comparison(number, position, tuple(_differences(recording)))
-    if not found:
+    if is_empty:
         raise BadRecord(f"{path}: there is no recorded position in it")
 
 
 def _check(recording: Recording) -> None:
-    """Raise TypeError where what is recorded is of the wrong kind, which a line can bring."""
+    """Raise TypeError where a field of the line has the wrong type."""
     texts = (*recording.played, *(recording.turns or ()), *(recording.actions or ()))
     for text in (*texts, recording.ending or ""):
         if not isinstance(text, str):
-            raise TypeError(f"{text!r} is no text")
+            raise TypeError(f"{text!r} is not a text")
     for number in (*recording.counts, recording.outcome or 0):
         if not is_whole(number, -1, 2**63 - 1):
-            raise TypeError(f"{number!r} is no count and no outcome")
+            raise TypeError(f"{number!r} is neither a count nor an outcome")
 
 
 def _differences(recording: Recording) -> Iterator[str]:
@@ -94,9 +94,9 @@ def _differences(recording: Recording) -> Iterator[str]:
     for depth, count in enumerate(recording.counts, 1):
         if count > MOST_COUNTED:
             return
-        found = perft(game, position, depth, decisions=recording.in_decisions)
-        if found != count:  # so that the next may be many more than recorded
-            yield f"perft {depth} is {found}, recorded {count}"
+        counted = perft(game, position, depth, decisions=recording.in_decisions)
+        if counted != count:  # deeper counts may then be far larger than recorded
+            yield f"perft {depth} is {counted}, recorded {count}"
             return
 
 
@@ -111,7 +111,7 @@ def _play(game: Game, position: Position, text: str) -> Position:
 def _texts(game: Game, position: Position) -> Iterator[str]:
     for action in map(int, game.legal_actions(position)):
         yield game.action_text(position, action)
-        yield from game.other_texts(position, action)
+        yield from game.notation.other_texts(position, action)
 
 
 def _differing_turns(
@@ -125,11 +125,11 @@ def _differing_turns(
     for text in sorted(after.keys() & recorded.keys()):
         wanted = recorded[text]
         if wanted is not None and game.key(wanted) != game.key(after[text]):
-            found = game.to_text(after[text])
-            yield f"{text} leads to {found}, recorded {game.to_text(wanted)}"
+            reached = game.to_text(after[text])
+            yield f"{text} leads to {reached}, recorded {game.to_text(wanted)}"
 
 
 def _missing(recorded: Set[str], legal: Iterable[str]) -> Iterator[str]:
-    found = set(legal)
-    yield from (f"{text} is not recorded" for text in sorted(found - recorded))
-    yield from (f"{text} is recorded, but not legal" for text in sorted(recorded - found))
+    texts = set(legal)
+    yield from (f"{text} is not recorded" for text in sorted(texts - recorded))
+    yield from (f"{text} is recorded, but not legal" for text in sorted(recorded - texts))

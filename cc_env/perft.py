@@ -1,4 +1,4 @@
-"""Perft: how many different sequences of turns there are, the standard check of move generators."""
+"""Perft: the number of sequences of turns of a length, the standard test of move generators."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +13,8 @@ from cc_env.rules import ONGOING, Bool, Position
 def perft(game: Game, position: Position, depth: int, *, decisions: bool = False) -> int:
     """Return the number of sequences of `depth` turns; finished games are not extended.
 
-    With `decisions` these are counted, of which a turn may take several. Raises UnknownOption for a
-    depth below 0.
+    With `decisions`, sequences of `depth` decisions, of which a turn may take several. Raises
+    UnknownOption for a depth below 0.
     """
     if not is_whole(depth, 0):
         raise UnknownOption(f"perft: depth={depth!r}; it is 0 or more")
@@ -26,7 +26,7 @@ def perft(game: Game, position: Position, depth: int, *, decisions: bool = False
 def _perft(
     position: Position, depth: int, free: NDArray[np.int32], most: int, decisions: Bool
 ) -> int:
-    """Count below `position`; `free` is room for lists of actions, `most` the longest of them."""
+    """Count below `position`; `free`, int32[>= 0], is room for lists of `most` actions at most."""
     if rules.outcome(position) != ONGOING:
         return 0
     if free.size < most:

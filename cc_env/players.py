@@ -1,12 +1,12 @@
-"""Who plays, by spoken names: `random`, `minimax:depth=3`, `mcts:simulations=400`.
+"""Players by spoken name: `random`, `minimax:depth=3`, `mcts:simulations=400`.
 
-    NAME                       with its default options
-    NAME:LEVEL                 a level is a name for several options
-    NAME:OPTION=VALUE,…        with these
-    program:command="…"        any program, see `cc_env.play.program`; values may be in quotes
-    PACKAGE.MODULE.CLASS:…     somebody else's class, found as Python finds modules
+    NAME                       default options
+    NAME:LEVEL                 a level, which is a name for several options
+    NAME:OPTION=VALUE,…        these options
+    program:command="…"        any program, see `cc_env.play.program`; values may be quoted
+    PACKAGE.MODULE.CLASS:…     a class or function of another package that can be imported
 
-The class, or any function, is called with the game and the options as keywords, and returns a
+The class or function is called with the game and the options as keyword arguments, and returns a
 `cc_env.referee.Player`.
 """
 
@@ -20,7 +20,8 @@ from typing import Any, cast
 import numpy as np
 
 from cc_env import options, trust
-from cc_env.errors import CcEnvError, MissingExtra, UnknownOption, listed
+from cc_env.catalogue import GAMES
+from cc_env.errors import BadPlayer, CcEnvError, MissingExtra, UnknownOption, listed
 from cc_env.game import Game, Turn
 from cc_env.referee import Clock, Decision, Player
 from cc_env.rules import Position
@@ -28,34 +29,36 @@ from cc_env.search import greedy, limits
 from cc_env.search.alphabeta import AlphaBeta
 from cc_env.search.compare import Compared, compare
 from cc_env.search.mcts import TreeSearch
-from cc_env.search.memory import MOST_DEPTH
 from cc_env.search.scores import expected
-from cc_env.table import GAMES
+from cc_env.search.workspace import MOST_DEPTH
 
 Factory = Callable[..., Player]
 
 
 @dataclass(frozen=True)
 class RandomPlayer:
-    """Plays every legal action with the same probability."""
+    """Plays a uniformly random legal action."""
 
     game: Game
 
     def choose(self, position: Position, rng: np.random.Generator, clock: Clock) -> Decision:
-        """Return a random decision."""
+        """Return a random legal action."""
         return Decision(int(rng.choice(self.game.choices(position))))
 
 
 class GreedyPlayer:
-    """Looks one turn ahead: wins if it can, else makes the evaluation best; ties are drawn."""
+    """Looks one turn ahead: wins if it can, else maximizes the evaluation; breaks ties randomly."""
 
     def __init__(self, game: Game, *, evaluation: str | None = None) -> None:
-        """Use the game's evaluation of this name, its first by default; raise UnknownOption."""
+        """Use the evaluation with this name, by default the game's first.
+
+        Raises UnknownOption for an evaluation that the game does not have.
+        """
         self._game, self._evaluation = game, game.evaluation(evaluation)
         greedy.scores(game, game.initial, self._evaluation)  # compiles
 
     def choose(self, position: Position, rng: np.random.Generator, clock: Clock) -> Decision:
-        """Return a decision that begins one of the best turns."""
+        """Return the first decision of one of the best turns."""
         actions, scores = greedy.scores(self._game, position, self._evaluation)
         highest = max(scores)
         best = [action for action, score in zip(actions, scores, strict=True) if score == highest]
@@ -63,7 +66,7 @@ class GreedyPlayer:
 
 
 class MinimaxPlayer:
-    """Alpha-beta search: plays the same in the same position, unless time cuts it short."""
+    """Alpha-beta search; deterministic unless a time limit interrupts it."""
 
     def __init__(
         self,
@@ -76,16 +79,17 @@ class MinimaxPlayer:
         evaluation: str | None = None,
         table_megabytes: float | None = None,
     ) -> None:
-        """Look `depth` turns ahead, at `nodes` positions or for `seconds`, what comes first.
+        """Limit each decision to `depth` turns, `nodes` positions or `seconds`, whatever is first.
 
-        `seconds` are for each decision; a clock makes them fewer, with something to spare.
-        A level is a name for such limits, which those given replace; without any it is "normal".
-        It may also have a greater table than the usual 16 megabytes.
-        `evaluation` is the name of one of the game's. Raises UnknownOption on bad values.
+        A clock shortens `seconds`, see `allowance`. A level is a name for such limits; limits given
+        here override it. The default level is "normal". The transposition table has 16 megabytes,
+        unless the level or `table_megabytes` says otherwise. `evaluation` is the name of one of the
+        game's evaluations. Raises UnknownOption for an unknown level or evaluation, BadOption for a
+        limit out of range.
         """
         given: dict[str, Any] = {"depth": depth, "nodes": nodes, "seconds": seconds}
         given = {name: value for name, value in given.items() if value is not None}
-        levels = {**LEVELS, **game.levels}
+        levels = {**LEVELS, **game.search.levels}
         if level is not None and level not in list(levels):
             raise UnknownOption(f"minimax has no level {level!r}; it has: {listed(levels)}")
         if level is not None or not given:
@@ -101,13 +105,15 @@ class MinimaxPlayer:
     def choose(self, position: Position, rng: np.random.Generator, clock: Clock) -> Decision:
         """Return the first decision of the principal variation."""
         seconds = allowance(self._seconds, clock)
-        found = self._search.search(position, depth=self._depth, nodes=self._nodes, seconds=seconds)
-        return Decision(found.action, found.value, found.details())
+        result = self._search.search(
+            position, depth=self._depth, nodes=self._nodes, seconds=seconds
+        )
+        return Decision(result.action, result.value, result.details())
 
     def compare(
         self, position: Position, turns: Sequence[Turn], left: Callable[[], float]
     ) -> Compared:
-        """Return what each of these turns is worth, as `cc_env.search.compare`."""
+        """Return the values of these turns, see `cc_env.search.compare`."""
         depth = self._depth or MOST_DEPTH
         return compare(self._search, position, turns, left=left, depth=depth)
 
@@ -129,10 +135,11 @@ class MCTSPlayer:
         exploration: float = 1.0,
         evaluation: str | None = None,
     ) -> None:
-        """Run so many simulations or seconds a decision; 1000 simulations by default.
+        """Limit each decision to `simulations` or `seconds`; the default is 1000 simulations.
 
-        `playout` is "random" or "evaluation", how a simulation finds its result; `exploration`
-        weighs the bounds of actions rarely tried. Raises UnknownOption on bad values.
+        `playout`, "random" or "evaluation", is how leaves are evaluated; `exploration` is the
+        constant of UCB1. Raises UnknownOption for an unknown playout or evaluation, BadOption for a
+        number out of range.
         """
         self._simulations, self._seconds = simulations, seconds
         if simulations is None and seconds is None:
@@ -143,10 +150,10 @@ class MCTSPlayer:
         self._search = TreeSearch(game, chosen, playout=playout, exploration=exploration)
 
     def choose(self, position: Position, rng: np.random.Generator, clock: Clock) -> Decision:
-        """Return the decision most visited."""
+        """Return the most visited decision."""
         seconds = allowance(self._seconds, clock)
-        found = self._search.search(position, rng, simulations=self._simulations, seconds=seconds)
-        return Decision(found.action, found.value, found.details())
+        result = self._search.search(position, rng, simulations=self._simulations, seconds=seconds)
+        return Decision(result.action, result.value, result.details())
 
     def stop(self) -> None:
         """End a search that runs in another thread with what it has found."""
@@ -154,23 +161,23 @@ class MCTSPlayer:
 
 
 class BotPlayer:
-    """Plays as one of the game's own bots does."""
+    """Plays like one of the game's own bots."""
 
     def __init__(self, game: Game, bot: str) -> None:
-        """Use the bot of this name; raise UnknownOption where the game has none such."""
-        if bot not in game.bots:
-            its = listed(name for name, entry in GAMES.items() if bot in entry.bots)
-            raise UnknownOption(f"{bot} does not play {game.name}, only: {its}")
+        """Use the bot with this name; raise UnknownOption if the game does not have it."""
+        if bot not in game.search.bots:
+            played = listed(name for name, entry in GAMES.items() if bot in entry.bots)
+            raise UnknownOption(f"{bot} does not play {game.name}, only: {played}")
         self._game, self._name = game, bot
-        self._bot = game.bots[bot](game)
+        self._bot = game.search.bots[bot](game)
 
     def choose(self, position: Position, rng: np.random.Generator, clock: Clock) -> Decision:
         """Return the bot's decision."""
         self._game.choices(position)
         return Decision(self._bot(position, rng))
 
-    def anew(self) -> "BotPlayer":
-        """As `cc_env.referee.Player`."""
+    def fresh(self) -> "BotPlayer":
+        """See `cc_env.referee.Player.fresh`."""
         return BotPlayer(self._game, self._name)
 
 
@@ -190,14 +197,14 @@ def _program(
     budget: float | None = None,
     start: float = 60,
 ) -> Player:
-    from cc_env.play.program import ProgramPlayer  # processes are not for everybody
+    from cc_env.play.program import ProgramPlayer  # imported only where it is used
 
     return ProgramPlayer(
         game, command=command, protocol=protocol, seconds=seconds, budget=budget, start=start
     )
 
 
-LEVELS: dict[str, dict[str, Any]] = {  # where the game has none of its own
+LEVELS: dict[str, dict[str, Any]] = {  # unless the game defines its own
     "easy": {"depth": 1},
     "normal": {"depth": 3},
     "hard": {"depth": 6},
@@ -213,14 +220,15 @@ PLAYERS: dict[str, Factory] = {
     **{name: _bot(name) for entry in GAMES.values() for name in entry.bots},
 }
 
-_PLAYS: dict[str, Callable[[Game], bool]] = {}  # which games, of those who do not play all
+_PLAYS: dict[str, Callable[[Game], bool]] = {}  # which games a registered player plays
 
 
 def make(name: str, game: Game, **changes: Any) -> Player:
-    """Return the player with this spoken name, for `game`; `changes` replace options of the name.
+    """Return the player with this spoken name, for `game`; `changes` override its options.
 
-    Raises UnknownOption where there is no such player, option or value, saying what there is, and
-    where it cannot be made; BadCheckpoint and MissingExtra as the players that need them.
+    Raises UnknownOption for an unknown player, level or option, with a list of the known ones;
+    BadOption for a value out of range; BadPlayer if the player cannot be made; BadCheckpoint and
+    MissingExtra as the player does.
     """
     factory, given = _parse(name)
     try:
@@ -229,56 +237,62 @@ def make(name: str, game: Game, **changes: Any) -> Player:
         raise
     except (Exception, SystemExit) as error:
         why = f"{type(error).__name__}: {error}"
-        raise UnknownOption(f"player {name!r} cannot be made: {why}") from error
+        raise BadPlayer(f"player {name!r} cannot be made: {why}") from error
     if not hasattr(player, "choose"):
-        raise UnknownOption(f"player {name!r} is {player!r}, which has no method choose")
+        raise BadPlayer(f"player {name!r} is {player!r}, which has no method choose")
     return player
 
 
 def of(opponent: object, game: Game) -> Player:
-    """Return a player that is given by spoken name or as itself; raise UnknownOption."""
+    """Return the player that `opponent` is or names.
+
+    Raises BadPlayer for anything else, and as `make`.
+    """
     if isinstance(opponent, str):
         return make(opponent, game)
     if not hasattr(opponent, "choose"):
         would_do = "a player's name or an object with choose(position, rng, clock)"
-        raise UnknownOption(f"{opponent!r} is not a player; wanted: {would_do}")
+        raise BadPlayer(f"{opponent!r} is not a player; wanted: {would_do}")
     return cast(Player, opponent)
 
 
 def check(name: str) -> None:
-    """Raise UnknownOption where `make` would because of the name or the names of the options."""
+    """Raise UnknownOption or BadPlayer as `make` does for the name and the names of its options."""
     _parse(name)
 
 
 def option_defaults(name: str) -> dict[str, Any]:
-    """Return the options that the player with this spoken name has, with their defaults.
+    """Return the options of the player with this spoken name, with their defaults.
 
-    Raises UnknownOption as `check`.
+    Raises UnknownOption and BadPlayer as `check`.
     """
     factory, _ = _parse(name)
-    return _known(name, factory)
+    return _defaults(name, factory)
 
 
 def register(
     name: str, factory: Factory, plays: Callable[[Game], bool] = lambda game: True
 ) -> None:
-    """Give somebody else's player a spoken name in this process; it `plays` these games."""
+    """Register a player under a spoken name in this process; `plays` says for which games.
+
+    Raises BadPlayer for a name that is not an identifier.
+    """
     if not name.isidentifier():
-        raise UnknownOption(f"a player cannot be called {name!r}: letters, digits and _ only")
+        raise BadPlayer(f"a player cannot be called {name!r}: letters, digits and _ only")
     PLAYERS[name] = factory
     _PLAYS[name] = plays
 
 
 def who_plays(game: Game) -> list[str]:
-    """Return the names of the players of a game with its options; nobody is made for that."""
-    others = {bot for entry in GAMES.values() for bot in entry.bots} - set(game.bots)
-    found = [name for name in PLAYERS if name not in others]
-    return [name for name in found if name not in _PLAYS or _PLAYS[name](game)]
+    """Return the names of the players that play a game with these options, without making any."""
+    others = {bot for entry in GAMES.values() for bot in entry.bots} - set(game.search.bots)
+    names = [name for name in PLAYERS if name not in others]
+    return [name for name in names if name not in _PLAYS or _PLAYS[name](game)]
 
 
 @contextmanager
 def named(**factories: Factory) -> Iterator[None]:
-    """Give players spoken names for as long as the block runs; raise as `register`."""
+    """Register players while the block runs; raises BadPlayer as `register`."""
     before = dict(PLAYERS), dict(_PLAYS)
     try:
         for name, factory in factories.items():
@@ -293,52 +307,52 @@ def named(**factories: Factory) -> Iterator[None]:
 
 def _parse(name: str) -> tuple[Factory, dict[str, Any]]:
     if not isinstance(name, str):
-        raise UnknownOption(f"{name!r} is no name of a player")
+        raise BadPlayer(f"{name!r} is not the name of a player")
     kind, _, rest = name.partition(":")
     factory = _imported(kind) if "." in kind else PLAYERS.get(kind)
     if factory is None:
-        there = f"there are: {listed(sorted(PLAYERS), 99)}, and MODULE.NAME of any module that can "
-        there += "be imported, such as agents.policy in a checkout"
-        raise UnknownOption(f"there is no player {kind!r}; {there}")
-    known = _known(kind, factory)
+        known = f"there are: {listed(sorted(PLAYERS), 99)}, and MODULE.NAME of any module that can "
+        known += "be imported, such as agents.policy in a checkout"
+        raise UnknownOption(f"there is no player {kind!r}; {known}")
+    defaults = _defaults(kind, factory)
     words = options.split(rest)
     levels = [word for word in words if "=" not in word]
-    if levels and "level" not in known:
+    if levels and "level" not in defaults:
         raise UnknownOption(f"player {kind} has no levels, such as {levels[0]!r}")
     given = options.read(word if "=" in word else f"level={word}" for word in words)
-    if unknown := sorted(set(given) - set(known)):
-        has = listed(f"{key}={value}" for key, value in known.items()) or "none"
+    if unknown := sorted(set(given) - set(defaults)):
+        has = listed(f"{key}={value}" for key, value in defaults.items()) or "none"
         raise UnknownOption(f"player {kind} has no option {listed(unknown)}; it has: {has}")
     if factory is _program:
         trust.check_program(str(given.get("command")))
     return factory, given
 
 
-def _known(kind: str, factory: Factory) -> dict[str, Any]:
-    """Return a player's options with their defaults; raise UnknownOption if it takes no game."""
+def _defaults(kind: str, factory: Factory) -> dict[str, Any]:
+    """Return a player's options with their defaults; raise BadPlayer if it takes no game."""
     try:
         parameters = list(inspect.signature(factory).parameters.values())
     except (TypeError, ValueError):
         parameters = []
     if not parameters:
-        raise UnknownOption(f"player {kind!r} cannot be made with a game: it takes no arguments")
-    return {each.name: each.default for each in parameters[1:]}
+        raise BadPlayer(f"player {kind!r} cannot be made with a game: it takes no arguments")
+    return {parameter.name: parameter.default for parameter in parameters[1:]}
 
 
 def _imported(path: str) -> Factory:
     module, _, name = path.rpartition(".")
     try:
-        found = getattr(trust.load(module, path), name)
+        factory = getattr(trust.load(module, path), name)
     except (ImportError, AttributeError) as error:
-        raise UnknownOption(f"player {path!r} cannot be imported: {error}") from error
-    if not callable(found):
-        raise UnknownOption(f"player {path!r} is no class and no function: {found!r}")
+        raise BadPlayer(f"player {path!r} cannot be imported: {error}") from error
+    if not callable(factory):
+        raise BadPlayer(f"player {path!r} is not a class or a function: {factory!r}")
     trust.allow(path)
-    return found  # type: ignore[no-any-return]
+    return factory  # type: ignore[no-any-return]
 
 
 def allowance(seconds: float | None, clock: Clock) -> float | None:
-    """Return how long to think: as asked, if the clock allows it, with something to spare."""
+    """Return the thinking time in seconds: as asked, within a safe share of the clock's time."""
     bound = max(0.0, min(0.75 * clock.turn - 0.02, clock.game / 25))
     if bound == math.inf:
         return seconds

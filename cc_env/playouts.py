@@ -1,4 +1,4 @@
-"""Whole games between random players in compiled code, for statistics and speed."""
+"""Whole games between random players in compiled code, for statistics and benchmarks."""
 
 from typing import NamedTuple
 
@@ -18,8 +18,8 @@ class Playouts(NamedTuple):
     second_wins: int
     draws: int
     unfinished: int  # reached `max_turns`
-    turns: int  # in all games together
-    decisions: int
+    turns: int  # of all games together
+    decisions: int  # of all games together
 
 
 def play_randomly(game: Game, games: int, seed: int = 0, max_turns: int = 1000) -> Playouts:
@@ -39,7 +39,7 @@ def _play(
     legal: NDArray[np.int32],
     counts: NDArray[np.int64],
 ) -> None:
-    """Add what happens to `counts`, in the order of `Playouts`."""
+    """Add to `counts`, int64[6] in the order of `Playouts`; `legal`, int32[A], is scratch space."""
     for _ in range(games):
         position = start
         turns = 0

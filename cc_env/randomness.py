@@ -1,7 +1,7 @@
-"""The generator that compiled code draws from: SplitMix64, one word of state for each game played.
+"""The random generator of compiled code: SplitMix64, with one word of state for each game played.
 
-Counter-based and branch-free, so thousands of boards carry one each; seeded from
-`np.random.SeedSequence`, which keeps them apart.
+It is counter-based and branch-free, so each of thousands of boards can have its own. The states
+come from `np.random.SeedSequence`, which makes the streams independent.
 """
 
 import numpy as np
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from cc_env.bits import scramble
 from cc_env.compile import jit
-from cc_env.errors import UnknownOption, is_whole
+from cc_env.errors import BadOption, is_whole
 from cc_env.rules import Int
 
 MOST_SEED = 2**128 - 1
@@ -18,27 +18,27 @@ _HALF = np.uint64(32)
 
 
 def streams(seed: int | None, count: int) -> NDArray[np.uint64]:
-    """Return initial states, uint64[count], of which the first ones do not depend on `count`.
+    """Return initial states, uint64[count]; a greater `count` appends states to the same ones.
 
-    Raises UnknownOption as `check_seed`.
+    Raises BadOption as `check_seed`.
     """
     check_seed(seed)
     return np.random.SeedSequence(seed).generate_state(count, np.uint64).astype(np.uint64)
 
 
 def check_seed(seed: object) -> None:
-    """Raise UnknownOption where this is no seed, nor None."""
+    """Raise BadOption unless this is a whole number from 0 to MOST_SEED, or None."""
     if seed is not None and not is_whole(seed, 0, MOST_SEED):
-        raise UnknownOption(f"seed={seed!r}; it is a whole number from 0, or None")
+        raise BadOption(f"seed={seed!r}; it is a whole number from 0, or None")
 
 
 @jit
 def advance(state: np.uint64) -> np.uint64:
-    """Return the state after one draw."""
+    """Return the next state."""
     return state + _GAMMA
 
 
 @jit
 def below(state: np.uint64, bound: Int) -> Int:
-    """Return the draw of this state, uniform on 0..bound-1 to one part in 2**32 / bound."""
+    """Return the number drawn in this state, 0..bound-1; the relative bias is < bound / 2**32."""
     return np.int64(((scramble(state) >> _HALF) * np.uint64(bound)) >> _HALF)

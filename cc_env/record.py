@@ -24,7 +24,7 @@ _SAID = {FIRST_WINS: "won by the first player", SECOND_WINS: "won by the second"
 
 @dataclass(frozen=True, kw_only=True)
 class Record:
-    """A game. Its fields are the keys of the JSON object; those with defaults may lack."""
+    """A game. Its fields are the keys of the JSON object; those with defaults may be missing."""
 
     game: str
     options: Mapping[str, Any]
@@ -51,14 +51,14 @@ class Record:
 
     @staticmethod
     def from_json(text: str) -> "Record":
-        """Return the record of one line; raise BadRecord where it is none."""
+        """Return the record of one line; raise BadRecord if it is not a record."""
         try:
             line = json.loads(text)
         except (ValueError, RecursionError) as error:
             raise BadRecord(f"not JSON: {error}") from None
         if not isinstance(line, dict):
             raise BadRecord(f"wanted an object, got {type(line).__name__}")
-        known = {each.name for each in fields(Record)}
+        known = {spec.name for spec in fields(Record)}
         if unknown := set(line) - known:
             raise BadRecord(
                 f"unknown field {listed(sorted(unknown))}; known: {listed(sorted(known))}"
@@ -89,7 +89,7 @@ class Record:
             detail=detail,
             start=None if match.start == game.initial else game.to_text(match.start),
             limits=asdict(match.limits),
-            seconds=tuple(round(each, 6) for each in seconds),
+            seconds=tuple(round(turn, 6) for turn in seconds),
             seed=None if seed is None else int(seed),
         )
 
@@ -172,10 +172,10 @@ def _check_end(record: Record, match: Match) -> None:
     elif match.result is None and record.reason == AGREED:
         match.agree()
     outcome, reason = match.result or Result(ONGOING, UNFINISHED)
-    found = f"{RESULTS[outcome]} ({reason})"
+    played = f"{RESULTS[outcome]} ({reason})"
     recorded = f"{record.result} ({record.reason})"
-    if found != recorded:
-        raise BadRecord(f"after turn {len(record.turns)} the game is {found}, recorded {recorded}")
+    if played != recorded:
+        raise BadRecord(f"after turn {len(record.turns)} the game is {played}, recorded {recorded}")
 
 
 def read(path: Path) -> Iterator[tuple[int, Record]]:
@@ -252,16 +252,16 @@ def text_of(path: Path) -> str:
 
 
 def format_of(game: Game, path: Path) -> Format:
-    """Return the format that the end of a name says; raise UnknownOption where there is none."""
+    """Return the format of a file by the end of its name; raise UnknownOption if there is none."""
     ending = path.suffix.lower()
-    if ending not in game.formats:
-        has = listed(game.formats) or "none of its own"
+    if ending not in game.notation.formats:
+        has = listed(game.notation.formats) or "none of its own"
         raise UnknownOption(f"{path}: {game.name} has no format {ending!r}; it has: {has}")
-    return game.formats[ending]
+    return game.notation.formats[ending]
 
 
 def played_of(match: Match, players: tuple[str, str]) -> Played:
-    """Return a match as other programs' files have games: as far as its finished turns go."""
+    """Return a match as a game for other programs' files: its finished turns."""
     outcome, reason = match.result or Result(ONGOING, "")
     return Played(
         match.start,
@@ -284,8 +284,8 @@ def play_through(game: Game, played: Played) -> Match:
         match.forfeit(1 - played.outcome, played.fault)
     result, said = match.result, played.outcome
     if result and said not in (ONGOING, result.outcome):
-        found = f"{_SAID[result.outcome]} ({result.reason})"
-        raise BadRecord(f"by the rules it is {found}, by the file {_SAID[said]}")
+        ended = f"{_SAID[result.outcome]} ({result.reason})"
+        raise BadRecord(f"by the rules it is {ended}, by the file {_SAID[said]}")
     if played.scores is not None:
         _check_scores(played.scores, match)
     return match
@@ -297,12 +297,12 @@ def of_played(match: Match, played: Played) -> Record:
     Where the file says who won and the rules do not, somebody has resigned, or they have agreed on
     a draw; files do not tell which games were decided otherwise.
     """
-    found = Record.of(match, players=played.players)
+    record = Record.of(match, players=played.players)
     if match.result or played.outcome == ONGOING:
-        return found
+        return record
     reason = AGREED if played.outcome == DRAW else RESIGNED
     detail = "the file says the result alone"
-    return replace(found, result=RESULTS[played.outcome], reason=reason, detail=detail)
+    return replace(record, result=RESULTS[played.outcome], reason=reason, detail=detail)
 
 
 def _check_scores(scores: tuple[float, float], match: Match) -> None:

@@ -22,7 +22,7 @@ from cc_env.rules import Position
 class Clock(NamedTuple):
     """How long a player may think, in seconds."""
 
-    turn: float = math.inf  # for one turn
+    turn: float = math.inf  # for this turn
     game: float = math.inf  # for all turns that are left
 
 
@@ -38,17 +38,17 @@ class Decision:
 class Player(Protocol):
     """Somebody who plays. Anything with this method will do; it may raise Forfeit.
 
-    A player that keeps something of its game from decision to decision also has `anew()`, which
-    returns the same player for another game; so one can be in many games at once.
+    A player that remembers its game from decision to decision also has `fresh()`, which returns
+    such a player for another game, so that many games can go on at once.
     """
 
     def choose(self, position: Position, rng: np.random.Generator, clock: Clock) -> Decision:
         """Return a decision in `position`; all randomness comes from `rng`."""
 
 
-def anew(player: Player) -> Player:
-    """Return a player for another game: itself, if it has nothing of its game in mind."""
-    return player.anew() if hasattr(player, "anew") else player
+def fresh(player: Player) -> Player:
+    """Return a player for another game: itself, if it remembers nothing of its games."""
+    return player.fresh() if hasattr(player, "fresh") else player
 
 
 def play(
@@ -62,15 +62,14 @@ def play(
 ) -> Record:
     """Let the two players play, and return the record of it.
 
-    Each has a random generator of its own, made from `seed`. A player that raises an exception,
-    chooses an illegal action or takes too long loses; the record says why. One that does not come
-    back is interrupted when its time is up, if this is the main thread, the system has alarms, and
-    it is not lost in compiled code.
-    Raises UnknownOption unless there are two players and two names, and for what is no seed;
-    BadPosition as `Match`.
+    Each player has its own random generator, made from `seed`. A player that raises an exception,
+    chooses an illegal action or takes too long loses; the record says why. A player that does not
+    return in time is interrupted, if this is the main thread, the system has alarms, and the player
+    is not in compiled code.
+    Raises UnknownOption unless there are two players, two names and a seed; BadPosition as `Match`.
     """
     _check(players, names, seed)
-    match, players = Match(game, start, limits), [anew(each) for each in players]
+    match, players = Match(game, start, limits), [fresh(player) for player in players]
     timer, rngs = Timer(match), generators(seed)
     detail = ""
     while match.result is None:
@@ -86,7 +85,7 @@ def play(
 
 def generators(seed: int) -> list[np.random.Generator]:
     """Return a random generator for each of the two players."""
-    return [np.random.default_rng(one) for one in np.random.SeedSequence(seed).spawn(2)]
+    return [np.random.default_rng(child) for child in np.random.SeedSequence(seed).spawn(2)]
 
 
 class Timer:
@@ -105,14 +104,14 @@ class Timer:
             return Clock()
         used = self.seconds[turn] if turn < len(self.seconds) else 0.0
         a_turn, a_game = (
-            each or math.inf for each in (limits.seconds_per_turn, limits.seconds_per_game)
+            limit or math.inf for limit in (limits.seconds_per_turn, limits.seconds_per_game)
         )
         return Clock(a_turn - used, a_game - self.spent(self._match.mover))
 
     def add(self, seconds: float) -> str:
-        """Let the player who is to move have thought; return in words by how much it is too long.
+        """Add the thinking time of the player to move; return a complaint if it is too long.
 
-        To be told before what he chose is played.
+        To be called before the player's action is played.
         """
         clock, turn = self.clock(), len(self._match.turns)
         self.seconds[turn:] = [sum(self.seconds[turn:]) + seconds]
@@ -131,12 +130,12 @@ def _check(players: Sequence[Player], names: Sequence[str], seed: int) -> None:
         if not hasattr(player, "choose"):
             raise UnknownOption(f"{player!r} is not a player: it has no method choose")
         if not isinstance(name, str):
-            raise UnknownOption(f"{name!r} is no name of a player")
+            raise UnknownOption(f"{name!r} is not a name")
     randomness.check_seed(seed)
 
 
 def play_one(match: Match, action: Any) -> tuple[str, str]:
-    """Play an action; return a fault and what is wrong with it, or nothing."""
+    """Play an action; return a fault and what is wrong with the action, or two empty texts."""
     try:
         match.play(action)
     except IllegalAction as error:
@@ -157,7 +156,7 @@ class Answer(NamedTuple):
 
 
 def ask(player: Player, position: Position, rng: np.random.Generator, clock: Clock) -> Answer:
-    """Ask a player for a decision; whatever he does, return an answer."""
+    """Ask a player for a decision; return an answer whatever the player does."""
     try:
         with _alarm(min(clock)):
             decision = player.choose(position, rng, clock)

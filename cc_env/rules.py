@@ -1,10 +1,13 @@
 """The rules of every game under the same names, for compiled code.
 
+Shapes: A action ids, C planes of an observation, H rows and W columns of the board, F fields of a
+position.
+
 A game defines these functions for its own `Position`, a NamedTuple whose fields are all
-`np.uint64`, and registers them with `register`. Everything above calls only the names below, which
-stand for the functions of the game whose position is given. From Python, use the methods of
-`cc_env.game.Game`: numba hands a position back with plain integers for fields, which must not come
-in again.
+`np.uint64`, and registers them with `register`. Other modules call only the generic functions
+below, which dispatch on the class of the position. From Python, use the methods of
+`cc_env.game.Game`: numba returns positions whose fields are plain integers, and those must not be
+passed in again.
 """
 
 # mypy: disable-error-code="empty-body"
@@ -33,16 +36,15 @@ _Function = Callable[..., Any]
 
 @rule
 def legal_actions(position: Position, out: NDArray[np.int32]) -> int:
-    """Write the legal action ids, ascending, into `out` (int32[>= num_actions]); return how many.
+    """Write the legal action ids, ascending, into `out` (int32[>= A]); return how many.
 
-    None are legal where the game is over by blocking; where it is over otherwise the list has no
-    meaning, so look at `outcome` first.
+    Look at `outcome` first: where a game is over, the list has no meaning.
     """
 
 
 @rule
 def apply(position: Position, action: Int) -> Position:
-    """Return the position after a *legal* action; its argument, a value, stays as it is."""
+    """Return the position after a *legal* action; nothing is changed in place."""
 
 
 @rule
@@ -52,7 +54,7 @@ def to_move(position: Position) -> int:
 
 @rule
 def mid_turn(position: Position) -> bool:
-    """Return whether the last action left its turn unfinished: the same player decides again."""
+    """Return whether the last action left its turn unfinished: the same player chooses again."""
 
 
 @rule
@@ -62,7 +64,7 @@ def outcome(position: Position) -> int:
 
 @jit
 def reward(outcome: Int, player: Int) -> float:
-    """Return what an outcome is worth to a player: 1 won, -1 lost, 0 a draw or not over."""
+    """Return the reward of a player for an outcome: 1 won, -1 lost, 0 a draw or not over."""
     if outcome in (DRAW, ONGOING):
         return 0.0
     return 1.0 if outcome == player else -1.0
@@ -74,22 +76,23 @@ def observe(position: Position, player: Int, planes: NDArray[np.int8]) -> None:
 
 
 @rule
-def loud_actions(position: Position, out: NDArray[np.int32]) -> int:
-    """Write the actions that no evaluation should come before into `out`; return how many.
+def tactical_actions(position: Position, out: NDArray[np.int32]) -> int:
+    """Write the tactical actions into `out` (int32[>= A]); return how many.
 
-    These are the captures and the like of the player to move, among them all decisions within a
-    turn. Many games have none, their evaluation taking account of what can be captured.
+    They are what quiescence must resolve before a static evaluation is trusted: captures and the
+    like, and all decisions within a turn. Many games have none, as their evaluations take account
+    of what can be captured.
     """
 
 
 @rule
 def margin(position: Position) -> int:
-    """Return by how much a finished game was won, 1 or more; it has no meaning for a draw."""
+    """Return by how much a finished game was won, 1 or more; meaningless for a draw."""
 
 
 @rule
-def stagnant(position: Position) -> int:
-    """Return the outcome where the rules end the game by repetition, see `Game.stagnation`."""
+def repetition_outcome(position: Position) -> int:
+    """Return the outcome where the rules end a game by repetition, see `Game.repetition_limit`."""
 
 
 @rule(by=(0, 2))
@@ -99,12 +102,12 @@ def evaluate(position: Position, player: Int, evaluation: Any) -> Int:
 
 @rule(by=(1,))
 def load(row: NDArray[np.uint64], like: Position) -> Position:
-    """Return the position of the class of `like` whose fields `store` wrote into `row`."""
+    """Return the position, of the class of `like`, that `store` wrote into `row` (uint64[>= F])."""
 
 
 @jit
 def store(position: Position, row: NDArray[np.uint64]) -> None:
-    """Write the fields of the position into the beginning of `row`."""
+    """Write the fields of the position into the first F elements of `row` (uint64[>= F])."""
     for field in range(len(position)):
         row[field] = position[field]
 
@@ -113,7 +116,7 @@ def store(position: Position, row: NDArray[np.uint64]) -> None:
 def key(position: Position) -> np.uint64:
     """Return a 64-bit hash of the position, side to move included.
 
-    Positions with the same key are the same to searches and where repetitions are counted.
+    Searches and counts of repetitions take positions with the same key for the same position.
     """
 
 
@@ -124,6 +127,16 @@ def hash_fields(position: Position) -> np.uint64:
     for field in range(len(position)):
         mixed ^= scramble(position[field] + np.uint64(field) * _SALT)
     return mixed
+
+
+@jit
+def _player(position: Position) -> Int:
+    return np.int64(position.player)
+
+
+@jit
+def _never(position: Position) -> bool:
+    return False
 
 
 @jit
@@ -146,23 +159,23 @@ def register(
     *,
     legal_actions: _Function,
     apply: _Function,
-    to_move: _Function,
-    mid_turn: _Function,
     outcome: _Function,
     observe: _Function,
-    loud_actions: _Function = _no_actions,
+    to_move: _Function = _player,
+    mid_turn: _Function = _never,
+    tactical_actions: _Function = _no_actions,
     key: _Function = hash_fields,
     margin: _Function = _one,
-    stagnant: _Function = _draw,
+    repetition_outcome: _Function = _draw,
 ) -> None:
     """Make the generic functions above play the game of `position_class`.
 
-    The arguments are functions compiled with `cc_env.compile.jit`, each as described by the
-    generic function of the same name. A game may do without `loud_actions`, without a `key`, where
-    all fields tell positions apart, without a `margin`, where all wins are the same, and without
-    `stagnant`, where repetition is no matter of the rules.
+    The arguments are functions compiled with `cc_env.compile.jit`, as described by the generic
+    functions of the same names. The defaults are: the player to move is the field `player`; every
+    action is a whole turn; no action is tactical; all fields tell positions apart; all wins are
+    worth the same; and where the rules end a game by repetition, it is a draw.
     """
-    given = {name: each for name, each in locals().items() if name != "position_class"}
+    given = {name: value for name, value in locals().items() if name != "position_class"}
     _tell_apart(position_class)
     sources.register(position_class.__module__, given)
     for name, function in given.items():
@@ -185,7 +198,7 @@ def register_evaluation(
 
 
 def _tell_apart(named_tuple: type) -> None:
-    """Call a class by its module too: numba takes two of one name and the same fields for one."""
+    """Put the module into the name of a class: numba identifies classes by name and fields."""
     named_tuple.__name__ = f"{named_tuple.__module__}.{named_tuple.__qualname__}"
 
 

@@ -1,8 +1,8 @@
-"""Which games and players of somebody else's may be imported, and which programs started.
+"""Trust: which games and players of other packages may be imported, and which programs started.
 
-A name that was typed, or stands in the code that runs, may: whoever gives it can run code anyway.
-A name in a file, such as a record or the config of a run, is a stranger's: it imports and starts
-nothing, unless code, the command line or `allow` gave this process the same name before.
+Names given by the calling code or typed on the command line are trusted: whoever gives them can run
+code anyway. Names in a file, such as a record or the config of a run, are not: they import and
+start nothing, unless this process got the same name before from code, the command line or `allow`.
 """
 
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from contextvars import ContextVar
 from importlib import import_module
 from types import ModuleType
 
-from cc_env.errors import UnknownOption
+from cc_env.errors import BadPlayer
 
 _allowed: set[str] = set()  # games, MODULE, and players, MODULE.NAME
 _programs: set[str] = set()  # their commands
@@ -19,13 +19,13 @@ _in_file: ContextVar[bool] = ContextVar("_in_file", default=False)
 
 
 def allow(name: str) -> None:
-    """Let files name this game, MODULE, or player, MODULE.NAME, for as long as the process runs."""
+    """Trust this game, MODULE, or player, MODULE.NAME, in files from now on in this process."""
     _allowed.add(name)
 
 
 @contextmanager
 def names_from_file() -> Iterator[None]:
-    """Refuse to import what was not allowed before, as long as the block runs in this thread."""
+    """Treat names as coming from a file while the block runs in this thread: import no new ones."""
     token = _in_file.set(True)
     try:
         yield
@@ -34,14 +34,15 @@ def names_from_file() -> Iterator[None]:
 
 
 def load(module: str, name: str) -> ModuleType:
-    """Return the module of the game or player `name`, imported.
+    """Import and return the module of the game or player `name`.
 
-    Raises ImportError where there is no such module, or only a file gives the name.
+    Raises ImportError if there is no such module, or if the name comes from a file and is not
+    trusted.
     """
     if _in_file.get() and name not in _allowed:
         raise ImportError(
-            "a file names it, and to import it runs its code; if you trust that, give the name on "
-            "the command line too, or to cc_env.trust.allow"
+            "a file names it, and importing it runs its code; if you trust it, also give the name "
+            "on the command line, or call cc_env.trust.allow"
         )
     if not all(part.isidentifier() for part in module.split(".")):
         raise ImportError(f"{module!r} is not the name of a module")
@@ -49,10 +50,10 @@ def load(module: str, name: str) -> ModuleType:
 
 
 def check_program(command: str) -> None:
-    """Let files name this program too; raise UnknownOption where only a file does."""
+    """Trust this program in files from now on; raise BadPlayer if it is named by a file only."""
     if _in_file.get() and command not in _programs:
-        raise UnknownOption(
-            f"a file names the program {command!r}, and to start it runs it; if you trust that,"
-            " give its name on the command line too"
+        raise BadPlayer(
+            f"a file names the program {command!r}; if you trust it, also give its name on the"
+            " command line"
         )
     _programs.add(command)

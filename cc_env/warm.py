@@ -1,4 +1,4 @@
-"""Everything that is compiled for a game, by using it once: later runs find it in the cache."""
+"""Warming the cache: every use of a game, once, so that later runs find the code compiled."""
 
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -10,23 +10,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cc_env import games, perft, players, playouts, rules
+from cc_env.catalogue import GAMES
 from cc_env.game import Game
 from cc_env.referee import Clock
 from cc_env.search.puct import PUCT
-from cc_env.table import GAMES
 
-MOST_TURNS = 100  # of the game that is played; captures and their notation come before
+MOST_TURNS = 100  # of the game played: enough to reach captures and their notation
 
 
 class Use(NamedTuple):
-    """One way to use a game, and what runs it."""
+    """One way to use a game, and a function that does."""
 
     label: str
     run: Callable[[], object]
 
 
 def uses(name: str) -> Iterator[Use]:
-    """Yield the ways to use the game of this name; raise UnknownOption where there is none."""
+    """Yield the ways to use the game with this name; raise UnknownOption if it does not exist."""
     game = games.make(name)
     yield Use("rules", lambda: _rules(game))
     yield Use("perft", lambda: perft.perft(game, game.initial, 1))
@@ -42,17 +42,17 @@ def uses(name: str) -> Iterator[Use]:
 
 
 def _players(game: Game) -> Iterator[str]:
-    """Yield players that together compile every search."""
-    for evaluation in game.evaluations:
+    """Yield players that together use every search."""
+    for evaluation in game.search.evaluations:
         yield f"greedy:evaluation={evaluation}"
         yield f"minimax:depth=1,evaluation={evaluation}"
         yield f"mcts:simulations=1,evaluation={evaluation}"
     yield "mcts:simulations=1,playout=random"
-    yield from game.bots
+    yield from game.search.bots
 
 
 def _rules(game: Game) -> None:
-    """Play a game, and ask of each position what can be asked."""
+    """Play a random game, and call every function of the rules in each position."""
     rng, position = np.random.default_rng(0), game.initial
     for _ in range(MOST_TURNS):
         turns = list(game.turns(position))
@@ -64,7 +64,7 @@ def _rules(game: Game) -> None:
         game.action_mask(position)
         game.observe(position)
         game.key(position)
-        game.stagnant(position)
+        game.repetition_outcome(position)
         position = game.play_turn(position, turn)
     rules.margin(position)
     game.ending(position)

@@ -1,4 +1,4 @@
-"""Sets of up to 128 cells as two words, for boards on which `bits` has not room enough."""
+"""Sets of up to 128 cells as two words, for boards that one word is too small for."""
 
 from typing import NamedTuple
 
@@ -35,13 +35,13 @@ def single(cell: Int) -> Wide:
 
 @jit
 def either(first: Wide, second: Wide) -> Wide:
-    """Return the cells in the one or the other."""
+    """Return the cells in either set."""
     return Wide(first.low | second.low, first.high | second.high)
 
 
 @jit
 def both(first: Wide, second: Wide) -> Wide:
-    """Return the cells in both."""
+    """Return the cells in both sets."""
     return Wide(first.low & second.low, first.high & second.high)
 
 
@@ -53,13 +53,13 @@ def without(first: Wide, second: Wide) -> Wide:
 
 @jit
 def up(cells: Wide, by: np.uint64) -> Wide:
-    """Return the cells `by` (1 to 63) further on; none beyond the last."""
+    """Return the cells `by` (1 to 63) further on; those beyond the last are dropped."""
     return Wide(cells.low << by, cells.high << by | cells.low >> (_64 - by))
 
 
 @jit
 def down(cells: Wide, by: np.uint64) -> Wide:
-    """Return the cells `by` (1 to 63) further back; none before the first."""
+    """Return the cells `by` (1 to 63) further back; those before the first are dropped."""
     return Wide(cells.low >> by | cells.high << (_64 - by), cells.high >> by)
 
 
@@ -90,7 +90,7 @@ def has(cells: Wide, cell: Int) -> Bool:
 
 @jit
 def first(cells: Wide) -> Int:
-    """Return the lowest cell, 128 if there is none."""
+    """Return the lowest cell, 128 if the set is empty."""
     return np.int64(lowest(cells.low) if cells.low else _64 + lowest(cells.high))
 
 

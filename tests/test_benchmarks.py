@@ -14,8 +14,8 @@ import pytest
 from benchmarks import by_hand, learning, load, ours, peers
 from benchmarks.measure import row
 from cc_env import games, randomness
+from cc_env.catalogue import GAMES
 from cc_env.perft import perft
-from cc_env.table import GAMES
 
 commands = pytest.importorskip("benchmarks.commands")
 TINY = 1e-4  # seconds
@@ -87,9 +87,10 @@ def test_the_command_prints_the_picked_rows_as_a_github_table(capsys):
     assert "Python 3" in conditions
 
 
-def test_a_pattern_that_picks_nothing_is_refused():
-    with pytest.raises(commands.typer.BadParameter, match="no-such-row"):
-        commands.app(["--only", "no-such-row"], standalone_mode=False)
+@pytest.mark.parametrize("pattern", ["no-such-row", "[[", "[[]{9}"])  # Python warns of [[
+def test_a_pattern_that_picks_nothing_is_refused(pattern):
+    with pytest.raises(commands.typer.BadParameter, match=re.escape(pattern)):
+        commands.app(["--only", pattern], standalone_mode=False)
 
 
 @pytest.mark.parametrize(

@@ -102,8 +102,8 @@ def test_warm_says_in_a_line_that_there_is_no_folder_to_write_in(warm, monkeypat
     monkeypatch.setattr(caching.CacheImpl, "_locator_classes", [])
     *_, last = warm(status=1).splitlines()
     assert last == (
-        "error: every process will compile this again, it could not be kept on disk "
-        "(there is no folder for it that can be written, see NUMBA_CACHE_DIR): test_cache.PLAIN"
+        "error: every process will compile this again, it could not be written to disk "
+        "(no folder for it is writable, see NUMBA_CACHE_DIR): test_cache.PLAIN"
     )
 
 
@@ -119,7 +119,7 @@ def test_warm_says_in_a_line_that_the_disk_is_full(warm, monkeypatch):
 def test_warm_says_in_a_line_that_a_source_was_edited(warm, monkeypatch):
     monkeypatch.setattr("cc_env.sources._STARTED", Path(__file__).stat().st_mtime - 1)
     *_, last = warm(status=1).splitlines()
-    assert "(its sources cannot be told, or one was edited after it was imported)" in last
+    assert "(its sources cannot be determined, or one was edited after it was imported)" in last
 
 
 WATCH = """

@@ -14,9 +14,9 @@ from conftest import ORACLE, command_line
 from agents.memory import Memory
 from cc_env import __version__, commands, games, record, referee
 from cc_env.__main__ import main
-from cc_env.errors import MissingExtra, UnknownOption
+from cc_env.catalogue import GAMES, Entry
+from cc_env.errors import BadGame, BadOption, MissingExtra
 from cc_env.players import RandomPlayer
-from cc_env.table import GAMES, Entry
 
 
 def run(*arguments, status=0):
@@ -41,7 +41,7 @@ def test_games():
     for name, block in blocks.items():
         game = games.make(name)
         options = (f"{key}={value}" for key, value in games.option_defaults(name).items())
-        known = {*options, *game.evaluations, *game.levels, *game.bots}
+        known = {*options, *game.search.evaluations, *game.search.levels, *game.search.bots}
         assert known <= set(re.split(r"[,\s]+", block))
 
 
@@ -70,7 +70,7 @@ def test_replay(games_file):
     shown = run("replay", games_file, "--line", 2)
     assert "\n1. " in shown
     assert "line 1" not in shown
-    assert "no game of the number 7" in run("replay", games_file, "--line", 7, status=2)
+    assert "no game number 7" in run("replay", games_file, "--line", 7, status=2)
 
 
 def test_replay_reads_and_writes_the_files_of_other_programs(tmp_path):
@@ -92,7 +92,7 @@ def test_replay_reads_and_writes_the_files_of_other_programs(tmp_path):
     assert back.read_text() == path.read_text()  # seeds and times, too
     shown = run("replay", pdn, "-g", "checkers", "-l", 2)
     assert f"\n{len(played.turns)}. {played.turns[-1]}\n" in shown
-    assert "has no game of the number 3" in run("replay", pdn, "-g", "checkers", "-l", 3, status=2)
+    assert "has no game number 3" in run("replay", pdn, "-g", "checkers", "-l", 3, status=2)
 
     log = tmp_path / "game.log"
     log.write_text(
@@ -115,7 +115,7 @@ def test_replay_reads_and_writes_the_files_of_other_programs(tmp_path):
     run("replay", back, "--to", log)
     assert log.read_text() == before
     back.write_text(back.read_text() * 2)
-    assert "has one game; say which by --line" in run("replay", back, "--to", log, status=2)
+    assert "holds one game; choose it by --line" in run("replay", back, "--to", log, status=2)
     assert log.read_text() == before
     run("replay", back, "--to", log, "--line", 2)
     assert log.read_text() == before
@@ -123,7 +123,7 @@ def test_replay_reads_and_writes_the_files_of_other_programs(tmp_path):
     out = run("replay", log, "-g", "cannon", status=2)
     assert f"{log}: line 1, move 1: 'oops'" in out.replace("\n", "")
     assert "'.pdn'; it has: .log" in run("replay", pdn, "-g", "cannon", status=2)
-    assert "records know it" in run("replay", path, "-o", "size=4", status=2)
+    assert "records contain their options" in run("replay", path, "-o", "size=4", status=2)
 
 
 def test_replay_keeps_what_a_file_says(tmp_path):
@@ -214,14 +214,18 @@ def test_replay_tells_scores_that_a_log_has_not(tmp_path):
     assert f"({game['end']}), scores {told}, " in run("replay", path)
 
 
-def test_files_of_other_programs_are_those_that_the_games_read():
-    for name, entry in GAMES.items():
-        assert tuple(games.make(name).formats) == entry.formats
+@pytest.mark.parametrize("change", [{"bots": ("aggressive",)}, {"formats": (".pdn", ".log")}])
+def test_the_table_has_the_bots_and_formats_of_a_game(monkeypatch, change):
+    monkeypatch.setitem(GAMES, "cannon", GAMES["cannon"]._replace(**change))
+    with pytest.raises(
+        BadGame, match=r"cannon: bots .*aggressive.*, formats .*\.log.*; its line in the table"
+    ):
+        games.make("cannon")
 
 
 def test_replay_asks_whose_file_it_is_where_that_can_be_several(monkeypatch, tmp_path):
     monkeypatch.setitem(GAMES, "draughts", Entry("elsewhere", "", formats=(".pdn",)))
-    with pytest.raises(UnknownOption, match="say which game it is of: --game checkers or draughts"):
+    with pytest.raises(BadOption, match="not enough; add --game checkers or draughts"):
         commands.replay(tmp_path / "x.pdn")
 
 
@@ -282,18 +286,18 @@ def test_check(tmp_path):
         (["check", "README.md", "-g", "json"], "no game 'json'"),
         (
             ["analyse", "greedy:evaluation=5"],
-            "evaluation=5 is no name; capture_conquer has: ",
+            "evaluation=5 is not a name; capture_conquer has: ",
         ),
         (["analyse", "minimax:level=[]"], "no level []; it has: easy"),
         (["analyse", "..x"], "'..x' cannot be imported"),
         (["analyse", "os.system"], "'os.system' cannot be made: TypeError"),
         (["analyse", "mcts:exploration=1e999"], "exploration=inf; it is 0 or more"),
         (["replay", "", "--to", "x.pdn"], "FILE"),
-        (["replay", "README.md", "--to", ""], "'--to': an empty name"),
-        (["replay", "README.md", "--to", "/"], "'/' is no name of a file"),
+        (["replay", "README.md", "--to", ""], "'--to': the name is empty"),
+        (["replay", "README.md", "--to", "/"], "'/' is not the name of a file"),
         (["check", "nowhere.jsonl", "-g", "capture_conquer"], "nowhere.jsonl"),
         (["check", "notes.txt"], "notes.txt: there is no such file"),
-        (["check", "README.md"], "say which game it is of: --game capture_conquer"),
+        (["check", "README.md"], "not that of a game; add --game capture_conquer"),
         (["replay", "nowhere.jsonl"], "nowhere.jsonl"),
         (["conquer"], "conquer"),
     ],

@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 
 from cc_env import files, games, record, referee
-from cc_env.errors import BadPosition, BadRecord, IllegalAction, UnknownOption
+from cc_env.catalogue import GAMES
+from cc_env.errors import BadOption, BadPosition, BadRecord, IllegalAction, UnknownOption
 from cc_env.match import RESIGNED, Limits, Match, Result
 from cc_env.players import RandomPlayer
 from cc_env.record import Record
 from cc_env.referee import Decision
 from cc_env.rules import DRAW, FIRST_WINS, SECOND_WINS
-from cc_env.table import GAMES
 
 SHUFFLE = "b5/b5/6/6/5r/5r b"
 CYCLE = ["0,0-2,0", "5,5-3,5", "2,0-0,0", "3,5-5,5"]
@@ -349,7 +349,7 @@ def golden(game):
         ({"detail": "\udcff"}, "field detail cannot be"),
         ({"options": {"size": "\ud800"}}, "field options cannot be"),
         ({"options": {"size": float("nan")}}, "field options cannot be"),
-        ({"game": "cc_env.search.memory"}, "no game 'cc_env.search.memory'"),
+        ({"game": "cc_env.search.workspace"}, "no game 'cc_env.search.workspace'"),
         ({"game": "cc_env.match"}, "no game 'cc_env.match'"),
         ({"version": 1}, "field version cannot be"),
         ({"result": "win"}, "field result cannot be"),
@@ -433,11 +433,11 @@ def test_what_is_no_position_begins_no_match(game):
     [
         ({"seed": -1}, "seed=-1; it is a whole number from 0"),
         ({"seed": "x"}, "seed='x'"),
-        ({"names": (1, "b")}, "1 is no name of a player"),
+        ({"names": (1, "b")}, "1 is not a name"),
         ({"players": ("random", "random")}, "'random' is not a player: it has no method choose"),
     ],
 )
 def test_the_referee_refuses_what_it_cannot_begin_with(game, arguments, says):
     arguments = {"players": (RandomPlayer(game),) * 2, **arguments}
-    with pytest.raises(UnknownOption, match=says):
+    with pytest.raises(BadOption, match=says):
         referee.play(game, **arguments)

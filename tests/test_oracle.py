@@ -85,7 +85,7 @@ def test_a_capture_ends_where_crowning_ends_it(tmp_path):
     ("line", "why"),
     [
         ("{", "Expecting"),
-        ("[]", "no recorded position of capture_conquer"),
+        ("[]", "not a recorded position of capture_conquer"),
         ({key: value for key, value in GOOD.items() if key != "moves"}, "'moves' is missing"),
         (GOOD | {"size": 12}, "sizes are 4 to 8"),
         (GOOD | {"second": []}, "it needs a piece"),
@@ -93,9 +93,9 @@ def test_a_capture_ends_where_crowning_ends_it(tmp_path):
         (GOOD | {"second": [[0, 0]]}, "occupied twice"),
         (GOOD | {"to_move": 3}, "to_move 1 or 2"),
         (GOOD | {"result": "won"}, "'draw' or 'loss'"),
-        (GOOD | {"moves": [[1, 2]]}, "no recorded position"),
-        (GOOD | {"moves": [[[1], [2], None]]}, "no recorded position"),
-        (GOOD | {"to_move": "b"}, "to_move 1 or 2|no recorded position"),
+        (GOOD | {"moves": [[1, 2]]}, "not a recorded position"),
+        (GOOD | {"moves": [[[1], [2], None]]}, "not a recorded position"),
+        (GOOD | {"to_move": "b"}, "to_move 1 or 2|not a recorded position"),
     ],
 )
 def test_a_broken_line_is_refused_with_its_number(tmp_path, line, why):
@@ -109,18 +109,34 @@ def test_a_broken_line_is_refused_with_its_number(tmp_path, line, why):
         (
             "cannon",
             {"kind": "game", "rows": 8, "cols": 8, "cmds": [{}], "final": "", "next": "w"},
-            "{} is no text",
+            "{} is not a text",
         ),
         (
             "cannon",
             {"kind": "game", "rows": 8, "cols": 8, "end": [1], "next": "b"},
-            r"\[1\] is no text",
+            r"\[1\] is not a text",
         ),
-        ("cannon", {"kind": "perft", "rows": 8, "cols": 8, "nodes": ["1"]}, "'1' is no count"),
-        ("cannon", {"kind": "perft", "rows": 8, "cols": 8, "nodes": [1.5]}, "1.5 is no count"),
-        ("morris", {"kind": "game", "first": 11, "moves": "A", "winner": 1}, "no recorded pos"),
-        ("morris", {"kind": "game", "first": -(2**32), "moves": "A", "winner": 1}, "no recorded"),
-        ("morris", {"kind": "game", "first": 1, "moves": "A", "winner": 10**400}, "no count and"),
+        (
+            "cannon",
+            {"kind": "perft", "rows": 8, "cols": 8, "nodes": ["1"]},
+            "'1' is neither a count",
+        ),
+        (
+            "cannon",
+            {"kind": "perft", "rows": 8, "cols": 8, "nodes": [1.5]},
+            "1.5 is neither a count",
+        ),
+        ("morris", {"kind": "game", "first": 11, "moves": "A", "winner": 1}, "not a recorded pos"),
+        (
+            "morris",
+            {"kind": "game", "first": -(2**32), "moves": "A", "winner": 1},
+            "not a recorded",
+        ),
+        (
+            "morris",
+            {"kind": "game", "first": 1, "moves": "A", "winner": 10**400},
+            "neither a count",
+        ),
     ],
 )
 def test_what_is_of_the_wrong_kind_is_refused(tmp_path, game, line, why):

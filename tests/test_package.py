@@ -1,27 +1,81 @@
-"""The wheel holds the library and nothing else."""
+"""What the wheel and the source archive hold, and what an index shows."""
 
+import email
+import re
 import subprocess
 import sys
+import tarfile
 import zipfile
 from pathlib import Path
 
 import pytest
 
 import cc_env
+import setup as setup_file
 
 ROOT = Path(__file__).parents[1]
 
 
-@pytest.mark.slow
-def test_the_wheel_holds_the_library_alone(tmp_path):
+def files(pattern, folder=ROOT):
+    found = (each.relative_to(ROOT).as_posix() for each in folder.glob(pattern))
+    return {each for each in found if "__pycache__" not in each}
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("wheel")
     pip = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation"]
-    subprocess.run([*pip, "--wheel-dir", tmp_path, ROOT], check=True, capture_output=True)
-    (wheel,) = tmp_path.glob("*.whl")
-    names = zipfile.ZipFile(wheel).namelist()
-    assert wheel.name.startswith(f"cc_env-{cc_env.__version__}-")
+    subprocess.run([*pip, "--wheel-dir", folder, ROOT], check=True, capture_output=True)
+    (found,) = folder.glob("*.whl")
+    return zipfile.ZipFile(found)
+
+
+@pytest.mark.slow
+def test_the_wheel_holds_the_library_and_inside_it_what_learned(wheel):
+    names = set(wheel.namelist())
+    assert Path(wheel.filename).name.startswith(f"cc_env-{cc_env.__version__}-")
     assert {name.split("/")[0].split("-")[0] for name in names} == {"cc_env"}
-    sources = {p.relative_to(ROOT).as_posix() for p in (ROOT / "cc_env").rglob("*.py")}
-    folders = "cc_env/play/page/*", "cc_env/play/notebook.*", "cc_env/lessons/*"
-    data = [path for folder in folders for path in ROOT.glob(folder)]
-    others = {p.relative_to(ROOT).as_posix() for p in data}
-    assert sources | others | {"cc_env/py.typed"} <= set(names)
+    assert (
+        files("cc_env/**/*.py") | files("cc_env/play/page/*") | files("cc_env/lessons/*") <= names
+    )
+    assert {"cc_env/py.typed", "cc_env/play/notebook.js", "cc_env/play/notebook.css"} <= names
+    others = files("agents/**/*.py") | files("training/**/*.py") | {"training/arena/report.html"}
+    others |= files("agents/weights/*/*/best.safetensors")
+    assert {f"cc_env/bundled/{name}" for name in others} <= names
+    assert not any("test" in name for name in names)
+
+
+@pytest.mark.slow
+def test_what_an_index_shows_has_no_link_that_is_dead_there(wheel):
+    (place,) = [name for name in wheel.namelist() if name.endswith("METADATA")]
+    told = email.message_from_bytes(wheel.read(place))
+    assert (told["Author"], told["License"]) == ("cc_env developers", "MIT")
+    assert "board games" in told["Keywords"]
+    shown = told.get_payload()
+    assert shown.startswith("# cc_env")
+    targets = re.findall(r"\]\(([^)]*)\)|(?:src|href)=\"([^\"]*)\"", shown)
+    assert all("://" in "".join(target) for target in targets)
+    (scripts,) = [name for name in wheel.namelist() if name.endswith("entry_points.txt")]
+    assert "cc_env = cc_env.__main__:main" in wheel.read(scripts).decode()
+
+
+def test_links_of_readme_lead_to_the_repository_where_it_has_an_address():
+    text = '[docs](docs/index.md), [web](https://a.b), <img src="notebooks/board.svg" width="3">'
+    assert setup_file.readme(text, "") == "docs, [web](https://a.b), "
+    assert setup_file.readme(text, "https://x.y/z") == (
+        "[docs](https://x.y/z/blob/main/docs/index.md), [web](https://a.b), "
+        '<img src="https://x.y/z/raw/main/notebooks/board.svg" width="3">'
+    )
+
+
+@pytest.mark.slow
+def test_the_source_archive_is_a_whole_checkout(tmp_path):
+    build = "from setuptools import build_meta; print(build_meta.build_sdist(r'{}'))"
+    run = [sys.executable, "-c", build.format(tmp_path)]
+    subprocess.run(run, check=True, capture_output=True, cwd=ROOT)
+    (archive,) = tmp_path.glob("*.tar.gz")
+    with tarfile.open(archive) as opened:
+        names = {name.partition("/")[2] for name in opened.getnames()}
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True)
+    wanted = set(listed.stdout.split()) or files("tests/**/*") | files("docs/**/*")
+    assert {each for each in wanted if (ROOT / each).is_file()} <= names

@@ -9,7 +9,8 @@ import pytest
 import agents
 from cc_env import games, players, referee
 from cc_env.envs.vector import BoardGameVectorEnv
-from cc_env.errors import IllegalAction, UnknownOption
+from cc_env.errors import BadOption, BadPlayer, IllegalAction
+from cc_env.openings import after_random_turns
 from cc_env.options import read
 from cc_env.referee import Clock, Decision
 from cc_env.rules import ONGOING
@@ -42,7 +43,7 @@ def test_a_registered_player_has_a_name_of_its_own(game, monkeypatch):
     monkeypatch.setattr(players, "PLAYERS", dict(players.PLAYERS))
     players.register("lowest", Lowest)
     assert isinstance(players.make("lowest:highest=True", game), Lowest)
-    with pytest.raises(UnknownOption, match=r"'my-player': letters, digits"):
+    with pytest.raises(BadPlayer, match=r"'my-player': letters, digits"):
         players.register("my-player", Lowest)
 
 
@@ -61,7 +62,7 @@ def test_a_name_can_be_for_a_while(game):
         assert isinstance(players.make("lowest", game), Lowest)
         assert isinstance(players.make("random", game), Lowest)
     assert before == players.PLAYERS
-    with pytest.raises(UnknownOption, match="letters, digits"), players.named(**{"a-b": Lowest}):
+    with pytest.raises(BadPlayer, match="letters, digits"), players.named(**{"a-b": Lowest}):
         pass
     assert before == players.PLAYERS
 
@@ -78,19 +79,19 @@ def test_a_name_can_be_for_a_while(game):
         ("test_players.Nobody", r"cannot be imported: .* no attribute 'Nobody'"),
         ("os.getcwd", r"player 'os.getcwd' cannot be made with a game: it takes no arguments"),
         ("random:easy", r"player random has no levels, such as 'easy'"),
-        (None, r"None is no name of a player"),
-        ("numpy.pi", r"'numpy.pi' is no class and no function: 3.14"),
+        (None, r"None is not the name of a player"),
+        ("numpy.pi", r"'numpy.pi' is not a class or a function: 3.14"),
     ],
 )
 def test_a_wrong_name_is_told_what_there_is(game, name, says):
-    with pytest.raises(UnknownOption, match=says):
+    with pytest.raises(BadOption, match=says):
         players.make(name, game)
-    with pytest.raises(UnknownOption, match=says):
+    with pytest.raises(BadOption, match=says):
         players.check(name)
 
 
-def test_what_cannot_play_is_no_player(game):
-    with pytest.raises(UnknownOption, match=r"'builtins.repr' is .* which has no method choose"):
+def test_what_cannot_play_is_not_a_player(game):
+    with pytest.raises(BadPlayer, match=r"'builtins.repr' is .* which has no method choose"):
         players.make("builtins.repr", game)
 
 
@@ -98,7 +99,7 @@ def test_values_are_python_literals_or_words():
     assert read(["a=1", "b=2.5", "c=None", "d=word", "e='x=y'", " f = 1 "]) == {
         "a": 1, "b": 2.5, "c": None, "d": "word", "e": "x=y", "f": 1,
     }  # fmt: skip
-    with pytest.raises(UnknownOption, match=r"'size': wanted NAME=VALUE"):
+    with pytest.raises(BadOption, match=r"'size': wanted NAME=VALUE"):
         read(["size"])
 
 
@@ -168,7 +169,7 @@ def worth(game, position, turn, evaluation):
     outcome = game.outcome(after)
     if outcome != ONGOING:
         return {player: WIN - 1, 1 - player: 1 - WIN}.get(outcome, 0)
-    return int(rules.evaluate(after, player, game.evaluations[evaluation]))
+    return int(rules.evaluate(after, player, game.search.evaluations[evaluation]))
 
 
 @pytest.mark.parametrize("evaluation", ["standard", "published"])
@@ -213,17 +214,8 @@ def test_greedy_draws_among_equals(game):
     ],
 )
 def test_wrong_options_are_told_what_there_is(game, name, says):
-    with pytest.raises(UnknownOption, match=says):
+    with pytest.raises(BadOption, match=says):
         players.make(name, game)
-
-
-def opening(game, seed):
-    """Return the position after four random turns."""
-    generator, position, turns = np.random.default_rng(seed), game.initial, 0
-    while turns < 4:
-        position = game.apply(position, int(generator.choice(game.legal_actions(position))))
-        turns += not game.mid_turn(position)
-    return position
 
 
 def wins(game, one, other, count):
@@ -232,7 +224,8 @@ def wins(game, one, other, count):
     for seed in range(count):
         seats = (one, other) if seed % 2 == 0 else (other, one)
         made = [players.make(name, game) for name in seats]
-        result = referee.play(game, made, start=opening(game, seed // 2), seed=seed).result
+        start = after_random_turns(game, 4, np.random.default_rng(seed // 2))
+        result = referee.play(game, made, start=start, seed=seed).result
         score += {"1-0": seats[0] == one, "0-1": seats[1] == one}.get(result, 0.5)
     return score
 
@@ -260,7 +253,7 @@ class Diarist:
         self.game, self.diaries, self.at, self.course = game, diaries, None, []
         diaries.append(self.course)
 
-    def anew(self):
+    def fresh(self):
         return Diarist(self.game, self.diaries)
 
     def choose(self, position, rng, clock):
@@ -323,7 +316,9 @@ def test_nobody_is_asked_in_a_finished_position(game, name):
     else:
         over = game.from_text("bb4/6/6/6/6/rr3b r")
     player = agents.make(name, game)
-    with pytest.raises(IllegalAction, match=r"nothing is to be chosen in '.*'; the game is over"):
+    with pytest.raises(
+        IllegalAction, match=r"there is no action to choose in '.*'; the game is over"
+    ):
         player.choose(over, rng(), Clock())
 
 
@@ -339,8 +334,8 @@ def finished(game):
     ("name", "says"),
     [
         ("minimax:level=[]", r"no level \[\]; it has: easy"),
-        ("greedy:evaluation=5", "evaluation=5 is no name; capture_conquer has: standard"),
-        ("mcts:evaluation=()", r"evaluation=\(\) is no name"),
+        ("greedy:evaluation=5", "evaluation=5 is not a name; capture_conquer has: standard"),
+        ("mcts:evaluation=()", r"evaluation=\(\) is not a name"),
         ("mcts:exploration=1e999", "exploration=inf; it is 0 or more"),
         ("mcts:exploration=True", "exploration=True; it is 0 or more"),
         ("minimax:seconds=" + "9" * 400, "it is 0 or more"),
@@ -350,7 +345,7 @@ def finished(game):
     ],
 )
 def test_odd_values_are_refused_as_others_are(game, name, says):
-    with pytest.raises(UnknownOption, match=says):
+    with pytest.raises(BadOption, match=says):
         players.make(name, game)
 
 

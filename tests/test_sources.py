@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 from cc_env import games, sources
-from cc_env.table import GAMES
+from cc_env.catalogue import GAMES
 
 FILES = {
     "deep/__init__.py": "from deep.extra import SIZE",
@@ -180,7 +180,7 @@ def test_there_is_none_for_a_module_without_a_source(tree):
     assert sources.fingerprint(["sys"]) is None
 
 
-ABOVE = ("commands", "envs", "pictures", "players", "record", "referee", "search", "table")
+ABOVE = ("commands", "envs", "pictures", "players", "record", "referee", "search", "catalogue")
 
 
 @pytest.mark.parametrize("name", GAMES)

@@ -10,7 +10,7 @@ import pytest
 import cc_env
 from cc_env import games, players, record, trust
 from cc_env.commands import app
-from cc_env.errors import BadRecord, UnknownOption
+from cc_env.errors import BadOption, BadPlayer, BadRecord, UnknownOption
 from training import alphazero, ppo, runs
 
 HERE = Path(__file__).parent
@@ -18,9 +18,9 @@ ELSEWHERE = "elsewhere.tictactoe"
 RECORD = {"options": {}, "players": ["a", "b"], "turns": [], "result": "1-0", "reason": "x"}
 DRAWN = {
     "game": ELSEWHERE,
-    "turns": ["a1", "b2", "c3", "b1", "b3", "a3", "c1", "c2", "a2"],
+    "turns": ["20", "11", "02", "21", "01", "00", "22", "12", "10"],
     "result": "1/2-1/2",
-    "reason": "full",
+    "reason": "draw",
 }
 
 
@@ -67,7 +67,7 @@ def test_the_command_replay_imports_nothing_either(hit, tmp_path):
     assert not hit.exists()
 
 
-@pytest.mark.parametrize("name", ["os", "cc_env.search.memory", "cc_env.players", "no such", ""])
+@pytest.mark.parametrize("name", ["os", "cc_env.search.workspace", "cc_env.players", "no such", ""])
 def test_a_module_that_is_imported_is_not_yet_a_game(tmp_path, name):
     options = {"name": "runs.x.evil", "game": None}  # which players.make would import
     path = stored(tmp_path / "games.jsonl", game=name, options=options)
@@ -120,7 +120,7 @@ def test_players_of_a_file_are_ours_or_were_given_before(hit):
     with trust.names_from_file():
         players.check("minimax:depth=3")
         for name in ("runs.x.evil.make", "os.system", "agents.policy"):
-            with pytest.raises(UnknownOption, match=f"'{name}' cannot be imported: a file"):
+            with pytest.raises(BadPlayer, match=f"'{name}' cannot be imported: a file"):
                 players.check(name)
     assert not hit.exists()
     players.check("agents.policy")
@@ -130,7 +130,7 @@ def test_players_of_a_file_are_ours_or_were_given_before(hit):
 
 @pytest.mark.parametrize("name", ["..x", ".", "a..b", "os.", "a b.c"])
 def test_what_is_no_name_of_a_module_is_refused(name):
-    with pytest.raises(UnknownOption, match="cannot be imported"):
+    with pytest.raises(BadPlayer, match="cannot be imported"):
         players.check(name)
 
 
@@ -162,7 +162,7 @@ def resumed(way, config, typed=None):
 
 @pytest.mark.parametrize(("way", "config"), CONFIGS)
 def test_the_config_of_a_run_cannot_import_a_module(hit, way, config):
-    with pytest.raises(UnknownOption, match=r"'runs\.x\.evil.*a file names it"):
+    with pytest.raises(BadOption, match=r"'runs\.x\.evil.*a file names it"):
         resumed(way, config)
     assert not hit.exists()
 

@@ -9,9 +9,9 @@ import pytest
 from numba.core.caching import NullCache
 
 from cc_env import compile as compiling
+from cc_env.catalogue import GAMES
 from cc_env.compile import jit
 from cc_env.errors import UnknownOption
-from cc_env.table import GAMES
 from cc_env.warm import uses
 
 
@@ -86,7 +86,7 @@ from itertools import product
 import gymnasium
 from cc_env import cache, games, perft, players, record
 from cc_env.referee import play
-from cc_env.table import GAMES
+from cc_env.catalogue import GAMES
 from cc_env.warm import uses
 
 OTHERWISE = {

@@ -27,11 +27,12 @@ from cc_env import games as table_of_games
 from cc_env.errors import UnknownOption
 from cc_env.game import Game
 from cc_env.match import FAULTS
+from cc_env.openings import openings
 from cc_env.pictures import frames
 from cc_env.terminal import Terminal, application, table_of_numbers
 from training import arena
 from training.arena import workers as processes
-from training.arena.schedule import Pairing, game_seed, openings
+from training.arena.schedule import Pairing, game_seed
 from training.arena.standings import POINTS, Line, tally
 from training.arena.wording import interval, percent
 from training.config import check_wholes

@@ -33,8 +33,8 @@ from torch.utils.tensorboard import SummaryWriter
 from agents import NETWORK
 from agents.arrays import Arrays, load, save
 from cc_env import options, trust
-from cc_env.errors import BadCheckpoint, BadRecord, UnknownOption
-from cc_env.files import drop_half_a_line, lines, write
+from cc_env.errors import BadCheckpoint, BadOption, BadRecord, UnknownOption
+from cc_env.files import drop_partial_line, lines, write
 from cc_env.terminal import Terminal
 from training.arena.folder import CONFIG, LOCK, differences, locked, read_config, to_text
 from training.arena.pictures import FAINT, STYLE
@@ -80,7 +80,7 @@ class Run:
             half.unlink()
         self._older: Path | None = None
         self._newest, logged = _newest_whole(path / CHECKPOINTS)
-        drop_half_a_line(path / LOG)
+        drop_partial_line(path / LOG)
         numbered = list(lines(path / LOG))
         self.rows: list[Row] = [_row(path / LOG, *each) for each in numbered[:logged]]
         if numbered and not logged:
@@ -366,8 +366,8 @@ def _continued(path: Path, kind: type[Any], values: Mapping[str, Any]) -> Any:
     try:
         with trust.names_from_file():  # those typed are allowed by now
             return build(kind, merged(read_config(path), values))
-    except UnknownOption as error:
-        raise UnknownOption(f"{path / CONFIG}: {error}") from error
+    except BadOption as error:
+        raise BadOption(f"{path / CONFIG}: {error}") from error
 
 
 def _check(path: Path, config: Mapping[str, Any], may_differ: Sequence[str]) -> None:

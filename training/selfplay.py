@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 
 from cc_env import players
 from cc_env.envs.boards import Boards
-from cc_env.errors import Diverged, UnknownOption
+from cc_env.errors import BadOption, BadPlayer, Diverged, UnknownOption
 from cc_env.game import Game
-from cc_env.match import repetition_limit
-from cc_env.referee import Clock, Player, anew
+from cc_env.match import limit_of_repetitions
+from cc_env.openings import opening
+from cc_env.referee import Clock, Player, fresh
 from cc_env.rules import DRAW, ONGOING
 from cc_env.search.puct import Evaluate, Trees
-from training.arena.schedule import opening
 from training.config import check_between, check_wholes
 from training.replay import Samples, sparse
 
@@ -116,7 +116,7 @@ class SelfPlay:
             game,
             settings.boards,
             max_turns=settings.max_turns,
-            repetitions=repetition_limit(game, settings.repetitions),
+            repetitions=limit_of_repetitions(game, settings.repetitions),
         )
         self._trees = Trees(
             game,
@@ -230,7 +230,7 @@ class SelfPlay:
         if self._rng.random() >= self._settings.opponents_share:
             return _Game()
         index, seat = self._rng.integers((len(self._opponents), 2)).tolist()
-        return _Game(anew(self._opponents[index]), seat)
+        return _Game(fresh(self._opponents[index]), seat)
 
     def _no_samples(self) -> Samples:
         empty = np.zeros((0, len(self._game.initial)), np.uint64)
@@ -241,5 +241,5 @@ class SelfPlay:
 def _opponent(name: str, game: Game) -> Player:
     try:
         return players.make(name, game)
-    except UnknownOption as error:
-        raise UnknownOption(f"opponent {name}: {error}; opponents_share=0 goes without") from error
+    except BadOption as error:
+        raise BadPlayer(f"opponent {name}: {error}; opponents_share=0 goes without") from error

@@ -12,8 +12,8 @@ from cc_env.envs.opponents import Opponent
 from cc_env.envs.sb3 import OpponentVecEnv
 from cc_env.errors import BadCheckpoint, BadPosition
 from cc_env.game import Game
-from cc_env.match import Limits, repetition_limit
-from training.arena.schedule import opening
+from cc_env.match import Limits, limit_of_repetitions
+from cc_env.openings import opening
 
 OPENINGS = 2048  # positions that games begin at
 
@@ -33,7 +33,7 @@ def make(
         count,
         opponents=opponents,
         max_turns=limits.max_turns,
-        repetitions=repetition_limit(game, limits.repetitions),
+        repetitions=limit_of_repetitions(game, limits.repetitions),
         draw_at_limits=True,
         starts=lambda count, rng: openings[rng.integers(OPENINGS, size=count)],
         **game.options,

@@ -22,6 +22,7 @@ from cc_env.commands import GameName, Pairs, Size, game_options, run
 from cc_env.compile import jit
 from cc_env.errors import UnknownOption
 from cc_env.game import Game
+from cc_env.openings import after_random_turns
 from cc_env.players import MinimaxPlayer
 from cc_env.referee import Clock
 from cc_env.rules import ONGOING, Position
@@ -90,10 +91,11 @@ def self_play(
     """Let the player play itself; return the positions in which it chose."""
     positions, results = [], []
     for _ in track(range(config.games), "self-play", console=console, transient=True):
-        position, turns = game.initial, 0
+        turns = config.opening_turns
+        position = after_random_turns(game, turns, rng)
         seen: list[Position] = []
         while game.outcome(position) == ONGOING and turns < 200:
-            if turns < config.opening_turns or rng.random() < config.exploration:
+            if rng.random() < config.exploration:
                 action = int(rng.choice(game.legal_actions(position)))
             else:
                 seen += [] if game.mid_turn(position) else [position]
@@ -174,7 +176,8 @@ def match(game: Game, new: Weights, best: Weights, config: Config, seed: int) ->
 
 def _player(game: Game, weights: Weights, config: Config) -> MinimaxPlayer:
     """Return the player of an evaluation with these weights."""
-    tuned = replace(game, evaluations={"tuned": _evaluation(game)._replace(weights=weights)})
+    evaluations = {"tuned": _evaluation(game)._replace(weights=weights)}
+    tuned = replace(game, search=replace(game.search, evaluations=evaluations))
     return MinimaxPlayer(tuned, depth=config.depth, table_megabytes=1)
 
 

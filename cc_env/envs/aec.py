@@ -87,7 +87,7 @@ class BoardGameAEC(CopiedWhole, AECEnv):
         Nothing depends on `seed` but what replaces illegal actions, where that is drawn.
         Other options are passed over, as PettingZoo's checker asks.
 
-        Raises BadPosition, and changes nothing, for a text that is no position to begin from.
+        Raises BadPosition, and changes nothing, for a text that is not a position to begin from.
         """
         randomness.check_seed(seed)
         given = reset_options(options)

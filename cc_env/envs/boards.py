@@ -5,6 +5,7 @@ import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,11 +24,13 @@ from cc_env.envs.kernels import (
     TURNS,
     Autoreset,
     Batch,
+    Due,
     Illegal,
     Over,
     Replies,
     Settings,
 )
+from cc_env.envs.threads import Threads
 from cc_env.errors import (
     BadPosition,
     EpisodeOver,
@@ -42,6 +45,7 @@ from cc_env.rules import Position
 
 LONGEST = 1023  # turns back that a repetition is seen where no limit says how long games are
 MOST_BOARDS = 2**31 - 1
+MOST_THREADS = 1024
 MOST_KEYS = 2**27  # positions that all boards together remember for that: a gigabyte
 ILLEGAL = {"raise": Illegal.RAISE, "lose": Illegal.LOSE, "random": Illegal.RANDOM}
 
@@ -69,13 +73,17 @@ class Boards:
         repetitions: int | None = None,
         autoreset: Autoreset = Autoreset.DISABLED,
         illegal: str = "raise",
+        threads: int = 1,
     ) -> None:
         """Make `count` boards, to be reset; raise UnknownOption on bad values.
 
         The opponent takes the decisions that are not the seat's. `illegal`, one of ILLEGAL, says
-        what becomes of illegal actions in `step`.
+        what becomes of illegal actions in `step`. The boards are shared out among so many threads,
+        and play the same games whatever their number.
         """
         _check(game, count, seat, max_turns, repetitions)
+        if not is_whole(threads, 1, MOST_THREADS):
+            raise UnknownOption(f"threads={threads!r}; it is 1 to {MOST_THREADS:,}")
         if opponent != Replies.NONE and max_turns == 1 and seat != 0:
             raise UnknownOption("max_turns=1; it is 2 or more where the opponent may move first")
         if illegal not in ILLEGAL:
@@ -89,7 +97,7 @@ class Boards:
             int(repetitions or 0),
             int(autoreset),
             int(ILLEGAL[illegal]),
-            game.stagnation,
+            game.repetition_limit,
         )
         try:
             self._batch = _new_batch(game, count, _keys(game, max_turns, repetitions), autoreset)
@@ -103,13 +111,17 @@ class Boards:
         self.was_illegal = np.zeros(count, np.bool_)
         self.raises = illegal == "raise"
         self._action = np.zeros(1, np.int64)
+        self._no_actions = np.zeros(count, np.int64)
+        self._all_due = np.full(count, Due.DECISION, np.int8)
+        self._initial = self._rows_of(())
+        self._threads = Threads(threads)
 
-    def streams(self, seed: int | Sequence[int] | None) -> NDArray[np.uint64]:
+    def streams(self, seed: int | list[int] | None) -> NDArray[np.uint64]:
         """Return random streams for `reset`, uint64[N], from one seed or one seed each.
 
         From one seed, board i has the same stream whatever N is.
         """
-        if isinstance(seed, Sequence):
+        if isinstance(seed, list):
             return np.concatenate([randomness.streams(one, 1) for one in seed])
         return randomness.streams(seed, self.count)
 
@@ -133,7 +145,8 @@ class Boards:
                 self._batch.rows[which, STREAM] = streams[which]
             for _ in range(ATTEMPTS if self._opponent else 1):  # compiled replies try there
                 rows = starts(which) if callable(starts) else self._rows_of(starts)
-                kernels.reset(*self._args(), which, rows)
+                due = np.where(which, np.int8(Due.GAME), np.int8(Due.NOTHING))
+                self._run(due, self._no_actions, rows)
                 self._reply()
                 which = which & self.done
                 if not which.any():
@@ -148,7 +161,7 @@ class Boards:
     def step(self, actions: NDArray[np.int64]) -> None:
         """Play actions[i] on board i; raise IllegalAction or EpisodeOver, and change nothing.
 
-        The actions of boards that begin anew in this step (NEXT_STEP) have no meaning.
+        The actions of boards whose next game begins in this step (NEXT_STEP) are ignored.
         """
         if not self.raises:
             self._note_illegal(actions)
@@ -168,9 +181,35 @@ class Boards:
         return self._action
 
     def _step(self, actions: NDArray[np.int64]) -> None:
-        refused = kernels.step(*self._args(), actions)
+        refused = self._run(self._all_due, actions, self._initial)
         if refused != ACCEPTED:
             raise self._refusal(refused, actions[refused])
+
+    def _run(
+        self, due: NDArray[np.int8], actions: NDArray[np.int64], starts: NDArray[np.uint64]
+    ) -> int:
+        """Do what is due on all boards as `kernels.step`, each thread on some; or on none."""
+        if self._threads.count == 1:
+            return kernels.step(*self._args(), due, actions, starts)
+        refused = kernels.refused(self._settings, self._batch, due, actions)
+        if refused == ACCEPTED:
+            self._threads.run(partial(self._run_slice, due, actions, starts), self.count)
+        return refused
+
+    def _run_slice(
+        self,
+        due: NDArray[np.int8],
+        actions: NDArray[np.int64],
+        starts: NDArray[np.uint64],
+        some: slice,
+    ) -> None:
+        batch = Batch._make(array[some] for array in self._batch)
+        starts = starts[some] if len(starts) == self.count else starts
+        kernels.step(self.game.initial, self._settings, batch, due[some], actions[some], starts)
+
+    def close(self) -> None:
+        """End the threads that step the boards; more steps start others."""
+        self._threads.close()
 
     def _args(self) -> tuple[Position, Settings, Batch]:
         """Return what the kernels begin with."""
@@ -368,7 +407,7 @@ def make_game(environment: type, game: str, options: Mapping[str, Any]) -> Game:
 
 def _keys(game: Game, max_turns: int | None, repetitions: int | None) -> int:
     """Return how many positions of a game are remembered, so that repetitions are seen."""
-    return (max_turns or LONGEST) + 1 if repetitions or game.stagnation else 0
+    return (max_turns or LONGEST) + 1 if repetitions or game.repetition_limit else 0
 
 
 def _new_batch(game: Game, count: int, keys: int, autoreset: Autoreset) -> Batch:
@@ -405,6 +444,6 @@ def _check(
         most = MOST_KEYS // count - 1
         would_do = f"with {count} boards whose repetitions are counted it is {most:,} at most"
         raise UnknownOption(f"max_turns={max_turns}; {would_do}")
-    if repetitions and game.stagnation:
+    if repetitions and game.repetition_limit:
         would_do = f"it is None for {game.name}, whose own rules end a game that repeats itself"
         raise UnknownOption(f"repetitions={repetitions!r}; {would_do}")

@@ -56,8 +56,16 @@ class Over(IntEnum):
     FAULT = 2  # by an illegal action
 
 
+class Due(IntEnum):
+    """What a step does on a board."""
+
+    NOTHING = 0
+    DECISION = 1  # a new game where the last one is over, if that is how boards begin again
+    GAME = 2
+
+
 class Settings(NamedTuple):
-    """How the boards are played; 0 is no limit."""
+    """How the boards are played; a limit of 0 does not apply."""
 
     replies: int  # a `Replies`
     seat: int  # 0, 1, or -1: drawn at every reset
@@ -65,7 +73,7 @@ class Settings(NamedTuple):
     repetitions: int  # truncate at the Nth occurrence of a position
     autoreset: int  # an `Autoreset`
     illegal: int  # an `Illegal`
-    stagnation: int  # turns leading to the same position after which the game's own rules end it
+    repetition_limit: int  # turns leading to the same position after which its rules end a game
 
 
 class Batch(NamedTuple):
@@ -99,39 +107,44 @@ def _board(batch: Batch, number: int, legal: NDArray[np.int32]) -> Board:
 
 
 @jit
-def reset(
+def refused(
+    settings: Settings, batch: Batch, due: NDArray[np.int8], actions: NDArray[np.int64]
+) -> int:
+    """Return the first board whose action, where a decision is due, is refused; or ACCEPTED."""
+    batch = borrow(batch)
+    for number in range(len(batch.rows)):
+        row, mask = batch.rows[number], batch.masks[number]
+        if due[number] == Due.DECISION and not _accepts(settings, row, actions[number], mask):
+            return number
+    return ACCEPTED
+
+
+@jit(nogil=True)
+def step(
     start: Position,
     settings: Settings,
     batch: Batch,
-    which: NDArray[np.bool_],
+    due: NDArray[np.int8],
+    actions: NDArray[np.int64],
     starts: NDArray[np.uint64],
-) -> None:
-    """Begin a game where `which` (bool[N]) says so; board i at row i % M of `starts`.
+) -> int:
+    """Do what is `due` (a `Due` for each board): play actions[i] on board i, or begin a game.
 
-    `starts` is uint64[M, fields], positions in which a game is not over; `start`, here and below,
-    is the game's start position, whose class picks the rules.
+    Games begin in row i % M of `starts`, uint64[M, fields], positions in which a game is not over,
+    but in `start` where they begin in the step that ends one; its class picks the rules, here and
+    below. Return ACCEPTED or, where nothing changes, the first board whose action is refused.
     """
     batch = borrow(batch)
-    legal = np.empty(batch.masks.shape[1], np.int32)
-    for number in range(len(batch.rows)):
-        if which[number]:
-            position = rules.load(starts[number % len(starts)], start)
-            _restart(position, settings, batch, _board(batch, number, legal))
-
-
-@jit
-def step(start: Position, settings: Settings, batch: Batch, actions: NDArray[np.int64]) -> int:
-    """Step every board, or none: return ACCEPTED or the first board whose action is refused."""
-    batch = borrow(batch)
-    for number in range(len(batch.rows)):
-        if not _accepts(settings, batch.rows[number], actions[number], batch.masks[number]):
-            return number
+    first_refused = refused(settings, batch, due, actions)
+    if first_refused != ACCEPTED:
+        return first_refused
     legal = np.empty(batch.masks.shape[1], np.int32)
     for number in range(len(batch.rows)):
         board = _board(batch, number, legal)
-        if board.row[DONE]:
-            _restart(start, settings, batch, board)
-        else:
+        if due[number] == Due.GAME or (due[number] == Due.DECISION and board.row[DONE]):
+            first = rules.load(starts[number % len(starts)], start)
+            _restart(first, settings, batch, board)
+        elif due[number] == Due.DECISION:
             _decide(np.int64(actions[number]), start, settings, batch, board)
     return ACCEPTED
 
@@ -324,10 +337,10 @@ def _status(position: Position, settings: Settings, board: Board) -> tuple[Int, 
         for each in kept:
             if each == newest:
                 count += 1
-        if settings.stagnation:
+        if settings.repetition_limit:
             is_from_start = turns < len(keys) and keys[0] == newest
-            if count - is_from_start >= settings.stagnation:
-                return rules.stagnant(position), True
+            if count - is_from_start >= settings.repetition_limit:
+                return rules.repetition_outcome(position), True
         elif not over:
             over = count >= settings.repetitions
     return result, over

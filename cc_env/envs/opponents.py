@@ -17,7 +17,7 @@ from cc_env.envs import boards
 from cc_env.envs.boards import Boards
 from cc_env.envs.kernels import Replies
 from cc_env.game import Game
-from cc_env.referee import Clock, Player, anew
+from cc_env.referee import Clock, Player, fresh
 
 Function = Callable[[NDArray[np.int8], dict[str, Any]], Any]  # (observation, info) -> action
 
@@ -64,7 +64,7 @@ class _Plays:
     def _choose(self, batch: Boards, board: int) -> Any:
         episode, player = self._games.get(board, (0, self._player))
         if episode != batch.episode(board):
-            player = anew(self._player)
+            player = fresh(self._player)
             self._games[board] = batch.episode(board), player
         return player.choose(batch.position(board), batch.generator(board), Clock()).action
 

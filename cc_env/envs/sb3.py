@@ -17,7 +17,7 @@ from cc_env.envs.boards import Boards, make_game, reset_options
 from cc_env.envs.opponents import Asked, Choose, Opponent, Several, by_player
 from cc_env.envs.rendering import FRAMES_PER_SECOND, Renderer
 from cc_env.envs.spaces import planes_space
-from cc_env.errors import IllegalAction, MissingExtra, UnknownOption
+from cc_env.errors import BadOption, IllegalAction, MissingExtra
 from cc_env.pictures import draw
 from cc_env.referee import Player
 
@@ -68,7 +68,7 @@ class OpponentVecEnv(VecEnv):
         render_mode: str | None = None,
         **options: Any,
     ) -> None:
-        """Make `num_envs` boards of `game`; raise UnknownOption on bad values.
+        """Make `num_envs` boards of `game`; raise BadOption on bad values.
 
         `starts(count, rng)` draws the positions that so many games begin in, uint64[count, fields];
         None is the game's start. With `draw_at_limits` a game that `max_turns` or `repetitions`
@@ -77,7 +77,7 @@ class OpponentVecEnv(VecEnv):
         """
         self.game = make_game(OpponentVecEnv, game, options)
         if render_mode == "human":
-            raise UnknownOption("render_mode='human'; there are: ansi, rgb_array")
+            raise BadOption("render_mode='human'; there are: ansi, rgb_array")
         self._renderer = Renderer(render_mode, self.game.name)
         self.render_mode = render_mode
         self._pool = Several(_opponents(opponents, self.game), num_envs, np.random.default_rng())
@@ -126,7 +126,7 @@ class OpponentVecEnv(VecEnv):
     def seed(self, seed: int | None = None) -> Sequence[int | None]:
         """Seed all that is drawn, on boards from the next reset on; None: a seed drawn by NumPy.
 
-        A board has the same stream of its own whatever N is. Raises UnknownOption for what is no
+        A board has the same stream of its own whatever N is. Raises BadOption for what is no
         seed.
         """
         randomness.check_seed(seed)
@@ -138,7 +138,7 @@ class OpponentVecEnv(VecEnv):
     def reset(self) -> NDArray[np.int8]:
         """Begin a game on every board, from the options' `position` if `set_options` gave one.
 
-        Raises UnknownOption or BadPosition, and begins nothing, on bad options.
+        Raises BadOption or BadPosition, and begins nothing, on bad options.
         """
         given = [reset_options(each, ["position"]) for each in self._options]
         texts = [each.get("position") for each in given]
@@ -233,9 +233,9 @@ class OpponentVecEnv(VecEnv):
         return [getattr(self, attr_name) for _ in self._get_indices(indices)]
 
     def set_attr(self, attr_name: str, value: Any, indices: VecEnvIndices = None) -> None:
-        """Set an attribute, which all boards share; raise UnknownOption for some boards alone."""
+        """Set an attribute, which all boards share; raise BadOption for some boards alone."""
         if len(list(self._get_indices(indices))) < self.num_envs:
-            raise UnknownOption(f"set_attr({attr_name!r}) for some boards; all share it")
+            raise BadOption(f"set_attr({attr_name!r}) for some boards; all share it")
         setattr(self, attr_name, value)
 
     def env_is_wrapped(self, wrapper_class: type[Any], indices: VecEnvIndices = None) -> list[bool]:
@@ -289,7 +289,7 @@ def _opponents(
     """Return opponents of equal shares for names and players, others as they are."""
     several = given if isinstance(given, Sequence) and not isinstance(given, str) else [given]
     if not several:
-        raise UnknownOption("opponents=[]; wanted: at least one")
+        raise BadOption("opponents=[]; wanted: at least one")
     return [
         each
         if isinstance(each, Opponent)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from cc_env.envs.opponents import Function
 from cc_env.envs.vector import BoardGameVectorEnv
-from cc_env.errors import UnknownOption, is_whole
+from cc_env.errors import BadOption, is_whole
 from cc_env.referee import Player
 
 # observations int8[N, C, H, W] and masks int8[N, A] -> legal actions int[N]
@@ -27,11 +27,11 @@ def score(
     """Return the mean points, 1 for a win and 0.5 for a draw, of a policy in so many games.
 
     It plays half of them in each seat. The other arguments are those of `BoardGameVectorEnv`, the
-    options of the game among them. Raises UnknownOption for an odd number of games, and as the
+    options of the game among them. Raises BadOption for an odd number of games, and as the
     environment does; IllegalAction where the policy chooses what is not legal.
     """
     if not is_whole(games, 2) or games % 2:
-        raise UnknownOption(f"games={games!r}; it is an even number, half of them for each seat")
+        raise BadOption(f"games={games!r}; it is an even number, half of them for each seat")
     points = []
     for seat in (0, 1):
         envs = BoardGameVectorEnv(

@@ -198,7 +198,7 @@ class MaskInObservation(
         planes = cast(spaces.Box, env.observation_space)
         actions = len(env.get_wrapper_attr("action_masks")())
         both = masked_space(planes, actions, key, flat)
-        self.observation_space = both  # type: ignore[assignment]
+        self.observation_space = both
 
     def observation(self, observation: Observation) -> dict[str, Any]:
         """Return the observation with the mask beside it."""

@@ -56,7 +56,7 @@ class LegalActions(spaces.Discrete):
         When the game is over no action is legal, and any may be returned.
         """
         if mask is None and probability is None:
-            if self._np_random is None:  # nobody has seeded it; that is no checker
+            if self._np_random is None:  # nobody has seeded it: this is not a checker
                 super().seed()
             now = self._boards.masks[0]
             legal = now.nonzero()[0]

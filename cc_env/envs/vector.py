@@ -70,12 +70,15 @@ class BoardGameVectorEnv(CopiedWhole, VectorEnv[Batch, NDArray[np.int64], NDArra
         illegal: str = "raise",
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
         copy: bool = True,
+        threads: int = 1,
         render_mode: str | None = None,
         **options: Any,
     ) -> None:
         """Make `num_envs` boards of `game`; raise UnknownOption on bad values.
 
         With `copy=False` what `step` returns are read-only views that the next step overwrites.
+        The boards are shared out among `threads`, which play the very same games whatever their
+        number; more than one is worth its while from some thousand boards on.
         The other arguments are those of `BoardGameEnv`.
         """
         if render_mode not in (None, *self.metadata["render_modes"]):
@@ -96,6 +99,7 @@ class BoardGameVectorEnv(CopiedWhole, VectorEnv[Batch, NDArray[np.int64], NDArra
             repetitions=repetitions,
             autoreset=AUTORESETS[self.autoreset_mode],
             illegal=illegal,
+            threads=threads,
         )
         self.single_observation_space = planes_space(self.game)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
@@ -115,16 +119,12 @@ class BoardGameVectorEnv(CopiedWhole, VectorEnv[Batch, NDArray[np.int64], NDArra
 
         `seed` is one for all boards or one for each; without one the streams go on.
         `options["position"]` is a position text for all boards, or a list of one for each; boards
-        that begin anew by themselves begin at the game's own start. Raises
+        that begin again by themselves begin at the game's own start. Raises
         UnknownOption or BadPosition, and changes nothing, on bad options.
         """
         which, positions = self._start(reset_options(options, RESET_OPTIONS))
-        seeds = seed.tolist() if isinstance(seed, np.ndarray) else seed
-        if (
-            isinstance(seeds, Sequence)
-            and not isinstance(seeds, str)
-            and len(seeds) != self.num_envs
-        ):
+        seeds = _seeds(seed)
+        if isinstance(seeds, list) and len(seeds) != self.num_envs:
             raise UnknownOption(f"{len(seeds)} seeds for {self.num_envs} boards")
         begins = seeds is not None or not self._begun
         streams = self._boards.streams(seeds) if begins else None
@@ -157,6 +157,10 @@ class BoardGameVectorEnv(CopiedWhole, VectorEnv[Batch, NDArray[np.int64], NDArra
             self._out(boards.truncated),
             self._info(seats),
         )
+
+    def close_extras(self, **kwargs: Any) -> None:
+        """End the threads."""
+        self._boards.close()
 
     def position(self, board: int) -> Position:
         """Return the position on a board, for `self.game`.
@@ -253,3 +257,11 @@ def _autoreset_mode(mode: AutoresetMode | str) -> AutoresetMode:
     except ValueError:
         there_are = listed(repr(each.value) for each in AutoresetMode)
         raise UnknownOption(f"unknown autoreset_mode {mode!r}; there are: {there_are}") from None
+
+
+def _seeds(seed: Any) -> int | list[int] | None:
+    """Return one seed, or a list of one for each board."""
+    if isinstance(seed, np.ndarray):
+        return seed.tolist()  # type: ignore[no-any-return]
+    is_list = isinstance(seed, Sequence) and not isinstance(seed, str | bytes)
+    return list(seed) if is_list else seed

@@ -8,7 +8,7 @@ from gymnasium.vector import VectorEnv, VectorWrapper
 from numpy.typing import NDArray
 
 from cc_env.envs.spaces import LegalActionBatch
-from cc_env.errors import UnknownOption
+from cc_env.errors import BadOption
 
 
 class LegalSamples(VectorWrapper, utils.RecordConstructorArgs):
@@ -24,12 +24,12 @@ class LegalSamples(VectorWrapper, utils.RecordConstructorArgs):
     """
 
     def __init__(self, env: VectorEnv[Any, Any, Any]) -> None:
-        """Wrap N environments; raise UnknownOption where the actions are not Discrete(A)."""
+        """Wrap N environments; raise BadOption where the actions are not Discrete(A)."""
         utils.RecordConstructorArgs.__init__(self)
         VectorWrapper.__init__(self, env)
         single = env.single_action_space
         if not isinstance(single, spaces.Discrete):
-            raise UnknownOption(f"the action space is {single}; wanted: that of a game, Discrete")
+            raise BadOption(f"the action space is {single}; wanted: that of a game, Discrete")
         self.masks = np.zeros((env.num_envs, int(single.n)), np.int8)  # as last seen
         self.action_space = LegalActionBatch(self)
 

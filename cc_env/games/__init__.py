@@ -1,8 +1,8 @@
 """The games, by name, each in a module of this folder that is imported when first asked for.
 
-Any other name is that of a module with somebody else's game, found as Python finds modules, with
-the same functions: `make(**options)` and `read_recordings(line)`. A file may name such a game only
-if `cc_env.trust` says so.
+Any other name is that of an importable module with somebody else's game: it has a function
+`make(**options) -> Game`, and may have `read_recordings(line)`, see `cc_env.recordings`. A file may
+name such a game only if `cc_env.trust` allows it.
 """
 
 import copyreg
@@ -12,9 +12,9 @@ from types import ModuleType
 from typing import Any, get_type_hints
 
 from cc_env import trust
-from cc_env.errors import CcEnvError, UnknownOption, listed
+from cc_env.catalogue import GAMES
+from cc_env.errors import BadGame, CcEnvError, UnknownOption, listed
 from cc_env.game import Game
-from cc_env.table import GAMES
 
 
 def make(name: str, /, **options: Any) -> Game:
@@ -33,35 +33,45 @@ def make(name: str, /, **options: Any) -> Game:
         raise UnknownOption(f"there is no game {name!r} (what its make returns is not a Game)")
     if game.name != name:  # records would not find it again
         raise UnknownOption(f"the game {name} calls itself {game.name!r}; wanted: its name here")
+    _check_table(game)
     trust.allow(name)
     return game
 
 
-def _again(name: str, options: dict[str, Any]) -> Game:
+def _check_table(game: Game) -> None:
+    """Raise BadGame where the table says other bots or formats of a game than it has."""
+    if entry := GAMES.get(game.name):
+        bots, formats = tuple(game.search.bots), tuple(game.notation.formats)
+        if (bots, formats) != (entry.bots, entry.formats):
+            has, wanted = f"bots {bots}, formats {formats}", f"{entry.bots}, {entry.formats}"
+            raise BadGame(f"{game.name}: {has}; its line in the table has {wanted}")
+
+
+def _unpickled(name: str, options: dict[str, Any]) -> Game:
     return make(name, **options)
 
 
-copyreg.pickle(Game, lambda game: (_again, (game.name, dict(game.options))))
+copyreg.pickle(Game, lambda game: (_unpickled, (game.name, dict(game.options))))
 
 
 def option_defaults(name: str) -> dict[str, Any]:
     """Return the options of the game `name` with their defaults; raise UnknownOption."""
-    found = module(name).make
-    parameters = inspect.signature(found).parameters if inspect.isfunction(found) else None
-    if parameters is None or any(each.default is each.empty for each in parameters.values()):
+    maker = module(name).make
+    parameters = inspect.signature(maker).parameters if inspect.isfunction(maker) else None
+    if parameters is None or any(option.default is option.empty for option in parameters.values()):
         raise UnknownOption(f"there is no game {name!r} (its make wants more than options)")
     return {option: parameter.default for option, parameter in parameters.items()}
 
 
 def option_values(name: str) -> dict[str, list[Any]]:
-    """Return, of the options of the game `name` that have few values, all of them.
+    """Return the possible values of those options of the game `name` that have few of them.
 
-    They are what the `Annotated` types of its `make` say. Raises UnknownOption.
+    They stand in the `Annotated` types of its `make`. Raises UnknownOption.
     """
     option_defaults(name)
     hints = get_type_hints(module(name).make, include_extras=True)
-    found = {option: getattr(hint, "__metadata__", ()) for option, hint in hints.items()}
-    return {option: list(values[0]) for option, values in found.items() if values}
+    values = {option: getattr(hint, "__metadata__", ()) for option, hint in hints.items()}
+    return {option: list(some[0]) for option, some in values.items() if some}
 
 
 def module(name: str) -> ModuleType:
@@ -72,9 +82,9 @@ def module(name: str) -> ModuleType:
     if name in GAMES:
         return import_module(GAMES[name].module)
     try:
-        found = trust.load(name, name)
+        loaded = trust.load(name, name)
     except ImportError as error:
         raise UnknownOption(f"there is no game {name!r} ({error}); {there}") from error
-    if not hasattr(found, "make"):
+    if not hasattr(loaded, "make"):
         raise UnknownOption(f"there is no game {name!r} (the module has no function make); {there}")
-    return found
+    return loaded

@@ -1,39 +1,47 @@
-"""Mini checkers, 6×6: men only, who can must jump, one jump a turn; who cannot move passes.
+"""Mini checkers, 6×6: men only, jumps are forced, one a turn; a side that cannot move passes.
 
 Position  own, enemy: the two sides as bits 8r + c, in the frame of the player to move (the board
           is turned by 180 degrees for white; men go towards row 0); player: 0 or 1
 Action    ids ascending by start, then end, of all steps and jumps on an empty board; last: the
           pass, which is legal where the player to move can do nothing else and the opponent can
 Turn      41-30, 41x23 or pass: row and column, from the upper left
-Ending    no_pieces (a side has none: it has lost, by 6), both_stuck (neither can move: who has
-          more men has won, by how many more; a draw where they are equal)
+Ending    no_pieces (a side has no men: it has lost, by 6), both_stuck (neither side can move: the
+          side with more men has won, by the difference; a draw if they are equal)
 Symmetry  none
 
     start, as text:  1w1w1w/w1w1w1/6/6/1b1b1b/b1b1b1 b     b black, below   w white, above
 """
 
-from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cc_env import rules
-from cc_env.bits import ONE, ZERO, lowest, lowest_bit, popcount, reverse, summed
+from cc_env.bits import ONE, ZERO, lowest, popcount, reverse, summed
 from cc_env.compile import jit
 from cc_env.errors import BadPosition, UnknownOption
-from cc_env.game import Cell, Game, Recording, Track, Turn
-from cc_env.games.grid import read_rows, rows_text
+from cc_env.game import Game, Grid, Notation, Search
+from cc_env.games.jumps import (
+    FORWARD,
+    Word,
+    down_left,
+    down_right,
+    middle,
+    move_text,
+    read_position,
+    tables,
+    write,
+)
 from cc_env.rules import DRAW, ONGOING, Bool, Int
-
-Word = np.uint64
 
 SIZE = 6
 CELLS = [(r, c) for r in range(SIZE) for c in range(SIZE) if (r + c) % 2]
+GRID = Grid(SIZE, SIZE, {(r, c): 8 * r + c for r, c in CELLS}, is_turned=True)
 PLAYERS = "black", "white"
-SIDES = "bw"
+LETTERS = "b", "w"
 PLANES = "own men", "enemy men"
-ALL = 6  # the margin of who has taken all
+ALL = 6  # the men of a side, and the margin of the side that has taken all
 UNLIMITED = {"depth": 80, "seconds": 15, "table_megabytes": 256}  # it solves the game
 LEVELS = {
     "easy": {"depth": 5, "seconds": 15},
@@ -42,26 +50,13 @@ LEVELS = {
     "extreme": UNLIMITED,
 }
 
-_7, _9, _18 = (np.uint64(n) for n in (7, 9, 18))
-_BOARD = np.uint64(sum(1 << (8 * row + column) for row, column in CELLS))
-_NOT_FIRST = np.uint64(0xFEFEFEFEFEFEFEFE)  # columns; the last two of each byte are off the board
+_18 = np.uint64(18)
+_BOARD = np.uint64(sum(1 << bit for bit in GRID.bits.values()))
 
-# Tables: STARTS[id], ENDINGS[id] the cells of an action, 63 for the pass; STEP_ID[start, side] and
-# JUMP_ID[start, side] the way back, left and right.
-STARTS = np.full(61, 63, np.uint64)
-ENDINGS = np.full(61, 63, np.uint64)
-STEP_ID = np.zeros((64, 2), np.int32)
-JUMP_ID = np.zeros((64, 2), np.int32)
-PASS = 0  # its id; how many others there are
-for _row, _column in CELLS:
-    for _far, _table in ((2, JUMP_ID), (1, STEP_ID)):
-        for _side, _right in enumerate((-_far, _far)):
-            if _row >= _far and 0 <= _column + _right < SIZE:
-                STARTS[PASS] = 8 * _row + _column
-                ENDINGS[PASS] = 8 * (_row - _far) + _column + _right
-                _table[8 * _row + _column, _side] = PASS
-                PASS += 1
-STARTS, ENDINGS = STARTS[: PASS + 1], ENDINGS[: PASS + 1]
+# The table of actions, see `jumps.Tables`, and the pass, on no cell.
+_STARTS, _ENDINGS, STEP_ID, JUMP_ID = tables(CELLS, FORWARD)
+PASS = len(_STARTS)  # its id; how many others there are
+STARTS, ENDINGS = (np.append(cells, np.uint64(63)) for cells in (_STARTS, _ENDINGS))
 
 
 class Position(NamedTuple):
@@ -98,38 +93,19 @@ def legal_actions(position: Position, out: NDArray[np.int32]) -> int:
 @jit
 def _jumping(own: Word, enemy: Word, empty: Word) -> Ways:
     """Return which men can jump forward."""
-    left = own & _down_right(_down_right(empty) & enemy)
-    return Ways(left, own & _down_left(_down_left(empty) & enemy))
+    left = own & down_right(down_right(empty) & enemy)
+    return Ways(left, own & down_left(down_left(empty) & enemy))
 
 
 @jit
 def _stepping(own: Word, empty: Word) -> Ways:
     """Return which men can step forward."""
-    return Ways(own & _down_right(empty), own & _down_left(empty))
-
-
-@jit
-def _down_left(cells: Word) -> Word:
-    return (cells & _NOT_FIRST) << _7
-
-
-@jit
-def _down_right(cells: Word) -> Word:
-    return cells << _9
+    return Ways(own & down_right(empty), own & down_left(empty))
 
 
 @jit
 def _write(ways: Ways, ids: NDArray[np.int32], out: NDArray[np.int32]) -> int:
-    """Write the ids of the actions, ascending; return how many."""
-    men, count = ways.left | ways.right, 0
-    while men:
-        man = lowest_bit(men)
-        men ^= man
-        for side in range(2):
-            if ways[side] & man:
-                out[count] = ids[lowest(man), side]
-                count += 1
-    return count
+    return write(ways.left | ways.right, ways, ids, out)
 
 
 @jit
@@ -153,26 +129,13 @@ def apply(position: Position, action: Int) -> Position:
 @jit
 def jumped(action: Int) -> Word:
     """Return the cell that an action jumps over, ZERO for others."""
-    start, end = STARTS[action], ENDINGS[action]
-    return ONE << ((start + end) >> ONE) if start > end + _9 else ZERO
+    return middle(STARTS[action], ENDINGS[action])
 
 
 @jit
 def turned(cells: Word) -> Word:
     """Return the cells with the board turned by 180 degrees."""
     return reverse(cells) >> _18
-
-
-@jit
-def to_move(position: Position) -> Int:
-    """As `rules.to_move`."""
-    return np.int64(position.player)
-
-
-@jit
-def mid_turn(position: Position) -> bool:
-    """As `rules.mid_turn`."""
-    return False
 
 
 @jit
@@ -210,8 +173,8 @@ def observe(position: Position, player: Int, planes: NDArray[np.int8]) -> None:
 
 
 @jit
-def loud_actions(position: Position, out: NDArray[np.int32]) -> int:
-    """As `rules.loud_actions`: the captures."""
+def tactical_actions(position: Position, out: NDArray[np.int32]) -> int:
+    """As `rules.tactical_actions`: the captures."""
     empty = _BOARD & ~(position.own | position.enemy)
     return _write(_jumping(position.own, position.enemy, empty), JUMP_ID, out)
 
@@ -220,11 +183,9 @@ rules.register(
     Position,
     legal_actions=legal_actions,
     apply=apply,
-    to_move=to_move,
-    mid_turn=mid_turn,
     outcome=outcome,
     observe=observe,
-    loud_actions=loud_actions,
+    tactical_actions=tactical_actions,
     margin=margin,
 )
 
@@ -278,8 +239,7 @@ rules.register_evaluation(Position, Standard, standard)
 
 _WEIGHTS = [100 + (5, 4, 3, 2, 1, 6, 0, 0)[cell // 8] for cell in range(64)]
 STANDARD = Standard(np.array([*_WEIGHTS, 0], np.int64))
-
-
+EVALUATIONS = {"standard": STANDARD, "published": Published()}
 ENDED_BY = {  # in a sentence
     "no_pieces": "{loser} has no men left",
     "both_stuck": "neither side can move",
@@ -298,24 +258,19 @@ def make(first: Annotated[str, PLAYERS] = "black") -> Game:
         name="mini_checkers",
         options={"first": first},
         initial=parse_position(start),
-        num_actions=PASS + 1,
+        grid=GRID,
         action_cells=_action_cells(),
-        observation_shape=(len(PLANES), SIZE, SIZE),
         planes=PLANES,
         players=PLAYERS,
-        symmetries=(),
-        to_text=to_text,
-        parse_position=parse_position,
+        max_margin=ALL,
         fits=fits,
-        action_text=action_text,
-        ending=ending,
-        endings=ENDED_BY,
-        pieces=pieces,
-        goals=(),
-        track=track,
-        evaluations={"standard": STANDARD, "published": Published()},
-        margins=ALL,
-        levels=LEVELS,
+        notation=Notation(
+            parse_position=parse_position,
+            action_text=action_text,
+            ending=ending,
+            endings=ENDED_BY,
+        ),
+        search=Search(evaluations=EVALUATIONS, levels=LEVELS),
     )
 
 
@@ -331,120 +286,25 @@ def ending(position: Position) -> str:
     return "both_stuck" if position.own and position.enemy else "no_pieces"
 
 
-def _cell(position: Position, index: int) -> Cell:
-    """Return the cell of the board with this bit index in the mover's frame."""
-    row, column = divmod(index, 8)
-    return (row, column) if position.player == ZERO else (SIZE - 1 - row, SIZE - 1 - column)
-
-
-def _bit(player: int, cell: Cell) -> int:
-    """Return the bit, in a player's frame, of a cell of the board."""
-    row, column = (SIZE - 1 - cell[0], SIZE - 1 - cell[1]) if player else cell
-    return 1 << (8 * row + column)
-
-
-_BITS = tuple([(cell, _bit(player, cell)) for cell in CELLS] for player in (0, 1))
-
-
-def pieces(position: Position) -> dict[Cell, str]:
-    """Return the letter, b or w, of each occupied cell."""
-    player, found = int(position.player), {}
-    own, enemy = int(position.own), int(position.enemy)
-    for cell, here in _BITS[player]:
-        if own & here:
-            found[cell] = SIDES[player]
-        elif enemy & here:
-            found[cell] = SIDES[1 - player]
-    return found
-
-
-def to_text(position: Position) -> str:
-    """Return the position in one line: rows from the top, and side to move."""
-    return f"{rows_text(pieces(position), SIZE, SIZE)} {SIDES[int(position.player)]}"
-
-
 def fits(position: Position) -> NDArray[np.bool_]:
     """As `Game.fits`."""
     wrong = (position.own | position.enemy) & ~_BOARD | position.own & position.enemy
-    found: NDArray[np.bool_] = (wrong == ZERO) & (position.player <= ONE)
-    return found
+    possible: NDArray[np.bool_] = (wrong == ZERO) & (position.player <= ONE)
+    return possible
 
 
 def parse_position(text: str) -> Position:
-    """As `Game.from_text`; raise BadPosition where there is none, saying why."""
-    fields = text.split()
-    if len(fields) != 2 or fields[1] not in ("b", "w"):
-        raise BadPosition("wanted: rows, and side to move, b or w")
-    letters = read_rows(fields[0], SIZE, SIZE, SIDES)
-    player, sides = SIDES.index(fields[1]), {"b": 0, "w": 0}
-    for (row, column), letter in letters.items():
-        if (row, column) not in CELLS:
-            raise BadPosition(f"{letter} on {row}{column}, a cell that is not used")
-        sides[letter] |= _bit(player, (row, column))
-    for letter, men in sides.items():
-        if men.bit_count() > ALL:
-            raise BadPosition(f"{men.bit_count()} men of {letter}; there are {ALL}")
-    if not letters:
-        raise BadPosition("there is no man on the board")
-    own, enemy = sides[SIDES[player]], sides[SIDES[1 - player]]
-    return Position(np.uint64(own), np.uint64(enemy), np.uint64(player))
+    """As `Notation.parse_position`."""
+    pieces, player, _ = read_position(GRID, text, LETTERS, ALL)
+    if not pieces:
+        raise BadPosition("there are no men on the board")
+    return Position(*GRID.sides(pieces, LETTERS, player), np.uint64(player))
 
 
 def action_text(position: Position, action: int) -> str:
     """Return 41-30, 41x23 or pass."""
     if action == PASS:
         return "pass"
-    (row, column), (end_row, end_column) = _ends(position, action)
-    return f"{row}{column}{'x' if jumped(action) else '-'}{end_row}{end_column}"
-
-
-def _ends(position: Position, action: int) -> tuple[Cell, Cell]:
-    return _cell(position, int(STARTS[action])), _cell(position, int(ENDINGS[action]))
-
-
-def track(position: Position, turn: Turn) -> Track:
-    """Return the cells from which and to which a man went, and what it jumped over."""
-    (action,) = turn
-    if action == PASS:
-        return Track((), ())
-    over = int(jumped(action)).bit_length() - 1
-    return Track(_ends(position, action), (_cell(position, over),) if over >= 0 else ())
-
-
-def read_recordings(line: Mapping[str, Any]) -> Iterator[Recording]:
-    """Yield what a line of recorded positions, games or counts has.
-
-    A board is 18 letters, the cells in use from the upper left. A position has board, turn, moves
-    (each a list of its text, the board after it, and more) and, where the game is over, end and
-    winner; a game has first, moves and the final board, next to move, end and winner; counts are
-    from board and turn.
-
-    Raises KeyError or CcEnvError where a field is missing or cannot be.
-    """
-    if line["kind"] == "perft":
-        yield Recording(make(), _read(line["board"], line["turn"]), counts=tuple(line["nodes"]))
-    elif line["kind"] == "game":
-        game = make({"b": "black", "w": "white"}[line["first"]])
-        final = _read(line["final"], line["next"])
-        played = tuple(line["moves"].split())
-        ended = _ended(game, final, line)
-        yield ended._replace(position=game.initial, played=played, reached=final)
-    else:
-        position = _read(line["board"], line["turn"])
-        then = "bw"[line["turn"] == "b"]
-        turns = {text: _read(board, then) for text, board, *_ in line["moves"]}
-        yield _ended(make(), position, line)._replace(turns=turns)
-
-
-def _read(board: str, turn: str) -> Position:
-    if len(board) != len(CELLS):
-        raise BadPosition(f"board {board!r} has {len(board)} cells; wanted: {len(CELLS)}")
-    letters = {cell: letter for cell, letter in zip(CELLS, board, strict=True) if letter != "."}
-    return parse_position(f"{rows_text(letters, SIZE, SIZE)} {turn}")
-
-
-def _ended(game: Game, position: Position, line: Mapping[str, Any]) -> Recording:
-    if (end := line.get("end")) is None:
-        return Recording(game, position, outcome=ONGOING)
-    outcomes = {"b": 0, "w": 1, "draw": DRAW}
-    return Recording(game, position, outcome=outcomes[line["winner"]], ending=end)
+    player = int(position.player)
+    start, end = (GRID.cell(int(bits[action]), player) for bits in (STARTS, ENDINGS))
+    return move_text(start, end)

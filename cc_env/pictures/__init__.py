@@ -1,9 +1,9 @@
-"""A position as a picture: text, SVG, pixels or a window. Pictures know no rules; they are told."""
+"""Pictures of positions, as text, SVG, pixels or in a window. They contain no rules, only marks."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from cc_env.errors import UnknownOption, is_whole
+from cc_env.errors import BadOption, is_whole
 from cc_env.game import Cell, Game, Turn
 from cc_env.match import Match
 from cc_env.rules import DRAW, ONGOING, Position
@@ -11,26 +11,30 @@ from cc_env.rules import DRAW, ONGOING, Position
 
 @dataclass(frozen=True)
 class Picture:
-    """What there is to draw. In a notebook it shows itself."""
+    """A position with the marks to draw. Notebooks display it."""
 
     rows: int
     columns: int
-    players: tuple[str, str]  # best colours, see shapes.py; a piece's letter is the first of each
-    pieces: Mapping[Cell, str]
-    figures: Mapping[str, str] = field(
-        default_factory=dict
-    )  # of letters; else discs, see shapes.py
-    dark: int = 1  # are cells whose row + column is odd, 0: even
-    lines: tuple[tuple[Cell, Cell], ...] = ()  # of a board of points, which has no squares
-    names: Mapping[Cell, str] = field(default_factory=dict)  # of its points; others have numbers
-    goals: tuple[Cell, ...] = ()  # of the first and of the second player
-    path: tuple[Cell, ...] = ()  # of the last turn
-    captured: tuple[Cell, ...] = ()  # in the last turn
-    selected: Cell | None = None
-    targets: tuple[Cell, ...] = ()  # where the selected piece can go
-    shots: tuple[Cell, ...] = ()  # what it can hit without going there; itself if it can be taken
-    heat: Mapping[Cell, float] = field(default_factory=dict)  # shares, 0 to 1; text has none
+    players: tuple[str, str]  # names; those in shapes.COLOURS give the pieces their colours
+    letters: tuple[str, str]  # all letters of each player's pieces
+    pieces: Mapping[Cell, str]  # letters by cell
+    figures: Mapping[str, str] = field(default_factory=dict)  # shape of a letter; default: a disc
+    dark: int = 1  # parity of row + column of the dark squares
+    lines: tuple[tuple[Cell, Cell], ...] = ()  # lines of a board of points; () for squares
+    names: Mapping[Cell, str] = field(default_factory=dict)  # names of points; empty for squares
+    goals: tuple[Cell, ...] = ()  # goal of the first and of the second player
+    path: tuple[Cell, ...] = ()  # cells visited in the last turn
+    captured: tuple[Cell, ...] = ()  # cells of pieces captured in the last turn
+    selected: Cell | None = None  # cell of the selected piece
+    targets: tuple[Cell, ...] = ()  # cells the selected piece can move to
+    shots: tuple[Cell, ...] = ()  # cells it can shoot at; its own cell if it can be removed
+    heat: Mapping[Cell, float] = field(default_factory=dict)  # 0 to 1 by cell; not shown as text
+    numbers: Mapping[Cell, int] = field(default_factory=dict)  # on cells; not shown as text
     caption: str = ""
+
+    def owner(self, letter: str) -> str:
+        """Return the name of the player that owns a piece with this letter."""
+        return self.players[letter in self.letters[1]]
 
     def _repr_svg_(self) -> str:
         from cc_env.pictures.svg import to_svg
@@ -45,10 +49,10 @@ class Picture:
 
 @dataclass(frozen=True)
 class Sheet:
-    """Pictures side by side, in rows of so many. In a notebook it shows itself."""
+    """Pictures in rows. Notebooks display it."""
 
     pictures: Sequence[Picture]
-    columns: int = 4
+    columns: int = 4  # pictures in a row
 
     def _repr_svg_(self) -> str:
         from cc_env.pictures.svg import to_svg
@@ -68,16 +72,18 @@ def draw(
 ) -> Picture:
     """Return the picture of a position.
 
-    `last` is the turn that led here and the position it was played in: its path and captures are
-    shown. `select` is a cell whose legal targets and shots are shown; raises UnknownOption off the
-    board. `heat` colours cells, and says how much it is; see `heat`. The caption is who is to move,
-    with the game's remark, or how the game ended, and the last turn. `end` is the outcome and the
-    word for it where the position alone does not know: a repetition, a limit, a fault.
+    `last` is the previous position and the turn that led here; its path and captures are marked.
+    `select` is the cell of a piece whose legal targets and shots are marked. `heat` colours cells
+    and labels them with percentages, see the function `heat`. `end` is (outcome, reason) of a game
+    that was not ended by its position: by repetition, a limit or a fault. The default caption is
+    the player to move, or how the game ended, and the last turn.
+
+    Raises BadOption if `select` is off the board.
     """
     _, rows, columns = game.observation_shape
     if select is not None and not _is_cell(select, rows, columns):
-        raise UnknownOption(
-            f"select={select!r} is no cell (row, column) of the board of {rows} x {columns}"
+        raise BadOption(
+            f"select={select!r} is not a cell (row, column) of the board of {rows} x {columns}"
         )
     cell = None if select is None else (int(select[0]), int(select[1]))
     path, captured = game.track(*last) if last else ((), ())
@@ -85,12 +91,13 @@ def draw(
         rows=rows,
         columns=columns,
         players=game.players,
+        letters=game.letters,
         pieces=game.pieces(position),
-        figures=game.figures,
-        dark=game.dark,
-        lines=game.lines,
-        names=game.names,
-        goals=game.goals,
+        figures=game.look.figures,
+        dark=game.look.dark,
+        lines=game.look.lines,
+        names=game.look.names,
+        goals=game.look.goals,
         path=path,
         captured=captured,
         selected=cell,
@@ -102,7 +109,7 @@ def draw(
 
 
 def frames(match: Match) -> Iterator[Picture]:
-    """Yield the pictures of the start and of the position after each turn."""
+    """Yield the pictures of the initial position and of the position after each turn."""
     course = [None, *match.course]
     for number, last in enumerate(course, 1):
         position = match.game.play_turn(*last) if last else match.start
@@ -114,35 +121,35 @@ def frames(match: Match) -> Iterator[Picture]:
 def heat(
     game: Game, position: Position, chances: Mapping[int, float], *, ends: bool = False
 ) -> dict[Cell, float]:
-    """Return by cells what the chances of the actions that start there add up to, or end there."""
-    found: dict[Cell, float] = {}
+    """Return the probability of each cell: the sum over the actions that start (or end) there."""
+    sums: dict[Cell, float] = {}
     for action, chance in chances.items():
         if path := game.track(position, (action,)).path:
             cell = path[-1 if ends else 0]
-            found[cell] = found.get(cell, 0.0) + chance
-    return found
+            sums[cell] = sums.get(cell, 0.0) + chance
+    return sums
 
 
 def targets(game: Game, position: Position, cell: Cell) -> tuple[Cell, ...]:
-    """Return the cells that the piece on `cell` can go to with one legal action."""
+    """Return the cells that the piece on `cell` can move to with one legal action, sorted."""
     legal = map(int, game.legal_actions(position))
-    tracks = (game.track(position, (a,)) for a in legal if not any(game.shooters(position, a)))
+    tracks = (game.track(position, (a,)) for a in legal if not any(game.look.shooters(position, a)))
     return tuple(sorted({track.path[-1] for track in tracks if track.path[:1] == (cell,)}))
 
 
 def shots(game: Game, position: Position, cell: Cell) -> tuple[Cell, ...]:
-    """Return the cells that the piece on `cell`, alone or with others, can shoot at.
+    """Return the cells that the piece on `cell`, alone or with others, can shoot at, sorted.
 
-    Where a move removes it and nothing else, as after a mill, that is the cell itself.
+    If an action only removes the piece itself, as after a mill, `cell` is one of them.
     """
-    found: set[Cell] = set()
+    cells: set[Cell] = set()
     for action in map(int, game.legal_actions(position)):
         path, captured = game.track(position, (action,))
-        if cell in game.shooters(position, action):
-            found.add(path[-1])
+        if cell in game.look.shooters(position, action):
+            cells.add(path[-1])
         elif captured == (cell,) and not path:
-            found.add(cell)
-    return tuple(sorted(found))
+            cells.add(cell)
+    return tuple(sorted(cells))
 
 
 def _is_cell(given: object, rows: int, columns: int) -> bool:
@@ -152,13 +159,13 @@ def _is_cell(given: object, rows: int, columns: int) -> bool:
 
 
 def standing(game: Game, position: Position, end: tuple[int, str] | None = None) -> str:
-    """Return who is to move, with the game's remark, or how the game ended; `end` as for `draw`."""
+    """Return the player to move, with the game's remark, or the result; `end` is as for `draw`."""
     if end is None and game.outcome(position) == ONGOING:
-        remark = f", {said}" if (said := game.remark(position)) else ""
+        remark = f", {text}" if (text := game.look.remark(position)) else ""
         return f"{game.players[game.to_move(position)]} to move{remark}"
-    outcome, word = end or (game.outcome(position), game.ending(position))
-    told = {DRAW: "draw", ONGOING: "stopped"}.get(outcome) or f"{game.players[outcome]} wins"
-    return f"{told} ({word})"
+    outcome, reason = end or (game.outcome(position), game.ending(position))
+    result = {DRAW: "draw", ONGOING: "stopped"}.get(outcome) or f"{game.players[outcome]} wins"
+    return f"{result} ({reason})"
 
 
 def _caption(

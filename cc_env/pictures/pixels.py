@@ -1,4 +1,4 @@
-"""Pictures as pixels and as a window, painted by pygame (extra `render`)."""
+"""Pictures as pixels and in a window, painted by pygame (extra `render`)."""
 
 import os
 from itertools import pairwise
@@ -11,7 +11,7 @@ from cc_env.errors import MissingExtra
 from cc_env.pictures import Picture
 from cc_env.pictures.shapes import Disc, Line, Shape, Square, shapes, size
 
-FINER = 3  # painted so many times as large, then scaled down: smooth edges
+SCALE = 3  # painted at this scale, then scaled down for smooth edges
 
 os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
 try:
@@ -21,7 +21,7 @@ except ImportError as missing:
 
 
 def to_pixels(picture: Picture) -> NDArray[np.uint8]:
-    """Return uint8[height, width, 3]."""
+    """Return a picture as RGB, uint8[height, width, 3]."""
     return np.ascontiguousarray(pygame.surfarray.array3d(_surface(picture)).transpose(1, 0, 2))
 
 
@@ -29,12 +29,12 @@ class Window:
     """A window that shows pictures."""
 
     def __init__(self, title: str) -> None:
-        """Open nothing yet: the first picture says how large it is."""
+        """Set the title; the window opens, in the size of the first picture, when that is shown."""
         self._title = title
         self._screen: Any = None
 
     def show(self, picture: Picture, seconds: float) -> None:
-        """Show the picture for so long, the window answering meanwhile."""
+        """Show the picture and wait for `seconds`, handling the window's events."""
         if self._screen is None:
             pygame.display.init()
             self._screen = pygame.display.set_mode(size(picture))
@@ -56,7 +56,7 @@ class Window:
 def _surface(picture: Picture) -> Any:
     pygame.font.init()
     width, height = size(picture)
-    surface = pygame.Surface((FINER * width, FINER * height))
+    surface = pygame.Surface((SCALE * width, SCALE * height))
     surface.fill("#ffffff")
     for shape in shapes(picture):
         _paint(surface, shape)
@@ -66,18 +66,18 @@ def _surface(picture: Picture) -> Any:
 def _paint(surface: Any, shape: Shape) -> None:
     match shape:
         case Square(x, y, edge, fill):
-            pygame.draw.rect(surface, fill, [FINER * n for n in (x, y, edge, edge)])
+            pygame.draw.rect(surface, fill, [SCALE * n for n in (x, y, edge, edge)])
         case Disc(x, y, radius, fill, rim, width):
-            centre = FINER * x, FINER * y
-            pygame.draw.circle(surface, rim, centre, FINER * (radius + width / 2))
-            pygame.draw.circle(surface, fill, centre, FINER * (radius - width / 2))
+            centre = SCALE * x, SCALE * y
+            pygame.draw.circle(surface, rim, centre, SCALE * (radius + width / 2))
+            pygame.draw.circle(surface, fill, centre, SCALE * (radius - width / 2))
         case Line(points, colour, width):
-            scaled = [(FINER * x, FINER * y) for x, y in points]
+            scaled = [(SCALE * x, SCALE * y) for x, y in points]
             for start, end in pairwise(scaled):
-                pygame.draw.line(surface, colour, start, end, round(FINER * width))
+                pygame.draw.line(surface, colour, start, end, round(SCALE * width))
             for point in scaled:
-                pygame.draw.circle(surface, colour, point, FINER * width / 2)
+                pygame.draw.circle(surface, colour, point, SCALE * width / 2)
         case words:
-            font = pygame.font.Font(None, round(FINER * words.size * 1.35))
+            font = pygame.font.Font(None, round(SCALE * words.size * 1.35))
             image = font.render(words.text, True, words.colour)
-            surface.blit(image, image.get_rect(center=(FINER * words.x, FINER * words.y)))
+            surface.blit(image, image.get_rect(center=(SCALE * words.x, SCALE * words.y)))

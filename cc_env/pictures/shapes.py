@@ -1,4 +1,7 @@
-"""What a picture is made of, once for SVG and pixels: squares, discs, lines and words."""
+"""The shapes of a picture, for SVG, pixels and the page: squares, discs, lines and text.
+
+All sizes are in pixels of the unscaled picture.
+"""
 
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
@@ -6,9 +9,9 @@ from typing import NamedTuple
 from cc_env.game import Cell
 from cc_env.pictures import Picture
 
-CELL = 60  # edge of a cell; all sizes are in the same unit, a pixel of the plain picture
-MARGIN = 28  # around the board, for the numbers
-FOOT = 30  # for the caption
+CELL = 60  # edge of a cell
+MARGIN = 28  # around the board, for row and column numbers
+FOOT = 30  # below the board, for the caption
 
 BOARD = ("#f3ead7", "#e6d8bd")
 INK = "#3a3226"
@@ -18,12 +21,13 @@ COLOURS = {
     "black": ("#3c3c3c", "#141414"),
     "white": ("#fafafa", "#8a8a8a"),
 }
-HEAT, SEEN = "#d9480f", 0.02  # its colour; so much of it is said in words
+HEAT = "#d9480f"  # colour of the hottest cells
+LEAST_LABEL = 0.02  # heat from which a cell is labelled with its percentage
 LAST, CAPTURED, TARGET, SHOT = "#f2b233", "#7a1fa2", "#2e9e5b", "#d92b2b"
 
 
 class Square(NamedTuple):
-    """A filled square with its upper left corner."""
+    """A filled square; (x, y) is its upper left corner."""
 
     x: float
     y: float
@@ -32,18 +36,18 @@ class Square(NamedTuple):
 
 
 class Disc(NamedTuple):
-    """A filled disc with a rim."""
+    """A filled disc with a rim; (x, y) is its centre."""
 
     x: float
     y: float
     radius: float
     fill: str
-    rim: str
-    width: float
+    rim: str  # colour
+    width: float  # of the rim
 
 
 class Line(NamedTuple):
-    """An open polygon with round corners."""
+    """A polyline with round corners."""
 
     points: tuple[tuple[float, float], ...]
     colour: str
@@ -64,12 +68,12 @@ Shape = Square | Disc | Line | Words
 
 
 def size(picture: Picture) -> tuple[int, int]:
-    """Return width and height."""
+    """Return the width and height of a picture."""
     return 2 * MARGIN + picture.columns * CELL, 2 * MARGIN + picture.rows * CELL + FOOT
 
 
 def shapes(picture: Picture) -> list[Shape]:
-    """Return what to paint, from back to front."""
+    """Return the shapes of a picture, from back to front."""
     return [
         *board(picture),
         *path(picture),
@@ -87,7 +91,7 @@ def figure(picture: Picture, letter: str, cell: Cell) -> list[Shape]:
 
 
 def mark(kind: str, cell: Cell) -> list[Shape]:
-    """Return one of MARKS on a cell."""
+    """Return the mark of this kind, a key of MARKS, on a cell."""
     return MARKS[kind](*_centre(cell))
 
 
@@ -98,23 +102,23 @@ def _centre(cell: Cell) -> tuple[float, float]:
 
 def board(picture: Picture) -> list[Shape]:
     """Return the empty board."""
-    found: list[Shape] = []
+    parts: list[Shape] = []
     for row in range(picture.rows):
         for column in range(picture.columns):
             corner = MARGIN + column * CELL, MARGIN + row * CELL
             heat = 0.0 if picture.names else picture.heat.get((row, column), 0.0)
             colour = BOARD[not picture.names and (row + column) % 2 == picture.dark]
-            found.append(Square(*corner, CELL, _warm(colour, heat)))
+            parts.append(Square(*corner, CELL, _warm(colour, heat)))
     for line in picture.lines:
-        found.append(Line(tuple(map(_centre, line)), INK, 3))
+        parts.append(Line(tuple(map(_centre, line)), INK, 3))
     for point in picture.names:
-        found.append(Disc(*_centre(point), 6, INK, INK, 0))
+        parts.append(Disc(*_centre(point), 6, INK, INK, 0))
         if heat := picture.heat.get(point, 0.0):
             warm = _warm(BOARD[0], heat)
-            found.append(Disc(*_centre(point), 27, warm, warm, 0))
+            parts.append(Disc(*_centre(point), 27, warm, warm, 0))
     for player, goal in zip(picture.players, picture.goals, strict=False):
-        found.append(_frame(*_centre(goal), 22, colours(picture, player)[0], 4))
-    return found
+        parts.append(_frame(*_centre(goal), 22, colours(picture, player)[0], 4))
+    return parts
 
 
 def _frame(x: float, y: float, reach: float, colour: str, width: float) -> Line:
@@ -124,14 +128,14 @@ def _frame(x: float, y: float, reach: float, colour: str, width: float) -> Line:
 
 
 def _warm(colour: str, heat: float) -> str:
-    """Return a colour, written as #rrggbb, turned towards that of heat."""
+    """Blend a colour, "#rrggbb", with that of heat."""
     mixed = 0.9 * min(1.0, max(0.0, heat)) ** 0.6
     parts = ((int(colour[i : i + 2], 16), int(HEAT[i : i + 2], 16)) for i in (1, 3, 5))
     return "#" + "".join(f"{round(cold + mixed * (hot - cold)):02x}" for cold, hot in parts)
 
 
 def path(picture: Picture) -> list[Shape]:
-    """Return the way of the last turn, which lies under the pieces."""
+    """Return the path of the last turn, which lies under the pieces."""
     if not picture.path:
         return []
     start, end = picture.path[0], picture.path[-1]
@@ -143,7 +147,7 @@ def path(picture: Picture) -> list[Shape]:
 
 
 def colours(picture: Picture, player: str) -> tuple[str, str]:
-    """Return the fill and the rim of a player's pieces: its colour, if it is called by one."""
+    """Return (fill, rim) of a player's pieces: those of COLOURS, else blue for the first, red."""
     return COLOURS.get(player, COLOURS[("blue", "red")[picture.players.index(player)]])
 
 
@@ -153,8 +157,7 @@ def _pieces(picture: Picture) -> list[Shape]:
 
 
 def _colours(picture: Picture, letter: str) -> tuple[str, str]:
-    player = next(name for name in picture.players if name[0] == letter.lower())
-    return colours(picture, player)
+    return colours(picture, picture.owner(letter))
 
 
 def _ink(fill: str) -> str:
@@ -175,17 +178,25 @@ def _figure(kind: str, x: float, y: float, fill: str, rim: str) -> list[Shape]:
 
 
 def _marks(picture: Picture) -> list[Shape]:
-    found: list[Shape] = []
+    marks: list[Shape] = []
     if picture.selected is not None and picture.selected in picture.pieces:
-        found += mark("selected", picture.selected)
-    found += [shape for cell in picture.captured for shape in mark("captured", cell)]
+        marks += mark("selected", picture.selected)
+    marks += [shape for cell in picture.captured for shape in mark("captured", cell)]
     for cell, heat in picture.heat.items():
-        if heat >= SEEN:
+        if heat >= LEAST_LABEL:
             letter = picture.pieces.get(cell)
             colour = _ink(_colours(picture, letter)[0]) if letter else INK
-            found.append(Words(*_centre(cell), f"{heat:.0%}", 15, colour))
-    found += [shape for cell in picture.shots for shape in mark("shot", cell)]
-    return found + [shape for cell in picture.targets for shape in mark("target", cell)]
+            marks.append(Words(*_centre(cell), f"{heat:.0%}", 15, colour))
+    for cell, number in picture.numbers.items():
+        marks += _number(picture, cell, number)
+    marks += [shape for cell in picture.shots for shape in mark("shot", cell)]
+    return marks + [shape for cell in picture.targets for shape in mark("target", cell)]
+
+
+def _number(picture: Picture, cell: Cell, number: int) -> list[Shape]:
+    """Return a number on a cell; on a point it has a disc behind it, which hides the lines."""
+    words = Words(*_centre(cell), str(number), 17, INK)
+    return [Disc(*_centre(cell), 20, BOARD[0], BOARD[0], 0), words] if picture.names else [words]
 
 
 def _cross(x: float, y: float) -> list[Shape]:
@@ -210,14 +221,14 @@ def _caption(picture: Picture) -> Shape:
 
 def labels(picture: Picture) -> list[Shape]:
     """Return the names of points, or the numbers of rows and columns."""
-    found: list[Shape] = []
     if picture.names:
         named = ((_centre(point), name) for point, name in picture.names.items())
-        return found + [Words(x + 22, y - 21, name, 14, INK) for (x, y), name in named]
+        return [Words(x + 22, y - 21, name, 14, INK) for (x, y), name in named]
+    numbers: list[Shape] = []
     for row in range(picture.rows):
         y = MARGIN + (row + 0.5) * CELL
-        found += [Words(MARGIN / 2, y, str(row), 15, INK)]
+        numbers += [Words(MARGIN / 2, y, str(row), 15, INK)]
     for column in range(picture.columns):
         x = MARGIN + (column + 0.5) * CELL
-        found += [Words(x, MARGIN / 2, str(column), 15, INK)]
-    return found
+        numbers += [Words(x, MARGIN / 2, str(column), 15, INK)]
+    return numbers

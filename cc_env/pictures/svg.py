@@ -1,4 +1,4 @@
-"""Pictures as SVG, for notebooks and pages."""
+"""Pictures as SVG, for notebooks and web pages."""
 
 import re
 from xml.sax.saxutils import escape, unescape
@@ -6,13 +6,13 @@ from xml.sax.saxutils import escape, unescape
 from cc_env.pictures import Picture
 from cc_env.pictures.shapes import Disc, Line, Shape, Square, shapes, size
 
-SHEET = 960  # width of a document with several pictures
+SHEET = 960  # maximum width of a document with several pictures
 
 
 def to_svg(*pictures: Picture, columns: int = 4, metadata: str = "") -> str:
-    """Return an SVG document; of several pictures side by side, in rows of so many.
+    """Return an SVG document; several pictures are arranged in rows of `columns`.
 
-    The metadata are not drawn; `metadata_of` returns them.
+    The metadata, any text, are not drawn; `metadata_of` returns them.
     """
     sizes = [size(picture) for picture in pictures]
     width, height = (max(lengths) for lengths in zip(*sizes, strict=True))
@@ -25,21 +25,21 @@ def to_svg(*pictures: Picture, columns: int = 4, metadata: str = "") -> str:
         'font-family="sans-serif" text-anchor="middle">'
     )
     background = f'<rect width="{whole}" height="{rows * height}" fill="#ffffff"/>'
-    found = [head, background]
+    parts = [head, background]
     if metadata:
-        found.insert(1, f"<metadata>{escape(metadata)}</metadata>")
+        parts.insert(1, f"<metadata>{escape(metadata)}</metadata>")
     for place, (picture, (wide, high)) in enumerate(zip(pictures, sizes, strict=True)):
         row, column = divmod(place, columns)
         x, y = column * width + (width - wide) // 2, row * height + (height - high) // 2
-        found.append(f'<g transform="translate({x} {y})">')
-        found += [*map(_element, shapes(picture)), "</g>"]
-    return "\n".join([*found, "</svg>"])
+        parts.append(f'<g transform="translate({x} {y})">')
+        parts += [*map(_element, shapes(picture)), "</g>"]
+    return "\n".join([*parts, "</svg>"])
 
 
 def metadata_of(document: str) -> str:
-    """Return the metadata of a document that `to_svg` made, "" where it has none."""
-    found = re.search("<metadata>([^<]*)</metadata>", document)
-    return unescape(found[1]) if found else ""
+    """Return the metadata of a document made by `to_svg`, "" if it has none."""
+    match = re.search("<metadata>([^<]*)</metadata>", document)
+    return unescape(match[1]) if match else ""
 
 
 def _element(shape: Shape) -> str:

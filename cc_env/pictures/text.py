@@ -5,29 +5,29 @@ from collections.abc import Callable
 from cc_env.game import Cell
 from cc_env.pictures import Picture
 
-HIGH, WIDE = 2, 4  # from point to point, in lines and letters
+HIGH, WIDE = 2, 4  # distance of neighbouring points, in lines and characters
 
-
-# Codes of a terminal (SGR): of pieces by their owner's name, of marks.
+# SGR codes of a terminal: for pieces by the owner's name, then for marks.
 COLOURS = {"blue": "1;34", "red": "1;31", "black": "1;37;40", "white": "1;30;47"}
-OTHER, TARGET, SHOT, SEEN = "1", "1;32", "1;35", "33"
+OTHER, TARGET, SHOT, LAST = "1", "1;32", "1;35", "33"
 
-Paint = Callable[[str, Cell], str]  # what a cell holds, to what is printed for it
+Paint = Callable[[str, Cell], str]  # (text of a cell, cell) -> text to print
 
 
 def to_text(picture: Picture, paint: Paint = lambda sign, cell: sign) -> str:
-    """Return the board and the caption below; what a cell holds is as `paint` makes it.
+    """Return the board with the caption below; `paint` styles the text of each cell.
 
-    Letters are pieces; + is where the last turn passed, x what it captured, < the selected piece,
-    * a legal target, ! a shot, & both, behind the piece that is there. A board of cells has row and
-    column numbers. One of points has its lines, pieces in brackets, and on a free point its name.
+    Letters are pieces. Marks follow the letter: + for a cell on the last turn's path, x for a
+    captured piece, < for the selected piece, * for a legal target, ! for a shot, & for both. A
+    board of squares has row and column numbers; a board of points has its lines, pieces in
+    brackets, and the names of free points.
     """
     rows = _points(picture, paint) if picture.names else _cells(picture, paint)
     return "\n".join([*rows, picture.caption])
 
 
 def to_ansi(picture: Picture) -> str:
-    """Return the text with a terminal's colours."""
+    """Return the text with the colour codes of a terminal."""
 
     def paint(sign: str, cell: Cell) -> str:
         style = _style(picture, cell)
@@ -42,13 +42,12 @@ def _style(picture: Picture, cell: Cell) -> str:
     if cell in picture.targets:
         return TARGET
     if piece := picture.pieces.get(cell):
-        owners = (name for name in picture.players if name[0].lower() == piece.lower()[0])
-        return COLOURS.get(next(owners, ""), OTHER)
-    return SEEN if cell in picture.path or cell in picture.captured else ""
+        return COLOURS.get(picture.owner(piece), OTHER)
+    return LAST if cell in picture.path or cell in picture.captured else ""
 
 
 def _mark(picture: Picture, cell: Cell) -> str:
-    """Return the mark of a cell, nothing where there is nothing to say."""
+    """Return the mark of a cell, "" if it has none."""
     if cell in picture.shots:
         return "&" if cell in picture.targets else "!"
     if cell in picture.targets:
@@ -87,7 +86,7 @@ def _points(picture: Picture, paint: Paint) -> list[str]:
 
 
 def _rule(page: list[list[str]], start: Cell, end: Cell) -> None:
-    """Draw a line down or, in a row, to the right."""
+    """Draw a line downwards or, within a row, to the right."""
     down, right = end[0] - start[0], end[1] - start[1]
     stroke = "-" if not down else "|" if not right else "\\" if right > 0 else "/"
     steps = down or right

@@ -8,14 +8,11 @@ that a thousand games need no more of them than think at once.
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from importlib import import_module
-from pathlib import Path
+from contextlib import contextmanager
 from typing import Protocol
 
 import numpy as np
 
-import cc_env
 from cc_env import options, players
 from cc_env.errors import UnknownOption, is_number, listed
 from cc_env.game import Game
@@ -56,9 +53,9 @@ OPTIONS: dict[str, dict[str, tuple[float, float] | tuple[()]]] = {
 def listed_players(game: Game) -> dict[str, list[str]]:
     """Return the names that strangers may seat in a game, each with its levels."""
     there = [name for name in players.who_plays(game) if name in OPTIONS]
-    found: dict[str, list[str]] = {name: [] for name in [*there, *game.bots]}
-    found["minimax"] = list({**players.LEVELS, **game.levels})
-    return found
+    kinds: dict[str, list[str]] = {name: [] for name in [*there, *game.search.bots]}
+    kinds["minimax"] = list({**players.LEVELS, **game.search.levels})
+    return kinds
 
 
 def check(name: object, game: Game) -> None:
@@ -84,14 +81,6 @@ def check(name: object, game: Game) -> None:
             raise UnknownOption(f"{kind}: {option}={value!r} is not a word")
 
 
-def know_learned_players() -> None:
-    """Let the players of a checkout be known, too: those that learned, where cc_env is in one."""
-    folder = Path(cc_env.__file__).parents[1] / "agents"
-    if folder.is_dir():
-        with suppress(ImportError):  # it cannot be imported from where this process was started
-            import_module("agents")
-
-
 class Chooser(Protocol):
     """What lets a player decide by its name, such as `cc_env.play.workers.Workers`."""
 
@@ -113,7 +102,7 @@ class Bench:
     def make(self, name: str, game: Game) -> Player:
         """Return a player as `players.make`; one that keeps nothing of its game is lent."""
         player = self._take(name, game)
-        if hasattr(player, "anew"):
+        if hasattr(player, "fresh"):
             return player
         self._give_back(name, game, player)
         return Lent(self, name, game)

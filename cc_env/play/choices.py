@@ -29,7 +29,7 @@ def choices(game: Game, position: Position, legal: Iterable[int] | None = None) 
 
 def _choice(game: Game, position: Position, action: int) -> Choice:
     path, captured = game.track(position, (action,))
-    shooters = tuple(game.shooters(position, action))
+    shooters = tuple(game.look.shooters(position, action))
     moves = len(path) > 1 and not shooters
     return Choice(
         action,

@@ -146,20 +146,20 @@ class Console:
 
     def _list(self) -> None:
         """Show the legal moves by what they do and by their pieces, with their numbers."""
-        found = self._numbered()
-        kinds = {_kind(each): 0 for each in found}
-        for each in found:
-            kinds[_kind(each)] += 1
-        self._say(quantity(len(found), "move") + _counted(kinds, len(found)))
+        numbered = self._numbered()
+        kinds = {_kind(choice): 0 for choice in numbered}
+        for choice in numbered:
+            kinds[_kind(choice)] += 1
+        self._say(quantity(len(numbered), "move") + _counted(kinds, len(numbered)))
         game = self.sitting.game
         for kind in kinds:
             if len(kinds) > 1:
                 self._say(f"{kind}:")
             groups: dict[str, list[str]] = {}
-            for number, each in enumerate(found, 1):
-                if _kind(each) == kind:
-                    name = cell_name(game, each.pieces[0]) if each.pieces else ""
-                    groups.setdefault(name, []).append(f"{number}) {each.text}")
+            for number, choice in enumerate(numbered, 1):
+                if _kind(choice) == kind:
+                    name = cell_name(game, choice.pieces[0]) if choice.pieces else ""
+                    groups.setdefault(name, []).append(f"{number}) {choice.text}")
             for name, texts in groups.items():
                 self._say(_wrapped(name, texts, self._width))
 
@@ -169,9 +169,9 @@ class Console:
 
     def _numbered(self) -> list[Choice]:
         """Return the choices in the order of the list: by kind, then by piece."""
-        found = choices(self.sitting.game, self.sitting.position)
-        kinds = list(dict.fromkeys(sorted((_kind(each) for each in found), key=KINDS.index)))
-        return sorted(found, key=lambda each: (kinds.index(_kind(each)), each.pieces[:1]))
+        numbered = choices(self.sitting.game, self.sitting.position)
+        kinds = list(dict.fromkeys(sorted((_kind(choice) for choice in numbered), key=KINDS.index)))
+        return sorted(numbered, key=lambda choice: (kinds.index(_kind(choice)), choice.pieces[:1]))
 
     def _turns(self) -> None:
         texts = [f"{number}. {text}" for number, text in enumerate(self.sitting.match.turns, 1)]
@@ -183,12 +183,12 @@ class Console:
         sitting = self.sitting
         before, mover, number = sitting.position, self._mover, len(sitting.match.turns)
         name = sitting.seats[sitting.mover].name
-        found = sitting.think()
-        if found is not None:
-            text = sitting.game.action_text(before, found.action)
+        decision = sitting.think()
+        if decision is not None:
+            text = sitting.game.action_text(before, decision.action)
             only = len(sitting.game.legal_actions(before)) == 1
             self._say(f"\n{mover}, {name}: {text}{' (the only move)' if only else ''}")
-            if said := summary(sitting.game, before, found):
+            if said := summary(sitting.game, before, decision):
                 self._say(f"  {said}")
         if sitting.result is not None or len(sitting.match.turns) > number:
             self._board()
@@ -226,11 +226,11 @@ class Console:
         sitting = self.sitting
         if sitting.result is not None:
             raise IllegalAction("the game is over; wanted: undo, save FILE, load FILE or quit")
-        game, found = sitting.game, self._numbered()
-        which = meant(game, sitting.position, found, self._piece, text)
+        game, numbered = sitting.game, self._numbered()
+        which = meant(game, sitting.position, numbered, self._piece, text)
         if which.several:
-            numbers = {each.action: number for number, each in enumerate(found, 1)}
-            texts = [f"{numbers[each.action]}) {each.text}" for each in which.several]
+            numbers = {choice.action: number for number, choice in enumerate(numbered, 1)}
+            texts = [f"{numbers[choice.action]}) {choice.text}" for choice in which.several]
             self._say("which? " + "  ".join(texts))
             return
         self._piece = which.piece if which.piece != self._piece else None  # twice lets it go
@@ -240,8 +240,8 @@ class Console:
         self._end()
 
     def _hint(self) -> None:
-        found = self.sitting.hint(self._adviser)
-        text = self.sitting.game.action_text(self.sitting.position, found.action)
+        decision = self.sitting.hint(self._adviser)
+        text = self.sitting.game.action_text(self.sitting.position, decision.action)
         self._say(f"{self._adviser} would play {text}")
 
     def _analyse(self) -> None:
@@ -325,10 +325,10 @@ def load(path: Path, sitting: Sitting) -> Sitting:
     if ending == PICTURE:
         return Sitting.of(Record.from_json(record_of_picture(record.text_of(path))), names)
     if ending == RECORD:
-        *_, (_, one) = [(0, None), *record.read(path)]
-        if one is None:
+        *_, (_, newest) = [(0, None), *record.read(path)]
+        if newest is None:
             raise UnknownOption(f"{path} has no game")
-        return Sitting.of(one, names)
+        return Sitting.of(newest, names)
     *_, last = [None, *record.read_foreign(path, sitting.game)]
     if last is None:
         raise UnknownOption(f"{path} has no game")

@@ -68,8 +68,8 @@ class Desk:
         sitting = (await self._lobby.find(str(asked["room"]))).sitting
         first, second = sitting.seats
         told = f"the game goes on after turn {len(sitting.match.turns)}; reload for what follows"
-        one = importing.of_match(sitting.match, (first.name, second.name), told)
-        return await self._lobby.beside(_opened, one, [], 0)
+        imported = importing.of_match(sitting.match, (first.name, second.name), told)
+        return await self._lobby.beside(_opened, imported, [], 0)
 
     def _open(self, asked: Asked) -> dict[str, Any]:
         text = asked.get("text")
@@ -80,12 +80,12 @@ class Desk:
             return _opened(Imported(game, game.from_text(start) if start else game.initial), [], 0)
         if not isinstance(text, str):
             raise UnknownOption("wanted: the text of a game or a position")
-        found, which = importing.read(text, game), asked.get("which", 0)
-        if not is_whole(which, 0, len(found) - 1):
-            raise UnknownOption(f"there is no such game; there are {len(found)}, from 0")
-        if sum(map(len, found[which].turns)) > self._lobby.bounds.decisions:
+        imported, which = importing.read(text, game), asked.get("which", 0)
+        if not is_whole(which, 0, len(imported) - 1):
+            raise UnknownOption(f"there is no such game; there are {len(imported)}, from 0")
+        if sum(map(len, imported[which].turns)) > self._lobby.bounds.decisions:
             raise UnknownOption(f"a game has {self._lobby.bounds.decisions:,} decisions at most")
-        return _opened(found[which], list(map(_title, found)), which)
+        return _opened(imported[which], list(map(_title, imported)), which)
 
     async def look(self, asked: Asked) -> dict[str, Any]:
         """Return what there is to draw and to choose, and the last turn alone."""
@@ -157,40 +157,42 @@ def _actions(given: object, most: int) -> Turn:
     return tuple(given)
 
 
-def _opened(one: Imported, titles: list[str], which: int) -> dict[str, Any]:
-    game, position, turns = one.game, one.start, []
-    for turn in one.turns:
+def _opened(imported: Imported, titles: list[str], which: int) -> dict[str, Any]:
+    game, position, turns = imported.game, imported.start, []
+    for turn in imported.turns:
         turns.append([game.to_move(position), game.turn_text(position, turn), list(turn)])
         position = game.play_turn(position, turn)
     return {
         "game": game.name,
         "options": dict(game.options),
-        "start": None if one.start == game.initial else game.to_text(one.start),
+        "start": None if imported.start == game.initial else game.to_text(imported.start),
         "setting": view.setting(game),
-        "players": list(one.players),
-        "result": one.result,
+        "players": list(imported.players),
+        "result": imported.result,
         "turns": turns,
         "games": titles,
         "which": which,
     }
 
 
-def _title(one: Imported) -> str:
+def _title(imported: Imported) -> str:
     """Return a game in one line, for those who choose among several."""
-    who = f"{one.players[0]} – {one.players[1]}, " if any(one.players) else ""
-    count = f"{len(one.turns)} turns" if one.turns else one.game.to_text(one.start)
-    return f"{one.game.name}: {who}{count}{f', {one.result}' if one.result else ''}"
+    who = f"{imported.players[0]} – {imported.players[1]}, " if any(imported.players) else ""
+    count = (
+        f"{len(imported.turns)} turns" if imported.turns else imported.game.to_text(imported.start)
+    )
+    return f"{imported.game.name}: {who}{count}{f', {imported.result}' if imported.result else ''}"
 
 
-def _analysed(game: Game, position: Position, found: Analysis) -> dict[str, Any]:
-    heats = [heat(game, position, found.shares, ends=ends) for ends in (False, True)]
-    best = found.lines[0].value if found.lines else 0.0
+def _analysed(game: Game, position: Position, analysis: Analysis) -> dict[str, Any]:
+    heats = [heat(game, position, analysis.shares, ends=ends) for ends in (False, True)]
+    best = analysis.lines[0].value if analysis.lines else 0.0
     return {
-        "line": _texts(game, position, found.line),
-        "chances": _chances_of_first(game, position, found.value),
-        "depth": found.depth,
-        "nodes": found.nodes,
-        "moves": [_move(game, position, line.actions, line.value, best) for line in found.lines],
+        "line": _texts(game, position, analysis.line),
+        "chances": _chances_of_first(game, position, analysis.value),
+        "depth": analysis.depth,
+        "nodes": analysis.nodes,
+        "moves": [_move(game, position, line.actions, line.value, best) for line in analysis.lines],
         "from": [[*cell, round(share, 4)] for cell, share in heats[0].items()],
         "to": [[*cell, round(share, 4)] for cell, share in heats[1].items()],
     }
@@ -207,13 +209,13 @@ def _move(game: Game, position: Position, line: Turn, value: float, best: float)
     }
 
 
-def _judged(game: Game, position: Position, found: Judgement) -> dict[str, Any]:
+def _judged(game: Game, position: Position, judgement: Judgement) -> dict[str, Any]:
     return {
-        "chances": _chances_of_first(game, position, found.value),
-        "line": _texts(game, position, found.line),
-        "loss": None if found.loss is None else round(found.loss, 1),
-        "mark": found.mark and found.mark.name,
-        "sign": found.mark and found.mark.sign,
+        "chances": _chances_of_first(game, position, judgement.value),
+        "line": _texts(game, position, judgement.line),
+        "loss": None if judgement.loss is None else round(judgement.loss, 1),
+        "mark": judgement.mark and judgement.mark.name,
+        "sign": judgement.mark and judgement.mark.sign,
     }
 
 
@@ -236,8 +238,8 @@ def _route(name: str) -> Route:
             raise UnknownOption("wanted: a JSON object")
         work: Callable[[Asked], Coroutine[Any, Any, dict[str, Any]]] = getattr(desk, name)
         with desk.admitted(request.client.host if request.client else ""):
-            found = await unless_gone(request, work(asked))
-        return Response(status_code=GONE) if found is None else JSONResponse(found)
+            told = await unless_gone(request, work(asked))
+        return Response(status_code=GONE) if told is None else JSONResponse(told)
 
     return Route(f"/{name}", answer, methods=["POST"])
 

@@ -32,7 +32,7 @@ from cc_env.errors import CcEnvError, IllegalAction, UnknownOption, is_whole
 from cc_env.game import Game
 from cc_env.play.channel import Channel, LineTooLong
 from cc_env.play.words import GO_NUMBERS, one_line, read_moves, turn_word
-from cc_env.referee import Clock, Decision, Player, anew
+from cc_env.referee import Clock, Decision, Player, fresh
 from cc_env.rules import DRAW, FIRST_WINS, ONGOING, SECOND_WINS, Position
 
 Say = Callable[[str], None]
@@ -58,14 +58,14 @@ class Go:
     @staticmethod
     def read(words: list[str]) -> "Go":
         """Return what the words after `go` say; raise UnknownOption."""
-        found: dict[str, int] = {}
+        given: dict[str, int] = {}
         left = [word for word in words if word != "infinite"]
         for name, text in zip(left[::2], [*left[1::2], ""], strict=False):
             if name not in GO_NUMBERS or not text.isdecimal() or not is_whole(int(text), 0):
                 raise UnknownOption(f"go {name} {text}: wanted {', '.join(GO_NUMBERS)} N, infinite")
-            found[name] = int(text)
-        times = found.get("p1time"), found.get("p2time")
-        numbers = {name: found.get(name) for name in ("depth", "nodes", "movetime")}
+            given[name] = int(text)
+        times = given.get("p1time"), given.get("p2time")
+        numbers = {name: given.get(name) for name in ("depth", "nodes", "movetime")}
         return Go(**numbers, times=times, infinite="infinite" in words)
 
     def clock(self, player: int) -> Clock:
@@ -158,14 +158,14 @@ class Engine:
     def _made(self) -> Player:
         """Return the player, made where that was not yet done."""
         if self._player is None:
-            self._player = anew(players.make(self._name, self._game))
+            self._player = fresh(players.make(self._name, self._game))
         return self._player
 
     def _set_game(self, rest: str) -> None:
         name, *pairs = rest.split()[:100] or [""]
         with trust.names_from_file():  # whoever sends lines may be a stranger
             game = games.make(name, **options.read(pairs))
-        self._player = anew(players.make(self._name, game))
+        self._player = fresh(players.make(self._name, game))
         self._game, self._position, self._special = game, game.initial, None
 
     def _set_option(self, rest: str) -> None:
@@ -179,7 +179,7 @@ class Engine:
         self._rng = np.random.default_rng(int(words[3]))
 
     def _begin(self, rest: str) -> None:
-        self._player = anew(self._made())
+        self._player = fresh(self._made())
         self._position, self._special = self._game.initial, None
 
     def _place(self, rest: str) -> None:
@@ -250,25 +250,25 @@ class Engine:
         game, position, turn = self._game, self._position, list[int]()
         clock, told = go.clock(game.to_move(position)), list[str]()
         while not turn or game.mid_turn(position):
-            found = player.choose(position, self._rng, clock)
-            told = told or [_told(game, position, found)]
-            position = game.apply(position, found.action)
-            turn.append(int(found.action))
+            decision = player.choose(position, self._rng, clock)
+            told = told or [_told(game, position, decision)]
+            position = game.apply(position, decision.action)
+            turn.append(int(decision.action))
         best = turn_word(game.turn_text(self._position, tuple(turn)))
         return [*filter(None, told), f"bestmove {best}"]
 
 
-def _told(game: Game, position: Position, found: Decision) -> str:
+def _told(game: Game, position: Position, decision: Decision) -> str:
     """Return the line that tells what a player knows about its decision; nothing if it does not."""
     words = []
     for name in ("depth", "nodes"):
-        if is_whole(known := found.details.get(name), 0):
+        if is_whole(known := decision.details.get(name), 0):
             words += [name, str(known)]
-    if is_whole(score := found.details.get("score"), -(2**31), 2**31):
+    if is_whole(score := decision.details.get("score"), -(2**31), 2**31):
         words += ["score", "cp", str(score)]
-    elif found.value is not None:
-        words += ["score", "value", f"{found.value:.3f}"]
-    if line := found.details.get("principal_variation"):
+    elif decision.value is not None:
+        words += ["score", "value", f"{decision.value:.3f}"]
+    if line := decision.details.get("principal_variation"):
         words += ["pv", *map(turn_word, game.turn_texts(position, line))]
     return " ".join(["info", *words]) if words else ""
 

@@ -16,7 +16,7 @@ KINDS = {RECORD: "application/x-ndjson", PICTURE: "image/svg+xml"}  # media type
 
 def endings(game: Game) -> list[str]:
     """Return how the names of files end that a game can be written to."""
-    return [RECORD, *game.formats, POSITION, PICTURE]
+    return [RECORD, *game.notation.formats, POSITION, PICTURE]
 
 
 def check(game: Game, ending: str) -> None:
@@ -41,4 +41,4 @@ def exported(sitting: Sitting, ending: str) -> str:
         return to_svg(picture, metadata=sitting.record().to_json())
     names = sitting.seats[0].name, sitting.seats[1].name
     played = record.played_of(sitting.match, names)
-    return sitting.game.formats[ending].write(sitting.game, played)
+    return sitting.game.notation.formats[ending].write(sitting.game, played)

@@ -6,6 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from cc_env import games, record
+from cc_env.catalogue import GAMES
 from cc_env.errors import BadPosition, BadRecord, listed
 from cc_env.game import Format, Game, Turn
 from cc_env.match import Match
@@ -13,7 +14,6 @@ from cc_env.pictures.svg import metadata_of
 from cc_env.play.telling import ended
 from cc_env.record import Record
 from cc_env.rules import ONGOING, Position
-from cc_env.table import GAMES
 
 MOST = 50  # games that are read of a text
 LONGEST = 1000  # characters of a position
@@ -50,19 +50,19 @@ def read(text: str, game: Game | None = None) -> list[Imported]:
             return _either(text, game, is_sure=True)
         except BadRecord as error:
             raise BadRecord(str(error)[:SHOWN]) from error
-    found: list[Imported] = []
+    imported: list[Imported] = []
     known = [games.make(name) for name in GAMES]
-    for each in known:
+    for candidate in known:
         with suppress(BadRecord):
-            found += _either(text, each, is_sure=False)
-    if not found:
-        formats = (f"{ending} of {each.name}" for each in known for ending in each.formats)
+            imported += _either(text, candidate, is_sure=False)
+    if not imported:
+        formats = (f"{end} of {other.name}" for other in known for end in other.notation.formats)
         kinds = listed([".jsonl", *formats])
         raise BadRecord(
             f"this is not a game in a known format ({kinds}), and not a position of any game; "
             "name the game to be told what is wrong with it"
         )
-    return found
+    return imported
 
 
 def _either(text: str, game: Game, *, is_sure: bool) -> list[Imported]:
@@ -73,7 +73,7 @@ def _either(text: str, game: Game, *, is_sure: bool) -> list[Imported]:
             return [Imported(game, game.from_text(text))]
         except BadPosition as error:
             why.append(str(error))
-    for ending, form in game.formats.items():
+    for ending, form in game.notation.formats.items():
         try:
             return _first_of(_foreign(text, game, form, is_sure=is_sure))
         except BadRecord as error:
@@ -83,10 +83,10 @@ def _either(text: str, game: Game, *, is_sure: bool) -> list[Imported]:
 
 def record_of_picture(text: str) -> str:
     """Return the record that a picture has which was exported; raise BadRecord for others."""
-    found = metadata_of(text)
-    if not found:
+    metadata = metadata_of(text)
+    if not metadata:
         raise BadRecord("this picture has no record of a game; those that are exported here have")
-    return found
+    return metadata
 
 
 def of_match(match: Match, players: tuple[str, str] = ("", ""), result: str = "") -> Imported:
@@ -105,14 +105,14 @@ def _is_record(text: str) -> bool:
     return isinstance(first, dict) and "game" in first
 
 
-def _first_of(found: Iterator[Imported | BadRecord]) -> list[Imported]:
+def _first_of(entries: Iterator[Imported | BadRecord]) -> list[Imported]:
     """Return the valid games among the first MOST; raise the first error if none is valid."""
     read, wrong = [], []
-    for each in found:
-        if isinstance(each, BadRecord):
-            wrong.append(each)
+    for entry in entries:
+        if isinstance(entry, BadRecord):
+            wrong.append(entry)
         else:
-            read.append(each)
+            read.append(entry)
         if len(read) + len(wrong) == MOST:
             break
     if not read:
@@ -125,8 +125,8 @@ def _records(text: str) -> Iterator[Imported | BadRecord]:
         if not line.strip():
             continue
         try:
-            one = Record.from_json(line)
-            yield of_match(record.replay(one), one.players)
+            kept = Record.from_json(line)
+            yield of_match(record.replay(kept), kept.players)
         except BadRecord as error:
             yield BadRecord(f"line {number}: {error}")
 
@@ -145,7 +145,7 @@ def _foreign(
         except BadRecord as error:
             yield error
             continue
-        one = record.of_played(match, played)
-        undecided = one.result == record.RESULTS[ONGOING]
-        yield of_match(match, one.players, "" if undecided else f"{one.result} ({one.detail})")
+        kept = record.of_played(match, played)
+        undecided = kept.result == record.RESULTS[ONGOING]
+        yield of_match(match, kept.players, "" if undecided else f"{kept.result} ({kept.detail})")
     yield from broken

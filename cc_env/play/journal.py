@@ -125,7 +125,7 @@ class Journal:
 
     def read(self, bench: Bench) -> Standing:
         """Return the game at its last confirmed decision; raises BadRecord, OSError."""
-        files.drop_half_a_line(self.path)
+        files.drop_partial_line(self.path)
         entries, number, version = files.lines(self.path), 1, 1
         try:
             standing = Standing.begun(_opening(json.loads(next(entries)[1])), bench)
@@ -147,12 +147,12 @@ _BROKEN = (
 
 def _opening(entry: dict[str, Any]) -> Opening:
     pairs = {key: tuple(entry[key]) for key in ("seats", "tokens")}
-    found = Opening(**{**entry, **pairs})
-    tokens = *found.tokens, found.owner
+    opening = Opening(**{**entry, **pairs})
+    tokens = *opening.tokens, opening.owner
     if len(tokens) != 3 or not all(isinstance(token, str) for token in tokens):
         raise BadRecord("a token is a text; wanted: one for each seat, and the owner's")
-    _checked(found.pace, BETWEEN, SLOWEST)
-    return found
+    _checked(opening.pace, BETWEEN, SLOWEST)
+    return opening
 
 
 def _redo(standing: Standing, entry: dict[str, Any]) -> None:
@@ -186,7 +186,9 @@ def _decision(entry: dict[str, Any]) -> Decision:
         raise BadRecord(f"action {str(action)[:40]!r} is not the number of an action")
     if value is not None and not is_number(value, -1, 1):
         raise BadRecord(f"value {str(value)[:40]!r}; wanted: -1 to 1")
-    if set(details) - set(KEPT) or not all(is_whole(each, 0, 2**63) for each in details.values()):
+    if set(details) - set(KEPT) or not all(
+        is_whole(number, 0, 2**63) for number in details.values()
+    ):
         raise BadRecord(f"details of a decision are whole numbers, of: {', '.join(KEPT)}")
     return Decision(action, value, details)
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from cc_env import games
+from cc_env.catalogue import GAMES
 from cc_env.errors import UnknownOption, listed
 from cc_env.game import Cell, Game
 from cc_env.pictures import draw
@@ -21,7 +22,6 @@ from cc_env.play import view
 from cc_env.play.choices import Choice, choices
 from cc_env.play.sitting import HUMAN, Sitting
 from cc_env.play.telling import ending
-from cc_env.table import GAMES
 
 FOLDER = Path(__file__).parents[1] / "lessons"
 WIDTH = 80  # columns of text
@@ -67,17 +67,17 @@ def course(name: str) -> Course:
     """Return the lessons of a game; raises UnknownOption for an unknown game."""
     if name not in GAMES:
         raise UnknownOption(f"there are no lessons for {name[:40]!r}; there are: {listed(GAMES)}")
-    found = tomllib.loads((FOLDER / f"{name}.toml").read_text(encoding="utf-8"))
-    lessons = tuple(Lesson(**entry) for entry in found["lessons"])
-    return Course(name, found["introduction"], lessons)
+    entries = tomllib.loads((FOLDER / f"{name}.toml").read_text(encoding="utf-8"))
+    lessons = tuple(Lesson(**entry) for entry in entries["lessons"])
+    return Course(name, entries["introduction"], lessons)
 
 
 def decisions(sitting: Sitting, turns: Sequence[str]) -> Iterator[Choice]:
     """Yield the decisions of turns one by one, each before it is played."""
     for text in turns:
         for action in sitting.game.parse_turn(sitting.position, text):
-            found = choices(sitting.game, sitting.position)
-            yield next(each for each in found if each.action == action)
+            options = choices(sitting.game, sitting.position)
+            yield next(choice for choice in options if choice.action == action)
             sitting.play(action)
 
 
@@ -92,10 +92,10 @@ def told(name: str) -> dict[str, Any]:
     each decision. `wanted` has, for all but the last, the action that comes next and how to ask for
     it.
     """
-    found = course(name)
+    read = course(name)
     settings: list[dict[str, Any]] = []
-    lessons = [_told(name, lesson, settings) for lesson in found.lessons]
-    introduction = _paragraphs(found.introduction)
+    lessons = [_told(name, lesson, settings) for lesson in read.lessons]
+    introduction = _paragraphs(read.introduction)
     return {"game": name, "introduction": introduction, "settings": settings, "lessons": lessons}
 
 
@@ -138,11 +138,11 @@ def asked(game: Game, choice: Choice) -> str:
 
 
 def _place(game: Game, cell: Cell) -> str:
-    return game.names.get(cell) or f"row {cell[0]}, column {cell[1]}"
+    return game.look.names.get(cell) or f"row {cell[0]}, column {cell[1]}"
 
 
 def _paragraphs(text: str) -> list[str]:
-    return [" ".join(each.split()) for each in text.split("\n\n")]
+    return [" ".join(paragraph.split()) for paragraph in text.split("\n\n")]
 
 
 def _options(lesson: Lesson) -> str:
@@ -152,20 +152,20 @@ def _options(lesson: Lesson) -> str:
 # For the terminal
 
 
-def lines(found: Course, number: int | None = None) -> Iterator[str]:
+def lines(guide: Course, number: int | None = None) -> Iterator[str]:
     """Yield the lessons as lines of text, with their boards, or one of them, counted from 1.
 
     Raises UnknownOption where there is none of this number.
     """
-    if number is not None and not 1 <= number <= len(found.lessons):
-        raise UnknownOption(f"there is no lesson {number}; there are 1 to {len(found.lessons)}")
+    if number is not None and not 1 <= number <= len(guide.lessons):
+        raise UnknownOption(f"there is no lesson {number}; there are 1 to {len(guide.lessons)}")
     if number is None:
-        yield from _wrapped(found.introduction)
-    for place, lesson in enumerate(found.lessons, 1):
+        yield from _wrapped(guide.introduction)
+    for place, lesson in enumerate(guide.lessons, 1):
         if number in (None, place):
             yield f"{place}. {lesson.title}"
             yield ""
-            yield from _lesson_lines(found.game, lesson)
+            yield from _lesson_lines(guide.game, lesson)
 
 
 def _lesson_lines(name: str, lesson: Lesson) -> Iterator[str]:

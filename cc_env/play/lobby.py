@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from cc_env import games, options, players
+from cc_env.catalogue import GAMES
 from cc_env.errors import BadRecord, CcEnvError, UnknownOption, is_number, is_whole, listed
 from cc_env.game import Game
 from cc_env.match import Limits
@@ -24,7 +25,6 @@ from cc_env.play.room import Guest, Room
 from cc_env.play.sitting import HUMAN, Sitting
 from cc_env.play.workers import NICE, Workers
 from cc_env.referee import Answer, Clock, Decision
-from cc_env.table import GAMES
 
 NAME = re.compile(r"[A-Za-z0-9_-]{16}")  # of a game: who knows it may look on
 KEYS = "game", "options", "seats", "seconds", "start", "draw_lots", "seed"  # of what opens one
@@ -244,9 +244,9 @@ class Lobby:
         try:
             async with self._seats:
                 loop = asyncio.get_running_loop()
-                found = await loop.run_in_executor(self._asking, self._advice, sitting, position)
-            text = sitting.game.action_text(position, found.action)
-            guest.send("hint", by=self.bounds.adviser, action=int(found.action), text=text)
+                decision = await loop.run_in_executor(self._asking, self._advice, sitting, position)
+            text = sitting.game.action_text(position, decision.action)
+            guest.send("hint", by=self.bounds.adviser, action=int(decision.action), text=text)
         except CcEnvError as error:
             guest.send("refused", why=str(error))
         finally:
@@ -265,16 +265,16 @@ def _give_way() -> None:
 
 
 def _catalogue() -> dict[str, Any]:
-    found = {}
+    known = {}
     for name in GAMES:
         game = games.make(name)
-        found[name] = {
+        known[name] = {
             "options": games.option_defaults(name),
             "values": games.option_values(name),
             "names": list(game.players),
             "players": bench.listed_players(game),
         }
-    return {"games": found, "human": HUMAN}
+    return {"games": known, "human": HUMAN}
 
 
 def known_game(name: object, given: object) -> Game:
@@ -284,15 +284,15 @@ def known_game(name: object, given: object) -> Game:
     if not isinstance(given, Mapping) or len(given) > 20:
         raise UnknownOption("the options of a game have names and values")
     known = games.option_defaults(name)
-    found = {}
+    checked = {}
     for option, value in given.items():
         if option not in known:
             raise UnknownOption(f"{name} has no option {option[:40]!r}; it has: {listed(known)}")
         if not isinstance(value, bool | int | float | str) or len(str(value)) > 40:
             raise UnknownOption(f"{name}: {option} is not a word or a number")
         text = isinstance(value, str)
-        found[option] = options.read([f"{option}={value}"])[option] if text else value
-    return games.make(name, **found)
+        checked[option] = options.read([f"{option}={value}"])[option] if text else value
+    return games.make(name, **checked)
 
 
 def _seats(given: object, game: Game) -> tuple[str, str]:

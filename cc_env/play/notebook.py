@@ -70,12 +70,12 @@ class NotebookBoard(anywidget.AnyWidget):
 
     def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]] | None:
         """Return the widget, with a picture for where no widgets are shown, as in a saved file."""
-        found = super()._repr_mimebundle_(**kwargs)
-        if found is not None:
+        bundle = super()._repr_mimebundle_(**kwargs)
+        if bundle is not None:
             sitting = self.sitting
             picture = draw(sitting.game, sitting.position, last=sitting.last, end=sitting.result)
-            found[0]["image/svg+xml"] = picture._repr_svg_()
-        return cast("tuple[dict[str, Any], dict[str, Any]] | None", found)
+            bundle[0]["image/svg+xml"] = picture._repr_svg_()
+        return cast("tuple[dict[str, Any], dict[str, Any]] | None", bundle)
 
     def close(self) -> None:
         """Show it no more, and let no player go on."""
@@ -164,8 +164,8 @@ class NotebookBoard(anywidget.AnyWidget):
 
     def _advise(self, sitting: Sitting, version: int) -> None:
         position = sitting.position
-        found = sitting.hint(ADVISER)
+        decision = sitting.hint(ADVISER)
         with self._lock:
             if version == self._version:
-                text = sitting.game.action_text(position, found.action).strip()
-                self.send({"hint": found.action, "text": f"{ADVISER} would play {text}"})
+                text = sitting.game.action_text(position, decision.action).strip()
+                self.send({"hint": decision.action, "text": f"{ADVISER} would play {text}"})

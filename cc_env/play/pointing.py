@@ -23,24 +23,24 @@ class Meant(NamedTuple):
 
 
 def meant(
-    game: Game, position: Position, found: Sequence[Choice], piece: Cell | None, text: str
+    game: Game, position: Position, moves: Sequence[Choice], piece: Cell | None, text: str
 ) -> Meant:
     """Return what a text means where these are the choices and `piece` was pointed at before.
 
-    A number alone is a place in `found`, counted from 1. Two are the row and the column of a piece,
+    A number alone is a place in `moves`, counted from 1. Two are the row and the column of a piece,
     or where one was pointed at, of its target; four are both. On a board whose points have names
     these do as well. All else is notation. Raises IllegalAction, saying why.
     """
     if re.fullmatch(r"\d{1,6}", text):
-        return Meant((_numbered(found, int(text)).action,))
+        return Meant((_numbered(moves, int(text)).action,))
     if cells := _cells(game, text):
-        if len(cells) == 1 and piece and not _is_first(found, cells[0]):
+        if len(cells) == 1 and piece and not _is_first(moves, cells[0]):
             cells = [piece, *cells]
-        return _pointed(game, position, found, cells)
+        return _pointed(game, position, moves, cells)
     plain = "".join(text.split()).lower()
-    for each in found:
-        if "".join(each.text.split()).lower() == plain:
-            return Meant((each.action,))
+    for choice in moves:
+        if "".join(choice.text.split()).lower() == plain:
+            return Meant((choice.action,))
     try:
         return Meant(game.parse_turn(position, text))
     except IllegalAction:
@@ -51,13 +51,13 @@ def meant(
 
 def cell_name(game: Game, cell: Cell) -> str:
     """Return what a cell is called: its name, or its row and column."""
-    return game.names.get(cell) or f"{cell[0]} {cell[1]}"
+    return game.look.names.get(cell) or f"{cell[0]} {cell[1]}"
 
 
-def _numbered(found: Sequence[Choice], number: int) -> Choice:
-    if not 1 <= number <= len(found):
-        raise IllegalAction(f"there is no move number {number}; there are 1 to {len(found)}")
-    return found[number - 1]
+def _numbered(moves: Sequence[Choice], number: int) -> Choice:
+    if not 1 <= number <= len(moves):
+        raise IllegalAction(f"there is no move number {number}; there are 1 to {len(moves)}")
+    return moves[number - 1]
 
 
 def _cells(game: Game, text: str) -> list[Cell]:
@@ -72,53 +72,53 @@ def _cells(game: Game, text: str) -> list[Cell]:
                 board = f"rows are 0 to {rows - 1}, columns 0 to {columns - 1}"
                 raise IllegalAction(f"{row} {column} is off the board: {board}")
         return cells
-    named = {name.lower(): cell for cell, name in game.names.items()}
+    named = {name.lower(): cell for cell, name in game.look.names.items()}
     letters = "".join(words).lower()
     if letters and len(letters) <= 2 and set(letters) <= set(named):
         return [named[letter] for letter in letters]
     return []
 
 
-def _at(found: Sequence[Choice], piece: Cell, cell: Cell) -> tuple[Choice, ...]:
-    return tuple(each for each in found if piece in each.pieces and each.cell == cell)
+def _at(moves: Sequence[Choice], piece: Cell, cell: Cell) -> tuple[Choice, ...]:
+    return tuple(choice for choice in moves if piece in choice.pieces and choice.cell == cell)
 
 
-def _is_first(found: Sequence[Choice], cell: Cell) -> bool:
+def _is_first(moves: Sequence[Choice], cell: Cell) -> bool:
     """Return whether a choice begins by pointing at a cell."""
-    return any(cell in (each.pieces or (each.cell,)) for each in found)
+    return any(cell in (choice.pieces or (choice.cell,)) for choice in moves)
 
 
 def _pointed(
-    game: Game, position: Position, found: Sequence[Choice], cells: Sequence[Cell]
+    game: Game, position: Position, moves: Sequence[Choice], cells: Sequence[Cell]
 ) -> Meant:
     piece, *targets = cells
-    begun = [each for each in found if piece in each.pieces]
+    begun = [choice for choice in moves if piece in choice.pieces]
     if targets:
-        matching = _at(found, piece, targets[0])
+        matching = _at(moves, piece, targets[0])
     else:
-        matching = tuple(each for each in found if not each.pieces and each.cell == piece)
+        matching = tuple(choice for choice in moves if not choice.pieces and choice.cell == piece)
     if len(matching) == 1:
         return Meant((matching[0].action,))
     if matching:
         return Meant(several=matching)
     if begun and not targets:
         return Meant(piece=piece)
-    raise IllegalAction(_why_not(game, position, found, cells))
+    raise IllegalAction(_why_not(game, position, moves, cells))
 
 
-def _why_not(game: Game, position: Position, found: Sequence[Choice], cells: Sequence[Cell]) -> str:
+def _why_not(game: Game, position: Position, moves: Sequence[Choice], cells: Sequence[Cell]) -> str:
     """Say why the cells that somebody pointed at are not a choice."""
     piece, *targets = cells
     name, pieces = cell_name(game, piece), game.pieces(position)
     mover = game.players[game.to_move(position)]
-    begun = [each for each in found if piece in each.pieces]
+    begun = [choice for choice in moves if piece in choice.pieces]
     if begun:
-        to = listed(dict.fromkeys(cell_name(game, each.cell) for each in begun if each.cell))
+        to = listed(dict.fromkeys(cell_name(game, choice.cell) for choice in begun if choice.cell))
         return f"{name} cannot go to {cell_name(game, targets[0])}; it can go to: {to}"
-    due = f"; {remark}" if (remark := game.remark(position)) else ""
-    starts = dict.fromkeys(cell for each in found for cell in each.pieces)
+    due = f"; {remark}" if (remark := game.look.remark(position)) else ""
+    starts = dict.fromkeys(cell for choice in moves for cell in choice.pieces)
     if not starts:
-        would_do = listed(cell_name(game, each.cell) for each in found if each.cell)
+        would_do = listed(cell_name(game, choice.cell) for choice in moves if choice.cell)
         what = f"holds {pieces[piece]}" if piece in pieces else "is empty"
         return f"{name} {what}{due}; wanted one of: {would_do}"
     would_do = listed(cell_name(game, cell) for cell in starts)
@@ -126,6 +126,6 @@ def _why_not(game: Game, position: Position, found: Sequence[Choice], cells: Seq
         return f"{name} is empty{due}; {mover} can move from: {would_do}"
     if not pieces[piece].lower().startswith(mover[0].lower()):
         return f"{name} is not {mover}'s{due}; {mover} can move from: {would_do}"
-    if any(each.captures for each in found):
-        due += "; a capture comes first" if all(each.captures for each in found) else ""
+    if any(choice.captures for choice in moves):
+        due += "; a capture comes first" if all(choice.captures for choice in moves) else ""
     return f"{name} cannot move now{due}; {mover} can move from: {would_do}"

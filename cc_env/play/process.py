@@ -38,7 +38,7 @@ class ProcessChannel(Channel):
         except OSError:
             _kill(process)
             raise
-        source, sink, aside = (each.fileno() for each in _streams(process))
+        source, sink, aside = (stream.fileno() for stream in _streams(process))
         os.set_blocking(sink, False)
         super().__init__(source, sink, aside)
         self._process = process
@@ -73,7 +73,7 @@ def _guard(group: int) -> "subprocess.Popen[bytes]":
 def _streams(process: "subprocess.Popen[bytes]") -> list[IO[bytes]]:
     """Return what is read from, written to, and read aside."""
     streams = process.stdout, process.stdin, process.stderr
-    return [each for each in streams if each is not None]
+    return [stream for stream in streams if stream is not None]
 
 
 def _has_ended(process: "subprocess.Popen[bytes]") -> bool:

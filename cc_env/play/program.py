@@ -111,13 +111,15 @@ def _await(word: str, channel: Channel, until: float) -> str:
 
 def _go_words(clock: Clock) -> str:
     """Return the limits that `go` names; a program knows its own time alone."""
-    turn, game = (str(int(1000 * max(_SHARE * each - _SPARE, 0.001))) for each in _finite(clock))
+    turn, game = (
+        str(int(1000 * max(_SHARE * seconds - _SPARE, 0.001))) for seconds in _finite(clock)
+    )
     words = ["movetime", turn] if clock.turn < math.inf else []
     return " ".join(words if clock.game == math.inf else [*words, "p1time", game, "p2time", game])
 
 
 def _finite(clock: Clock) -> tuple[float, ...]:
-    return tuple(0.0 if each == math.inf else each for each in clock)
+    return tuple(0.0 if seconds == math.inf else seconds for seconds in clock)
 
 
 def _short(text: str) -> str:
@@ -196,11 +198,11 @@ class Talker:
         began = time.perf_counter()
         own = Clock(self._clock.turn, self._clock.game - self._spent)
         bounds = Clock(min(own.turn, clock.turn), min(own.game, clock.game))
-        found = self._guarded(
+        decision = self._guarded(
             lambda until: self._talk.ask(self._channel, self._course, bounds, until), min(bounds)
         )
         self._spent += time.perf_counter() - began
-        return found
+        return decision
 
     def _guarded(self, act: Callable[[float], _T], seconds: float) -> _T:
         """Return what `act` does in this time; raise Forfeit, which ends the program."""
@@ -228,7 +230,7 @@ class Talker:
 
 
 class ProgramPlayer:
-    """A program as a player; it is started anew for each game."""
+    """A program as a player; it is started again for each game."""
 
     def __init__(
         self,
@@ -261,7 +263,7 @@ class ProgramPlayer:
         self._clock = Clock(math.inf if seconds is None else seconds, budget or math.inf)
         self._talker: Talker | None = None
 
-    def anew(self) -> "ProgramPlayer":
+    def fresh(self) -> "ProgramPlayer":
         """Return the same player for another game, its program started."""
         other = copy(self)
         other._talker = other._started()

@@ -132,16 +132,16 @@ def _hold_tournament(
 ) -> Iterator[str]:
     """Hold a game by the tournament's protocol; yield what is told at its end."""
     first, second = (
-        tournament.Client(Wire(each), terms.patience)
-        if isinstance(each, socket.socket)
-        else tournament.Here(each, terms.seed + at)
-        for at, each in enumerate(order)
+        tournament.Client(Wire(player), terms.patience)
+        if isinstance(player, socket.socket)
+        else tournament.Here(player, terms.seed + at)
+        for at, player in enumerate(order)
     )
-    found = tournament.play(game, (first, second), seconds=terms.seconds, note=note)
-    assert found.match.result is not None
-    result = RESULTS[found.match.result.outcome]
-    yield f"{result} ({found.match.result.reason}), {quantity(len(found.match.turns), 'turn')}"
-    yield found.meta + (f" ({found.detail})" if found.detail else "")
+    played = tournament.play(game, (first, second), seconds=terms.seconds, note=note)
+    assert played.match.result is not None
+    result = RESULTS[played.match.result.outcome]
+    yield f"{result} ({played.match.result.reason}), {quantity(len(played.match.turns), 'turn')}"
+    yield played.meta + (f" ({played.detail})" if played.detail else "")
 
 
 def _hold_ugi(
@@ -149,36 +149,36 @@ def _hold_ugi(
 ) -> Iterator[str]:
     """Hold a game by UGI; yield what is told at its end."""
     channels, seats, names, here = [], [], [], list(terms.names)
-    for each in order:
-        if not isinstance(each, socket.socket):
-            seats.append(each)
+    for seat in order:
+        if not isinstance(seat, socket.socket):
+            seats.append(seat)
             names.append(here.pop(0))
             continue
-        names.append("{}:{}".format(*each.getpeername()[:2]))
-        channels.append(channel := SocketChannel(each))
+        names.append("{}:{}".format(*seat.getpeername()[:2]))
+        channels.append(channel := SocketChannel(seat))
         unbound = Clock(turn=terms.patience)
         seats.append(Talker(game, names[-1], UGITalk(), channel, unbound, terms.patience))
     try:
         limits = Limits(seconds_per_game=terms.seconds)
-        found = referee.play(game, seats, names=names, limits=limits, seed=terms.seed)
+        kept = referee.play(game, seats, names=names, limits=limits, seed=terms.seed)
     finally:
         for channel in channels:
             with suppress(EOFError, TimeoutError, OSError, ValueError):
                 channel.say(UGITalk.farewell, time.perf_counter() + 1)
             channel.close()
-    note(found.to_json())
-    scores = record.replay(found).score
+    note(kept.to_json())
+    scores = record.replay(kept).score
     told = ", scores {:g} - {:g}".format(*scores) if scores and game.scores else ""
-    turns = quantity(len(found.turns), "turn")
-    yield f"{' - '.join(names)}  {found.result} ({found.reason}){told}, {turns}"
-    if found.detail:
-        yield found.detail
+    turns = quantity(len(kept.turns), "turn")
+    yield f"{' - '.join(names)}  {kept.result} ({kept.reason}){told}, {turns}"
+    if kept.detail:
+        yield kept.detail
 
 
 def _refuse(sockets: list[socket.socket], protocol: str) -> None:
     """Tell clients that no game begins."""
-    for each in sockets:
-        wire = Wire(each)
+    for sock in sockets:
+        wire = Wire(sock)
         too_few = log.message("KILLPROC", meta=tournament.TOO_FEW)
         wire.send(too_few if protocol == "cannon" else f"{UGITalk.farewell}\n")
         wire.close()
@@ -188,17 +188,17 @@ def _connected(
     count: int, address: tuple[str, int], patience: float, stack: ExitStack
 ) -> list[socket.socket]:
     """Return so many connections, or fewer if no more come in time."""
-    found = list[socket.socket]()
+    sockets = list[socket.socket]()
     if not count:
-        return found
+        return sockets
     server = stack.enter_context(tcp.listen(*address))
     print("listening on {}:{}".format(*server.getsockname()[:2]), flush=True)
     until = time.perf_counter() + patience
-    while len(found) < count and (left := until - time.perf_counter()) > 0:
+    while len(sockets) < count and (left := until - time.perf_counter()) > 0:
         server.settimeout(left)
         with suppress(TimeoutError):
-            found.append(stack.enter_context(server.accept()[0]))
-    return found
+            sockets.append(stack.enter_context(server.accept()[0]))
+    return sockets
 
 
 def _printer_to(path: Path | None, stack: ExitStack) -> Callable[[str], None]:
@@ -250,7 +250,7 @@ def check_protocol(name: str) -> str:
 
 
 def check_seconds(**given: float) -> None:
-    """Raise UnknownOption for what is no time."""
+    """Raise UnknownOption for what is not a time."""
     for name, value in given.items():
         if not (math.isfinite(value) and value > 0):
             raise UnknownOption(f"{name}={value}; it is more than 0")

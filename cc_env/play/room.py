@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from cc_env.errors import CcEnvError, IllegalAction, UnknownOption, is_number
+from cc_env.errors import CcEnvError, IllegalAction, UnknownOption, is_number, is_whole
 from cc_env.match import AGREED, FAULTS, RESIGNED
 from cc_env.play import view
 from cc_env.play.choices import choices
@@ -135,7 +135,9 @@ class Room:
 
     def _tell_presence(self) -> None:
         here = sorted({seat for guest in self.guests for seat in guest.seats})
-        self.tell_all("present", seats=here, onlookers=sum(not each.seats for each in self.guests))
+        self.tell_all(
+            "present", seats=here, onlookers=sum(not guest.seats for guest in self.guests)
+        )
 
     def tell_all(self, kind: str, **values: Any) -> None:
         """Send a message to everybody here."""
@@ -168,11 +170,13 @@ class Room:
             "rematch": self._rematch,
             "pace": self._set_pace,
             "step": self._step,
+            "look_back": self._look_back,
         }
         act, do = act_of(message, asked), message["do"]
         if do in OWNERS and not guest.is_owner:
             raise IllegalAction("only who opened this game to watch it can do this")
-        if do not in OWNERS and not guest.seats and not (do == "rematch" and guest.is_owner):
+        is_free = do == "look_back" or (do == "rematch" and guest.is_owner)
+        if do not in OWNERS and not guest.seats and not is_free:
             raise IllegalAction("onlookers cannot do this; a player's own link can")
         act(guest, message)
 
@@ -192,23 +196,23 @@ class Room:
         if not isinstance(text, str) or not text.strip() or len(text) > LONGEST:
             raise IllegalAction("a move is typed in notation, or as row and column")
         sitting, piece = self.sitting, message.get("piece")
-        found = choices(sitting.game, sitting.position)
+        moves = choices(sitting.game, sitting.position)
         chosen = tuple(piece) if isinstance(piece, list) else None
-        known = {cell for each in found for cell in each.pieces}
-        cell = next((each for each in known if each == chosen), None)
-        which = meant(sitting.game, sitting.position, found, cell, text.strip())
+        known = {cell for choice in moves for cell in choice.pieces}
+        cell = next((choice for choice in known if choice == chosen), None)
+        which = meant(sitting.game, sitting.position, moves, cell, text.strip())
         if which.turn:
             for action in which.turn:
                 if sitting.result is None:
                     self._confirm(lambda action=action: sitting.play(action))  # type: ignore[misc]
         else:
-            several = [each.action for each in which.several]
+            several = [choice.action for choice in which.several]
             guest.send("meant", piece=which.piece, several=several)
 
     def _take_back(self, guest: Guest, message: Mapping[str, Any]) -> None:
         """Take back; between two people the other has to want it, too."""
         sitting = self.sitting
-        people = [seat for seat, each in enumerate(sitting.seats) if each.player is None]
+        people = [player for player, seat in enumerate(sitting.seats) if seat.player is None]
         asking = min(guest.seats)
         if not sitting.decisions:
             raise IllegalAction("there is nothing to take back")
@@ -238,6 +242,13 @@ class Room:
     def _hint(self, guest: Guest, message: Mapping[str, Any]) -> None:
         self._check_turn(guest, message)
         self._lobby.hint(self, guest)
+
+    def _look_back(self, guest: Guest, message: Mapping[str, Any]) -> None:
+        """Show a guest how the board stood after a number of turns."""
+        turns, most = message.get("turns"), len(self.sitting.match.course)
+        if not isinstance(turns, int) or not is_whole(turns, 0, most):
+            raise UnknownOption(f"{str(turns)[:40]!r} turns; there are 0 to {most} to look back at")
+        guest.send("past", turns=turns, **view.look_back(self.sitting, turns))
 
     def _rematch(self, guest: Guest, message: Mapping[str, Any]) -> None:
         if self.sitting.result is None:

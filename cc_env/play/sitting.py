@@ -139,7 +139,7 @@ class Sitting:
         mover, player, position = self.mover, self.seats[self.mover].player, self.position
         assert player is not None
         legal = self.match.legal
-        if len(legal) == 1 and not hasattr(player, "anew"):
+        if len(legal) == 1 and not hasattr(player, "fresh"):
             return lambda: Answer(Decision(legal[0]))
         left = self._timer.clock()
         clock, rng = Clock(min(most, left.turn), left.game), self._rngs[mover]
@@ -222,7 +222,7 @@ class Sitting:
                 self.match.play(action)
         self.decisions = decisions[:count]
         self.seats = tuple(
-            Seat(each.name, each.player and referee.anew(each.player)) for each in self.seats
+            Seat(seat.name, seat.player and referee.fresh(seat.player)) for seat in self.seats
         )
         self._restart_clock()
         return done - keep
@@ -257,7 +257,7 @@ class Sitting:
 
     def record(self) -> Record:
         """Return the record of all finished turns."""
-        names = [each.name for each in self.seats]
+        names = [seat.name for seat in self.seats]
         turns = len(self.match.turns) + (self.result is not None)
         return Record.of(
             self.match,
@@ -268,26 +268,26 @@ class Sitting:
         )
 
     @classmethod
-    def of(cls, one: Record, names: Sequence[str] | None = None) -> "Sitting":
+    def of(cls, kept: Record, names: Sequence[str] | None = None) -> "Sitting":
         """Return a sitting that goes on where a record ends; its players may have other names.
 
         Raises BadRecord as `record.replay`, UnknownOption as a sitting.
         """
-        match = record.replay(one)
+        match = record.replay(kept)
         sitting = cls(
             match.game,
-            names or one.players,
+            names or kept.players,
             start=match.start,
             limits=match.limits,
-            seed=one.seed or 0,
+            seed=kept.seed or 0,
         )
-        seconds = one.seconds or (0.0,) * len(match.turns)
+        seconds = kept.seconds or (0.0,) * len(match.turns)
         for (_, turn), spent in zip(match.course, seconds, strict=False):
             sitting._timer.add(spent)
             for action in turn:
                 sitting.match.play(action)
                 sitting.decisions.append(Decision(action))
-        sitting.match.result, sitting.detail = match.result, one.detail
+        sitting.match.result, sitting.detail = match.result, kept.detail
         return sitting
 
     def _play(self, decision: Decision) -> None:
@@ -315,12 +315,12 @@ class Sitting:
 
     def _expects(self, player: int) -> float:
         """Return what a player said last that he expects, 1 where he did not say it."""
-        position, found = self.match.start, 1.0
+        position, value = self.match.start, 1.0
         for decision in self.decisions:
             if self.game.to_move(position) == player and decision.value is not None:
-                found = decision.value
+                value = decision.value
             position = self.game.apply(position, decision.action)
-        return found
+        return value
 
     def _check_goes_on(self) -> None:
         if self.result is not None:
@@ -328,4 +328,4 @@ class Sitting:
 
 
 def _seat(name: str, game: Game, make: Callable[[str, Game], Player]) -> Seat:
-    return Seat(name, None if name == HUMAN else referee.anew(make(name, game)))
+    return Seat(name, None if name == HUMAN else referee.fresh(make(name, game)))

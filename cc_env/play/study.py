@@ -16,7 +16,7 @@ import numpy as np
 from cc_env.game import Game, Turn
 from cc_env.play import telling
 from cc_env.play.telling import analysis, winning_chances
-from cc_env.referee import Clock, Decision, Player, anew
+from cc_env.referee import Clock, Decision, Player, fresh
 from cc_env.rules import ONGOING, Position, reward
 from cc_env.search.compare import Compared, Line, follow
 
@@ -106,21 +106,21 @@ def told(game: Game, position: Position, player: Player) -> Iterator[tuple[str, 
         return
     time = Time(TOLD_SECONDS)
     time.begin(player)
-    for each in analyse(game, position, player, time).lines[:TOLD]:
-        texts = "  ".join(game.turn_texts(position, each.actions)[:TOLD])
-        yield "best", f"{winning_chances(each.value):.0f} % {texts}"
+    for best in analyse(game, position, player, time).lines[:TOLD]:
+        texts = "  ".join(game.turn_texts(position, best.actions)[:TOLD])
+        yield "best", f"{winning_chances(best.value):.0f} % {texts}"
 
 
 def analyse(game: Game, position: Position, player: Player, time: Time) -> Analysis:
     """Return what a player thinks of a position; raises IllegalAction where the game is over."""
     turns = [(int(action),) for action in game.choices(position)]
     if isinstance(player, Comparing):
-        found = player.compare(position, turns, time.left)
-        lines = tuple(sorted(found.lines, key=lambda line: -line.score))
-        return Analysis(lines[0].actions, lines[0].value, lines, found.depth, found.nodes)
-    decision, line = analysis(game, position, anew(player), _clock(time.left() / 2))
+        comparison = player.compare(position, turns, time.left)
+        lines = tuple(sorted(comparison.lines, key=lambda line: -line.score))
+        return Analysis(lines[0].actions, lines[0].value, lines, comparison.depth, comparison.nodes)
+    decision, line = analysis(game, position, fresh(player), _clock(time.left() / 2))
     lines = compare(game, position, turns, player, time)
-    lines = tuple(sorted(lines, key=lambda each: (each.actions[0] != line[0], -each.value)))
+    lines = tuple(sorted(lines, key=lambda other: (other.actions[0] != line[0], -other.value)))
     value = lines[0].value if decision.value is None and lines else decision.value
     return Analysis(
         line,
@@ -139,7 +139,7 @@ def judge(game: Game, position: Position, turn: Turn, player: Player, time: Time
     IllegalAction.
     """
     after = game.play_turn(position, turn)
-    decision, line = analysis(game, position, anew(player), _clock(time.left() / 2))
+    decision, line = analysis(game, position, fresh(player), _clock(time.left() / 2))
     best = _first_turn(game, position, line)
     if decision.value is None:  # where it had no choice, if it ever says
         lines = compare(game, position, [best], player, time)
@@ -153,9 +153,9 @@ def judge(game: Game, position: Position, turn: Turn, player: Player, time: Time
     lines = compare(game, position, [best, turn], player, time)
     if not lines:
         return Judgement(decision.value, line)
-    expected, played = (winning_chances(each.value) for each in lines)
+    expected, played = (winning_chances(compared.value) for compared in lines)
     loss = max(0.0, expected - played)
-    return Judgement(max(each.value for each in lines), line, loss, mark_of(loss))
+    return Judgement(max(compared.value for compared in lines), line, loss, mark_of(loss))
 
 
 def compare(
@@ -164,14 +164,14 @@ def compare(
     """Return what a player thinks that turns are worth; nothing where it does not say."""
     if isinstance(player, Comparing):
         return player.compare(position, turns, time.left).lines
-    found = []
+    lines = []
     for number, turn in enumerate(turns):
         share = time.left() / (len(turns) - number)
         line = _ask_after(game, position, turn, player, _clock(share))
         if line is None:
             return ()
-        found.append(line)
-    return tuple(found)
+        lines.append(line)
+    return tuple(lines)
 
 
 def _ask_after(
@@ -181,11 +181,11 @@ def _ask_after(
     mover, outcome = game.to_move(position), game.outcome(after)
     if outcome != ONGOING:
         return Line(actions, float(reward(outcome, mover)))
-    found = anew(player).choose(after, np.random.default_rng(0), clock)
-    if found.value is None:
+    decision = fresh(player).choose(after, np.random.default_rng(0), clock)
+    if decision.value is None:
         return Line(actions, 0.0) if len(game.legal_actions(after)) == 1 else None
     sign = 1 if game.to_move(after) == mover else -1
-    return Line((*actions, int(found.action)), sign * float(found.value))
+    return Line((*actions, int(decision.action)), sign * float(decision.value))
 
 
 def _clock(seconds: float) -> Clock:

@@ -26,4 +26,4 @@ def _told(what: str) -> Iterator[None]:
         why = str(error.strerror or error).partition(" (while ")[0]  # create_server says it again
         raise OSError(f"{what}: {why}") from error
     except ValueError as error:  # names that cannot be any host's
-        raise OSError(f"{what}: this is no name of a host") from error
+        raise OSError(f"{what}: this is not the name of a host") from error

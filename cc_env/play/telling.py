@@ -23,23 +23,23 @@ def analysis(
 ) -> tuple[Decision, Turn]:
     """Return a player's decision, and the line that it begins: whole turns, one at least."""
     rng, clock = np.random.default_rng(0), clock or Clock()
-    found = player.choose(position, rng, clock)
-    line: Turn = found.details.get("principal_variation", (found.action,))
+    decision = player.choose(position, rng, clock)
+    line: Turn = decision.details.get("principal_variation", (decision.action,))
     after = game.play_turn(position, line)
     while game.mid_turn(after):
         line += (int(player.choose(after, rng, clock).action),)
         after = game.apply(after, line[-1])
-    return found, line
+    return decision, line
 
 
-def summary(game: Game, position: Position, found: Decision) -> str:
+def summary(game: Game, position: Position, decision: Decision) -> str:
     """Return in one line what a search says of itself, nothing where it says nothing."""
-    details, mover = found.details, game.players[game.to_move(position)]
+    details, mover = decision.details, game.players[game.to_move(position)]
     parts = []
     if "depth" in details:
         parts.append(f"depth {details['depth']:,}")
-    if found.value is not None:
-        parts.append(f"value {found.value:+.3f} for {mover}")
+    if decision.value is not None:
+        parts.append(f"value {decision.value:+.3f} for {mover}")
     if "cuts_max" in details:
         parts.append(f"cutoffs {details['cuts_max']:,} max, {details['cuts_min']:,} min")
     if "nodes" in details:
@@ -47,16 +47,21 @@ def summary(game: Game, position: Position, found: Decision) -> str:
     return " · ".join(parts)
 
 
-def told(game: Game, position: Position, found: Decision, line: Turn) -> Iterator[tuple[str, str]]:
+def told(
+    game: Game, position: Position, decision: Decision, line: Turn
+) -> Iterator[tuple[str, str]]:
     """Yield what a player knows about its decision, which begins a line, as names and texts."""
-    details = dict(found.details)
+    details = dict(decision.details)
     details.pop("principal_variation", None)
     turns = game.turn_texts(position, line)
     mover = game.players[game.to_move(position)]
     yield "play", turns[0]
-    if found.value is not None:
-        yield "value", f"{found.value:+.3f} for {mover} (1 a win, 0 a draw, -1 a loss)"
-        yield "chances", f"{winning_chances(found.value):.0f} % for {mover} to win, a draw is half"
+    if decision.value is not None:
+        yield "value", f"{decision.value:+.3f} for {mover} (1 a win, 0 a draw, -1 a loss)"
+        yield (
+            "chances",
+            f"{winning_chances(decision.value):.0f} % for {mover} to win, a draw is half",
+        )
     yield "line", "  ".join(f"{number}. {text}" for number, text in enumerate(turns, 1))
     if len(game.legal_actions(position)) == 1:
         yield "legal", "this alone"
@@ -78,14 +83,14 @@ def told(game: Game, position: Position, found: Decision, line: Turn) -> Iterato
 
 def counted(game: Game, position: Position) -> str:
     """Return how many pieces each player has on the board."""
-    letters = [letter.lower() for letter in game.pieces(position).values()]
-    return ", ".join(f"{name} {letters.count(name[0])}" for name in game.players)
+    owners = [game.owner(letter) for letter in game.pieces(position).values()]
+    return ", ".join(f"{name} {owners.count(player)}" for player, name in enumerate(game.players))
 
 
 def written(value: Any) -> str:
     """Return what a player knows in a way that people can read."""
     if isinstance(value, Mapping):
-        return ", ".join(f"{name} {written(each)}" for name, each in value.items()) or "nothing"
+        return ", ".join(f"{name} {written(part)}" for name, part in value.items()) or "nothing"
     if isinstance(value, tuple | list):
         return ":".join(map(written, value))
     if isinstance(value, bool):
@@ -101,7 +106,7 @@ def ending(sitting: Sitting) -> str:
 def ended(game: Game, result: Result) -> str:
     """Return who won, and by what."""
     outcome, reason = result
-    by = {**_BY_MATCH, **game.endings}.get(reason, reason.replace("_", " "))
+    by = {**_BY_MATCH, **game.notation.endings}.get(reason, reason.replace("_", " "))
     if outcome == DRAW:
         return f"a draw: {by}"
     winner, loser = (game.players[player] for player in (outcome, 1 - outcome))

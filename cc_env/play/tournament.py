@@ -18,7 +18,7 @@ from cc_env.game import Game
 from cc_env.games.cannon import log
 from cc_env.match import FAULTS, Limits, Match
 from cc_env.play.wire import Wire
-from cc_env.referee import Clock, Player, anew, ask
+from cc_env.referee import Clock, Player, ask, fresh
 
 PATIENCE = 150.0  # seconds that a read waits for a client
 SECONDS = 150.0  # of a player's own for a game
@@ -68,20 +68,20 @@ class Client:
     def move(self) -> Move:
         """As `Seat.move`."""
         try:
-            found, text = self._wire.receive(self._patience)
+            message, text = self._wire.receive(self._patience)
         except TimeoutError:
             return Move(fault="time", detail=SILENT, is_silent=True)
         except EOFError:
             return Move(fault="error", detail="the connection has ended")
         except BadRecord as error:
             return Move(fault="error", detail=str(error))
-        if fault := log.fault_of(found["meta"]):
+        if fault := log.fault_of(message["meta"]):
             if fault[1] == self._number:
                 return Move(fault=fault[0], detail="as it says", text=_in_one_line(text))
-            return Move(fault="error", detail=f"it cannot know: {found['meta']}")
-        if found["action"] in ("INIT", "KILLPROC") or not found["data"]:
-            return Move(fault="error", detail=found["meta"] or "no command")
-        return Move(found["data"], is_last=found["action"] != "NORMAL", text=_in_one_line(text))
+            return Move(fault="error", detail=f"it cannot know: {message['meta']}")
+        if message["action"] in ("INIT", "KILLPROC") or not message["data"]:
+            return Move(fault="error", detail=message["meta"] or "no command")
+        return Move(message["data"], is_last=message["action"] != "NORMAL", text=_in_one_line(text))
 
     def tell(self, text: str) -> None:
         """As `Seat.tell`."""
@@ -96,7 +96,7 @@ class Here:
     """A seat of a player of ours."""
 
     def __init__(self, player: Player, seed: int = 0) -> None:
-        self._player, self._rng, self._left = anew(player), np.random.default_rng(seed), 0.0
+        self._player, self._rng, self._left = fresh(player), np.random.default_rng(seed), 0.0
 
     def begin(self, match: Match, number: int, seconds: float) -> None:
         """As `Seat.begin`."""
@@ -231,8 +231,8 @@ def join(wire: Wire, make: Callable[[Game], Player], seed: int = 0) -> str:
     what cannot be, EOFError and TimeoutError where it is gone or silent.
     """
     try:
-        found, _ = wire.receive(PATIENCE)
-        number, rows, columns, seconds = log.parse_opening(found["data"])
+        message, _ = wire.receive(PATIENCE)
+        number, rows, columns, seconds = log.parse_opening(message["data"])
         game = games.make("cannon", rows=rows, columns=columns)
         match = Match(game, limits=Limits(max_turns=None, repetitions=None))
         here = Here(make(game), seed)
@@ -261,13 +261,13 @@ def _acted(match: Match, here: Here, wire: Wire) -> str:
 def _heard(match: Match, wire: Wire) -> str:
     """Play what the server says; return the end message, if that ends the game."""
     other = match.game.to_move(match.position)
-    found, _ = wire.receive(PATIENCE)
-    if found["data"]:
-        move = _played(match, Move(found["data"]))
+    message, _ = wire.receive(PATIENCE)
+    if message["data"]:
+        move = _played(match, Move(message["data"]))
         if move.fault:
             match.forfeit(other, move.fault)
             wire.send(_said(match, 1 - other, ""))
             return f"{_meta(match, 1 - other)} ({move.detail})"
-    if found["action"] in log.CLOSING:
-        return found["meta"]
+    if message["action"] in log.CLOSING:
+        return message["meta"]
     return _meta(match, 1 - other) if match.result is not None else ""

@@ -22,8 +22,7 @@ ORIGIN: Cell = (0, 0)  # where pieces and marks are drawn; a face moves them by 
 def setting(game: Game) -> dict[str, Any]:
     """Return what stays the same: names, the empty board, and pieces and marks on `ORIGIN`."""
     picture = draw(game, game.initial)
-    letters = {letter for name in game.players for letter in (name[0], name[0].upper())}
-    letters |= set(game.figures) | set(picture.pieces.values())
+    letters = sorted("".join(game.letters))
     return {
         "game": game.name,
         "options": dict(game.options),
@@ -36,10 +35,9 @@ def setting(game: Game) -> dict[str, Any]:
         "margin": shapes.MARGIN,
         "board": _drawn(shapes.board(picture)),
         "labels": _drawn(shapes.labels(picture)),
-        "figures": {
-            letter: _drawn(shapes.figure(picture, letter, ORIGIN)) for letter in sorted(letters)
-        },
-        "called": {letter: _called(game, letter) for letter in sorted(letters)},
+        "figures": {letter: _drawn(shapes.figure(picture, letter, ORIGIN)) for letter in letters},
+        "owners": {letter: game.owner(letter) for letter in letters},
+        "called": {letter: _called(game, letter) for letter in letters},
         "marks": {kind: _drawn(shapes.mark(kind, ORIGIN)) for kind in shapes.MARKS},
         "cells": [[*cell, name] for cell, name in _cells(picture).items()],
     }
@@ -57,9 +55,7 @@ def state(sitting: Sitting, turns_from: int = 0) -> dict[str, Any]:
     return {
         "decisions": len(sitting.decisions),
         "position": game.to_text(sitting.position),
-        "pieces": [[*cell, letter] for cell, letter in picture.pieces.items()],
-        "path": _drawn(shapes.path(picture)),
-        "captured": list(picture.captured),
+        **_to_draw(picture),
         "moved": _moved(game, decided, picture if last and len(last[1]) == 1 else None),
         "mover": sitting.mover,
         "is_person": is_person,
@@ -77,16 +73,33 @@ def state(sitting: Sitting, turns_from: int = 0) -> dict[str, Any]:
     }
 
 
+def look_back(sitting: Sitting, turns: int) -> dict[str, Any]:
+    """Return what there was to draw after this number of finished turns, with the last of them."""
+    game, course = sitting.game, sitting.match.course
+    last = course[turns - 1] if turns else None
+    position = game.play_turn(*last) if last else sitting.match.start
+    return _to_draw(draw(game, position, last=last))
+
+
+def _to_draw(picture: Picture) -> dict[str, Any]:
+    """Return the pieces, and the way and the captures of the last turn."""
+    return {
+        "pieces": [[*cell, letter] for cell, letter in picture.pieces.items()],
+        "path": _drawn(shapes.path(picture)),
+        "captured": list(picture.captured),
+    }
+
+
 def _called(game: Game, letter: str) -> str:
     """Return what a piece is called by those who cannot see it: its colour, and its kind if any."""
-    colours = [name for name in game.players if name[0] == letter.lower()]
-    return " ".join([*colours, *filter(None, [game.kinds.get(letter)])]) or letter
+    colour = game.players[game.owner(letter)]
+    return " ".join([colour, *filter(None, [game.look.kinds.get(letter)])])
 
 
-def _drawn(found: Iterable[Shape]) -> list[list[Any]]:
+def _drawn(drawing: Iterable[Shape]) -> list[list[Any]]:
     """Return shapes with a letter for their kind in front."""
     kinds = {Square: "square", Disc: "disc", Line: "line"}
-    return [[kinds.get(type(shape), "words"), *shape] for shape in found]
+    return [[kinds.get(type(shape), "words"), *shape] for shape in drawing]
 
 
 def _cells(picture: Picture) -> dict[Cell, str]:
@@ -101,8 +114,8 @@ def _top(picture: Picture) -> int:
     """Return whose pieces begin further up, the second's where nobody's do."""
     rows: tuple[list[int], list[int]] = ([], [])
     for (row, _), letter in picture.pieces.items():
-        rows[letter.lower() == picture.players[1][0]].append(row)
-    first, second = (sum(each) / len(each) if each else 0.0 for each in rows)
+        rows[picture.owner(letter) == picture.players[1]].append(row)
+    first, second = (sum(numbers) / len(numbers) if numbers else 0.0 for numbers in rows)
     return int(second <= first)
 
 
@@ -128,7 +141,7 @@ def _moved(
     return {
         "path": list(track.path),
         "captured": list(track.captured),
-        "is_shot": any(game.shooters(before, action)),
+        "is_shot": any(game.look.shooters(before, action)),
         "text": game.action_text(before, action),
         "by": game.to_move(before),
     }
@@ -139,7 +152,7 @@ def _turns(sitting: Sitting, first: int) -> list[list[Any]]:
 
     The last one may be unfinished.
     """
-    found: list[list[Any]] = []
+    turns: list[list[Any]] = []
     game, match = sitting.game, sitting.match
     course, unfinished = match.course[first:], match.unfinished
     done = len(sitting.decisions) - len(unfinished[1] if unfinished else ())
@@ -147,11 +160,11 @@ def _turns(sitting: Sitting, first: int) -> list[list[Any]]:
     for (before, turn), text in zip(course, match.turns[first:], strict=True):
         done += len(turn)
         value, mover = sitting.decisions[done - 1].value, game.to_move(before)
-        found.append([mover, text, _for_first(value, mover)])
+        turns.append([mover, text, _for_first(value, mover)])
     if unfinished:
         before, turn = unfinished
-        found.append([game.to_move(before), game.turn_text(before, turn) + "…", None])
-    return found
+        turns.append([game.to_move(before), game.turn_text(before, turn) + "…", None])
+    return turns
 
 
 def _for_first(value: float | None, mover: int) -> float | None:
@@ -165,7 +178,7 @@ def _said(sitting: Sitting, decided: tuple[Position, int] | None) -> str:
 
 def _clocks(sitting: Sitting) -> list[float] | None:
     left = [sitting.left(player) for player in (0, 1)]
-    return None if math.isinf(left[0]) else [round(max(0.0, each), 2) for each in left]
+    return None if math.isinf(left[0]) else [round(max(0.0, seconds), 2) for seconds in left]
 
 
 def _result(sitting: Sitting) -> dict[str, Any] | None:
@@ -177,5 +190,5 @@ def _result(sitting: Sitting) -> dict[str, Any] | None:
         "reason": sitting.result.reason,
         "text": ending(sitting),
         "detail": sitting.detail,
-        "scores": score and [float(each) for each in score],
+        "scores": score and [float(points) for points in score],
     }

@@ -40,7 +40,7 @@ class Wire:
         """Return a message, and as it came.
 
         Raises TimeoutError after so many seconds, EOFError where the connection has ended, and
-        BadRecord for what is no message.
+        BadRecord for what is not a message.
         """
         until, text = time.perf_counter() + seconds, self._rest
         while not _is_whole(text):

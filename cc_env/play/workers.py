@@ -19,10 +19,10 @@ from typing import Any
 
 import numpy as np
 
-from cc_env import games, referee
+from cc_env import checkout, games, referee
 from cc_env.errors import Forfeit
 from cc_env.game import Game
-from cc_env.play.bench import Bench, Lent, know_learned_players
+from cc_env.play.bench import Bench, Lent
 from cc_env.referee import Answer, Clock, Decision
 from cc_env.rules import Position
 
@@ -133,7 +133,7 @@ def _work(connection: Connection) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the server's matter
     if hasattr(os, "nice"):
         os.nice(NICE)
-    know_learned_players()
+    checkout.know_learned_players()
     gc.freeze()  # what is imported stays
     questions: queue.SimpleQueue[Any] = queue.SimpleQueue()
     threading.Thread(target=_think, args=(connection, questions), daemon=True).start()

@@ -1,18 +1,19 @@
 """Alpha-beta search: iterative deepening, transposition table, principal variation search.
 
-The value of a position to the player to move is that of plain minimax to a depth counted in turns,
-which may hold several decisions; but of turns that cannot change it only so much is looked at as
-proves that (Knuth and Moore, 1975). From depth 5 on a value can differ from that of plain minimax:
-the table may know a position from a deeper search, or from a path on which a reply repeated it.
+The search returns the minimax value of a position to the player to move (Knuth and Moore, 1975).
+Depth is counted in turns; a turn may take several decisions, each of which is a ply. From depth 5
+on, the value can differ from plain minimax: the transposition table may hold a position from a
+deeper search, or from a path on which a reply repeated it.
 
-What was searched to the end of the game, nothing left out, holds for every depth; where that is
-the whole game the search is over. In a game with margins it goes on until then, or to the greatest.
+A subtree searched to the end of the game, with nothing cut off by depth, is valid at every depth.
+Once this holds at the root, deepening stops. It also stops at a proven win or loss; in a game with
+margins, only at the greatest margin.
 
-What comes after the first turn is searched with a window of no width, and again if it was better
-after all (Reinefeld, 1983). Tried first are the table's action, then what makes the evaluation best
-(captures and conquests among them), killers and history deciding ties; just above the horizon,
-history alone. A position that occurs again on the path to it is a draw, or what the
-rules make of that, see `scores.repeated`.
+Nodes are searched by principal variation search: the first action with the full window, the others
+with a null window, and again with the full window if they fail high (Reinefeld, 1983). Move
+ordering: the table's action first, then the static evaluation after the action, ties broken by
+killers and history; at depth 1, killers and history alone. A position that repeats one on its own
+path is scored as a draw, or by the game's repetition rule, see `scores.repeated`.
 """
 
 import time
@@ -28,8 +29,11 @@ from cc_env.borrow import borrow
 from cc_env.compile import jit
 from cc_env.game import Game
 from cc_env.rules import ONGOING, Bool, Int, Position
-from cc_env.search import limits, memory, table
-from cc_env.search.memory import (
+from cc_env.search import limits, transposition
+from cc_env.search.result import SearchResult
+from cc_env.search.scores import INFINITE, MARGIN, PROVEN, WIN, expected, final, repeated
+from cc_env.search.transposition import EXACT, LOWER, NONE, TO_THE_END, UPPER, TableEntry
+from cc_env.search.workspace import (
     ACTION,
     AGE,
     CUT_SHORT,
@@ -37,7 +41,7 @@ from cc_env.search.memory import (
     CUTS_MIN,
     DEPTH,
     DONE,
-    FOUND,
+    LATEST_VALUE,
     MARGINS,
     MAX_DEPTH,
     MAX_NODES,
@@ -52,29 +56,28 @@ from cc_env.search.memory import (
     VALUE,
     Frame,
     Tools,
+    make_workspace,
 )
-from cc_env.search.report import Report
-from cc_env.search.scores import INFINITE, MARGIN, PROVEN, WIN, expected, final, repeated
-from cc_env.search.table import EXACT, LOWER, NONE, TO_THE_END, UPPER, Found
 
-# What a rank is made of: the evaluation leads; a killer is worth more than all history.
+# Move-ordering ranks: the evaluation dominates; a killer outranks any history score.
 _STATIC, _KILLER, _MOST_HISTORY = 1 << 20, 1 << 18, (1 << 18) - 1
-# Keeps searches apart. Not `scramble`, of which keys are made: small numbers are positions, too.
+# Multiplied by the number of the search, it salts the keys. Not `scramble`, as position keys are
+# scrambled words, and a small number is a valid word of a position.
 _SALT = np.uint64(0x9FB21C651E98DF25)
 
 
 @jit
 def search(position: Position, frame: Frame, tools: Tools) -> Int:
-    """Return the value, to the player to move, of a position in which the game goes on."""
+    """Return the value of an unfinished position to the player to move."""
     depth, ply, alpha, beta = frame
     player, key = rules.to_move(position), _key(position, tools)
-    cut_short = tools.memory.counts[CUT_SHORT]
+    cut_short = tools.workspace.counts[CUT_SHORT]
     is_known, value, first = _enter(position, key, frame, tools)
     if is_known:
         return value
     best: Int = np.int64(-INFINITE)
     best_action: Int = np.int64(NONE)
-    listed_at = 0 if first == NONE else 1  # the table's action needs no list
+    listed_at = 0 if first == NONE else 1  # the table's action is tried before any are generated
     index: Int = 0
     count: Int = listed_at
     while alpha < beta:
@@ -101,120 +104,127 @@ def search(position: Position, frame: Frame, tools: Tools) -> Int:
             alpha = best
             _extend(action, value, ply, tools)
         index += 1
-    searched: Int = np.int64(TO_THE_END) if tools.memory.counts[CUT_SHORT] == cut_short else depth
-    _leave(key, player, Found(best, best_action, searched, np.int64(0)), frame, tools)
+    searched: Int = (
+        np.int64(TO_THE_END) if tools.workspace.counts[CUT_SHORT] == cut_short else depth
+    )
+    _leave(key, player, TableEntry(best, best_action, searched, np.int64(0)), frame, tools)
     return best
 
 
 @jit
 def _enter(position: Position, key: np.uint64, frame: Frame, tools: Tools) -> tuple[bool, Int, Int]:
-    """Return whether the value is known without searching, the value, and the table's action."""
-    tools.memory.counts[NODES] += 1
-    tools.memory.lines[frame.ply, 0] = NONE
+    """Enter a node: return whether its value is known already, the value, the table's action."""
+    tools.workspace.counts[NODES] += 1
+    tools.workspace.lines[frame.ply, 0] = NONE
     nothing = np.int64(NONE)
     if frame.ply >= PLIES - 1:
-        tools.memory.counts[CUT_SHORT] += 1
+        tools.workspace.counts[CUT_SHORT] += 1
         return True, _worth(position, rules.to_move(position), tools), nothing
     if _is_repeated(key, frame.ply, tools):
-        tools.memory.counts[CUT_SHORT] += 1
+        tools.workspace.counts[CUT_SHORT] += 1
         return True, repeated(position, rules.to_move(position)), nothing
-    found = table.probe(tools.table, key)
-    if _settles(found, frame):
-        tools.memory.counts[CUT_SHORT] += found.depth != TO_THE_END
-        return True, _from_here(found.value, frame.ply), nothing
-    return False, np.int64(0), found.action
+    entry = transposition.probe(tools.table, key)
+    if _is_cutoff(entry, frame):
+        tools.workspace.counts[CUT_SHORT] += entry.depth != TO_THE_END
+        return True, _from_table(entry.value, frame.ply), nothing
+    return False, np.int64(0), entry.action
 
 
 @jit
-def _leave(key: np.uint64, player: Int, found: Found, frame: Frame, tools: Tools) -> None:
-    """Keep what a node has found; its bound follows from the frame."""
-    best, action, depth, _ = found
+def _leave(key: np.uint64, player: Int, result: TableEntry, frame: Frame, tools: Tools) -> None:
+    """Leave a node: store its result in the table, with the bound that its window implies."""
+    best, action, depth, _ = result
     bound = LOWER if best >= frame.beta else EXACT if best > frame.alpha else UPPER
     if bound == LOWER:
         _note_cut(action, player, frame, tools)
-    entry = Found(_from_there(best, frame.ply), action, depth, np.int64(bound))
-    table.keep(tools.table, key, entry, tools.memory.counts[AGE])
+    entry = TableEntry(_to_table(best, frame.ply), action, depth, np.int64(bound))
+    transposition.store(tools.table, key, entry, tools.workspace.counts[AGE])
 
 
 @jit
 def _key(position: Position, tools: Tools) -> np.uint64:
-    """Return the key of the position in this search; entries of older ones do not match it."""
-    return rules.key(position) ^ np.uint64(tools.memory.counts[SALT]) * _SALT
+    """Return the position's key, salted so that entries of earlier searches do not match."""
+    return rules.key(position) ^ np.uint64(tools.workspace.counts[SALT]) * _SALT
 
 
 @jit
 def _is_repeated(key: np.uint64, ply: Int, tools: Tools) -> bool:
-    """Note the key on the path; return whether it was there already."""
-    tools.memory.path[ply] = key
+    """Put the key on the path; return whether it occurred on it before."""
+    tools.workspace.path[ply] = key
     for earlier in range(ply):  # noqa: SIM110 (compiled)
-        if tools.memory.path[earlier] == key:
+        if tools.workspace.path[earlier] == key:
             return True
     return False
 
 
 @jit
-def _settles(found: Found, frame: Frame) -> Bool:
-    """Return whether an entry of the table answers the frame; the open window is searched anew."""
-    if found.depth < frame.depth or frame.beta - frame.alpha > 1:
+def _is_cutoff(entry: TableEntry, frame: Frame) -> Bool:
+    """Return whether a table entry causes a cutoff; never at full-window nodes."""
+    if entry.depth < frame.depth or frame.beta - frame.alpha > 1:
         return False
-    value = _from_here(found.value, frame.ply)
-    if found.bound == LOWER:
+    value = _from_table(entry.value, frame.ply)
+    if entry.bound == LOWER:
         return value >= frame.beta
-    if found.bound == UPPER:
+    if entry.bound == UPPER:
         return value <= frame.alpha
-    return found.bound == EXACT
+    return entry.bound == EXACT
 
 
 @jit
-def _from_here(value: Int, ply: Int) -> Int:
-    """Return the value counted from the root: wins in the table are counted from their node."""
+def _from_table(value: Int, ply: Int) -> Int:
+    """Return a stored value as the root sees it: wins in the table count plies from their node."""
     return value - ply if value >= PROVEN else value + ply if value <= -PROVEN else value
 
 
 @jit
-def _from_there(value: Int, ply: Int) -> Int:
-    """Return the value counted from the node at this ply."""
+def _to_table(value: Int, ply: Int) -> Int:
+    """Return a value as it is stored: wins count plies from the node at this ply."""
     return value + ply if value >= PROVEN else value - ply if value <= -PROVEN else value
 
 
 @jit
 def _end(position: Position, frame: Frame, player: Int, tools: Tools) -> tuple[bool, Int]:
-    """Return whether the search need not go on from here, and if so the value to `player`."""
+    """Return whether a position is a leaf (terminal, or at the horizon), and its value to `player`.
+
+    At the horizon the value is that of the quiescence search.
+    """
     result = rules.outcome(position)
     if result != ONGOING:
-        tools.memory.counts[NODES] += 1
-        tools.memory.lines[frame.ply, 0] = NONE
+        tools.workspace.counts[NODES] += 1
+        tools.workspace.lines[frame.ply, 0] = NONE
         return True, final(position, result, player, frame.ply)
     if frame.depth > 0:
         return False, np.int64(0)
-    tools.memory.counts[CUT_SHORT] += 1
+    tools.workspace.counts[CUT_SHORT] += 1
     if rules.to_move(position) == player:
         return True, _quiesce(position, frame, tools)
-    turned = Frame(frame.depth, frame.ply, -frame.beta, -frame.alpha)
-    return True, -_quiesce(position, turned, tools)
+    negated = Frame(frame.depth, frame.ply, -frame.beta, -frame.alpha)
+    return True, -_quiesce(position, negated, tools)
 
 
 @jit
 def _quiesce(position: Position, frame: Frame, tools: Tools) -> Int:
-    """Return the value to the player to move where only loud actions are looked at.
+    """Return the value to the player to move by quiescence search: tactical actions only.
 
-    He may also stop here, with the evaluation, unless loud actions are all that there are.
+    The evaluation is the lower bound ("stand pat").
     """
     depth, ply, alpha, beta = frame
-    tools.memory.counts[NODES] += 1
-    tools.memory.lines[ply, 0] = NONE
+    tools.workspace.counts[NODES] += 1
+    tools.workspace.lines[ply, 0] = NONE
     player = rules.to_move(position)
     best = _worth(position, player, tools)
-    base = ply * len(tools.memory.legal)
-    count = 0 if ply >= PLIES - 1 else rules.loud_actions(position, tools.memory.loud[base:])
+    base = ply * len(tools.workspace.legal)
+    count = 0
+    if ply < PLIES - 1:
+        count = rules.tactical_actions(position, tools.workspace.tactical[base:])
     for index in range(count):
         alpha = max(alpha, best)
         if alpha >= beta:
             break
-        after = rules.apply(position, np.int64(tools.memory.loud[base + index]))
+        after = rules.apply(position, np.int64(tools.workspace.tactical[base + index]))
         result, same = rules.outcome(after), rules.to_move(after) == player
         if result != ONGOING:
-            tools.memory.counts[NODES] += 1
+            tools.workspace.counts[NODES] += 1
             value = final(after, result, player, ply + 1)
         else:
             low, high = (alpha, beta) if same else (-beta, -alpha)
@@ -226,33 +236,33 @@ def _quiesce(position: Position, frame: Frame, tools: Tools) -> Int:
 
 @jit
 def _rank(position: Position, frame: Frame, without: Int, tools: Tools) -> Int:
-    """List the legal actions but one, with ranks and what they lead to; return how many.
+    """List the legal actions except `without`, with ranks and successors; return how many.
 
-    Just above the horizon nothing is played for the ranks.
+    At depth 1 no successors are generated: the ranks are killers and history alone.
     """
-    memory, ply = tools.memory, frame.ply
-    player, row = rules.to_move(position), ply * len(memory.legal)
-    for index in range(rules.legal_actions(position, memory.legal)):
-        action = np.int64(memory.legal[index])
+    workspace, ply = tools.workspace, frame.ply
+    player, row = rules.to_move(position), ply * len(workspace.legal)
+    for index in range(rules.legal_actions(position, workspace.legal)):
+        action = np.int64(workspace.legal[index])
         if action == without:
             continue
-        rank = min(memory.history[player, action], _MOST_HISTORY)
-        if action == memory.killers[ply, 0] or action == memory.killers[ply, 1]:
+        rank = min(workspace.history[player, action], _MOST_HISTORY)
+        if action == workspace.killers[ply, 0] or action == workspace.killers[ply, 1]:
             rank += _KILLER
         if frame.depth > 1:
             after = rules.apply(position, action)
-            rules.store(after, memory.positions[row])
+            rules.store(after, workspace.positions[row])
             rank += _STATIC * _static(after, player, tools)
-        memory.actions[row, ACTION] = action
-        memory.actions[row, RANK] = rank
-        memory.actions[row, ROW] = row
+        workspace.actions[row, ACTION] = action
+        workspace.actions[row, RANK] = rank
+        workspace.actions[row, ROW] = row
         row += 1
-    return row - ply * len(memory.legal)
+    return row - ply * len(workspace.legal)
 
 
 @jit
 def _static(position: Position, player: Int, tools: Tools) -> Int:
-    """Return the value to `player` without looking further."""
+    """Return the static value to `player`: the final score, or the evaluation."""
     result = rules.outcome(position)
     if result != ONGOING:
         return final(position, result, player, np.int64(0))
@@ -261,8 +271,8 @@ def _static(position: Position, player: Int, tools: Tools) -> Int:
 
 @jit
 def _worth(position: Position, player: Int, tools: Tools) -> Int:
-    """Return the evaluation for `player`, always as the player to move at the root sees it."""
-    root = tools.memory.counts[ROOT_PLAYER]
+    """Return the evaluation to `player`, always computed from the root player's side."""
+    root = tools.workspace.counts[ROOT_PLAYER]
     value = rules.evaluate(position, root, tools.evaluation)
     return value if player == root else -value
 
@@ -271,14 +281,15 @@ def _worth(position: Position, player: Int, tools: Tools) -> Int:
 def _take(
     position: Position, frame: Frame, place: Int, count: Int, first: Int, tools: Tools
 ) -> tuple[Int, Position]:
-    """Return the best action that is left, and what it leads to; before place 0 it is `first`.
+    """Return the action to try at `place`, and its successor; at place -1 it is `first`.
 
-    It is brought to its place in the list, which has `count` actions.
+    One step of a selection sort: the highest-ranked of the `count` listed actions that is left is
+    swapped into its place.
     """
     if place < 0:
         return first, rules.apply(position, first)
-    actions = tools.memory.actions
-    begin = frame.ply * len(tools.memory.legal)
+    actions = tools.workspace.actions
+    begin = frame.ply * len(tools.workspace.legal)
     here = best = begin + place
     highest = actions[here, RANK]
     for row in range(here + 1, begin + count):
@@ -289,29 +300,29 @@ def _take(
         actions[best, column], actions[here, column] = actions[here, column], actions[best, column]
     action = actions[here, ACTION]
     if frame.depth > 1:
-        return action, rules.load(tools.memory.positions[actions[here, ROW]], position)
+        return action, rules.load(tools.workspace.positions[actions[here, ROW]], position)
     return action, rules.apply(position, action)
 
 
 @jit
 def _extend(action: Int, value: Int, ply: Int, tools: Tools) -> None:
-    """Make `action`, followed by the line after it, the principal variation from this ply."""
+    """Make `action`, followed by the child's line, the principal variation from this ply."""
     if ply == 0:
-        tools.memory.counts[FOUND] = value
-    tools.memory.lines[ply, 0] = action
+        tools.workspace.counts[LATEST_VALUE] = value
+    tools.workspace.lines[ply, 0] = action
     for index in range(PLIES - 1):
-        tools.memory.lines[ply, index + 1] = tools.memory.lines[ply + 1, index]
-        if tools.memory.lines[ply + 1, index] == NONE:
+        tools.workspace.lines[ply, index + 1] = tools.workspace.lines[ply + 1, index]
+        if tools.workspace.lines[ply + 1, index] == NONE:
             break
 
 
 @jit
 def _note_cut(action: Int, player: Int, frame: Frame, tools: Tools) -> None:
-    """Remember the action that caused a cut-off."""
-    memory = tools.memory
-    memory.counts[CUTS_MAX if player == memory.counts[ROOT_PLAYER] else CUTS_MIN] += 1
-    memory.history[player, action] += frame.depth * frame.depth
-    killers = memory.killers[frame.ply]
+    """Credit the action that caused a cutoff: statistics, history and killers."""
+    workspace = tools.workspace
+    workspace.counts[CUTS_MAX if player == workspace.counts[ROOT_PLAYER] else CUTS_MIN] += 1
+    workspace.history[player, action] += frame.depth * frame.depth
+    killers = workspace.killers[frame.ply]
     if killers[0] != action:
         killers[1] = killers[0]
         killers[0] = action
@@ -319,29 +330,30 @@ def _note_cut(action: Int, player: Int, frame: Frame, tools: Tools) -> None:
 
 @jit
 def _is_stopped(tools: Tools) -> Bool:
-    """Return whether a limit is reached; the first iteration, of one turn, is always finished."""
-    counts = tools.memory.counts
+    """Return whether a limit is reached; the first iteration, at depth 1, always finishes."""
+    counts = tools.workspace.counts
     return bool(counts[DEPTH] > 1 and (counts[STOP] != 0 or counts[NODES] >= counts[MAX_NODES]))
 
 
 @jit(nogil=True)
 def deepen(position: Position, tools: Tools, best: NDArray[np.int32]) -> None:
-    """Search deeper and deeper, until a limit or a certain end, with `counts` set up for it.
+    """Run iterative deepening until a limit is reached or the value is certain.
 
-    `best` (int32[PLIES]) becomes the principal variation, `counts[VALUE]` its value. An iteration
-    that was stopped counts if it has seen more than the best action of the one before.
+    `counts` is set up by `AlphaBeta._prepare`. Writes the principal variation to `best`,
+    int32[PLIES] padded with NONE, and its value to `counts[VALUE]`. The line of an interrupted
+    iteration is used if it completed at least one root action.
     """
     tools = borrow(tools)
-    counts = tools.memory.counts
+    counts = tools.workspace.counts
     for depth in range(1, counts[MAX_DEPTH] + 1):
         counts[DEPTH] = depth
         counts[CUT_SHORT] = 0
-        tools.memory.history[:] //= 2
+        tools.workspace.history[:] //= 2
         frame = Frame(np.int64(depth), np.int64(0), np.int64(-INFINITE), np.int64(INFINITE))
         search(position, frame, tools)
-        if tools.memory.lines[0, 0] != NONE:
-            best[:] = tools.memory.lines[0]
-            counts[VALUE] = counts[FOUND]
+        if tools.workspace.lines[0, 0] != NONE:
+            best[:] = tools.workspace.lines[0]
+            counts[VALUE] = counts[LATEST_VALUE]
         if _is_stopped(tools):
             break
         counts[DONE] = depth
@@ -351,25 +363,27 @@ def deepen(position: Position, tools: Tools, best: NDArray[np.int32]) -> None:
 
 
 class AlphaBeta:
-    """The search for one game. Every search begins with an empty table.
+    """Alpha-beta search for one game. Searches are independent: no table entry outlives one.
 
-    It is compiled code, in which other threads run on, but Ctrl-C has to wait for the limit.
+    The compiled code releases the GIL, so other threads run meanwhile; Ctrl-C takes effect only
+    when the search ends.
     """
 
     def __init__(self, game: Game, evaluation: Any = None, *, table_megabytes: float = 16) -> None:
-        """Make room; `evaluation` is as for `Game.evaluation`.
+        """Allocate the transposition table and the workspace.
 
-        Raises UnknownOption for an evaluation that is not there, and for a size that is none.
+        `evaluation` is as for `Game.evaluation`. Raises UnknownOption for an evaluation that the
+        game does not have, BadOption for a table size out of range.
         """
         self.game = game
         chosen = game.evaluation(evaluation)
-        self._tools = Tools(table.empty(table_megabytes), memory.make(game), chosen)
+        self._tools = Tools(transposition.empty(table_megabytes), make_workspace(game), chosen)
         self._megabytes, self._searches = table_megabytes, 0
-        self.search(game.initial, depth=1)  # compiles, so that no limit of time pays for it
+        self.search(game.initial, depth=1)  # compiles, outside of any time limit
 
     def __reduce__(self) -> tuple[Callable[..., "AlphaBeta"], tuple[()]]:
         make = partial(AlphaBeta, self.game, self._tools.evaluation)
-        return partial(make, table_megabytes=self._megabytes), ()  # no search needs another's room
+        return partial(make, table_megabytes=self._megabytes), ()  # buffers are not copied
 
     def search(
         self,
@@ -378,12 +392,12 @@ class AlphaBeta:
         depth: int | None = None,
         nodes: int | None = None,
         seconds: float | None = None,
-    ) -> Report:
-        """Return what was found up to `depth` turns, `nodes` positions, or in `seconds`.
+    ) -> SearchResult:
+        """Search until the first of these limits: `depth` turns, `nodes` positions, `seconds`.
 
-        The result depends on the arguments alone, unless `seconds` cut it short. At least one turn
-        is always looked ahead; where only one action is legal nothing is. Raises UnknownOption for
-        limits that are none and where there is no limit, IllegalAction where the game is over.
+        The result is deterministic unless `seconds` interrupts the search. Depth 1 is always
+        completed; a single legal action is returned without a search. Raises BadOption if a limit
+        is out of range or no limit is given, IllegalAction if the game is over.
         """
         began = time.perf_counter()
         legal = self.game.choices(position)
@@ -397,36 +411,36 @@ class AlphaBeta:
         else:
             with limits.alarm(counts, STOP, seconds):
                 deepen(position, self._tools, line)
-        found = counts.tolist()
-        score = None if len(legal) == 1 else found[VALUE]
-        return Report(
+        totals = counts.tolist()
+        score = None if len(legal) == 1 else totals[VALUE]
+        return SearchResult(
             line=tuple(line[: line.tolist().index(NONE)].tolist()),
             score=score,
             value=None if score is None else expected(score),
-            depth=found[DONE],
-            nodes=found[NODES],
+            depth=totals[DONE],
+            nodes=totals[NODES],
             seconds=time.perf_counter() - began,
-            is_exact=found[DONE] == found[DEPTH] > 0 and not found[CUT_SHORT],
-            cuts_max=found[CUTS_MAX],
-            cuts_min=found[CUTS_MIN],
+            is_exact=totals[DONE] == totals[DEPTH] > 0 and not totals[CUT_SHORT],
+            cuts_max=totals[CUTS_MAX],
+            cuts_min=totals[CUTS_MIN],
         )
 
     def stop(self) -> None:
-        """Let a search that runs in another thread end soon; later ones run as asked."""
-        self._tools.memory["counts"][STOP] = 1
+        """Stop a search that runs in another thread; later searches are not affected."""
+        self._tools.workspace["counts"][STOP] = 1
 
     def _prepare(self, position: Position, most: tuple[int, int]) -> NDArray[np.int64]:
-        """Forget the search before; return the counts, set up for a new one."""
-        memory = self._tools.memory
-        memory["killers"][:] = NONE
-        memory["history"][:] = 0
-        counts: NDArray[np.int64] = memory["counts"]
+        """Reset the workspace for a new search; return its counts, int64[15], set up for it."""
+        workspace = self._tools.workspace
+        workspace["killers"][:] = NONE
+        workspace["history"][:] = 0
+        counts: NDArray[np.int64] = workspace["counts"]
         counts[:] = 0
         counts[MAX_DEPTH], counts[MAX_NODES] = most
-        counts[ROOT_PLAYER], counts[MARGINS] = self.game.to_move(position), self.game.margins
+        counts[ROOT_PLAYER], counts[MARGINS] = self.game.to_move(position), self.game.max_margin
         self._searches += 1
-        counts[AGE] = self._searches % table.AGES
-        if not counts[AGE]:  # entries from here on are no longer older
+        counts[AGE] = self._searches % transposition.AGES
+        if not counts[AGE]:  # ages wrap around: drop all entries
             self._tools.table[:] = 0
         counts[SALT] = self._searches
         return counts

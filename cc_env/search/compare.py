@@ -1,7 +1,6 @@
-"""What several turns of one position are worth by alpha-beta, all looked at equally far.
+"""Values of several turns of one position by alpha-beta, all searched to the same depth.
 
-A search for the best turn proves of all others only that they are no better; here each has a value
-of its own.
+A search for the best turn gives the others only upper bounds; here every turn has its own value.
 """
 
 import math
@@ -13,33 +12,33 @@ import numpy as np
 from cc_env.game import Game, Turn
 from cc_env.rules import ONGOING, Position
 from cc_env.search.alphabeta import AlphaBeta
-from cc_env.search.memory import MOST_DEPTH, PLIES
-from cc_env.search.report import Report
+from cc_env.search.result import SearchResult
 from cc_env.search.scores import PROVEN, expected, final
+from cc_env.search.workspace import MOST_DEPTH, PLIES
 
 
 class Line(NamedTuple):
-    """A turn or the beginning of one, and what it is worth to the player to move."""
+    """A turn, or its first decisions, with its value to the player to move."""
 
-    actions: Turn  # it, followed by what is expected then
+    actions: Turn  # the principal variation, which begins with the turn
     value: float  # -1 to 1
-    score: int = 0  # as the evaluation counts, see scores.py; of other players 0
+    score: int = 0  # in evaluation units, see scores.py; 0 from players other than minimax
 
 
 class Compared(NamedTuple):
-    """What is known of some turns."""
+    """The values of the compared turns."""
 
-    lines: tuple[Line, ...]  # in the order of the turns
-    depth: int  # turns looked ahead, those compared included
-    nodes: int  # positions looked at
+    lines: tuple[Line, ...]  # in the order of the turns given
+    depth: int  # turns searched, the compared one included
+    nodes: int  # positions visited
 
 
 class Followed(NamedTuple):
-    """What a turn leads to, after decisions without a choice."""
+    """The position after a turn and all forced decisions that follow."""
 
     position: Position
-    actions: Turn
-    turns: int  # that were finished on the way
+    actions: Turn  # played from the root
+    turns: int  # completed on the way
 
 
 def compare(
@@ -50,21 +49,21 @@ def compare(
     left: Callable[[], float],
     depth: int = MOST_DEPTH,
 ) -> Compared:
-    """Return what turns, or beginnings of one, are worth, looked at up to `depth` turns ahead.
+    """Return the values of turns, or of first decisions of turns, searched up to `depth` turns.
 
-    `left` says how many seconds are left; two turns ahead are always looked at.
+    `left` returns the seconds left; depth 2 is always completed.
     """
     game, nodes, best = search.game, 0, Compared((), 0, 0)
     children = [follow(game, position, turn) for turn in turns]
     for ahead in range(2, max(2, depth) + 1):
         lines, is_last = [], True
         for child in children:
-            line, report = _look(search, position, child, ahead, left)
-            nodes += report.nodes if report else 0
-            if report and _is_cut_short(report, ahead - child.turns) and best.lines:
+            line, result = _search_child(search, position, child, ahead, left)
+            nodes += result.nodes if result else 0
+            if result and _is_cut_short(result, ahead - child.turns) and best.lines:
                 return best._replace(nodes=nodes)
             lines.append(line)
-            is_last &= report is None or report.is_exact or abs(line.score) >= PROVEN
+            is_last &= result is None or result.is_exact or abs(line.score) >= PROVEN
         best = Compared(tuple(lines), ahead, nodes)
         if is_last or left() <= 0:
             break
@@ -72,9 +71,9 @@ def compare(
 
 
 def follow(game: Game, position: Position, turn: Turn) -> Followed:
-    """Return what a turn leads to; what is forced forever is left after some decisions.
+    """Play a turn and the forced decisions after it, up to PLIES // 2 in all.
 
-    Raises IllegalAction.
+    Raises IllegalAction if the turn is not legal.
     """
     actions: Turn = ()
     turns = 0
@@ -89,31 +88,31 @@ def follow(game: Game, position: Position, turn: Turn) -> Followed:
     return Followed(position, actions, turns)
 
 
-def _look(
+def _search_child(
     search: AlphaBeta, root: Position, child: Followed, depth: int, left: Callable[[], float]
-) -> tuple[Line, Report | None]:
-    """Return the line through a child, and the search from there; None where nothing is searched.
+) -> tuple[Line, SearchResult | None]:
+    """Return the line through a child, and the result of its search (None: no search was needed).
 
-    Proven scores count the decisions on the way, as if they were of one search.
+    Proven scores count decisions from the root, as in a single search.
     """
     game, position, actions, turns = search.game, *child
     player, result = game.to_move(root), game.outcome(position)
     if result != ONGOING:
-        of = np.int64(result), np.int64(player), np.int64(len(actions))
-        score = int(final(position, *of))
+        ply = np.int64(len(actions))
+        score = int(final(position, np.int64(result), np.int64(player), ply))
         return Line(actions, expected(score), score), None
-    if len(game.legal_actions(position)) == 1:  # forced on and on
+    if len(game.legal_actions(position)) == 1:  # still forced
         return Line(actions, 0.0), None
-    report = search.search(position, depth=max(1, depth - turns), seconds=max(0.0, left()))
-    assert report.score is not None
+    searched = search.search(position, depth=max(1, depth - turns), seconds=max(0.0, left()))
+    assert searched.score is not None
     sign = 1 if game.to_move(position) == player else -1
-    score = sign * report.score
+    score = sign * searched.score
     if abs(score) >= PROVEN:
         score -= int(math.copysign(len(actions), score))
-    return Line(actions + report.line, expected(score), score), report
+    return Line(actions + searched.line, expected(score), score), searched
 
 
-def _is_cut_short(report: Report, depth: int) -> bool:
-    """Return whether a limit ended a search before it knew the depth."""
-    assert report.score is not None
-    return report.depth < depth and not report.is_exact and abs(report.score) < PROVEN
+def _is_cut_short(result: SearchResult, depth: int) -> bool:
+    """Return whether a limit stopped a search before it reached the depth."""
+    assert result.score is not None
+    return result.depth < depth and not result.is_exact and abs(result.score) < PROVEN

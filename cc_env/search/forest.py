@@ -1,20 +1,22 @@
-"""The trees of a search guided by a network, compiled: many at once, which go on in step.
+"""The search trees of PUCT, compiled: many trees that advance together, evaluated in batches.
 
-`select` follows each tree to leaves and lays what is seen there side by side, one batch for the
-network; `expand` grows the leaves by the policy and backs the values up. A leaf under evaluation
-counts as a loss meanwhile ("virtual loss"), so that a tree can have several.
+`select` descends each tree to its leaves and writes their observations into one batch for the
+network; `expand` adds the children with the policy as priors, and backs the values up. A leaf under
+evaluation counts as a loss ("virtual loss"), so that one tree can have several leaves in a batch.
 
-A position that several lines lead to is one node: the trees are graphs (Czech et al., "Monte-Carlo
-graph search for AlphaZero", 2021). Visits count for each edge; the value of a node is the mean of
-what the network said of it and of its children's values, weighed by the visits of the edges, and is
-taken anew whenever a simulation passes. A position that is on the path already, or occurred in the
-game before, is a draw.
+Transpositions share a node, so the trees are graphs (Czech et al., "Monte-Carlo graph search for
+AlphaZero", 2021). Visits are counted for each edge. The value of a node is the mean of the
+network's value and its children's values, weighted by the visits of the edges; it is recomputed on
+every backup. A position that is already on the path, or occurred earlier in the game, is a draw.
 
-What is won or lost for certain is proved on the way (Winands et al., "Monte-Carlo Tree Search
-Solver", 2008), a win in one decision without asking the network. At the root, where `considered` is
-set, actions are tried by Sequential Halving, and the policy is improved by what the tries brought
-(Danihelka et al., "Policy improvement by planning with Gumbel", 2022, sections 2 to 4); else PUCT
-rules there too (Silver et al., "Mastering the game of Go without human knowledge", 2017).
+Wins and losses are proven and backed up as in MCTS-Solver (Winands et al., "Monte-Carlo Tree Search
+Solver", 2008); a win in one decision needs no evaluation by the network. At the root, if
+`considered` is set, actions are selected by Sequential Halving, and the improved policy follows
+Danihelka et al., "Policy improvement by planning with Gumbel", 2022, sections 2 to 4; otherwise
+PUCT selects there too (Silver et al., "Mastering the game of Go without human knowledge", 2017).
+
+Shapes: T trees, N nodes and E edges of each, A = `num_actions`, F fields of a position, L leaves in
+a batch, S simulations, [C, H, W] an observation.
 """
 
 import math
@@ -30,28 +32,28 @@ from cc_env.rules import DRAW, ONGOING, Bool, Int, Position
 from cc_env.search import evaluations
 from cc_env.search.evaluations import Evaluations
 
-EARLIER = 512  # positions of a game so far that are known, the newest
-LONGEST = 256  # decisions from the root that a simulation follows a tree
-NEW, IN_FLIGHT, ENDED = 0, -1, -2  # `children` of a node that has none
-SURE = 10_000  # `proven` of a win on the board, less one for each decision to it
-TRIES = 64  # simulations of a tree, one after the other, that end where none is to be evaluated
-UNTRIED = 0.2  # an action not tried yet is worth so much less than its position
-TINY = 1e-12  # a probability
-LAST = 1e6  # keeps an action behind all others
-SCALE, SCALE_VISITS = 0.2, 50  # of values beside logits, in `_boost`
+EARLIER = 512  # latest positions of the game so far that are checked for repetition
+LONGEST = 256  # depth limit of a simulation, in decisions
+NEW, IN_FLIGHT, ENDED = 0, -1, -2  # `children` of a node without children
+PROVEN_WIN = 10_000  # `proven` of a finished, won game; minus one for each decision before it
+MAX_SIMULATIONS = 64  # in a row, of one tree, that end without a leaf to evaluate
+FPU_REDUCTION = 0.2  # the value of an unvisited action is that of its node minus this
+EPSILON = 1e-12  # added to probabilities before taking logarithms
+PENALTY = 1e6  # subtracted from a score to rank it behind all others
+SIGMA_SCALE, SIGMA_VISITS = 0.2, 50  # c_scale and c_visit of the paper, in `_sigma`
 
 NODE = np.dtype(
     [
         ("key", np.uint64),  # of the position
         ("value", np.float32),  # to the player to move, -1 to 1
-        ("guess", np.float32),  # the same by the network alone
+        ("guess", np.float32),  # the network's value
         ("visits", np.int32),
-        ("flying", np.int32),  # of them, under evaluation
-        ("first", np.int32),  # the first edge; a node's edges lie side by side
-        ("children", np.int32),  # edges, or what a node is that has none
-        ("proven", np.int16),  # above 0: won for who is to move; below: lost; the more the sooner
+        ("flying", np.int32),  # visits whose leaf is under evaluation
+        ("first", np.int32),  # index of the first edge; a node's edges are contiguous
+        ("children", np.int32),  # number of edges, or NEW, IN_FLIGHT, ENDED
+        ("proven", np.int16),  # > 0: won for the player to move, < 0: lost; larger means sooner
         ("player", np.int8),  # to move
-        ("on_path", np.int8),  # whether a simulation is passing, or the game did
+        ("on_path", np.int8),  # 1: on the path of the simulation, or occurred earlier in the game
     ],
     align=True,
 )
@@ -59,78 +61,82 @@ EDGE = np.dtype(
     [
         ("prior", np.float32),  # probability by the policy
         ("visits", np.int32),
-        ("draws", np.int32),  # of them, by repetition
-        ("stagnant", np.float32),  # what that is worth by the rules, to who is to move; 0: a draw
+        ("draws", np.int32),  # visits that ended in a repetition
+        ("repetition", np.float32),  # value of a repetition to the player to move; 0: a draw
         ("action", np.int32),
-        ("target", np.int32),  # the node it leads to; -1: nobody looked
+        ("target", np.int32),  # the child node; -1: not expanded
     ],
     align=True,
 )
 
 
 class Forest(NamedTuple):
-    """The trees, and the leaves that are being evaluated."""
+    """The trees, and the batch of leaves under evaluation."""
 
-    nodes: NDArray[Any]  # NODE[trees, most nodes]; the root is the first of its tree
-    edges: NDArray[Any]  # EDGE[trees, most edges]
-    positions: NDArray[np.uint64]  # [trees, most nodes, fields]
-    places: NDArray[np.int64]  # [trees, a power of two]: nodes by their keys, see `_reach`
-    searches: NDArray[np.int64]  # [1]: begun so far
-    sizes: NDArray[np.int64]  # [trees, 2]: nodes and edges in use
-    done: NDArray[np.int64]  # [trees]: simulations
-    gumbel: NDArray[np.float32]  # [trees, num_actions]: noise for the root's edges, by place
-    schedule: NDArray[np.int64]  # [considered + 1, simulations]: visits of the action to try next
-    paths: NDArray[np.int32]  # [leaves, LONGEST + 1, 2]: nodes from the root, the edges after them
-    depths: NDArray[np.int32]  # [leaves]: where the path ends
-    trees: NDArray[np.int64]  # [leaves]: whose
-    planes: NDArray[np.int8]  # [leaves, C, H, W]
-    hashes: NDArray[np.uint64]  # [leaves]: of the planes and the legal actions
-    kept: Evaluations
-    legal: NDArray[np.int32]  # [num_actions]
-    logits: NDArray[np.float32]  # [num_actions]: of the legal actions
+    nodes: NDArray[Any]  # NODE[T, N]; node 0 is the root
+    edges: NDArray[Any]  # EDGE[T, E]
+    positions: NDArray[np.uint64]  # [T, N, F]
+    places: NDArray[np.int64]  # [T, a power of two]: hash table from keys to nodes, see `_node`
+    searches: NDArray[np.int64]  # [1]: number of searches begun, the stamp of `places`
+    sizes: NDArray[np.int64]  # [T, 2]: nodes and edges in use
+    done: NDArray[np.int64]  # [T]: completed simulations
+    gumbel: NDArray[np.float32]  # [T, A]: Gumbel noise of the root's edges, in their order
+    schedule: NDArray[np.int64]  # [considered + 1, S]: visits that the next action has so far
+    paths: NDArray[np.int32]  # [L, LONGEST + 1, 2]: (node, edge taken) from the root
+    depths: NDArray[np.int32]  # [L]: index of the leaf in its path
+    trees: NDArray[np.int64]  # [L]: tree of the leaf
+    planes: NDArray[np.int8]  # [L, C, H, W]
+    hashes: NDArray[np.uint64]  # [L]: of the planes and the legal actions
+    cache: Evaluations
+    legal: NDArray[np.int32]  # [A]: buffer for legal actions
+    logits: NDArray[np.float32]  # [A]: buffer for the logits of the legal actions
 
 
 class Improved(NamedTuple):
-    """What a search says about its roots."""
+    """The results at the roots: training targets and the actions to play."""
 
-    actions: NDArray[np.int32]  # [trees, num_actions]: the legal ones, then -1
-    policy: NDArray[np.float32]  # [trees, num_actions]: their probabilities, then 0
-    chosen: NDArray[np.int64]  # [trees]: what to play
-    values: NDArray[np.float32]  # [trees]: of the root, to the player to move
+    actions: NDArray[np.int32]  # [T, A]: the legal ones, then -1
+    policy: NDArray[np.float32]  # [T, A]: probabilities of `actions`, then 0
+    chosen: NDArray[np.int64]  # [T]: the action to play
+    values: NDArray[np.float32]  # [T]: value of the root to the player to move
 
 
-class Settings(NamedTuple):
-    """How to search."""
+class PUCTSettings(NamedTuple):
+    """The options of a search."""
 
     simulations: np.int64  # of each tree
-    batch: np.int64  # leaves of each tree that are evaluated together
-    exploration: np.float64
-    contempt: np.float64  # what a repetition costs the root's player, the opponent gains
-    considered: np.int64  # actions to try at the root; 0: PUCT decides
+    batch: np.int64  # leaves of each tree in a batch
+    exploration: np.float64  # c_puct, the weight of the priors
+    contempt: np.float64  # value of a drawn repetition: -contempt to the root's player
+    considered: np.int64  # root actions in Sequential Halving; 0: PUCT at the root, too
 
 
 @jit(nogil=True)
 def begin(
     start: Position, roots: NDArray[np.uint64], earlier: NDArray[np.uint64], forest: Forest
 ) -> None:
-    """Begin all trees anew, from these positions; `earlier` is as for `Trees.begin`."""
+    """Restart all trees.
+
+    `start` is any position of the game (for its type), `roots` uint64[T, F]; `earlier`, uint64[T,
+    K], is as for `Trees.begin`.
+    """
     roots, earlier, forest = borrow(roots), borrow(earlier), borrow(forest)
     forest.searches[0] += 1
     for tree in range(len(forest.nodes)):
         forest.sizes[tree] = 0
-        forest.done[tree] = -1  # to evaluate the root is no simulation
+        forest.done[tree] = -1  # evaluating the root does not count as a simulation
         _reach(rules.load(roots[tree], start), forest, tree)
         for index in range(earlier.shape[1] - 1, -1, -1):
             key = earlier[tree, index]
             if key and forest.sizes[tree, 0] < EARLIER:
                 node = _node(key, forest, tree)
-                if node:  # the root itself is on every path
+                if node:  # not the root, which is on every path
                     forest.nodes[tree, node]["on_path"] = 1
 
 
 @jit
 def _reach(position: Position, forest: Forest, tree: Int) -> Int:
-    """Return the node of a position, a new one where it has none."""
+    """Return the node of a position; create it if there is none."""
     count = forest.sizes[tree, 0]
     node = _node(rules.key(position), forest, tree)
     if node == count:
@@ -141,59 +147,64 @@ def _reach(position: Position, forest: Forest, tree: Int) -> Int:
 
 @jit
 def _node(key: np.uint64, forest: Forest, tree: Int) -> Int:
-    """Return the node with this key, a new one where there is none."""
+    """Return the node with this key; create it if there is none."""
     stamp = np.int64(forest.searches[0]) << 32
     place = np.int64(key & np.uint64(forest.places.shape[1] - 1))
-    while forest.places[tree, place] >= stamp:  # what is below is left of earlier searches
-        found = np.int64(forest.places[tree, place]) - stamp
-        if forest.nodes[tree, found]["key"] == key:
-            return found
+    while forest.places[tree, place] >= stamp:  # smaller: empty since this search began
+        known = np.int64(forest.places[tree, place]) - stamp
+        if forest.nodes[tree, known]["key"] == key:
+            return known
         place = (place + 1) & (forest.places.shape[1] - 1)
     node = np.int64(forest.sizes[tree, 0])
     forest.places[tree, place] = stamp + node
     forest.sizes[tree, 0] += 1
-    one = forest.nodes[tree, node]
-    one["key"], one["children"] = key, NEW
-    one["visits"] = one["flying"] = one["proven"] = one["on_path"] = 0
-    one["value"] = one["guess"] = 0.0
+    record = forest.nodes[tree, node]
+    record["key"], record["children"] = key, NEW
+    record["visits"] = record["flying"] = record["proven"] = record["on_path"] = 0
+    record["value"] = record["guess"] = 0.0
     return node
 
 
 @jit(nogil=True)
-def select(start: Position, forest: Forest, settings: Settings) -> Int:
-    """Run simulations up to leaves that want evaluation; return how many wait in `planes`.
+def select(start: Position, forest: Forest, settings: PUCTSettings) -> Int:
+    """Run simulations until the batch is full; return the number of leaves in `forest.planes`.
 
-    It is -1 where every tree has its simulations, is proved at the root, or full.
+    Returns -1 if every tree is finished: all simulations done, the root proven, or out of space.
     """
     forest = borrow(forest)
     count: Int = np.int64(0)
-    over: Bool = True
+    is_finished: Bool = True
     for tree in range(len(forest.nodes)):
         for _ in range(settings.batch):
             if not _next_leaf(start, forest, settings, tree, count):
                 break
             count += 1
-        over = over and _is_over(forest, settings, tree)
-    return np.int64(-1) if over and count == 0 else count
+        is_finished = is_finished and _is_finished(forest, settings, tree)
+    return np.int64(-1) if is_finished and count == 0 else count
 
 
 @jit
-def _is_over(forest: Forest, settings: Settings, tree: Int) -> Bool:
+def _is_finished(forest: Forest, settings: PUCTSettings, tree: Int) -> Bool:
     most_nodes, most_edges = forest.nodes.shape[1], forest.edges.shape[1]
     spare = len(forest.legal)
     is_full = forest.sizes[tree, 0] + spare + settings.batch > most_nodes
     is_full = is_full or forest.sizes[tree, 1] + spare * settings.batch > most_edges
-    is_proved = forest.nodes[tree, 0]["proven"] != 0
+    is_proven = forest.nodes[tree, 0]["proven"] != 0
     is_done = forest.done[tree] >= settings.simulations
-    return bool(is_full or is_proved or is_done)
+    return bool(is_full or is_proven or is_done)
 
 
 @jit
-def _next_leaf(start: Position, forest: Forest, settings: Settings, tree: Int, slot: Int) -> Bool:
-    """Find a leaf to evaluate, for `slot`; back up what is met on the way and known already."""
+def _next_leaf(
+    start: Position, forest: Forest, settings: PUCTSettings, tree: Int, slot: Int
+) -> Bool:
+    """Run simulations until one reaches a leaf to evaluate, in `slot`; return whether one did.
+
+    Leaves of known value are backed up at once.
+    """
     root = forest.nodes[tree, 0]
-    for _ in range(TRIES):
-        if _is_over(forest, settings, tree) or root["children"] == IN_FLIGHT:
+    for _ in range(MAX_SIMULATIONS):
+        if _is_finished(forest, settings, tree) or root["children"] == IN_FLIGHT:
             return False
         repeated = _descend(start, forest, settings, tree, slot)
         leaf = forest.paths[slot, forest.depths[slot], 0]
@@ -204,8 +215,8 @@ def _next_leaf(start: Position, forest: Forest, settings: Settings, tree: Int, s
         forest.done[tree] += 1
         if node["children"] == NEW:
             position = rules.load(forest.positions[tree, leaf], start)
-            is_known = _ends(position, forest, node, leaf)
-            if not (is_known or _recall(position, forest, settings, slot)):
+            is_known = _set_terminal(position, forest, node, leaf)
+            if not (is_known or _expand_from_cache(position, forest, settings, slot)):
                 node["children"] = IN_FLIGHT
                 return True
         _back_up(forest, settings, slot, repeated)
@@ -213,10 +224,10 @@ def _next_leaf(start: Position, forest: Forest, settings: Settings, tree: Int, s
 
 
 @jit
-def _descend(start: Position, forest: Forest, settings: Settings, tree: Int, slot: Int) -> Bool:
-    """Follow a tree to a leaf, or to a position that is on the path; note the path.
+def _descend(start: Position, forest: Forest, settings: PUCTSettings, tree: Int, slot: Int) -> Bool:
+    """Descend a tree to a leaf or a repetition and store the path; return whether it repeats.
 
-    Return whether it is the latter. Visits under way count as lost.
+    Visits whose leaf is under evaluation count as losses (virtual loss).
     """
     nodes, edges = forest.nodes[tree], forest.edges[tree]
     node, depth, repeated = np.int64(0), np.int64(0), False
@@ -229,7 +240,7 @@ def _descend(start: Position, forest: Forest, settings: Settings, tree: Int, slo
         if nodes[node]["children"] <= 0 or nodes[node]["proven"] or depth == LONGEST:
             break
         if depth == 0 and settings.considered:
-            edge = _candidate(forest, settings, tree)
+            edge = _halving_edge(forest, settings, tree)
         else:
             edge = _best_edge(nodes, edges, settings, node)
         forest.paths[slot, depth, 1] = edge
@@ -238,8 +249,8 @@ def _descend(start: Position, forest: Forest, settings: Settings, tree: Int, slo
             position = rules.load(forest.positions[tree, node], start)
             after = rules.apply(position, np.int64(edges[edge]["action"]))
             edges[edge]["target"] = _reach(after, forest, tree)
-            edges[edge]["stagnant"] = rules.reward(
-                rules.stagnant(after), np.int64(nodes[node]["player"])
+            edges[edge]["repetition"] = rules.reward(
+                rules.repetition_outcome(after), np.int64(nodes[node]["player"])
             )
         target = np.int64(edges[edge]["target"])
         if nodes[target]["on_path"]:
@@ -255,7 +266,7 @@ def _descend(start: Position, forest: Forest, settings: Settings, tree: Int, slo
 
 @jit
 def _undo(forest: Forest, slot: Int) -> None:
-    """Take a path back, visits and all."""
+    """Undo a descent: take its visits back."""
     tree, depth = forest.trees[slot], forest.depths[slot]
     for step in range(depth + 1):
         node = forest.nodes[tree, forest.paths[slot, step, 0]]
@@ -266,70 +277,70 @@ def _undo(forest: Forest, slot: Int) -> None:
 
 
 @jit
-def _back_up(forest: Forest, settings: Settings, slot: Int, repeated: Bool) -> None:
-    """Take the values of a path anew, from its end to the root."""
+def _back_up(forest: Forest, settings: PUCTSettings, slot: Int, repeated: Bool) -> None:
+    """Recompute the values on a path, from the leaf to the root."""
     nodes, edges = forest.nodes[forest.trees[slot]], forest.edges[forest.trees[slot]]
     for depth in range(forest.depths[slot], -1, -1):
         node = forest.paths[slot, depth, 0]
         nodes[node]["flying"] -= 1
         if depth < forest.depths[slot] or repeated:
-            _settle(nodes, edges, settings, node)
+            _update(nodes, edges, settings, node)
 
 
 @jit
-def _settle(nodes: NDArray[Any], edges: NDArray[Any], settings: Settings, node: Int) -> None:
-    """Take the value of a node anew from its children, and whether it is won or lost for sure."""
-    one = nodes[node]
-    total, visits, drawn = np.float64(one["guess"]), 1, _drawn(nodes, settings, node)
-    best: Int = np.int64(-SURE)
-    for index in range(one["first"], one["first"] + one["children"]):
+def _update(nodes: NDArray[Any], edges: NDArray[Any], settings: PUCTSettings, node: Int) -> None:
+    """Recompute a node's value from its children, and whether it is a proven win or loss."""
+    record = nodes[node]
+    total, visits, drawn = np.float64(record["guess"]), 1, _draw_value(nodes, settings, node)
+    best: Int = np.int64(-PROVEN_WIN)
+    for index in range(record["first"], record["first"] + record["children"]):
         edge, proven = edges[index], np.int64(0)
         if edge["target"] >= 0:
             child = nodes[edge["target"]]
-            sign = np.int64(1 if child["player"] == one["player"] else -1)
+            sign = np.int64(1 if child["player"] == record["player"] else -1)
             proven = sign * child["proven"]
             if child["visits"] > child["flying"]:
                 total += sign * (edge["visits"] - edge["draws"]) * np.float64(child["value"])
                 visits += edge["visits"] - edge["draws"]
-            total += _repeated(edge, drawn) * edge["draws"]
+            total += _repetition_value(edge, drawn) * edge["draws"]
             visits += edge["draws"]
         best = max(best, proven)
-    one["value"] = total / visits
+    record["value"] = total / visits
     if best:
-        one["proven"] = best - 1 if best > 0 else best + 1
-        one["value"] = 1.0 if best > 0 else -1.0
+        record["proven"] = best - 1 if best > 0 else best + 1
+        record["value"] = 1.0 if best > 0 else -1.0
 
 
 @jit
-def _repeated(edge: Any, drawn: float) -> float:
-    """Return the value of a repetition by this edge to its player, to whom a draw is `drawn`."""
-    return np.float64(edge["stagnant"]) if edge["stagnant"] else drawn
+def _repetition_value(edge: Any, drawn: float) -> float:
+    """Return the value of a repetition by this edge to its player; `drawn` if it is a draw."""
+    return np.float64(edge["repetition"]) if edge["repetition"] else drawn
 
 
 @jit
-def _drawn(nodes: NDArray[Any], settings: Settings, node: Int) -> float:
-    """Return the value of a draw by repetition to a node's player."""
+def _draw_value(nodes: NDArray[Any], settings: PUCTSettings, node: Int) -> float:
+    """Return the value of a drawn repetition to a node's player."""
     same = nodes[node]["player"] == nodes[0]["player"]
     return -settings.contempt if same else settings.contempt
 
 
 @jit
-def _best_edge(nodes: NDArray[Any], edges: NDArray[Any], settings: Settings, node: Int) -> Int:
-    """Return the edge that PUCT prefers, none that loses for certain."""
-    one = nodes[node]
-    first, weight = np.int64(one["first"]), settings.exploration * math.sqrt(one["visits"])
-    best, highest, drawn = first, -math.inf, _drawn(nodes, settings, node)
-    for index in range(first, first + one["children"]):
+def _best_edge(nodes: NDArray[Any], edges: NDArray[Any], settings: PUCTSettings, node: Int) -> Int:
+    """Return the edge with the highest PUCT bound among those that are not proven losses."""
+    record = nodes[node]
+    first, weight = np.int64(record["first"]), settings.exploration * math.sqrt(record["visits"])
+    best, highest, drawn = first, -math.inf, _draw_value(nodes, settings, node)
+    for index in range(first, first + record["children"]):
         edge = edges[index]
         proven: Int = np.int64(0)
-        value = one["value"] - UNTRIED
+        value = record["value"] - FPU_REDUCTION
         if edge["target"] >= 0:
             child = nodes[edge["target"]]
-            proven = _proven_to(np.int64(one["player"]), child)
+            proven = _proven_to(np.int64(record["player"]), child)
             if child["on_path"]:
-                value = _repeated(edge, drawn)
+                value = _repetition_value(edge, drawn)
             elif child["visits"]:
-                value = _promise(child, np.int64(one["player"]))
+                value = _value_with_virtual_loss(child, np.int64(record["player"]))
         if proven >= 0:
             bound = value + weight * edge["prior"] / (1 + edge["visits"])
             if bound > highest:
@@ -338,27 +349,27 @@ def _best_edge(nodes: NDArray[Any], edges: NDArray[Any], settings: Settings, nod
 
 
 @jit
-def _promise(child: Any, player: Int) -> float:
-    """Return the value of a visited node to a player, what is under evaluation being lost."""
+def _value_with_virtual_loss(child: Any, player: Int) -> float:
+    """Return the value of a visited node to a player; visits under evaluation count as losses."""
     flying, visits = child["flying"], child["visits"]
     value = child["value"] if child["player"] == player else -child["value"]
     return (value * (visits - flying) - flying) / visits  # type: ignore[no-any-return]
 
 
 @jit
-def _candidate(forest: Forest, settings: Settings, tree: Int) -> Int:
-    """Return the root's edge that Sequential Halving tries next."""
+def _halving_edge(forest: Forest, settings: PUCTSettings, tree: Int) -> Int:
+    """Return the root's edge that Sequential Halving visits next."""
     root = forest.nodes[tree, 0]
     first, count = np.int64(root["first"]), np.int64(root["children"])
-    wanted = forest.schedule[min(count, settings.considered), forest.done[tree]]
+    visits = forest.schedule[min(count, settings.considered), forest.done[tree]]
     most = _most_visits(forest, tree)
     best, highest = first, -math.inf
     for place in range(count):
         edge = forest.edges[tree, first + place]
         if _proven(forest, tree, edge) >= 0:
-            worth = _worth(forest, settings, tree, edge, most) + forest.gumbel[tree, place]
-            if edge["visits"] != wanted:
-                worth -= LAST
+            worth = _root_score(forest, settings, tree, edge, most) + forest.gumbel[tree, place]
+            if edge["visits"] != visits:
+                worth -= PENALTY
             if worth > highest:
                 best, highest = first + place, worth
     return best
@@ -366,7 +377,7 @@ def _candidate(forest: Forest, settings: Settings, tree: Int) -> Int:
 
 @jit
 def _most_visits(forest: Forest, tree: Int) -> Int:
-    """Return the visits of the root's edge that has most, of those not lost for certain."""
+    """Return the highest visit count of the root's edges that are not proven losses."""
     root, most = forest.nodes[tree, 0], np.int64(0)
     for index in range(root["first"], root["first"] + root["children"]):
         edge = forest.edges[tree, index]
@@ -376,21 +387,21 @@ def _most_visits(forest: Forest, tree: Int) -> Int:
 
 
 @jit
-def _worth(forest: Forest, settings: Settings, tree: Int, edge: Any, most: Int) -> float:
-    """Return the logit of a root's edge, with what its visits brought."""
-    logit = math.log(edge["prior"] + TINY)
-    return logit + _boost(most, _value(forest, settings, tree, edge)) if edge["visits"] else logit
+def _root_score(forest: Forest, settings: PUCTSettings, tree: Int, edge: Any, most: Int) -> float:
+    """Return the logit of a root's edge, plus sigma of its value once it is visited."""
+    logit = math.log(edge["prior"] + EPSILON)
+    return logit + _sigma(most, _value(forest, settings, tree, edge)) if edge["visits"] else logit
 
 
 @jit
-def _boost(most: Int, value: float) -> float:
-    """Return how much a value adds to a logit, the more visits the more."""
-    return SCALE * (SCALE_VISITS + most) * value
+def _sigma(most: Int, value: float) -> float:
+    """Return sigma of the paper: the weight of a value beside logits, growing with the visits."""
+    return SIGMA_SCALE * (SIGMA_VISITS + most) * value
 
 
 @jit
 def _proven(forest: Forest, tree: Int, edge: Any) -> Int:
-    """Return what is proved of a root's edge, to the root's player."""
+    """Return the `proven` score of a root's edge, to the root's player."""
     if edge["target"] < 0:
         return np.int64(0)
     player = np.int64(forest.nodes[tree, 0]["player"])
@@ -399,39 +410,41 @@ def _proven(forest: Forest, tree: Int, edge: Any) -> Int:
 
 @jit
 def _proven_to(player: Int, node: Any) -> Int:
-    """Return what is proved of a node, above 0 where the player wins."""
+    """Return the `proven` score of a node to a player: above 0 for a win."""
     proven = np.int64(node["proven"])
     return proven if node["player"] == player else -proven
 
 
 @jit
-def _value(forest: Forest, settings: Settings, tree: Int, edge: Any) -> float:
-    """Return the value of a root's edge that was looked at, to the root's player."""
+def _value(forest: Forest, settings: PUCTSettings, tree: Int, edge: Any) -> float:
+    """Return the value of an expanded edge of the root, to the root's player."""
     if edge["draws"]:
-        return _repeated(edge, -settings.contempt)  # at the root what repeats always does
+        return _repetition_value(
+            edge, -settings.contempt
+        )  # an edge of the root repeats always or never
     child = forest.nodes[tree, edge["target"]]
     same = child["player"] == forest.nodes[tree, 0]["player"]
     return np.float64(child["value"] if same else -child["value"])
 
 
 @jit
-def _ends(position: Position, forest: Forest, node: Any, index: Int) -> Bool:
-    """Return whether a new node's value is known without the network, and note it."""
-    result, sure = rules.outcome(position), SURE
+def _set_terminal(position: Position, forest: Forest, node: Any, index: Int) -> Bool:
+    """Set the value of a new node that is terminal or won in one decision; return whether it is."""
+    result, proven = rules.outcome(position), PROVEN_WIN
     if result == ONGOING:
         if index == 0 or _winning_action(position, forest) < 0:
             return False
-        result, sure = rules.to_move(position), SURE - 1
+        result, proven = rules.to_move(position), PROVEN_WIN - 1
     node["children"] = ENDED
     if result != DRAW:
         is_won = result == node["player"]
-        node["proven"], node["value"] = (sure, 1.0) if is_won else (-sure, -1.0)
+        node["proven"], node["value"] = (proven, 1.0) if is_won else (-proven, -1.0)
     return True
 
 
 @jit
 def _winning_action(position: Position, forest: Forest) -> Int:
-    """Return an action that wins at once, or -1."""
+    """Return an action that wins immediately, or -1."""
     player = rules.to_move(position)
     for index in range(rules.legal_actions(position, forest.legal)):
         action = np.int64(forest.legal[index])
@@ -441,15 +454,20 @@ def _winning_action(position: Position, forest: Forest) -> Int:
 
 
 @jit
-def _recall(position: Position, forest: Forest, settings: Settings, slot: Int) -> Bool:
-    """Lay out what is seen at a leaf; grow it if the network was asked about that before."""
+def _expand_from_cache(
+    position: Position, forest: Forest, settings: PUCTSettings, slot: Int
+) -> Bool:
+    """Write a leaf's observation to `slot`; if its evaluation is cached, expand it at once.
+
+    Return whether it is.
+    """
     rules.observe(position, rules.to_move(position), forest.planes[slot])
     count = rules.legal_actions(position, forest.legal)
     forest.hashes[slot] = evaluations.hash_of(forest.planes[slot], forest.legal, count)
-    found = evaluations.find(forest.kept, forest.hashes[slot])
-    if found < 0:
+    entry = evaluations.find(forest.cache, forest.hashes[slot])
+    if entry < 0:
         return False
-    value = evaluations.take(forest.kept, found, forest.logits, count)
+    value = evaluations.read(forest.cache, entry, forest.logits, count)
     _grow(position, forest, settings, slot, count, value)
     return True
 
@@ -458,11 +476,15 @@ def _recall(position: Position, forest: Forest, settings: Settings, slot: Int) -
 def expand(
     start: Position,
     forest: Forest,
-    settings: Settings,
+    settings: PUCTSettings,
     logits: NDArray[np.float32],
     values: NDArray[np.float32],
 ) -> None:
-    """Grow the leaves that `select` found, logits[i] and values[i] being for planes[i]."""
+    """Expand and back up the leaves of the batch.
+
+    `logits`, float32[L, A or more], and `values`, float32[L], are the network's outputs for
+    `forest.planes[:L]`.
+    """
     forest, logits = borrow(forest), borrow(logits)
     for slot in range(len(values)):
         leaf = forest.paths[slot, forest.depths[slot], 0]
@@ -471,16 +493,16 @@ def expand(
         for index in range(count):
             forest.logits[index] = logits[slot, forest.legal[index]]
         value = np.float64(values[slot])
-        evaluations.keep(forest.kept, forest.hashes[slot], value, forest.logits, count)
+        evaluations.store(forest.cache, forest.hashes[slot], value, forest.logits, count)
         _grow(position, forest, settings, slot, count, value)
         _back_up(forest, settings, slot, False)
 
 
 @jit
 def _grow(
-    position: Position, forest: Forest, settings: Settings, slot: Int, count: Int, value: float
+    position: Position, forest: Forest, settings: PUCTSettings, slot: Int, count: Int, value: float
 ) -> None:
-    """Give a leaf an edge for each legal action, with the softmax of the logits for priors."""
+    """Add an edge for each legal action to a leaf; its prior is the softmax of the logits."""
     tree, depth = forest.trees[slot], forest.depths[slot]
     node, first = forest.nodes[tree, forest.paths[slot, depth, 0]], forest.sizes[tree, 1]
     highest, total = -math.inf, 0.0
@@ -490,7 +512,7 @@ def _grow(
         edge = forest.edges[tree, first + index]
         edge["action"], edge["target"] = forest.legal[index], -1
         edge["visits"] = edge["draws"] = 0
-        edge["stagnant"] = 0.0
+        edge["repetition"] = 0.0
         edge["prior"] = math.exp(forest.logits[index] - highest)
         total += edge["prior"]
     for index in range(count):
@@ -499,98 +521,111 @@ def _grow(
     node["guess"] = node["value"] = value
     forest.sizes[tree, 1] += count
     if depth == 0:
-        _look_at_ends(position, forest, settings, tree)
+        _expand_terminal_children(position, forest, settings, tree)
 
 
 @jit
-def _look_at_ends(position: Position, forest: Forest, settings: Settings, tree: Int) -> None:
-    """Note which of the root's actions end the game at once: nobody looked yet."""
+def _expand_terminal_children(
+    position: Position, forest: Forest, settings: PUCTSettings, tree: Int
+) -> None:
+    """Expand the root's actions that end the game immediately, before any of them is visited."""
     root = forest.nodes[tree, 0]
     for index in range(root["first"], root["first"] + root["children"]):
         edge = forest.edges[tree, index]
         after = rules.apply(position, np.int64(edge["action"]))
         if rules.outcome(after) != ONGOING:
             edge["target"] = _reach(after, forest, tree)
-            _ends(after, forest, forest.nodes[tree, edge["target"]], np.int64(edge["target"]))
-    _settle(forest.nodes[tree], forest.edges[tree], settings, np.int64(0))
+            _set_terminal(
+                after, forest, forest.nodes[tree, edge["target"]], np.int64(edge["target"])
+            )
+    _update(forest.nodes[tree], forest.edges[tree], settings, np.int64(0))
 
 
 @jit(nogil=True)
-def improved(forest: Forest, settings: Settings, out: Improved) -> None:
-    """Write what each tree learned of its root: the policy that a network should have."""
+def improved(forest: Forest, settings: PUCTSettings, out: Improved) -> None:
+    """Write the improved policy, the action to play and the value of each root to `out`."""
     forest, out = borrow(forest), borrow(out)
     for tree in range(len(forest.nodes)):
         count = np.int64(forest.nodes[tree, 0]["children"])
-        out.values[tree] = _improve(forest, settings, tree, out.actions[tree], out.policy[tree])
+        out.values[tree] = _write_policy(
+            forest, settings, tree, out.actions[tree], out.policy[tree]
+        )
         out.actions[tree, count:], out.policy[tree, count:] = -1, 0
-        out.chosen[tree] = _choice(forest, settings, tree)
+        out.chosen[tree] = _best_action(forest, settings, tree)
 
 
 @jit
-def _improve(
+def _write_policy(
     forest: Forest,
-    settings: Settings,
+    settings: PUCTSettings,
     tree: Int,
     actions: NDArray[np.int32],
     policy: NDArray[np.float32],
 ) -> float:
-    """Write the improved policy of a root, as above; return the value of playing by it."""
+    """Write the improved policy of a root; return its value under that policy.
+
+    `actions`, int32[A], and `policy`, float32[A], are filled for the legal actions.
+    """
     root = forest.nodes[tree, 0]
-    untried = -1.0 if root["proven"] else _untried(forest, settings, tree)  # a win needs no others
+    untried = (
+        -1.0 if root["proven"] else _mixed_value(forest, settings, tree)
+    )  # not used for a proven root
     most, peak, total, value = _most_visits(forest, tree), -math.inf, 0.0, 0.0
     count = np.int64(root["children"])
     for place in range(count):
         edge = forest.edges[tree, root["first"] + place]
-        worth = _boost(most, _value(forest, settings, tree, edge) if _seen(edge) else untried)
-        worth += math.log(edge["prior"] + TINY)
+        worth = _sigma(
+            most, _value(forest, settings, tree, edge) if _is_expanded(edge) else untried
+        )
+        worth += math.log(edge["prior"] + EPSILON)
         actions[place], policy[place] = edge["action"], worth
         peak = max(peak, worth)
     for place in range(count):
         edge = forest.edges[tree, root["first"] + place]
         policy[place] = math.exp(policy[place] - peak)
         total += policy[place]
-        is_drawn = edge["draws"] and not edge["stagnant"]
-        if not is_drawn:  # whatever contempt makes of it, a draw is worth 0
-            seen = _value(forest, settings, tree, edge) if _seen(edge) else untried
-            value += policy[place] * seen
+        is_drawn = edge["draws"] and not edge["repetition"]
+        if not is_drawn:  # the training target has no contempt: a draw is worth 0
+            q = _value(forest, settings, tree, edge) if _is_expanded(edge) else untried
+            value += policy[place] * q
     for place in range(count):
         policy[place] /= total
     return np.float64(root["value"]) if root["proven"] else value / total
 
 
 @jit
-def _seen(edge: Any) -> Bool:
-    """Return whether anything is known of what a root's edge leads to."""
+def _is_expanded(edge: Any) -> Bool:
+    """Return whether the edge has a child node."""
     return bool(edge["target"] >= 0)
 
 
 @jit
-def _choice(forest: Forest, settings: Settings, tree: Int) -> Int:
-    """Return the action that won the Sequential Halving, or what is proved to be best."""
+def _best_action(forest: Forest, settings: PUCTSettings, tree: Int) -> Int:
+    """Return the winner of Sequential Halving, or the best action by proof."""
     root = forest.nodes[tree, 0]
-    most, decided = _most_visits(forest, tree), root["proven"] != 0
+    most, is_proven = _most_visits(forest, tree), root["proven"] != 0
     best, highest = np.int64(-1), -math.inf
     for place in range(root["children"]):
         edge = forest.edges[tree, root["first"] + place]
         proven = _proven(forest, tree, edge)
-        if decided:
+        if is_proven:
             worth = np.float64(proven)
         elif proven < 0:
             continue
         else:
-            worth = _worth(forest, settings, tree, edge, most) + forest.gumbel[tree, place]
+            worth = _root_score(forest, settings, tree, edge, most) + forest.gumbel[tree, place]
             if edge["visits"] != most:
-                worth -= LAST
+                worth -= PENALTY
         if worth > highest:
             best, highest = np.int64(edge["action"]), worth
     return best
 
 
 @jit
-def _untried(forest: Forest, settings: Settings, tree: Int) -> float:
-    """Return what an action of the root that was not tried is worth to the player to move.
+def _mixed_value(forest: Forest, settings: PUCTSettings, tree: Int) -> float:
+    """Return the value assumed for unvisited root actions (v_mix of the paper).
 
-    It is the network's value mixed with the values of what was tried and is not lost for certain.
+    It mixes the network's value with the values of visited actions that are not proven losses.
     """
     root = forest.nodes[tree, 0]
     weight, total, visits = 0.0, 0.0, 0

@@ -1,4 +1,7 @@
-"""What every legal action is worth by the evaluation at the end of the turn."""
+"""Greedy search: the score of every legal action, by the evaluation at the end of the turn.
+
+A = `num_actions`; lists of actions for nested decisions take at most int32[4 * A].
+"""
 
 from typing import Any
 
@@ -13,15 +16,15 @@ from cc_env.search.scores import INFINITE, final
 
 
 def scores(game: Game, position: Position, evaluation: Any) -> tuple[list[int], list[int]]:
-    """Return the legal actions and the score of each to the player to move.
+    """Return the legal actions and their scores to the player to move.
 
-    Raises IllegalAction where the game is over.
+    Raises IllegalAction if the game is over.
     """
     game.choices(position)
-    free, found = np.empty(4 * game.num_actions, np.int32), np.empty(game.num_actions, np.int64)
+    buffer, values = np.empty(4 * game.num_actions, np.int32), np.empty(game.num_actions, np.int64)
     player = np.int64(game.to_move(position))
-    count = _score(position, player, evaluation, free, found)
-    return free[:count].tolist(), found[:count].tolist()
+    count = _score(position, player, evaluation, buffer, values)
+    return buffer[:count].tolist(), values[:count].tolist()
 
 
 @jit(nogil=True)
@@ -29,22 +32,25 @@ def _score(
     position: Position,
     player: Int,
     evaluation: Any,
-    free: NDArray[np.int32],
-    found: NDArray[np.int64],
+    buffer: NDArray[np.int32],
+    values: NDArray[np.int64],
 ) -> int:
-    """List the legal actions in `free` and their scores in `found`; return how many."""
-    count = rules.legal_actions(position, free)
+    """Write the legal actions to `buffer`, int32[4 * A], and their scores to `values`, int64[A].
+
+    Return their number.
+    """
+    count = rules.legal_actions(position, buffer)
     for index in range(count):
-        after = rules.apply(position, np.int64(free[index]))
-        found[index] = _turn_score(after, player, evaluation, free[count:])
+        after = rules.apply(position, np.int64(buffer[index]))
+        values[index] = _turn_score(after, player, evaluation, buffer[count:])
     return count
 
 
 @jit
-def _turn_score(position: Position, player: Int, evaluation: Any, free: NDArray[np.int32]) -> Int:
-    """Return the score to `player` if he ends his turn, where it is not yet over, as he can best.
+def _turn_score(position: Position, player: Int, evaluation: Any, buffer: NDArray[np.int32]) -> Int:
+    """Return the score to `player` after the best completion of the turn.
 
-    `free` is room for lists of actions.
+    `buffer` is a buffer for nested lists of actions.
     """
     result = rules.outcome(position)
     if result != ONGOING:
@@ -52,8 +58,8 @@ def _turn_score(position: Position, player: Int, evaluation: Any, free: NDArray[
     if not rules.mid_turn(position):
         return np.int64(rules.evaluate(position, player, evaluation))
     best: Int = np.int64(-INFINITE)
-    count = rules.legal_actions(position, free)
+    count = rules.legal_actions(position, buffer)
     for index in range(count):
-        after = rules.apply(position, np.int64(free[index]))
-        best = max(best, _turn_score(after, player, evaluation, free[count:]))
+        after = rules.apply(position, np.int64(buffer[index]))
+        best = max(best, _turn_score(after, player, evaluation, buffer[count:]))
     return best

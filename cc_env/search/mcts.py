@@ -1,9 +1,10 @@
-"""Monte-Carlo tree search: UCT (Kocsis and Szepesvári, 2006), a node for each decision.
+"""Monte-Carlo tree search: UCT (Kocsis and Szepesvári, 2006), with one node for each decision.
 
-A simulation follows the tree to a leaf by upper confidence bounds (UCB1), grows the tree by what
-can be played there, and finds a result: by playing on at random, or by the evaluation. An action
-that wins at once is the only one that is considered where there is one ("decisive moves", Teytaud
-and Teytaud, 2010).
+A simulation selects a leaf by upper confidence bounds (UCB1), expands it, and evaluates it by a
+random playout or by the evaluation. Where an action wins immediately, it becomes the only child
+("decisive moves", Teytaud and Teytaud, 2010).
+
+Shapes: N = capacity, in nodes; A = `num_actions`.
 """
 
 import math
@@ -20,43 +21,43 @@ from cc_env.errors import UnknownOption, listed
 from cc_env.game import Game
 from cc_env.rules import FIRST, ONGOING, Bool, Int, Position
 from cc_env.search import limits
-from cc_env.search.report import Report
+from cc_env.search.result import SearchResult
 from cc_env.search.scores import expected
 
-PLAYOUTS = "random", "evaluation"  # how a simulation finds its result
-LONGEST = 256  # decisions from the root that a simulation follows the tree
-LAST_TURN = 200  # a random playout of so many decisions is a draw
-UNGROWN = 0  # `first` of a node without children: no node's child is the root
+PLAYOUTS = "random", "evaluation"  # how a leaf is evaluated
+LONGEST = 256  # depth limit of a simulation in the tree, in decisions
+MAX_PLAYOUT = 200  # decisions after which a random playout is scored as a draw
+UNEXPANDED = 0  # `first` of a node without children; the root, 0, is no node's child
 
-STOP, SIZE, DEPTH, DONE = range(4)  # of `counts`
+STOP, SIZE, DEPTH, DONE = range(4)  # indices of `counts`
 
 
 class Tree(NamedTuple):
-    """The nodes, in the order in which they came; the children of a node lie side by side."""
+    """The nodes, in the order of their creation; the children of a node are contiguous."""
 
-    first: NDArray[np.int32]  # [capacity]: the first child
-    children: NDArray[np.int32]  # [capacity]: how many
-    action: NDArray[np.int32]  # [capacity]: what led here
-    mover: NDArray[np.int8]  # [capacity]: who played it
-    visits: NDArray[np.int32]  # [capacity]
-    total: NDArray[np.float64]  # [capacity]: sum of results to the mover, -1 to 1 each
-    path: NDArray[np.int32]  # [LONGEST + 1]: the nodes of the present simulation
-    legal: NDArray[np.int32]  # [num_actions]
-    counts: NDArray[np.int64]  # [4]: named above
+    first: NDArray[np.int32]  # [N]: index of the first child
+    children: NDArray[np.int32]  # [N]: number of children
+    action: NDArray[np.int32]  # [N]: the action that led here
+    mover: NDArray[np.int8]  # [N]: the player who took it
+    visits: NDArray[np.int32]  # [N]
+    total: NDArray[np.float64]  # [N]: sum of the results to `mover`, each -1 to 1
+    path: NDArray[np.int32]  # [LONGEST + 1]: nodes of the current simulation
+    legal: NDArray[np.int32]  # [A]: buffer for legal actions
+    counts: NDArray[np.int64]  # [4]: counters, see the indices above
 
 
-class Settings(NamedTuple):
-    """How to search."""
+class UCTSettings(NamedTuple):
+    """The options of a search."""
 
     simulations: np.int64
-    exploration: np.float64
-    by_evaluation: np.bool_
-    evaluation: Any
+    exploration: np.float64  # the constant of UCB1
+    by_evaluation: np.bool_  # else by random playouts
+    evaluation: Any  # weights, a NamedTuple
 
 
 @jit(nogil=True)
-def grow(root: Position, tree: Tree, settings: Settings, state: np.uint64) -> None:
-    """Run simulations until a limit; `state` is that of the random generator."""
+def grow(root: Position, tree: Tree, settings: UCTSettings, state: np.uint64) -> None:
+    """Run simulations until a limit is reached; `state` seeds the random generator."""
     tree, settings = borrow(tree), borrow(settings)
     tree.counts[SIZE], tree.counts[DEPTH], tree.counts[DONE] = 1, 0, 0
     _clear(tree, 0)
@@ -75,23 +76,30 @@ def grow(root: Position, tree: Tree, settings: Settings, state: np.uint64) -> No
 
 @jit
 def _clear(tree: Tree, node: Int) -> None:
-    tree.first[node] = UNGROWN
+    tree.first[node] = UNEXPANDED
     tree.children[node] = tree.visits[node] = 0
     tree.total[node] = 0.0
 
 
 @jit
 def _descend(
-    position: Position, tree: Tree, settings: Settings, state: np.uint64
+    position: Position, tree: Tree, settings: UCTSettings, state: np.uint64
 ) -> tuple[Position, Int, np.uint64]:
-    """Follow the tree to a leaf, which is grown if it was visited before; note the path."""
+    """Descend to a leaf, expanding it on its second visit; store the path.
+
+    Return the leaf's position, its depth, and the next state of the random generator.
+    """
     node: Int = np.int64(0)
     depth: Int = np.int64(0)
     tree.path[0] = 0
     while depth < LONGEST:
         if not tree.children[node]:
             is_due = tree.visits[node] > 0 or depth == 0
-            if not is_due or rules.outcome(position) != ONGOING or not _grow(position, node, tree):
+            if (
+                not is_due
+                or rules.outcome(position) != ONGOING
+                or not _expand(position, node, tree)
+            ):
                 break
         node = _best_child(node, tree, settings.exploration, state)
         state = randomness.advance(state)
@@ -102,8 +110,8 @@ def _descend(
 
 
 @jit
-def _grow(position: Position, node: Int, tree: Tree) -> Bool:
-    """Give the node its children; return whether there was room for them."""
+def _expand(position: Position, node: Int, tree: Tree) -> Bool:
+    """Add the children of a node; return False if the tree is full."""
     count = rules.legal_actions(position, tree.legal)
     begin, player = tree.counts[SIZE], rules.to_move(position)
     if begin + count > len(tree.first):
@@ -126,7 +134,10 @@ def _grow(position: Position, node: Int, tree: Tree) -> Bool:
 
 @jit
 def _best_child(node: Int, tree: Tree, exploration: float, state: np.uint64) -> Int:
-    """Return the child with the highest upper confidence bound; one not yet visited comes first."""
+    """Return the child with the highest upper confidence bound; unvisited children come first.
+
+    The scan starts at a random child, which breaks ties.
+    """
     count: Int = np.int64(tree.children[node])
     offset = randomness.below(state, count)
     log_visits = math.log(tree.visits[node] + 1.0)
@@ -144,14 +155,14 @@ def _best_child(node: Int, tree: Tree, exploration: float, state: np.uint64) -> 
 
 @jit
 def _result(
-    position: Position, tree: Tree, settings: Settings, state: np.uint64
+    position: Position, tree: Tree, settings: UCTSettings, state: np.uint64
 ) -> tuple[float, np.uint64]:
-    """Return the result to the first player, -1 to 1, and the generator's next state."""
+    """Return a leaf's value to the first player, -1 to 1, and the generator's next state."""
     result = rules.outcome(position)
     if settings.by_evaluation and result == ONGOING:
         score = rules.evaluate(position, np.int64(FIRST), settings.evaluation)
         return expected(np.int64(score)), state
-    for _ in range(LAST_TURN):
+    for _ in range(MAX_PLAYOUT):
         if result != ONGOING:
             break
         count = rules.legal_actions(position, tree.legal)
@@ -163,7 +174,7 @@ def _result(
 
 
 class TreeSearch:
-    """The search for one game. Every search begins with an empty tree."""
+    """UCT for one game. Every search starts with an empty tree."""
 
     def __init__(
         self,
@@ -174,17 +185,17 @@ class TreeSearch:
         exploration: float = 1.0,
         capacity: int = 2**20,
     ) -> None:
-        """Make room for `capacity` nodes; a full tree is searched on, but grows no more.
+        """Allocate a tree of `capacity` nodes; once it is full, simulations go on without growth.
 
-        `evaluation` is as for `Game.evaluation`; `exploration` weighs the bounds. Raises
-        UnknownOption on bad values.
+        `evaluation` is as for `Game.evaluation`; `exploration` is the constant of UCB1. Raises
+        UnknownOption for an unknown playout or evaluation, BadOption for a number out of range.
         """
         if playout not in PLAYOUTS:
             raise UnknownOption(f"playout={playout!r}; there are: {listed(PLAYOUTS)}")
         limits.check_exploration(exploration)
         self.game = game
         chosen = game.evaluation(evaluation)
-        self._how = np.float64(exploration), np.bool_(playout == "evaluation"), chosen
+        self._options = np.float64(exploration), np.bool_(playout == "evaluation"), chosen
         capacity = max(limits.whole("capacity", capacity), 2 * game.num_actions)
         self._tree = Tree(
             first=np.empty(capacity, np.int32),
@@ -206,11 +217,11 @@ class TreeSearch:
         *,
         simulations: int | None = None,
         seconds: float | None = None,
-    ) -> Report:
-        """Return what was found in so many simulations or seconds, at least in one simulation.
+    ) -> SearchResult:
+        """Search until the first limit, `simulations` or `seconds`; at least one simulation.
 
-        Where only one action is legal there is none. Raises UnknownOption for limits that are none
-        and where there is no limit, IllegalAction where the game is over.
+        A single legal action is returned without a search. Raises BadOption if a limit is out of
+        range or no limit is given, IllegalAction if the game is over.
         """
         began = time.perf_counter()
         legal = self.game.choices(position)
@@ -219,14 +230,14 @@ class TreeSearch:
         most = np.int64(limits.whole("simulations", simulations))
         if len(legal) == 1:
             spent = time.perf_counter() - began
-            return Report(line=(int(legal[0]),), value=None, depth=0, nodes=0, seconds=spent)
+            return SearchResult(line=(int(legal[0]),), value=None, depth=0, nodes=0, seconds=spent)
         counts = self._tree.counts
         counts[:] = 0
         state = rng.integers(2**64, dtype=np.uint64)
         with limits.alarm(counts, STOP, seconds):
-            grow(position, self._tree, Settings(most, *self._how), state)
+            grow(position, self._tree, UCTSettings(most, *self._options), state)
         line, visits, value = self._read()
-        return Report(
+        return SearchResult(
             line=line,
             value=value,
             depth=int(counts[DEPTH]),
@@ -236,17 +247,17 @@ class TreeSearch:
         )
 
     def stop(self) -> None:
-        """Let a search that runs in another thread end soon; later ones run as asked."""
+        """Stop a search that runs in another thread; later searches are not affected."""
         self._tree.counts[STOP] = 1
 
     def _read(self) -> tuple[tuple[int, ...], tuple[tuple[int, int], ...], float]:
-        """Return the line most visited, the root's actions with their visits, and its value."""
+        """Return the most visited line, the root's actions with their visits, and its value."""
         tree, node, line = self._tree, 0, []
         while tree.visits[node] and tree.children[node]:
             node = max(self._children(node), key=lambda child: int(tree.visits[child]))
             line.append(int(tree.action[node]))
         children = sorted(self._children(0), key=lambda child: -int(tree.visits[child]))
-        visits = tuple((int(tree.action[each]), int(tree.visits[each])) for each in children)
+        visits = tuple((int(tree.action[child]), int(tree.visits[child])) for child in children)
         return tuple(line), visits, float(tree.total[children[0]] / tree.visits[children[0]])
 
     def _children(self, node: int) -> range:

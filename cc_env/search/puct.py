@@ -1,7 +1,10 @@
-"""Tree search guided by a network: PUCT of one position, and the same over many games at once.
+"""Tree search guided by a network: PUCT on one position, or on many games at once.
 
-Whoever searches evaluates: `Trees.select` says what is to be looked at, `Trees.expand` takes what
-the network said of it. How the trees grow is in forest.py.
+The caller runs the network: `Trees.select` returns a batch of observations, `Trees.expand` takes
+their evaluations. The algorithm is in forest.py.
+
+Shapes: T trees, F fields of a position, A = `num_actions`, L leaves in a batch, K earlier
+positions, [C, H, W] an observation.
 """
 
 import math
@@ -12,24 +15,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cc_env.errors import UnknownOption
+from cc_env.errors import BadOption
 from cc_env.game import Game
 from cc_env.rules import Position
 from cc_env.search import evaluations, forest, limits
-from cc_env.search.forest import EARLIER, EDGE, LONGEST, NODE, Forest, Improved, Settings
-from cc_env.search.report import Report
+from cc_env.search.forest import EARLIER, EDGE, LONGEST, NODE, Forest, Improved, PUCTSettings
+from cc_env.search.result import SearchResult
 
-# What evaluates: logits float32[N, num_actions], values float32[N] to the player to move, of
-# observations int8[N, C, H, W].
+# From observations, int8[L, C, H, W], to logits, float32[L, A], and values, float32[L], to the
+# player to move.
 Evaluate = Callable[[NDArray[np.int8]], tuple[NDArray[np.float32], NDArray[np.float32]]]
 
-MOST_EDGES = 2**22  # of a tree, by default
-EDGES = 8  # for each node, where room is made
-SHARE = 16  # of the simulations, at least as many batches
+MOST_EDGES = 2**22  # default capacity of a tree
+EDGES = 8  # assumed for each node when nodes are allocated
+LEAST_BATCHES = 16  # smaller batches, where there are few simulations
 
 
 class Trees:
-    """Searches of `count` positions of one game that go on in step."""
+    """Searches of `count` positions of one game that advance together."""
 
     def __init__(
         self,
@@ -43,12 +46,12 @@ class Trees:
         contempt: float = 0.0,
         considered: int = 0,
     ) -> None:
-        """Make room for `capacity` edges a tree; None: enough for all its simulations.
+        """Allocate `capacity` edges for each tree; None: enough for all its simulations.
 
-        `batch` leaves of each tree are evaluated together; `exploration` weighs the priors;
-        a repetition is thought to cost the root's player `contempt`; `considered` actions are tried
-        at the root by Sequential Halving, 0 leaves it to PUCT.
-        Raises UnknownOption on bad values.
+        `batch` leaves of each tree are evaluated together. `exploration` is c_puct, the weight of
+        the priors. `contempt` is the penalty of a drawn repetition to the root's player.
+        `considered` root actions enter Sequential Halving; 0: PUCT at the root, too.
+        Raises BadOption for values out of range.
         """
         self.game, self.count = game, limits.whole("count", count)
         most = limits.whole("simulations", simulations)
@@ -56,15 +59,13 @@ class Trees:
         limits.check_exploration(exploration)
         limits.check_contempt(contempt)
         if considered and simulations is None:
-            raise UnknownOption(f"considered={considered}; that takes a number of simulations")
+            raise BadOption(f"considered={considered} needs a number of simulations")
         if capacity is None:
             capacity = (min(most, MOST_EDGES // game.num_actions) + batch + 2) * game.num_actions
         if (batch + 2) * game.num_actions > capacity:
             at_most = capacity // game.num_actions - 2
-            raise UnknownOption(
-                f"batch={batch}; with room for {capacity} edges it is 1 to {at_most}"
-            )
-        self._settings = Settings(
+            raise BadOption(f"batch={batch}; with room for {capacity} edges it is 1 to {at_most}")
+        self._settings = PUCTSettings(
             np.int64(most),
             np.int64(batch),
             np.float64(exploration),
@@ -79,7 +80,7 @@ class Trees:
             np.empty(self.count, np.int64),
             np.empty(self.count, np.float32),
         )
-        self._now = self._settings
+        self._current = self._settings
 
     def _make_forest(self, capacity: int, leaves: int) -> Forest:
         game, count, considered = self.game, self.count, int(self._settings.considered)
@@ -101,7 +102,7 @@ class Trees:
             trees=np.zeros(leaves, np.int64),
             planes=np.zeros((leaves, *game.observation_shape), np.int8),
             hashes=np.zeros(leaves, np.uint64),
-            kept=evaluations.empty(),
+            cache=evaluations.empty(),
             legal=np.empty(game.num_actions, np.int32),
             logits=np.empty(game.num_actions, np.float32),
         )
@@ -115,74 +116,75 @@ class Trees:
         simulations: int | None = None,
         batch: int | None = None,
     ) -> None:
-        """Begin anew from positions, uint64[count, fields], in none of which the game is over.
+        """Restart the trees from positions of unfinished games, uint64[T, F].
 
-        With `rng` the root's actions get Gumbel noise: what is chosen is drawn by the policy.
-        `earlier` are the keys of the positions that occurred in the games so far, uint64[count, K],
-        0 for none. Fewer simulations and leaves together than the trees were made for may be asked
-        for. Raises UnknownOption where it is more, ValueError for arrays of another shape.
+        With `rng` the root's actions get Gumbel noise, so that the chosen action is a sample.
+        `earlier` are the keys of the positions that occurred in each game so far, uint64[T, K],
+        padded with 0. `simulations` and `batch` may be lower than the trees were allocated for.
+        Raises BadOption if they are higher, ValueError for arrays of another shape.
         """
-        most = self._settings
-        self._now = most._replace(
-            simulations=np.int64(limits.whole("simulations", simulations, int(most.simulations))),
-            batch=np.int64(limits.whole("batch", batch, int(most.batch))),
+        made_for = self._settings
+        most, widest = int(made_for.simulations), int(made_for.batch)
+        self._current = made_for._replace(
+            simulations=np.int64(limits.whole("simulations", simulations, most)),
+            batch=np.int64(limits.whole("batch", batch, widest)),
         )
         earlier = np.zeros((self.count, 0), np.uint64) if earlier is None else earlier
         if positions.shape != (self.count, len(self.game.initial)) or len(earlier) != self.count:
-            wanted = f"{self.count} positions of {len(self.game.initial)} words"
+            shapes = f"({self.count}, {len(self.game.initial)}), ({self.count}, any number)"
             raise ValueError(
-                f"positions{positions.shape}, earlier{earlier.shape}; wanted: {wanted}"
+                f"positions{positions.shape}, earlier{earlier.shape}; wanted: {shapes}"
             )
         self._forest.gumbel[:] = 0 if rng is None else rng.gumbel(size=self._forest.gumbel.shape)
         forest.begin(self.game.initial, positions, earlier, self._forest)
         self._waiting = 0
 
     def select(self) -> NDArray[np.int8] | None:
-        """Return what wants evaluation, int8[N, C, H, W]; None when the search is over.
+        """Return the observations to evaluate, int8[L, C, H, W]; None when the search is over.
 
-        N is 0 where long there was nothing that is not known. It is a view that the next `select`
-        overwrites.
+        L is 0 if many simulations in a row needed no evaluation; call `select` again. The array is
+        a view that the next `select` overwrites.
         """
-        waiting = int(forest.select(self.game.initial, self._forest, self._now))
+        waiting = int(forest.select(self.game.initial, self._forest, self._current))
         self._waiting = max(0, waiting)
         return None if waiting < 0 else self._forest.planes[:waiting]
 
     def expand(self, logits: NDArray[np.float32], values: NDArray[np.float32]) -> None:
-        """Go on with the evaluation, as `Evaluate` returns it, of what `select` returned.
+        """Expand the leaves of the last `select`: logits float32[L, A], values float32[L].
 
-        Raises ValueError for arrays of another shape.
+        The logits may have more than A columns. Raises ValueError for arrays of another shape.
         """
         wide = logits.ndim == 2 and logits.shape[1] >= self.game.num_actions
         if not wide or len(logits) != self._waiting or values.shape != (self._waiting,):
-            wanted = f"({self._waiting}, {self.game.num_actions}), ({self._waiting},)"
-            raise ValueError(f"logits{logits.shape}, values{values.shape}; wanted: {wanted}")
+            shapes = f"({self._waiting}, {self.game.num_actions}), ({self._waiting},)"
+            raise ValueError(f"logits{logits.shape}, values{values.shape}; wanted: {shapes}")
         self._waiting = 0
-        forest.expand(self.game.initial, self._forest, self._now, logits, values)
+        forest.expand(self.game.initial, self._forest, self._current, logits, values)
 
     def run(self, evaluate: Evaluate) -> None:
-        """Search to the end."""
+        """Run the search until all simulations are done."""
         while (planes := self.select()) is not None:
             if len(planes):
                 self.expand(*evaluate(planes))
 
     def forget(self) -> None:
-        """Forget all evaluations: another network comes."""
-        self._forest.kept.keys[:] = 0
+        """Clear the cache of evaluations; necessary when the network changes."""
+        self._forest.cache.keys[:] = 0
 
     def improved(self) -> "Improved":
-        """Return what was learned, in arrays that the next call overwrites."""
-        forest.improved(self._forest, self._now, self._improved)
+        """Return policies, chosen actions and values, in arrays that the next call overwrites."""
+        forest.improved(self._forest, self._current, self._improved)
         return self._improved
 
     @property
     def simulations(self) -> int:
-        """How many there were in all trees."""
+        """The number of simulations done, in all trees together."""
         return int(np.maximum(self._forest.done, 0).sum())
 
-    def found(self) -> tuple[tuple[int, ...], tuple[tuple[int, int], ...], float]:
-        """Return of the first tree: its best line, the root's actions with their visits, its value.
+    def best_line(self) -> tuple[tuple[int, ...], tuple[tuple[int, int], ...], float]:
+        """Return the first tree's principal variation, its root's (action, visits), its value.
 
-        What is won is played, the sooner the better; else what was visited most.
+        The line follows proven wins, the shortest first, else the most visited action.
         """
         nodes, node = self._forest.nodes[0], 0
         line: list[int] = []
@@ -202,12 +204,12 @@ class Trees:
         return tuple(line), visits, float(nodes[0]["value"])
 
     def _edges(self, node: int) -> NDArray[Any]:
-        one = self._forest.nodes[0, node]
-        return self._forest.edges[0, one["first"] : one["first"] + one["children"]]
+        record = self._forest.nodes[0, node]
+        return self._forest.edges[0, record["first"] : record["first"] + record["children"]]
 
 
 class PUCT:
-    """The search of one position. Every search begins with an empty tree."""
+    """PUCT on one position. Every search starts with an empty tree; evaluations stay cached."""
 
     def __init__(
         self,
@@ -219,9 +221,9 @@ class PUCT:
         contempt: float = 0.0,
         capacity: int = MOST_EDGES,
     ) -> None:
-        """Search by what `evaluate` says; the rest is as for `Trees`.
+        """Search with the network `evaluate`; the options are as for `Trees`.
 
-        Fewer than `batch` leaves are evaluated together where only few simulations are asked for.
+        Searches of few simulations use smaller batches than `batch`.
         """
         self.game, self._evaluate, self._batch = game, evaluate, limits.whole("batch", batch)
         self._trees = Trees(
@@ -237,12 +239,12 @@ class PUCT:
         simulations: int | None = None,
         seconds: float | None = None,
         earlier: Sequence[Position] = (),
-    ) -> Report:
-        """Return what was found in so many simulations or seconds, at least by looking once.
+    ) -> SearchResult:
+        """Search until the first limit, `simulations` or `seconds`; at least one batch.
 
-        `earlier` are positions of the game so far; to come back to one is a draw. Where only one
-        action is legal nothing is looked at. Raises UnknownOption for limits that are none and
-        where there is no limit, IllegalAction where the game is over.
+        `earlier` are positions of the game so far; a return to one of them is a draw. A single
+        legal action is returned without a search. Raises BadOption if a limit is out of range or
+        no limit is given, IllegalAction if the game is over.
         """
         began = time.perf_counter()
         legal = self.game.choices(position)
@@ -251,15 +253,15 @@ class PUCT:
         most = limits.whole("simulations", simulations)
         if len(legal) == 1:
             spent = time.perf_counter() - began
-            return Report(line=(int(legal[0]),), value=None, depth=0, nodes=0, seconds=spent)
-        batch = max(1, min(self._batch, most // SHARE))
-        keys = np.array([[self.game.key(each) for each in earlier]], np.uint64)
+            return SearchResult(line=(int(legal[0]),), value=None, depth=0, nodes=0, seconds=spent)
+        batch = max(1, min(self._batch, most // LEAST_BATCHES))
+        keys = np.array([[self.game.key(occurred) for occurred in earlier]], np.uint64)
         root = np.array([position], np.uint64)
         self._trees.begin(root, earlier=keys, simulations=most, batch=batch)
         deadline = began + (math.inf if seconds is None else seconds)
         self._run(deadline)
-        line, visits, value = self._trees.found()
-        return Report(
+        line, visits, value = self._trees.best_line()
+        return SearchResult(
             line=line,
             value=value,
             depth=len(line),
@@ -269,7 +271,7 @@ class PUCT:
         )
 
     def _run(self, deadline: float) -> None:
-        """Search to the end, or until another batch would be too late."""
+        """Search until the end, or until another batch would pass the deadline."""
         longest, now = 0.0, time.perf_counter()
         while (planes := self._trees.select()) is not None:
             if len(planes):
@@ -281,7 +283,7 @@ class PUCT:
 
 
 def _best(nodes: NDArray[Any], node: Any, edges: NDArray[Any]) -> int:
-    """Return which of a node's edges to play."""
+    """Return the index of the edge to play: the best by proof, else the most visited."""
     children = nodes[edges["target"]]
     signs = np.where(children["player"] == node["player"], 1, -1)
     proven = np.where(edges["target"] < 0, 0, signs * children["proven"])
@@ -291,9 +293,10 @@ def _best(nodes: NDArray[Any], node: Any, edges: NDArray[Any]) -> int:
 
 
 def _halving(considered: int, simulations: int) -> list[int]:
-    """Return how many visits the action that each simulation tries has by then.
+    """Return, for each simulation, how many visits the action that it selects has by then.
 
-    Of the actions considered, all get equally many; then the better half of them, and so on.
+    Sequential Halving: all considered actions get equally many visits, then the better half of
+    them, and so on.
     """
     visits = [0] * max(1, considered)
     order: list[int] = []
@@ -302,6 +305,6 @@ def _halving(considered: int, simulations: int) -> list[int]:
     while len(order) < simulations:
         for _ in range(max(1, simulations // (phases * number))):
             order += visits[:number]
-            visits[:number] = [each + 1 for each in visits[:number]]
+            visits[:number] = [count + 1 for count in visits[:number]]
         number = max(min(2, len(visits)), number // 2)
     return order[:simulations]

@@ -1,6 +1,6 @@
-"""Scores: what positions are worth, about hundredths of a piece, and what result that promises.
+"""Scores: values of positions in about hundredths of a piece, and the results they predict.
 
-Evaluations with units of their own, such as C&C's `published`, promise it less well.
+Evaluations in other units, such as C&C's `published`, predict results less well.
 """
 
 import math
@@ -11,18 +11,19 @@ from cc_env import rules
 from cc_env.compile import jit
 from cc_env.rules import DRAW, Int, Position
 
-WIN = 1_000_000  # less one for every decision that it takes
-MARGIN = 1_000  # more for each by which the win is greater than the least
-INFINITE = 2_000_000
-PROVEN = WIN - 10_000  # scores from here on are won games
-SCALE = 200.0  # a lead of so much wins at odds of e squared
+WIN = 1_000_000  # minus the number of decisions to the win
+MARGIN = 1_000  # added for every point of margin above the smallest win
+INFINITE = 2_000_000  # beyond every score
+PROVEN = WIN - 10_000  # scores from here on are proven wins
+SCALE = 200.0  # score at which the odds of winning are e**2 : 1
 
 
 @jit
 def final(position: Position, result: Int, player: Int, ply: Int) -> Int:
     """Return the score of a finished game to `player`.
 
-    Of wins greater ones are better, then sooner ones; of losses smaller ones, then later ones.
+    A win with a greater margin scores higher, then an earlier one; a loss with a smaller margin
+    scores higher, then a later one.
     """
     if result == DRAW:
         return np.int64(0)
@@ -32,12 +33,12 @@ def final(position: Position, result: Int, player: Int, ply: Int) -> Int:
 
 @jit
 def repeated(position: Position, player: Int) -> Int:
-    """Return the score to `player` of a position that occurred before.
+    """Return the score to `player` of a position that occurred before on the path.
 
-    A draw, or what the rules then make of it, see `rules.stagnant`: almost a won game, since it
-    still has to occur again.
+    0 for a draw. Where the game's rule decides repetitions, see `rules.repetition_outcome`, a win
+    is scored just below PROVEN: the repetition is not forced yet.
     """
-    result = rules.stagnant(position)
+    result = rules.repetition_outcome(position)
     if result == DRAW:
         return np.int64(0)
     score = PROVEN - MARGIN + rules.margin(position)
@@ -45,7 +46,7 @@ def repeated(position: Position, player: Int) -> Int:
 
 
 def margin(score: int) -> int | None:
-    """Return by how much a score says that the game is won, below 0 lost; None if it says not."""
+    """Return the margin of a proven win (negative: loss); None if the score proves nothing."""
     if abs(score) < PROVEN:
         return None
     by = 1 - (WIN - abs(score)) // MARGIN
@@ -54,7 +55,7 @@ def margin(score: int) -> int | None:
 
 @jit
 def expected(score: Int) -> float:
-    """Return the result that a score promises, -1 to 1."""
+    """Return the expected result for a score, -1 to 1."""
     if score >= PROVEN:
         return 1.0
     if score <= -PROVEN:

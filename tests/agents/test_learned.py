@@ -8,7 +8,7 @@ import agents
 from agents.learned import AlphaZeroPlayer, PolicyPlayer, ask, evaluator
 from agents.network import Network, Size, load, save
 from cc_env import games, players, referee
-from cc_env.errors import BadCheckpoint, UnknownOption
+from cc_env.errors import BadCheckpoint, BadOption
 from cc_env.referee import Clock
 
 CYCLES = {  # a position, and turns that lead back to it
@@ -181,7 +181,7 @@ def test_bad_options_are_refused(game, file):
         ("device=cuda:7", "device='cuda:7'; this machine has: cpu"),
         ("depth=3", "has no option depth; it has: simulations=None"),
     ):
-        with pytest.raises(UnknownOption, match=says):
+        with pytest.raises(BadOption, match=says):
             players.make(f"alphazero:path={file},{options}", game)
 
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from cc_env import games, players
+from cc_env.catalogue import GAMES
 from cc_env.envs.aec import BoardGameAEC
 from cc_env.referee import Clock
-from cc_env.table import GAMES
 
 WAYS = {
     "deepcopy": copy.deepcopy,

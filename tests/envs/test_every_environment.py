@@ -9,8 +9,8 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 
 import cc_env
+from cc_env.catalogue import GAMES
 from cc_env.envs.rendering import MODES, Renderer
-from cc_env.table import GAMES
 
 with warnings.catch_warnings():  # of PettingZoo's own, about the environments that its tests import
     warnings.simplefilter("ignore")

@@ -11,7 +11,7 @@ from gymnasium.wrappers import vector as wrappers
 
 from cc_env.envs.vector import BoardGameVectorEnv
 from cc_env.envs.wrappers import LegalSamples
-from cc_env.errors import UnknownOption
+from cc_env.errors import BadOption
 
 ID = "cc_env/CaptureConquer-v0"
 MODES = ["vector_entry_point", "sync", "async"]
@@ -86,7 +86,7 @@ def test_legal_samples_follow_their_seed():
 
 
 def test_legal_samples_are_of_games():
-    with pytest.raises(UnknownOption, match="wanted: that of a game"):
+    with pytest.raises(BadOption, match="wanted: that of a game"):
         LegalSamples(gymnasium.make_vec("Pendulum-v1", 2))
 
 

@@ -15,7 +15,7 @@ from stable_baselines3.common.vec_env import (
 from cc_env.envs.opponents import Opponent, drawn
 from cc_env.envs.sb3 import OpponentVecEnv, by_policy, snapshot
 from cc_env.envs.single import BoardGameEnv
-from cc_env.errors import BadPosition, EpisodeOver, IllegalAction, UnknownKeyword, UnknownOption
+from cc_env.errors import BadOption, BadPosition, EpisodeOver, IllegalAction, UnknownKeyword
 from cc_env.referee import Decision
 
 TICTACTOE = "elsewhere.tictactoe"
@@ -95,7 +95,7 @@ def test_what_sb3_asks_of_some_boards_is_of_these():
     assert not env.has_attr("nothing")
     env.set_attr("label", "x")
     assert env.get_attr("label") == ["x"] * 5
-    with pytest.raises(UnknownOption, match="for some boards; all share it"):
+    with pytest.raises(BadOption, match="for some boards; all share it"):
         env.set_attr("label", "y", indices=[1])
 
 
@@ -130,21 +130,21 @@ def test_options_are_of_the_next_reset_alone():
     with pytest.raises(BadPosition):
         env.reset()
     env.set_options({"start": 1})
-    with pytest.raises(UnknownOption, match="reset has no option start; it has: position"):
+    with pytest.raises(BadOption, match="reset has no option start; it has: position"):
         env.reset()
 
 
 def test_bad_input_says_what_would_do():
     with pytest.raises(UnknownKeyword, match=r"'oponents'; did you mean opponents\?"):
         OpponentVecEnv("checkers", oponents="random")
-    with pytest.raises(UnknownOption, match="at least one"):
+    with pytest.raises(BadOption, match="at least one"):
         OpponentVecEnv("checkers", opponents=[])
-    with pytest.raises(UnknownOption, match="'nobody'"):
+    with pytest.raises(BadOption, match="'nobody'"):
         OpponentVecEnv("checkers", opponents=["random", "nobody"])
-    with pytest.raises(UnknownOption, match="render_mode='human'; there are: ansi, rgb_array"):
+    with pytest.raises(BadOption, match="render_mode='human'; there are: ansi, rgb_array"):
         OpponentVecEnv("checkers", render_mode="human")
     env = OpponentVecEnv("checkers", 2)
-    with pytest.raises(UnknownOption, match="seed=-1"):
+    with pytest.raises(BadOption, match="seed=-1"):
         env.seed(-1)
     with pytest.raises(EpisodeOver):
         env.step(np.zeros(2, int))

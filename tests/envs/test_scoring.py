@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from cc_env.envs.scoring import score
-from cc_env.errors import IllegalAction, UnknownOption
+from cc_env.errors import BadOption, IllegalAction
 
 
 def first(observations, masks):
@@ -43,7 +43,7 @@ def test_options_and_limits_are_those_of_the_environment():
 
 @pytest.mark.parametrize("games", [0, 7, 2.0])
 def test_games_are_shared_between_the_seats(games):
-    with pytest.raises(UnknownOption, match="it is an even number"):
+    with pytest.raises(BadOption, match="it is an even number"):
         score(first, "capture_conquer", games=games)
 
 

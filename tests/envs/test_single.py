@@ -11,7 +11,7 @@ import pytest
 from gymnasium.utils.env_checker import check_env, data_equivalence
 
 from cc_env.envs.single import MaskInObservation
-from cc_env.errors import BadPosition, EpisodeOver, IllegalAction, UnknownOption
+from cc_env.errors import BadOption, BadPosition, EpisodeOver, IllegalAction, UnknownOption
 from cc_env.players import RandomPlayer
 
 ID = "cc_env/CaptureConquer-v0"
@@ -421,7 +421,7 @@ def test_a_refused_reset_changes_nothing(options, error):
 
 @pytest.mark.parametrize("seed", [-1, "x", 1.5, [], True])
 def test_what_is_no_seed_is_refused(seed):
-    with pytest.raises(UnknownOption, match="it is a whole number from 0, or None"):
+    with pytest.raises(BadOption, match="it is a whole number from 0, or None"):
         make().unwrapped.reset(seed=seed)
 
 

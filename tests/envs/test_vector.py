@@ -11,7 +11,7 @@ from cc_env import games
 from cc_env.envs.aec import BoardGameAEC
 from cc_env.envs.single import BoardGameEnv
 from cc_env.envs.vector import BoardGameVectorEnv
-from cc_env.errors import BadPosition, EpisodeOver, IllegalAction, UnknownOption
+from cc_env.errors import BadOption, BadPosition, EpisodeOver, IllegalAction, UnknownOption
 from cc_env.referee import Decision
 
 ID = "cc_env/CaptureConquer-v0"
@@ -402,7 +402,7 @@ def test_a_refused_step_changes_no_board(actions, why):
     ],
 )
 def test_wrong_arguments_are_refused(arguments, why):
-    with pytest.raises(UnknownOption, match=why):
+    with pytest.raises(BadOption, match=why):
         BoardGameVectorEnv("capture_conquer", **arguments)
 
 
@@ -410,6 +410,9 @@ def test_wrong_arguments_are_refused(arguments, why):
     ("arguments", "error", "why"),
     [
         ({"seed": [1, 2]}, UnknownOption, "2 seeds for 3 boards"),
+        ({"seed": []}, UnknownOption, "0 seeds for 3 boards"),
+        ({"seed": ""}, UnknownOption, "seed=''; it is a whole number"),
+        ({"seed": b"123"}, UnknownOption, "seed=b'123'; it is a whole number"),
         ({"options": {"position": ["x", "y"]}}, UnknownOption, "2 positions for 3 boards"),
         ({"options": {"position": "nonsense"}}, BadPosition, "nonsense"),
         ({"options": {"position": 5}}, BadPosition, "given as text"),
@@ -516,7 +519,7 @@ def test_a_refused_reset_says_why_and_changes_nothing(arguments, says):
     envs = make(3)
     envs.reset(seed=1)
     before = [envs.position(board) for board in range(3)]
-    with pytest.raises(UnknownOption, match=re.escape(says)):
+    with pytest.raises(BadOption, match=re.escape(says)):
         envs.reset(**arguments)
     assert [envs.position(board) for board in range(3)] == before
 

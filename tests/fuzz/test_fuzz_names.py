@@ -17,13 +17,13 @@ import agents
 import benchmarks.commands
 from agents.memory import app as memory_app
 from cc_env import commands, games, options, players, referee
+from cc_env.catalogue import GAMES
 from cc_env.envs.aec import BoardGameAEC
 from cc_env.envs.single import BoardGameEnv
 from cc_env.envs.vector import BoardGameVectorEnv
 from cc_env.match import Limits
 from cc_env.play import program_commands, server, tcp
 from cc_env.players import RandomPlayer
-from cc_env.table import GAMES
 from training import alphazero, demo, evaluate, ppo, published, tune
 
 WORDS = """ 0 1 -1 2 3 4 8 100 -0.5 0.5 1.5 1e999 -1e999 1e300 9999999999999999999 1_0 0x10 True

@@ -9,6 +9,7 @@ from fuzz.mutations import lines, texts
 from hypothesis import given
 
 from cc_env import games, record, referee
+from cc_env.catalogue import GAMES
 from cc_env.errors import BadRecord
 from cc_env.games.cannon import log
 from cc_env.games.checkers import pdn
@@ -17,7 +18,6 @@ from cc_env.play import importing
 from cc_env.play.export import exported
 from cc_env.play.sitting import HUMAN, Sitting
 from cc_env.players import RandomPlayer
-from cc_env.table import GAMES
 
 PDN = [
     '[Event "a \\"b\\" \\\\"]\n[Black "One"]\n[White "Two"]\n[Result "1-0"]\n'

@@ -13,7 +13,7 @@ from cc_env.errors import BadPosition, BadRecord, IllegalAction, UnknownOption
 from cc_env.game import Played
 from cc_env.games.cannon import bots, log
 from cc_env.games.cannon.evaluation import STANDARD
-from cc_env.games.grid import rows_text
+from cc_env.grid import Grid
 from cc_env.match import RESIGNED, Limits, Match
 from cc_env.perft import perft
 from cc_env.playouts import play_randomly
@@ -34,14 +34,17 @@ def place(game, side, **letters):
     cells = {}
     for letter, at in (FAR | letters).items():
         cells |= {(int(xy[1]), int(xy[0])): letter for xy in at.split()}
-    return game.from_text(f"{rows_text(cells, 8, 8)} {side}")
+    return game.from_text(f"{Grid(8, 8).text(cells)} {side}")
 
 
 def commands(game, position, start=None):
     """Return the legal commands in every way to write them, such as 27f16 without the kind."""
     found = set()
     for action in map(int, game.legal_actions(position)):
-        for text in (game.action_text(position, action), *game.other_texts(position, action)):
+        for text in (
+            game.action_text(position, action),
+            *game.notation.other_texts(position, action),
+        ):
             _, x, y, kind, to_x, to_y = text.split()
             found.add(f"{x}{y}{kind}{to_x}{to_y}")
     return {each for each in found if start is None or each.startswith(start)}
@@ -319,13 +322,13 @@ def test_a_position_that_moves_led_to_three_times_ends_the_game(cannon, repetiti
 def test_halls_decide_a_stagnant_game(cannon):
     """cannon: all score tables."""
     ahead = place(cannon, "b", b="24 25 26", w="61 62 63", W="00 20 40")
-    assert cannon.stagnant(ahead) == FIRST_WINS
+    assert cannon.repetition_outcome(ahead) == FIRST_WINS
     assert cannon.score(ahead) == (7.03, 3.03)
     behind = place(cannon, "w", b="24 25 26", w="61 62 63", B="17 37 57")
-    assert cannon.stagnant(behind) == SECOND_WINS
+    assert cannon.repetition_outcome(behind) == SECOND_WINS
     assert cannon.score(behind) == (3.03, 7.03)
     level = place(cannon, "b", b="24 25 26", w="61 62 63", W="00 20 40", B="17 37 57")
-    assert cannon.stagnant(level) == DRAW
+    assert cannon.repetition_outcome(level) == DRAW
     assert cannon.score(level) == (5.03, 5.03)
 
 
@@ -352,7 +355,7 @@ def test_a_limit_of_repetitions_is_refused():
 def test_bots_compile_when_they_are_made(cannon, monkeypatch, name):
     looked = []
     monkeypatch.setattr(bots, "look", lambda game, position: looked.append(position))
-    cannon.bots[name](cannon)
+    cannon.search.bots[name](cannon)
     assert looked
 
 
@@ -475,7 +478,7 @@ def test_what_people_decide_is_logged_as_far_as_logs_can_tell_it(cannon):
     start = place(cannon, "b", b="24 25 26", w="61 62 63")
     with pytest.raises(BadRecord, match="begins at the start of the game, not in 'W1W1W1W1/"):
         log.FORMAT.write(cannon, Played(start, ()))
-    with pytest.raises(BadRecord, match="a line for each turn, and none was played yet"):
+    with pytest.raises(BadRecord, match="a line for each turn, and no turn was played yet"):
         log.FORMAT.write(cannon, Played(cannon.initial, ()))
 
 
@@ -499,8 +502,8 @@ def test_whatever_is_selected_can_do_something(cannon, selected):
         ("M 1 4", "one M or B has to come"),
         ("S 2 5", "one M or B has to come"),
         ("S 2 5 M 1 4 M 1 3", "one M or B has to come"),
-        ("S 2 5 X 1 4", "is no command"),
-        ("S 2 5 M 1", "is no command"),
+        ("S 2 5 X 1 4", "is not a command"),
+        ("S 2 5 M 1", "is not a command"),
         ("S 1 2 M 2 4", "not legal"),
         ("", "one M or B has to come"),
     ],
@@ -605,7 +608,7 @@ def test_nothing_is_played_after_stagnation(cannon):
 @pytest.mark.parametrize("rows", [8, 10])
 def test_every_row_of_soldiers_has_a_weight_of_its_board(rows):
     game = games.make("cannon", rows=rows, columns=10)
-    weights = game.evaluations["standard"].weights
+    weights = game.search.evaluations["standard"].weights
     assert (weights == STANDARD[rows].weights).all()
     counts = [play_randomly_seen(game, seed) for seed in range(4)]
     counted = tune.features(game, np.concatenate(counts)).any(0)

@@ -6,7 +6,7 @@ import pytest
 from cc_env import games, players
 from cc_env.errors import UnknownOption
 from cc_env.games.cannon.bots import BOTS, look
-from cc_env.games.grid import rows_text
+from cc_env.grid import Grid
 from cc_env.match import Limits
 from cc_env.referee import Clock, play
 
@@ -18,7 +18,7 @@ def at(side, **letters):
     cells = {
         (int(xy[1]), int(xy[0])): letter for letter, all in letters.items() for xy in all.split()
     }
-    return CANNON.from_text(f"{rows_text(cells, ROWS, COLUMNS)} {side}")
+    return CANNON.from_text(f"{Grid(ROWS, COLUMNS).text(cells)} {side}")
 
 
 def texts(name, position, seeds=range(12)):

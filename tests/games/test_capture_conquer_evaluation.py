@@ -95,7 +95,7 @@ def test_what_each_weight_counts(game, text, which, count):
 @pytest.mark.parametrize("name", ["standard", "published"])
 def test_mirror_images_are_worth_the_same(size, name):
     game = games.make("capture_conquer", size=size)
-    evaluation, rng = game.evaluations[name], np.random.default_rng(size)
+    evaluation, rng = game.search.evaluations[name], np.random.default_rng(size)
     (mirror,) = game.symmetries
     position = game.initial
     for _ in range(200):

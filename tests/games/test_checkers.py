@@ -16,7 +16,7 @@ from cc_env.game import Played
 from cc_env.games.checkers import pdn
 from cc_env.games.checkers.evaluation import SYMMETRIC, Published
 from cc_env.games.checkers.rules import CELLS
-from cc_env.games.grid import rows_text
+from cc_env.grid import Grid
 from cc_env.match import Limits, Match
 from cc_env.perft import perft
 from cc_env.playouts import play_randomly
@@ -49,7 +49,7 @@ def place(game, side, idle=0, **letters):
     """Return a position with pieces on cells, such as r=("53", "57")."""
     words = {"red": "r", "red_kings": "R", "black": "b", "black_kings": "B"}
     cells = {divmod(int(at), 10): words[name] for name in letters for at in letters[name].split()}
-    return game.from_text(f"{rows_text(cells, 8, 8)} {side}" + (f" {idle}" if idle else ""))
+    return game.from_text(f"{Grid(8, 8).text(cells)} {side}" + (f" {idle}" if idle else ""))
 
 
 def turns(game, position):
@@ -164,7 +164,7 @@ def recorded_positions():
 
 def test_the_published_evaluation_is_that_of_the_recorded_positions(checkers):
     for line, letters in recorded_positions():
-        position = checkers.from_text(f"{rows_text(letters, 8, 8)} {line['turn']}")
+        position = checkers.from_text(f"{Grid(8, 8).text(letters)} {line['turn']}")
         assert rules.evaluate(position, 1, Published()) == line["score"]
         assert rules.evaluate(position, 0, Published()) == -line["score"]
 
@@ -173,9 +173,9 @@ def test_the_symmetric_evaluation_gives_both_sides_what_is_published_for_one(che
     tiles, both = Published(man=np.int64(0)), SYMMETRIC._replace(man=np.int64(0))
     swap = str.maketrans("rRbB", "bBrR")
     for line, letters in islice(recorded_positions(), 300):
-        position = checkers.from_text(f"{rows_text(letters, 8, 8)} {line['turn']}")
+        position = checkers.from_text(f"{Grid(8, 8).text(letters)} {line['turn']}")
         turned = {(7 - r, 7 - c): each.translate(swap) for (r, c), each in letters.items()}
-        other = checkers.from_text(f"{rows_text(turned, 8, 8)} {line['turn'].translate(swap)}")
+        other = checkers.from_text(f"{Grid(8, 8).text(turned)} {line['turn'].translate(swap)}")
         black, red = (rules.evaluate(each, 1, tiles) for each in (position, other))
         assert rules.evaluate(position, 1, both) == black - red
         assert rules.evaluate(position, 0, both) == red - black
@@ -187,7 +187,7 @@ def test_one_ply_ahead_it_chooses_as_well_as_was_recorded(checkers):
     chosen = 0
     for line, letters in list(recorded_positions())[::25]:
         if "one_ply" in line:
-            position = checkers.from_text(f"{rows_text(letters, 8, 8)} {line['turn']}")
+            position = checkers.from_text(f"{Grid(8, 8).text(letters)} {line['turn']}")
             best = place_board(checkers, line["one_ply"], line["turn"])
             while True:
                 found = published.choose(position, rng, Clock()).action
@@ -203,7 +203,7 @@ def test_one_ply_ahead_it_chooses_as_well_as_was_recorded(checkers):
 
 def place_board(game, board, mover):
     letters = {c: letter for c, letter in zip(CELLS, board, strict=True) if letter != "."}
-    return game.from_text(f"{rows_text(letters, 8, 8)} {'b' if mover == 'r' else 'r'}")
+    return game.from_text(f"{Grid(8, 8).text(letters)} {'b' if mover == 'r' else 'r'}")
 
 
 def test_perft_from_the_start(checkers, english):
@@ -287,14 +287,14 @@ def test_actions_know_their_cells(checkers):
     [
         ("8/8/8/8/8/8/8 r", "8 rows of 8 cells"),
         ("8/8/8/8/8/8/8/9 r", "8 rows of 8 cells"),
-        ("k7/8/8/8/8/8/8/8 r", "made of r, b, R, B and digits"),
+        ("k7/8/8/8/8/8/8/8 r", "made of r, R, b, B and digits"),
         ("r7/8/8/8/8/8/8/8 w", "side to move"),
         ("1r6/8/8/8/8/8/8/b7 r", "r on 01, a cell that is not used"),
         ("8/1b1b1b1b/b1b1b1b1/1b1b1b1b/b1b5/8/8/1r6 r", "14 pieces of b; there are 12"),
         ("8/8/8/8/8/1r6/8/8 r", "b has just moved, so it needs a piece"),
-        ("b7/8/8/8/8/1r6/8/8 r -1", "'-1' is no number of turns"),
+        ("b7/8/8/8/8/1r6/8/8 r -1", "'-1' is neither a number of turns"),
         ("b7/8/8/8/8/1r6/8/8 r 81", "81 turns without progress; after 80 the game is over"),
-        ("b7/8/8/8/8/1r6/8/8 r x52", "'x52' is no number of turns, and no x with a cell"),
+        ("b7/8/8/8/8/1r6/8/8 r x52", "'x52' is neither a number of turns nor x with a cell"),
         ("b7/8/8/8/8/1r6/8/8 r x51", "nothing on 51 can jump on"),
         ("", "side to move"),
         (None, "given as text"),
@@ -564,11 +564,11 @@ def test_where_other_rules_would_do_the_error_says_so(checkers):
         ("1. 9-13 22-18 2. 99-1 *", "line 1, move 2: '99-1' is not legal"),
         ('[Event "x"]', "line 1, move 1: there is no move, no position and no result: 1-0, 0-1"),
         ('[Event "x] *', r"line 1, move 1: cannot read '\[Event \"x\] \*'"),
-        ('[FEN "B:W40:B1"] *', "40 is no cell from 1 to 32"),
+        ('[FEN "B:W40:B1"] *', "40 is neither a cell from 1 to 32"),
         ('[FEN "B:W4:B4"] *', "4 is there twice"),
-        ('[FEN "nonsense"] *', "'nonsense' is no position"),
-        ('[FEN "B:W30-33:B1"] *', "30-33 is no cell from 1 to 32, and no range of them"),
-        ('[FEN "B:W9-7:B1"] *', "9-7 is no cell"),
+        ('[FEN "nonsense"] *', "'nonsense' is not a position"),
+        ('[FEN "B:W30-33:B1"] *', "30-33 is neither a cell from 1 to 32 nor a range of cells"),
+        ('[FEN "B:W9-7:B1"] *', "9-7 is neither a cell"),
         ('[FEN "B:W1-3:B2"] *', "2 is there twice"),
         ("1. 9-13\n(22-18 *\n\n", r"line 2, move 1: \( without \)"),
         ("1. 9-13 22-18) *", r"line 1, move 2: cannot read '\) \*'"),
@@ -599,7 +599,7 @@ def test_broken_pdn_is_refused_with_line_and_move(english, text, why):
     ("broken", "why"),
     [
         ('[Event "b"]\n1. 9-13 22-19 2. 13-17 1-0', "line 7, move 1: '22-19' is not legal"),
-        ('[Event "b"]\n[FEN "B:W40:B1"]\n[Site "s"] 1. 9-13 *', "line 7, move 1: 40 is no"),
+        ('[Event "b"]\n[FEN "B:W40:B1"]\n[Site "s"] 1. 9-13 *', "line 7, move 1: 40 is neither"),
         ('[Event "b]\n[Site "s"]\n1. 9-13 *', "line 6, move 1: cannot read"),
         ('[Event "b"]\n1. 9-13 {no end\n22-18 1-0', "line 7, move 1: cannot read '{no end'"),
         ('[Event "b"]\n1. 9-13 (no end\n22-18 1-0', r"line 7, move 1: \( without \)"),
@@ -648,7 +648,7 @@ def test_a_capture_that_no_later_move_makes_clear_is_refused(english):
 
 def test_of_tags_of_one_name_the_last_counts(english):
     text = '[Event "a"]\n[Event "b"]\n[Result "0-1"]\n[Result "1-0"]\n[FEN "x"]'
-    with pytest.raises(BadRecord, match="line 5, move 1: 'x' is no position"):
+    with pytest.raises(BadRecord, match="line 5, move 1: 'x' is not a position"):
         list(pdn.read(text, english))
     text = text.replace('"x"', '"B:W4:B29"') + '\n[FEN "B:W30:B1"]\n1. 1-6 1-0'
     (game,) = pdn.read(text, english)

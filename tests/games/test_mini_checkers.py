@@ -9,8 +9,8 @@ from conftest import ORACLE
 
 from cc_env import games, players, rules
 from cc_env.errors import BadPosition, UnknownOption
-from cc_env.games.grid import rows_text
 from cc_env.games.mini_checkers import CELLS, Published
+from cc_env.grid import Grid
 from cc_env.perft import perft
 from cc_env.playouts import play_randomly
 from cc_env.referee import Clock
@@ -33,14 +33,14 @@ def solver(mini):
 def compact(game, board, side):
     """Return the position of a board of 18 letters."""
     letters = zip(CELLS, board, strict=True)
-    rows = rows_text({cell: letter for cell, letter in letters if letter != "."}, 6, 6)
+    rows = Grid(6, 6).text({cell: letter for cell, letter in letters if letter != "."})
     return game.from_text(f"{rows} {side}")
 
 
 def place(game, side, black, white):
     letters = {divmod(int(at), 10): "b" for at in black.split()}
     letters |= {divmod(int(at), 10): "w" for at in white.split()}
-    return game.from_text(f"{rows_text(letters, 6, 6)} {side}")
+    return game.from_text(f"{Grid(6, 6).text(letters)} {side}")
 
 
 def turns(game, position):
@@ -150,7 +150,7 @@ def test_the_published_levels_and_statistics(mini):
         assert details["depth"] == depth
         assert details["nodes"] > 1
         assert details["cuts_max"] > 0 < details["cuts_min"]
-    assert mini.levels["easy"]["seconds"] == mini.levels["normal"]["seconds"] == 15
+    assert mini.search.levels["easy"]["seconds"] == mini.search.levels["normal"]["seconds"] == 15
     found = AlphaBeta(mini, "published", table_megabytes=1).search(mini.initial, depth=1)
     assert (found.cuts_max, found.cuts_min) == (0, 0)
     hard = players.make("minimax:hard,table_megabytes=64", mini)
@@ -190,11 +190,11 @@ def test_random_play_is_bounded(mini):
     ("text", "why"),
     [
         ("6/6/6/6/6 b", "6 rows of 6 cells"),
-        ("6/6/6/6/6/6 b", "no man on the board"),
+        ("6/6/6/6/6/6 b", "no men on the board"),
         ("b5/6/6/6/6/6 b", "b on 00, a cell that is not used"),
         ("1k4/6/6/6/6/6 b", "made of b, w and digits"),
         ("1b4/6/6/6/6/6", "side to move"),
-        ("1b1b1b/b1b1b1/1b4/6/6/w5 b", "7 men of b; there are 6"),
+        ("1b1b1b/b1b1b1/1b4/6/6/w5 b", "7 pieces of b; there are 6"),
         (7, "given as text"),
     ],
 )

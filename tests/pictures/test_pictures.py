@@ -10,7 +10,8 @@ import pettingzoo
 import pytest
 
 from cc_env import games
-from cc_env.errors import UnknownOption
+from cc_env.catalogue import GAMES
+from cc_env.errors import BadOption
 from cc_env.match import Match
 from cc_env.pictures import Picture, Sheet, draw, frames, heat
 from cc_env.pictures.pixels import to_pixels
@@ -32,7 +33,6 @@ from cc_env.pictures.shapes import (
 from cc_env.pictures.svg import to_svg
 from cc_env.pictures.text import to_text
 from cc_env.rules import ONGOING
-from cc_env.table import GAMES
 
 EXAMPLE = "6/1bb3/1brrr1/1r1r2/6/6 b"
 BEADS = "ww.bb.ww.bb.w.b........."
@@ -265,7 +265,7 @@ def test_lines_may_be_oblique():
     cells = {(0, 0): "a", (0, 1): "b", (1, 0): "c", (1, 1): "d"}
     oblique = ((0, 0), (1, 1)), ((0, 1), (1, 0))
     for line, stroke in zip(oblique, "\\/", strict=True):
-        picture = Picture(2, 2, ("x", "o"), {}, lines=(line,), names=cells)
+        picture = Picture(2, 2, ("x", "o"), ("x", "o"), {}, lines=(line,), names=cells)
         assert to_text(picture).splitlines() == [" a   b", f"   {stroke}", " c   d"]
 
 
@@ -532,7 +532,7 @@ def test_a_long_caption_is_written_smaller(game):
 
 @pytest.mark.parametrize("cell", [(6, 0), (0, -1), 3, "a", (1,), ("a", 1), (0.5, 1)])
 def test_what_is_no_cell_of_the_board_cannot_be_selected(game, cell):
-    with pytest.raises(UnknownOption, match=r"no cell \(row, column\) of the board of 6 x 6"):
+    with pytest.raises(BadOption, match=r"not a cell \(row, column\) of the board of 6 x 6"):
         draw(game, game.initial, select=cell)
 
 
@@ -544,7 +544,7 @@ def test_beads_that_may_be_removed_are_marked(morris):
         for cell in protecting.pieces(position)
         if draw(protecting, position, select=cell).shots
     ]
-    assert [protecting.names[cell] for cell in taken] == ["G"]
+    assert [protecting.look.names[cell] for cell in taken] == ["G"]
     shown = draw(protecting, position, select=taken[0])
     assert (shown.shots, shown.targets) == (tuple(taken), ())
     assert "(b)!" in to_text(shown)

@@ -8,11 +8,11 @@ import pytest
 from conftest import HERE
 
 from cc_env import games, players
+from cc_env.catalogue import GAMES
 from cc_env.play import bench, server
 from cc_env.play.lobby import Bounds, Lobby
 from cc_env.record import Record
 from cc_env.referee import Decision
-from cc_env.table import GAMES
 
 CHAIN = "6/1bb3/1brrr1/1r1r2/6/6 b"
 

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from cc_env import __version__, games
 from cc_env.__main__ import main
+from cc_env.catalogue import GAMES
 from cc_env.errors import UnknownOption
 from cc_env.play import channel
 from cc_env.play.engine import Engine
 from cc_env.play.words import turn_word
-from cc_env.table import GAMES
 
 TRANSCRIPT = f"""
 > ugi
@@ -177,7 +177,7 @@ def test_a_turn_has_all_its_decisions():
         ("position text", "cannot read position ''"),
         ("setgame chess", "there is no game 'chess'"),
         ("setgame", "there is no game ''"),
-        ("setgame antigravity", "a file names it, and to import it runs its code"),
+        ("setgame antigravity", "a file names it, and importing it runs its code"),
         ("setgame checkers size=9", "checkers has no option size"),
         ("setoption name Hash value 16", "wanted name Seed value N"),
         ("setoption name Seed value -1", "wanted name Seed value N"),

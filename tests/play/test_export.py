@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from cc_env import games, record
+from cc_env.catalogue import GAMES
 from cc_env.errors import BadRecord
 from cc_env.match import RESIGNED
 from cc_env.pictures import draw
@@ -12,7 +13,6 @@ from cc_env.play import importing
 from cc_env.play.console import load, save
 from cc_env.play.export import endings, exported
 from cc_env.play.sitting import HUMAN, Sitting
-from cc_env.table import GAMES
 
 PEOPLE = HUMAN, HUMAN
 

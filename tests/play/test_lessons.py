@@ -6,12 +6,12 @@ import pytest
 from conftest import command_line
 
 from cc_env.__main__ import main
+from cc_env.catalogue import GAMES
 from cc_env.errors import IllegalAction, UnknownOption
 from cc_env.match import Result
 from cc_env.play import lessons, telling
 from cc_env.play.pointing import cell_name
 from cc_env.rules import DRAW
-from cc_env.table import GAMES
 
 ALL = [
     pytest.param(name, lesson, id=f"{name}: {lesson.title}")

@@ -16,11 +16,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cc_env import games, options, players, record, referee, trust
-from cc_env.errors import BadRecord, Forfeit, UnknownOption
+from cc_env.catalogue import GAMES
+from cc_env.errors import BadPlayer, BadRecord, Forfeit, UnknownOption
 from cc_env.match import Limits
 from cc_env.play import channel
 from cc_env.referee import Clock
-from cc_env.table import GAMES
 
 ENGINE = shlex.join([sys.executable, "-m", "cc_env", "engine"])
 UGI = "case $line in ugi) echo ugiok;; isready) echo readyok;; {more} esac"
@@ -52,7 +52,7 @@ def play(game, first, second="random", **rest):
 
 
 def ask(name, game, clock=None):
-    player = referee.anew(players.make(name, game))
+    player = referee.fresh(players.make(name, game))
     return player.choose(game.initial, np.random.default_rng(0), clock or Clock())
 
 
@@ -82,7 +82,7 @@ def test_what_a_program_is_told(game, bot, tmp_path):
         ),
         seconds=2,
     )
-    player = referee.anew(players.make(name, game))
+    player = referee.fresh(players.make(name, game))
     clock = Clock(turn=30, game=60)
     assert player.choose(game.initial, None, clock).action == 16
     del player
@@ -224,7 +224,7 @@ def test_a_program_is_ended_with_its_children(game, bot, tmp_path, how):
     answer = "echo bestmove x" if how == "fault" else "echo bestmove 0,1-2,1"
     name = bot(PARENT.format(fifo=fifo) + answering(answer))
     reader = opened(fifo)
-    player = referee.anew(players.make(name, game))
+    player = referee.fresh(players.make(name, game))
     if how == "fault":
         with pytest.raises(Forfeit, match="is not legal"):
             player.choose(game.initial, None, Clock())
@@ -264,7 +264,7 @@ def test_a_file_starts_no_program(game, bot, tmp_path):
     name = bot(f"touch {started}; {answering('echo bestmove x')}")
     with trust.names_from_file():
         for refused in (players.check, lambda each: players.make(each, game)):
-            with pytest.raises(UnknownOption, match=r"a file names the program '.*bot.sh'"):
+            with pytest.raises(BadPlayer, match=r"a file names the program '.*bot.sh'"):
                 refused(name)
     path, pair = tmp_path / "games.jsonl", [players.make("random", game)] * 2
     played = referee.play(game, pair, names=("random", "random"))

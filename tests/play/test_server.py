@@ -9,11 +9,11 @@ import pytest
 from conftest import HERE
 from starlette.websockets import WebSocketDisconnect
 
-from cc_env import games, players, record
+from cc_env import checkout, games, players, record
+from cc_env.catalogue import GAMES
 from cc_env.play import bench, server
 from cc_env.play.journal import Journal
 from cc_env.referee import Decision
-from cc_env.table import GAMES
 
 PLAY = "ws://127.0.0.1:8000/play"
 ORIGIN = {"origin": HERE}
@@ -255,7 +255,7 @@ def test_the_catalogue_has_games_options_and_who_plays_them(serving):
 
 
 def test_players_that_learned_are_listed_where_there_are_weights_and_torch(monkeypatch):
-    bench.know_learned_players()
+    checkout.know_learned_players()
     learned = {"policy", "alphazero", "ppo"}
     there = {
         name: learned & set(bench.listed_players(games.make(name)))
@@ -275,7 +275,7 @@ def test_players_that_learned_are_listed_where_there_are_weights_and_torch(monke
 @pytest.mark.slow  # torch is imported
 def test_a_network_plays_and_goes_on_after_a_restart(serving):
     pytest.importorskip("torch")
-    bench.know_learned_players()
+    checkout.know_learned_players()
     client = serving()
     opened = begin(client, "capture_conquer", ("human", "alphazero:simulations=8"))
     for _ in range(2):
@@ -477,6 +477,24 @@ def test_who_opens_a_watched_game_pauses_steps_and_paces_it(serving):
             table.until("state")
         table.ask("step")
         assert "is over" in table.until("refused")["why"]
+
+
+def test_everybody_may_look_back(serving):
+    client = serving()
+    opened = begin(client)
+    with Connected(client, opened, 0, 1) as table, Connected(client, opened) as onlooker:
+        before = [table.state["pieces"]]
+        for _ in range(3):
+            before.append(table.play_first()["pieces"])
+        for guest in (table, onlooker):
+            for turns in (0, 2, 3):
+                guest.ask("look_back", turns=turns)
+                past = guest.until("past")
+                assert (past["turns"], past["pieces"]) == (turns, before[turns])
+                assert bool(past["path"]) == bool(turns)
+            for turns in (-1, 4, "1", True, None, 10**400):
+                guest.ask("look_back", turns=turns)
+                assert "there are 0 to 3 to look back at" in guest.until("refused")["why"]
 
 
 def test_a_game_of_people_has_no_owner(serving):

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from cc_env import games, players, record, referee
+from cc_env.catalogue import GAMES
 from cc_env.errors import BadRecord, IllegalAction, UnknownOption
 from cc_env.match import Limits
 from cc_env.play.choices import choices
 from cc_env.play.sitting import HUMAN, Sitting
 from cc_env.rules import DRAW, FIRST_WINS
-from cc_env.table import GAMES
 
 
 class Watch:

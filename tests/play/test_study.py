@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from cc_env import games, players, record, referee
+from cc_env.catalogue import GAMES
 from cc_env.errors import BadRecord, IllegalAction
 from cc_env.match import RESIGNED, Match
 from cc_env.play import importing, study, telling
@@ -12,7 +13,6 @@ from cc_env.record import Record
 from cc_env.referee import Decision
 from cc_env.search.alphabeta import AlphaBeta
 from cc_env.search.compare import compare
-from cc_env.table import GAMES
 
 CHAIN = "6/1bb3/1brrr1/1r1r2/6/6 b"
 # A game, a position, a turn that throws it away, and one that does not.

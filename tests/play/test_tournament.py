@@ -279,7 +279,7 @@ KILLED = "Player 1 SCORE : 0.12 : Player 2 SCORE : 10.12"
     ("said", "fault", "detail"),
     [
         (NORMAL % "S 0 0 M 1 1", "INVALID MOVE", "is not legal in"),
-        (NORMAL % "hello", "INVALID MOVE", "is no command"),
+        (NORMAL % "hello", "INVALID MOVE", "is not a command"),
         ('{"meta": "", "action": "FINISH", "data": "S 0 5 M 0 4"}', "UNEXPECTED", "it is not"),
         ('{"meta": "", "action": "KILLPROC", "data": ""}', "UNEXPECTED STOP", "no command"),
         ('{"meta": "INVALID MOVE BY PLAYER 1", "action": "KILLPROC", "data": ""}', "INV", "says"),

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from cc_env import games
+from cc_env.catalogue import GAMES
 from cc_env.match import Limits
 from cc_env.pictures import draw, shapes
 from cc_env.play import view
 from cc_env.play.choices import choices
 from cc_env.play.sitting import HUMAN, Sitting
 from cc_env.referee import Decision
-from cc_env.table import GAMES
 
 PEOPLE = HUMAN, HUMAN
 

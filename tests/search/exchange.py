@@ -12,7 +12,7 @@ import numpy as np
 from cc_env import rules
 from cc_env.bits import ONE, ZERO
 from cc_env.compile import jit
-from cc_env.game import Game
+from cc_env.game import Game, Grid, Look, Notation, Search
 from cc_env.rules import DRAW, ONGOING
 
 GAINS = np.array([0, 2, 9, 3], np.uint64)
@@ -38,7 +38,7 @@ def legal_actions(position, out):
 
 
 @jit
-def loud_actions(position, out):
+def tactical_actions(position, out):
     out[0] = 1
     return 1 if position.left else 0
 
@@ -49,16 +49,6 @@ def apply(position, action):
     if action == 1:
         own, left = own + GAINS[left], left - ONE
     return Position(position.enemy, own, left, position.player ^ ONE, position.turns + ONE)
-
-
-@jit
-def to_move(position):
-    return np.int64(position.player)
-
-
-@jit
-def mid_turn(position):
-    return False
 
 
 @jit
@@ -81,11 +71,9 @@ rules.register(
     Position,
     legal_actions=legal_actions,
     apply=apply,
-    to_move=to_move,
-    mid_turn=mid_turn,
     outcome=outcome,
     observe=observe,
-    loud_actions=loud_actions,
+    tactical_actions=tactical_actions,
 )
 rules.register_evaluation(Position, Points, evaluate)
 
@@ -93,20 +81,11 @@ rules.register_evaluation(Position, Points, evaluate)
 def make():
     return Game(
         name="exchange",
-        options={},
         initial=Position(ZERO, ZERO, np.uint64(3), ZERO, ZERO),
-        num_actions=2,
-        action_cells=np.array([[0, 0], [1, 1]]),
-        observation_shape=(1, 1, 1),
+        grid=Grid(1, 2),
         planes=("nothing",),
         players=("one", "two"),
-        symmetries=(),
-        to_text=repr,
-        parse_position=lambda text: None,
-        action_text=lambda position, action: ("wait", "take")[action],
-        ending=lambda position: "over",
-        pieces=lambda position: {},
-        goals=(),
-        track=lambda position, turn: None,
-        evaluations={"points": Points()},
+        notation=Notation(to_text=repr, parse_position=lambda text: None),
+        look=Look(pieces=lambda position: {}),
+        search=Search(evaluations={"points": Points()}),
     )

@@ -8,12 +8,12 @@ import pytest
 
 from cc_env import games, rules
 from cc_env.compile import jit
-from cc_env.errors import IllegalAction, UnknownOption
+from cc_env.errors import BadOption, IllegalAction, UnknownOption
 from cc_env.rules import DRAW, ONGOING
-from cc_env.search import alphabeta, table
+from cc_env.search import alphabeta, transposition
 from cc_env.search.alphabeta import AlphaBeta
-from cc_env.search.memory import NODES, STOP
 from cc_env.search.scores import WIN, expected
+from cc_env.search.workspace import NODES, STOP
 
 
 @jit
@@ -77,10 +77,10 @@ MANY = [
 @pytest.mark.parametrize("name", ["standard", "published"])
 def test_it_finds_what_plain_minimax_finds(size, count, name):
     game = games.make("capture_conquer", size=size)
-    search = AlphaBeta(game, game.evaluations[name], table_megabytes=1)
+    search = AlphaBeta(game, game.search.evaluations[name], table_megabytes=1)
     for position in positions(game, count, seed=size):
         for depth in range(1, 5 if size < 8 else 4):
-            values = plain(game, position, depth, game.evaluations[name])
+            values = plain(game, position, depth, game.search.evaluations[name])
             found = search.search(position, depth=depth)
             if len(values) > 1:
                 assert found.score == max(values.values())
@@ -95,7 +95,7 @@ def test_the_principal_variation_leads_to_its_value(game):
         for action in found.line:
             end = game.apply(end, action)
         if game.outcome(end) == ONGOING and len(game.legal_actions(position)) > 1:
-            assert found.score == rules.evaluate(end, player, game.evaluations["standard"])
+            assert found.score == rules.evaluate(end, player, game.search.evaluations["standard"])
             checked += 1
     assert checked > 30
 
@@ -120,7 +120,7 @@ def test_it_sees_a_lost_race_and_holds_out_as_long_as_it_can(game):
     found = AlphaBeta(game).search(position, depth=8)
     assert found.score == 4 - WIN
     assert found.value == -1
-    values = plain(game, position, 4, game.evaluations["standard"])
+    values = plain(game, position, 4, game.search.evaluations["standard"])
     assert max(values.values()) == 4 - WIN
 
 
@@ -165,7 +165,7 @@ def test_a_search_that_is_stopped_keeps_what_the_last_whole_iteration_found(game
 
 def test_other_threads_run_while_it_searches(game):
     search, most = AlphaBeta(game), 10**9
-    counts = search._tools.memory["counts"]
+    counts = search._tools.workspace["counts"]
     counts[NODES] = 0
 
     def stop():
@@ -180,7 +180,7 @@ def test_other_threads_run_while_it_searches(game):
     assert 0 < found.nodes < most
 
 
-@pytest.mark.parametrize("before", [0, 1, 10, table.AGES - 1, table.AGES])
+@pytest.mark.parametrize("before", [0, 1, 10, transposition.AGES - 1, transposition.AGES])
 def test_a_search_does_not_depend_on_those_before(game, before):
     """Not even when the table is full of what they found."""
     used = AlphaBeta(game, table_megabytes=1 / 64)
@@ -199,7 +199,7 @@ def test_numbers_of_searches_are_not_taken_for_positions():
     keys = set()
     for own in range(1, 16):
         for number in range(1, 16):
-            search._tools.memory["counts"][alphabeta.SALT] = number
+            search._tools.workspace["counts"][alphabeta.SALT] = number
             keys.add(int(alphabeta._key(game.initial._replace(own=np.uint64(own)), search._tools)))
     assert len(keys) == 15 * 15
 
@@ -234,7 +234,7 @@ def test_a_lead_of_a_piece_is_worth_something_and_a_win_everything():
     ],
 )
 def test_limits_that_are_none(game, limit, says):
-    with pytest.raises(UnknownOption, match=says):
+    with pytest.raises(BadOption, match=says):
         AlphaBeta(game).search(game.initial, **limit)
 
 
@@ -245,12 +245,15 @@ def test_a_finished_game_cannot_be_searched(game):
 
 @pytest.mark.parametrize("size", [0, -1, float("inf"), float("nan"), 10**9, True, "big"])
 def test_a_table_that_cannot_be(game, size):
-    with pytest.raises(UnknownOption, match=f"table_megabytes={size!r}; it is 1/1024 to 65536"):
+    with pytest.raises(BadOption, match=f"table_megabytes={size!r}; it is 1/1024 to 65536"):
         AlphaBeta(game, table_megabytes=size)
 
 
 def test_an_evaluation_goes_by_name_or_as_itself(game):
-    named, given = AlphaBeta(game, "published"), AlphaBeta(game, game.evaluations["published"])
+    named, given = (
+        AlphaBeta(game, "published"),
+        AlphaBeta(game, game.search.evaluations["published"]),
+    )
     default = AlphaBeta(game).search(game.initial, depth=3).score
     scores = {each.search(game.initial, depth=3).score for each in (named, given)}
     assert scores == {62} != {default}
@@ -259,7 +262,7 @@ def test_an_evaluation_goes_by_name_or_as_itself(game):
 
 
 def test_a_search_without_limit_is_refused(game):
-    with pytest.raises(UnknownOption, match="depth=None, nodes=None, seconds=None; at least one"):
+    with pytest.raises(BadOption, match="depth=None, nodes=None, seconds=None; give at least one"):
         AlphaBeta(game).search(game.initial)
 
 

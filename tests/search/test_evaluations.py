@@ -1,50 +1,50 @@
-"""What is kept of a network's evaluations."""
+"""The cache of network evaluations."""
 
 import numpy as np
 
 from cc_env.search import evaluations
 
 
-def kept_of(*items, slots=8, room=16):
-    """Return room in which values and logits are kept under keys."""
-    kept = evaluations.empty(slots, room)
+def cache_of(*items, slots=8, ring=16):
+    """Return a cache with these entries: key, value, logits."""
+    cache = evaluations.empty(slots, ring)
     for key, value, logits in items:
         row = np.array(logits, np.float32)
-        evaluations.keep(kept, np.uint64(key), value, row, np.int64(len(logits)))
-    return kept
+        evaluations.store(cache, np.uint64(key), value, row, np.int64(len(logits)))
+    return cache
 
 
-def found(kept, key, count):
-    """Return the value and the logits under a key, or None."""
-    slot = evaluations.find(kept, np.uint64(key))
+def lookup(cache, key, count):
+    """Return the value and the logits stored with a key, or None."""
+    slot = evaluations.find(cache, np.uint64(key))
     if slot < 0:
         return None
     logits = np.zeros(count, np.float32)
-    value = evaluations.take(kept, np.int64(slot), logits, np.int64(count))
+    value = evaluations.read(cache, np.int64(slot), logits, np.int64(count))
     return float(value), logits.tolist()
 
 
-def test_what_is_kept_is_found():
-    kept = kept_of((1, 0.5, [1, 2, 3]), (3, -0.25, [4]), (5, 0.0, []))
-    assert found(kept, 1, 3) == (0.5, [1, 2, 3])
-    assert found(kept, 3, 1) == (-0.25, [4])
-    assert found(kept, 5, 0) == (0.0, [])
-    assert found(kept, 7, 1) is None
-    assert found(kept, 1 + 16, 3) is None  # in the slot of another
+def test_stored_entries_are_found():
+    cache = cache_of((1, 0.5, [1, 2, 3]), (3, -0.25, [4]), (5, 0.0, []))
+    assert lookup(cache, 1, 3) == (0.5, [1, 2, 3])
+    assert lookup(cache, 3, 1) == (-0.25, [4])
+    assert lookup(cache, 5, 0) == (0.0, [])
+    assert lookup(cache, 7, 1) is None
+    assert lookup(cache, 1 + 16, 3) is None  # the slot holds another key
 
 
-def test_the_newest_takes_the_place_of_what_has_its_slot():
-    kept = kept_of((1, 0.5, [1, 2]), (1 + 16, 0.25, [7]))
-    assert found(kept, 1, 2) is None
-    assert found(kept, 1 + 16, 1) == (0.25, [7])
+def test_a_new_entry_replaces_the_one_in_its_slot():
+    cache = cache_of((1, 0.5, [1, 2]), (1 + 16, 0.25, [7]))
+    assert lookup(cache, 1, 2) is None
+    assert lookup(cache, 1 + 16, 1) == (0.25, [7])
 
 
 def test_logits_are_lost_when_the_ring_comes_round():
     six = [[float(10 * n + place) for place in range(6)] for n in range(3)]
-    kept = kept_of(*((2 * n + 1, 0.0, row) for n, row in enumerate(six)))
-    assert found(kept, 1, 6) is None  # 18 logits in a ring of 16
-    assert found(kept, 3, 6) == (0.0, six[1])
-    assert found(kept, 5, 6) == (0.0, six[2])  # across the end of the ring
+    cache = cache_of(*((2 * n + 1, 0.0, row) for n, row in enumerate(six)))
+    assert lookup(cache, 1, 6) is None  # 18 logits in a ring of 16
+    assert lookup(cache, 3, 6) == (0.0, six[1])
+    assert lookup(cache, 5, 6) == (0.0, six[2])  # across the end of the ring
 
 
 def test_hashes_tell_observations_apart(game):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from cc_env import games
-from cc_env.errors import IllegalAction, UnknownOption
+from cc_env.errors import BadOption, IllegalAction, UnknownOption
 from cc_env.search.mcts import PLAYOUTS, TreeSearch
 
 
@@ -98,15 +98,15 @@ def test_the_only_action_is_played_at_once(game):
 
 def test_bad_input(game):
     for limit, says in (
-        ({}, "at least one of them is wanted"),
+        ({}, "give at least one of them"),
         ({"simulations": 0}, "simulations=0; it is 1 or more"),
         ({"seconds": -1}, "seconds=-1; it is 0 or more"),
     ):
-        with pytest.raises(UnknownOption, match=says):
+        with pytest.raises(BadOption, match=says):
             search(game, game.initial, **limit)
     with pytest.raises(UnknownOption, match="playout='lucky'; there are: random, evaluation"):
         TreeSearch(game, playout="lucky")
-    with pytest.raises(UnknownOption, match="exploration=-1"):
+    with pytest.raises(BadOption, match="exploration=-1"):
         TreeSearch(game, exploration=-1)
     with pytest.raises(IllegalAction, match="the game is over"):
         search(game, game.from_text("bb4/6/6/6/6/rr3b r"), simulations=1)

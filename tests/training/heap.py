@@ -10,7 +10,7 @@ import numpy as np
 from cc_env import rules
 from cc_env.bits import ONE, ZERO
 from cc_env.compile import jit
-from cc_env.game import Game
+from cc_env.game import Game, Grid, Look, Notation
 from cc_env.rules import ONGOING
 
 HEAP = 20
@@ -35,16 +35,6 @@ def apply(position, action):
 
 
 @jit
-def to_move(position):
-    return np.int64(position.player)
-
-
-@jit
-def mid_turn(position):
-    return False
-
-
-@jit
 def outcome(position):
     return ONGOING if position.left else 1 - np.int64(position.player)
 
@@ -59,8 +49,6 @@ rules.register(
     Position,
     legal_actions=legal_actions,
     apply=apply,
-    to_move=to_move,
-    mid_turn=mid_turn,
     outcome=outcome,
     observe=observe,
 )
@@ -69,27 +57,17 @@ rules.register(
 def make():
     return Game(
         name="heap",
-        options={},
         initial=Position(np.uint64(HEAP), ZERO),
-        num_actions=3,
-        action_cells=np.array([[0, 0], [1, 1], [2, 2]]),
-        observation_shape=(HEAP + 1, 1, 3),
+        grid=Grid(1, 3),  # an action for each cell
         planes=tuple(f"{left} left" for left in range(HEAP + 1)),
         players=("one", "two"),
-        symmetries=(),
-        to_text=lambda position: f"{position.left} {position.player}",
-        parse_position=lambda text: Position(*map(np.uint64, text.split())),
-        action_text=lambda position, action: str(action + 1),
-        ending=lambda position: "taken",
-        pieces=lambda position: {},
-        goals=(),
-        track=lambda position, turn: None,
-        evaluations={},
+        notation=Notation(
+            to_text=lambda position: f"{position.left} {position.player}",
+            parse_position=lambda text: Position(*map(np.uint64, text.split())),
+            action_text=lambda position, action: str(action + 1),
+        ),
+        look=Look(pieces=lambda position: {}),
     )
-
-
-def read_recordings(line):
-    raise NotImplementedError
 
 
 def share_of_best(choose):

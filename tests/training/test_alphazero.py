@@ -21,9 +21,9 @@ from agents import NETWORK
 from agents.learned import PolicyPlayer
 from agents.network import Evaluator, Network, Size, load
 from cc_env import games
+from cc_env.catalogue import GAMES, Entry
 from cc_env.errors import BadCheckpoint, Diverged, UnknownOption
 from cc_env.referee import Clock
-from cc_env.table import GAMES, Entry
 from training import learner, runs, selfplay, state
 from training.alphazero import Config, Training, command, main
 from training.gate import Rivals

@@ -19,7 +19,7 @@ import agents
 from agents.memory import Memory, MemoryPlayer
 from agents.network import Network, Size, save
 from cc_env import games, record
-from cc_env.errors import BadRecord, UnknownOption
+from cc_env.errors import BadPlayer, BadRecord, UnknownOption
 from cc_env.match import Limits
 from cc_env.players import RandomPlayer
 from training import arena
@@ -347,7 +347,7 @@ def test_a_fault_is_that_of_the_player_to_move(tmp_path):
 
 def test_a_player_that_cannot_be_made_is_refused_before_anything_is_written(tmp_path):
     wrong = config(players=("random", "arena_players.unmakable:depth=3"))
-    with pytest.raises(UnknownOption, match=r"cannot be made: RuntimeError: no depth 3 today"):
+    with pytest.raises(BadPlayer, match=r"cannot be made: RuntimeError: no depth 3 today"):
         arena.run(wrong, tmp_path / "new", workers=0)
     assert not (tmp_path / "new").exists()
 

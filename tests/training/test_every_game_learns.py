@@ -8,8 +8,8 @@ import test_ppo
 
 from agents import NETWORK
 from cc_env import games, players, referee
+from cc_env.catalogue import GAMES
 from cc_env.match import FAULTS, Limits
-from cc_env.table import GAMES
 from training import alphazero, ppo, selfplay
 
 pytestmark = pytest.mark.usefixtures("without_curves")

@@ -7,9 +7,9 @@ import torch
 from agents.network import Network, Size
 from cc_env import games, players
 from cc_env.envs.opponents import Asked, by_player
-from cc_env.errors import UnknownOption
+from cc_env.errors import BadOption, UnknownOption
+from cc_env.openings import after_random_turns
 from cc_env.referee import Clock
-from training.arena.schedule import after_random_turns
 from training.pool import Pool, Settings, by_network
 
 
@@ -144,5 +144,5 @@ def test_what_cannot_be_is_refused(change, why):
 
 
 def test_a_player_that_cannot_be_made_is_refused(game, network):
-    with pytest.raises(UnknownOption, match="depth=0"):
+    with pytest.raises(BadOption, match="depth=0"):
         Pool(game, network, Settings(names=("minimax:depth=0",)))

@@ -22,9 +22,9 @@ import agents
 from agents import NETWORK, arrays
 from agents.learned import PolicyPlayer
 from agents.network import Evaluator, Network, Size, load
-from cc_env.errors import BadCheckpoint, UnknownOption
+from cc_env.catalogue import GAMES, Entry
+from cc_env.errors import BadCheckpoint, BadOption, UnknownOption
 from cc_env.referee import Clock
-from cc_env.table import GAMES, Entry
 from training import ppo, runs
 from training.gate import Rivals
 from training.pool import Settings
@@ -440,7 +440,7 @@ def test_what_cannot_be_is_refused_at_once(change, why):
 
 
 def test_an_opponent_that_cannot_be_made_leaves_no_run(tmp_path):
-    with pytest.raises(UnknownOption, match="depth=0"):
+    with pytest.raises(BadOption, match="depth=0"):
         main(replace(TINY, pool=Settings(names=("minimax:depth=0",))), tmp_path / "run")
     assert not (tmp_path / "run").exists()
 

@@ -9,7 +9,7 @@ from conftest import command_line
 from rich.console import Console
 
 from cc_env import record
-from cc_env.errors import UnknownOption
+from cc_env.errors import BadOption
 from cc_env.pictures import frames
 from training import published
 from training.published import SMART, Experiment, experiments, play, seat_advantage
@@ -160,7 +160,7 @@ def test_a_player_that_fails_is_no_result():
     ],
 )
 def test_what_cannot_be_is_refused(change, why):
-    with pytest.raises(UnknownOption, match=why):
+    with pytest.raises(BadOption, match=why):
         Experiment(**{"first": "random", "second": "random", "games": 2, **change})
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from cc_env import games, players, rules
 from cc_env.errors import UnknownOption
+from cc_env.game import Search
 from training import tune
 from training.tune import Config, Sample
 
@@ -35,15 +36,15 @@ def some_positions(game, count):
 
 
 def with_weights(game, weights):
-    evaluation = game.evaluations["standard"]._replace(weights=np.array(weights, np.int64))
-    return replace(game, evaluations={"standard": evaluation})
+    evaluation = game.search.evaluations["standard"]._replace(weights=np.array(weights, np.int64))
+    return replace(game, search=Search(evaluations={"standard": evaluation}))
 
 
 @pytest.mark.parametrize("name", ["capture_conquer", "checkers", "morris", "cannon"])
 def test_counts_times_weights_are_the_evaluation(name):
     game = games.make(name)
     positions = some_positions(game, 300)
-    evaluation = game.evaluations["standard"]
+    evaluation = game.search.evaluations["standard"]
     found = tune.features(game, positions) @ evaluation.weights
     for row, value in zip(positions, found, strict=True):
         position = type(game.initial)(*row)
@@ -52,8 +53,8 @@ def test_counts_times_weights_are_the_evaluation(name):
 
 def test_the_fit_finds_the_weights_that_made_the_results(game, positions):
     rng = np.random.default_rng(2)
-    true = with_weights(game, np.where(game.evaluations["standard"].weights, 60, 0))
-    scores = tune.features(true, positions) @ true.evaluations["standard"].weights
+    true = with_weights(game, np.where(game.search.evaluations["standard"].weights, 60, 0))
+    scores = tune.features(true, positions) @ true.search.evaluations["standard"].weights
     chances = 1 / (1 + np.exp(-2 * scores / tune.SCALE))
     results = (rng.random(len(chances)) < chances).astype(float)
     weights, loss = tune.fit(game, Sample(positions, results), penalty=2e-5)
@@ -67,7 +68,7 @@ def test_the_fit_finds_the_weights_that_made_the_results(game, positions):
 def test_weights_that_count_nowhere_in_a_sample_stay():
     morris = games.make("morris")
     positions = some_positions(morris, 400)
-    before = morris.evaluations["standard"].weights
+    before = morris.search.evaluations["standard"].weights
     unused = np.flatnonzero(~tune.features(morris, positions).any(0))
     assert len(unused) > 1
     results = np.random.default_rng(3).random(len(positions)).round()
@@ -78,7 +79,7 @@ def test_weights_that_count_nowhere_in_a_sample_stay():
 
 def test_self_play_notes_the_results_of_those_to_move(game):
     config = Config(games=20, depth=1)
-    player = tune._player(game, game.evaluations["standard"].weights, config)
+    player = tune._player(game, game.search.evaluations["standard"].weights, config)
     sample = tune.self_play(game, player, config, np.random.default_rng(3))
     assert len(sample.positions) == len(sample.results) > 50
     assert set(sample.results) <= {0, 0.5, 1}
@@ -97,7 +98,7 @@ def test_self_play_notes_the_results_of_those_to_move(game):
 def test_one_round_makes_something_of_nothing():
     game = games.make("capture_conquer", size=5)
     config = Config(rounds=1, games=300, matches=60, depth=2, exploration=0.3)
-    nothing = with_weights(game, np.zeros(len(game.evaluations["standard"].weights)))
+    nothing = with_weights(game, np.zeros(len(game.search.evaluations["standard"].weights)))
     (found,) = tune.tune(nothing, config)
     assert found.adopted
     assert found.score.low > 0.5
@@ -105,6 +106,7 @@ def test_one_round_makes_something_of_nothing():
 
 
 def test_a_game_without_weights_is_refused(game):
-    bare = replace(game, evaluations={"published": game.evaluations["published"]})
+    published = {"published": game.search.evaluations["published"]}
+    bare = replace(game, search=Search(evaluations=published))
     with pytest.raises(UnknownOption, match="capture_conquer has no evaluation with weights"):
         next(tune.tune(bare, Config()))

@@ -18,7 +18,7 @@ from filelock import FileLock, Timeout
 
 from cc_env import record
 from cc_env.errors import BadRecord, UnknownOption
-from cc_env.files import drop_half_a_line, lines, write
+from cc_env.files import drop_partial_line, lines, write
 from cc_env.match import FAULTS
 from cc_env.record import Record
 from training.arena.schedule import Config, Pairing
@@ -43,7 +43,7 @@ def opened(path: Path, config: Config) -> Iterator[None]:
         _check(path, config)  # another process may have begun there just now
         write(path / CONFIG, to_text(config.to_json()))
         if (path / GAMES).exists():
-            drop_half_a_line(path / GAMES)
+            drop_partial_line(path / GAMES)
         yield
 
 

@@ -14,15 +14,14 @@ import numpy as np
 
 import agents  # noqa: F401  adds its players to the table of spoken names
 from cc_env import __version__, games, players
-from cc_env.errors import UnknownOption, is_whole, listed
+from cc_env.errors import BadOption, BadPlayer, UnknownOption, is_whole, listed
 from cc_env.game import Game
 from cc_env.match import Limits
+from cc_env.openings import openings
 from cc_env.referee import Player
-from cc_env.rules import ONGOING, Position
 from training.config import check_wholes
 
-TRIES = 200  # random openings before one that was there already will do
-OPENINGS, GAMES = range(2)  # what a stream of random numbers is for
+GAMES = 1  # the stream of random numbers that seeds come from; 0 is that of `cc_env.openings`
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,16 +86,16 @@ class Config:
 
 
 def try_players(names: Iterable[str], game: Game) -> dict[str, Player]:
-    """Return the players by name; raise UnknownOption where one cannot be made."""
+    """Return the players by name; raise BadPlayer, or as `players.make`, if one cannot be made."""
     made = {}
     for name in names:
         try:
             made[name] = players.make(name, game)
-        except UnknownOption:
+        except BadOption:
             raise
         except Exception as error:
             why = f"{type(error).__name__}: {error}"
-            raise UnknownOption(f"player {name} cannot be made: {why}") from error
+            raise BadPlayer(f"player {name} cannot be made: {why}") from error
     return made
 
 
@@ -121,47 +120,6 @@ def schedule(config: Config) -> list[Pairing]:
         Pairing(index, number[start], seating, start, game_seed(config.seed, index))
         for index, (start, seating) in enumerate(product(starts, seats))
     ]
-
-
-def openings(game: Game, turns: int, count: int, seed: int) -> list[str]:
-    """Return `count` texts of positions after random turns, distinct as far as there are so many.
-
-    Raises UnknownOption where random play does not last so many turns.
-    """
-    rng = np.random.default_rng((seed, OPENINGS))
-    found: list[str] = []
-    tries = 0
-    while len(found) < count:
-        position = after_random_turns(game, turns, rng)
-        tries += 1
-        if game.outcome(position) == ONGOING:
-            text = game.to_text(position)
-            if text not in found or tries > TRIES:
-                found.append(text)
-                tries = 0
-        elif tries > TRIES:
-            raise UnknownOption(
-                f"opening_turns={turns}: games of {game!r} end before; fewer will do"
-            )
-    return found
-
-
-def opening(game: Game, turns: int, rng: np.random.Generator) -> Position:
-    """Return a position after 0 to `turns` random turns, in which the game goes on."""
-    while True:
-        position = after_random_turns(game, int(rng.integers(turns + 1)), rng)
-        if game.outcome(position) == ONGOING:
-            return position
-
-
-def after_random_turns(game: Game, turns: int, rng: np.random.Generator) -> Position:
-    """Return a position after so many random turns, or at the end of the game if that is sooner."""
-    position = game.initial
-    played = 0
-    while played < turns and game.outcome(position) == ONGOING:
-        position = game.apply(position, int(rng.choice(game.legal_actions(position))))
-        played += not game.mid_turn(position)
-    return position
 
 
 def game_seed(seed: int, index: int) -> int:

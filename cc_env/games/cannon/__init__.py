@@ -1,4 +1,4 @@
-"""Cannon: soldiers advance, three in a row shoot; who has lost two town halls has lost.
+"""Cannon: soldiers advance, three in a row shoot; a player who has lost two town halls has lost.
 
 Position  soldiers and halls of both sides as bits 11r + c, each in two words, in the frame of the
           player to move (the board is turned by 180 degrees for white; soldiers go towards row 0);
@@ -7,29 +7,27 @@ Action    ids ascending by start, then end, of all steps, sideways captures, ret
           that stay on the board; then one id a cell: bomb it
 Turn      S x y M x y selects a soldier and moves it, S x y B x y bombs; x is the column, y the row,
           from the upper left. Any soldier of the cannon may be named; we name the first from above
-Ending    halls (two are lost), no_soldiers, no_moves (of the player to move), stagnant (a position
-          that a player's moves led to three times); the hall margin decides who has won
-Symmetry  none: the start is no mirror image of itself, and halls stand where the others' do not
+Ending    halls (two are lost), no_soldiers, no_moves (of the player to move), stagnant (turns led
+          to the same position three times); the hall margin decides who has won
+Symmetry  none: the start is not a mirror image of itself, nor are the halls opposite each other
 
     8×8 start, as text:  WwWwWwWw/1w1w1w1w/1w1w1w1w/8/8/b1b1b1b1/b1b1b1b1/bBbBbBbB b
                          b soldiers, B halls of black, first   w, W of white
 """
 
-from collections.abc import Iterator, Mapping
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 
 from cc_env.bits import ZERO
 from cc_env.errors import UnknownOption
-from cc_env.game import Game, Recording
+from cc_env.game import Game, Look, Notation, Search
 from cc_env.games.cannon import log
 from cc_env.games.cannon.bots import BOTS
 from cc_env.games.cannon.evaluation import STANDARD
 from cc_env.games.cannon.rules import (
     BOMB_CLEAR,
-    NUM_ACTIONS,
     PLANES,
     RETREAT_8,
     RETREAT_CLEAR,
@@ -38,10 +36,12 @@ from cc_env.games.cannon.rules import (
     initial,
 )
 from cc_env.games.cannon.text import (
+    LETTERS,
     action_cells,
     action_text,
     ending,
     fits,
+    grid,
     other_texts,
     parse_position,
     pieces,
@@ -50,12 +50,8 @@ from cc_env.games.cannon.text import (
     to_text,
     track,
 )
-from cc_env.rules import ONGOING, Position
 
-REPETITIONS = 3  # of a position that make the game stagnant
 NEIGHBOURS = {5: ZERO, 8: RETREAT_8}
-
-
 ENDED_BY = {  # in a sentence
     "halls": "two town halls are taken",
     "no_soldiers": "no soldiers are left on one side",
@@ -104,75 +100,30 @@ def make(
             **{name: bool(chosen) for name, (chosen, _) in switches.items()},
         },
         initial=start,
-        num_actions=int(NUM_ACTIONS[start.shape]),
+        grid=grid(int(start.shape)),
         action_cells=action_cells(int(start.shape)),
-        observation_shape=(len(PLANES), int(rows), int(columns)),
         planes=PLANES,
         players=("black", "white"),
-        symmetries=(),
-        to_text=to_text,
-        parse_position=partial(parse_position, like=start),
-        action_text=action_text,
-        other_texts=other_texts,
-        ending=ending,
-        endings=ENDED_BY,
-        pieces=pieces,
-        goals=(),
-        track=track,
-        shooters=shooters,
-        fits=partial(fits, like=start),
-        formats={".log": log.FORMAT},
-        evaluations={"standard": STANDARD[int(rows)]},
-        bots=BOTS,
-        margins=10,
+        letters=LETTERS,
+        repetition_limit=3,
+        max_margin=10,
         scores=scores,
-        figures={"b": "ring", "w": "ring", "B": "square", "W": "square"},
-        kinds={"b": "soldier", "w": "soldier", "B": "town hall", "W": "town hall"},
-        stagnation=REPETITIONS,
+        fits=partial(fits, like=start),
+        notation=Notation(
+            to_text=to_text,
+            parse_position=partial(parse_position, like=start),
+            action_text=action_text,
+            other_texts=other_texts,
+            ending=ending,
+            endings=ENDED_BY,
+            formats={".log": log.FORMAT},
+        ),
+        look=Look(
+            pieces=pieces,
+            track=track,
+            figures={"b": "ring", "w": "ring", "B": "square", "W": "square"},
+            kinds={"b": "soldier", "w": "soldier", "B": "town hall", "W": "town hall"},
+            shooters=shooters,
+        ),
+        search=Search(evaluations={"standard": STANDARD[int(rows)]}, bots=BOTS),
     )
-
-
-def read_recordings(line: Mapping[str, Any]) -> Iterator[Recording]:
-    """Yield what a line of recorded positions, games or counts has.
-
-    A position has rows, cols, board, turn, moves (`25b22`: from, kind, to) and, after some of them,
-    what the board is and how the game ended; a game has cmds, the final board, next and end; counts
-    are of effects (of commands they are left out).
-
-    Raises KeyError or CcEnvError where a field is missing or cannot be.
-    """
-    if line["kind"] not in ("position", "game", "perft"):
-        return
-    game = make(line["rows"], line["cols"])
-    if line["kind"] == "perft":
-        if line["count"] == "effects":
-            yield Recording(game, game.initial, counts=tuple(line["nodes"]))
-    elif line["kind"] == "game":
-        reached = _read(game, line["final"], line["next"])
-        known = Recording(game, game.initial, played=tuple(line["cmds"]), reached=reached)
-        if line["end"] == "stagnant":
-            known = known._replace(outcome=ONGOING)  # as far as a position can know
-        elif line["end"]:
-            known = known._replace(ending=line["end"])
-        yield known
-    else:
-        position = _read(game, line["board"], line["turn"])
-        if line.get("end"):
-            yield Recording(game, position, ending=line["end"])
-            return
-        commands = {_command(move) for move in line["moves"].split()}
-        yield Recording(game, position, outcome=ONGOING, actions=frozenset(commands))
-        for move, board, *reason in line["succ"]:
-            reached = _read(game, board, "bw"[line["turn"] == "b"])
-            after = Recording(game, position, played=(_command(move),), reached=reached)
-            yield after._replace(ending=reason[0]) if reason else after._replace(outcome=ONGOING)
-
-
-def _read(game: Game, board: str, turn: str) -> Position:
-    return game.from_text(f"{board} {turn}")
-
-
-def _command(move: str) -> str:
-    """Return S x y M x y, or B for a bomb, of a recorded move such as 25b22."""
-    kind = "B" if move[2] == "b" else "M"
-    return f"S {move[0]} {move[1]} {kind} {move[3]} {move[4]}"

@@ -198,9 +198,9 @@ class Defensive(Bot):
         moves = ~view.is_bomb & np.isin(view.starts, threatened)
         safe = moves & (view.danger == 0)
         takes, is_bomb = view.takes_soldier, view.is_bomb
-        for found in (safe & takes, safe, is_bomb & takes, is_bomb, takes):
-            if found.any():
-                return np.flatnonzero(found)
+        for wanted in (safe & takes, safe, is_bomb & takes, is_bomb, takes):
+            if wanted.any():
+                return np.flatnonzero(wanted)
         return _where(moves if moves.any() else ~view.is_bomb, view.danger)
 
 

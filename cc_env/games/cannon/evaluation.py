@@ -30,10 +30,10 @@ NUM_WEIGHTS = 18
 
 
 class Standard(NamedTuple):
-    """Our own evaluation: soldiers and how far they got, halls, cannons, and what is under fire.
+    """Our own evaluation: soldiers and how far they got, halls, cannons, and threats.
 
-    It is the sum of `weights` (int64[NUM_WEIGHTS]), each for what it counts on the mover's side
-    less what it counts on the opponent's.
+    It is the sum of `weights` (int64[NUM_WEIGHTS]), times what they count on the mover's side
+    minus what they count on the opponent's.
     """
 
     weights: NDArray[np.int64]
@@ -86,12 +86,12 @@ def _side(at: Ground, weights: NDArray[np.int64], options: np.uint64) -> Int:
 def _attacked(at: Ground, targets: Wide) -> Wide:
     """Return the soldiers that can step onto one of the targets, or take it sideways."""
     only = Ground(at.soldiers, NONE, at.enemies, targets, at.board)
-    found = NONE
+    attackers = NONE
     for way in range(3):
-        found = either(found, stepping(only, way))
+        attackers = either(attackers, stepping(only, way))
     for way in range(3, 5):
-        found = either(found, capturing_sideways(only, way))
-    return found
+        attackers = either(attackers, capturing_sideways(only, way))
+    return attackers
 
 
 rules.register_evaluation(Position, Standard, standard)

@@ -37,7 +37,7 @@ def parse_command(game: Game, position: tuple[int, ...], line: str) -> Turn:
     words = line.split()
     triples = [words[at : at + 3] for at in range(0, len(words), 3)]
     if not all(re.fullmatch("[SMB] [0-9] [0-9]", " ".join(triple)) for triple in triples):
-        raise IllegalAction(f"'{line}' is no command; wanted: S x y, then M x y or B x y")
+        raise IllegalAction(f"'{line}' is not a command; wanted: S x y, then M x y or B x y")
     acts = [number for number, (kind, _, _) in enumerate(triples) if kind != "S"]
     if acts != [len(triples) - 1] or len(triples) < 2:
         raise IllegalAction(f"'{line}': after what is selected, one M or B has to come, at the end")
@@ -58,7 +58,7 @@ def _able(game: Game, position: tuple[int, ...]) -> set[str]:
     """Return how the soldiers are selected that can do something: S x y."""
     texts = set[str]()
     for action in map(int, game.legal_actions(position)):
-        texts |= {game.action_text(position, action), *game.other_texts(position, action)}
+        texts |= {game.action_text(position, action), *game.notation.other_texts(position, action)}
     return {text[: len("S x y")] for text in texts}
 
 
@@ -69,10 +69,10 @@ def opening(game: Game, player: int, seconds: float) -> str:
 
 def parse_opening(line: str) -> tuple[int, int, int, float]:
     """Return the player, rows, columns and seconds of such a line; raise BadRecord."""
-    found = _OPENING.fullmatch(line)
-    if not found:
+    match = _OPENING.fullmatch(line)
+    if not match:
         raise BadRecord(f"{line[:40]!r}; wanted: id rows cols seconds, such as 1 8 8 120")
-    player, rows, columns, seconds = found.groups()
+    player, rows, columns, seconds = match.groups()
     return int(player) - 1, int(rows), int(columns), float(seconds)
 
 
@@ -97,7 +97,7 @@ def scores_text(scores: tuple[float, float], sender: int, fault: str = "", by: i
 
     Before them stands who has lost by a fault, one of ours, if one ended it.
     """
-    told = (f"Player {each + 1} SCORE : {round(scores[each], 2)}" for each in (sender, 1 - sender))
+    told = (f"Player {seat + 1} SCORE : {round(scores[seat], 2)}" for seat in (sender, 1 - sender))
     theirs = {ours: name for name, ours in FAULTS.items()}
     begin = f"{theirs[fault]} {_BY} {by + 1} : " if fault else ""
     return begin + " : ".join(told)
@@ -105,8 +105,8 @@ def scores_text(scores: tuple[float, float], sender: int, fault: str = "", by: i
 
 def fault_of(meta: str) -> tuple[str, int] | None:
     """Return the fault that a meta tells, in our word, and who has lost by it; None for none."""
-    found = _FAULT.match(meta)
-    return (FAULTS[found[1]], int(found[2]) - 1) if found else None
+    match = _FAULT.match(meta)
+    return (FAULTS[match[1]], int(match[2]) - 1) if match else None
 
 
 def read(text: str, game: Game, on_broken: OnBroken | None = None) -> Iterator[Played]:
@@ -172,7 +172,7 @@ class _Reading:
             raise BadRecord("FINISH without scores")
 
     def finished(self) -> Played:
-        """Return the game; raise BadRecord where there is none."""
+        """Return the game; raise BadRecord if there is no game in it."""
         if not self.last:
             raise BadRecord("the log is empty; wanted: a line for each message")
         return Played(
@@ -185,18 +185,18 @@ class _Reading:
 
 
 def _scores(meta: str) -> tuple[float, float] | None:
-    found = dict(_SCORES.findall(meta))
-    if len(found) == 1:
+    scores = dict(_SCORES.findall(meta))
+    if len(scores) == 1:
         raise BadRecord(f"meta {meta!r}: the score of the other player is missing")
-    return (float(found["1"]), float(found["2"])) if found else None
+    return (float(scores["1"]), float(scores["2"])) if scores else None
 
 
 def _fault(meta: str) -> tuple[str, int]:
     """Return which fault it was, in our word, and who won by it."""
-    found = _FAULT.match(meta)
-    if not found:
+    match = _FAULT.match(meta)
+    if not match:
         raise BadRecord(f"meta {meta!r}; wanted: {' or '.join(FAULTS)} {_BY} 1 or 2")
-    return FAULTS[found[1]], 2 - int(found[2])
+    return FAULTS[match[1]], 2 - int(match[2])
 
 
 def _check_board(game: Game, data: str) -> None:
@@ -223,15 +223,15 @@ def export(game: Game, played: Played) -> str:
         mover, text = game.to_move(position), game.turn_text(position, turn)
         position = game.play_turn(position, turn)
         led_to[key := game.key(position)] += 1
-        is_over = game.outcome(position) != ONGOING or led_to[key] >= game.stagnation
+        is_over = game.outcome(position) != ONGOING or led_to[key] >= game.repetition_limit
         meta = scores_text(game.score(position), mover) if is_over else ""
         said = end_message(meta, text) if is_over else message("NORMAL", text)
         lines.append(line(said, mover))
     if not is_over:
         lines += _fault_lines(game, position, played)
     if not lines:
-        raise BadRecord("a log has a line for each turn, and none was played yet")
-    return "".join(f"{each}\n" for each in lines)
+        raise BadRecord("a log has a line for each turn, and no turn was played yet")
+    return "".join(f"{text}\n" for text in lines)
 
 
 def _fault_lines(game: Game, position: Position, played: Played) -> Iterator[str]:
@@ -256,29 +256,31 @@ def hint(game: Game) -> str:
 
 def _message(line: str) -> tuple[dict[str, str], int]:
     """Return the message of a line, and whose it is."""
-    found = _LINE.fullmatch(line)
-    if not found:
+    match = _LINE.fullmatch(line)
+    if not match:
         raise BadRecord(
             f"'{line.strip()[:40]}': wanted a message, then Received from client 0 or 1"
         )
-    client = int(found["client"])
-    if found["message"] == SILENCE:
+    client = int(match["client"])
+    if match["message"] == SILENCE:
         return {"meta": "", "action": SILENCE, "data": ""}, client
-    return parse_message(found["message"]), client
+    return parse_message(match["message"]), client
 
 
 def parse_message(text: str) -> dict[str, str]:
-    """Return the meta, action and data of a message; raise BadRecord where it is none."""
+    """Return the meta, action and data of a message; raise BadRecord if it is not a message."""
     try:
-        found = json.loads(text)
+        parsed = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise BadRecord(f"not JSON: {error}") from None
     fields = ("meta", "action", "data")
-    if not isinstance(found, dict) or not all(isinstance(found.get(name), str) for name in fields):
+    if not isinstance(parsed, dict) or not all(
+        isinstance(parsed.get(name), str) for name in fields
+    ):
         raise BadRecord(f"wanted texts for: {', '.join(fields)}")
-    if found["action"] not in ACTIONS:
-        raise BadRecord(f"action {found['action']!r}; it is one of: {', '.join(ACTIONS)}")
-    return found
+    if parsed["action"] not in ACTIONS:
+        raise BadRecord(f"action {parsed['action']!r}; it is one of: {', '.join(ACTIONS)}")
+    return parsed
 
 
 FORMAT = Format(read, export, hint=hint, is_single=True)

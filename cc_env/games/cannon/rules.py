@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from cc_env import rules
 from cc_env.bits import ONE, ZERO
 from cc_env.compile import jit
-from cc_env.game import Cell
+from cc_env.grid import Cell
 from cc_env.rules import DRAW, ONGOING, Bool, Int
 from cc_env.wide import (
     NONE,
@@ -30,7 +30,7 @@ from cc_env.wide import (
 
 SIZES = 8, 10
 SHAPES = [(rows, columns) for rows in SIZES for columns in SIZES]
-STRIDE = 11  # from row to row; what is beside a board is no part of it
+STRIDE = 11  # from row to row; the cells beside a board are not part of it
 # The eight directions in the mover's frame, in the order of the cells that they lead to.
 DIRECTIONS = ((-1, -1), (-1, 0), (-1, 1), (0, -1), (0, 1), (1, -1), (1, 0), (1, 1))
 _FAR = 1, 1, 1, 1, 1, 2, 2, 2  # steps, sideways captures, retreats
@@ -163,13 +163,13 @@ def board(shape: np.uint64) -> Wide:
 
 @jit
 def gone(cells: Wide, way: Int, inside: Wide) -> Wide:
-    """Return where one goes from these cells by a step in a direction, on the board."""
+    """Return the cells of the board one step away from these in a direction."""
     return both(down(cells, _BY[way]) if way < 4 else up(cells, _BY[way]), inside)
 
 
 @jit
 def come(cells: Wide, way: Int, inside: Wide) -> Wide:
-    """Return from where one comes to these cells by a step in a direction, on the board."""
+    """Return the cells of the board from which a step in a direction leads to these."""
     return gone(cells, 7 - way, inside)
 
 
@@ -207,11 +207,11 @@ def capturing_sideways(at: Ground, way: Int) -> Wide:
 @jit
 def near_enemies(at: Ground, options: np.uint64) -> Wide:
     """Return the soldiers that may retreat."""
-    found = both(at.soldiers, come(at.enemies, np.int64(0), at.board))
+    near = both(at.soldiers, come(at.enemies, np.int64(0), at.board))
     last = 8 if options & RETREAT_8 else 5
     for way in range(1, last):
-        found = either(found, both(at.soldiers, come(at.enemies, way, at.board)))
-    return found
+        near = either(near, both(at.soldiers, come(at.enemies, way, at.board)))
+    return near
 
 
 @jit
@@ -234,12 +234,12 @@ def rears(at: Ground, way: Int) -> Wide:
 def shifting(at: Ground, way: Int, options: np.uint64) -> Wide:
     """Return the rearmost soldiers that can go before the front one."""
     rear = rears(at, way)
-    found = both(rear, _thrice_come(at.empty, way, at.board))
+    rearmost = both(rear, _thrice_come(at.empty, way, at.board))
     if options & SHIFT_HALL:
         halls = without(at.targets, at.enemies)
         behind = both(rear, gone(at.empty, way, at.board))
-        found = either(found, both(behind, _thrice_come(halls, way, at.board)))
-    return found
+        rearmost = either(rearmost, both(behind, _thrice_come(halls, way, at.board)))
+    return rearmost
 
 
 @jit
@@ -258,12 +258,12 @@ def loaded(at: Ground, way: Int) -> Wide:
 def bombed(at: Ground, options: np.uint64) -> Wide:
     """Return the cells that the cannons of the player to move can hit."""
     hits, free = either(at.empty, at.targets), at.empty if options & BOMB_CLEAR else at.board
-    found = NONE
+    cells = NONE
     for way in range(8):
         second = gone(loaded(at, way), way, at.board)
         third = gone(both(second, free), way, at.board)
-        found = either(found, both(either(second, third), hits))
-    return found
+        cells = either(cells, both(either(second, third), hits))
+    return cells
 
 
 @jit
@@ -319,18 +319,6 @@ def apply(position: Position, action: Int) -> Position:
     return put(after, position.player ^ ONE, shape, position.options)
 
 
-@jit
-def to_move(position: Position) -> Int:
-    """As `rules.to_move`."""
-    return np.int64(position.player)
-
-
-@jit
-def mid_turn(position: Position) -> bool:
-    """As `rules.mid_turn`."""
-    return False
-
-
 NOT_OVER, BY_HALLS, BY_SOLDIERS, BY_MOVES = range(4)
 
 
@@ -349,24 +337,24 @@ def how_over(position: Position) -> Int:
 def can_act(position: Position) -> Bool:
     """Return whether the player to move has anything to do."""
     at, options = ground(position), position.options
-    found = bombed(at, options)
+    active = bombed(at, options)
     for way in range(3):
-        found = either(found, stepping(at, way))
+        active = either(active, stepping(at, way))
     for way in range(3, 5):
-        found = either(found, capturing_sideways(at, way))
+        active = either(active, capturing_sideways(at, way))
     near = near_enemies(at, options)
     for way in range(5, 8):
-        found = either(found, retreating(at, near, way, options))
+        active = either(active, retreating(at, near, way, options))
     for way in range(8):
-        found = either(found, shifting(at, way, options))
-    return not is_empty(found)
+        active = either(active, shifting(at, way, options))
+    return not is_empty(active)
 
 
 @jit
 def lead(position: Position, how: Int) -> Int:
-    """Return the hall margin of who has just moved, less the opponent's; 0 is a draw.
+    """Return the hall margin of the player who has just moved, minus the opponent's; 0: a draw.
 
-    The two add up to 10. `how` is NOT_OVER for a game that is stagnant.
+    The two add up to 10. `how` is NOT_OVER for a game that ended by repetition.
     """
     pieces = sides(position)
     halls: Int = HALLS[position.shape]
@@ -387,8 +375,8 @@ def outcome(position: Position) -> Int:
 
 
 @jit
-def stagnant(position: Position) -> Int:
-    """As `rules.stagnant`."""
+def repetition_outcome(position: Position) -> Int:
+    """As `rules.repetition_outcome`."""
     return _winner(position, lead(position, np.int64(NOT_OVER)))
 
 
@@ -401,7 +389,7 @@ def _winner(position: Position, lead: Int) -> Int:
 
 @jit
 def margin(position: Position) -> Int:
-    """As `rules.margin`: the hall margin of the winner less that of the other."""
+    """As `rules.margin`: the hall margin of the winner minus that of the loser."""
     by = lead(position, how_over(position))
     return max(by, -by)
 
@@ -423,27 +411,25 @@ def observe(position: Position, player: Int, planes: NDArray[np.int8]) -> None:
 
 
 @jit
-def loud_actions(position: Position, out: NDArray[np.int32]) -> int:
-    """As `rules.loud_actions`: what removes a piece."""
-    targets, shape, loud = ground(position).targets, position.shape, 0
+def tactical_actions(position: Position, out: NDArray[np.int32]) -> int:
+    """As `rules.tactical_actions`: what removes a piece."""
+    targets, shape, count = ground(position).targets, position.shape, 0
     for place in range(legal_actions(position, out)):
         if has(targets, ENDS[shape, np.int64(out[place])]):
-            out[loud] = out[place]
-            loud += 1
-    return loud
+            out[count] = out[place]
+            count += 1
+    return count
 
 
 rules.register(
     Position,
     legal_actions=legal_actions,
     apply=apply,
-    to_move=to_move,
-    mid_turn=mid_turn,
     outcome=outcome,
     observe=observe,
-    loud_actions=loud_actions,
+    tactical_actions=tactical_actions,
     margin=margin,
-    stagnant=stagnant,
+    repetition_outcome=repetition_outcome,
 )
 
 
@@ -454,9 +440,6 @@ def initial(rows: int, columns: int, options: np.uint64) -> Position:
     halls = [(rows - 1, column) for column in range(1, columns, 2)]
     enemies = [(row, column) for row in range(3) for column in range(1, columns, 2)]
     enemy_halls = [(0, column) for column in range(0, columns, 2)]
-    cells = (
-        wide(sum(1 << index(cell) for cell in each))
-        for each in (soldiers, halls, enemies, enemy_halls)
-    )
-    words = [word for each in cells for word in each]
+    sets = soldiers, halls, enemies, enemy_halls
+    words = [word for cells in sets for word in wide(sum(1 << index(cell) for cell in cells))]
     return Position(*words, ZERO, np.uint64(shape), options)  # type: ignore[call-arg]

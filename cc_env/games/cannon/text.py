@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from cc_env.bits import ONE, ZERO
 from cc_env.errors import BadPosition
-from cc_env.game import Cell, Track, Turn
+from cc_env.game import Cell, Grid, Track, Turn
 from cc_env.games.cannon.rules import (
     BOARD,
     BOMB_CLEAR,
@@ -30,10 +30,9 @@ from cc_env.games.cannon.rules import (
     index,
     lead,
 )
-from cc_env.games.grid import read_rows, rows_text
 from cc_env.wide import wide
 
-SIDES = "bw"
+LETTERS = "bB", "wW"  # soldiers and halls
 STAGNANT = "stagnant"
 _MOVES = NUM_MOVES.tolist()  # read often, which numpy takes long for
 
@@ -47,7 +46,7 @@ def ending(position: Position) -> str:
 
 
 def scores(position: Position, loser: int | None = None) -> tuple[float, float]:
-    """Return what black and white score where the game ended, by stagnation if by nothing else.
+    """Return the scores of black and white in a finished game, by repetition if by nothing else.
 
     The hall margin, of which there are 10 in all, and a hundredth for each soldier left. The
     opponent of a `loser` by a fault scores as if all halls that count were taken.
@@ -60,7 +59,7 @@ def scores(position: Position, loser: int | None = None) -> tuple[float, float]:
         by = by if moves else -by
     soldiers = _words(position, "own"), _words(position, "enemy")
     points = 5 - by / 2, 5 + by / 2  # of the player to move, and of who has just moved
-    mine, other = (p + one.bit_count() / 100 for p, one in zip(points, soldiers, strict=True))
+    mine, other = (p + men.bit_count() / 100 for p, men in zip(points, soldiers, strict=True))
     return (mine, other) if position.player == ZERO else (other, mine)
 
 
@@ -69,52 +68,53 @@ def _words(position: Position, name: str) -> int:
     return int(getattr(position, f"{name}_low")) | int(getattr(position, f"{name}_high")) << 64
 
 
+@cache
+def grid(shape: int) -> Grid:
+    """Return the cells of the board of this shape, and their bits."""
+    rows, columns = SHAPES[shape]
+    cells = ((row, column) for row in range(rows) for column in range(columns))
+    return Grid(rows, columns, {cell: index(cell) for cell in cells}, is_turned=True)
+
+
 def _cell(position: Position, place: int) -> Cell:
     """Return the cell of the board with this index in the mover's frame."""
-    return divmod(place if position.player == ZERO else int(LAST[position.shape]) - place, STRIDE)
+    return grid(int(position.shape)).cell(place, int(position.player))
 
 
 def pieces(position: Position) -> dict[Cell, str]:
     """Return the letter of each occupied cell: b and w for soldiers, B and W for halls."""
-    player, found = int(position.player), {}
+    player, letters = int(position.player), {}
     for name, side in (("own", player), ("enemy", 1 - player)):
-        for suffix, letter in (("", SIDES[side]), ("_halls", SIDES[side].upper())):
+        for suffix, letter in zip(("", "_halls"), LETTERS[side], strict=True):
             left = _words(position, name + suffix)
             while left:
                 place = left.bit_length() - 1
-                found[_cell(position, place)] = letter
+                letters[_cell(position, place)] = letter
                 left ^= 1 << place
-    return found
+    return letters
 
 
 def to_text(position: Position) -> str:
     """Return the position in one line: rows from the top, and side to move."""
-    rows, columns = SHAPES[int(position.shape)]
-    return f"{rows_text(pieces(position), rows, columns)} {SIDES[int(position.player)]}"
+    board = grid(int(position.shape))
+    return board.position_text(pieces(position), LETTERS, int(position.player))
 
 
 def parse_position(text: str, like: Position) -> Position:
-    """As `Game.from_text`, of the shape and with the options of the start `like`.
-
-    Raises BadPosition where there is none, saying why.
-    """
-    fields = text.split()
-    if len(fields) != 2 or fields[1] not in ("b", "w"):
-        raise BadPosition("wanted: rows, and side to move, b or w")
-    letters = read_rows(fields[0], *SHAPES[int(like.shape)], "bBwW")
-    player = SIDES.index(fields[1])
-    sets = dict.fromkeys("bBwW", 0)
-    for cell, letter in letters.items():
-        place = index(cell)
-        sets[letter] |= 1 << (int(LAST[like.shape]) - place if player else place)
+    """As `Notation.parse_position`, of the shape and with the options of the start `like`."""
+    board = grid(int(like.shape))
+    men, player, _ = board.read_position(text, LETTERS)
+    sets = dict.fromkeys("".join(LETTERS), 0)
+    for cell, letter in men.items():
+        sets[letter] |= 1 << board.bit(cell, player)
     most = Counter(pieces(like).values())
-    for letter, found in Counter(letters.values()).items():
-        if found > most[letter]:
-            raise BadPosition(f"{found} pieces {letter}; there are {most[letter]}")
-    if not sets[SIDES[1 - player]]:
-        raise BadPosition(f"{SIDES[1 - player]} has just moved, so it needs a soldier")
-    own, enemy = SIDES[player], SIDES[1 - player]
-    words = (word for key in (own, own.upper(), enemy, enemy.upper()) for word in wide(sets[key]))
+    for letter, count in Counter(men.values()).items():
+        if count > most[letter]:
+            raise BadPosition(f"{count} pieces {letter}; there are {most[letter]}")
+    own, enemy = LETTERS[player], LETTERS[1 - player]
+    if not sets[enemy[0]]:
+        raise BadPosition(f"{enemy[0]} has just moved, so it needs a soldier")
+    words = (word for letter in own + enemy for word in wide(sets[letter]))
     rest = np.uint64(player), like.shape, like.options
     return Position(*words, *rest)  # type: ignore[call-arg]
 
@@ -122,14 +122,14 @@ def parse_position(text: str, like: Position) -> Position:
 def fits(position: Position, like: Position) -> NDArray[np.bool_]:
     """As `Game.fits`; of the shape and with the options of the start `like`."""
     is_known = (position.shape == like.shape) & (position.options == like.options)
-    found: NDArray[np.bool_] = is_known & (position.player <= ONE)
+    possible: NDArray[np.bool_] = is_known & (position.player <= ONE)
     for word, cells in zip(("low", "high"), BOARD[like.shape], strict=True):
         taken = np.zeros_like(position.player)
         for name in ("own", "own_halls", "enemy", "enemy_halls"):
             here = getattr(position, f"{name}_{word}")
-            found &= here & (taken | ~cells) == ZERO
+            possible &= here & (taken | ~cells) == ZERO
             taken |= here
-    return found
+    return possible
 
 
 def action_text(position: Position, action: int) -> str:
@@ -143,8 +143,8 @@ def action_text(position: Position, action: int) -> str:
 def other_texts(position: Position, action: int) -> Iterator[str]:
     """Yield how else an action can be written: a bomb by each other soldier of the cannons."""
     _, end = _ends(position, action)
-    for each in shooters(position, action)[1:]:
-        yield f"S {_xy(each)} B {_xy(end)}"
+    for soldier in shooters(position, action)[1:]:
+        yield f"S {_xy(soldier)} B {_xy(end)}"
 
 
 def _ends(position: Position, action: int) -> tuple[Cell, Cell]:
@@ -175,31 +175,31 @@ def shooters(position: Position, action: int) -> tuple[Cell, ...]:
     return () if action < _MOVES[position.shape] else _bombers(position, action)
 
 
-@lru_cache(maxsize=256)  # whoever lists choices asks several times for each of them
+@lru_cache(maxsize=256)  # a list of choices asks several times for each action
 def _bombers(position: Position, action: int) -> tuple[Cell, ...]:
     own = _words(position, "own")
     enemies = _words(position, "enemy") | _words(position, "enemy_halls")
     taken = own | _words(position, "own_halls") | enemies
-    found: set[int] = set()
+    bombers: set[int] = set()
     for way, cannon in _shots(int(position.shape), int(ENDS[position.shape, action])):
         free = way if position.options & BOMB_CLEAR else way[-1:]
         if not any(taken >> place & 1 for place in free):
-            found |= set(cannon) if all(own >> place & 1 for place in cannon) else set()
-    return tuple(sorted(_cell(position, place) for place in found))
+            bombers |= set(cannon) if all(own >> place & 1 for place in cannon) else set()
+    return tuple(sorted(_cell(position, place) for place in bombers))
 
 
 @cache
 def _shots(shape: int, place: int) -> tuple[tuple[list[int], list[int]], ...]:
     """Return the ways from a cell back to where a cannon may stand, and the cells of each."""
     (rows, columns), (row, column) = SHAPES[shape], divmod(place, STRIDE)
-    found = []
+    shots = []
     for down, right in DIRECTIONS:
         for far in (2, 3):
             line = [(row + down * n, column + right * n) for n in range(1, far + 3)]
             if all(0 <= r < rows and 0 <= c < columns for r, c in line):
                 places = [index(cell) for cell in line]
-                found.append((places[: far - 1], places[far - 1 :]))
-    return tuple(found)
+                shots.append((places[: far - 1], places[far - 1 :]))
+    return tuple(shots)
 
 
 def track(position: Position, turn: Turn) -> Track:
@@ -214,11 +214,11 @@ def track(position: Position, turn: Turn) -> Track:
     return Track((by[0], end) if by else (), captured)
 
 
-@lru_cache(maxsize=64)  # whoever lists choices asks for each of them
+@lru_cache(maxsize=64)  # a list of choices asks for each action
 def _enemies(position: Position) -> frozenset[Cell]:
     """Return the cells of the opponent's soldiers and halls."""
-    side = SIDES[1 - int(position.player)]
-    return frozenset(cell for cell, letter in pieces(position).items() if letter.lower() == side)
+    letters = LETTERS[1 - int(position.player)]
+    return frozenset(cell for cell, letter in pieces(position).items() if letter in letters)
 
 
 def action_cells(shape: int) -> NDArray[np.int64]:

@@ -228,12 +228,12 @@ def _reachable_from(starts: Word, hops: Hops, middles: Word, empty: Word) -> Wor
     reached = flood(starts, hops)
     if not _crossed(reached) & middles:
         return reached
-    found = ZERO
+    ends = ZERO
     while starts:
         start = lowest_bit(starts)
         starts ^= start
-        found |= reachable(start, hops, middles, empty)
-    return found
+        ends |= reachable(start, hops, middles, empty)
+    return ends
 
 
 class Field(NamedTuple):
@@ -260,13 +260,13 @@ def captures(start: Word, end: Word, own: Word, enemy: Word, empty: Word) -> tup
     if not candidates:
         return ZERO, True
     before = reachable(start, over_own, own, empty)
-    found = ZERO
+    victims = ZERO
     while candidates:
         victim = lowest_bit(candidates)
         candidates ^= victim
         if ends_capturing(start, before, victim, end, captured(victim, field)):
-            found |= victim
-    return found, True if before & end else False  # noqa: SIM210 (compiled)
+            victims |= victim
+    return victims, True if before & end else False  # noqa: SIM210 (compiled)
 
 
 @jit
@@ -312,19 +312,19 @@ class _Question(NamedTuple):
 
 
 @jit
-def _walk(question: _Question, cell: Word, own: Word, others: Word, found: Word) -> Word:
-    """Add to `found` the ends of all chains that go on from `cell`, over own pieces at first."""
+def _walk(question: _Question, cell: Word, own: Word, others: Word, ends: Word) -> Word:
+    """Add to `ends` the ends of all chains that go on from `cell`, over own pieces at first."""
     if cell & question.beside:
         landings = hop(cell, question.victim, question.victim, question.empty)
         hops = hops_over(others, question.empty)
-        found |= _reachable_from(landings, hops, others, question.empty)
+        ends |= _reachable_from(landings, hops, others, question.empty)
     cells = hop(cell, own, own, question.empty)
-    while cells and question.wanted & ~found:
+    while cells and question.wanted & ~ends:
         next_cell = lowest_bit(cells)
         cells ^= next_cell
         middle = ONE << ((lowest(cell) + lowest(next_cell)) >> ONE)
-        found = _walk(question, next_cell, own ^ middle, others ^ middle, found)
-    return found
+        ends = _walk(question, next_cell, own ^ middle, others ^ middle, ends)
+    return ends
 
 
 class _Chain(NamedTuple):

@@ -9,8 +9,8 @@ from cc_env import rules
 from cc_env.bits import ONE, popcount, summed
 from cc_env.compile import jit
 from cc_env.games.capture_conquer.chains import NOT_FIRST, NOT_LAST, Word, between, count_hops
+from cc_env.games.capture_conquer.fitted import WEIGHTS
 from cc_env.games.capture_conquer.rules import BOARD, SIZES, Position, all_cells, turned
-from cc_env.games.capture_conquer.weights import WEIGHTS
 from cc_env.rules import Int
 
 _1, _8, _9 = (np.uint64(n) for n in (1, 8, 9))
@@ -31,11 +31,11 @@ NUM_WEIGHTS = 89
 class Standard(NamedTuple):
     """Our own evaluation: material, race, pieces in danger, mobility and structure.
 
-    It is the sum of `weights` (int64[NUM_WEIGHTS]), each for what it counts on the mover's side
-    less what it counts on the opponent's: a piece on each cell (material, advance, and a guard at
+    It is the sum of `weights` (int64[NUM_WEIGHTS]), times what they count on the mover's side minus
+    what they count on the opponent's: a piece on each cell (material, advance, and a guard at
     home, without which the opponent need only get there); few pieces left; pieces beside each
     other; possible steps; possible hops. For the mover alone: being to move; enemy pieces that he
-    can hop over at once, less his own that can be hopped over; and where a target is not occupied,
+    can hop over at once, minus his own that can be hopped over; and where a target is not occupied,
     how far the foremost piece is from it.
     """
 

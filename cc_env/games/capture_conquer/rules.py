@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from cc_env import rules
 from cc_env.bits import ONE, ZERO, lowest, lowest_bit, popcount, reverse
 from cc_env.compile import jit
-from cc_env.game import Cell
 from cc_env.games.capture_conquer.chains import (
     NOT_FIRST,
     Word,
@@ -19,6 +18,7 @@ from cc_env.games.capture_conquer.chains import (
     reachable,
     takeoffs,
 )
+from cc_env.grid import Cell
 from cc_env.rules import DRAW, ONGOING, Bool, Int
 
 SIZES = range(4, 9)
@@ -187,12 +187,6 @@ def turned(cells: Word, size: Word) -> Word:
 
 
 @jit
-def to_move(position: Position) -> Int:
-    """As `rules.to_move`."""
-    return np.int64(position.player)
-
-
-@jit
 def mid_turn(position: Position) -> bool:
     """As `rules.mid_turn`."""
     return True if position.pending else False  # noqa: SIM210 (compiled)
@@ -245,7 +239,6 @@ rules.register(
     Position,
     legal_actions=legal_actions,
     apply=apply,
-    to_move=to_move,
     mid_turn=mid_turn,
     outcome=outcome,
     observe=observe,

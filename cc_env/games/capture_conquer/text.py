@@ -1,13 +1,13 @@
 """C&C as text and on the board: positions, actions, endings, and what a turn did."""
 
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cc_env.bits import ONE, ZERO
 from cc_env.errors import BadPosition
-from cc_env.game import Cell, Symmetry, Track, Turn
+from cc_env.game import Cell, Grid, Symmetry, Track, Turn, symmetry
 from cc_env.games.capture_conquer.chains import paths
 from cc_env.games.capture_conquer.rules import (
     BOARD,
@@ -17,14 +17,14 @@ from cc_env.games.capture_conquer.rules import (
     Position,
     all_cells,
     apply,
-    bit,
     choices,
     is_last,
     legal_actions,
     outcome,
 )
-from cc_env.games.grid import read_rows, rows_text
 from cc_env.rules import ONGOING
+
+LETTERS = "b", "r"
 
 
 def ending(position: Position) -> str:
@@ -34,16 +34,15 @@ def ending(position: Position) -> str:
     return "capture" if is_last(position) else "blocked"
 
 
+@cache
+def grid(size: int) -> Grid:
+    """Return the cells of the board of this size, and their bits."""
+    return Grid(size, size, {(r, c): 8 * r + c for r, c in all_cells(size)}, is_turned=True)
+
+
 def _cell(position: Position, index: int) -> Cell:
     """Return the cell of the board with this bit index in the mover's frame."""
-    return _cells(int(position.size), bool(position.player))[index]
-
-
-@cache
-def _cells(size: int, is_turned: bool) -> tuple[Cell, ...]:
-    """Return the cell of the board with each bit index of the mover's frame."""
-    cells, last = (divmod(index, 8) for index in range(64)), size - 1
-    return tuple((last - row, last - col) if is_turned else (row, col) for row, col in cells)
+    return grid(int(position.size)).cell(index, int(position.player))
 
 
 @cache
@@ -57,55 +56,19 @@ def action_cells(size: int) -> NDArray[np.int64]:
 @cache
 def transposition(size: int) -> Symmetry:
     """Return the symmetry that swaps rows and columns."""
-    jumps = int(NUM_JUMPS[size])
-    ids = {(int(STARTS[size, a]), int(ENDINGS[size, a])): a for a in range(jumps)}
-    swapped = [ids[start % 8 * 8 + start // 8, end % 8 * 8 + end // 8] for start, end in ids]
-    cells = np.arange(size * size).reshape(size, size).T.ravel()
-    actions = np.concatenate((swapped, jumps + cells, [jumps + size * size]))
-    return Symmetry("transposition", _transposed, actions.astype(np.int32), cells)
+    plain = symmetry("transposition", grid(size), lambda cell: cell[::-1], action_cells(size))
+    return plain._replace(position=partial(_transposed, plain))
 
 
-def _transposed(position: Position) -> Position:
-    def swap(cells: np.uint64) -> np.uint64:
-        bits = (bit(i % 8, i // 8) for i in range(64) if int(cells) >> i & 1)
-        return np.uint64(sum(bits))
-
-    image = position._replace(own=swap(position.own), enemy=swap(position.enemy))
+def _transposed(plain: Symmetry, position: Position) -> Position:
+    image: Position = plain.position(position)
     if not position.pending:
         return image
-    actions = transposition(int(position.size)).actions
-    return image._replace(pending=np.uint64(actions[int(position.pending) - 1] + 1))
-
-
-def _frame_bit(position: Position, cell: Cell) -> int:
-    """Return the bit, in the mover's frame, of a cell of the board."""
-    row, column = _cell(position, 8 * cell[0] + cell[1])
-    return bit(row, column)
-
-
-@cache
-def _bits(size: int, is_turned: bool) -> tuple[tuple[Cell, int], ...]:
-    """Return the cells of the board, each with its bit in the mover's frame."""
-    frame = _cells(size, is_turned)  # to turn the board twice changes nothing
-    bits = ((cell, frame[8 * cell[0] + cell[1]]) for cell in all_cells(size))
-    return tuple((cell, bit(*there)) for cell, there in bits)
-
-
-def pieces(position: Position) -> dict[Cell, str]:
-    """Return the letter, b or r, of each occupied cell."""
-    own, enemy = ("b", "r") if position.player == ZERO else ("r", "b")
-    mine, yours = int(position.own), int(position.enemy)
-    found = {}
-    for cell, here in _bits(int(position.size), bool(position.player)):
-        if mine & here:
-            found[cell] = own
-        elif yours & here:
-            found[cell] = enemy
-    return found
+    return image._replace(pending=np.uint64(plain.actions[int(position.pending) - 1] + 1))
 
 
 def remark(position: Position) -> str:
-    """Return of which jump it is still to be said what it captures, if of one."""
+    """Return which pending jump still has to choose its capture; empty if none is pending."""
     if not position.pending:
         return ""
     return f"chooses what {_jump_text(position, int(position.pending) - 1)} captures"
@@ -113,42 +76,33 @@ def remark(position: Position) -> str:
 
 def to_text(position: Position) -> str:
     """Return the position in one line: rows from the top, side to move, pending jump if any."""
-    board = rows_text(pieces(position), int(position.size), int(position.size))
-    pending = ""
-    if position.pending:
-        pending = " " + _jump_text(position, int(position.pending) - 1)
-    return f"{board} {'br'[int(position.player)]}{pending}"
+    board = grid(int(position.size))
+    text = board.position_text(board.pieces(position, LETTERS), LETTERS, int(position.player))
+    return f"{text} {_jump_text(position, int(position.pending) - 1)}" if position.pending else text
 
 
 def parse_position(text: str, size: int) -> Position:
-    """As `Game.from_text`; raise BadPosition where there is none, saying why.
+    """As `Notation.parse_position`.
 
     A side may have any number of pieces, for problems, tests and measurements; in a game it never
     has more than it began with.
     """
-    fields = text.split()
-    if len(fields) not in (2, 3) or fields[1] not in ("b", "r"):
-        wanted = "rows, side to move (b or r), for a pending jump its start and end"
-        raise BadPosition(f"wanted: {wanted}")
-    letters = read_rows(fields[0], size, size, "br")
-    empty = Position(ZERO, ZERO, ZERO, np.uint64("br".index(fields[1])), np.uint64(size))
-    sides = {"b": 0, "r": 0}
-    for cell, letter in letters.items():
-        sides[letter] |= _frame_bit(empty, cell)
-    enemy = "r" if fields[1] == "b" else "b"
-    if not sides[enemy]:
-        raise BadPosition(f"{enemy} has just moved, so it needs a piece")
-    position = empty._replace(own=np.uint64(sides[fields[1]]), enemy=np.uint64(sides[enemy]))
-    return position if len(fields) == 2 else _with_pending(position, fields[2])
+    board = grid(size)
+    pieces, player, jump = board.read_position(text, LETTERS, "for a pending jump its start-end")
+    own, enemy = board.sides(pieces, LETTERS, player)
+    if not enemy:
+        raise BadPosition(f"{LETTERS[1 - player]} has just moved, so it needs a piece")
+    position = Position(own, enemy, ZERO, np.uint64(player), np.uint64(size))
+    return _with_pending(position, " ".join(jump)) if jump else position
 
 
 def fits(position: Position, size: int) -> NDArray[np.bool_]:
     """As `Game.fits`."""
     wrong = (position.own | position.enemy) & ~BOARD[size] | position.own & position.enemy
     is_jump = position.pending <= np.uint64(NUM_JUMPS[size])
-    found: NDArray[np.bool_] = (wrong == ZERO) & is_jump & (position.player <= ONE)
-    found &= position.size == np.uint64(size)
-    return found
+    possible: NDArray[np.bool_] = (wrong == ZERO) & is_jump & (position.player <= ONE)
+    possible &= position.size == np.uint64(size)
+    return possible
 
 
 def _with_pending(position: Position, jump: str) -> Position:
@@ -161,7 +115,7 @@ def _with_pending(position: Position, jump: str) -> Position:
     raise BadPosition(f"'{jump}' is not a jump here that leaves a choice of captures")
 
 
-@lru_cache(maxsize=64)  # whoever lists choices asks for each of them
+@lru_cache(maxsize=64)  # a list of choices asks for each action
 def _legal(position: Position) -> tuple[int, ...]:
     out = np.empty(STARTS.shape[1], np.int32)
     return tuple(out[: legal_actions(position, out)].tolist())
@@ -179,8 +133,8 @@ def _jump_text(position: Position, action: int) -> str:
 
 @cache
 def _jump_texts(size: int, is_turned: bool) -> tuple[str, ...]:
-    cells = _cells(size, is_turned)
-    pairs = ((cells[start], cells[end]) for start, end in _all_ends(size)[: NUM_JUMPS[size]])
+    board, ends = grid(size), _all_ends(size)[: NUM_JUMPS[size]]
+    pairs = ([board.cell(bit, is_turned) for bit in pair] for pair in ends)
     return tuple(f"{start[0]},{start[1]}-{end[0]},{end[1]}" for start, end in pairs)
 
 

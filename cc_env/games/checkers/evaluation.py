@@ -8,8 +8,9 @@ from numpy.typing import NDArray
 from cc_env import rules
 from cc_env.bits import ZERO, popcount, reverse, summed
 from cc_env.compile import jit
-from cc_env.games.checkers.rules import CELLS, Position, Word, stepping
-from cc_env.games.checkers.weights import WEIGHTS
+from cc_env.games.checkers.fitted import WEIGHTS
+from cc_env.games.checkers.rules import CELLS, Position, stepping
+from cc_env.games.jumps import Word
 from cc_env.rules import Int
 
 # Where the weights of `Standard` lie: one for a man on each cell, one for a king; then those of the
@@ -24,8 +25,8 @@ NUM_WEIGHTS = LEAD + STAGES
 class Standard(NamedTuple):
     """Our own evaluation: men and kings by their cells, possible steps, being to move, the lead.
 
-    It is the sum of `weights` (int64[NUM_WEIGHTS]), each for what it counts on the mover's side
-    less what it counts on the opponent's. The fewer pieces there are the more a lead is worth.
+    It is the sum of `weights` (int64[NUM_WEIGHTS]), times what they count on the mover's side
+    minus what they count on the opponent's. The fewer pieces there are the more a lead is worth.
     """
 
     weights: NDArray[np.int64]

@@ -18,8 +18,7 @@ from cc_env.game import Cell, Format, Game, OnBroken, Played, Turn
 from cc_env.games.checkers import pdn_tokens
 from cc_env.games.checkers.pdn_tokens import Token
 from cc_env.games.checkers.rules import CELLS, SIZE
-from cc_env.games.checkers.text import pieces
-from cc_env.games.grid import rows_text
+from cc_env.games.checkers.text import GRID, pieces
 from cc_env.rules import DRAW, FIRST_WINS, ONGOING, SECOND_WINS, Position
 
 RESULTS = {"1-0": FIRST_WINS, "0-1": SECOND_WINS, "1/2-1/2": DRAW, "*": ONGOING}
@@ -55,12 +54,12 @@ def turn_text(game: Game, position: Position, turn: Turn) -> str:
     if "x" not in game.turn_text(position, turn):
         return "-".join(map(str, numbers))
     ends = numbers[0], numbers[-1]
-    alike = [each for each in _legal(game, position) if (each[0], each[-1]) == ends]
+    alike = [cells for cells in _legal(game, position) if (cells[0], cells[-1]) == ends]
     return "x".join(map(str, ends if len(alike) == 1 else numbers))
 
 
 def parse_turn(game: Game, position: Position, text: str) -> Turn:
-    """Return the legal turn written as `text`; raise IllegalAction where it is none, or several."""
+    """Return the legal turn of a text; raise IllegalAction if it means no turn, or several."""
     meant = _meant(game, position, text)
     if len(meant) == 1:
         return meant[0]
@@ -95,7 +94,7 @@ def _numbers(game: Game, position: Position, turn: Turn) -> tuple[int, ...]:
 def position_text(position: Position) -> str:
     """Return a position at the beginning of a turn as PDN has it, such as B:W21,K22:B1,2."""
     sides: tuple[list[str], list[str]] = [], []
-    for cell, letter in sorted(pieces(position).items(), key=lambda found: number(found[0])):
+    for cell, letter in sorted(pieces(position).items(), key=lambda piece: number(piece[0])):
         king = "K" if letter.isupper() else ""
         sides["rb".index(letter.lower())].append(f"{king}{number(cell)}")
     black, white = map(",".join, sides)
@@ -103,30 +102,30 @@ def position_text(position: Position) -> str:
 
 
 def parse_position(game: Game, text: str) -> Position:
-    """Return the position that such a text says; raise BadPosition where there is none.
+    """Return the position of such a text; raise BadPosition if it is not a position.
 
     Cells may be ranges, as in W21-32.
     """
-    found = re.fullmatch(r"([BW])((?::[BW][K\d,-]*)+)\.?", "".join(text.split()))
-    if not found:
-        raise BadPosition(f"'{text}' is no position; wanted: such as B:W21,K22:B1,2")
+    match = re.fullmatch(r"([BW])((?::[BW][K\d,-]*)+)\.?", "".join(text.split()))
+    if not match:
+        raise BadPosition(f"'{text}' is not a position; wanted: such as B:W21,K22:B1,2")
     letters: dict[Cell, str] = {}
-    for side in found[2].split(":")[1:]:
+    for side in match[2].split(":")[1:]:
         letter = "rb"[COLOURS.index(side[0])]
         for piece in filter(None, side[1:].split(",")):
             for cell in _cells(piece):
                 if cell in letters:
                     raise BadPosition(f"'{text}': {piece} is there twice")
                 letters[cell] = letter.upper() if piece[0] == "K" else letter
-    return game.from_text(f"{rows_text(letters, SIZE, SIZE)} {'rb'[COLOURS.index(found[1])]}")
+    return game.from_text(f"{GRID.text(letters)} {'rb'[COLOURS.index(match[1])]}")
 
 
 def _cells(piece: str) -> list[Cell]:
     """Return the cells of a part of a position, such as K22 or 21-32."""
-    found = re.fullmatch("K?([0-9]{1,2})(?:-K?([0-9]{1,2}))?", piece)
-    first, last = (int(found[1]), int(found[2] or found[1])) if found else (0, 0)
+    match = re.fullmatch("K?([0-9]{1,2})(?:-K?([0-9]{1,2}))?", piece)
+    first, last = (int(match[1]), int(match[2] or match[1])) if match else (0, 0)
     if not 1 <= first <= last <= len(CELLS):
-        raise BadPosition(f"{piece} is no cell from 1 to 32, and no range of them")
+        raise BadPosition(f"{piece} is neither a cell from 1 to 32 nor a range of cells")
     return [_CELL[number] for number in range(first, last + 1)]
 
 
@@ -182,9 +181,9 @@ def _rules(chosen: Mapping[str, Any]) -> str:
 
 
 def _check_game_type(tags: Mapping[str, str]) -> None:
-    found = tags.get("GameType", GAME_TYPE)
-    if found.split(",")[0].strip() != GAME_TYPE:
-        raise BadRecord(f"GameType {found!r}; wanted: {GAME_TYPE}, English draughts")
+    game_type = tags.get("GameType", GAME_TYPE)
+    if game_type.split(",")[0].strip() != GAME_TYPE:
+        raise BadRecord(f"GameType {game_type!r}; wanted: {GAME_TYPE}, English draughts")
 
 
 def export(game: Game, played: Played) -> str:
@@ -270,7 +269,7 @@ class _Reading:
             raise BadRecord(token.text)
 
     def _take_tag(self, name: str, value: str) -> None:
-        """Take a tag; of those of one name the last counts."""
+        """Take a tag; the last of the same name counts."""
         self.tags[name] = value
         _check_game_type(self.tags)
         if name == RULES:
@@ -283,7 +282,7 @@ class _Reading:
     def _play_by(self, rules: str) -> None:
         from cc_env import games  # which imports this
 
-        pairs = [each.strip() for each in rules.split(",")]
+        pairs = [pair.strip() for pair in rules.split(",")]
         self.game = games.make(self.game.name, **{**ENGLISH, **options.read(pairs)})
         self._begin()
 
@@ -352,11 +351,11 @@ def _unrolled(course: _Course) -> tuple[Turn, ...]:
 
 
 def _result(text: str) -> str:
-    """Return which one of RESULTS a text means; raise BadRecord where it is none."""
-    found = _ALSO.get(text, text)
-    if found not in RESULTS:
+    """Return which of RESULTS a text means; raise BadRecord if it is not a result."""
+    usual = _ALSO.get(text, text)
+    if usual not in RESULTS:
         raise BadRecord(f"result {text!r}; it is one of: {listed(RESULTS)}")
-    return found
+    return usual
 
 
 FORMAT = Format(read, export, ENGLISH, hint)

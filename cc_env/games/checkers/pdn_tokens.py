@@ -49,44 +49,44 @@ def games(text: str) -> Iterator[list[Token]]:
 
     A game ends with its result or, where that is missing, before the tags of the next.
     """
-    found: list[Token] = []
+    game: list[Token] = []
     for token, following in pairwise(chain(_tokens(text), [_END])):
         if token.kind == "star":  # a mark of the move before it, or the result
-            if _goes_on(found, following):
+            if _goes_on(game, following):
                 continue
             token = token._replace(kind="result")
-        if token.kind in _TAGS and found and found[-1].kind not in _TAGS:
-            yield found
-            found = []
-        found.append(token)
+        if token.kind in _TAGS and game and game[-1].kind not in _TAGS:
+            yield game
+            game = []
+        game.append(token)
         if token.kind == "result":
-            yield found
-            found = []
-    if found:
-        yield found
+            yield game
+            game = []
+    if game:
+        yield game
 
 
 def _goes_on(game: list[Token], token: Token) -> bool:
     """Return whether what comes next is still of this game: a move, or the next number."""
     if token.kind != "number" or token.text.endswith(".."):
         return token.kind in ("number", "move")
-    last = next((each.text for each in reversed(game) if each.kind == "number"), "1")
+    last = next((part.text for part in reversed(game) if part.kind == "number"), "1")
     return int(token.text.rstrip(".")) == int(last.rstrip(".")) + 1
 
 
 def _tokens(text: str) -> Iterator[Token]:
     place, line = 0, 1
     while place < len(text):
-        found = _TOKEN.match(text, place)
-        end = _behind_aside(text, place) if found and found["open"] else found and found.end()
-        if not found or not end:
+        match = _TOKEN.match(text, place)
+        end = _behind_aside(text, place) if match and match["open"] else match and match.end()
+        if not match or not end:
             yield _unreadable(text, place, line)
             end = _behind_unreadable(text, place)
-        elif found["tag"]:
-            value = found["raw"] if found["value"] is None else found["value"]
-            yield Token("tag", f"{found['tag']} {_value(value)}", line)
-        elif found.lastgroup in ("number", "move", "star", "result"):
-            yield Token(found.lastgroup, found[0], line)
+        elif match["tag"]:
+            value = match["raw"] if match["value"] is None else match["value"]
+            yield Token("tag", f"{match['tag']} {_value(value)}", line)
+        elif match.lastgroup in ("number", "move", "star", "result"):
+            yield Token(match.lastgroup, match[0], line)
         line += text.count("\n", place, end)
         place = end
 
@@ -99,12 +99,12 @@ def _value(text: str) -> str:
 def _behind_aside(text: str, place: int) -> int:
     """Return where a variation ends that begins here, or 0; others and comments may be in it."""
     depth = 0
-    for found in _ASIDE.finditer(text, place):
-        if found[0] == "{" or found[0].startswith("["):
+    for match in _ASIDE.finditer(text, place):
+        if match[0] == "{" or match[0].startswith("["):
             return 0  # before its end the file goes on, or ends
-        depth += {"(": 1, ")": -1}.get(found[0], 0)
+        depth += {"(": 1, ")": -1}.get(match[0], 0)
         if not depth:
-            return found.end()
+            return match.end()
     return 0
 
 
@@ -122,5 +122,5 @@ def _behind_unreadable(text: str, place: int) -> int:
         tag = _NEXT_TAG.search(text, place)
         return tag.start() if tag else len(text)
     pattern = r"[^\n]+" if text[place] == "[" else r"\S+"
-    found = re.compile(pattern).match(text, place)
-    return found.end() if found else place + 1
+    match = re.compile(pattern).match(text, place)
+    return match.end() if match else place + 1

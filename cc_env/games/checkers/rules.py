@@ -6,50 +6,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cc_env import rules
-from cc_env.bits import ONE, ZERO, lowest, lowest_bit, reverse
+from cc_env.bits import ONE, ZERO, reverse
 from cc_env.compile import jit
-from cc_env.game import Cell
+from cc_env.games.jumps import (
+    BACKWARD,
+    FORWARD,
+    Word,
+    down_left,
+    down_right,
+    middle,
+    tables,
+    up_left,
+    up_right,
+    write,
+)
 from cc_env.rules import DRAW, ONGOING, Bool, Int
 
-Word = np.uint64
-
 SIZE = 8
-FORWARD = ((-1, -1), (-1, 1))  # in the mover's frame
-DIRECTIONS = *FORWARD, (1, -1), (1, 1)  # in the order of the cells that they lead to
 PLANES = "own men", "own kings", "enemy men", "enemy kings", "piece that jumps on"
 
-_7, _9 = np.uint64(7), np.uint64(9)
 _FAR_ROW = np.uint64(0xFF)  # row 0 in the mover's frame
-_NOT_FIRST = np.uint64(0xFEFEFEFEFEFEFEFE)  # columns
-_NOT_LAST = np.uint64(0x7F7F7F7F7F7F7F7F)
 
-
-def is_used(cell: Cell) -> bool:
-    """Return whether the game is played on this cell."""
-    return sum(cell) % 2 == 0
-
-
-CELLS = [(r, c) for r in range(SIZE) for c in range(SIZE) if is_used((r, c))]
-
-# Tables: STARTS[id], ENDINGS[id] the cells of an action; STEP_ID[start, direction] and
-# JUMP_ID[start, direction] the way back.
-STARTS = np.zeros(170, np.uint64)
-ENDINGS = np.zeros(170, np.uint64)
-STEP_ID = np.zeros((64, 4), np.int32)
-JUMP_ID = np.zeros((64, 4), np.int32)
-NUM_ACTIONS = 0
-for _row, _column in CELLS:
-    _ends = [
-        (_row + far * down, _column + far * right, direction, table)
-        for direction, (down, right) in enumerate(DIRECTIONS)
-        for far, table in ((1, STEP_ID), (2, JUMP_ID))
-    ]
-    for _end_row, _end_column, _direction, _table in sorted(_ends, key=lambda end: end[:2]):
-        if {_end_row, _end_column} <= set(range(SIZE)):
-            STARTS[NUM_ACTIONS] = 8 * _row + _column
-            ENDINGS[NUM_ACTIONS] = 8 * _end_row + _end_column
-            _table[8 * _row + _column, _direction] = NUM_ACTIONS
-            NUM_ACTIONS += 1
+# The cells in use, and the table of actions: see `jumps.Tables`.
+CELLS = [(r, c) for r in range(SIZE) for c in range(SIZE) if (r + c) % 2 == 0]
+STARTS, ENDINGS, STEP_ID, JUMP_ID = tables(CELLS, (*FORWARD, *BACKWARD))
 
 
 class Position(NamedTuple):
@@ -65,7 +45,7 @@ class Position(NamedTuple):
 
 
 class Ways(NamedTuple):
-    """The pieces that can go each way: a set of cells for each of DIRECTIONS."""
+    """The pieces that can go each way: a set of cells for each direction."""
 
     up_left: np.uint64
     up_right: np.uint64
@@ -93,48 +73,28 @@ def legal_actions(position: Position, out: NDArray[np.int32]) -> int:
 
 @jit
 def jumping(position: Position, movers: Word) -> Ways:
-    """Return which of the movers can jump, each way."""
+    """Return which of the movers can jump, by direction."""
     enemy, empty = position.enemy, ~(position.own | position.enemy)
     kings = movers & position.kings
     return Ways(
-        movers & _down_right(_down_right(empty) & enemy),
-        movers & _down_left(_down_left(empty) & enemy),
-        kings & _up_right(_up_right(empty) & enemy),
-        kings & _up_left(_up_left(empty) & enemy),
+        movers & down_right(down_right(empty) & enemy),
+        movers & down_left(down_left(empty) & enemy),
+        kings & up_right(up_right(empty) & enemy),
+        kings & up_left(up_left(empty) & enemy),
     )
 
 
 @jit
 def stepping(position: Position) -> Ways:
-    """Return which pieces of the player to move can step, each way."""
+    """Return which pieces of the player to move can step, by direction."""
     own, empty = position.own, ~(position.own | position.enemy)
     kings = own & position.kings
     return Ways(
-        own & _down_right(empty),
-        own & _down_left(empty),
-        kings & _up_right(empty),
-        kings & _up_left(empty),
+        own & down_right(empty),
+        own & down_left(empty),
+        kings & up_right(empty),
+        kings & up_left(empty),
     )
-
-
-@jit
-def _up_left(cells: Word) -> Word:
-    return (cells & _NOT_FIRST) >> _9
-
-
-@jit
-def _up_right(cells: Word) -> Word:
-    return (cells & _NOT_LAST) >> _7
-
-
-@jit
-def _down_left(cells: Word) -> Word:
-    return (cells & _NOT_FIRST) << _7
-
-
-@jit
-def _down_right(cells: Word) -> Word:
-    return (cells & _NOT_LAST) << _9
 
 
 @jit
@@ -144,18 +104,8 @@ def _any(ways: Ways) -> Bool:
 
 @jit
 def _write(ways: Ways, ids: NDArray[np.int32], out: NDArray[np.int32]) -> int:
-    """Write the ids of the actions, ascending; return how many."""
     pieces = ways.up_left | ways.up_right | ways.down_left | ways.down_right
-    count = 0
-    while pieces:
-        piece = lowest_bit(pieces)
-        pieces ^= piece
-        row = ids[lowest(piece)]
-        for direction in range(4):
-            if ways[direction] & piece:
-                out[count] = row[direction]
-                count += 1
-    return count
+    return write(pieces, ways, ids, out)
 
 
 @jit
@@ -189,15 +139,7 @@ def apply(position: Position, action: Int) -> Position:
 @jit
 def jumped(action: Int) -> Word:
     """Return the cell that an action jumps over, ZERO for a step."""
-    start, end = STARTS[action], ENDINGS[action]
-    is_step = max(start, end) - min(start, end) <= _9
-    return ZERO if is_step else ONE << ((start + end) >> ONE)
-
-
-@jit
-def to_move(position: Position) -> Int:
-    """As `rules.to_move`."""
-    return np.int64(position.player)
+    return middle(STARTS[action], ENDINGS[action])
 
 
 @jit
@@ -218,7 +160,7 @@ def outcome(position: Position) -> Int:
 
 @jit
 def is_idle(position: Position) -> Bool:
-    """Return whether so long nothing was captured, and no man stepped, that it is a draw."""
+    """Return whether the game is drawn: too many turns without a capture or a man's step."""
     limit = no_progress_limit(position)
     return bool(limit and position.idle >= limit)
 
@@ -242,15 +184,15 @@ def observe(position: Position, player: Int, planes: NDArray[np.int8]) -> None:
 
 
 @jit
-def loud_actions(position: Position, out: NDArray[np.int32]) -> int:
-    """As `rules.loud_actions`: the captures."""
+def tactical_actions(position: Position, out: NDArray[np.int32]) -> int:
+    """As `rules.tactical_actions`: the captures."""
     movers = position.jumper if position.jumper else position.own
     return _write(jumping(position, movers), JUMP_ID, out)
 
 
 @jit
 def key(position: Position) -> np.uint64:
-    """As `rules.key`: how long nothing happened makes no other position."""
+    """As `rules.key`; `idle`, the turns without progress, is left out."""
     own, enemy, kings, jumper, _, player, options = position
     return rules.hash_fields(Position(own, enemy, kings, jumper, ZERO, player, options))
 
@@ -259,10 +201,9 @@ rules.register(
     Position,
     legal_actions=legal_actions,
     apply=apply,
-    to_move=to_move,
     mid_turn=mid_turn,
     outcome=outcome,
     observe=observe,
-    loud_actions=loud_actions,
+    tactical_actions=tactical_actions,
     key=key,
 )

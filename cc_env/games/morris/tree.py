@@ -35,7 +35,7 @@ def read(game: Game, text: str) -> tuple[dict[Line, Wins], list[str]]:
         tree = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise BadRecord(f"not JSON: {error}") from None
-    found: dict[Line, Wins] = {}
+    wins: dict[Line, Wins] = {}
     illegal: list[str] = []
     waiting: list[tuple[Line, str, Position, Any]] = [((), "", game.initial, tree)]
     while waiting:
@@ -48,11 +48,11 @@ def read(game: Game, text: str) -> tuple[dict[Line, Wins], list[str]]:
             if action is None:
                 illegal.append(f"{here}, in '{game.to_text(position)}'")
                 continue
-            found[(*line, action)] = (other, mine) if game.to_move(position) else (mine, other)
+            wins[(*line, action)] = (other, mine) if game.to_move(position) else (mine, other)
             after = game.apply(position, action)
             below.append(((*line, action), here, after, node.get("move")))
         waiting += reversed(below)
-    return found, illegal
+    return wins, illegal
 
 
 def write(game: Game, counts: Mapping[Line, Wins], *, first: int = PERSON) -> str:
@@ -92,7 +92,7 @@ def _action(game: Game, position: Position, name: str, phase: int) -> int | None
     """Return the action that a choice is, None where it is not legal."""
     wanted = f"-{name}" if phase == REMOVE else name
     legal = map(int, game.legal_actions(position))
-    return next((each for each in legal if game.action_text(position, each) == wanted), None)
+    return next((a for a in legal if game.action_text(position, a) == wanted), None)
 
 
 def _counts(node: Mapping[str, Any], where: str) -> Wins:

@@ -87,15 +87,39 @@ class Table {
     }
     const known = this.state?.turns.slice(0, state.turns_from) ?? [];
     this.state = { ...state, turns: [...known, ...state.turns] };
-    state = this.state;
-    const isMine = state.is_person && this.seats.includes(state.mover);
-    this.board.show(state, isMine);
-    this.panels.show(state, this.board.isFlipped);
-    find("words").replaceChildren(...this.board.words());
-    this.pace?.show(state);
+    this.showNow();
+    this.pace?.show(this.state);
     document.title = `${this.panels.names.join(" – ")}, ${find("where").textContent}`;
     find("typed").hidden = !this.seats.length || Boolean(state.result);
     find("game").dataset.decisions = state.decisions; // now all is shown
+  }
+
+  showNow() {
+    const { state } = this;
+    this.turns = state.turns.length;
+    this.board.show(state, state.is_person && this.seats.includes(state.mover));
+    this.panels.show(state, this.board.isFlipped);
+    find("words").replaceChildren(...this.board.words());
+  }
+
+  get isBack() {
+    return this.turns < this.state.turns.length;
+  }
+
+  /** Show how the board stood after a number of turns. */
+  lookBack(turns) {
+    if (turns < 0) return;
+    if (turns < this.state.turns.length) {
+      this.turns = turns;
+      this.connection.ask("look_back", { turns });
+    } else if (this.isBack) this.showNow();
+  }
+
+  on_past({ turns, ...board }) {
+    if (turns !== this.turns) return; // it is no longer wanted
+    this.board.show({ ...this.state, ...board, decisions: -1 }, false);
+    find("words").replaceChildren();
+    this.panels.showPast(turns);
   }
 
   on_present({ seats }) {
@@ -151,6 +175,7 @@ class Table {
   }
 
   ask(what) {
+    if (this.isBack) this.showNow();
     if (what === "start") location.hash = "";
     else if (what === "analyse") location.hash = `#/analyse/${this.game}`;
     else if (what === "flip") {
@@ -172,11 +197,18 @@ find("typed").addEventListener("submit", (event) => {
   input.value = "";
 });
 
+find("moves").addEventListener("click", ({ target, currentTarget }) => {
+  const row = [...currentTarget.children].indexOf(target.closest("li"));
+  if (row >= 0) table?.lookBack(row + 1);
+});
+
 document.addEventListener("keydown", (event) => {
-  if (!table?.board || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (!table?.state || event.ctrlKey || event.metaKey || event.altKey) return;
   if (/INPUT|SELECT/.test(event.target.tagName)) return;
   const act = { f: "flip", u: "take_back", h: "hint" }[event.key];
+  const step = { ArrowLeft: -1, ArrowRight: table.isBack ? 1 : 0 }[event.key];
   if (act) table.ask(act);
+  else if (step && !event.defaultPrevented) table.lookBack(table.turns + step);
   else if (!event.defaultPrevented && !/BUTTON|SUMMARY/.test(event.target.tagName) && table.pace?.type(event.key)) {
     event.preventDefault();
   }

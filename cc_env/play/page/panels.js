@@ -97,8 +97,8 @@ export class Panels {
 
   /** Return how many pieces a player has on the board. */
   counted(player) {
-    const { called, players } = this.setting;
-    const count = this.state.pieces.filter(([, , letter]) => called[letter].split(" ")[0] === players[player]).length;
+    const { owners } = this.setting;
+    const count = this.state.pieces.filter(([, , letter]) => owners[letter] === player).length;
     return count === 1 ? "1 piece" : `${count} pieces`;
   }
 
@@ -128,7 +128,16 @@ export class Panels {
     });
     const list = find("moves");
     list.replaceChildren(...rows);
+    rows.at(-1)?.setAttribute("aria-current", "true");
     list.scrollTop = list.scrollHeight;
+  }
+
+  /** Say after how many turns the board is shown. */
+  showPast(turns) {
+    const rows = [...find("moves").children];
+    rows.forEach((row, index) => row.setAttribute("aria-current", index === turns - 1));
+    rows[Math.max(0, turns - 1)].scrollIntoView({ block: "nearest" });
+    this.say(`after ${turns} of ${rows.length} turns; back to the game by the last one, or →`);
   }
 
   showStatus() {

@@ -1,15 +1,15 @@
-"""The table of games: a new game has one line here, and a module."""
+"""The catalogue of games: every game has one entry here, and a module."""
 
 from typing import NamedTuple
 
 
 class Entry(NamedTuple):
-    """Where a game is found."""
+    """The module of a game, and facts that are needed without importing it."""
 
-    module: str  # with make(**options) -> Game and read_recordings(line) -> Iterator[Recording]
+    module: str  # defines make(**options) -> Game
     environment: str  # id of its environments
-    bots: tuple[str, ...] = ()  # spoken names of players of this game alone, see Game.bots
-    formats: tuple[str, ...] = ()  # how the names of other programs' files end, see Game.formats
+    bots: tuple[str, ...] = ()  # spoken names of this game's own players, see `Search.bots`
+    formats: tuple[str, ...] = ()  # suffixes of other programs' files, see `Notation.formats`
 
 
 GAMES = {

@@ -3,28 +3,28 @@
 import numpy as np
 import pytest
 
-from cc_env.errors import UnknownOption
-from cc_env.search import table
-from cc_env.search.table import EXACT, LOWER, NONE, UPPER, Found
+from cc_env.errors import BadOption
+from cc_env.search import transposition
+from cc_env.search.transposition import EXACT, LOWER, NONE, UPPER, TableEntry
 
 
 def found(value=5, action=7, depth=3, bound=EXACT):
-    return Found(*map(np.int64, (value, action, depth, bound)))
+    return TableEntry(*map(np.int64, (value, action, depth, bound)))
 
 
 def keep(entries, key, what, age=1):
-    table.keep(entries, np.uint64(key), what, np.int64(age))
+    transposition.store(entries, np.uint64(key), what, np.int64(age))
 
 
 def probe(entries, key):
-    return tuple(table.probe(entries, np.uint64(key)))
+    return tuple(transposition.probe(entries, np.uint64(key)))
 
 
 @pytest.mark.parametrize("value", [0, 1, -1, 999_999, -1_000_000])
 @pytest.mark.parametrize("action", [NONE, 0, 409, 65_534])
 @pytest.mark.parametrize("bound", [EXACT, LOWER, UPPER])
 def test_what_is_kept_is_found(value, action, bound):
-    entries = table.empty(1)
+    entries = transposition.empty(1)
     for depth in (1, 100):
         keep(entries, 2**63 + 12, found(value, action, depth, bound), age=63)
         assert probe(entries, 2**63 + 12) == (value, action, depth, bound)
@@ -32,7 +32,7 @@ def test_what_is_kept_is_found(value, action, bound):
 
 
 def test_a_bucket_keeps_the_deepest_and_the_latest():
-    entries = table.empty(1)[:2]  # one bucket
+    entries = transposition.empty(1)[:2]  # one bucket
     assert entries.shape == (2, 2)
     keep(entries, 1, found(depth=5))
     keep(entries, 2, found(depth=3))
@@ -43,7 +43,7 @@ def test_a_bucket_keeps_the_deepest_and_the_latest():
 
 
 def test_what_is_of_an_older_search_gives_way():
-    entries = table.empty(1)[:2]
+    entries = transposition.empty(1)[:2]
     keep(entries, 1, found(depth=50), age=1)
     keep(entries, 2, found(depth=1), age=2)
     assert [probe(entries, key)[2] for key in (1, 2)] == [0, 1]
@@ -51,7 +51,7 @@ def test_what_is_of_an_older_search_gives_way():
 
 @pytest.mark.parametrize(("megabytes", "entries"), [(16, 2**20), (17, 2**20), (1 / 1024, 64)])
 def test_its_size_is_the_greatest_power_of_two_that_fits(megabytes, entries):
-    assert len(table.empty(megabytes)) == entries
+    assert len(transposition.empty(megabytes)) == entries
 
 
 def test_more_than_there_is_memory_for_is_refused(monkeypatch):
@@ -59,5 +59,5 @@ def test_more_than_there_is_memory_for_is_refused(monkeypatch):
         raise MemoryError
 
     monkeypatch.setattr(np, "zeros", refuse)
-    with pytest.raises(UnknownOption, match="table_megabytes=65536: there is not so much memory"):
-        table.empty(65536)
+    with pytest.raises(BadOption, match="table_megabytes=65536: this machine does not have enough"):
+        transposition.empty(65536)

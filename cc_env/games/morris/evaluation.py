@@ -1,0 +1,71 @@
+"""What morris positions are worth: an evaluation fitted to self-play and judged by matches."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cc_env import rules
+from cc_env.bits import ONE, lowest, popcount
+from cc_env.compile import jit
+from cc_env.games.morris.rules import ALL, ALL_MILLS, NEIGHBOURS, Position, Word
+from cc_env.rules import Int
+
+# Where the weights of `Standard` lie: what counts while beads are placed, then the same afterwards.
+BEAD, MILL, TWO, STEP, BLOCKED, FREE, DUE, TO_MOVE, CROSSING = range(9)
+NUM_FEATURES = 9
+
+
+class Standard(NamedTuple):
+    """Our own evaluation: beads, mills, lines that lack one bead, steps, blocked beads, free moves.
+
+    It is the sum of `weights` (int64[2 * NUM_FEATURES]), times what they count on one side minus
+    what they count on the other: one half while beads are in hand, the other half afterwards.
+    """
+
+    weights: NDArray[np.int64]
+
+
+@jit
+def standard(position: Position, player: Int, evaluation: Standard) -> Int:
+    """As `rules.evaluate`."""
+    own, enemy, own_hand, enemy_hand, own_free, enemy_free, pending, mover, _ = position
+    placing = own_hand or enemy_hand
+    weights = evaluation.weights[:NUM_FEATURES] if placing else evaluation.weights[NUM_FEATURES:]
+    value: Int = _side(own, own_hand, enemy, weights) - _side(enemy, enemy_hand, own, weights)
+    value += (np.int64(own_free) - np.int64(enemy_free)) * weights[FREE]
+    value += np.int64(pending) * weights[DUE] + weights[TO_MOVE]
+    return value if player == np.int64(mover) else -value
+
+
+@jit
+def _side(own: Word, hand: np.uint64, enemy: Word, weights: NDArray[np.int64]) -> Int:
+    """Return what one side's beads are worth, all but whose move it is."""
+    empty = ALL & ~(own | enemy)
+    value: Int = (popcount(own) + np.int64(hand)) * weights[BEAD]
+    for mill in ALL_MILLS:
+        has = popcount(own & mill)
+        if has == 3:
+            value += weights[MILL]
+        elif has == 2 and empty & mill:
+            value += weights[TWO]
+    beads = own
+    while beads:
+        near = NEIGHBOURS[lowest(beads)]
+        beads &= beads - ONE
+        steps = popcount(near & empty)
+        value += steps * weights[STEP]
+        if steps == 0:
+            value += weights[BLOCKED]
+        if popcount(near) == 4:
+            value += weights[CROSSING]
+    return value
+
+
+rules.register_evaluation(Position, Standard, standard)
+
+# `python -m training.tune --game morris` makes such weights and shows its matches. Against those
+# chosen by hand before, 400 games: depth 3 66.2 % (62.3 – 70.0), depth 5 68.6 % (64.9 – 72.2).
+_PLACING = 98, -30, 43, 11, -7, 4, 80, 45, 5
+_MOVING = 81, 31, 56, 12, -5, 149, 80, 33, 9
+STANDARD = Standard(np.array([*_PLACING, *_MOVING], np.int64))

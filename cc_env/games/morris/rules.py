@@ -1,0 +1,274 @@
+"""The compiled rules of morris; the head of the package describes positions and actions."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cc_env import rules
+from cc_env.bits import ONE, ZERO, lowest, popcount
+from cc_env.compile import jit
+from cc_env.grid import Cell
+from cc_env.rules import ONGOING, Bool, Int
+
+Word = np.uint64
+
+POINTS = "ABCDEFGHIJKLMNOPQRSTUVWX"
+CELLS: tuple[Cell, ...] = (
+    *((0, 0), (0, 3), (0, 6), (1, 1), (1, 3), (1, 5), (2, 2), (2, 3), (2, 4)),
+    *((3, 0), (3, 1), (3, 2), (3, 4), (3, 5), (3, 6)),
+    *((4, 2), (4, 3), (4, 4), (5, 1), (5, 3), (5, 5), (6, 0), (6, 3), (6, 6)),
+)
+SIZE = 7
+LINES = (
+    *("ABC", "DEF", "GHI", "JKL", "MNO", "PQR", "STU", "VWX"),  # along the rows
+    *("AJV", "DKS", "GLP", "BEH", "QTW", "IMR", "FNU", "COX"),  # along the columns
+)
+BEADS = 9  # of each player
+FEW = 3  # beads with which a player flies, if they do
+PLANES = (
+    "own beads",
+    "enemy beads",
+    "points of the board",
+    "own move is free",
+    "enemy move is free",
+    "a removal is due",
+    "two removals are due",
+    *(f"own beads in hand: {count} or more" for count in range(1, BEADS + 1)),
+    *(f"enemy beads in hand: {count} or more" for count in range(1, BEADS + 1)),
+)
+NUM_POINTS = len(POINTS)
+ALL = np.uint64(2**NUM_POINTS - 1)
+NUM_ACTIONS = NUM_POINTS * (NUM_POINTS + 1)
+
+# Bits of `options`.
+PROTECT, ONE_REMOVAL, NEVER_FREE, FREE_WHEN_MOVING, FLYING, COUNT_HAND = (
+    np.uint64(1 << bit) for bit in range(6)
+)
+
+# Tables by point: the mills through it, less the point itself, and its neighbours.
+MILLS = np.zeros((NUM_POINTS, 2), np.uint64)
+NEIGHBOURS = np.zeros(NUM_POINTS, np.uint64)
+ALL_MILLS = np.zeros(len(LINES), np.uint64)
+_ROWS = np.array([row for row, _ in CELLS], np.int64)
+_COLUMNS = np.array([column for _, column in CELLS], np.int64)
+for _number, _line in enumerate(LINES):
+    _places = [POINTS.index(point) for point in _line]
+    ALL_MILLS[_number] = sum(1 << place for place in _places)
+    for _place in _places:
+        _free = int(MILLS[_place, 0] != 0)
+        MILLS[_place, _free] = int(ALL_MILLS[_number]) & ~(1 << _place)
+    for _near, _other in ((_places[0], _places[1]), (_places[1], _places[2])):
+        NEIGHBOURS[_near] |= np.uint64(1 << _other)
+        NEIGHBOURS[_other] |= np.uint64(1 << _near)
+
+
+class Position(NamedTuple):
+    """The beads of two sides and what is due; see the head of the package."""
+
+    own: np.uint64
+    enemy: np.uint64
+    own_hand: np.uint64
+    enemy_hand: np.uint64
+    own_free: np.uint64
+    enemy_free: np.uint64
+    pending: np.uint64
+    player: np.uint64
+    options: np.uint64
+
+
+@jit
+def legal_actions(position: Position, out: NDArray[np.int32]) -> Int:
+    """As `rules.legal_actions`."""
+    empty = ALL & ~(position.own | position.enemy)
+    if position.pending:
+        return _write(removable(position), np.int64(0), out, np.int64(0))
+    if position.own_hand:
+        return _write(empty, np.int64(0), out, np.int64(0))
+    is_free = can_fly(position)
+    count: Int = np.int64(0)
+    beads = position.own
+    while beads:
+        start = lowest(beads)
+        beads &= beads - ONE
+        ends = empty if is_free else empty & NEIGHBOURS[start]
+        count = _write(ends, NUM_POINTS * (1 + np.int64(start)), out, count)
+    return count
+
+
+@jit
+def _write(points: Word, first: Int, out: NDArray[np.int32], count: Int) -> Int:
+    """Append the id of each point, the first point's being `first`; return the new count."""
+    while points:
+        out[count] = first + np.int64(lowest(points))
+        points &= points - ONE
+        count += 1
+    return count
+
+
+@jit
+def removable(position: Position) -> Word:
+    """Return the beads of the opponent that may be removed."""
+    enemy = position.enemy
+    if position.options & PROTECT:
+        unprotected = enemy & ~in_mills(enemy)
+        return unprotected if unprotected else enemy
+    return enemy
+
+
+@jit
+def in_mills(beads: Word) -> Word:
+    """Return the beads that are in mills."""
+    members = ZERO
+    for mill in ALL_MILLS:
+        if beads & mill == mill:
+            members |= mill
+    return members
+
+
+@jit
+def can_fly(position: Position) -> Bool:
+    """Return whether the player to move may move to any empty point."""
+    flies = position.options & FLYING and popcount(position.own) <= FEW
+    return bool(position.own_free or flies)
+
+
+@jit
+def apply(position: Position, action: Int) -> Position:
+    """As `rules.apply`."""
+    own, enemy, own_hand, enemy_hand, own_free, enemy_free, pending, player, options = position
+    if pending:
+        enemy ^= ONE << np.uint64(action)
+        pending -= ONE
+    else:
+        place = np.uint64(action)
+        is_move = action >= NUM_POINTS
+        if is_move:
+            own ^= ONE << np.uint64(action // NUM_POINTS - 1)
+            place = np.uint64(action % NUM_POINTS)
+        else:
+            own_hand -= ONE
+        pending = _due(mills(own, place), enemy, options)
+        own |= ONE << place
+        own_free = ZERO
+        if pending and _earns(is_move, options):
+            own_free = ONE
+    if pending:
+        return Position(
+            own, enemy, own_hand, enemy_hand, own_free, enemy_free, pending, player, options
+        )
+    return Position(
+        enemy, own, enemy_hand, own_hand, enemy_free, own_free, ZERO, player ^ ONE, options
+    )
+
+
+@jit
+def mills(own: Word, place: np.uint64) -> Int:
+    """Return how many mills a bead on this point completes."""
+    first, second = MILLS[place, 0], MILLS[place, 1]
+    return np.int64(own & first == first) + np.int64(own & second == second)
+
+
+@jit
+def _due(mills: Int, enemy: Word, options: np.uint64) -> np.uint64:
+    """Return how many removals these mills bring."""
+    due = np.int64(mills > 0) if options & ONE_REMOVAL else mills
+    return np.uint64(min(due, popcount(enemy)))
+
+
+@jit
+def _earns(is_move: Bool, options: np.uint64) -> Bool:
+    """Return whether a turn with a removal earns a free move."""
+    if options & NEVER_FREE:
+        return False
+    return bool(is_move or not options & FREE_WHEN_MOVING)
+
+
+@jit
+def mid_turn(position: Position) -> bool:
+    """As `rules.mid_turn`."""
+    return True if position.pending else False  # noqa: SIM210 (compiled)
+
+
+@jit
+def outcome(position: Position) -> Int:
+    """As `rules.outcome`."""
+    if position.pending:
+        return ONGOING
+    player = np.int64(position.player)
+    if has_too_few(position.enemy, position.enemy_hand, position.options):
+        return player
+    if has_too_few(position.own, position.own_hand, position.options) or is_blocked(position):
+        return 1 - player
+    return ONGOING
+
+
+@jit
+def has_too_few(beads: Word, hand: np.uint64, options: np.uint64) -> Bool:
+    if options & COUNT_HAND:
+        return popcount(beads) + np.int64(hand) < FEW
+    return not hand and popcount(beads) < FEW
+
+
+@jit
+def is_blocked(position: Position) -> Bool:
+    """Return whether the player to move has nothing to do, at the beginning of a turn."""
+    empty = ALL & ~(position.own | position.enemy)
+    if position.own_hand or can_fly(position):
+        return not empty
+    beads = position.own
+    while beads:
+        if NEIGHBOURS[lowest(beads)] & empty:
+            return False
+        beads &= beads - ONE
+    return True
+
+
+@jit
+def observe(position: Position, player: Int, planes: NDArray[np.int8]) -> None:
+    """As `rules.observe`; the planes are named in PLANES."""
+    own, enemy, own_hand, enemy_hand, own_free, enemy_free, pending, mover, _ = position
+    if player != np.int64(mover):
+        own, enemy, own_hand, enemy_hand = enemy, own, enemy_hand, own_hand
+        own_free, enemy_free = enemy_free, own_free
+    planes[:3] = 0
+    for point in range(NUM_POINTS):
+        row, column = _ROWS[point], _COLUMNS[point]
+        planes[0, row, column] = own >> np.uint64(point) & ONE
+        planes[1, row, column] = enemy >> np.uint64(point) & ONE
+        planes[2, row, column] = 1
+    planes[3], planes[4] = own_free, enemy_free
+    planes[5], planes[6] = np.int8(pending > ZERO), np.int8(pending > ONE)
+    for count in range(BEADS):
+        planes[7 + count] = np.int8(np.int64(own_hand) > count)
+        planes[7 + BEADS + count] = np.int8(np.int64(enemy_hand) > count)
+
+
+@jit
+def tactical_actions(position: Position, out: NDArray[np.int32]) -> Int:
+    """As `rules.tactical_actions`: removals, and what closes a mill."""
+    if position.pending:
+        return _write(removable(position), np.int64(0), out, np.int64(0))
+    count = legal_actions(position, out)
+    tactical: Int = 0
+    for index in range(count):
+        action = np.int64(out[index])
+        own, place = position.own, np.uint64(action)
+        if action >= NUM_POINTS:
+            own ^= ONE << np.uint64(action // NUM_POINTS - 1)
+            place = np.uint64(action % NUM_POINTS)
+        if mills(own, place) and position.enemy:
+            out[tactical] = action
+            tactical += 1
+    return tactical
+
+
+rules.register(
+    Position,
+    legal_actions=legal_actions,
+    apply=apply,
+    mid_turn=mid_turn,
+    outcome=outcome,
+    observe=observe,
+    tactical_actions=tactical_actions,
+)

@@ -1,0 +1,16 @@
+"""Generates tables, pictures and pages of the documentation when it is built.
+
+blocks     comments of a page that become text: `<!-- make: planes checkers -->`
+facts      tables of a game: spaces, planes, options, endings, positions
+actions    what action ids mean, with the drawn index map
+rules      a game's lessons as the text of its rules
+strength   what the tournaments of the trained networks measured
+commands   the reference of the command line
+api        the reference of the modules
+notebooks  notebooks as pages, with the outputs that they are saved with
+hooks      what MkDocs calls
+"""
+
+from docs.make import actions, api, commands, facts, rules, strength
+
+MODULES = actions, api, commands, facts, rules, strength  # they register their blocks

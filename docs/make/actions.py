@@ -1,0 +1,140 @@
+"""What action ids mean: ranges of ids, examples, and a drawn index map."""
+
+from dataclasses import replace
+from typing import NamedTuple
+
+from cc_env.game import Cell, Game
+from cc_env.pictures import Picture, draw
+from cc_env.pictures.svg import to_svg
+from cc_env.rules import Position
+from docs.make.blocks import Block, maker, table
+
+EXAMPLES = 8  # legal actions of a position that the table shows, at most
+
+
+class Family(NamedTuple):
+    """A range of action ids that mean the same kind of decision."""
+
+    first: int
+    last: int
+    meaning: str
+
+
+def families(game: Game) -> list[Family]:
+    """Return the ranges of a game's action ids, which cover all of them."""
+    _, rows, columns = game.observation_shape
+    cells, last = rows * columns, game.num_actions - 1
+    match game.name:
+        case "capture_conquer":
+            moves = game.num_actions - cells - 1
+            return [
+                Family(0, moves - 1, "go from a start cell to an end cell, by a step or a chain"),
+                Family(moves, last - 1, "capture the piece on a cell: `first id + cell`"),
+                Family(last, last, "capture nothing"),
+            ]
+        case "checkers":
+            return [Family(0, last, "step or jump from a start cell to an end cell")]
+        case "mini_checkers":
+            return [
+                Family(0, last - 1, "step or jump from a start cell to an end cell"),
+                Family(last, last, "pass"),
+            ]
+        case "morris":
+            return [
+                Family(0, 23, "place a bead on a point, or remove the one there"),
+                Family(24, last, "move a bead: `24 + 24 * from + to`"),
+            ]
+        case "cannon":
+            return [
+                Family(0, last - cells, "a soldier goes from a start cell to an end cell"),
+                Family(last - cells + 1, last, "bomb a cell: `first id + cell`"),
+            ]
+    raise ValueError(f"the families of the actions of {game.name} are not told")
+
+
+@maker
+def actions(block: Block) -> str:
+    """Return the ranges of action ids, and some that are legal at the start or in `position`."""
+    game = block.game()
+    ranges = table(
+        ["#ids", "decision"],
+        ((_span(each), each.meaning) for each in families(game)),
+    )
+    text = block.texts.get("position")
+    position = game.from_text(text) if text else game.initial
+    where = f"In `{text}`" if text else "At the start"
+    legal = game.legal_actions(position)
+    shown = legal[:: -(-len(legal) // EXAMPLES)]
+    rows = (_example(game, position, int(action)) for action in shown)
+    head = ["#id", "from (row, column)", "to (row, column)", "notation"]
+    some = f"; {len(shown)} of them" if len(shown) < len(legal) else ""
+    told = f"{where}, {len(legal)} actions are legal{some}:"
+    return f"{ranges}\n\n{told}\n\n{table(head, rows)}"
+
+
+def _span(family: Family) -> str:
+    first, last, _ = family
+    return str(first) if first == last else f"{first} – {last}"
+
+
+def _example(game: Game, position: Position, action: int) -> tuple[int, str, str, str]:
+    columns = game.observation_shape[2]
+    start, end = (_told(game, divmod(int(cell), columns)) for cell in game.action_cells[action])
+    return action, start, end, f"`{game.action_text(position, action).strip()}`"
+
+
+def _told(game: Game, cell: Cell) -> str:
+    """Return a cell of the mover's frame as text, a point with its name."""
+    if cell[0] == game.observation_shape[1]:
+        return "–"
+    name = game.look.names.get(cell, "")
+    return f"{cell[0]}, {cell[1]}" + (f" ({name})" if name else "")
+
+
+@maker
+def index_map(block: Block) -> str:
+    """Return drawn maps of action ids in the mover's frame; the text `from` is the cell shown."""
+    game = block.game()
+    row, column = map(int, block.texts["from"].split(","))
+    pictures = [_firsts(game), _of_cell(game, (row, column)), _alone(game)]
+    drawn = [each for each in pictures if each.numbers]
+    alt = f"Action ids of {game.name} on the board, in the frame of the player to move"
+    return block.page.picture(to_svg(*drawn, columns=2), alt)
+
+
+def _moves(game: Game) -> list[tuple[int, Cell, Cell]]:
+    """Return id, start and end of each action that has two cells or one."""
+    _, rows, columns = game.observation_shape
+    found = []
+    for action, (start, end) in enumerate(game.action_cells.tolist()):
+        if start < rows * columns:
+            found.append((action, divmod(start, columns), divmod(end, columns)))
+    return found
+
+
+def _empty(game: Game, numbers: dict[Cell, int], caption: str) -> Picture:
+    picture = draw(game, game.initial, caption=caption)
+    return replace(picture, pieces={}, goals=(), numbers=numbers)
+
+
+def _firsts(game: Game) -> Picture:
+    numbers: dict[Cell, int] = {}
+    for action, start, end in _moves(game):
+        if start != end:
+            numbers.setdefault(start, action)
+    return _empty(game, numbers, "The first id of the moves that start on a cell")
+
+
+def _of_cell(game: Game, cell: Cell) -> Picture:
+    numbers = {end: action for action, start, end in _moves(game) if cell == start != end}
+    name = game.look.names.get(cell, f"{cell[0]}, {cell[1]}")
+    picture = _empty(game, numbers, f"The ids of the moves from {name} (marked), by their end")
+    return replace(picture, selected=cell, path=(cell,))
+
+
+def _alone(game: Game) -> Picture:
+    numbers: dict[Cell, int] = {}
+    for action, start, end in _moves(game):
+        if start == end:
+            numbers.setdefault(start, action)
+    return _empty(game, numbers, "The ids of the decisions about one cell")

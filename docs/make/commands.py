@@ -1,0 +1,53 @@
+"""The reference of the command line, read from the commands themselves."""
+
+import importlib
+
+import click
+import typer
+
+from docs.make.blocks import Block, maker, table
+
+
+@maker
+def commands(block: Block) -> str:
+    """Return the reference of a module's commands: `cc_env.commands`, `training.alphazero`."""
+    (module,) = block.words
+    app = importlib.import_module(module).app
+    group = typer.main.get_command(app)
+    found = getattr(group, "commands", {"": group})
+    name = "cc_env" if module == "cc_env.commands" else f"python -m {module}"
+    return "\n\n".join(_command(f"{name} {word}".strip(), each) for word, each in found.items())
+
+
+def _command(name: str, command: click.Command) -> str:
+    arguments = [each for each in command.params if each.param_type_name == "argument"]
+    given = [each for each in command.params if each.param_type_name == "option"]
+    usage = " ".join([name, *(["[OPTIONS]"] if given else []), *map(_metavar, arguments)])
+    parts = [f"## `{name}`", " ".join((command.help or "").split()), f"```text\n{usage}\n```"]
+    rows = [(f"`{_metavar(each)}`", "", _help(each)) for each in arguments]
+    rows += [(_names(each), _default(each), _help(each)) for each in given]
+    return "\n\n".join(
+        [*parts, *([table(["argument", "default", "meaning"], rows)] if rows else [])]
+    )
+
+
+def _metavar(parameter: click.Parameter) -> str:
+    name = (parameter.metavar or parameter.name or "").upper()
+    name += "…" if parameter.nargs == -1 else ""
+    return name if parameter.required else f"[{name}]"
+
+
+def _names(parameter: click.Parameter) -> str:
+    names = [*sorted(parameter.opts, key=len), *parameter.secondary_opts]
+    metavar = f" {parameter.metavar}" if parameter.metavar else ""
+    return ", ".join(f"`{name}{metavar}`" for name in names)
+
+
+def _default(parameter: click.Parameter) -> str:
+    value = parameter.default
+    is_flag = getattr(parameter, "is_flag", False)
+    return "" if value is None or callable(value) or is_flag else f"`{value}`"
+
+
+def _help(parameter: click.Parameter) -> str:
+    return " ".join((getattr(parameter, "help", None) or "").split())

@@ -1,0 +1,128 @@
+"""Tables of a game's facts, read from the game itself."""
+
+import inspect
+from typing import Any, get_args, get_type_hints
+
+from cc_env import games
+from cc_env import options as values
+from cc_env.catalogue import GAMES
+from cc_env.game import Game
+from cc_env.pictures import draw
+from cc_env.pictures.svg import to_svg
+from docs.make.blocks import Block, maker, table
+
+
+@maker
+def summary(block: Block) -> str:
+    """Return the spaces of an environment at a glance."""
+    game = block.game()
+    entry = GAMES[game.name]
+    planes, rows, columns = game.observation_shape
+    shape = f"({planes}, {rows}, {columns})"
+    found = {
+        "Make": f'`gymnasium.make("{entry.environment}")`',
+        "Action space": f"`Discrete({game.num_actions})`",
+        "Observation space": f"`Box(0, 1, {shape}, int8)`",
+        "Reward": "+1 for a win, −1 for a loss, 0 otherwise",
+        "Players": f"{game.players[0]} (moves first), {game.players[1]}",
+        "Name of the game": f"`{game.name}`",
+    }
+    return table(["", ""], ((f"**{name}**", value) for name, value in found.items()))
+
+
+@maker
+def board(block: Block) -> str:
+    """Return a picture of the start, or of the position that the text `position` writes."""
+    game = block.game()
+    text = block.texts.get("position")
+    position = game.from_text(text) if text else game.initial
+    alt = block.texts.get("alt", f"The start position of {game.name}")
+    caption = block.texts.get("caption")
+    return block.page.picture(to_svg(draw(game, position, caption=caption)), alt)
+
+
+@maker
+def planes(block: Block) -> str:
+    """Return the table of planes, with how many ones each has at the start."""
+    game = block.game()
+    seen = game.observe(game.initial)
+    rows = (
+        (index, name, int(plane.sum()))
+        for index, (name, plane) in enumerate(zip(game.planes, seen, strict=True))
+    )
+    return table(["#plane", "what it shows", "#ones at the start"], rows)
+
+
+@maker
+def variants(block: Block) -> str:
+    """Return a table of the spaces for several values of options: each argument is such a set."""
+    name, *sets = block.words
+    found = [games.make(name, **values.read(each.split(","))) for each in sets]
+    rows = (
+        (f"`{given}`", game.num_actions, f"`{game.observation_shape}`", _pieces(game))
+        for given, game in zip(sets, found, strict=True)
+    )
+    return table(["options", "#actions", "observation", "#pieces a side"], rows)
+
+
+def _pieces(game: Game) -> int:
+    letters = game.pieces(game.initial).values()
+    return sum(letter.lower() == game.players[0][0] for letter in letters)
+
+
+@maker
+def options(block: Block) -> str:
+    """Return the table of a game's options; the texts say what each does."""
+    name = block.words[0]
+    make, known = games.module(name).make, games.option_values(name)
+    parameters = inspect.signature(make).parameters
+    texts = block.texts_of(parameters)
+    rows = []
+    for option, parameter in parameters.items():
+        values = ", ".join(f"`{value!r}`" for value in known.get(option, ()))
+        kind = f"{_kind(get_type_hints(make)[option])}"
+        rows.append((f"`{option}`", kind, f"`{parameter.default!r}`", values, texts[option]))
+    return table(["option", "type", "default", "values", "meaning"], rows)
+
+
+def _kind(hint: Any) -> str:
+    """Return the name of a type, or of several."""
+    names = [each.__name__ for each in get_args(hint)] or [hint.__name__]
+    return " or ".join(f"`{name.replace('NoneType', 'None')}`" for name in names)
+
+
+@maker
+def endings(block: Block) -> str:
+    """Return the table of a game's endings; the texts say who has won."""
+    game = block.game()
+    texts = block.texts_of(game.notation.endings)
+    loser = "the loser"
+    rows = (
+        (f"`{word}`", sentence.format(loser=loser), texts[word])
+        for word, sentence in game.notation.endings.items()
+    )
+    return table(['`info["ending"]`', "what happened", "result"], rows)
+
+
+@maker
+def arguments(block: Block) -> str:
+    """Return the table of the keywords of an environment's class; the texts say what each does."""
+    from cc_env.envs.single import BoardGameEnv
+    from cc_env.envs.vector import BoardGameVectorEnv
+
+    made = {"single": BoardGameEnv, "vector": BoardGameVectorEnv}[block.words[0]]
+    parameters = {
+        name: each
+        for name, each in inspect.signature(made).parameters.items()
+        if each.kind is each.KEYWORD_ONLY or name == "num_envs"
+    }
+    texts = block.texts_of(parameters)
+    rows = (
+        (f"`{name}`", f"`{_default(each.default)}`", texts[name])
+        for name, each in parameters.items()
+    )
+    return table(["keyword", "default", "meaning"], rows)
+
+
+def _default(value: object) -> str:
+    return str(getattr(value, "name", None) or repr(value))

@@ -1,0 +1,68 @@
+"""What MkDocs calls: blocks are made, notebooks become pages, their files join the site."""
+
+import posixpath
+import re
+from pathlib import Path
+from typing import Any
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page as SitePage
+
+from docs.make import MODULES, notebooks
+from docs.make.blocks import Page, expand
+
+ROOT = Path(__file__).parents[2]
+ICON = ROOT / "cc_env/play/page/icon.svg"
+
+# Files of the repository that become pages, and so where links to them lead.
+PAGES = {"CONTRIBUTING.md": "project/contributing.md", "CHANGELOG.md": "project/changes.md"}
+LINKS = {**PAGES, "README.md": "index.md"}
+_LINK = re.compile(r"\]\(([^)#:]+)(#[^)]*)?\)")
+
+assert MODULES  # their blocks are known now
+
+
+def on_files(files: Files, *, config: MkDocsConfig) -> Files:
+    """Add a page for each notebook, those of the repository's own files, and the icon."""
+    files.append(File.generated(config, "assets/icon.svg", content=ICON.read_text()))
+    for notebook in sorted((ROOT / "notebooks").glob("*.ipynb")):
+        page = Page(f"tutorials/{notebook.stem}.md")
+        text = _linked(notebooks.page_of(notebook, page), page.path)
+        files.append(File.generated(config, page.path, content=text))
+        _add(page, files, config)
+    for name, path in PAGES.items():
+        text = _linked((ROOT / name).read_text(encoding="utf-8"), path)
+        files.append(File.generated(config, path, content=text))
+    return files
+
+
+def _linked(text: str, path: str) -> str:
+    """Return the text of a file of the repository as a page: its links lead to other pages."""
+
+    def lead(found: re.Match[str]) -> str:
+        name = found[1].rpartition("/")[2]
+        if name.endswith(".ipynb"):
+            target = f"tutorials/{name.removesuffix('.ipynb')}.md"
+        elif name in LINKS:
+            target = LINKS[name]
+        else:
+            return found[0]
+        return f"]({posixpath.relpath(target, posixpath.dirname(path))}{found[2] or ''})"
+
+    return _LINK.sub(lead, text)
+
+
+def on_page_markdown(
+    markdown: str, *, page: SitePage, config: MkDocsConfig, files: Files, **_: Any
+) -> str:
+    """Make the blocks of a page."""
+    made = Page(page.file.src_uri)
+    text = expand(markdown, made)
+    _add(made, files, config)
+    return text
+
+
+def _add(page: Page, files: Files, config: MkDocsConfig) -> None:
+    for path, content in page.files.items():
+        files.append(File.generated(config, path, content=content))

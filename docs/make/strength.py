@@ -1,0 +1,96 @@
+"""What the tournaments of the trained networks measured, read from the folders of the weights."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from agents import NETWORK, WEIGHTS
+from cc_env.catalogue import GAMES
+from docs.make.blocks import Block, maker, table
+
+
+class Row(NamedTuple):
+    """What a match of a trained player gave."""
+
+    config: dict[str, Any]  # of its training
+    minutes: float
+    player: str
+    against: str
+    line: dict[str, Any]  # wins, draws, losses, and the score with its interval
+
+    @property
+    def score(self) -> str:
+        """The score in per cent, and its interval."""
+        value, low, high = (100 * self.line["score"][name] for name in ("value", "low", "high"))
+        return f"{value:.1f} % ({low:.1f} – {high:.1f})"
+
+    @property
+    def results(self) -> str:
+        """Wins, draws and losses."""
+        return "{wins}-{draws}-{losses}".format(**self.line)
+
+
+@maker
+def strength(block: Block) -> str:
+    """Return the table of all measured matches of trained players, or of one game's."""
+    rows = [row for row in matches() if row.config["game"] in (block.words or [*GAMES])]
+    shown = [*varying(rows)]
+    cells = (
+        (
+            *(f"`{each}`" for each in (_setting(row, shown), row.player) if each),
+            f"{row.minutes:.0f} min",
+            f"`{row.against}`",
+            row.score,
+            row.results,
+        )
+        for row in rows
+    )
+    setting = ["game"] if shown else []
+    head = [*setting, "player", "#trained", "against", "#score (95 %)", "#W-D-L"]
+    return table(head, cells)
+
+
+def varying(rows: list[Row]) -> list[str]:
+    """Return what differs between the games of rows: "game", or the names of its options."""
+    if len({row.config["game"] for row in rows}) > 1:
+        return ["game"]
+    names = rows[0].config["options"]
+    return [name for name in names if len({row.config["options"][name] for row in rows}) > 1]
+
+
+def _setting(row: Row, names: list[str]) -> str:
+    if names == ["game"]:
+        size = row.config["options"].get("size")
+        return f"{row.config['game']} {size}×{size}" if size else str(row.config["game"])
+    return ", ".join(f"{name}={row.config['options'][name]}" for name in names)
+
+
+def matches() -> Iterator[Row]:
+    """Yield all matches of all trained players."""
+    for folder in sorted(each.parent for each in WEIGHTS.glob(f"*/*/{NETWORK}")):
+        config = json.loads((folder / "config.json").read_text())
+        minutes = json.loads((folder / "log.jsonl").read_text().splitlines()[-1])["minutes"]
+        for measured in sorted((folder / "measured").glob("*.json")):
+            for (player, against), line in _pairs(measured):
+                yield Row(config, minutes, player, against, line)
+
+
+def _pairs(measured: Path) -> Iterator[tuple[list[str], dict[str, Any]]]:
+    """Yield the pairs of a tournament with a network, which comes first, and its results."""
+    found = json.loads(measured.read_text())
+    networks = found["config"]["weights"]
+    for pair in found["pairs"]:
+        names, line = pair["players"], pair["line"]
+        if names[0] in networks:
+            yield names, line
+        elif names[1] in networks:
+            yield names[::-1], _swapped(line)
+
+
+def _swapped(line: dict[str, Any]) -> dict[str, Any]:
+    """Return the results of a pair as the second player sees them."""
+    score = {"value": "value", "low": "high", "high": "low"}
+    seen = {name: 1 - line["score"][other] for name, other in score.items()}
+    wins, draws, losses = line["losses"], line["draws"], line["wins"]
+    return {"score": seen, "wins": wins, "draws": draws, "losses": losses}

@@ -1,0 +1,97 @@
+"""The documentation as a whole: it is built without a warning, and its examples run."""
+
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from cc_env import games, players
+from cc_env.play.engine import Engine
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+PYTHON = re.compile(r"^( *)```python\n(.*?)^\1```", re.DOTALL | re.MULTILINE)
+WITH_PYTHON = sorted(page for page in DOCS.rglob("*.md") if PYTHON.search(page.read_text()))
+SHORTER = {"learn(20_000)": "learn(600)", 'board("checkers"': '_ = board("checkers"'}
+
+
+class Fetched(HTMLParser):
+    """What a page has the browser fetch."""
+
+    def __init__(self):
+        super().__init__()
+        self.found = []
+
+    def handle_starttag(self, tag, attrs):
+        given = dict(attrs)
+        if tag in ("script", "img", "iframe"):
+            self.found.append(given.get("src") or "")
+        if tag == "link" and given.get("rel") != "canonical":
+            self.found.append(given.get("href") or "")
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    pytest.importorskip("mkdocs")
+    folder = tmp_path_factory.mktemp("site")
+    build = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", folder]
+    done = subprocess.run(build, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+@pytest.mark.slow
+def test_the_site_has_a_page_for_each_game_and_notebook(site):
+    names = {path.stem for path in (site / "environments").glob("*.html")}
+    assert {"capture_conquer", "checkers", "mini_checkers", "morris", "cannon"} <= names
+    notebooks = {path.stem for path in (ROOT / "notebooks").glob("*.ipynb")}
+    assert notebooks <= {path.stem for path in (site / "tutorials").glob("*.html")}
+
+
+@pytest.mark.slow
+def test_no_page_fetches_anything_from_another_host(site):
+    for page in site.rglob("*.html"):
+        parser = Fetched()
+        parser.feed(page.read_text(encoding="utf-8"))
+        for target in filter(None, parser.found):
+            assert "//" not in target, f"{page}: {target}"
+            if page.name != "404.html" and not target.startswith("data:"):
+                assert (page.parent / target.partition("#")[0].partition("?")[0]).exists(), target
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", WITH_PYTHON, ids=lambda page: page.stem)
+def test_the_python_of_a_page_runs(page, monkeypatch, tmp_path, capsys):
+    """Its blocks follow each other, as a reader would run them."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "runs").mkdir()
+    monkeypatch.setattr(players, "PLAYERS", dict(players.PLAYERS))
+    names = {"__name__": "page"}
+    blocks = [block for _, block in PYTHON.findall(page.read_text())]
+    assert blocks
+    for block in blocks:
+        for long, short in SHORTER.items():
+            block = block.replace(long, short)
+        exec(compile(block, page.name, "exec"), names)
+
+
+def test_the_session_of_ugi_is_what_the_engine_answers():
+    text = (DOCS / "guide/programs.md").read_text()
+    (session,) = re.findall(r"```ugi\n(.*?)```", text, re.DOTALL)
+    said = []
+    engine = Engine("minimax:depth=3", games.make("capture_conquer"), said.append)
+    for line in session.splitlines():
+        if line.startswith("> "):
+            said.append(line)
+            engine.take(line.removeprefix("> "))
+        if line.startswith("> go"):
+            engine._thread.join()
+    assert _told(session) == _told("\n".join(said))
+
+
+def _told(session):
+    """Return the lines of a session without what a search says of itself, which may change."""
+    return [line for line in session.splitlines() if not line.startswith("info depth")]

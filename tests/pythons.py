@@ -1,0 +1,61 @@
+"""make test-pythons: the tests of the core by every supported Python at hand, each in its own venv.
+
+A Python is at hand where `python3.X` runs, or pyenv has it. Nothing of the development environment
+is needed: what is installed is what somebody gets who installs the library.
+"""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+VERSIONS = "3.11", "3.12", "3.13"
+EXTRAS = "cli,pettingzoo"
+NEEDED = "pytest >=8.3, <10", "hypothesis >=6.120, <7"
+TESTS = (
+    *("games/test_every_game.py", "envs/test_every_environment.py", "envs/test_aec.py"),
+    "test_match.py",
+)
+
+
+def pythons() -> dict[str, str]:
+    """Return the interpreters at hand, by version."""
+    found = {}
+    for version in VERSIONS:
+        home = Path.home() / ".pyenv/versions"
+        candidates = [*home.glob(f"{version}.*/bin/python"), shutil.which(f"python{version}")]
+        works = (str(each) for each in candidates if each and _version(str(each)) == version)
+        if python := next(works, None):
+            found[version] = python
+    return found
+
+
+def _version(python: str) -> str:
+    ask = "import sys; print('{}.{}'.format(*sys.version_info))"
+    return subprocess.run([python, "-c", ask], capture_output=True, text=True).stdout.strip()
+
+
+def check(version: str, python: str) -> bool:
+    """Return whether the tests pass with a Python, in a new venv."""
+    venv = ROOT / "build" / f"python{version}"
+    ours = str(venv / "bin/python")
+    subprocess.run([python, "-m", "venv", "--clear", venv], check=True)
+    install = [ours, "-m", "pip", "install", "--quiet", f"{ROOT}[{EXTRAS}]", *NEEDED]
+    subprocess.run(install, check=True)
+    tests = [str(ROOT / "tests" / each) for each in TESTS]
+    return not subprocess.run([ours, "-m", "pytest", "-m", "not slow", *tests], cwd=ROOT).returncode
+
+
+def main() -> int:
+    """Test with all that are named, by default all at hand; return the exit status."""
+    there = pythons()
+    wanted = sys.argv[1:] or list(there)
+    failed = [version for version in wanted if not check(version, there[version])]
+    missing = [version for version in VERSIONS if version not in there]
+    print(f"tested: {wanted}; failed: {failed}; not at hand: {missing}")
+    return bool(failed or not wanted)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
