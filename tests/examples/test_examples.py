@@ -12,7 +12,7 @@ import torch
 FOLDER = Path(__file__).parents[2] / "examples"
 FILES = sorted(path for path in FOLDER.glob("*.py") if path.stem != "__init__")
 SMALL = {"size": 4}
-TOY = {"game": "elsewhere.tictactoe", "steps": 16_000}
+TOY = {"game": "elsewhere.tictactoe", "steps": 20_000}
 
 # Files, quick settings, and the scores against random play that the untrained do not reach, and
 # the trained do.
@@ -21,17 +21,17 @@ LIGHT = [
     ("sb3_masked", {**SMALL, "steps": 8_000, "boards": "many"}, 0.65, 0.85),
     ("sb3_masked", {**SMALL, "steps": 5_000, "boards": "one"}, 0.65, 0.85),
     ("sb3_masked", {**SMALL, "steps": 5_000, "boards": "processes"}, 0.65, 0.85),
-    ("sb3_self_play", {**SMALL, "steps": 12_000}, 0.65, 0.85),
+    ("sb3_self_play", {**SMALL, "steps": 16_000}, 0.65, 0.85),
     ("sb3_unmasked", {**TOY, "algorithm": "ppo"}, 0.3, 0.6),
     ("sb3_unmasked", {**TOY, "algorithm": "dqn"}, 0.3, 0.6),
-    ("pettingzoo_self_play", {**SMALL, "steps": 8_000}, 0.65, 0.85),
+    ("pettingzoo_self_play", {**SMALL, "steps": 10_000}, 0.65, 0.85),
 ]
 HEAVY = [
-    ("torchrl_ppo", {**SMALL, "steps": 6_144}, 0.65, 0.8),
-    ("tianshou_dqn", {**SMALL, "steps": 6_144}, 0.65, 0.7),
-    ("agilerl_ppo", {**SMALL, "steps": 16_384}, 0.65, 0.8),
-    ("rllib_ppo", {**SMALL, "steps": 6_144, "players": "one"}, 0.65, 0.8),
-    ("rllib_ppo", {**SMALL, "steps": 4_096, "players": "both"}, 0.65, 0.75),
+    ("torchrl_ppo", {**SMALL, "steps": 8_192}, 0.65, 0.8),
+    ("tianshou_dqn", {**SMALL, "steps": 12_000}, 0.65, 0.7),
+    ("agilerl_ppo", {**SMALL, "steps": 12_000}, 0.65, 0.8),
+    ("rllib_ppo", {**SMALL, "steps": 8_192, "players": "one"}, 0.65, 0.8),
+    ("rllib_ppo", {**SMALL, "steps": 8_192, "players": "both"}, 0.65, 0.75),
 ]
 QUICK = {"cleanrl_ppo"}  # in at most three seconds
 
