@@ -1,16 +1,16 @@
-"""Every player by its spoken name: those of the library, and those that run from a checkout.
+"""Players by name: those of the library, and the learned ones, which run from a checkout.
 
-`make("minimax:depth=3", game)` and the like; see `cc_env.players` for the names. Importing this
-package adds the players below to the library's table, so that environments, records and the arena
+`make("minimax:depth=3", game)` makes a player; `cc_env.players` explains the names. Importing this
+package registers the players below with the library, so that environments, records and the arena
 know them too. torch is imported when the first of them is made.
 
-    policy       a network alone, one forward pass a decision
+    policy       a network without search, one forward pass per decision
     alphazero    a network with tree search: alphazero:simulations=64, alphazero:seconds=1
-    ppo          a network trained by PPO, alone
-    memory       what won most often in games that it remembers: memory:path=FILE
+    ppo          a network trained by PPO, without search
+    memory       plays what won most often in the games it remembers: memory:path=FILE
 
-Each network takes `path=…`, the folder of a run or its file of weights; by default the run in
-`weights/`, if there is one for the game.
+Networks take `path=…`, the folder of a run or a file of weights. The default is the network in
+`weights/`, for the games that have one.
 """
 
 from collections.abc import Callable
@@ -26,14 +26,14 @@ __all__ = ["PLAYERS", "make", "register"]
 
 WEIGHTS = Path(__file__).parent / "weights"
 MEMORY = "runs/memory.sqlite"
-NETWORK = "best.safetensors"  # in the folder of a run
-CONTEMPT = 0.25  # what a draw by repetition is thought to cost, of a win's 1
+NETWORK = "best.safetensors"  # file name in the folder of a run
+CONTEMPT = 0.25  # value of a draw by repetition: -CONTEMPT, where a win is 1
 
 
 def policy(
     game: Game, *, contempt: float = CONTEMPT, path: str | None = None, device: str = "cpu"
 ) -> Player:
-    """Return a player that follows a network's policy."""
+    """Return a player that takes the most probable action of a network's policy."""
     from agents.learned import PolicyPlayer, evaluator
 
     network = evaluator(_file(game, "alphazero", path), game, device)
@@ -43,9 +43,10 @@ def policy(
 def ppo(
     game: Game, *, contempt: float = 0.0, path: str | None = None, device: str = "cpu"
 ) -> Player:
-    """Return a player that follows the policy of a network trained by PPO.
+    """Return a player that takes the most probable action of a network trained by PPO.
 
-    Its values are of discounted results: contempt, which is weighed against them, made it weaker.
+    The network predicts discounted results. Contempt, which is compared with these values, made
+    the player weaker, so its default is 0.
     """
     from agents.learned import PolicyPlayer, evaluator
 
@@ -64,7 +65,7 @@ def alphazero(
     path: str | None = None,
     device: str = "cpu",
 ) -> Player:
-    """Return a player that searches by a network; the limits are those of `AlphaZeroPlayer`."""
+    """Return a player that searches with a network; for the options see `AlphaZeroPlayer`."""
     from agents.learned import AlphaZeroPlayer, evaluator
 
     network = evaluator(_file(game, "alphazero", path), game, device)
@@ -87,7 +88,7 @@ def memory(
     credit: str = "result",
     merge: str = "add",
 ) -> Player:
-    """Return a player that remembers; the options are those of `MemoryPlayer`."""
+    """Return a player that remembers games; for the options see `MemoryPlayer`."""
     from agents.memory import MemoryPlayer
 
     return MemoryPlayer(game, path=path, by=by, credit=credit, merge=merge)
@@ -96,30 +97,31 @@ def memory(
 def _file(game: Game, way: str, path: str | None) -> Path:
     if path is None:
         return shipped(game, way)
-    where = Path(str(path))  # a name that is a number was read as one
+    where = Path(str(path))  # options read a name such as 12 as a number
     return where / NETWORK if where.is_dir() else where
 
 
 def shipped(game: Game, way: str) -> Path:
-    """Return the weights that come with this; raise BadCheckpoint where there are none."""
-    path = _place(game, way)
+    """Return the file of weights that cc_env ships for a game; raise BadCheckpoint without one."""
+    path = _shipped_file(game, way)
     if not path.exists():
-        there = listed(sorted(each.parent.name for each in (WEIGHTS / way).glob(f"*/{NETWORK}")))
+        folders = (file.parent.name for file in (WEIGHTS / way).glob(f"*/{NETWORK}"))
         raise BadCheckpoint(
-            f"no {way} weights for {game!r} come with this, only for: {there or 'nothing'}; "
-            f"python -m training.{way} trains some, for path=…"
+            f"cc_env ships no {way} weights for {game!r}, only for: "
+            f"{listed(sorted(folders)) or 'nothing'}; "
+            f"python -m training.{way} trains a network, for path=…"
         )
     return path
 
 
-def _place(game: Game, way: str) -> Path:
+def _shipped_file(game: Game, way: str) -> Path:
     options = "-".join(str(value) for value in game.options.values())
     return WEIGHTS / way / f"{game.name}-{options}" / NETWORK
 
 
 def _learned(way: str) -> Callable[[Game], bool]:
-    """Return what tells whether weights for a game come with this, and torch can read them."""
-    return lambda game: _place(game, way).exists() and find_spec("torch") is not None
+    """Return a test whether weights are shipped for a game and torch is there to read them."""
+    return lambda game: _shipped_file(game, way).exists() and find_spec("torch") is not None
 
 
 register("policy", policy, _learned("alphazero"))

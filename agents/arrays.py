@@ -1,4 +1,4 @@
-"""Files of named arrays, which run no code when they are read: safetensors, a header and a hash."""
+"""Files of named arrays: safetensors with a header and a hash. Reading one runs no code."""
 
 import hashlib
 import json
@@ -16,7 +16,7 @@ from cc_env.errors import BadCheckpoint
 from cc_env.files import write
 
 FORMAT = 1
-NUMBERS = {
+DTYPES = {  # as safetensors names them
     "BOOL",
     "F16",
     "F32",
@@ -30,11 +30,12 @@ Arrays = dict[str, NDArray[Any]]
 def save(
     path: Path, kind: str, arrays: Mapping[str, NDArray[Any]], header: Mapping[str, Any]
 ) -> None:
-    """Write arrays of any NumPy numbers with a header (JSON), all of it or nothing.
+    """Write arrays of any shape and numeric dtype with a header (JSON), atomically.
 
-    `kind` says what it is, in a word. Raises OSError, and leaves what was there.
+    `kind` is one word for what the file is, such as "network". Raises OSError, and then leaves the
+    old file as it was.
     """
-    ready = {name: np.asarray(each, order="C") for name, each in arrays.items()}
+    ready = {name: np.asarray(array, order="C") for name, array in arrays.items()}
     full = json.dumps({"kind": kind, "format": FORMAT, "version": __version__, **header})
     write(path, safetensors.numpy.save(ready, {"cc_env": full, "sha256": _digest(full, ready)}))
 
@@ -42,8 +43,7 @@ def save(
 def load(path: Path, kind: str) -> tuple[dict[str, Any], Arrays]:
     """Return the header and the arrays of a file.
 
-    Raises BadCheckpoint where there is none, where it is of another kind or format, broken or
-    altered.
+    Raises BadCheckpoint if the file is missing, of another kind or format, broken or altered.
     """
     try:
         with safetensors.safe_open(path, "np") as file:
@@ -53,14 +53,13 @@ def load(path: Path, kind: str) -> tuple[dict[str, Any], Arrays]:
     except FileNotFoundError as error:
         raise BadCheckpoint(f"{path}: there is no such file") from error
     except (safetensors.SafetensorError, OSError, KeyError, ValueError, RecursionError) as error:
-        what = f"wanted a {kind}, whole and unaltered"
-        raise BadCheckpoint(f"{path}: {what}; found: {error!r}") from error
+        raise BadCheckpoint(f"{path}: the {kind} is incomplete or altered: {error!r}") from error
     if _digest(full, arrays) != digest or not isinstance(header, dict):
-        raise BadCheckpoint(f"{path}: the {kind} is not the one that was saved")
-    is_kind, of_format, version = map(header.get, ("kind", "format", "version"))
-    if (is_kind, of_format) != (kind, FORMAT):
+        raise BadCheckpoint(f"{path}: the {kind} was altered after it was saved")
+    its_kind, its_format, version = map(header.get, ("kind", "format", "version"))
+    if (its_kind, its_format) != (kind, FORMAT):
         raise BadCheckpoint(
-            f"{path}: a {is_kind} of format {of_format}, written by cc_env {version}; "
+            f"{path}: a {its_kind} of format {its_format}, written by cc_env {version}; "
             f"wanted a {kind} of format {FORMAT}, for cc_env {__version__}"
         )
     return header, arrays
@@ -69,21 +68,21 @@ def load(path: Path, kind: str) -> tuple[dict[str, Any], Arrays]:
 def expect(
     arrays: Mapping[str, NDArray[Any]], name: str, shape: Sequence[int], dtype: DTypeLike
 ) -> NDArray[Any]:
-    """Return an array; raise BadCheckpoint where it is missing, or of another shape or dtype."""
+    """Return an array; raise BadCheckpoint if it is missing or of another shape or dtype."""
     if name not in arrays:
-        raise BadCheckpoint(f"there is no {name}")
-    found, wanted = arrays[name], np.dtype(dtype)
-    if (found.shape, found.dtype) != (tuple(shape), wanted):
-        given = f"{found.dtype}{list(found.shape)}"
+        raise BadCheckpoint(f"there is no array {name}")
+    array, wanted = arrays[name], np.dtype(dtype)
+    if (array.shape, array.dtype) != (tuple(shape), wanted):
+        given = f"{array.dtype}{list(array.shape)}"
         raise BadCheckpoint(f"{name} is {given}; wanted: {wanted}{list(shape)}")
-    return found
+    return array
 
 
 def _array(file: Any, name: str) -> NDArray[Any]:
-    """Return an array of an open file; raise ValueError where NumPy has no such numbers."""
+    """Return an array of an open file; raise ValueError if NumPy has no such dtype."""
     kind = file.get_slice(name).get_dtype()
-    if kind not in NUMBERS:
-        raise ValueError(f"{name} has numbers of the kind {kind}")
+    if kind not in DTYPES:
+        raise ValueError(f"{name} has the dtype {kind}, which NumPy does not know")
     return np.asarray(file.get_tensor(name))
 
 

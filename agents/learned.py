@@ -1,4 +1,7 @@
-"""Players that learned: a network alone, or a network with tree search."""
+"""Learned players: a network without search, and a network with tree search.
+
+Shapes: C planes, H rows and W columns of an observation.
+"""
 
 import math
 import time
@@ -19,65 +22,66 @@ from cc_env.rules import DRAW, Position, reward
 from cc_env.search import limits
 from cc_env.search.puct import PUCT, Evaluate
 
-SIMULATIONS = 64  # by default
+SIMULATIONS = 64  # per decision, by default
 
 
 class Opinion(NamedTuple):
-    """What a network says of a position, by one forward pass."""
+    """What a network says of a position."""
 
-    chances: dict[int, float]  # of each legal action
-    value: float  # -1 to 1, to the player to move
+    chances: dict[int, float]  # legal action: its probability
+    value: float  # -1 to 1, for the player to move
 
 
 def ask(game: Game, evaluate: Evaluate, position: Position, *, mirrored: bool = True) -> Opinion:
-    """Return what a network says of a position; raise IllegalAction where the game is over.
+    """Return a network's opinion of a position; raise IllegalAction if the game is over.
 
-    If `mirrored`, it is shown its mirror images too, in one batch, and what it says is averaged:
-    right for a network that has learned from such images, which PPO's has not.
+    If `mirrored`, evaluate the symmetric images of the position too, in the same batch, and average
+    logits and values. This suits networks trained on such images; those of PPO are not.
     """
     legal, planes = game.choices(position), game.observe(position)
     images = game.symmetries if mirrored else ()
-    seen = [planes, *(_turned(planes, each.cells) for each in images)]
-    named = [legal, *(each.actions[legal] for each in images)]
-    logits, values = evaluate(np.stack(seen))
-    mean = np.mean([row[actions] for row, actions in zip(logits, named, strict=True)], 0)
+    inputs = [planes, *(_transformed(planes, image.cells) for image in images)]
+    actions = [legal, *(image.actions[legal] for image in images)]
+    logits, values = evaluate(np.stack(inputs))
+    mean = np.mean([row[ids] for row, ids in zip(logits, actions, strict=True)], 0)
     weights = np.exp(mean - mean.max(), dtype=np.float64)
     chances = dict(zip(legal.tolist(), (weights / weights.sum()).tolist(), strict=True))
     return Opinion(chances, float(values.mean()))
 
 
-def _turned(planes: NDArray[np.int8], cells: NDArray[np.int64]) -> NDArray[np.int8]:
+def _transformed(planes: NDArray[np.int8], cells: NDArray[np.int64]) -> NDArray[np.int8]:
+    """Return int8[C, H, W] with the cells permuted; `cells` are int64[H * W]."""
     return planes.reshape(len(planes), -1)[:, cells].reshape(planes.shape)
 
 
 class _Course:
-    """The positions of the game that a player is in, as far as it was asked."""
+    """The positions in which a player decided in the present game, and those it moved to."""
 
     def __init__(self, game: Game) -> None:
         self._game = game
         self.positions: list[Position] = []
 
     def arrive(self, position: Position) -> None:
-        """Forget what occurred where the position cannot follow: another game began."""
+        """Begin a new course if the position cannot follow the last one: another game began."""
         if self.positions and not self._follows(position, self.positions[-1]):
             self.positions = []
 
     def leave(self, position: Position, action: int) -> None:
-        """Note a position, and the one after an action in it."""
+        """Add a position, and the one that an action in it leads to."""
         self.positions += [position, self._game.apply(position, action)]
 
     def has(self, position: Position) -> bool:
-        """Return whether a position occurred, one with the same key: counters may differ."""
+        """Return whether a position with the same key occurred; counters may differ."""
         key = self._game.key(position)
-        return any(self._game.key(each) == key for each in self.positions)
+        return any(self._game.key(earlier) == key for earlier in self.positions)
 
     def _follows(self, position: Position, before: Position) -> bool:
         """Return whether a position is the one before, or a turn after it."""
         return position == before or any(True for _ in self._game.ways(before, position))
 
 
-class _Remembers:
-    """What players share that know the course of their game."""
+class _WithCourse:
+    """Base of players that know the course of their game."""
 
     _game: Game
     _course: _Course
@@ -89,8 +93,8 @@ class _Remembers:
         return other
 
 
-class PolicyPlayer(_Remembers):
-    """Plays what the network likes best: one forward pass a decision."""
+class PolicyPlayer(_WithCourse):
+    """Takes the network's most probable action: one forward pass per decision."""
 
     def __init__(
         self,
@@ -100,10 +104,10 @@ class PolicyPlayer(_Remembers):
         contempt: float = CONTEMPT,
         mirrored: bool = True,
     ) -> None:
-        """Play by what `evaluate` says, of mirror images too if `mirrored`, see `ask`.
+        """Play by what `evaluate` says; for `mirrored` see `ask`.
 
-        `contempt` is what a draw by repetition is thought to cost, of a win's 1. Raises
-        UnknownOption where it is not -1 to 1.
+        `contempt`, -1 to 1, is subtracted from the value of a draw by repetition. Raises
+        BadOption if it is out of range.
         """
         limits.check_contempt(contempt)
         self._game, self._evaluate, self._contempt = game, evaluate, contempt
@@ -112,22 +116,24 @@ class PolicyPlayer(_Remembers):
         self._course = _Course(game)
 
     def choose(self, position: Position, rng: np.random.Generator, clock: Clock) -> Decision:
-        """Return the likeliest decision that does not come back to what occurred in the game.
+        """Return the most probable action that does not repeat a position of this game.
 
-        It may where the network expects less than that is worth: -`contempt`, or what the rules of
-        the game make of it.
+        A repetition is allowed where the network expects no more than it is worth: -`contempt`, or
+        the result that the rules of the game give to a repetition.
         """
         self._course.arrive(position)
         chances, value = ask(self._game, self._evaluate, position, mirrored=self._mirrored)
         likeliest = sorted(chances, key=chances.__getitem__, reverse=True)
-        may = (each for each in likeliest if self._repeats(position, each) >= value)
-        action = next(may, likeliest[0])
+        allowed = (
+            action for action in likeliest if self._repetition_value(position, action) >= value
+        )
+        action = next(allowed, likeliest[0])
         self._course.leave(position, action)
-        shares = tuple((each, chances[each]) for each in likeliest)
-        return Decision(action, value, {"policy": shares})
+        policy = tuple((legal, chances[legal]) for legal in likeliest)
+        return Decision(action, value, {"policy": policy})
 
-    def _repeats(self, position: Position, action: int) -> float:
-        """Return what it is worth to come back by an action; if it does not, nothing is better."""
+    def _repetition_value(self, position: Position, action: int) -> float:
+        """Return the value of the repetition that an action causes; infinity if it causes none."""
         after = self._game.apply(position, action)
         if not self._course.has(after):
             return math.inf
@@ -135,8 +141,8 @@ class PolicyPlayer(_Remembers):
         return reward(result, self._game.to_move(position)) if result != DRAW else -self._contempt
 
 
-class AlphaZeroPlayer(_Remembers):
-    """Plays what a tree search guided by the network finds."""
+class AlphaZeroPlayer(_WithCourse):
+    """Takes the most visited action of a tree search guided by a network."""
 
     def __init__(
         self,
@@ -149,11 +155,11 @@ class AlphaZeroPlayer(_Remembers):
         exploration: float = 1.5,
         contempt: float = CONTEMPT,
     ) -> None:
-        """Run so many simulations or seconds a decision, 64 simulations by default.
+        """Limit the search of a decision by simulations, seconds or both; default: 64 simulations.
 
-        `batch` leaves of the tree are evaluated together; `exploration` weighs the policy against
-        what was found; a draw by repetition is thought to cost `contempt`, of a win's 1. Raises
-        UnknownOption on bad values.
+        `batch` leaves of the tree are evaluated together. `exploration` is the weight of the policy
+        in the PUCT formula. A draw by repetition has the value -`contempt`. Raises BadOption on
+        values out of range.
         """
         limits.whole("simulations", simulations)
         limits.check_seconds(seconds)
@@ -164,31 +170,31 @@ class AlphaZeroPlayer(_Remembers):
         self._game, self._course = game, _Course(game)
 
     def choose(self, position: Position, rng: np.random.Generator, clock: Clock) -> Decision:
-        """Return the decision most visited, or one that wins for certain."""
+        """Return the most visited action, or a proven win."""
         began, seconds = time.perf_counter(), allowance(self._seconds, clock)
         self._course.arrive(position)
         if seconds is not None:
             seconds = max(0.0, seconds - (time.perf_counter() - began))
-        found = self._search.search(
+        result = self._search.search(
             position, simulations=self._simulations, seconds=seconds, earlier=self._course.positions
         )
-        self._course.leave(position, found.action)
-        return Decision(found.action, found.value, found.details())
+        self._course.leave(position, result.action)
+        return Decision(result.action, result.value, result.details())
 
 
 _EVALUATORS: dict[tuple[object, ...], Evaluator] = {}  # of this process
 
 
 def evaluator(path: Path, game: Game, device: str = "cpu") -> Evaluator:
-    """Return the network of a file, which is read once as long as it stays as it is.
+    """Return the network of a file; the file is read again only after it has changed.
 
-    Raises BadCheckpoint as `agents.network.load`, UnknownOption where there is no such device.
+    Raises BadCheckpoint as `agents.network.load`, UnknownOption if there is no such device.
     """
     changed = path.stat().st_mtime_ns if path.exists() else None
     key = path.absolute(), changed, device, game.name, *game.options.items()
     if key not in _EVALUATORS:
         network, about = load(path, game)
-        found = Evaluator(network, device, mirrored=about.get("trained") != "ppo")
-        found.fingerprint = fingerprint(path)
-        _EVALUATORS[key] = found
+        loaded = Evaluator(network, device, mirrored=about.get("trained") != "ppo")
+        loaded.fingerprint = fingerprint(path)
+        _EVALUATORS[key] = loaded
     return _EVALUATORS[key]

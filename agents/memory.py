@@ -1,11 +1,11 @@
-"""The player that remembers: choices of finished games, and how often they led to a win.
+"""The memory player: it stores the choices of finished games, and how often they led to a win.
 
-    memory:path=FILE           one SQLite file, for any number of games and of processes
-    python -m agents.memory    nine_mens.json, the file of the original morris program, in and out
+    memory:path=FILE           one SQLite file, for any number of games and processes
+    python -m agents.memory    imports and exports nine_mens.json of the original morris program
 
-A memory knows whole beginnings of games, not positions: the choices from the start, one after the
-other. Each choice of a game that is remembered gets a win for who won it; in the file of the
-original program, which the credit "mills" follows, one for each mill made later.
+A memory is a tree of action sequences from the start of the game, not a table of positions. By the
+credit "result" a finished game adds a win to each of its choices, for the player who won. By
+"mills", as the original program counts, each choice gets a win for every mill made after it.
 """
 
 import hashlib
@@ -38,10 +38,10 @@ CREDITS = "result", "mills"
 MERGES = "add", "replace"
 BY = "wins", "balance"
 
-START = 0  # what the choices at the beginning of a game follow
-MARK, VERSION = 0x43434D45, 2  # of our files, in SQLite's header
-PATIENCE = 60.0  # seconds that a process waits for others
-MOST_WINS = 2**53  # of a choice; SQLite has room for their sums
+START = 0  # parent of the first choice of a game
+MARK, VERSION = 0x43434D45, 2  # application_id and user_version in SQLite's header
+PATIENCE = 60.0  # seconds to wait for the lock of another process
+MOST_WINS = 2**53  # of a choice; sums of two fit into SQLite's 64-bit integers
 TABLES = (
     "CREATE TABLE games (id INTEGER PRIMARY KEY, name TEXT UNIQUE NOT NULL)",
     "CREATE TABLE choices (id INTEGER PRIMARY KEY, game INTEGER NOT NULL, parent INTEGER NOT NULL,"
@@ -51,15 +51,15 @@ TABLES = (
     f"PRAGMA application_id = {MARK}",
     f"PRAGMA user_version = {VERSION}",
 )
-SCHEMA = sorted(each for each in TABLES if each.startswith("CREATE"))
-OURS_TO_MEND = (  # errors that say something of the machine, not of what the file holds
+SCHEMA = sorted(command for command in TABLES if command.startswith("CREATE"))
+SYSTEM_ERRORS = (  # whose cause is the machine, not the content of the file
     *(sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PERM, sqlite3.SQLITE_READONLY),
     *(sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_NOMEM),
 )
 
 
 class Choice(NamedTuple):
-    """A choice that was made in a game that is remembered."""
+    """A choice in a remembered game."""
 
     id: int
     action: int
@@ -67,18 +67,18 @@ class Choice(NamedTuple):
 
 
 class Memory:
-    """What a file remembers of one game with these options; it may have others too."""
+    """The part of a file that belongs to one game with its options."""
 
     def __init__(self, path: str | Path, game: Game) -> None:
-        """Use a file, which the first `add` makes; raise BadRecord where it is no memory."""
+        """Use a file, which the first `add` creates; raise BadRecord if it is not a memory."""
         self.path, self.game = Path(str(path)), game
         self._name = json.dumps([game.name, dict(game.options)], sort_keys=True)
         self.choices()
 
     def choices(self, after: int = START) -> list[Choice]:
-        """Return what was chosen at the start or after a choice, by id, in the order first seen.
+        """Return the choices at the start or after a choice, by its id, in the order first played.
 
-        Raises BadRecord where a row of the file cannot be, OSError where it cannot be read.
+        Raises BadRecord if a row of the file is invalid, OSError if it cannot be read.
         """
         if not self.path.exists():
             return []
@@ -89,40 +89,40 @@ class Memory:
         return [self._choice(after, *row) for row in rows]
 
     def _choice(self, after: int, id: Any, action: Any, first: Any, second: Any) -> Choice:
-        """Return a row as it was read; raise BadRecord where it cannot be.
+        """Return the choice of a row; raise BadRecord if it is invalid.
 
-        A choice is stored after the one that it follows, and has a greater id: nothing goes round.
+        A choice has a greater id than its parent, so the tree has no cycles.
         """
-        is_one = is_whole(id, after + 1, 2**63 - 1) and is_whole(action, 0)
-        if not (is_one and is_whole(first, 0, MOST_WINS) and is_whole(second, 0, MOST_WINS)):
+        is_choice = is_whole(id, after + 1, 2**63 - 1) and is_whole(action, 0)
+        if not (is_choice and is_whole(first, 0, MOST_WINS) and is_whole(second, 0, MOST_WINS)):
             row = f"action {action!r:.40}, wins {first!r:.40} and {second!r:.40}"
-            raise BadRecord(f"{self.path}: choice {id!r}, after {after}, cannot be: {row}")
+            raise BadRecord(f"{self.path}: choice {id!r}, after {after}, is invalid: {row}")
         return Choice(id, action, (first, second))
 
     def follow(self, after: int | None, turn: Turn) -> int | None:
-        """Return the id of the last choice of a turn, None where it was never played."""
+        """Return the id of the last choice of a turn after a choice; None if it is not stored."""
         for action in turn:
             known = [] if after is None else self.choices(after)
-            after = next((each.id for each in known if each.action == action), None)
+            after = next((choice.id for choice in known if choice.action == action), None)
         return after
 
     def counts(self) -> dict[Line, Wins]:
-        """Return all that is remembered of the game, each choice after those that led to it."""
-        found: dict[Line, Wins] = {}
-        waiting: list[tuple[Line, Choice]] = [((), each) for each in reversed(self.choices())]
-        while waiting:
-            before, choice = waiting.pop()
+        """Return the wins of all sequences of choices, prefixes first."""
+        counts: dict[Line, Wins] = {}
+        stack: list[tuple[Line, Choice]] = [((), choice) for choice in reversed(self.choices())]
+        while stack:
+            before, choice = stack.pop()
             line = (*before, choice.action)
-            found[line] = choice.wins
-            waiting += [(line, each) for each in reversed(self.choices(choice.id))]
-        return found
+            counts[line] = choice.wins
+            stack += [(line, child) for child in reversed(self.choices(choice.id))]
+        return counts
 
     def add(self, counts: Mapping[Line, Wins], merge: str = "add", *, record: str = "") -> None:
-        """Add to the wins of choices, each after those that led to it; all of it or nothing.
+        """Add wins to sequences of choices, given prefixes first, in one transaction.
 
-        With the merge "replace" they take the place of those that were there. What came with the
-        same `record`, a text of your choice, is added once. Raises UnknownOption on another merge,
-        OSError where the file cannot be written.
+        With the merge "replace" the wins replace those in the file. `record` is any text that
+        identifies the source: a second call with the same text changes nothing. Raises
+        UnknownOption on another merge, OSError if the file cannot be written.
         """
         _one_of("merge", merge, MERGES)
         kept = 1 if merge == "add" else 0
@@ -154,67 +154,65 @@ class Memory:
 
     @contextmanager
     def _transaction(self, kind: str) -> Iterator[sqlite3.Connection]:
-        """Open the file, which is made where there is none; what is done is done as one."""
+        """Open the file, creating it if it is missing, and run the block as one transaction."""
         try:
             base = sqlite3.connect(self.path, timeout=PATIENCE, isolation_level=None)
             with closing(base):
                 base.execute(f"BEGIN {kind}")
-                if not _is_empty(
-                    base
-                ):  # only who may write makes the tables: others would not wait
+                if not _is_empty(base):  # writers create the tables, for they wait for locks
                     self._check(base)
                 yield base
                 base.execute("COMMIT")
         except (sqlite3.Error, UnicodeDecodeError) as error:
             code = getattr(error, "sqlite_errorcode", None) or 0
-            if code & 0xFF in OURS_TO_MEND:  # the rest says more of the same
+            if code & 0xFF in SYSTEM_ERRORS:  # the low byte is the primary code
                 raise OSError(f"{self.path}: {error}") from error
-            raise BadRecord(f"{self.path} is no memory of games: {error}") from error
+            raise BadRecord(f"{self.path} is not a memory of games: {error}") from error
 
     def _check(self, base: sqlite3.Connection) -> None:
-        """Raise BadRecord in a file of another kind or version."""
+        """Raise BadRecord if the file is of another kind or version."""
         (mark,) = base.execute("PRAGMA application_id").fetchone()
         (version,) = base.execute("PRAGMA user_version").fetchone()
         if mark != MARK:
-            raise BadRecord(f"{self.path} is no memory of games, but some other SQLite file")
+            raise BadRecord(f"{self.path} is not a memory of games, but some other SQLite file")
         if version != VERSION:
             raise BadRecord(f"{self.path} is of version {version}; this reads version {VERSION}")
         there = base.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY sql")
         if [sql for (sql,) in there] != SCHEMA:  # views and triggers can do anything
-            raise BadRecord(f"{self.path} has other tables than a memory of games")
+            raise BadRecord(f"{self.path} does not have the tables of a memory of games")
 
 
 def _is_empty(base: sqlite3.Connection) -> bool:
-    """Return whether a file has no tables yet."""
+    """Return whether a file has no tables."""
     return not base.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
 
 
 def credits(game: Game, line: Line, outcome: int, credit: str = "result") -> dict[Line, Wins]:
-    """Return what a game is worth to its choices, each after those that led to it.
+    """Return the wins that a game adds to each of its sequences of choices, prefixes first.
 
-    By "result" each has a win for who won the game, nothing in a draw. By "mills" each has one for
-    every later time that somebody made a mill; in other games, that a decision earned its player
-    another one. Raises UnknownOption on any other.
+    By "result" each choice gets a win for the winner of the game, none in a draw. By "mills" it
+    gets one for every later mill, for the player who made it; in other games, for every decision
+    that gave its player another one. Raises UnknownOption on other credits.
     """
     _one_of("credit", credit, CREDITS)
     wins = [[0, 0] for _ in line]
     if credit == "result" and outcome in (FIRST_WINS, SECOND_WINS):
-        for each in wins:
-            each[outcome] = 1
+        for count in wins:
+            count[outcome] = 1
     position = game.initial
     for played, action in enumerate(line if credit == "mills" else (), 1):
         position = game.apply(position, action)
         if game.mid_turn(position):
-            for each in wins[:played]:
-                each[game.to_move(position)] += 1
+            for count in wins[:played]:
+                count[game.to_move(position)] += 1
     return {line[: index + 1]: (first, second) for index, (first, second) in enumerate(wins)}
 
 
 class MemoryPlayer:
-    """Follows the memory along its game, and plays what led to most wins.
+    """Plays the remembered choice with the most wins or, by "balance", wins minus losses.
 
-    Or, by "balance", to most wins less losses. Of equals the one stored first. Where nothing is
-    above 0, it plays a random choice that is not remembered; where all are, any.
+    Ties go to the choice that was stored first. If no choice is above 0, it plays a random one that
+    is not remembered, or any legal one if all are.
     """
 
     def __init__(
@@ -226,10 +224,10 @@ class MemoryPlayer:
         credit: str = "result",
         merge: str = "add",
     ) -> None:
-        """Play by a file; `remember` adds to it by this `credit` and `merge`.
+        """Play by a file; `remember` adds games to it by this `credit` and `merge`.
 
-        Raises UnknownOption on other ones than in BY, CREDITS and MERGES, BadRecord where the file
-        is no memory.
+        Raises UnknownOption on values that are not in BY, CREDITS or MERGES, BadRecord if the file
+        is not a memory.
         """
         _one_of("by", by, BY)
         _one_of("credit", credit, CREDITS)
@@ -241,7 +239,7 @@ class MemoryPlayer:
 
     def _begin(self) -> None:
         self._at: Position = self._game.initial
-        self._id: int | None = START  # of the choice that led there; None: not remembered
+        self._id: int | None = START  # of the choice that led to _at; None: not remembered
 
     def fresh(self) -> "MemoryPlayer":
         """As `cc_env.referee.Player`."""
@@ -251,25 +249,25 @@ class MemoryPlayer:
 
     @property
     def fingerprint(self) -> str:
-        """A hash of what is remembered now, nothing where there is no file yet."""
+        """The hash of the file as it is now; empty before there is one."""
         path = self._memory.path
         return files.fingerprint(path) if path.exists() else ""
 
     def choose(self, position: Position, rng: np.random.Generator, clock: Clock) -> Decision:
-        """Return what is remembered to win most often, else something new."""
+        """Return the remembered choice with the most wins, else a new one."""
         self._arrive(position)
         legal, player = self._game.choices(position), self._game.to_move(position)
         known = [] if self._id is None else self._memory.choices(self._id)
-        known = [each for each in known if each.action in legal]  # whatever the file says
-        best = max(known, key=lambda each: self._worth(each, player), default=None)
+        known = [choice for choice in known if choice.action in legal]  # the file may be altered
+        best = max(known, key=lambda choice: self._worth(choice, player), default=None)
         if best and self._worth(best, player) > 0:
             action, value = best.action, _value(best.wins, player)
         else:
-            new = np.setdiff1d(legal, [each.action for each in known])
+            new = np.setdiff1d(legal, [choice.action for choice in known])
             action, value = int(rng.choice(new if len(new) else legal)), None
         self._id = self._memory.follow(self._id, (action,))
         self._at = self._game.apply(position, action)
-        wins = {self._game.action_text(position, each.action): each.wins for each in known}
+        wins = {self._game.action_text(position, choice.action): choice.wins for choice in known}
         return Decision(action, value, {"remembered": wins})
 
     def _worth(self, choice: Choice, player: int) -> int:
@@ -277,10 +275,10 @@ class MemoryPlayer:
         return choice.wins[player] - losses
 
     def remember(self, record: Record) -> None:
-        """Add a game to the memory, once by each credit, however often it is told.
+        """Add a game to the memory; idempotent per credit scheme.
 
-        Left out are games that did not begin at the start, that a fault decided, or that are
-        unfinished. Raises BadRecord where it is not of this game.
+        Games from another start, unfinished games and those decided by a fault are left out. Raises
+        BadRecord if the record is of another game.
         """
         match = replay(record)
         if (match.game.name, dict(match.game.options)) != (self._game.name, self._game.options):
@@ -288,19 +286,19 @@ class MemoryPlayer:
         if record.start is None and match.result and record.reason not in FAULTS:
             line = tuple(action for _, turn in match.course for action in turn)
             counts = credits(self._game, line, match.result.outcome, self._credit)
-            told = hashlib.sha256(f"{self._credit} {record.to_json()}".encode()).hexdigest()
-            self._memory.add(counts, self._merge, record=told)
+            digest = hashlib.sha256(f"{self._credit} {record.to_json()}".encode()).hexdigest()
+            self._memory.add(counts, self._merge, record=digest)
 
     def _arrive(self, position: Position) -> None:
-        """Find the choices that led to a position: from where it was, or in another game."""
+        """Find the choice that led to a position, in the present game or in a new one."""
         for before, known in ((self._at, self._id), (self._game.initial, START)):
             if position == before:
                 self._id = known
                 return
             ways = list(self._game.ways(before, position))
             if ways:
-                found = (self._memory.follow(known, turn) for turn in ways)
-                self._id = next((each for each in found if each is not None), None)
+                ids = (self._memory.follow(known, turn) for turn in ways)
+                self._id = next((id for id in ids if id is not None), None)
                 return
         self._id = None
 
@@ -325,7 +323,12 @@ MemoryFile = Annotated[
 ]
 JSONFile = Annotated[
     Path,
-    typer.Argument(parser=file_path, metavar="FILE", help="As nine_mens.json.", show_default=False),
+    typer.Argument(
+        parser=file_path,
+        metavar="FILE",
+        help="In the format of nine_mens.json.",
+        show_default=False,
+    ),
 ]
 
 
@@ -333,7 +336,7 @@ JSONFile = Annotated[
 def import_tree(
     file: JSONFile, memory: MemoryFile = Path(MEMORY), option: Pairs = None, merge: str = "add"
 ) -> None:
-    """Add a tree to a memory; --merge replace lets its wins take the place of those there."""
+    """Add a tree of games to a memory; with --merge replace its wins replace those there."""
     game = games.make("morris", **game_options(option))
     try:
         counts, illegal = tree.read(game, file.read_text(encoding="utf-8"))
@@ -342,7 +345,7 @@ def import_tree(
     Memory(memory, game).add(counts, merge)
     console.print(f"{len(counts):,} choices added to {memory}")
     for where in illegal:
-        console.print(f"left out, not legal here: {where}")
+        console.print(f"left out, illegal: {where}")
 
 
 @app.command()
@@ -350,9 +353,9 @@ def export(
     file: JSONFile,
     memory: MemoryFile = Path(MEMORY),
     option: Pairs = None,
-    first: Annotated[int, typer.Option(help="Who began: 1 the person, 2 the machine.")] = 1,
+    first: Annotated[int, typer.Option(help="Who began: 1: the person, 2: the machine.")] = 1,
 ) -> None:
-    """Write what a memory has as a tree."""
+    """Write a memory as a tree of games."""
     game = games.make("morris", **game_options(option))
     counts = Memory(memory, game).counts()
     if not counts:

@@ -1,9 +1,12 @@
-"""The network of the learned players, and its file.
+"""The policy and value network of the learned players, and its file.
 
-A residual tower of convolutions reads the planes of an observation. The value comes from its mean
-and maximum over the board, the view of the whole; the logit of an action is the product of what the
-cell where it starts asks for and what the cell where it ends offers (`Game.action_cells`), each in
-view of the whole, so that what is learned in one place serves in all others.
+A residual tower of convolutions reads the planes of an observation. The value head reads global
+features: the mean and the maximum of the tower's output over the board. The policy head works like
+attention: the logit of an action is the dot product of a query at the cell where it starts and a
+key at the cell where it ends (`Game.action_cells`), both with the global features added. So what is
+learned for one cell holds for all others.
+
+Shapes: B positions, A actions; C planes, H rows and W columns of an observation.
 """
 
 import copy
@@ -21,33 +24,33 @@ from torch import Tensor, nn
 from agents import arrays
 from cc_env import __version__
 from cc_env.catalogue import GAMES
-from cc_env.errors import BadCheckpoint, UnknownOption, is_whole, listed
+from cc_env.errors import BadCheckpoint, BadOption, UnknownOption, is_whole, listed
 from cc_env.game import Game
 
-BATCHES = 16  # positions are evaluated in multiples of so many: few shapes, each optimised once
+BATCHES = 16  # batches are padded to a multiple of this: few shapes, each optimised once
 
 
 @dataclass(frozen=True)
 class Size:
-    """How big a network is."""
+    """The size of a network."""
 
-    blocks: int = 4  # residual ones, of two convolutions each
-    channels: int = 64
-    keys: int = 32  # numbers by which the start and the end of an action find each other
-    reach: int = 2  # cells from neighbour to neighbour in each block's second convolution: a jump
+    blocks: int = 4  # residual blocks of two convolutions
+    channels: int = 64  # of each convolution
+    keys: int = 32  # length of the queries and keys of the policy head
+    reach: int = 2  # dilation of the second convolution in each block; 2 spans a jump
 
     def __post_init__(self) -> None:
-        """Raise UnknownOption where a number is none."""
+        """Raise BadOption unless all are whole numbers from 1."""
         for name, value in asdict(self).items():
             if not is_whole(value, 1, 4096):
-                raise UnknownOption(f"{name}={value!r}; it is a whole number from 1")
+                raise BadOption(f"{name}={value!r}; it is a whole number from 1")
 
 
 class Network(nn.Module):
-    """Policy and value of one game's positions, as the player to move sees them."""
+    """Policy and value of one game's positions, from the view of the player to move."""
 
     def __init__(self, game: Game, size: Size | None = None) -> None:
-        """Make an untrained network, drawn from torch's generator."""
+        """Make an untrained network; its weights are drawn from torch's global generator."""
         super().__init__()
         self.size = size = size or Size()
         planes, rows, columns = game.observation_shape
@@ -65,12 +68,14 @@ class Network(nn.Module):
         self.register_buffer("pairs", pairs, persistent=False)
 
     def forward(self, planes: Tensor) -> tuple[Tensor, Tensor]:
-        """Return logits float[N, num_actions] and values float[N], -1 to 1, of float[N, C, H, W].
+        """Return logits float32[B, A] and values float32[B], -1 to 1, of planes float[B, C, H, W].
 
-        Logits of illegal actions have no meaning.
+        The logits of illegal actions mean nothing: mask them.
         """
         cells = self.tower(torch.relu(self.stem(planes))).flatten(2).transpose(1, 2)
-        mean = cells.mean(1, keepdim=True)  # stands for "nowhere" too
+        mean = cells.mean(
+            1, keepdim=True
+        )  # also the features of "nowhere", for actions without cells
         whole = torch.cat((mean[:, 0], cells.amax(1)), 1)
         keys = self.keys(torch.cat((cells, mean), 1)) + self.view(whole)[:, None]
         starts, ends = keys.chunk(2, -1)
@@ -84,7 +89,7 @@ class _Block(nn.Module):
         super().__init__()
         self.first = nn.Conv2d(channels, channels, 3, padding=1)
         self.second = nn.Conv2d(channels, channels, 3, padding=reach, dilation=reach)
-        nn.init.zeros_(self.second.weight)  # a new block changes nothing
+        nn.init.zeros_(self.second.weight)  # a new block is the identity
         nn.init.zeros_(self.second.bias)  # type: ignore[arg-type]
 
     def forward(self, cells: Tensor) -> Tensor:
@@ -92,18 +97,18 @@ class _Block(nn.Module):
 
 
 class Evaluator:
-    """A network as it plays: NumPy in and out, in the fastest arithmetic of the machine.
+    """A network for inference: NumPy arrays in and out, in the machine's fastest dtype.
 
-    That is bfloat16 on GPUs that have it and on CPUs with AMX, else float32.
+    That is bfloat16 on GPUs that support it and on CPUs with AMX, else float32.
     """
 
     def __init__(self, network: Network, device: str = "cpu", *, mirrored: bool = True) -> None:
-        """Take a copy of the weights; raise UnknownOption as `device_of` does.
+        """Copy the weights to the device; raise UnknownOption as `device_of`.
 
-        `mirrored` says whether it has learned from mirror images, and so can be asked about them.
+        `mirrored` says whether the network was trained on symmetric images of its positions.
         """
         self.mirrored = mirrored
-        self.fingerprint = ""  # of the file that it is from
+        self.fingerprint = ""  # hash of the file that the weights were loaded from
         self._device = device_of(device)
         self._dtype = fast_dtype(self._device)
         copied = copy.deepcopy(network).requires_grad_(False)
@@ -111,7 +116,7 @@ class Evaluator:
         self._network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
     def __call__(self, planes: NDArray[np.int8]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Return logits float32[N, num_actions] and values float32[N] of int8[N, C, H, W]."""
+        """Return logits float32[B, A] and values float32[B] of planes int8[B, C, H, W]."""
         count = len(planes)
         batch = torch.zeros((-count % BATCHES + count, *planes.shape[1:]), dtype=torch.int8)
         batch[:count] = torch.from_numpy(planes)
@@ -124,16 +129,16 @@ class Evaluator:
 
 
 def device_of(name: str) -> torch.device:
-    """Return a device that is there; raise UnknownOption, naming what there is."""
-    there = ["cpu", *(f"cuda:{index}" for index in range(torch.cuda.device_count()))]
+    """Return the device of this name; raise UnknownOption if the machine does not have it."""
+    available = ["cpu", *(f"cuda:{index}" for index in range(torch.cuda.device_count()))]
     wanted = "cuda:0" if name == "cuda" else name
-    if wanted not in there:
-        raise UnknownOption(f"device={name!r}; this machine has: {', '.join(there)}")
+    if wanted not in available:
+        raise UnknownOption(f"device={name!r}; this machine has: {', '.join(available)}")
     return torch.device(wanted)
 
 
 def fast_dtype(device: torch.device) -> torch.dtype:
-    """Return the kind of number that the device multiplies fastest."""
+    """Return the dtype in which the device multiplies fastest."""
     if device.type == "cuda":
         has_bfloat16 = torch.cuda.is_bf16_supported(including_emulation=False)
     else:
@@ -142,37 +147,34 @@ def fast_dtype(device: torch.device) -> torch.dtype:
 
 
 def save(path: Path, network: Network, game: Game, about: Mapping[str, Any]) -> None:
-    """Write the weights, all of them or nothing, with what is to be known `about` them (JSON)."""
-    found = {name: each.float().cpu().numpy() for name, each in network.state_dict().items()}
+    """Write the weights atomically, with a description `about` them (a JSON object)."""
+    weights = {name: tensor.float().cpu().numpy() for name, tensor in network.state_dict().items()}
     header = {**_kind(game), "size": asdict(network.size), "about": about}
-    arrays.save(path, "network", found, header)
+    arrays.save(path, "network", weights, header)
 
 
 def load(path: Path, game: Game) -> tuple[Network, dict[str, Any]]:
-    """Return the network of a file, and what is known about it.
+    """Return the network of a file that `save` wrote, and its description.
 
-    Raises BadCheckpoint, saying what was wanted and what was found, where the file is not one of
-    `save`, is broken or altered, or is another game's.
+    Raises BadCheckpoint if the file is of another kind, broken, altered, or of another game.
     """
-    header, found = arrays.load(path, "network")
+    header, weights = arrays.load(path, "network")
     for name, wanted in json.loads(json.dumps(_kind(game))).items():
         if header.get(name) != wanted:
             raise BadCheckpoint(f"{path}: {name} is {header.get(name)!r}; wanted: {wanted!r}")
     try:
-        network = _filled(game, Size(**header["size"]), found)
+        network = _filled(game, Size(**header["size"]), weights)
         return network, dict(header["about"])
     except (TypeError, ValueError, KeyError) as error:
-        version = f"written by cc_env {header.get('version')}, here is {__version__}"
-        raise BadCheckpoint(
-            f"{path}: no network that is known here ({version}): {error}"
-        ) from error
+        version = f"written by cc_env {header.get('version')}, read by {__version__}"
+        raise BadCheckpoint(f"{path}: not a network for {game!r} ({version}): {error}") from error
 
 
 def _filled(game: Game, size: Size, weights: arrays.Arrays) -> Network:
-    """Return the network of this size that has these weights, in their memory.
+    """Return a network of this size with these weights, without copying them.
 
-    Raises BadCheckpoint where they are not those of such a network. What a header says of the size
-    is not believed: memory is taken for what the file holds alone.
+    Raises BadCheckpoint if they do not fit. The size comes from a header that may be wrong, so no
+    memory is allocated for it: the network takes over the arrays of the file.
     """
     if 4 * size.blocks > len(weights):
         raise BadCheckpoint(f"{len(weights)} arrays are too few for {size.blocks} blocks")
@@ -180,20 +182,21 @@ def _filled(game: Game, size: Size, weights: arrays.Arrays) -> Network:
         network = Network(game, size)
     wanted = network.state_dict()
     if unknown := weights.keys() - wanted.keys():
-        raise BadCheckpoint(f"there is no {listed(sorted(unknown))} in such a network")
-    found = {
-        name: arrays.expect(weights, name, each.shape, np.float32) for name, each in wanted.items()
+        raise BadCheckpoint(f"such a network has no array {listed(sorted(unknown))}")
+    checked = {
+        name: arrays.expect(weights, name, tensor.shape, np.float32)
+        for name, tensor in wanted.items()
     }
-    for name, each in found.items():
-        if not np.isfinite(each).all():
-            raise BadCheckpoint(f"{name} has numbers that are not finite")
-    ready = {name: torch.from_numpy(each) for name, each in found.items()}
+    for name, array in checked.items():
+        if not np.isfinite(array).all():
+            raise BadCheckpoint(f"{name} has values that are not finite")
+    ready = {name: torch.from_numpy(array) for name, array in checked.items()}
     network.load_state_dict(ready, assign=True)
     return network
 
 
 def _kind(game: Game) -> dict[str, Any]:
-    """Return what decides which positions and actions a network knows."""
+    """Return the environment id and options that a network is for."""
     entry = GAMES.get(game.name)
     return {
         "environment": entry.environment if entry else game.name,

@@ -1,4 +1,4 @@
-"""python -m benchmarks: our environments beside what a user would pick instead, in one table."""
+"""python -m benchmarks: our environments and the alternatives to them, in one table."""
 
 import os
 import sys
@@ -10,13 +10,13 @@ ONE_THREAD = {
     "NUMBA_NUM_THREADS": "1",
     "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false",
     "JAX_PLATFORMS": "cpu",
-    "PYGAME_HIDE_SUPPORT_PROMPT": "1",  # it would print into the table
+    "PYGAME_HIDE_SUPPORT_PROMPT": "1",  # pygame's greeting would print into the table
 }
 
 
 def main() -> int:
     """Run the command line in one thread on one core; return the exit status."""
-    os.environ.update(ONE_THREAD)  # before the libraries that read it are imported
+    os.environ.update(ONE_THREAD)  # before the libraries that read them are imported
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     from cc_env.errors import MissingExtra

@@ -1,7 +1,7 @@
-"""A C program that plays as `ours.play_listed` does, side by side with it: random_play.c.
+"""A hand-written C program, random_play.c, timed side by side with `ours.play_listed`.
 
-It is compiled here, by the C compiler of this machine, and runs in this process, so that both are
-timed alike: by turns, in stretches of a few milliseconds, by the time of the processor.
+It is compiled by the C compiler of this machine and runs in this process. Both programs are timed
+alike: they alternate in chunks of a few milliseconds, measured in CPU time.
 """
 
 import ctypes
@@ -22,14 +22,14 @@ from cc_env import games
 COMPILERS = "cc", "gcc", "clang"
 OPTIONS = "-O3", "-march=native", "-shared", "-fPIC"
 SOURCE = Path(__file__).with_name("random_play.c")
-GAMES = 200  # in a stretch
+GAMES = 200  # per chunk
 
 
 class Race(NamedTuple):
-    """What came of playing by turns: turns a second of the C program, and how many times ours."""
+    """The result of alternating chunks."""
 
-    rate: float
-    ratio: float
+    rate: float  # turns per second of the C program
+    ratio: float  # our rate divided by it
 
 
 def tasks() -> list[Task]:
@@ -55,7 +55,7 @@ def _tasks(size: int) -> list[Task]:
 
 @cache
 def race(size: int, seconds: float) -> Race:
-    """Let both play in turn for as long as the runs of two rows; medians of all stretches."""
+    """Alternate both programs for the time of two rows; return medians over all chunks."""
     chunks = ours.listing(games.make("capture_conquer", size=size), GAMES), _listing(size)
     for chunk in chunks:
         chunk()
@@ -71,7 +71,7 @@ def race(size: int, seconds: float) -> Race:
 
 @cache
 def program() -> ctypes.CDLL:
-    """Return the C program, compiled; raise FileNotFoundError where there is no compiler."""
+    """Compile and load the C program; raise FileNotFoundError if there is no compiler."""
     compiler = next(filter(None, map(shutil.which, COMPILERS)), None)
     if compiler is None:
         raise FileNotFoundError(f"there is no C compiler: {', '.join(COMPILERS)}")

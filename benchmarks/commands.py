@@ -34,7 +34,7 @@ def table(
     ] = "",
     markdown: Annotated[bool, typer.Option("--markdown", help="Print a table for GitHub.")] = False,
 ) -> None:
-    """Measure our environments and what a user would pick instead, side by side."""
+    """Measure our environments and the alternatives to them, side by side."""
     if not is_number(seconds, 0):
         raise typer.BadParameter(f"{seconds:g}; it is 0 or more", param_hint="--seconds")
     known = *ours.tasks(), *by_hand.tasks(), *learning.tasks(), *peers.tasks()
@@ -50,7 +50,7 @@ def table(
 
 
 def measured(tasks: list[Task], seconds: float) -> Iterator[Row]:
-    """Yield the row of each task; the progress goes to stderr."""
+    """Measure the tasks; yield their rows. Progress goes to stderr."""
     with Progress(console=Console(stderr=True), transient=True) as progress:
         bar = progress.add_task("", total=len(tasks))
         for task in tasks:
@@ -60,17 +60,18 @@ def measured(tasks: list[Task], seconds: float) -> Iterator[Row]:
 
 
 def in_markdown(rows: Iterable[Row], seconds: float) -> Iterator[str]:
-    """Yield the lines of a GitHub table, and what they were measured on."""
+    """Yield the lines of a GitHub table, and the conditions."""
     yield "| " + " | ".join(HEAD) + " |"
     yield "| --- | --- | ---: | --- | --- |"
-    for each in rows:
-        yield "| " + " | ".join(cell.replace("|", "\\|") for cell in _cells(each)) + " |"
+    for measurement in rows:
+        cells = (cell.replace("|", "\\|") for cell in _cells(measurement))
+        yield "| " + " | ".join(cells) + " |"
     yield ""
     yield conditions(seconds)
 
 
 def conditions(seconds: float) -> str:
-    """Return in one line what the rates were measured on, and how."""
+    """Return one line: machine, Python and method of the measurement."""
     how = f"one process on one core, medians of {RUNS} runs of {seconds:g} s"
     return f"{_cpu()}, Python {platform.python_version()}; {how}."
 
@@ -81,14 +82,14 @@ def _print(rows: Iterable[Row], seconds: float) -> None:
         column.no_wrap = column.header != "note"
     view.columns[HEAD.index("rate")].justify = "right"
     view.columns[HEAD.index("note")].min_width = 30
-    for each in rows:
-        view.add_row(*_cells(each))
+    for measurement in rows:
+        view.add_row(*_cells(measurement))
     terminal.show(view)
     terminal.print(f"\n{conditions(seconds)}")
 
 
 def _pattern(text: str) -> re.Pattern[str]:
-    """Return a regular expression as it was typed; raise BadParameter where it is none."""
+    """Return the regular expression; raise BadParameter if it is not one."""
     try:
         with warnings.catch_warnings(action="ignore"):  # of what a later Python may read otherwise
             return re.compile(text, re.IGNORECASE)
@@ -118,7 +119,7 @@ def _digits(value: float) -> str:
 
 
 def _cpu() -> str:
-    """Return the model of the CPU, as well as the system tells."""
+    """Return the model of the CPU, as far as the system reports it."""
     info = Path("/proc/cpuinfo")
     lines = info.read_text().splitlines() if info.exists() else []
     models = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))

@@ -1,21 +1,19 @@
-"""Rows of self-play: decisions guided by tree search and network, in batches and one by one."""
+"""Rows of AlphaZero self-play: batched, and a plain loop for comparison."""
 
-import os
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
 import numpy as np
 
-from benchmarks.measure import Chunk, Tally, Task, timed
+from benchmarks.measure import Chunk, Tally, Task, all_cores, timed
 from cc_env import games
 
-SIMULATIONS = 64  # for each decision
-BOARDS = 128  # of each thread
-DECISIONS = 4  # on each board, in a chunk
-LONG = 20  # times a usual run, until games end as often as they begin
+SIMULATIONS = 64  # per decision
+BOARDS = 128  # per thread
+DECISIONS = 4  # per board and chunk
+LONG = 20  # times the length of a run: until games end as often as they begin
 
 
 def tasks() -> list[Task]:
@@ -48,45 +46,45 @@ def _task(unit: str, measure: Callable[[float], float], note: str) -> Task:
 
 
 def _batched() -> Chunk:
-    play = _players()
+    play = _self_play()
 
     def chunk() -> Tally:
-        with _all_cores():
+        with all_cores():
             began = time.perf_counter()
             tallies = play(DECISIONS)
-            return Tally(sum(each.decisions for each in tallies), time.perf_counter() - began)
+            return Tally(sum(tally.decisions for tally in tallies), time.perf_counter() - began)
 
     return chunk
 
 
 @cache
 def _cost(seconds: float) -> tuple[float, float]:
-    """Return games an hour, and the network's share of the threads' time in percent."""
-    play = _players()
-    with _all_cores():
+    """Return games per hour, and the network's share of the threads' time in percent."""
+    play = _self_play()
+    with all_cores():
         play(DECISIONS)
         games_ended, network, spent = 0, 0.0, 0.0
         began = time.perf_counter()
         while not games_ended or time.perf_counter() - began < LONG * seconds:
-            for each in play(DECISIONS):
-                games_ended += each.games
-                network, spent = network + each.network_seconds, spent + each.seconds
+            for tally in play(DECISIONS):
+                games_ended += tally.games
+                network, spent = network + tally.network_seconds, spent + tally.seconds
         return 3600 * games_ended / (time.perf_counter() - began), 100 * network / spent
 
 
-def _players() -> Callable[[int], list[Any]]:
-    """Return a function that lets two threads play so many decisions on each of their boards."""
+def _self_play() -> Callable[[int], list[Any]]:
+    """Return a function that takes decisions on the boards of two threads, and returns tallies."""
     import torch
 
     from agents import shipped
     from agents.network import load
     from training.engines import Threads
-    from training.selfplay import Settings
+    from training.selfplay import SelfPlaySettings
 
     torch.set_num_threads(1)
     game = games.make("capture_conquer")
     network, _ = load(shipped(game, "alphazero"), game)
-    settings = Settings(boards=BOARDS, simulations=SIMULATIONS, opponents_share=0)
+    settings = SelfPlaySettings(boards=BOARDS, simulations=SIMULATIONS, opponents_share=0)
     engine = Threads(game, settings, 2, (0,), "cpu")
 
     def play(decisions: int) -> list[Any]:
@@ -120,17 +118,3 @@ def _plain() -> Chunk:
         return Tally(1, seconds)
 
     return chunk
-
-
-@contextmanager
-def _all_cores() -> Iterator[None]:
-    """Leave the one core that everything else is measured on."""
-    if not hasattr(os, "sched_setaffinity"):
-        yield
-        return
-    before = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, range(os.cpu_count() or 1))
-    try:
-        yield
-    finally:
-        os.sched_setaffinity(0, before)

@@ -1,11 +1,11 @@
-"""Many people play at once: how soon is a move confirmed, and what does a game cost the server?
+"""Load test of the server: latency of confirmed moves, memory and CPU time per game.
 
     python -m benchmarks.load --games 1000 --thinking 20
 
-The server is a process of its own, reached by loopback only; all clients share another. Each game
-is a connection that has both seats and plays a random move a second, so that an answer is the
-confirmation of one's own move: on disk, then told. The games of --thinking are played beside, not
-measured: a person answers at once, so that minimax always has to think.
+The server runs in a process of its own, on the loopback interface; all clients share another one.
+Each game has one connection with both seats, which plays a random move per second and waits for its
+confirmation, sent after the move is on disk. The games of --thinking run at the same time but are
+not measured: their person answers at once, so that minimax always thinks.
 """
 
 import argparse
@@ -32,32 +32,32 @@ from cc_env.catalogue import GAMES
 from cc_env.play.sitting import HUMAN
 
 THINKER = "minimax:seconds=0.5"
-AT_ONCE = 20  # games that are opened at the same time
-MOST = 2000  # games; a system allows few more connections
+AT_ONCE = 20  # games opened concurrently
+MOST = 2000  # games; systems allow few more connections
 PERIOD = 1.0  # seconds between the moves of a person
-LONGEST = 60.0  # seconds to wait for any answer
+LONGEST = 60.0  # timeout of an answer, in seconds
 TEXT, PING, PONG = 1, 9, 10  # kinds of WebSocket frames
 
 
 @dataclass(frozen=True)
 class Load:
-    """What is asked of a server."""
+    """The load on a server."""
 
-    games: int
-    thinking: int
-    seconds: float
-    kinds: tuple[str, ...]
+    games: int  # that are measured
+    thinking: int  # games against THINKER
+    seconds: float  # duration
+    kinds: tuple[str, ...]  # names of the games, used in turn
     seed: int = 0
 
 
 @dataclass
 class Measured:
-    """What came of it."""
+    """The measurements."""
 
-    answers: list[float] = field(default_factory=list)  # seconds, from a move to its confirmation
-    received: int = 0  # bytes of these answers
-    kilobytes: float = 0.0  # of the server's memory, for each game
-    busy: float = 0.0  # seconds of CPU that the server took while they moved
+    answers: list[float] = field(default_factory=list)  # seconds from a move to its confirmation
+    received: int = 0  # bytes of the confirmations
+    kilobytes: float = 0.0  # of the server's memory per game
+    busy: float = 0.0  # CPU seconds of the server during the measurement
 
     def __str__(self) -> str:
         middle, late, last = (np.quantile(self.answers, share) * 1e3 for share in (0.5, 0.99, 1))
@@ -78,109 +78,108 @@ class Server:
 
     @property
     def kilobytes(self) -> int:
-        """Return how much memory it has."""
+        """The resident memory, in kB."""
         status = Path(f"/proc/{self.process}/status").read_text()
-        found = re.search(r"VmRSS:\s+(\d+)", status)
-        assert found
-        return int(found[1])
+        resident = re.search(r"VmRSS:\s+(\d+)", status)
+        assert resident
+        return int(resident[1])
 
     @property
     def busy(self) -> float:
-        """Return how many seconds of CPU it has taken."""
+        """The CPU time so far, in seconds."""
         fields = Path(f"/proc/{self.process}/stat").read_text().rpartition(")")[2].split()
         return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
 
     async def begin(self, kind: str, seats: tuple[str, str]) -> dict[str, Any]:
-        """Open a game; return its name and tokens."""
+        """Open a game; return its name and tokens; raise ConnectionError if it is refused."""
         reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
         body = json.dumps({"game": kind, "seats": seats})
-        here = f"127.0.0.1:{self.port}"
-        head = f"POST /games HTTP/1.1\r\nHost: {here}\r\nOrigin: http://{here}\r\n"
+        host = f"127.0.0.1:{self.port}"
+        head = f"POST /games HTTP/1.1\r\nHost: {host}\r\nOrigin: http://{host}\r\n"
         writer.write(
             f"{head}Connection: close\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode()
         )
         answer = await reader.read()
         writer.close()
         await writer.wait_closed()
-        found = json.loads(answer.partition(b"\r\n\r\n")[2])
-        if "error" in found:
-            raise ConnectionError(found["error"])
-        return found  # type: ignore[no-any-return]
+        opened = json.loads(answer.partition(b"\r\n\r\n")[2])
+        if "error" in opened:
+            raise ConnectionError(opened["error"])
+        return opened  # type: ignore[no-any-return]
 
 
 @contextmanager
 def serving(folder: Path, games: int) -> Iterator[Server]:
-    """Serve in a new process as long as the block runs."""
+    """Run a server in a new process during the block."""
     command = [sys.executable, "-m", "cc_env", "serve", "--port", "0", "--games", str(games)]
     with subprocess.Popen(
         [*command, "--folder", str(folder)], stdout=subprocess.PIPE, text=True
     ) as process:
         try:
             assert process.stdout
-            said = process.stdout.readline()
-            found = re.search(r"http://127\.0\.0\.1:(\d+)/", said)
-            if not found:
-                raise ConnectionError(f"the server says {said!r}")
-            yield Server(int(found[1]), process.pid)
+            line = process.stdout.readline()
+            address = re.search(r"http://127\.0\.0\.1:(\d+)/", line)
+            if not address:
+                raise ConnectionError(f"the server did not start: {line!r}")
+            yield Server(int(address[1]), process.pid)
         finally:
             process.kill()
 
 
 class Table(asyncio.Protocol):
-    """A connection to a game, with all of its seats.
+    """A WebSocket connection to a game, with all of its seats.
 
-    It frames messages by itself: the clients have the same cores as the server, and should take
-    little of them.
+    It has its own framing code, which is fast: clients and server share the cores.
     """
 
     def __init__(self, server: Server, rng: random.Random) -> None:
-        """Be connected by `sit`."""
+        """Prepare a connection; `sit` opens it."""
         self.server, self._rng = server, rng
         self._transport: asyncio.Transport
         self.state: dict[str, Any] = {}
         self.bytes = 0  # of the last state
 
     async def sit(self, kind: str, seats: tuple[str, str]) -> None:
-        """Open a game and sit down."""
+        """Open a game and take its seats."""
         opened = await self.server.begin(kind, seats)
         self._received, self._is_open, self._at = b"", False, 0.0
-        self._heard: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._answered: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         await asyncio.get_running_loop().create_connection(
             lambda: self, "127.0.0.1", self.server.port
         )
-        here = f"127.0.0.1:{self.server.port}"
+        host = f"127.0.0.1:{self.server.port}"
         key = base64.b64encode(self._rng.randbytes(16)).decode()
-        head = f"GET /play/{opened['game']} HTTP/1.1\r\nHost: {here}\r\nOrigin: http://{here}\r\n"
+        head = f"GET /play/{opened['game']} HTTP/1.1\r\nHost: {host}\r\nOrigin: http://{host}\r\n"
         head += f"Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: {key}\r\n"
         self._transport.write(f"{head}Sec-WebSocket-Version: 13\r\n\r\n".encode())
-        await self._hear()
+        await self._next_state()
         tokens = [token for token in opened["tokens"] if token]
         self._send(json.dumps({"tokens": tokens}))
-        await self._hear()
+        await self._next_state()
 
     def leave(self) -> None:
-        """Go."""
+        """Close the connection."""
         self._transport.close()
 
     async def move(self) -> float:
-        """Play a random move; return how long its confirmation took."""
+        """Play a random move; return the seconds until its confirmation."""
         action = self._rng.choice(self.state["choices"])[0]
-        asked = {"do": "play", "action": action, "version": self.state["version"]}
+        request = {"do": "play", "action": action, "version": self.state["version"]}
         began = time.perf_counter()
-        self._send(json.dumps(asked))
-        await self._hear()
+        self._send(json.dumps(request))
+        await self._next_state()
         return self._at - began
 
     async def wait_for_turn(self) -> None:
         """Wait until a person is to move, or the game is over."""
         while not (self.state["is_person"] or self.state["result"]):
-            await self._hear()
+            await self._next_state()
 
-    async def _hear(self) -> None:
+    async def _next_state(self) -> None:
         """Wait for the next state, or for the connection to be open."""
         async with asyncio.timeout(LONGEST):
-            await self._heard
-        self._heard = asyncio.get_running_loop().create_future()
+            await self._answered
+        self._answered = asyncio.get_running_loop().create_future()
 
     # What asyncio calls
 
@@ -190,13 +189,15 @@ class Table(asyncio.Protocol):
         self._transport = transport
 
     def connection_lost(self, error: Exception | None) -> None:
-        """Let nobody wait any more."""
-        if not self._heard.done():
-            self._heard.set_exception(error or ConnectionError("the server has gone"))
-            self._heard.exception()  # nobody has to wait
+        """Fail the pending answer."""
+        if not self._answered.done():
+            self._answered.set_exception(
+                error or ConnectionError("the server closed the connection")
+            )
+            self._answered.exception()  # mark it as retrieved: there may be no waiter
 
     def data_received(self, data: bytes) -> None:
-        """Take messages; a state is at hand from now on."""
+        """Process messages; keep the latest state."""
         at = time.perf_counter()
         self._received += data
         if not self._is_open:
@@ -207,7 +208,7 @@ class Table(asyncio.Protocol):
             if b" 101 " not in head:
                 raise ConnectionError(head.decode("latin-1"))
             self._received = rest
-            self._heard.set_result(None)
+            self._answered.set_result(None)
         while frame := _frame(self._received):
             kind, text, self._received = frame
             if kind == TEXT:
@@ -220,18 +221,18 @@ class Table(asyncio.Protocol):
             return
         message = json.loads(text)
         if message["type"] == "refused":
-            self._heard.set_exception(ConnectionError(message["why"]))
+            self._answered.set_exception(ConnectionError(message["why"]))
             return
         self.state, self.bytes, self._at = message, len(text), at
-        if not self._heard.done():
-            self._heard.set_result(None)
+        if not self._answered.done():
+            self._answered.set_result(None)
 
     def _send(self, text: str) -> None:
         self._transport.write(_masked(TEXT, text.encode()))
 
 
 def _frame(received: bytes) -> tuple[int, bytes, bytes] | None:
-    """Return the first frame from a server: its kind, its content, what follows; None: half."""
+    """Return kind, content and rest of the first frame from a server; None if it is incomplete."""
     if len(received) < 2:
         return None
     size, begin = received[1], 2
@@ -243,28 +244,28 @@ def _frame(received: bytes) -> tuple[int, bytes, bytes] | None:
 
 
 def _masked(kind: int, content: bytes) -> bytes:
-    """Return a frame from a client, masked by zeros, which change nothing."""
+    """Return a frame from a client; the mask is zero."""
     size = len(content)
     assert size < 1 << 16
     head = bytes([0x80 | kind, 0x80 | min(size, 126)])
     return head + (size.to_bytes(2, "big") if size >= 126 else b"") + bytes(4) + content
 
 
-async def _person(table: Table, kind: str, until: float, found: Measured) -> None:
-    """Play a move a period in one game after another, as long as it lasts."""
+async def _person(table: Table, kind: str, until: float, measured: Measured) -> None:
+    """Play a move per period, in one game after another, until the time is up."""
     at = time.perf_counter() + table._rng.random() * PERIOD
     while at < until:
         await asyncio.sleep(at - time.perf_counter())
         if table.state["result"]:
             table.leave()
             await table.sit(kind, (HUMAN, HUMAN))
-        found.answers.append(await table.move())
-        found.received += table.bytes
+        measured.answers.append(await table.move())
+        measured.received += table.bytes
         at += PERIOD
 
 
 async def _thinkers(table: Table, kind: str, until: float) -> None:
-    """Answer a player's moves at once, in one game after another, as long as it lasts."""
+    """Play against THINKER without pauses, in one game after another, until the time is up."""
     await table.sit(kind, (HUMAN, THINKER))
     while time.perf_counter() < until:
         if table.state["result"]:
@@ -276,12 +277,12 @@ async def _thinkers(table: Table, kind: str, until: float) -> None:
 
 
 async def _opened(server: Server, load: Load, rng: random.Random) -> list[Table]:
-    """Open all games that are measured, some at a time."""
-    some = asyncio.Semaphore(AT_ONCE)
+    """Open all measured games, AT_ONCE at a time."""
+    slots = asyncio.Semaphore(AT_ONCE)
     tables = [Table(server, random.Random(rng.random())) for _ in range(load.games)]
 
     async def sit(number: int, table: Table) -> None:
-        async with some:
+        async with slots:
             await table.sit(load.kinds[number % len(load.kinds)], (HUMAN, HUMAN))
 
     await asyncio.gather(*(sit(number, table) for number, table in enumerate(tables)))
@@ -289,8 +290,8 @@ async def _opened(server: Server, load: Load, rng: random.Random) -> list[Table]
 
 
 async def _run(server: Server, load: Load) -> Measured:
-    found, rng = Measured(), random.Random(load.seed)
-    for kind in load.kinds:  # compiled before anything is measured
+    measured, rng = Measured(), random.Random(load.seed)
+    for kind in load.kinds:  # everything is compiled before the measurement
         for seats in ((HUMAN, HUMAN), (HUMAN, THINKER)):
             table = Table(server, rng)
             await table.sit(kind, seats)
@@ -299,26 +300,28 @@ async def _run(server: Server, load: Load) -> Measured:
             table.leave()
     before = server.kilobytes
     tables = await _opened(server, load, rng)
-    found.kilobytes = (server.kilobytes - before) / load.games
+    measured.kilobytes = (server.kilobytes - before) / load.games
     until = time.perf_counter() + load.seconds
     kinds = [load.kinds[number % len(load.kinds)] for number in range(load.games)]
-    gc.disable()  # or the clients would wait for themselves
-    people = [_person(*each, until, found) for each in zip(tables, kinds, strict=True)]
+    gc.disable()  # pauses of the clients would count as latency
+    people = [
+        _person(table, kind, until, measured) for table, kind in zip(tables, kinds, strict=True)
+    ]
     others = [
         _thinkers(Table(server, rng), kinds[number % len(kinds)], until)
         for number in range(load.thinking)
     ]
-    found.busy -= server.busy
+    measured.busy -= server.busy
     await asyncio.gather(*people, *others)
     gc.enable()
-    found.busy += server.busy
+    measured.busy += server.busy
     for table in tables:
         table.leave()
-    return found
+    return measured
 
 
 def measure(load: Load) -> Measured:
-    """Start a server and let it be played at; raises OSError where it refuses or is too slow."""
+    """Start a server and put the load on it; raise OSError if it refuses or times out."""
     with (
         tempfile.TemporaryDirectory() as folder,
         serving(Path(folder), 2 * (load.games + load.thinking) + 20) as server,
@@ -327,7 +330,7 @@ def measure(load: Load) -> Measured:
 
 
 def main() -> None:
-    """Measure without and with players who think beside."""
+    """Measure without and with games against THINKER."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--games", type=int, default=1000, choices=range(1, MOST + 1), metavar="N")
     parser.add_argument("--thinking", type=int, default=20, choices=range(MOST), metavar="N")
@@ -336,8 +339,8 @@ def main() -> None:
     given = parser.parse_args()
     for thinking in sorted({0, given.thinking}):
         kinds = tuple(given.game or GAMES)
-        found = measure(Load(given.games, thinking, given.seconds, kinds))
-        print(f"{given.games:,} games, {thinking} that think beside, {found}", flush=True)
+        measured = measure(Load(given.games, thinking, given.seconds, kinds))
+        print(f"{given.games:,} games, {thinking} against {THINKER}: {measured}", flush=True)
 
 
 if __name__ == "__main__":

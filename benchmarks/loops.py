@@ -1,4 +1,4 @@
-"""Random play through the interfaces that we share with others, so that all are timed alike."""
+"""Random play through standard interfaces, so that ours and others' are timed alike."""
 
 import random
 import time
@@ -13,7 +13,7 @@ from benchmarks.measure import Chunk, Tally
 
 
 def single(env: gymnasium.Env[Any, Any], steps: int = 1000) -> Chunk:
-    """Return the loop of every tutorial: `action_space.sample()`, `step`, `reset` at the end."""
+    """Return the loop of tutorials: `action_space.sample()`, `step`, `reset` at the end."""
     env.reset(seed=0)
 
     def chunk() -> Tally:
@@ -30,9 +30,10 @@ def single(env: gymnasium.Env[Any, Any], steps: int = 1000) -> Chunk:
 def vector(
     envs: gymnasium.vector.VectorEnv[Any, Any, Any], *, alone: bool = True, steps: int = 50
 ) -> Chunk:
-    """Return random play on boards that restart in the next step (NEXT_STEP).
+    """Return random play on boards that reset in the next step (NEXT_STEP).
 
-    With `alone` only `step` is timed, else `action_space.sample()` too. Restarts are no steps.
+    With `alone` only `step` is timed, else `action_space.sample()` too. Resets do not count as
+    steps.
     """
     envs.reset(seed=0)
     over: NDArray[np.bool_] = np.zeros(envs.num_envs, np.bool_)

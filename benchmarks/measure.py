@@ -1,39 +1,41 @@
-"""What a measurement is: a task, timed the same way for everyone, becomes a row of the table."""
+"""Measurement: tasks, which are all timed in the same way, become rows of the table."""
 
+import os
 import statistics
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import metadata
 from typing import NamedTuple
 
-RUNS = 3
+RUNS = 3  # per task; the result is their median
 
 
 class Tally(NamedTuple):
-    """What a stretch of work got done, and the seconds that count for it."""
+    """The units of work that a chunk did, and the seconds that count for them."""
 
     done: int
     seconds: float
 
 
-Chunk = Callable[[], Tally]  # a stretch of some milliseconds; the next call goes on from there
+Chunk = Callable[[], Tally]  # some milliseconds of work; the next call continues it
 
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
-    """One row to be measured."""
+    """A row to be measured."""
 
     what: str
-    package: str  # whose it is, as pip calls it
+    package: str  # name on PyPI
     unit: str
-    # From the seconds of a run to the value; raises ImportError, or FileNotFoundError: a program.
+    # Seconds per run -> value. Raises ImportError or FileNotFoundError if something is missing.
     measure: Callable[[float], float]
-    needs: str = ""  # what to pip install for it, where that is more than `package`
+    needs: str = ""  # requirement to pip install, if it is not `package`
     note: str = ""
 
 
 class Row(NamedTuple):
-    """One measured row; `value` is None where something is missing, and `note` says what."""
+    """A measured row; if something is missing, `value` is None and `note` says what."""
 
     what: str
     who: str
@@ -43,13 +45,13 @@ class Row(NamedTuple):
 
 
 def rate(chunk: Chunk, seconds: float) -> float:
-    """Return how many a second: the median of some runs, after a first chunk that compiles."""
+    """Return the rate per second: the median of RUNS runs, after a first chunk that compiles."""
     chunk()
     return statistics.median(_run(chunk, seconds) for _ in range(RUNS))
 
 
 def timed(prepare: Callable[[], Chunk]) -> Callable[[float], float]:
-    """Return the `measure` of a task whose chunk is made by `prepare`."""
+    """Return a `measure` for a Task; `prepare` makes the chunk."""
     return lambda seconds: rate(prepare(), seconds)
 
 
@@ -62,6 +64,20 @@ def row(task: Task, seconds: float) -> Row:
     except FileNotFoundError as missing:
         value, note = None, f"not measured: {missing}"
     return Row(task.what, _with_version(task.package), value, task.unit, note)
+
+
+@contextmanager
+def all_cores() -> Iterator[None]:
+    """Leave the one core that everything else is measured on."""
+    if not hasattr(os, "sched_setaffinity"):
+        yield
+        return
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, range(os.cpu_count() or 1))
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
 
 
 def _run(chunk: Chunk, seconds: float) -> float:

@@ -1,4 +1,4 @@
-"""Our own rows: compiled play, and every interface that the package has."""
+"""Our own rows: compiled play, and every interface of the package."""
 
 import itertools
 import os
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks import loops, worst_case
-from benchmarks.measure import RUNS, Chunk, Tally, Task, timed
+from benchmarks.measure import RUNS, Chunk, Tally, Task, all_cores, timed
 from cc_env import games, players, playouts, randomness, referee, rules
 from cc_env.bits import ONE, ZERO, lowest, lowest_bit, popcount
 from cc_env.borrow import borrow
@@ -48,7 +48,7 @@ env = gymnasium.make("{}")
 env.reset(seed=0)
 env.step(env.action_space.sample())
 """
-OTHERS = {  # games, as the table calls them
+OTHERS = {  # games besides C&C, and their names in the table
     "checkers": "checkers",
     "mini_checkers": "mini checkers",
     "morris": "nine men's morris",
@@ -56,6 +56,7 @@ OTHERS = {  # games, as the table calls them
 }
 _FOUR, _END, _VICTIM, _CELL, _NOBODY = (np.uint64(n) for n in (4, 8, 16, 63, 64))
 LISTED = "random play, every turn listed, C&C {}×{}"
+MANY = 16384  # boards, for several threads
 ALONE = "stepping alone, with observations and masks"
 
 
@@ -70,6 +71,7 @@ def tasks() -> list[Task]:
         _vector(1024, f"{ALONE}; copy=False", opponent=None, copy=False),
         _vector(1024, "stepping and sample()", alone=False, opponent=None),
         _vector(1024, f"{ALONE}; opponent's answers included", "steps/s", opponent="random"),
+        *map(_threaded, _thread_counts()),
         _search(
             "alpha-beta", 6, lambda game: partial(AlphaBeta(game).search, depth=9), "to depth 9"
         ),
@@ -125,18 +127,49 @@ def _vector(
     return _task(f"vector, {boards} × C&C 6×6", unit, prepare, note=note)
 
 
+def _thread_counts() -> list[int]:
+    """Return 1, 2, 4 and so on, as far as there are cores, two of them at least."""
+    cores = max(os.cpu_count() or 1, 2)
+    return [2**power for power in range(cores.bit_length())]
+
+
+def _threaded(threads: int) -> Task:
+    """Return the task of stepping many boards by a number of threads, on all cores."""
+
+    def prepare() -> Chunk:
+        with all_cores():  # which the threads inherit
+            envs = gymnasium.make_vec(
+                ENVIRONMENT,
+                num_envs=MANY,
+                vectorization_mode="vector_entry_point",
+                opponent=None,
+                copy=False,
+                threads=threads,
+            )
+            stepping = loops.vector(envs, steps=5)
+
+        def chunk() -> Tally:
+            with all_cores():
+                return stepping()
+
+        return chunk
+
+    note = f"{ALONE}; copy=False; threads={threads}, on all cores"
+    return _task(f"vector, {MANY} × C&C 6×6", "decisions/s", prepare, note=note)
+
+
 def _search(
     kind: str, size: int, prepare: Callable[[Game], Callable[[Position], SearchResult]], note: str
 ) -> Task:
-    """Return the task of searching from the start position, a new search each time."""
+    """Return the task of searching from the initial position, with a new search each time."""
 
     def chunks() -> Chunk:
         game = _game(size)
         search = prepare(game)
 
         def chunk() -> Tally:
-            found = search(game.initial)
-            return Tally(found.nodes, found.seconds)
+            report = search(game.initial)
+            return Tally(report.nodes, report.seconds)
 
         return chunk
 
@@ -155,7 +188,7 @@ def _tree(playout: str) -> Callable[[Game], Callable[[Position], SearchResult]]:
 
 
 def _depth(size: int, depth: int, *, once: bool = False) -> Task:
-    """Return the task of looking so many turns ahead from the start."""
+    """Return the task of searching to `depth` turns from the initial position."""
 
     def measure(_: float) -> float:
         game = _game(size)
@@ -223,7 +256,7 @@ def _first_use(name: str, called: str, *, warm: bool = False) -> Task:
 
 
 def _seconds_to_run(code: str, cache: str) -> float:
-    """Return how long a new process takes for `import cc_env` and `code`, once it has begun."""
+    """Return the seconds that a new process takes for `import cc_env` and `code`."""
     timed_code = "import time; began = time.perf_counter(); import cc_env\n" + code
     timed_code += "\nprint(time.perf_counter() - began)"
     environment = {**os.environ, "NUMBA_CACHE_DIR": cache}
@@ -257,15 +290,15 @@ def _play(game: Game) -> Chunk:
     return chunk
 
 
-def listing(game: Game, together: int = 500) -> Chunk:
-    """Return random play of so many games at a time, every move listed at every turn."""
+def listing(game: Game, count: int = 500) -> Chunk:
+    """Return random play, `count` games per chunk, with all moves listed at every turn."""
     moves, listed = np.empty(game.num_actions * 64, np.uint32), np.zeros(1, np.int64)
     seeds = itertools.count()
 
     def chunk() -> Tally:
         state = randomness.streams(next(seeds), 1)[0]
         began = time.process_time()
-        done = play_listed(game.initial, together, state, moves, listed)
+        done = play_listed(game.initial, count, state, moves, listed)
         return Tally(int(done), time.process_time() - began)
 
     return chunk
@@ -279,9 +312,10 @@ def play_listed(
     moves: NDArray[np.uint32],
     listed: NDArray[np.int64],
 ) -> rules.Int:
-    """Play games in which each different move is equally likely; return the turns played.
+    """Play games in which all distinct moves are equally likely; return the turns played.
 
-    `moves` is room for a list, int64[1] `listed` is added to: the lengths of all lists.
+    `moves` uint32[num_actions * 64] is a buffer; the lengths of all lists are added to `listed`,
+    int64[1].
     """
     moves = borrow(moves)
     played = 0
@@ -308,10 +342,10 @@ def _made(position: Position, move: np.uint64) -> Position:
 
 @jit
 def list_moves(position: Position, moves: NDArray[np.uint32]) -> np.uint64:
-    """Write every different move into `moves`; return how many.
+    """Write all distinct moves into `moves` uint32[num_actions * 64]; return how many.
 
-    Each is the index of the start cell, of the end shifted by 8 bits, and of the captured cell, or
-    64, by 16.
+    Bits 0-7 of a move are the start cell, bits 8-15 the end cell, bits 16-23 the captured cell or
+    64.
     """
     own, occupied = position.own, position.own | position.enemy
     empty = BOARD[position.size] & ~occupied
@@ -346,7 +380,7 @@ def list_moves(position: Position, moves: NDArray[np.uint32]) -> np.uint64:
 def _list_short(
     pieces: Word, enemy: Word, own: Word, empty: Word, moves: NDArray[np.uint32]
 ) -> np.uint64:
-    """Write the moves of pieces that can hop once at most."""
+    """Write the moves of pieces that can hop at most once."""
     over_own, over_enemy = hops_over(own, empty), hops_over(enemy, empty)
     hunters = pieces & takeoffs(over_enemy)
     count = ZERO
@@ -368,7 +402,7 @@ def _list_short(
 
 @jit
 def _behind(start: Word, middle: Word) -> Word:
-    """Return the cell that the hop from `start` over `middle`, which there is, lands on."""
+    """Return the cell that a hop from `start` over `middle` lands on; the hop must exist."""
     return ONE << ((lowest(middle) << ONE) - lowest(start))
 
 
@@ -381,7 +415,7 @@ def _move(start: Word, victim: Word) -> np.uint64:
 def _write(
     start: Word, ends: Word, victim: Word, moves: NDArray[np.uint32], count: np.uint64
 ) -> np.uint64:
-    """Append the moves, by fours to mispredict fewer branches: what is too much is written over."""
+    """Append moves in groups of four (fewer branch misses); surplus ones are overwritten later."""
     move = _move(start, victim)
     total = count + np.uint64(popcount(ends))
     while count < total:

@@ -1,6 +1,6 @@
-"""The rows of others: what a user would pick instead, in random legal play with restarts.
+"""Rows of alternative packages: random legal play with resets.
 
-Nothing here is imported before its task is measured, so that a missing peer costs only its row.
+Packages are imported when their task is measured, so a missing one costs only its own row.
 """
 
 import importlib
@@ -171,14 +171,14 @@ def _alpha_beta(name: str, depth: int) -> Chunk:
     def chunk() -> Tally:
         leaves = 0
 
-        def worth(_: Any) -> float:
+        def evaluate(_: Any) -> float:
             nonlocal leaves
             leaves += 1
-            return float(leaves * 7919 % 100)  # any evaluation: what is timed is the search
+            return float(leaves * 7919 % 100)  # any evaluation will do: the search is timed
 
         began = time.perf_counter()
         minimax.alpha_beta_search(
-            game, value_function=worth, maximum_depth=depth, maximizing_player_id=0
+            game, value_function=evaluate, maximum_depth=depth, maximizing_player_id=0
         )
         return Tally(leaves, time.perf_counter() - began)
 
@@ -186,7 +186,7 @@ def _alpha_beta(name: str, depth: int) -> Chunk:
 
 
 def _classic(name: str, *modules: str) -> Chunk:
-    for module in modules:  # PettingZoo's own error for a missing one is no ImportError
+    for module in modules:  # PettingZoo's own error is not an ImportError
         importlib.import_module(module)
     from pettingzoo import make
 
@@ -239,7 +239,7 @@ def _pgx_alone(name: str, boards: int) -> Chunk:
 
 
 def _pgx_functions(name: str, boards: int) -> tuple[Callable[..., Any], Callable[..., Any], Any]:
-    """Return how to choose, how to step with restarts in the same step, and the first states."""
+    """Return functions that choose and that step with auto-reset, and the initial states."""
     import jax
     import jax.numpy as jnp
     import pgx
@@ -248,7 +248,7 @@ def _pgx_functions(name: str, boards: int) -> tuple[Callable[..., Any], Callable
     env = pgx.make(name)
 
     def choose(masks: Any, key: Any) -> Any:
-        """One draw a board: several times faster than `jax.random.categorical` over the mask."""
+        """Draw once per board: several times faster than `jax.random.categorical`."""
         counts = jnp.cumsum(masks.astype(jnp.int32), axis=1)
         draws = jax.random.uniform(key, (boards, 1)) * counts[:, -1:]
         return jnp.argmax(counts > draws.astype(jnp.int32), axis=1)

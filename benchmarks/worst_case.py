@@ -1,9 +1,9 @@
-"""The search for positions in which C&C's generator is slow, and the worst ones that it found.
+"""A search for positions in which C&C's move generator is slow, and the worst ones known.
 
     python -m benchmarks.worst_case --seconds 60
 
-Hill climbing on crowded 8x8 boards: change a few cells, keep the change if generating everything
-(the legal actions, and for each what it can capture) takes no less time.
+Hill climbing on crowded 8x8 boards: change a few cells, and keep the change unless full generation
+(legal actions, and the captures after each) becomes faster.
 """
 
 import argparse
@@ -29,7 +29,7 @@ WORST = (
 
 
 class Cost(NamedTuple):
-    """Microseconds that a position costs."""
+    """The cost of a position, in microseconds."""
 
     legal: float  # to generate the legal actions
     slowest: float  # to play the slowest of them, or to generate its capture decisions
@@ -45,7 +45,7 @@ def _everything(position: Position, out: NDArray[np.int32]) -> int:
 
 
 def cost(game: Game, position: Position, repeats: int = 5) -> Cost:
-    """Measure a position; the best of some repeats, as other programs disturb."""
+    """Measure a position; return minima over repeats, since other programs interfere."""
     out = np.empty(game.num_actions, np.int32)
     legal = _microseconds(lambda: rules.legal_actions(position, out), repeats)
     slowest = 0.0
@@ -64,17 +64,17 @@ def _microseconds(call: object, repeats: int) -> float:
 
 
 def search(seconds: float, seed: int) -> None:
-    """Print each position that is worse than all before, until the time is up."""
+    """Print each position that is worse than all earlier ones, until the time is up."""
     game = games.make("capture_conquer", size=8)
     cost(game, game.initial)  # compiles
     rng = np.random.default_rng(seed)
     until, worst = time.monotonic() + seconds, 0.0
     while time.monotonic() < until:
-        text, found = _climb(game, rng, until)
-        if found.slowest > worst:
-            worst = found.slowest
-            costs = f"legal {found.legal:.0f} us, slowest {found.slowest:.0f} us"
-            print(f"{costs}, everything {found.everything:.0f} us: {text}", flush=True)
+        text, costs = _climb(game, rng, until)
+        if costs.slowest > worst:
+            worst = costs.slowest
+            line = f"legal {costs.legal:.0f} us, slowest {costs.slowest:.0f} us"
+            print(f"{line}, everything {costs.everything:.0f} us: {text}", flush=True)
 
 
 def _climb(game: Game, rng: np.random.Generator, until: float) -> tuple[str, Cost]:

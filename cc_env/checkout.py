@@ -1,7 +1,7 @@
-"""Where `agents` and `training` are: beside cc_env in a checkout, inside it in a wheel.
+"""The location of `agents` and `training`: beside cc_env in a checkout, inside it in a wheel.
 
-Their names are too common to be top-level packages of an installation. So they are found only in
-processes that ask for them: the command line does, and `know_learned_players`.
+Their names are too common for top-level packages of an installation. So they can be imported only
+in processes that call `reach`, as the command line and `know_learned_players` do.
 """
 
 import sys
@@ -11,8 +11,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 HERE = Path(__file__).parent
-BUNDLED = HERE / "bundled"  # in a wheel; setup.py puts them there
-TOOLS = {  # commands of cc_env that are modules of theirs
+BUNDLED = HERE / "bundled"  # filled by setup.py when a wheel is built
+TOOLS = {  # commands of cc_env and the modules that run them
     "arena": "training.evaluate",
     "train-alphazero": "training.alphazero",
     "train-ppo": "training.ppo",
@@ -23,26 +23,26 @@ TOOLS = {  # commands of cc_env that are modules of theirs
 
 
 def folder() -> Path | None:
-    """Return the folder that `agents` and `training` are in, None where there is none."""
-    return next((each for each in (HERE.parent, BUNDLED) if (each / "agents").is_dir()), None)
+    """Return the folder that contains `agents` and `training`, or None."""
+    return next((path for path in (HERE.parent, BUNDLED) if (path / "agents").is_dir()), None)
 
 
 def reach() -> bool:
-    """Let `agents` and `training` be imported; return whether they can be.
+    """Make `agents` and `training` importable; return whether they are.
 
-    They cannot where there is none, or where packages of these names are somebody else's.
+    They are not if they are missing, or if other packages with these names are installed.
     """
     here = folder()
     if here is None:
         return False
     if find_spec("agents") is None:
         sys.path.append(str(here))
-    found = find_spec("agents")
-    return bool(found and found.origin and Path(found.origin).parents[1] == here)
+    spec = find_spec("agents")
+    return bool(spec and spec.origin and Path(spec.origin).parents[1] == here)
 
 
 def know_learned_players() -> None:
-    """Let the players that learned be known by name: policy, alphazero, ppo, memory."""
+    """Register the learned players by name: policy, alphazero, ppo, memory."""
     if reach():
-        with suppress(ImportError):  # what they need is not installed
+        with suppress(ImportError):  # their dependencies are not installed
             import_module("agents")

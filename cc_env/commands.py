@@ -70,7 +70,7 @@ app = application(
 console = Terminal()
 
 LOOPBACK = "127.0.0.1"
-GC_THRESHOLD = 1000  # of the oldest generation: full collections pause all games, so they are rare
+GC_THRESHOLD = 1000  # generation-1 collections for each full one, which pauses all games
 SWITCH_INTERVAL = 0.0005  # seconds; short, so that a thinking thread does not delay answers
 _FORMAT_NAMES = ", ".join(f"{end} {name}" for name, entry in GAMES.items() for end in entry.formats)
 

@@ -58,6 +58,14 @@ class BadCheckpoint(CcEnvError):
     """Saved weights or a saved run that is damaged, or of another game, size or version."""
 
 
+class BadFolder(CcEnvError):
+    """A folder that holds another run or tournament, or not the one that it should hold."""
+
+
+class FolderInUse(BadFolder):
+    """A folder of a run or a tournament in which another process works."""
+
+
 class Diverged(CcEnvError):
     """Training diverged: a loss or a weight is not finite; a lower learning rate may help."""
 

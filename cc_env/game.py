@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cc_env import rules
-from cc_env.errors import BadGame, BadPosition, IllegalAction, UnknownOption, listed
+from cc_env.errors import BadGame, BadOption, BadPosition, IllegalAction, UnknownOption, listed
 from cc_env.grid import Cell, Grid
 from cc_env.look import Look, Track
 from cc_env.notation import Format, Notation, OnBroken, Played, Turn
@@ -367,7 +367,7 @@ class Game:
             return which
         if which is not None and not isinstance(which, str):
             has = listed(self.search.evaluations) or "none"
-            raise UnknownOption(f"evaluation={which!r} is not a name; {self.name} has: {has}")
+            raise BadOption(f"evaluation={which!r} is not a name; {self.name} has: {has}")
         if not self.search.evaluations or (which and which not in self.search.evaluations):
             has = listed(self.search.evaluations) or "none"
             raise UnknownOption(f"{self.name} has no evaluation {which or ''!r}; it has: {has}")

@@ -4,7 +4,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from cc_env.errors import BadPosition, IllegalAction, UnknownOption, is_number, is_whole
+from cc_env.errors import BadOption, BadPosition, IllegalAction, is_number, is_whole
 from cc_env.game import Game, Turn
 from cc_env.rules import DRAW, ONGOING, Position
 
@@ -28,13 +28,11 @@ class Limits:
         for name, least in (("max_turns", 1), ("repetitions", 2)):
             value = getattr(self, name)
             if value is not None and not is_whole(value, least):
-                raise UnknownOption(
-                    f"{name}={value!r}; it is {least} or more, or None for no limit"
-                )
+                raise BadOption(f"{name}={value!r}; it is {least} or more, or None for no limit")
         for name in ("seconds_per_turn", "seconds_per_game"):
             value = getattr(self, name)
             if value is not None and not (is_number(value, 0) and value):
-                raise UnknownOption(f"{name}={value!r}; it is more than 0, or None for no limit")
+                raise BadOption(f"{name}={value!r}; it is more than 0, or None for no limit")
 
 
 def limit_of_repetitions(game: Game, limit: int | None) -> int | None:

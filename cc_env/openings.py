@@ -1,17 +1,17 @@
-"""Positions after random turns, for games to begin in: of tournaments, of learners, of tuning."""
+"""Random openings: positions after random turns, for tournaments, training and tuning."""
 
 import numpy as np
 
-from cc_env.errors import UnknownOption
+from cc_env.errors import BadOption
 from cc_env.game import Game
 from cc_env.rules import ONGOING, Position
 
-TRIES = 200  # random openings before one that was there already will do
-STREAM = 0  # of random numbers, of those that the seed of a tournament has
+TRIES = 200  # random games in a row without a new opening, after which a repeated one is used
+STREAM = 0  # index of this random stream among those of a tournament's seed
 
 
 def after_random_turns(game: Game, turns: int, rng: np.random.Generator) -> Position:
-    """Return a position after so many random turns, or at the end of the game if that is sooner."""
+    """Return the position after `turns` random turns, or at the end of the game if earlier."""
     position = game.initial
     played = 0
     while played < turns and game.outcome(position) == ONGOING:
@@ -21,7 +21,7 @@ def after_random_turns(game: Game, turns: int, rng: np.random.Generator) -> Posi
 
 
 def opening(game: Game, turns: int, rng: np.random.Generator) -> Position:
-    """Return a position after 0 to `turns` random turns, in which the game goes on."""
+    """Return an unfinished position after 0 to `turns` random turns."""
     while True:
         position = after_random_turns(game, int(rng.integers(turns + 1)), rng)
         if game.outcome(position) == ONGOING:
@@ -29,23 +29,21 @@ def opening(game: Game, turns: int, rng: np.random.Generator) -> Position:
 
 
 def openings(game: Game, turns: int, count: int, seed: int) -> list[str]:
-    """Return `count` texts of positions after random turns, distinct as far as there are so many.
+    """Return `count` positions after `turns` random turns, as text; distinct, if there are enough.
 
-    Raises UnknownOption where random play does not last so many turns.
+    Raises BadOption if random games do not last that long.
     """
     rng = np.random.default_rng((seed, STREAM))
-    found: list[str] = []
+    texts: list[str] = []
     tries = 0
-    while len(found) < count:
+    while len(texts) < count:
         position = after_random_turns(game, turns, rng)
         tries += 1
         if game.outcome(position) == ONGOING:
             text = game.to_text(position)
-            if text not in found or tries > TRIES:
-                found.append(text)
+            if text not in texts or tries > TRIES:
+                texts.append(text)
                 tries = 0
         elif tries > TRIES:
-            raise UnknownOption(
-                f"opening_turns={turns}: games of {game!r} end before; fewer will do"
-            )
-    return found
+            raise BadOption(f"opening_turns={turns}: games of {game!r} end earlier; fewer will do")
+    return texts

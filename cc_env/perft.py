@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 from cc_env import rules
 from cc_env.compile import jit
-from cc_env.errors import UnknownOption, is_whole
+from cc_env.errors import BadOption, is_whole
 from cc_env.game import Game
 from cc_env.rules import ONGOING, Bool, Position
 
@@ -14,10 +14,10 @@ def perft(game: Game, position: Position, depth: int, *, decisions: bool = False
     """Return the number of sequences of `depth` turns; finished games are not extended.
 
     With `decisions`, sequences of `depth` decisions, of which a turn may take several. Raises
-    UnknownOption for a depth below 0.
+    BadOption for a depth below 0.
     """
     if not is_whole(depth, 0):
-        raise UnknownOption(f"perft: depth={depth!r}; it is 0 or more")
+        raise BadOption(f"perft: depth={depth!r}; it is 0 or more")
     free = np.empty(0, np.int32)
     return int(_perft(position, depth, free, game.num_actions, decisions)) if depth else 1
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from cc_env import randomness
-from cc_env.errors import Forfeit, IllegalAction, UnknownOption
+from cc_env.errors import BadOption, BadPlayer, Forfeit, IllegalAction
 from cc_env.game import Game
 from cc_env.match import Limits, Match
 from cc_env.record import Record
@@ -66,7 +66,7 @@ def play(
     chooses an illegal action or takes too long loses; the record says why. A player that does not
     return in time is interrupted, if this is the main thread, the system has alarms, and the player
     is not in compiled code.
-    Raises UnknownOption unless there are two players, two names and a seed; BadPosition as `Match`.
+    Raises BadOption unless there are two players, two names and a seed; BadPosition as `Match`.
     """
     _check(players, names, seed)
     match, players = Match(game, start, limits), [fresh(player) for player in players]
@@ -125,12 +125,12 @@ class Timer:
 
 def _check(players: Sequence[Player], names: Sequence[str], seed: int) -> None:
     if len(players) != 2 or len(names) != 2:
-        raise UnknownOption(f"{len(players)} players and {len(names)} names; wanted: two of each")
+        raise BadOption(f"{len(players)} players and {len(names)} names; wanted: two of each")
     for player, name in zip(players, names, strict=True):
         if not hasattr(player, "choose"):
-            raise UnknownOption(f"{player!r} is not a player: it has no method choose")
+            raise BadPlayer(f"{player!r} is not a player: it has no method choose")
         if not isinstance(name, str):
-            raise UnknownOption(f"{name!r} is not a name")
+            raise BadOption(f"{name!r} is not a name")
     randomness.check_seed(seed)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 VERSIONS = "3.11", "3.12", "3.13"
-EXTRAS = "cli,pettingzoo"
+EXTRAS = "cli,pettingzoo,render"
 NEEDED = "pytest >=8.3, <10", "hypothesis >=6.120, <7"
 TESTS = (
     *("games/test_every_game.py", "envs/test_every_environment.py", "envs/test_aec.py"),
@@ -44,7 +44,8 @@ def check(version: str, python: str) -> bool:
     install = [ours, "-m", "pip", "install", "--quiet", f"{ROOT}[{EXTRAS}]", *NEEDED]
     subprocess.run(install, check=True)
     tests = [str(ROOT / "tests" / each) for each in TESTS]
-    return not subprocess.run([ours, "-m", "pytest", "-m", "not slow", *tests], cwd=ROOT).returncode
+    chosen = ["-m", "not slow", "-k", "not stable_baselines"]  # which is not installed
+    return not subprocess.run([ours, "-m", "pytest", *chosen, *tests], cwd=ROOT).returncode
 
 
 def main() -> int:

@@ -24,12 +24,12 @@ BEGINNINGS = "import cc_env|first use"
 
 
 def check(tasks):
-    """Check that each of the tasks has a positive rate."""
+    """Check that every task has a positive rate."""
     rows = list(commands.measured(tasks, TINY))
     assert rows
-    for each in rows:
-        assert each.value, each
-        assert each.value > 0
+    for measured in rows:
+        assert measured.value, measured
+        assert measured.value > 0
 
 
 def test_our_rows_have_a_positive_rate():
@@ -39,12 +39,12 @@ def test_our_rows_have_a_positive_rate():
 
 @pytest.mark.slow
 def test_our_rows_of_searches_have_a_positive_rate():
-    found = [task for task in ours.tasks() if re.search(SEARCHES, task.what)]
-    check([task for task in found if "depth 12" not in task.what])  # some ten seconds
+    searches = [task for task in ours.tasks() if re.search(SEARCHES, task.what)]
+    check([task for task in searches if "depth 12" not in task.what])  # some ten seconds
 
 
 @pytest.mark.slow
-def test_to_begin_takes_some_time(monkeypatch):
+def test_first_use_takes_some_time(monkeypatch):
     run, kept = ours._seconds_to_run, os.environ.get("NUMBA_CACHE_DIR", "")
     monkeypatch.setattr(ours, "_seconds_to_run", lambda code, cache: run(code, kept))
     check([task for task in ours.tasks() if re.search("import cc_env|warm cache", task.what)])
@@ -158,8 +158,8 @@ def test_games_are_as_long_and_lists_as_those_of_the_c_program(size):
 def test_both_are_measured_in_turn(monkeypatch):
     monkeypatch.setattr(by_hand, "GAMES", 2)
     rows = list(commands.measured(by_hand.tasks(), TINY))
-    assert [each.unit for each in rows] == ["turns/s", "times"] * 2
-    assert all(each.value > 0 for each in rows)
+    assert [measured.unit for measured in rows] == ["turns/s", "times"] * 2
+    assert all(measured.value > 0 for measured in rows)
 
 
 def test_a_missing_compiler_is_a_row_that_says_so(monkeypatch):
@@ -180,10 +180,10 @@ def test_rates_have_three_digits(value, text):
 
 @pytest.mark.slow
 def test_a_server_is_measured_while_people_play_and_others_think():
-    found = load.measure(load.Load(games=4, thinking=1, seconds=2, kinds=("mini_checkers",)))
-    assert len(found.answers) >= 4
-    assert min(found.answers) > 0
-    assert found.received / len(found.answers) < 4000
+    measured = load.measure(load.Load(games=4, thinking=1, seconds=2, kinds=("mini_checkers",)))
+    assert len(measured.answers) >= 4
+    assert min(measured.answers) > 0
+    assert measured.received / len(measured.answers) < 4000
     assert re.fullmatch(
-        r"[\d,]+ moves: p50 .* bytes a move, [\d.]+ s of CPU; .* kB a game", str(found)
+        r"[\d,]+ moves: p50 .* bytes a move, [\d.]+ s of CPU; .* kB a game", str(measured)
     )

@@ -1,4 +1,4 @@
-"""Compiled code on disk: whole, found again by other processes, never older than its source."""
+"""The cache of compiled code: whole files, shared by processes, never older than the sources."""
 
 import errno
 import hashlib
@@ -30,7 +30,7 @@ def PLAIN(x):  # noqa: N802
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """The cache of one test, empty."""
+    """An empty cache for one test."""
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
     return tmp_path
 
@@ -71,9 +71,7 @@ def test_what_is_cut_short_or_disabled_is_compiled(plain):
     assert cache.load_overload((numba.int64,), plain.targetctx)
 
 
-def test_what_killed_processes_left_half_written_is_removed_when_nobody_can_still_write_it(
-    plain, folder
-):
+def test_partial_files_of_killed_processes_are_deleted_after_a_while(plain, folder):
     plain(1)
     [kept] = folder.rglob("*.nbc")
     old, new = (kept.with_name(f"{kept.name}.{word}") for word in ("old", "new"))
@@ -89,7 +87,7 @@ def test_what_killed_processes_left_half_written_is_removed_when_nobody_can_stil
 
 @pytest.fixture
 def warm(plain, monkeypatch):
-    """Return a function that has `python -m cc_env warm` compile `plain` alone."""
+    """Return a function that runs `python -m cc_env warm`, compiling only `plain`."""
     monkeypatch.setattr(commands, "uses", lambda game: [Use("plain", lambda: plain(1))])
     return lambda status: command_line(main, "warm", "morris", status=status)
 
@@ -139,13 +137,13 @@ event.register("numba:compile", Watch())
 
 
 def environment(folder):
-    """Return the variables of a process that imports from a folder, and has its cache there."""
+    """Return the environment of a process that imports from a folder and has its cache there."""
     path = os.pathsep.join((str(folder), str(PACKAGE.parent)))
     return {**os.environ, "PYTHONPATH": path, "NUMBA_CACHE_DIR": str(folder / "cache")}
 
 
 def run(code, folder):
-    """Return the lines that a new process prints."""
+    """Return the lines printed by a new process."""
     command = [sys.executable, "-c", WATCH + code]
     done = subprocess.run(
         command, cwd=folder, env=environment(folder), capture_output=True, text=True, check=True
@@ -258,15 +256,15 @@ def test_two_processes_that_write_the_same_file_at_once_both_find_it_whole(tmp_p
     settings = {"cwd": tmp_path, "env": environment(tmp_path), **pipes}
     with ExitStack() as stack:
         writers = [stack.enter_context(subprocess.Popen(command, **settings)) for _ in range(2)]
-        assert [each.stdout.readline() for each in writers] == ["written\n"] * 2
-        found = list((tmp_path / "cache").rglob("shared.work-*"))
-        assert [each.suffix == ".nbc" for each in found] == [False] * 2
-        for each in writers:
-            told, _ = each.communicate("\n")
+        assert [writer.stdout.readline() for writer in writers] == ["written\n"] * 2
+        files = list((tmp_path / "cache").rglob("shared.work-*"))
+        assert [file.suffix == ".nbc" for file in files] == [False] * 2
+        for writer in writers:
+            told, _ = writer.communicate("\n")
             assert told.splitlines() == [
                 "4.898979485566356 check factorial work",
                 "4.898979485566356",
                 "more than four 5",
             ]
-    found = list((tmp_path / "cache").rglob("shared.work-*"))
-    assert [each.suffix for each in found] == [".nbc"]
+    files = list((tmp_path / "cache").rglob("shared.work-*"))
+    assert [file.suffix for file in files] == [".nbc"]

@@ -27,8 +27,8 @@ def run(*arguments, status=0):
 def games_file(game, tmp_path):
     path = tmp_path / "games.jsonl"
     for seed in range(2):
-        found = referee.play(game, (RandomPlayer(game),) * 2, names=("ann", "bob"), seed=seed)
-        record.append(path, found)
+        finished = referee.play(game, (RandomPlayer(game),) * 2, names=("ann", "bob"), seed=seed)
+        record.append(path, finished)
     return path
 
 
@@ -177,7 +177,7 @@ def test_replay_goes_on_past_broken_games_and_lists_them(tmp_path, monkeypatch, 
 
 
 @pytest.mark.parametrize("name", ["empty.pdn", "empty.jsonl", "empty.log"])
-def test_replay_refuses_what_has_no_games(tmp_path, name):
+def test_replay_refuses_files_without_games(tmp_path, name):
     path, to = tmp_path / name, tmp_path / "kept.pdn"
     path.write_text("")
     to.write_text("precious")
@@ -185,7 +185,7 @@ def test_replay_refuses_what_has_no_games(tmp_path, name):
     assert to.read_text() == "precious"
 
 
-def test_replay_refuses_what_the_rules_contradict(tmp_path):
+def test_replay_refuses_games_that_contradict_the_rules(tmp_path):
     path = tmp_path / "game.pdn"
     ended = '[FEN "B:W9:B6,5"]\n1. 6x13 '
     path.write_text(f"9-13 1-0 {ended} 0-1")
@@ -204,7 +204,9 @@ def test_replay_refuses_what_the_rules_contradict(tmp_path):
 
 def test_replay_tells_scores_that_a_log_has_not(tmp_path):
     with gzip.open(ORACLE / "cannon.jsonl.gz", "rt") as file:
-        game = next(one for one in map(json.loads, file) if one["kind"] == "game" and one["end"])
+        game = next(
+            line for line in map(json.loads, file) if line["kind"] == "game" and line["end"]
+        )
     path = tmp_path / "game.log"
     with path.open("w") as file:
         for number, command in enumerate(game["cmds"]):
@@ -215,15 +217,15 @@ def test_replay_tells_scores_that_a_log_has_not(tmp_path):
 
 
 @pytest.mark.parametrize("change", [{"bots": ("aggressive",)}, {"formats": (".pdn", ".log")}])
-def test_the_table_has_the_bots_and_formats_of_a_game(monkeypatch, change):
+def test_the_catalogue_has_the_bots_and_formats_of_a_game(monkeypatch, change):
     monkeypatch.setitem(GAMES, "cannon", GAMES["cannon"]._replace(**change))
     with pytest.raises(
-        BadGame, match=r"cannon: bots .*aggressive.*, formats .*\.log.*; its line in the table"
+        BadGame, match=r"cannon: bots .*aggressive.*, formats .*\.log.*; its entry in the catalogue"
     ):
         games.make("cannon")
 
 
-def test_replay_asks_whose_file_it_is_where_that_can_be_several(monkeypatch, tmp_path):
+def test_replay_asks_for_the_game_of_an_ambiguous_suffix(monkeypatch, tmp_path):
     monkeypatch.setitem(GAMES, "draughts", Entry("elsewhere", "", formats=(".pdn",)))
     with pytest.raises(BadOption, match="not enough; add --game checkers or draughts"):
         commands.replay(tmp_path / "x.pdn")
@@ -359,7 +361,7 @@ def test_the_version():
     assert run("--version") == f"cc_env {__version__}\n"
 
 
-def test_names_that_cannot_be_shown_are_escaped(games_file):
+def test_names_that_cannot_be_encoded_are_escaped(games_file):
     to = os.fsencode(games_file.parent) + b"/\xff.jsonl"
     command = [sys.executable, "-m", "cc_env", "replay", games_file, "--to", to]
     done = subprocess.run(command, capture_output=True, encoding="utf-8", check=True)

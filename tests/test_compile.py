@@ -32,7 +32,7 @@ def write_borrowed(arrays, nested):
         nested.pair[1][0] += nested.number
 
 
-def test_borrowed_arrays_are_the_same_arrays_and_nobody_loses_count():
+def test_borrowed_arrays_are_the_same_arrays_and_reference_counts_stay():
     first, second = np.zeros(3, np.int64), np.zeros(3)
     before = sys.getrefcount(first), sys.getrefcount(second)
     write_borrowed((first, second), Nested((first, second), 0.5))
@@ -46,7 +46,7 @@ def test_copies_and_pickles_of_compiled_functions_and_rules_are_the_same():
         assert copy.deepcopy(function) is function
 
 
-def test_a_rule_of_a_class_that_nobody_registered_says_so():
+def test_a_rule_without_a_function_for_a_class_says_so():
     with pytest.raises(TypeError, match=r"no apply is registered for .*Nested"):
         rules.apply(Nested(None, 0.5), 0)
 
@@ -111,7 +111,7 @@ def check_row(row):
 
 
 def through(compiler):
-    """Return a function that this compiler makes, and that alone calls `check_row`."""
+    """Return a function compiled by this compiler, the only one that calls `check_row`."""
     inner = jit(check_row.py_func)
     return compiler(lambda row: inner(row))
 

@@ -15,7 +15,7 @@ import pytest
 import cc_env
 from agents.network import Size
 from cc_env import games, players, record
-from cc_env.errors import UnknownOption
+from cc_env.errors import BadGame, BadOption
 from cc_env.perft import perft
 from cc_env.pictures import draw
 from cc_env.players import MinimaxPlayer
@@ -45,8 +45,8 @@ def tictactoe():
 
 
 def test_perft(tictactoe):
-    found = [perft(tictactoe, tictactoe.initial, depth) for depth in range(1, 10)]
-    assert tuple(found) == COUNTS
+    counts = [perft(tictactoe, tictactoe.initial, depth) for depth in range(1, 10)]
+    assert tuple(counts) == COUNTS
 
 
 def test_positions_of_one_name_and_the_same_fields_are_told_apart(tictactoe):
@@ -60,10 +60,10 @@ def test_positions_of_one_name_and_the_same_fields_are_told_apart(tictactoe):
 
 
 def test_alpha_beta_solves_it(tictactoe):
-    found = MinimaxPlayer(tictactoe, depth=9).choose(
+    decision = MinimaxPlayer(tictactoe, depth=9).choose(
         tictactoe.initial, np.random.default_rng(0), Clock()
     )
-    assert found.value == 0
+    assert decision.value == 0
     pair = [players.make("minimax:depth=9", tictactoe)] * 2
     assert play(tictactoe, pair).result == "1/2-1/2"
 
@@ -75,10 +75,10 @@ def test_players_meet_in_processes_and_games_are_replayed(tmp_path):
         games=6,
         opening_turns=1,
     )
-    found = arena.run(config, tmp_path / "run", workers=1)
-    assert not found.unplayed
+    tournament = arena.run(config, tmp_path / "run", workers=1)
+    assert not tournament.unplayed
     assert len(list(record.read(tmp_path / "run" / "games.jsonl"))) == 18
-    best = found.standings.pair("minimax:depth=9", "random").line
+    best = tournament.standings.pair("minimax:depth=9", "random").line
     assert best.losses == 0
     assert best.wins > 0
 
@@ -97,7 +97,7 @@ def test_networks_are_trained_and_play_by_name(tictactoe, tmp_path):
         rounds=2,
         minutes=None,
         network=Size(blocks=1, channels=8, keys=4),
-        play=selfplay.Settings(boards=8, simulations=4, opening_turns=2, opponents_share=0),
+        play=selfplay.SelfPlaySettings(boards=8, simulations=4, opening_turns=2, opponents_share=0),
         workers=1,
         decisions=8,
         warm_up=64,
@@ -106,8 +106,8 @@ def test_networks_are_trained_and_play_by_name(tictactoe, tmp_path):
     )
     main(config, tmp_path / "run")
     names = [f"{kind}:path={tmp_path / 'run'}" for kind in ("policy", "alphazero")]
-    found = arena.hold((*names, "random"), NAME, games=2, opening_turns=1)
-    assert not any(each.faults for each in found.standings.players)
+    tournament = arena.hold((*names, "random"), NAME, games=2, opening_turns=1)
+    assert not any(player.faults for player in tournament.standings.players)
 
 
 def test_the_commands_know_it():
@@ -143,8 +143,8 @@ def test_its_environment_is_played_by_minimax():
         ),
     ],
 )
-def test_what_is_no_game_is_refused(name, says):
-    with pytest.raises(UnknownOption, match=says):
+def test_modules_without_a_game_are_refused(name, says):
+    with pytest.raises(BadOption, match=says):
         games.make(name)
 
 
@@ -152,5 +152,5 @@ def test_a_game_has_to_be_called_as_it_is_found(monkeypatch):
     module = games.module(NAME)
     other = replace(module.make(), name="tictactoe")
     monkeypatch.setattr(module, "make", lambda: other)
-    with pytest.raises(UnknownOption, match="calls itself 'tictactoe'; wanted: its name here"):
+    with pytest.raises(BadGame, match="calls itself 'tictactoe'; wanted: its name here"):
         games.make(NAME)

@@ -14,7 +14,7 @@ import pytest
 
 from cc_env import files, games, record, referee
 from cc_env.catalogue import GAMES
-from cc_env.errors import BadOption, BadPosition, BadRecord, IllegalAction, UnknownOption
+from cc_env.errors import BadOption, BadPosition, BadRecord, IllegalAction
 from cc_env.match import RESIGNED, Limits, Match, Result
 from cc_env.players import RandomPlayer
 from cc_env.record import Record
@@ -37,7 +37,7 @@ class Script:
 
 
 class Stubborn:
-    """Chooses the same whatever the position is."""
+    """Chooses the same action in every position."""
 
     def __init__(self, action):
         self.action = action
@@ -47,7 +47,7 @@ class Stubborn:
 
 
 class Thinker(RandomPlayer):
-    """Thinks for 20 seconds of a stopwatch."""
+    """Thinks for 20 seconds of the stopwatch."""
 
     def __init__(self, game, stopwatch):
         super().__init__(game)
@@ -142,7 +142,7 @@ def test_an_illegal_action_changes_nothing(game):
     [{"max_turns": 0}, {"repetitions": 1}, {"seconds_per_turn": 0}, {"seconds_per_game": -1}],
 )
 def test_wrong_limits_are_refused(limits):
-    with pytest.raises(UnknownOption, match=next(iter(limits))):
+    with pytest.raises(BadOption, match=next(iter(limits))):
         Limits(**limits)
 
 
@@ -162,34 +162,34 @@ def test_random_players_finish_and_the_same_seed_plays_the_same_game(game):
 def test_an_illegal_choice_loses_and_the_record_says_why(game, seat):
     players = [RandomPlayer(game), RandomPlayer(game)]
     players[seat] = Stubborn(5)
-    found = referee.play(game, players)
-    assert (found.result, found.reason) == (("0-1", "1-0")[seat], "illegal")
-    assert "action 5" in found.detail
-    assert record.replay(found).result.outcome == 1 - seat
+    finished = referee.play(game, players)
+    assert (finished.result, finished.reason) == (("0-1", "1-0")[seat], "illegal")
+    assert "action 5" in finished.detail
+    assert record.replay(finished).result.outcome == 1 - seat
 
 
 @pytest.mark.parametrize("action", [[1, 2], 6.0, "6", None])
-def test_what_is_no_action_loses(game, action):
-    found = referee.play(game, [Stubborn(action), RandomPlayer(game)])
-    assert (found.result, found.reason) == ("0-1", "illegal")
+def test_an_invalid_action_loses(game, action):
+    finished = referee.play(game, [Stubborn(action), RandomPlayer(game)])
+    assert (finished.result, finished.reason) == ("0-1", "illegal")
 
 
 def test_there_are_two_players_with_two_names(game):
-    with pytest.raises(UnknownOption, match="1 players and 2 names"):
+    with pytest.raises(BadOption, match="1 players and 2 names"):
         referee.play(game, [RandomPlayer(game)])
-    with pytest.raises(UnknownOption, match="2 players and 1 names"):
+    with pytest.raises(BadOption, match="2 players and 1 names"):
         referee.play(game, [RandomPlayer(game)] * 2, names=["a"])
 
 
 def test_an_exception_loses(game):
-    found = referee.play(game, [Script(game, ["0,0-2,2"]), RandomPlayer(game)])
-    assert (found.result, found.reason) == ("0-1", "error")
-    assert found.detail.startswith("StopIteration")
-    assert len(found.turns) == 2
-    assert record.replay(found).result == Result(SECOND_WINS, "error")
+    finished = referee.play(game, [Script(game, ["0,0-2,2"]), RandomPlayer(game)])
+    assert (finished.result, finished.reason) == ("0-1", "error")
+    assert finished.detail.startswith("StopIteration")
+    assert len(finished.turns) == 2
+    assert record.replay(finished).result == Result(SECOND_WINS, "error")
 
 
-def test_a_decision_that_is_none_loses(game):
+def test_an_invalid_decision_loses(game):
     class Nothing:
         def choose(self, position, rng, clock):
             return None
@@ -206,9 +206,9 @@ def test_a_decision_that_is_none_loses(game):
 )
 def test_who_thinks_too_long_loses(game, stopwatch, limits, turns, detail):
     players = [RandomPlayer(game), Thinker(game, stopwatch())]
-    found = referee.play(game, players, limits=Limits(**limits))
-    assert (found.result, found.reason, found.detail) == ("1-0", "time", detail)
-    assert found.seconds == (0, 20) * (turns // 2)
+    finished = referee.play(game, players, limits=Limits(**limits))
+    assert (finished.result, finished.reason, finished.detail) == ("1-0", "time", detail)
+    assert finished.seconds == (0, 20) * (turns // 2)
 
 
 @pytest.mark.parametrize("how", ["loop", "sleep", "stubborn"])
@@ -223,22 +223,22 @@ def test_who_does_not_come_back_is_interrupted(game, how):
                         time.sleep(60)
 
     players = [Endless(game), RandomPlayer(game)]
-    found = referee.play(game, players, limits=Limits(seconds_per_turn=0.05))
-    assert (found.result, found.reason) == ("0-1", "time")
-    assert "had 0.050 s" in found.detail
+    finished = referee.play(game, players, limits=Limits(seconds_per_turn=0.05))
+    assert (finished.result, finished.reason) == ("0-1", "time")
+    assert "had 0.050 s" in finished.detail
     assert signal.getsignal(signal.SIGALRM) == signal.SIG_DFL
 
 
 def test_in_another_thread_time_counts_all_the_same(game, stopwatch):
-    found = []
+    records = []
     players = [RandomPlayer(game), Thinker(game, stopwatch())]
     limits = Limits(seconds_per_turn=19)
     thread = threading.Thread(
-        target=lambda: found.append(referee.play(game, players, limits=limits))
+        target=lambda: records.append(referee.play(game, players, limits=limits))
     )
     thread.start()
     thread.join()
-    assert (found[0].result, found[0].reason) == ("1-0", "time")
+    assert (records[0].result, records[0].reason) == ("1-0", "time")
 
 
 def test_whatever_an_error_says_the_record_can_be_written(game, tmp_path):
@@ -253,9 +253,9 @@ def test_whatever_an_error_says_the_record_can_be_written(game, tmp_path):
     speaker = Speaker(game)
     for error, said in ((ValueError("\ud800…"), r"\ud800…"), (Unspeakable(), "Unspeakable: ?")):
         object.__setattr__(speaker, "error", error)
-        found = referee.play(game, [RandomPlayer(game), speaker])
-        assert said in found.detail
-        record.append(tmp_path / "games.jsonl", found)
+        finished = referee.play(game, [RandomPlayer(game), speaker])
+        assert said in finished.detail
+        record.append(tmp_path / "games.jsonl", finished)
     assert [one.reason for _, one in record.read(tmp_path / "games.jsonl")] == ["error", "error"]
 
 
@@ -264,8 +264,12 @@ def test_a_player_that_exits_loses(game):
         def choose(self, position, rng, clock):
             sys.exit("enough")
 
-    found = referee.play(game, [RandomPlayer(game), Leaver(game)])
-    assert (found.result, found.reason, found.detail) == ("1-0", "error", "SystemExit: enough")
+    finished = referee.play(game, [RandomPlayer(game), Leaver(game)])
+    assert (finished.result, finished.reason, finished.detail) == (
+        "1-0",
+        "error",
+        "SystemExit: enough",
+    )
 
 
 def test_players_are_told_what_time_is_left(game, stopwatch):
@@ -290,19 +294,19 @@ def test_players_are_told_what_time_is_left(game, stopwatch):
 def test_a_record_survives_json_and_replays_to_the_same_position(size):
     game = games.make("capture_conquer", size=size)
     for seed in range(5):
-        found = referee.play(game, (RandomPlayer(game), RandomPlayer(game)), seed=seed)
-        again = Record.from_json(found.to_json())
-        assert again == found
+        finished = referee.play(game, (RandomPlayer(game), RandomPlayer(game)), seed=seed)
+        again = Record.from_json(finished.to_json())
+        assert again == finished
         match = record.replay(again)
-        assert match.turns == list(found.turns)
-        assert record.RESULTS[match.result.outcome] == found.result
+        assert match.turns == list(finished.turns)
+        assert record.RESULTS[match.result.outcome] == finished.result
 
 
 def test_a_record_may_begin_anywhere_and_end_by_a_limit(game):
     match = played(game, CYCLE * 2, game.from_text(SHUFFLE))
-    found = Record.of(match, players=("a", "b"))
-    assert found.start == SHUFFLE
-    assert record.replay(found).result.reason == "repetition"
+    finished = Record.of(match, players=("a", "b"))
+    assert finished.start == SHUFFLE
+    assert record.replay(finished).result.reason == "repetition"
 
 
 def test_files_of_records_replay(game, tmp_path):
@@ -367,7 +371,7 @@ def test_a_broken_record_is_refused(game, tmp_path, change, why):
 @pytest.mark.parametrize(
     "line", ["{", "[1, 2]", "[" * 100000, "9" * 5000, '{"game": "capture_conquer"}', "nonsense"]
 )
-def test_a_line_that_is_no_record_is_refused(tmp_path, line):
+def test_a_line_that_is_not_a_record_is_refused(tmp_path, line):
     path = tmp_path / "games.jsonl"
     path.write_text(line)
     with pytest.raises(BadRecord, match="line 1: "):
@@ -381,7 +385,7 @@ def test_reading_goes_on_past_broken_records(game, tmp_path):
     assert [str(error).split(": ")[0] for error in broken] == [f"{path}, line {n}" for n in (2, 4)]
 
 
-def test_what_cannot_be_written_is_no_record(game):
+def test_a_record_that_cannot_be_written_is_refused(game):
     with pytest.raises(BadRecord, match="field players cannot be"):
         Record.of(played(game, CYCLE * 2, game.from_text(SHUFFLE)), players=("\udcff", "b"))
 
@@ -403,9 +407,9 @@ def test_players_can_resign_and_agree(game):
     left, agreed = (played(game, CYCLE[:3], game.from_text(SHUFFLE)) for _ in range(2))
     left.forfeit(1, RESIGNED)
     agreed.agree()
-    records = [Record.of(each, players=("a", "b")) for each in (left, agreed)]
-    assert [each.result for each in records] == ["1-0", "1/2-1/2"]
-    assert [record.replay(each).result for each in records] == [left.result, agreed.result]
+    records = [Record.of(match, players=("a", "b")) for match in (left, agreed)]
+    assert [kept.result for kept in records] == ["1-0", "1/2-1/2"]
+    assert [record.replay(kept).result for kept in records] == [left.result, agreed.result]
     with pytest.raises(BadRecord, match="recorded 1-0"):
         record.replay(replace(records[1], result="1-0"))
     assert agreed.score is None
@@ -417,13 +421,13 @@ def test_a_missing_file_is_said_to_be_missing(tmp_path):
 
 
 @pytest.mark.parametrize("seconds", [-1, 0, "1", True, float("nan"), 10**400])
-def test_times_that_are_none_are_refused(seconds):
+def test_invalid_times_are_refused(seconds):
     for name in ("seconds_per_turn", "seconds_per_game"):
-        with pytest.raises(UnknownOption, match=f"{name}=.* it is more than 0"):
+        with pytest.raises(BadOption, match=f"{name}=.* it is more than 0"):
             Limits(**{name: seconds})
 
 
-def test_what_is_no_position_begins_no_match(game):
+def test_a_match_starts_from_a_position_only(game):
     with pytest.raises(BadPosition, match=r"start='x'; wanted: a position of capture_conquer"):
         Match(game, "x")
 

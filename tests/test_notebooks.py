@@ -1,4 +1,4 @@
-"""The notebooks run from top to bottom, and come to what they tell of."""
+"""The notebooks run from top to bottom, and reach the results that they state."""
 
 import json
 import re

@@ -25,7 +25,7 @@ from open_spiel.python.observation import INFO_STATE_OBS_TYPE, make_observation
 
 from cc_env import games, openspiel
 from cc_env.catalogue import GAMES
-from cc_env.errors import BadPosition, CcEnvError, IllegalAction, UnknownOption
+from cc_env.errors import BadOption, BadPosition, IllegalAction
 from cc_env.match import Limits, Match
 from cc_env.openspiel import PlayerBot
 from cc_env.rules import DRAW, FIRST_WINS, SECOND_WINS
@@ -283,13 +283,13 @@ def test_another_process_reads_a_pickled_state_and_ends_well(tictactoe, tmp_path
 @pytest.mark.parametrize(
     ("written", "error", "told"),
     [
-        ("capture_conquer(size=12)", UnknownOption, "size=12; sizes are 4 to 8"),
+        ("capture_conquer(size=12)", BadOption, "size=12; sizes are 4 to 8"),
         ("capture_conquer(sise=4)", pyspiel.SpielError, "Unknown parameter 'sise'"),
         ("capture_conquer(size=big)", pyspiel.SpielError, "Wrong type for parameter size"),
         ("capture_conquer(position=6/6)", BadPosition, "cannot read position '6/6': wanted"),
-        ("morris(max_game_length=0)", UnknownOption, "max_game_length=0; it is 1 to 1,048,576"),
-        ("morris(repetitions=1)", UnknownOption, "repetitions=1; it is 2 or more, or 0"),
-        ("cannon(repetitions=3)", UnknownOption, "it is 0 for cannon, whose own rules"),
+        ("morris(max_game_length=0)", BadOption, "max_game_length=0; it is 1 to 1,048,576"),
+        ("morris(repetitions=1)", BadOption, "repetitions=1; it is 2 or more, or 0"),
+        ("cannon(repetitions=3)", BadOption, "it is 0 for cannon, whose own rules"),
     ],
 )
 def test_games_that_cannot_be_are_refused(written, error, told):
@@ -306,11 +306,11 @@ def test_what_cannot_be_asked_or_played_is_refused_and_changes_nothing():
             IllegalAction, match=r"action .* is not legal in .*legal: 112 \(51-40\)"
         ):
             state.apply_action(action)
-    with pytest.raises(UnknownOption, match="action 170; it is 0 to 169"):
+    with pytest.raises(BadOption, match="action 170; it is 0 to 169"):
         state.action_to_string(0, 170)
-    with pytest.raises(UnknownOption, match="player=2; whoever observes is player 0 or 1"):
+    with pytest.raises(BadOption, match="player=2; whoever observes is player 0 or 1"):
         make_observation(game).set_from(state, 2)
-    with pytest.raises(UnknownOption, match="have no parameters, such as"):
+    with pytest.raises(BadOption, match="have no parameters, such as"):
         make_observation(game, params={"planes": 2})
     assert (str(state), state.history()) == (before, [])
     state.apply_action(112)
@@ -330,12 +330,10 @@ def test_options_that_openspiel_cannot_have_are_refused(monkeypatch):
         module = types.SimpleNamespace(make=lambda option=None: None)
         module.make.__annotations__["option"] = hint
         monkeypatch.setattr(games, "module", lambda name, module=module: module)
-        with pytest.raises(
-            UnknownOption, match=r"mine: the option option is .*; OpenSpiel has int"
-        ):
+        with pytest.raises(BadOption, match=r"mine: the option option is .*; OpenSpiel has int"):
             openspiel.register("mine")
     module.make = lambda position="": None
-    with pytest.raises(UnknownOption, match="the option position would hide"):
+    with pytest.raises(BadOption, match="the option position would hide"):
         openspiel.register("mine")
 
 
@@ -498,13 +496,13 @@ def test_a_bot_draws_by_its_seed_and_forgets_its_game():
 
 def test_bots_that_cannot_be_are_refused():
     game, theirs = pyspiel.load_game(EVERY[0]), pyspiel.load_game("checkers")
-    with pytest.raises(UnknownOption, match="there is no player 'nobody'"):
+    with pytest.raises(BadOption, match="there is no player 'nobody'"):
         PlayerBot(game, "nobody")
-    with pytest.raises(UnknownOption, match=r"checkers\(\) is not a game of ours; wanted: python_"):
+    with pytest.raises(BadOption, match=r"checkers\(\) is not a game of ours; wanted: python_"):
         PlayerBot(theirs, "random")
-    with pytest.raises(UnknownOption, match=r"a state of checkers\(\); this bot plays python_cc"):
+    with pytest.raises(BadOption, match=r"a state of checkers\(\); this bot plays python_cc"):
         PlayerBot(game, "random").step(theirs.new_initial_state())
-    with pytest.raises(CcEnvError, match="seed=-1"):
+    with pytest.raises(BadOption, match="seed=-1"):
         PlayerBot(game, "random", seed=-1)
     *_, over = walks(game, 1)
     with pytest.raises(IllegalAction, match="the game is over"):

@@ -35,23 +35,23 @@ def compare(tmp_path, *lines, name="positions.jsonl"):
 
 @pytest.mark.parametrize("name", ["positions.jsonl", "positions.jsonl.gz"])
 def test_agreement(tmp_path, name):
-    (found,) = compare(tmp_path, GOOD, name=name)
-    assert not found.differences
+    (checked,) = compare(tmp_path, GOOD, name=name)
+    assert not checked.differences
 
 
 def test_differences_are_named(tmp_path):
     missing = GOOD | {"moves": GOOD["moves"][1:]}
     extra = GOOD | {"moves": [*GOOD["moves"], [[0, 0], [3, 0], [1, 1]]]}
     over = GOOD | {"result": "loss"}
-    found = compare(tmp_path, GOOD, missing, extra, over)
-    assert [each.differences for each in found] == [
+    checked = compare(tmp_path, GOOD, missing, extra, over)
+    assert [line.differences for line in checked] == [
         (),
         ("0,0-0,1 is not recorded",),
         ("0,0-3,0x1,1 is recorded, but not legal",),
         ("outcome -1, recorded 1",),
     ]
-    assert found[1].line == 2
-    assert found[1].position == "b3/1b2/4/2rr b"
+    assert checked[1].line == 2
+    assert checked[1].position == "b3/1b2/4/2rr b"
 
 
 def test_where_turns_lead_is_compared(tmp_path):
@@ -61,7 +61,7 @@ def test_where_turns_lead_is_compared(tmp_path):
     path = tmp_path / "checkers.jsonl"
     line = {"kind": "position", "board": board(17), "turn": "r"}
     right, wrong = (["42-33", board(13)], ["42-33", board(14)])
-    lines = (line | {"moves": [["42-31", board(12)], each]} for each in (right, wrong))
+    lines = (line | {"moves": [["42-31", board(12)], after]} for after in (right, wrong))
     path.write_text("\n".join(map(json.dumps, lines)))
     agreed, differing = oracle.compare(path, "checkers")
     assert not agreed.differences
@@ -75,7 +75,7 @@ def test_a_capture_ends_where_crowning_ends_it(tmp_path):
     after = "".join({10: "R"}.get(cell, ".") for cell in range(32))
     line = {"kind": "position", "board": board, "turn": "r", "moves": [["20x02x24", after, 1]]}
     path.write_text(json.dumps(line))
-    assert [each.differences for each in oracle.compare(path, "checkers")] == [(), ()]
+    assert [line.differences for line in oracle.compare(path, "checkers")] == [(), ()]
     path.write_text(json.dumps(line | {"moves": [["20x02x24", after, 0]]}))
     _, (_, _, wrong) = oracle.compare(path, "checkers")
     assert wrong == ("20x02 is not recorded", "20 is recorded, but not legal")
@@ -152,8 +152,8 @@ def test_counts_after_one_that_differs_are_not_walked(tmp_path):
     nodes = [7, 49, 302, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1]  # the last would take hours
     line = {"kind": "perft", "board": "wwwwww......bbbbbb", "turn": "b", "nodes": nodes}
     path.write_text(json.dumps(line))
-    (found,) = oracle.compare(path, "mini_checkers")
-    assert len(found.differences) == 1
+    (checked,) = oracle.compare(path, "mini_checkers")
+    assert len(checked.differences) == 1
 
 
 def test_a_cut_file_is_refused_after_the_last_good_line(tmp_path):

@@ -1,4 +1,4 @@
-"""Spoken names: what they make, and what is said about a wrong one."""
+"""Players by spoken name: how they play, and the errors for wrong names and options."""
 
 from functools import partial
 
@@ -19,7 +19,7 @@ from cc_env.search.scores import WIN
 
 
 class Lowest:
-    """Somebody's own player: the lowest or the highest legal action."""
+    """A player of another package: plays the lowest or the highest legal action."""
 
     def __init__(self, game, *, highest=False, level=None):
         self.game, self.highest, self.level = game, highest, level
@@ -32,7 +32,7 @@ def chosen(player, game):
     return player.choose(game.initial, np.random.default_rng(0), Clock()).action
 
 
-def test_a_name_with_a_dot_is_a_class_of_somebody_elses(game):
+def test_a_name_with_a_dot_is_a_class_of_another_module(game):
     lowest, *_, highest = game.legal_actions(game.initial)
     assert chosen(players.make("test_players.Lowest", game), game) == lowest
     assert chosen(players.make("test_players.Lowest:highest=True", game), game) == highest
@@ -47,7 +47,7 @@ def test_a_registered_player_has_a_name_of_its_own(game, monkeypatch):
         players.register("my-player", Lowest)
 
 
-def test_who_plays_what_is_as_before_after_a_while(game, monkeypatch):
+def test_named_players_are_unregistered_after_the_block(game, monkeypatch):
     monkeypatch.setattr(players, "PLAYERS", dict(players.PLAYERS))
     monkeypatch.setattr(players, "_PLAYS", {})
     players.register("nowhere", Lowest, lambda game: False)
@@ -121,12 +121,12 @@ def test_players_that_search_tell_what_they_know(game):
 
 @pytest.mark.parametrize(("name", "depth"), [("easy", 1), ("normal", 3), ("hard", 6)])
 def test_levels_are_names_of_limits(game, name, depth):
-    def found(player):
+    def depth_of(player):
         return players.make(player, game).choose(game.initial, rng(), Clock()).details["depth"]
 
-    assert found(f"minimax:{name}") == found(f"minimax:level={name}") == depth
-    assert found(f"minimax:{name},depth=2") == 2
-    assert found("minimax") == 3
+    assert depth_of(f"minimax:{name}") == depth_of(f"minimax:level={name}") == depth
+    assert depth_of(f"minimax:{name},depth=2") == 2
+    assert depth_of("minimax") == 3
 
 
 @pytest.mark.parametrize(
@@ -162,7 +162,7 @@ def test_no_time_at_all_is_not_the_clocks_time(game, name):
 
 
 def worth(game, position, turn, evaluation):
-    """Return what a turn is worth to the mover, as `greedy` should see it."""
+    """Return the value of a turn to the mover, as `greedy` should see it."""
     from cc_env import rules
 
     after, player = game.play_turn(position, turn), game.to_move(position)
@@ -181,9 +181,9 @@ def test_greedy_begins_one_of_the_best_turns_and_draws_among_them(game, evaluati
             position = game.initial
         values = {turn: worth(game, position, turn, evaluation) for turn in game.turns(position)}
         best = {turn[0] for turn, value in values.items() if value == max(values.values())}
-        found = player.choose(position, generator, Clock())
-        assert found.action in best
-        assert found.details["score"] == max(values.values())
+        decision = player.choose(position, generator, Clock())
+        assert decision.action in best
+        assert decision.details["score"] == max(values.values())
         ties += len(best) > 1
         mid_turns += game.mid_turn(position)
         position = game.apply(position, int(generator.choice(game.legal_actions(position))))
@@ -247,7 +247,7 @@ def test_standard_beats_published(game):
 
 
 class Diarist:
-    """Notes the course of its game, and sees that it is one."""
+    """Records the positions of its game and asserts that they are of one game."""
 
     def __init__(self, game, diaries):
         self.game, self.diaries, self.at, self.course = game, diaries, None, []
@@ -309,7 +309,7 @@ def test_a_player_that_remembers_its_game_is_another_one_in_each(playing):
     "name",
     ["random", "greedy", "minimax:depth=1", "mcts:simulations=2", "neutral", "policy", "memory"],
 )
-def test_nobody_is_asked_in_a_finished_position(game, name):
+def test_players_refuse_finished_positions(game, name):
     if name == "neutral":
         game = games.make("cannon")
         over = finished(game)
@@ -323,7 +323,7 @@ def test_nobody_is_asked_in_a_finished_position(game, name):
 
 
 def finished(game):
-    """Return where a random game ends."""
+    """Return the last position of a random game."""
     position, generator = game.initial, rng()
     while len(legal := game.legal_actions(position)):
         position = game.apply(position, int(generator.choice(legal)))
@@ -344,7 +344,7 @@ def finished(game):
         ("sys.exit", "player 'sys.exit' cannot be made: SystemExit"),
     ],
 )
-def test_odd_values_are_refused_as_others_are(game, name, says):
+def test_odd_values_are_refused_like_others(game, name, says):
     with pytest.raises(BadOption, match=says):
         players.make(name, game)
 
@@ -352,4 +352,4 @@ def test_odd_values_are_refused_as_others_are(game, name, says):
 def test_other_threads_run_on_while_a_player_searches():
     searches = [alphabeta.deepen, mcts.grow, greedy._score]
     searches += [forest.begin, forest.select, forest.expand, forest.improved]
-    assert all(each.targetoptions["nogil"] for each in searches)
+    assert all(function.targetoptions["nogil"] for function in searches)

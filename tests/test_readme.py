@@ -1,4 +1,4 @@
-"""What README shows, works; its links lead somewhere, its figures are those that were measured."""
+"""The README: its examples run, its links lead somewhere, its figures are the measured ones."""
 
 import re
 from pathlib import Path

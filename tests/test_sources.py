@@ -1,4 +1,4 @@
-"""What compiled code depends on: imports, wherever they stand, and registrations."""
+"""The sources that compiled code depends on: imports, wherever they are, and registrations."""
 
 import functools
 import importlib
@@ -32,7 +32,7 @@ FILES = {
 
 @pytest.fixture
 def tree(tmp_path, monkeypatch):
-    """Packages of somebody else's, imported, of which `deep` compiles."""
+    """Packages outside of the project, imported; only `deep` compiles."""
     for name, text in FILES.items():
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -55,9 +55,9 @@ def reached(*modules):
 
 
 def test_imports_are_followed_however_they_are_written(tree):
-    found = {"rules", "tables", "bits", "inner.far", "near", "late", "extra"}
+    names = {"rules", "tables", "bits", "inner.far", "near", "late", "extra"}
     outside = {"other", "other.thing"}
-    assert reached("deep.rules") == {"deep", *(f"deep.{name}" for name in found)} | outside
+    assert reached("deep.rules") == {"deep", *(f"deep.{name}" for name in names)} | outside
     assert reached("deep.bits") == {"deep.bits"}
 
 
@@ -77,11 +77,11 @@ def test_what_is_registered_for_a_class_counts_as_imported_by_its_module(tree, m
     chosen = SimpleNamespace(__module__="deep.evaluation", __qualname__="one")
     sources.register("deep.bits", {"evaluate": chosen})
     assert reached("deep.bits") == {"deep.bits", "deep.evaluation"}
-    one = sources.fingerprint(["deep.bits"])
+    alone = sources.fingerprint(["deep.bits"])
     chosen.__qualname__ = "other"
     sources.register("deep.bits", {"evaluate": chosen})
     other = sources.fingerprint(["deep.bits"])
-    assert len({before, one, other}) == 3
+    assert len({before, alone, other}) == 3
     sources._registered.pop("deep.bits")
 
 
@@ -175,7 +175,7 @@ def test_a_file_of_an_older_time_that_took_the_place_of_a_source_is_seen(tree, m
     assert sources.fingerprint(["deep.rules"]) is None
 
 
-def test_there_is_none_for_a_module_without_a_source(tree):
+def test_there_is_no_fingerprint_for_a_module_without_a_source(tree):
     assert sources.fingerprint(["deep.rules", "deep.nowhere"]) is None
     assert sources.fingerprint(["sys"]) is None
 
@@ -186,7 +186,7 @@ ABOVE = ("commands", "envs", "pictures", "players", "record", "referee", "search
 @pytest.mark.parametrize("name", GAMES)
 def test_rules_depend_on_no_other_game_and_on_nothing_that_shows_or_plays_games(name):
     module = type(games.make(name).initial).__module__
-    found = {tuple(each.split(".")) for each in sources.reached([module])}
-    assert {("cc_env", "rules"), ("cc_env", "compile"), tuple(module.split("."))} <= found
-    assert not [each for each in found if each[1] in ABOVE or each[-1] == "text"]
-    assert {each[2] for each in found if each[1] == "games"} & set(GAMES) == {name}
+    modules = {tuple(parts.split(".")) for parts in sources.reached([module])}
+    assert {("cc_env", "rules"), ("cc_env", "compile"), tuple(module.split("."))} <= modules
+    assert not [parts for parts in modules if parts[1] in ABOVE or parts[-1] == "text"]
+    assert {parts[2] for parts in modules if parts[1] == "games"} & set(GAMES) == {name}

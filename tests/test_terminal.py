@@ -1,4 +1,4 @@
-"""How tables look in a window, in a narrow one, and in a pipe."""
+"""Tables in a wide terminal, in a narrow one, and in a pipe."""
 
 import io
 
@@ -11,7 +11,7 @@ NAMES = "minimax:depth=3,evaluation=published – mcts:simulations=400", "[rando
 
 
 def shown(monkeypatch, columns):
-    """Return the lines of a table in so many columns; None: in a pipe."""
+    """Return the lines of a table printed at a width; None: in a pipe."""
     if columns is None:
         monkeypatch.delenv("COLUMNS", raising=False)
     else:
@@ -33,7 +33,7 @@ def test_names_are_whole_and_no_line_ends_with_blanks(monkeypatch, columns):
         assert sum(line.startswith(name) for line in lines) == 1
 
 
-def test_what_is_too_wide_stands_under_its_name(monkeypatch):
+def test_a_table_that_is_too_wide_is_stacked(monkeypatch):
     wide, narrow = shown(monkeypatch, 120), shown(monkeypatch, 60)
     assert len(wide) == 3
     assert wide[1].endswith("50.0 %  40.0 – 60.0 %")
@@ -44,7 +44,7 @@ def test_what_is_too_wide_stands_under_its_name(monkeypatch):
     ]  # fmt: skip
 
 
-def test_a_line_is_never_broken_nor_read_as_markup(monkeypatch):
+def test_lines_are_not_wrapped_nor_read_as_markup(monkeypatch):
     monkeypatch.setenv("COLUMNS", "20")
     terminal = Terminal()
     terminal.file = io.StringIO()

@@ -1,4 +1,4 @@
-"""A stranger's file runs no code, whatever games and players it names."""
+"""A file of unknown origin runs no code, whatever games and players it names."""
 
 import json
 import subprocess
@@ -11,7 +11,7 @@ import cc_env
 from cc_env import games, players, record, trust
 from cc_env.commands import app
 from cc_env.errors import BadOption, BadPlayer, BadRecord, UnknownOption
-from training import alphazero, ppo, runs
+from training import alphazero, cli, ppo
 
 HERE = Path(__file__).parent
 ELSEWHERE = "elsewhere.tictactoe"
@@ -31,7 +31,7 @@ def _nothing_is_allowed(monkeypatch):
 
 @pytest.fixture
 def hit(tmp_path, monkeypatch):
-    """What the module runs.x.evil, below the working folder, writes when it is imported."""
+    """The file that the module runs.x.evil, in the working folder, writes when it is imported."""
     (tmp_path / "runs" / "x").mkdir(parents=True)
     (tmp_path / "runs" / "x" / "evil.py").write_text("open('hit', 'w')\ndef make(): ...\n")
     monkeypatch.chdir(tmp_path)
@@ -105,7 +105,7 @@ def test_a_game_that_this_process_was_given_may_be_named(tmp_path, allow):
 
 def test_a_game_may_be_named_that_is_typed(tmp_path, capsys):
     path = stored(tmp_path / "games.jsonl", **DRAWN)
-    with pytest.raises(BadRecord, match=f"no game '{ELSEWHERE}' .*command line too"):
+    with pytest.raises(BadRecord, match=f"no game '{ELSEWHERE}' .*on the command line"):
         app(["replay", str(path)], standalone_mode=False)
     app(["replay", str(path), "--game", ELSEWHERE], standalone_mode=False)
     assert "a - b  1/2-1/2" in capsys.readouterr().out
@@ -129,7 +129,7 @@ def test_players_of_a_file_are_ours_or_were_given_before(hit):
 
 
 @pytest.mark.parametrize("name", ["..x", ".", "a..b", "os.", "a b.c"])
-def test_what_is_no_name_of_a_module_is_refused(name):
+def test_invalid_module_names_are_refused(name):
     with pytest.raises(BadPlayer, match="cannot be imported"):
         players.check(name)
 
@@ -148,7 +148,7 @@ CONFIGS = [
 
 
 def resumed(way, config, typed=None):
-    """Return the config with which a run that says this goes on."""
+    """Return the config with which a run with this saved config is resumed."""
     path, told = Path("runs") / "run", []
     path.mkdir(parents=True, exist_ok=True)
     (path / "config.json").write_text(json.dumps(config))
@@ -156,7 +156,7 @@ def resumed(way, config, typed=None):
     def main(config, path, resume):
         told.append(config)
 
-    runs.conduct("way", main, way.Config, typed or {}, None, "run", resume=True)
+    cli.conduct("way", main, way.Config, typed or {}, None, "run", resume=True)
     return told[0]
 
 
@@ -168,8 +168,8 @@ def test_the_config_of_a_run_cannot_import_a_module(hit, way, config):
 
 
 def test_a_run_goes_on_with_names_that_are_typed_again(hit):
-    found = resumed(alphazero, {"game": ELSEWHERE, "minutes": 7}, {"game": ELSEWHERE})
-    assert (found.game, found.minutes) == (ELSEWHERE, 7)
+    config = resumed(alphazero, {"game": ELSEWHERE, "minutes": 7}, {"game": ELSEWHERE})
+    assert (config.game, config.minutes) == (ELSEWHERE, 7)
     rivals = {"rivals.names": ["agents.policy", "minimax:depth=3"]}
-    found = resumed(alphazero, {"rivals": {"names": ["agents.policy"]}}, rivals)
-    assert found.rivals.names == tuple(rivals["rivals.names"])
+    config = resumed(alphazero, {"rivals": {"names": ["agents.policy"]}}, rivals)
+    assert config.rivals.names == tuple(rivals["rivals.names"])

@@ -1,4 +1,4 @@
-"""Compiling beforehand, and what is said of compiling."""
+"""Warming the cache, and messages about compiling."""
 
 import contextlib
 import io
@@ -22,7 +22,7 @@ class Terminal(io.StringIO):
 
 @pytest.fixture
 def twice():
-    """A compiled function that no cache has."""
+    """A compiled function that is in no cache."""
 
     @jit
     def twice(number):
@@ -33,7 +33,7 @@ def twice():
 
 
 def said(function, argument, screen):
-    """Return what goes to the screen while the function is called."""
+    """Return what is printed while the function is called."""
     with contextlib.redirect_stderr(screen):
         assert function(argument) == argument + argument
     return screen.getvalue()
@@ -58,21 +58,21 @@ def test_nothing_is_said_where_that_is_wanted(screen, twice, monkeypatch):
     assert not said(twice, 1, screen)
 
 
-def test_nothing_is_said_where_nobody_watches(screen, twice, monkeypatch):
+def test_nothing_is_announced_without_a_terminal(screen, twice, monkeypatch):
     monkeypatch.setattr(screen, "isatty", lambda: False)
     assert not said(twice, 1, screen)
 
 
 @pytest.mark.parametrize("name", GAMES)
 def test_every_player_and_evaluation_of_a_game_is_among_its_uses(name):
-    found = {use.label for use in uses(name)}
+    labels = {use.label for use in uses(name)}
     assert {
         "perft",
         "environment",
         "vector environment, opponent=random",
         *GAMES[name].bots,
-    } <= found
-    assert "minimax:depth=1,evaluation=standard" in found
+    } <= labels
+    assert "minimax:depth=1,evaluation=standard" in labels
 
 
 def test_a_game_that_is_not_there_is_refused():
@@ -110,7 +110,7 @@ def used(entry, options):
             env.step(env.action_space.sample())
 
 def played(game):
-    both = [players.make(each, game) for each in ("greedy", "mcts:simulations=3")]
+    both = [players.make(name, game) for name in ("greedy", "mcts:simulations=3")]
     record.replay(play(game, both, seed=1))
     return perft.perft(game, game.initial, 2)
 

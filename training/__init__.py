@@ -1,6 +1,8 @@
-"""How players are measured and learn. Runs from a checkout.
+"""Training and evaluation of players. Runs from a checkout.
 
-arena      who is stronger; its command is python -m training.evaluate
-published  the experiments of the game's publication, and what they could not ask
-tune       the weights of an evaluation, by self-play and matches
+alphazero  self-play guided by tree search
+ppo        MaskablePPO against a pool of opponents
+arena      tournaments; the command is python -m training.evaluate
+published  the experiments of the game's publication, and the value of moving first
+tune       the weights of an evaluation, fitted to self-play and tested in matches
 """

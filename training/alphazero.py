@@ -1,17 +1,19 @@
-"""python -m training.alphazero: self-play guided by tree search.
+"""python -m training.alphazero: AlphaZero, self-play guided by tree search.
 
-(Silver et al., "A general reinforcement learning algorithm that masters chess, shogi and Go through
-self-play", 2018; with the root of Danihelka et al., "Policy improvement by planning with
-Gumbel", 2022.)
+Silver et al., "A general reinforcement learning algorithm that masters chess, shogi and Go through
+self-play", 2018; action selection at the root by Danihelka et al., "Policy improvement by planning
+with Gumbel", 2022.
 
-Over and over, workers play games by the newest network, against themselves and some against other
-players, each decision by a small tree search; meanwhile the learner fits the network to what the
-searches found and to how the games ended. Every few rounds the network, alone, meets rivals and the
-best network so far in the arena; where it is no weaker than the latter it takes its place as
+Training goes in rounds. In each round the workers play with the newest network, against themselves
+and in a share of the games against other players; every decision is made by a small tree search.
+At the same time the learner fits the network to the policies of earlier searches and to the results
+of the games. Every few rounds the network, without search, plays the rivals and the best network so
+far in the arena. If it reaches the score `gate` against the best one, it replaces it as
 `best.safetensors`.
 
-The same seed is the same run, as long as rounds limit it, not minutes, workers are threads, and the
-machine computes the same; a run that is continued begins new games, those that went on are lost.
+The same seed gives the same run if the run is limited by rounds, not minutes, the workers are
+threads, and the machine computes the same. A continued run begins new games; unfinished ones are
+lost.
 """
 
 import sys
@@ -34,7 +36,7 @@ from cc_env.commands import Size as BoardSize
 from cc_env.errors import BadCheckpoint
 from cc_env.game import Game
 from cc_env.terminal import application
-from training import engines, learner, runs, selfplay, state
+from training import cli, engines, learner, runs, selfplay, state
 from training.arena import try_players
 from training.config import check_between, check_limits, check_wholes, share_done
 from training.engines import Engine
@@ -50,31 +52,33 @@ app = application()
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    """A run."""
+    """The settings of a run."""
 
     game: str = "capture_conquer"
-    options: Mapping[str, Any] = field(default_factory=dict)  # of the game; here completed
-    minutes: float | None = 90  # it ends after so long, with what came before,
-    rounds: int | None = None  # or after so many rounds
+    options: Mapping[str, Any] = field(
+        default_factory=dict
+    )  # of the game; missing ones are filled in
+    minutes: float | None = 90  # time budget, earlier sessions included; None: no limit
+    rounds: int | None = None  # limit of rounds; None: no limit
     seed: int = 0
-    device: str = "cpu"
+    device: str = "cpu"  # that learns; threads also evaluate on it
     network: Size = field(default_factory=Size)
-    play: selfplay.Settings = field(default_factory=selfplay.Settings)
-    learn: learner.Settings = field(default_factory=learner.Settings)
-    workers: int = 2  # that play, each its own boards
-    engine: str = "threads"  # what they are: these, or "ray": processes on a cluster
-    decisions: int = 16  # on each board, each round
-    replay: int = 600_000  # newest samples that are learned from
+    play: selfplay.SelfPlaySettings = field(default_factory=selfplay.SelfPlaySettings)
+    learn: learner.LearnerSettings = field(default_factory=learner.LearnerSettings)
+    workers: int = 2  # that play, each on its own boards
+    engine: str = "threads"  # where workers run: "threads", or "ray" for a cluster
+    decisions: int = 16  # per board and round
+    replay: int = 600_000  # capacity of the replay buffer, in samples
     warm_up: int = 8_000  # samples before learning begins
-    window: float = 0.5  # of all samples so far are learned from, the newest,
-    least_window: int = 50_000  # and at least so many
-    replay_ratio: float = 4  # how often a sample is learned from, on average
-    evaluate_every: int = 40  # rounds
+    window: float = 0.5  # share of all samples so far that batches are drawn from, the newest
+    least_window: int = 50_000  # lower bound of that window, in samples
+    replay_ratio: float = 4  # how often each sample is learned from, on average
+    evaluate_every: int = 40  # rounds between evaluations
     rivals: Rivals = field(default_factory=Rivals)
-    gate: float = 0.5  # score against the best so far that makes one the best; later is better
+    gate: float = 0.5  # least score against the best network to replace it
 
     def __post_init__(self) -> None:
-        """Check what a run would trip over late; complete the options of the game."""
+        """Check the fields, and fill in the options of the game."""
         check_limits(minutes=self.minutes, rounds=self.rounds)
         check_wholes(self, seed=0, workers=1, decisions=1, replay=1, warm_up=1, least_window=1)
         check_wholes(self, evaluate_every=1)
@@ -93,7 +97,7 @@ class Training:
     """A run in progress."""
 
     def __init__(self, config: Config, run: runs.Run) -> None:
-        """Begin, or go on from the run's newest checkpoint."""
+        """Begin a run, or continue it from its newest checkpoint."""
         self.config, self.run, self.game = config, run, config.make_game()
         torch.manual_seed(config.seed)
         network = Network(self.game, config.network)
@@ -110,7 +114,7 @@ class Training:
         )
 
     def progress(self) -> float:
-        """Return how much of the run is done, 0 to 1."""
+        """Return the share of the run that is done, 0 to 1."""
         config = self.config
         return share_done((self.seconds / 60, config.minutes), (self.round, config.rounds))
 
@@ -119,20 +123,19 @@ class Training:
         self.engine.close()
 
     def go(self) -> Iterator[dict[str, float]]:
-        """Train to the end; yield what is logged of each round."""
+        """Train to the end; yield the numbers logged for each round."""
         while self.progress() < 1 or self.best is None:
             began = time.perf_counter()
             before = self.seconds
             simulations = self.config.play.simulations_at(self.progress())
             self.engine.start(self.learner.average, self.config.decisions, simulations)
             numbers = self._learn()
-            found = self.engine.finish()
-            for samples, _ in found:
+            results = self.engine.finish()
+            for samples, _ in results:
                 self.replay.add(samples)
             self.round += 1
-            numbers |= _told(
-                sum((tally for _, tally in found), Tally()), time.perf_counter() - began
-            )
+            tally = sum((tally for _, tally in results), Tally())
+            numbers |= _self_play_numbers(tally, time.perf_counter() - began)
             self.seconds = before + time.perf_counter() - began
             if self.round % self.config.evaluate_every == 0 or self.progress() == 1:
                 numbers |= self._evaluate()
@@ -145,7 +148,7 @@ class Training:
             yield numbers
 
     def _learn(self) -> dict[str, float]:
-        """Take this round's steps on what the rounds before brought."""
+        """Take the gradient steps of this round, on samples of the rounds before; return losses."""
         config = self.config
         if self.replay.added < config.warm_up:
             return {}
@@ -167,18 +170,18 @@ class Training:
         }
 
     def _evaluate(self) -> dict[str, float]:
-        """Let the newest network meet rivals and the best so far, alone; keep the better."""
+        """Play the newest network against rivals and the best one; save it if it reaches `gate`."""
         newest = Network(self.game, self.config.network)
         newest.load_state_dict(self.learner.average.state_dict())
-        found = meet(self.game, newest, self.best, self.config.rivals, self.round)
-        if self.best is None or found[BEST] >= self.config.gate:
+        scores = meet(self.game, newest, self.best, self.config.rivals, self.round)
+        if self.best is None or scores[BEST] >= self.config.gate:
             self.best = newest
             about = {"trained": "alphazero", "round": self.round, "config": asdict(self.config)}
             save(self.run.path / NETWORK, newest, self.game, about)
-        return found
+        return scores
 
     def save(self) -> None:
-        """Write a checkpoint, and draw the curves; nothing where there is nothing new."""
+        """Write a checkpoint and draw the curves, unless this round is saved already."""
         if self.round == self._saved:
             return
         arrays = state.flat(**self._parts()) | self.replay.state()
@@ -193,7 +196,7 @@ class Training:
         self.run.draw(charts(self.config))
 
     def _load(self, saved: runs.Saved) -> None:
-        """Go on from a checkpoint; raise BadCheckpoint where it is not one of such a run."""
+        """Continue from a checkpoint; raise BadCheckpoint if it does not fit this run."""
         about = saved.about
         self.round, self.seconds = saved.number, state.number(about, "seconds")
         self.learner.steps = state.whole(about, "steps")
@@ -207,13 +210,13 @@ class Training:
         self.replay.load(saved.arrays, state.whole(about, "added"))
 
     def _parts(self) -> dict[str, Any]:
-        """Return what is learned, by name."""
+        """Return the networks and the optimizer, by name."""
         best = {} if self.best is None else {"best": self.best}
         return {**self.learner.parts(), **best}
 
 
 def charts(config: Config) -> dict[str, list[str]]:
-    """Return what curves.png shows."""
+    """Return the charts of curves.png: title and columns of the log."""
     return {
         "score of the policy against": [*config.rivals.names, BEST],
         "score of self-play against its opponents": ["opponents"],
@@ -225,8 +228,8 @@ def charts(config: Config) -> dict[str, list[str]]:
     }
 
 
-def _told(tally: Tally, seconds: float) -> dict[str, float]:
-    """Return what self-play did, for the log."""
+def _self_play_numbers(tally: Tally, seconds: float) -> dict[str, float]:
+    """Return the numbers of self-play for the log."""
     games = max(1, tally.games)
     return {
         "games": tally.games,
@@ -242,34 +245,34 @@ def _told(tally: Tally, seconds: float) -> dict[str, float]:
 
 
 def main(config: Config, path: Path, resume: bool = False) -> dict[str, float]:
-    """Train in a folder, with a progress bar; return the last round's numbers.
+    """Train in a folder, with a progress bar; return the numbers of the last round.
 
-    Ctrl-C ends the round, saves a checkpoint, and raises KeyboardInterrupt; pressed twice it does
-    so at once, and what came since the last checkpoint is lost.
+    Ctrl-C finishes the round, saves a checkpoint and raises KeyboardInterrupt. A second Ctrl-C
+    raises it at once; the work since the last checkpoint is lost. Raises as `runs.opened`.
     """
     torch.set_num_threads(1)
     try_players(config.rivals.names, config.make_game())
     with (
         runs.opened(path, asdict(config), resume, MAY_DIFFER) as run,
         closing(Training(config, run)) as training,
-        runs.interrupts() as interrupted,
-        runs.progress() as show,
+        cli.interrupts() as interrupted,
+        cli.progress() as show,
     ):
-        runs.say_if_finished(training.progress())
+        cli.say_if_finished(training.progress())
         last: dict[str, float] = {}
         for last in training.go():
-            told = _line(run.rows)
-            show(training.progress(), told)
-            if "elo" in last and not runs.console.is_terminal:
-                runs.console.print(f"{last['minutes']:.1f} minutes: {told}")
+            status = _status(run.rows)
+            show(training.progress(), status)
+            if "elo" in last and not cli.console.is_terminal:
+                cli.console.print(f"{last['minutes']:.1f} minutes: {status}")
             if interrupted():
                 training.save()
                 raise KeyboardInterrupt
     return last
 
 
-def _line(rows: list[dict[str, Any]]) -> str:
-    """Return in a few words how training goes."""
+def _status(rows: list[dict[str, Any]]) -> str:
+    """Return the state of training in a few words."""
     newest = {name: value for row in rows[-200:] for name, value in row.items()}
     words = [f"round {newest['step']}", f"{newest['decisions_per_second']:,.0f} decisions/s"]
     if "policy_loss" in newest:
@@ -281,27 +284,25 @@ def _line(rows: list[dict[str, Any]]) -> str:
 
 @app.command()
 def train(
-    game: runs.GameName = None,
+    game: cli.GameName = None,
     size: BoardSize = None,
     option: Pairs = None,
-    minutes: runs.Minutes = None,
-    rounds: Annotated[int | None, typer.Option(help="Of self-play and learning.")] = None,
-    seed: runs.Seed = None,
-    blocks: runs.Blocks = None,
-    channels: runs.Channels = None,
-    simulations: Annotated[
-        int | None, typer.Option(help="Of the tree search, each decision.")
-    ] = None,
-    workers: Annotated[int | None, typer.Option(help="That play.")] = None,
+    minutes: cli.Minutes = None,
+    rounds: Annotated[int | None, typer.Option(help="Number of rounds.")] = None,
+    seed: cli.Seed = None,
+    blocks: cli.Blocks = None,
+    channels: cli.Channels = None,
+    simulations: Annotated[int | None, typer.Option(help="Simulations per decision.")] = None,
+    workers: Annotated[int | None, typer.Option(help="Number of workers that play.")] = None,
     engine: Annotated[
-        str | None, typer.Option(help="What workers are: threads, or ray: processes on a cluster.")
+        str | None, typer.Option(help="Where workers run: threads, or ray for a cluster.")
     ] = None,
-    device: runs.Device = None,
-    change: runs.Change = None,
-    name: runs.Name = None,
-    resume: runs.Resume = False,
+    device: cli.Device = None,
+    change: cli.Change = None,
+    name: cli.Name = None,
+    resume: cli.Resume = False,
 ) -> None:
-    """Train a network by self-play guided by tree search, for 90 minutes unless told otherwise."""
+    """Train a network by self-play guided by tree search, by default for 90 minutes."""
     typed = {
         "game": game,
         "options": game_options(option, size),
@@ -315,7 +316,7 @@ def train(
         "engine": engine,
         "device": device,
     }
-    runs.conduct("alphazero", main, Config, typed, change, name, resume)
+    cli.conduct("alphazero", main, Config, typed, change, name, resume)
 
 
 def command() -> int:

@@ -1,111 +1,109 @@
-"""Configs of runs, which are frozen dataclasses: checked, and made of what was typed or saved."""
+"""Configs of runs (frozen dataclasses): checks, and building them from typed or saved values."""
 
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, TypeVar, get_origin, get_type_hints
 
-from cc_env.errors import UnknownOption, is_whole, listed
+from cc_env.errors import BadOption, UnknownOption, is_whole, listed
 
 Config = TypeVar("Config")
 
 
 def check_wholes(config: Any, **least: int) -> None:
-    """Raise UnknownOption where a field is not a whole number of at least so much."""
+    """Raise BadOption unless the named fields are whole numbers from these lower bounds."""
     for name, bound in least.items():
         if not is_whole(getattr(config, name), bound):
-            raise UnknownOption(
-                f"{name}={getattr(config, name)!r}; it is a whole number from {bound}"
-            )
+            raise BadOption(f"{name}={getattr(config, name)!r}; it is a whole number from {bound}")
 
 
 def check_between(config: Any, low: float, high: float, *names: str) -> None:
-    """Raise UnknownOption where a field is no number from `low` to `high`."""
+    """Raise BadOption unless the fields are numbers from `low` to `high`."""
     for name in names:
         value = getattr(config, name)
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         if not (is_number and low <= value <= high):
-            raise UnknownOption(f"{name}={value!r}; it is {low:g} to {high:g}")
+            raise BadOption(f"{name}={value!r}; it is {low:g} to {high:g}")
 
 
 def check_limits(**limits: float | None) -> None:
-    """Raise UnknownOption where no limit of a run is given, or one is not above 0."""
+    """Raise BadOption if no limit of a run is given, or one is not above 0."""
     if all(value is None for value in limits.values()):
         none = ", ".join(f"{name}=None" for name in limits)
-        raise UnknownOption(f"{none}; at least one of them is wanted")
+        raise BadOption(f"{none}; set at least one of them")
     for name, value in limits.items():
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         if value is not None and not (is_number and value > 0):
-            raise UnknownOption(f"{name}={value!r}; it is above 0, or None for no limit")
+            raise BadOption(f"{name}={value!r}; it is above 0, or None for no limit")
         if value is not None and name != "minutes" and not is_whole(value, 1, 10**15):
-            raise UnknownOption(f"{name}={value!r}; it is a whole number, or None for no limit")
+            raise BadOption(f"{name}={value!r}; it is a whole number, or None for no limit")
 
 
 def share_done(*spent: tuple[float, float | None]) -> float:
-    """Return how much of a run is done, 0 to 1: pairs of what is spent and its limit, if any."""
+    """Return the share of a run that is done, 0 to 1, of pairs (spent, limit or None)."""
     return min(1.0, max(used / limit for used, limit in spent if limit is not None))
 
 
 def nested(pairs: Mapping[str, Any]) -> dict[str, Any]:
-    """Return {"a": {"b": 1}} for {"a.b": 1}; raise UnknownOption where one name is both."""
-    found: dict[str, Any] = {}
+    """Return {"a": {"b": 1}} for {"a.b": 1}; raise BadOption if a name is value and parent."""
+    tree: dict[str, Any] = {}
     for name, value in pairs.items():
         *parts, last = name.split(".")
-        inner = found
+        inner = tree
         for part in parts:
             inner = inner.setdefault(part, {})
             if not isinstance(inner, dict):
-                raise UnknownOption(f"{name}: {part} has a value already")
+                raise BadOption(f"{name}: {part} has a value already")
         inner[last] = value
-    return found
+    return tree
 
 
 def merged(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the old values with the new ones in their place, at all depths."""
-    found = {**old, **new}
+    """Return the old values updated by the new ones, at all depths."""
+    result = {**old, **new}
     for name in old.keys() & new.keys():
         if isinstance(old[name], Mapping) and isinstance(new[name], Mapping):
-            found[name] = merged(old[name], new[name])
-    return found
+            result[name] = merged(old[name], new[name])
+    return result
 
 
 def build(kind: type[Config], values: Mapping[str, Any]) -> Config:
-    """Return a config with these values, the others being the defaults.
+    """Return a config with these values and defaults for the rest.
 
-    Values of a field that is a config itself are a mapping. Raises UnknownOption where there is no
-    such field, and as the config does where a value is not what it must be.
+    The value of a nested config is a mapping. Raises UnknownOption if there is no such field,
+    BadOption if the config refuses a value.
     """
     return kind(**_ready(kind, values))
 
 
 def _ready(kind: type[Any], values: Mapping[str, Any], inside: str = "") -> dict[str, Any]:
-    hints, known = get_type_hints(kind), {each.name: each for each in fields(kind)}
-    found: dict[str, Any] = {}
+    hints, known = get_type_hints(kind), {field.name: field for field in fields(kind)}
+    ready: dict[str, Any] = {}
     for name, value in values.items():
         whole = f"{inside}{name}"
         if name not in known:
             raise UnknownOption(f"there is no {whole}; there are: {listed(known, len(known))}")
         if is_dataclass(hints[name]):
             if not isinstance(value, Mapping):
-                raise UnknownOption(f"{whole}={value!r}; wanted {whole}.PART=VALUE")
+                raise BadOption(f"{whole}={value!r}; wanted {whole}.PART=VALUE")
             default = known[name].default_factory()  # type: ignore[operator]
-            found[name] = replace(default, **_ready(type(default), value, f"{whole}."))
+            ready[name] = replace(default, **_ready(type(default), value, f"{whole}."))
         else:
-            found[name] = _fitting(whole, value, hints[name])
-    return found
+            ready[name] = _fitting(whole, value, hints[name])
+    return ready
 
 
 def _fitting(name: str, value: Any, hint: Any) -> Any:
-    """Return a value for a field of this type: a list as a tuple, a word as a tuple of one.
+    """Return a value for a field of this type: a list as a tuple, a word as a tuple of length 1.
 
-    Raises UnknownOption where it is of another kind altogether.
+    Raises BadOption if the value is of another kind.
     """
     kind = get_origin(hint) or hint
     if kind is tuple:
         words = (value,) if isinstance(value, str) else value
-        if not isinstance(words, list | tuple) or not all(isinstance(each, str) for each in words):
-            raise UnknownOption(f"{name}={value!r}; wanted a word, or several as ['one', 'other']")
+        if not isinstance(words, list | tuple) or not all(isinstance(word, str) for word in words):
+            raise BadOption(f"{name}={value!r}; wanted a word, or several as ['one', 'other']")
         return tuple(words)
     if (kind is Mapping) != isinstance(value, Mapping) or (kind is str) != isinstance(value, str):
         wanted = {Mapping: f"{name}.PART=VALUE", str: "a word"}.get(kind, "a number, or None")
-        raise UnknownOption(f"{name}={value!r}; wanted {wanted}")
+        raise BadOption(f"{name}={value!r}; wanted {wanted}")
     return value

@@ -1,4 +1,4 @@
-"""python -m training.demo: train AlphaZero for a few minutes, and see what it has learned."""
+"""python -m training.demo: train AlphaZero for a few minutes, then rate it in a tournament."""
 
 import sys
 from itertools import chain, count
@@ -29,28 +29,29 @@ console = Terminal()
 
 @app.command()
 def demo(
-    minutes: Annotated[float, typer.Option(help="Of training.")] = 4,
-    games: Annotated[int, typer.Option(help="Of each pair in the tournament.")] = 20,
+    minutes: Annotated[float, typer.Option(help="Minutes of training.")] = 4,
+    games: Annotated[int, typer.Option(help="Games per pair in the tournament.")] = 20,
     workers: Annotated[
-        int | None, typer.Option(min=0, help="Processes that play it.", show_default="one a core")
+        int | None,
+        typer.Option(min=0, help="Processes that play the games.", show_default="one per core"),
     ] = None,
 ) -> None:
-    """Train AlphaZero on C&C 6×6, then let it meet the players that are there already."""
+    """Train AlphaZero on C&C 6×6, then play a tournament against other players."""
     path = _free(evaluate.RUNS / "demo")
     console.print(f"AlphaZero learns C&C 6×6 for {minutes:g} minutes, in {path}")
-    network = Size(blocks=3, channels=32)  # a small one, which learns most in so short a time
+    network = Size(blocks=3, channels=32)  # small: learns most in a short time
     alphazero.main(alphazero.Config(minutes=minutes, network=network, evaluate_every=15), path)
     fresh = f"policy:path={path}", f"alphazero:simulations=64,path={path}"
     config = arena.Config(players=(*fresh, *OTHERS), games=games, anchor="minimax:depth=3")
-    console.print("what it has learned, among players that are there already:")
+    console.print("Its strength among other players:")
     command = f"python -m training.demo --minutes {minutes:g} --games {games}"
     evaluate.hold(config, path / "tournament", command, path / CURVES, workers=workers)
 
 
 def _free(path: Path) -> Path:
-    """Return the path, or the first numbered one like it, where there is nothing yet."""
+    """Return the path, or the first numbered variant of it that does not exist."""
     others = (path.with_name(f"{path.name}-{number}") for number in count(2))
-    return next(each for each in chain([path], others) if not each.exists())
+    return next(folder for folder in chain([path], others) if not folder.exists())
 
 
 def main() -> int:

@@ -1,4 +1,4 @@
-"""Where self-play happens: in threads of this process, or on a cluster."""
+"""Engines of self-play: threads of this process, or processes on a Ray cluster."""
 
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Protocol
@@ -7,77 +7,86 @@ from agents.network import Evaluator, Network
 from cc_env.errors import UnknownOption
 from cc_env.game import Game
 from training.replay import Samples
-from training.selfplay import SelfPlay, Settings, Tally
+from training.selfplay import SelfPlaySettings, SelfPlayWorker, Tally
 
 ENGINES = "threads", "ray"
 
-Found = list[tuple[Samples, Tally]]
+Results = list[tuple[Samples, Tally]]
 
 
 class Engine(Protocol):
-    """Workers that play themselves while somebody learns."""
+    """Workers that play self-play games in the background."""
 
     def start(self, network: Network, decisions: int, simulations: int | None = None) -> None:
-        """Let all workers play by this network, so many decisions on each of their boards."""
+        """Let all workers play with this network, `decisions` on each of their boards."""
 
-    def finish(self) -> Found:
-        """Wait for what `start` began, and return what it brought."""
+    def finish(self) -> Results:
+        """Wait for the work that `start` began; return its samples."""
 
     def close(self) -> None:
         """Stop the workers."""
 
 
 class Threads:
-    """Workers in this process: search and network leave Python to the others while they run."""
+    """Workers in threads of this process; search and network release the GIL."""
 
     def __init__(
-        self, game: Game, settings: Settings, workers: int, seed: tuple[int, ...], device: str
+        self,
+        game: Game,
+        settings: SelfPlaySettings,
+        workers: int,
+        seed: tuple[int, ...],
+        device: str,
     ) -> None:
-        """Begin the games of each worker, by its own seed."""
+        """Begin the games; each worker has its own seed."""
         self._device = device
-        self._workers = [SelfPlay(game, settings, (*seed, worker)) for worker in range(workers)]
+        self._workers = [
+            SelfPlayWorker(game, settings, (*seed, worker)) for worker in range(workers)
+        ]
         self._pool = ThreadPoolExecutor(workers)
         self._playing: list[Future[tuple[Samples, Tally]]] = []
 
     def start(self, network: Network, decisions: int, simulations: int | None = None) -> None:
         """Let all workers play."""
         evaluate = Evaluator(network, self._device)
-        play = self._pool.submit
         self._playing = [
-            play(each.play, evaluate, decisions, simulations) for each in self._workers
+            self._pool.submit(worker.play, evaluate, decisions, simulations)
+            for worker in self._workers
         ]
 
-    def finish(self) -> Found:
-        """Wait for all."""
-        return [each.result() for each in self._playing]
+    def finish(self) -> Results:
+        """Wait for all workers; return their samples."""
+        return [future.result() for future in self._playing]
 
     def close(self) -> None:
-        """Wait for the threads to end, which they do after the decisions of now."""
-        for each in self._workers:
-            each.stop()
+        """Stop the threads after their present decisions, and wait for them."""
+        for worker in self._workers:
+            worker.stop()
         self._pool.shutdown()
 
 
 def check(name: str) -> None:
-    """Raise UnknownOption where there is no such engine or no cluster, MissingExtra without Ray."""
+    """Raise UnknownOption if there is no such engine; BadOption or MissingExtra as `cluster`."""
     if name not in ENGINES:
         raise UnknownOption(f"there is no engine {name!r}; there are: {', '.join(ENGINES)}")
     if name == "ray":
-        from training import cluster  # not above: it takes a second, and an extra
+        from training import cluster  # imported late: takes a second, and needs the extra
 
-        cluster.knock()
+        cluster.check_address()
 
 
 def make(
-    name: str, game: Game, settings: Settings, workers: int, seed: tuple[int, ...], device: str
+    name: str,
+    game: Game,
+    settings: SelfPlaySettings,
+    workers: int,
+    seed: tuple[int, ...],
+    device: str,
 ) -> Engine:
-    """Return an engine by its name; `device` is that of threads, clusters play on their CPUs.
-
-    Raises as `check`.
-    """
+    """Return an engine by its name; only threads use the `device`. Raises as `check`."""
     check(name)
     if name == "threads":
         return Threads(game, settings, workers, seed, device)
-    from training.cluster import Cluster
+    from training.actors import Cluster
 
     return Cluster(game, settings, workers, seed)

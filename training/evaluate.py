@@ -1,4 +1,4 @@
-"""python -m training.evaluate PLAYER PLAYER …: a tournament, its tables and its report."""
+"""python -m training.evaluate PLAYER PLAYER …: play a tournament, print tables, write a report."""
 
 import hashlib
 import json
@@ -18,7 +18,7 @@ from cc_env.terminal import Terminal, application
 from training import arena
 from training.arena.tables import show
 
-INTERRUPTED = 130  # exit status, as shells have it
+INTERRUPTED = 130  # exit status after Ctrl-C, by convention of shells
 RUNS = Path("runs")
 
 app = application()
@@ -28,47 +28,53 @@ console = Terminal()
 @app.command()
 def evaluate(
     players: Annotated[
-        list[str], typer.Argument(help="Who plays, e.g. random minimax:depth=3.", metavar="PLAYER…")
+        list[str],
+        typer.Argument(help="Names of players, e.g. random minimax:depth=3.", metavar="PLAYER…"),
     ],
     game: GameName = "capture_conquer",
     size: Size = None,
     option: Pairs = None,
-    games: Annotated[int, typer.Option(help="Games of each pair; even.")] = 100,
+    games: Annotated[int, typer.Option(help="Games per pair; even.")] = 100,
     opening_turns: Annotated[
-        int | None, typer.Option(help="Random turns at first.", show_default="4; 0 with --learn")
+        int | None,
+        typer.Option(
+            help="Random turns before the players take over.", show_default="4; 0 with --learn"
+        ),
     ] = None,
-    max_turns: Annotated[int, typer.Option(min=0, help="A longer game is a draw; 0: none.")] = 200,
+    max_turns: Annotated[
+        int, typer.Option(min=0, help="Longer games are drawn; 0: no limit.")
+    ] = 200,
     repetitions: Annotated[
-        int, typer.Option(min=0, help="A position that occurs so often is a draw; 0: none.")
+        int, typer.Option(min=0, help="Draw at the Nth occurrence of a position; 0: never.")
     ] = 3,
-    seconds_per_turn: Annotated[float | None, typer.Option(help="Who thinks longer loses.")] = None,
-    seconds_per_game: Annotated[float | None, typer.Option(help="Who thinks longer loses.")] = None,
-    seed: Annotated[int, typer.Option(help="Of openings and players.")] = 0,
+    seconds_per_turn: Annotated[float | None, typer.Option(help="Exceeding it loses.")] = None,
+    seconds_per_game: Annotated[float | None, typer.Option(help="Exceeding it loses.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of openings and players.")] = 0,
     learn: Annotated[
-        bool, typer.Option("--learn", help="Players that can, as memory, learn from each game.")
+        bool, typer.Option("--learn", help="Players such as memory learn from each game.")
     ] = False,
     anchor: Annotated[
-        str | None, typer.Option(help="Whose Elo is 0.", show_default="the mean of all")
+        str | None, typer.Option(help="Player whose Elo is 0.", show_default="the mean of all")
     ] = None,
     workers: Annotated[
-        int | None, typer.Option(min=0, help="Processes; 0: this one.", show_default="one a core")
+        int | None, typer.Option(min=0, help="Processes; 0: this one.", show_default="one per core")
     ] = None,
     engine: Annotated[
-        str, typer.Option(help="Where they are: processes here, or ray: on a cluster.")
+        str, typer.Option(help="Where games run: processes, or ray for a cluster.")
     ] = "processes",
     out: Annotated[
         Path | None,
         typer.Option(
             parser=folder_path,
             metavar="FOLDER",
-            help="Where the results are kept.",
+            help="Folder of the results.",
             show_default="runs/…",
         ),
     ] = None,
 ) -> None:
-    """Let every pair of players meet in both seats of the same openings; say who is stronger.
+    """Rate players: every pair plays the same openings in both seats.
 
-    The same command continues a tournament that was stopped.
+    The same command continues a tournament that was interrupted.
     """
     config = arena.Config(
         players=tuple(players),
@@ -91,17 +97,18 @@ def evaluate(
 def hold(
     config: arena.Config, path: Path, command: str, curves: Path | None = None, **how: Any
 ) -> arena.Tournament:
-    """Play a tournament with a progress bar, print its tables, write its report; as `arena.run`.
+    """Play a tournament with a progress bar, print its tables and write its report.
 
-    `command` is what to type to play it again; `curves` a picture of how a player learned. Raises
-    BadRecord where no game could be played.
+    `command` is the shell command that repeats it, `curves` a PNG of learning curves for the
+    report, `how` are options of `arena.run`. Raises BadRecord if no game could be played, else as
+    `arena.run`.
     """
-    tournament = _play(config, path, **how)
+    tournament = _run_with_progress(config, path, **how)
     if not tournament.records:
         why = listed(dict.fromkeys(tournament.unplayed.values()))
         raise BadRecord(f"no game could be played: {why}")
     show(tournament, console)
-    from training.arena import report  # not above: workers import this module, and draw nothing
+    from training.arena import report  # imported late: worker processes need no charts
 
     file = report.write(tournament, path, command, curves)
     console.print(f"report: {file}")
@@ -109,15 +116,15 @@ def hold(
 
 
 def folder_name(config: arena.Config) -> str:
-    """Return a name that people can read and that no other tournament has."""
+    """Return a readable folder name with a hash of the config."""
     names = config.players if len(config.players) < 4 else [f"{len(config.players)} players"]
     words = re.sub(r"[^\w=]+", "-", " vs ".join(names))[:60].strip("-")
     digest = hashlib.sha256(json.dumps(config.to_json(), sort_keys=True).encode()).hexdigest()
     return f"{words}-{digest[:6]}"
 
 
-def _play(config: arena.Config, path: Path, **how: Any) -> arena.Tournament:
-    """Play with a progress bar; where it is interrupted, say how to go on, and exit."""
+def _run_with_progress(config: arena.Config, path: Path, **how: Any) -> arena.Tournament:
+    """Play with a progress bar; after Ctrl-C say how to continue, and exit."""
     columns = TextColumn("games"), BarColumn(None), MofNCompleteColumn(), TimeRemainingColumn()
     finished = 0
     try:

@@ -1,4 +1,4 @@
-"""What fits a network to samples of self-play."""
+"""The learner: fits a network to samples of self-play by gradient descent."""
 
 import copy
 import math
@@ -14,18 +14,18 @@ from training.replay import Batch
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
-    """How to learn."""
+class LearnerSettings:
+    """The settings of learning."""
 
-    batch_size: int = 256
-    learning_rate: float = 2e-3  # at first; it falls like a cosine
-    last_learning_rate: float = 1e-4  # to this
-    weight_decay: float = 1e-4
-    ema_decay: float = 0.995  # of weights, each step; the averaged ones play
-    value_weight: float = 1.0  # of the value's loss beside the policy's
+    batch_size: int = 256  # samples per gradient step
+    learning_rate: float = 2e-3  # at the start; cosine schedule
+    last_learning_rate: float = 1e-4  # at the end of the schedule
+    weight_decay: float = 1e-4  # of AdamW
+    ema_decay: float = 0.995  # of the moving average of the weights, which plays
+    value_weight: float = 1.0  # of the value loss, relative to the policy loss
 
     def __post_init__(self) -> None:
-        """Raise UnknownOption where a number is none."""
+        """Raise BadOption if a value is out of range."""
         check_wholes(self, batch_size=1)
         check_between(
             self, 0, 1, "learning_rate", "last_learning_rate", "weight_decay", "ema_decay"
@@ -34,10 +34,10 @@ class Settings:
 
 
 class Learner:
-    """The network and what it learns with."""
+    """A network, the moving average of its weights, and the optimizer."""
 
-    def __init__(self, network: Network, settings: Settings, device: torch.device) -> None:
-        """Begin with this network."""
+    def __init__(self, network: Network, settings: LearnerSettings, device: torch.device) -> None:
+        """Train this network, on this device."""
         self.steps = 0
         self._settings, self._device = settings, device
         self.average = copy.deepcopy(network).requires_grad_(False)
@@ -48,29 +48,31 @@ class Learner:
         )
 
     def slow_down(self, progress: float) -> None:
-        """Set the rate for a part of the run, 0 to 1, that is done."""
+        """Set the learning rate of the cosine schedule at `progress`, 0 to 1."""
         first, last = self._settings.learning_rate, self._settings.last_learning_rate
         for group in self._optimizer.param_groups:
             group["lr"] = last + (first - last) * (1 + math.cos(math.pi * progress)) / 2
 
     def learn(self, batch: Batch) -> tuple[float, float]:
-        """Take a step; return the losses of policy (its cross-entropy) and value (squared)."""
-        planes, legal, policy, values = (torch.from_numpy(each).to(self._device) for each in batch)
+        """Take a gradient step; return policy loss (cross-entropy) and value loss (MSE)."""
+        planes, legal, policy, values = (
+            torch.from_numpy(array).to(self._device) for array in batch
+        )
         dtype = fast_dtype(self._device)
         planes = planes.float().contiguous(memory_format=torch.channels_last)
         with torch.autocast(self._device.type, dtype, enabled=dtype != torch.float32):
-            logits, guessed = self._network(planes)
-        chances = logits.masked_fill(~legal, -torch.inf).log_softmax(1)
-        policy_loss = -(policy * chances.masked_fill(~legal, 0)).sum(1).mean()
-        value_loss = (guessed - values).square().mean()
+            logits, predicted = self._network(planes)
+        log_policy = logits.masked_fill(~legal, -torch.inf).log_softmax(1)
+        policy_loss = -(policy * log_policy.masked_fill(~legal, 0)).sum(1).mean()
+        value_loss = (predicted - values).square().mean()
         self._optimizer.zero_grad()
         (policy_loss + self._settings.value_weight * value_loss).backward()
         self._optimizer.step()
         self.steps += 1
-        self._take_average()
+        self._update_average()
         return policy_loss.item(), value_loss.item()
 
-    def _take_average(self) -> None:
+    def _update_average(self) -> None:
         weight = 1 - min(self._settings.ema_decay, self.steps / (self.steps + 10))
         with torch.no_grad():
             pairs = zip(self.average.parameters(), self._network.parameters(), strict=True)
@@ -78,5 +80,5 @@ class Learner:
                 mean.lerp_(newest.to(mean.device), weight)
 
     def parts(self) -> dict[str, nn.Module | Optimizer]:
-        """Return all that learns or was learned, by name, for `training.state`."""
+        """Return networks and optimizer by name, for `training.state`."""
         return {"network": self._network, "average": self.average, "optimizer": self._optimizer}

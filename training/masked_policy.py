@@ -1,4 +1,7 @@
-"""The network of the learned players as MaskablePPO wants it."""
+"""`agents.network.Network` as a policy of MaskablePPO.
+
+Shapes: B positions, A actions; C planes, H rows and W columns of an observation.
+"""
 
 from typing import Any
 
@@ -13,14 +16,14 @@ ILLEGAL = -1e8  # the logit of illegal actions
 
 
 class Policy(MaskableActorCriticPolicy):
-    """`agents.network.Network` as MaskablePPO wants it.
+    """`agents.network.Network` as a policy of MaskablePPO.
 
-    It computes in the fastest numbers of the machine, and learns in float32.
+    It computes in the fastest dtype of the machine; parameters and optimizer are float32.
     """
 
     def __init__(self, *args: Any, network: Network, **named: Any) -> None:
-        """Learn with this network."""
-        self._given = [network]  # not as a module, of which there can be none yet
+        """Use this network; `args` and `named` are those of the base class."""
+        self._given = [network]  # in a list: modules cannot be set before super().__init__
         super().__init__(*args, **named)
 
     def _build(self, lr_schedule: Any) -> None:
@@ -31,8 +34,11 @@ class Policy(MaskableActorCriticPolicy):
     def forward(
         self, obs: Tensor, deterministic: bool = False, action_masks: Any = None
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Return drawn actions, values and log-probabilities."""
-        logits, values = self._look(obs, action_masks)
+        """Return sampled actions int64[B], values float32[B, 1], log-probabilities float32[B].
+
+        `deterministic` is ignored: rollouts are sampled.
+        """
+        logits, values = self._evaluate(obs, action_masks)
         sums = logits.softmax(1).cumsum(1, dtype=torch.float64)
         bounds = torch.rand(len(sums), 1, dtype=sums.dtype, device=sums.device) * sums[:, -1:]
         actions = torch.searchsorted(sums, bounds, right=True)
@@ -41,20 +47,20 @@ class Policy(MaskableActorCriticPolicy):
     def evaluate_actions(
         self, obs: Tensor, actions: Tensor, action_masks: Any = None
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Return values, log-probabilities of the actions, and entropies."""
-        logits, values = self._look(obs, action_masks)
+        """Return values float32[B, 1], log-probabilities and entropies float32[B]; actions [B]."""
+        logits, values = self._evaluate(obs, action_masks)
         logs = logits.log_softmax(1)
         entropy = -(logits.softmax(1) * logs).sum(1)
         return values, logs.gather(1, actions[:, None])[:, 0], entropy
 
     def predict_values(self, obs: Any) -> Tensor:
-        """Return values."""
-        return self._look(obs, True)[1]
+        """Return values float32[B, 1]."""
+        return self._evaluate(obs, True)[1]
 
-    def _look(self, planes: Tensor, masks: Any) -> tuple[Tensor, Tensor]:
-        """Return logits float32[N, num_actions], masked, and values float32[N, 1]."""
+    def _evaluate(self, planes: Tensor, masks: Any) -> tuple[Tensor, Tensor]:
+        """Return masked logits float32[B, A] and values float32[B, 1] of planes [B, C, H, W]."""
         dtype = fast_dtype(planes.device)
-        weights = {name: each.to(dtype) for name, each in self.network.named_parameters()}
+        weights = {name: tensor.to(dtype) for name, tensor in self.network.named_parameters()}
         ready = planes.to(dtype).contiguous(memory_format=torch.channels_last)
         logits, values = functional_call(self.network, weights, (ready,))
         legal = torch.as_tensor(masks, device=logits.device).bool()

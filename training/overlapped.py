@@ -1,8 +1,8 @@
-"""MaskablePPO that plays and learns at the same time, in two threads.
+"""MaskablePPO that collects rollouts and learns at the same time, in two threads.
 
-While one thread learns from a rollout, the other plays the next one, so what is learned from was
-played by the network of one update before; the ratios of PPO are to that network's probabilities.
-The threads draw from different generators, torch's and NumPy's, so that they are no matter of luck.
+One thread learns from a rollout while the other plays the next one. So each rollout was played by
+the network before the last update; PPO's probability ratios are relative to that network. The
+threads use different generators (playing torch's, learning NumPy's), so runs are reproducible.
 """
 
 import copy
@@ -30,34 +30,34 @@ LEARNED_FROM = (  # arrays of a rollout
     "returns",
     "action_masks",
 )
-NEVER = 1 << 30
-SMALL = "observations", "action_masks"  # those that hold 0 and 1
+NEVER = 1 << 30  # updates between log lines
+BINARY = "observations", "action_masks"  # arrays of 0 and 1, saved as int8
 
 Make = Callable[[type[MaskablePPO], Network], MaskablePPO]
 
 
 class _Player(MaskablePPO):
-    """Plays rollouts, and does not learn from them."""
+    """Collects rollouts without learning from them."""
 
     def train(self) -> None:
         """Do nothing."""
 
 
 class PlayAndLearn:
-    """A network that learns from rollouts, and a copy of it that plays them."""
+    """A learner, and a player with a copy of its network that collects the rollouts."""
 
     def __init__(self, make: Make, network: Network) -> None:
-        """Begin with a network; `make` makes a MaskablePPO of a class for one."""
+        """Train this network; `make` returns an instance of a MaskablePPO class for a network."""
         self.player, self.learner = (
             make(_Player, copy.deepcopy(network)),
             make(MaskablePPO, network),
         )
-        for each in (self.player, self.learner):
-            each.set_logger(Logger(None, []))
-        self._network, self._played = network, False  # whether there is a rollout to learn from
+        for algorithm in (self.player, self.learner):
+            algorithm.set_logger(Logger(None, []))
+        self._network, self._played = network, False  # whether the learner has a rollout
 
     def improve(self) -> tuple[float, float]:
-        """Play a rollout, and learn from the one before; return the seconds that each took."""
+        """Play a rollout and learn from the last one; return the seconds that each took."""
         self.player.policy.load_state_dict(self.learner.policy.state_dict())
         with ThreadPoolExecutor(1) as other:
             learning = other.submit(self._learn)
@@ -78,41 +78,41 @@ class PlayAndLearn:
         return time.perf_counter() - began
 
     def numbers(self) -> dict[str, float]:
-        """Return what MaskablePPO says of the last learning, by its names; nothing at first."""
-        found = self.learner.logger.name_to_value
-        return {name.removeprefix("train/"): float(value) for name, value in found.items()}
+        """Return what MaskablePPO logged of the last update, by its names; empty at first."""
+        logged = self.learner.logger.name_to_value
+        return {name.removeprefix("train/"): float(value) for name, value in logged.items()}
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Return the rollout that is to be learned from; nothing at first."""
+        """Return the rollout to learn from next, as arrays rollout.NAME; empty at first."""
         buffer = self.learner.rollout_buffer
-        found = {name: np.asarray(getattr(buffer, name)) for name in LEARNED_FROM}
-        found |= {name: found[name].astype(np.int8) for name in SMALL}
-        return {f"rollout.{name}": each for name, each in found.items()} if self._played else {}
+        rollout = {name: np.asarray(getattr(buffer, name)) for name in LEARNED_FROM}
+        rollout |= {name: rollout[name].astype(np.int8) for name in BINARY}
+        return {f"rollout.{name}": array for name, array in rollout.items()} if self._played else {}
 
     def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Go on with what `state` returned after a rollout was played.
+        """Restore what `state` returned after a rollout was played.
 
-        Raises BadCheckpoint, and changes nothing, where it is not such a rollout.
+        Raises BadCheckpoint, and changes nothing, if the arrays are not such a rollout.
         """
         buffer: MaskableRolloutBuffer = self.learner.rollout_buffer
         buffer.reset()
-        found = {}
+        rollout = {}
         for name in LEARNED_FROM:
             like = getattr(buffer, name)
-            kind = np.int8 if name in SMALL else like.dtype
-            found[name] = expect(arrays, f"rollout.{name}", like.shape, kind).astype(like.dtype)
-        _check(found)
-        for name, each in found.items():
-            setattr(buffer, name, each)
+            kind = np.int8 if name in BINARY else like.dtype
+            rollout[name] = expect(arrays, f"rollout.{name}", like.shape, kind).astype(like.dtype)
+        _check(rollout)
+        for name, array in rollout.items():
+            setattr(buffer, name, array)
         buffer.full = self._played = True
 
 
 def _check(rollout: Mapping[str, NDArray[Any]]) -> None:
-    """Raise BadCheckpoint where a rollout cannot have been played."""
-    for name, each in rollout.items():
-        if not np.isfinite(each).all() or (name in SMALL and not np.isin(each, (0, 1)).all()):
-            raise BadCheckpoint(f"rollout.{name} has numbers that cannot be")
+    """Raise BadCheckpoint if a rollout has impossible values."""
+    for name, array in rollout.items():
+        if not np.isfinite(array).all() or (name in BINARY and not np.isin(array, (0, 1)).all()):
+            raise BadCheckpoint(f"rollout.{name} has impossible values")
     actions, masks = rollout["actions"], rollout["action_masks"]
     places = np.clip(actions, 0, masks.shape[2] - 1).astype(np.int64)
     if not ((actions == places) & (np.take_along_axis(masks, places, 2) == 1)).all():
-        raise BadCheckpoint("rollout.actions has some that are not legal")
+        raise BadCheckpoint("rollout.actions has illegal actions")

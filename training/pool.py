@@ -1,4 +1,4 @@
-"""Whom a learner meets: itself, players by name, and snapshots of itself; many at a time."""
+"""The opponents of a learner: itself, players by name, and snapshots of itself."""
 
 import copy
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from agents.network import Evaluator, Network
 from cc_env import players
 from cc_env.envs.opponents import Asked, Choose, Opponent, by_player, drawn
-from cc_env.errors import UnknownOption
+from cc_env.errors import BadOption
 from cc_env.game import Game
 from training.config import check_between, check_wholes
 
@@ -17,7 +17,7 @@ ITSELF, SNAPSHOTS = "itself", "snapshots"
 
 
 def by_network(evaluator: Evaluator) -> Choose:
-    """Return how a network chooses: by its probabilities."""
+    """Return a Choose that samples from the policy of a network."""
 
     def choose(asked: Asked, rng: np.random.Generator) -> NDArray[np.int64]:
         logits = np.where(asked.masks, evaluator(asked.observations)[0], -np.inf)
@@ -29,39 +29,39 @@ def by_network(evaluator: Evaluator) -> Choose:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
-    """Who is in the pool, and in how many of the games."""
+class PoolSettings:
+    """The settings of the pool."""
 
     names: tuple[str, ...] = ("random", "minimax:depth=1", "minimax:depth=2", "minimax:depth=3")
-    named_share: float = 0.5  # of the games are against these, equally often,
-    snapshot_share: float = 0.2  # and of the games against snapshots; the rest against itself
-    snapshots: int = 4  # that are kept, the newest
+    named_share: float = 0.5  # share of the games against `names`, each equally often
+    snapshot_share: float = 0.2  # share of the games against snapshots; the rest is self-play
+    snapshots: int = 4  # number of snapshots kept, the newest ones
 
     def __post_init__(self) -> None:
-        """Raise UnknownOption where there is no such player, or a number is none."""
+        """Raise BadOption if there is no such player or a value is out of range."""
         for name in self.names:
             players.check(name)
         check_wholes(self, snapshots=1)
         check_between(self, 0, 1, "named_share", "snapshot_share")
         if self.self_share <= 0:
             shares = f"named_share={self.named_share}, snapshot_share={self.snapshot_share}"
-            raise UnknownOption(f"{shares}; they are less than 1 in all")
+            raise BadOption(f"{shares}; their sum is below 1")
 
     @property
     def self_share(self) -> float:
-        """The share of games against itself, as it is."""
+        """The share of the games against itself."""
         return 1 - self.named_share - self.snapshot_share
 
 
 class Pool:
-    """The opponents. Shares are weights: as long as there is no snapshot the others have more."""
+    """The opponents. Shares are weights: before the first snapshot the others have more games."""
 
     def __init__(
-        self, game: Game, network: Network, settings: Settings, device: str = "cpu"
+        self, game: Game, network: Network, settings: PoolSettings, device: str = "cpu"
     ) -> None:
-        """Begin without snapshots; raise UnknownOption where a player cannot be made."""
-        self.joined = 0  # snapshots so far
-        self.networks = [copy.deepcopy(network) for _ in range(settings.snapshots)]  # theirs
+        """Begin without snapshots; raise BadOption if a player cannot be made."""
+        self.joined = 0  # number of snapshots so far
+        self.networks = [copy.deepcopy(network) for _ in range(settings.snapshots)]  # ring
         self._settings, self._device = settings, device
         share = settings.named_share / max(1, len(settings.names))
         named = [Opponent(name, by_player(name, game), share) for name in settings.names]
@@ -71,29 +71,29 @@ class Pool:
 
     @property
     def newest(self) -> Network | None:
-        """The network of the newest snapshot."""
+        """The network of the newest snapshot; None before the first."""
         return self.networks[(self.joined - 1) % len(self.networks)] if self.joined else None
 
     def follow(self, network: Network) -> None:
-        """Let the learner's other self play as this network does now."""
+        """Let the opponent "itself" play with a copy of this network."""
         self._itself.choose = by_network(Evaluator(network, self._device))
 
     def join(self, network: Network) -> None:
-        """Take a snapshot of the network, in the place of the oldest where there is no more."""
+        """Add a snapshot of the network; if the pool is full, it replaces the oldest."""
         self.networks[self.joined % len(self.networks)].load_state_dict(network.state_dict())
         self.joined += 1
         self.renew()
 
     def renew(self) -> None:
-        """Let the snapshots that joined play as their networks do now."""
+        """Let the snapshots play with the present weights of their networks."""
         count = min(self.joined, len(self.networks))
         for place, network in zip(self._places[:count], self.networks[:count], strict=True):
             place.choose = by_network(Evaluator(network, self._device))
             place.share = self._settings.snapshot_share / count
 
     def take_scores(self) -> dict[str, float]:
-        """Return the learner's mean score with each, by name, since the last call."""
-        found: dict[str, list[float]] = {}
-        for each in self.opponents:
-            found.setdefault(each.name, []).extend(each.take_points())
-        return {name: float(np.mean(points)) for name, points in found.items() if points}
+        """Return the learner's mean score, 0 to 1, against each opponent since the last call."""
+        scores: dict[str, list[float]] = {}
+        for opponent in self.opponents:
+            scores.setdefault(opponent.name, []).extend(opponent.take_points())
+        return {name: float(np.mean(points)) for name, points in scores.items() if points}

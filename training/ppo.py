@@ -31,14 +31,13 @@ from cc_env.commands import Pairs, game_options, run
 from cc_env.commands import Size as BoardSize
 from cc_env.game import Game
 from cc_env.terminal import application
-from training import runs, selfplay_env, state
+from training import cli, runs, selfplay_env, state
 from training.arena import try_players
 from training.config import check_between, check_limits, check_wholes, share_done
 from training.gate import BEST, Rivals, meet
 from training.masked_policy import Policy
 from training.overlapped import PlayAndLearn
-from training.pool import ITSELF, SNAPSHOTS, Pool
-from training.pool import Settings as PoolSettings
+from training.pool import ITSELF, SNAPSHOTS, Pool, PoolSettings
 
 MAY_DIFFER = "minutes", "steps", "device"  # when a run is continued
 AS_PLAYED = {"mirrored": False, "contempt": 0.0}  # as the player `ppo` does
@@ -260,10 +259,10 @@ def main(config: Config, path: Path, resume: bool = False) -> dict[str, Any]:
     """
     torch.set_num_threads(1)
     try_players((*config.pool.names, *config.rivals.names), config.make_game())
-    with runs.opened(path, asdict(config), resume, MAY_DIFFER) as run, runs.interrupts() as pressed:
+    with runs.opened(path, asdict(config), resume, MAY_DIFFER) as run, cli.interrupts() as pressed:
         training = Training(config, run)
-        runs.say_if_finished(training.progress())
-        with runs.progress() as show:
+        cli.say_if_finished(training.progress())
+        with cli.progress() as show:
             for _ in training.go():
                 told = _told(run.rows[-1], training.elo)
                 show(training.progress(), told)
@@ -281,18 +280,18 @@ def _told(row: Mapping[str, float], elo: float) -> str:
 
 @app.command()
 def train(
-    game: runs.GameName = None,
+    game: cli.GameName = None,
     size: BoardSize = None,
     option: Pairs = None,
-    minutes: runs.Minutes = None,
+    minutes: cli.Minutes = None,
     steps: Annotated[int | None, typer.Option(help="Or how many decisions of the learner.")] = None,
-    seed: runs.Seed = None,
-    blocks: runs.Blocks = None,
-    channels: runs.Channels = None,
-    device: runs.Device = None,
-    change: runs.Change = None,
-    name: runs.Name = None,
-    resume: runs.Resume = False,
+    seed: cli.Seed = None,
+    blocks: cli.Blocks = None,
+    channels: cli.Channels = None,
+    device: cli.Device = None,
+    change: cli.Change = None,
+    name: cli.Name = None,
+    resume: cli.Resume = False,
 ) -> None:
     """Train a policy by MaskablePPO against a pool, for 30 minutes unless told otherwise."""
     typed = {
@@ -305,7 +304,7 @@ def train(
         "network.channels": channels,
         "device": device,
     }
-    runs.conduct("ppo", main, Config, typed, change, name, resume)
+    cli.conduct("ppo", main, Config, typed, change, name, resume)
 
 
 def command() -> int:

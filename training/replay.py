@@ -1,4 +1,8 @@
-"""The replay buffer: what self-play brought, as positions and sparse policies."""
+"""The replay buffer: samples of self-play, as positions and sparse policies.
+
+Shapes: N samples, B samples of a batch, A actions, M actions of a search, S symmetries with the
+identity, F fields of a position; C planes, H rows and W columns of an observation.
+"""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -14,35 +18,35 @@ from cc_env.errors import BadCheckpoint, BadPosition
 from cc_env.game import Game
 from cc_env.rules import Position
 
-WIDTH = 64  # actions of a policy that are kept: those most probable
-ROUNDING = 1e-3  # by which a probability or a value may be out of its range
+WIDTH = 64  # actions kept of each policy, the most probable ones
+ROUNDING = 1e-3  # tolerance when probabilities and values are checked
 
 
 class Samples(NamedTuple):
     """Decisions of self-play, in the order in which their games ended."""
 
-    positions: NDArray[np.uint64]  # [N, fields]
-    actions: NDArray[np.int16]  # [N, WIDTH]: legal ones, the rest -1
-    policy: NDArray[np.float16]  # [N, WIDTH]: their probabilities by the search
-    values: NDArray[np.float32]  # [N]: what came of it for the player to move, -1 to 1
+    positions: NDArray[np.uint64]  # [N, F]
+    actions: NDArray[np.int16]  # [N, WIDTH]: legal ones, padded with -1
+    policy: NDArray[np.float16]  # [N, WIDTH]: improved policy of the search
+    values: NDArray[np.float32]  # [N]: value target for the player to move, -1 to 1
 
 
 class Batch(NamedTuple):
-    """What a network learns from."""
+    """The input and targets of a gradient step."""
 
-    planes: NDArray[np.int8]  # [N, C, H, W]
-    legal: NDArray[np.bool_]  # [N, num_actions]
-    policy: NDArray[np.float32]  # [N, num_actions]
-    values: NDArray[np.float32]  # [N]
+    planes: NDArray[np.int8]  # [B, C, H, W]
+    legal: NDArray[np.bool_]  # [B, A]
+    policy: NDArray[np.float32]  # [B, A]
+    values: NDArray[np.float32]  # [B]
 
 
 class Replay:
-    """The last `capacity` samples, drawn with the game's symmetries."""
+    """A ring buffer of the last `capacity` samples; draws transform them by random symmetries."""
 
     def __init__(self, game: Game, capacity: int) -> None:
-        """Make an empty one."""
+        """Make an empty buffer."""
         self.game, self.capacity = game, capacity
-        self.added = 0  # samples so far
+        self.added = 0  # samples added so far
         self.samples = Samples(
             np.zeros((capacity, len(game.initial)), np.uint64),
             np.zeros((capacity, WIDTH), np.int16),
@@ -51,49 +55,49 @@ class Replay:
         )
         identity = np.arange(game.num_actions, dtype=np.int32)
         cells = np.arange(np.prod(game.observation_shape[1:]))
-        self._actions = np.array([identity, *(each.actions for each in game.symmetries)])
-        self._cells = np.array([cells, *(each.cells for each in game.symmetries)])
+        self._actions = np.array([identity, *(symmetry.actions for symmetry in game.symmetries)])
+        self._cells = np.array([cells, *(symmetry.cells for symmetry in game.symmetries)])
 
     def __len__(self) -> int:
         return min(self.added, self.capacity)
 
     def add(self, samples: Samples) -> None:
-        """Take samples in; the oldest go where there is no room."""
+        """Add samples; when the buffer is full, they replace the oldest."""
         places = (self.added + np.arange(len(samples.values))) % self.capacity
         for name, kept in self.samples._asdict().items():
             kept[places] = getattr(samples, name)
         self.added += len(samples.values)
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Return the samples that are kept, each array called replay.NAME, in their own memory."""
+        """Return views of the samples, as arrays replay.NAME."""
         kept = self.samples._asdict().items()
-        return {f"replay.{name}": each[: len(self)] for name, each in kept}
+        return {f"replay.{name}": array[: len(self)] for name, array in kept}
 
     def load(self, arrays: Mapping[str, NDArray[Any]], added: int) -> None:
-        """Go on with what `state` returned after so many samples.
+        """Restore what `state` returned after `added` samples.
 
-        Raises BadCheckpoint, and changes nothing, where they are not samples of this game.
+        Raises BadCheckpoint, and changes nothing, if they are not samples of this game.
         """
         count = min(added, self.capacity)
-        found = Samples(
+        loaded = Samples(
             *(
                 expect(arrays, f"replay.{name}", (count, *kept.shape[1:]), kept.dtype)
                 for name, kept in self.samples._asdict().items()
             )
         )
-        _check(self.game, found)
+        _check(self.game, loaded)
         self.added = added
         for name, kept in self.samples._asdict().items():
-            kept[:count] = getattr(found, name)
+            kept[:count] = getattr(loaded, name)
 
     def draw(self, rng: np.random.Generator, size: int, newest: int | None = None) -> Batch:
-        """Return `size` of the `newest` samples at random; None: of all that are kept.
+        """Return a batch of `size` of the `newest` samples, or of all if that is None.
 
-        Each is turned over by one of the symmetries at random.
+        Samples are drawn with replacement, each transformed by a random symmetry.
         """
         window = min(newest or self.capacity, len(self))
         chosen = (self.added - 1 - rng.integers(window, size=size)) % self.capacity
-        turned = rng.integers(len(self._actions), size=size)
+        symmetries = rng.integers(len(self._actions), size=size)
         count = self.game.num_actions
         batch = Batch(
             np.zeros((size, *self.game.observation_shape), np.int8),
@@ -107,21 +111,21 @@ class Replay:
             positions[chosen],
             actions[chosen],
             policy[chosen].astype(np.float32),
-            self._actions[turned],
+            self._actions[symmetries],
             batch,
         )
         planes = batch.planes.reshape(size, batch.planes.shape[1], -1)
-        planes[:] = np.take_along_axis(planes, self._cells[turned][:, np.newaxis], 2)
+        planes[:] = np.take_along_axis(planes, self._cells[symmetries][:, np.newaxis], 2)
         return batch
 
 
 def _check(game: Game, samples: Samples) -> None:
-    """Raise BadCheckpoint where they cannot be of the game: compiled code checks nothing."""
+    """Raise BadCheckpoint if samples are invalid in this game: compiled code checks nothing."""
     ranges = {"actions": (-1, game.num_actions - 1), "policy": (0, 1), "values": (-1, 1)}
     for name, (low, high) in ranges.items():
-        found = getattr(samples, name)
-        if not ((found >= low - ROUNDING) & (found <= high + ROUNDING)).all():
-            raise BadCheckpoint(f"replay.{name} has numbers that are not {low} to {high}")
+        array = getattr(samples, name)
+        if not ((array >= low - ROUNDING) & (array <= high + ROUNDING)).all():
+            raise BadCheckpoint(f"replay.{name} has values that are not {low} to {high}")
     try:
         game.check_words(samples.positions)
     except BadPosition as error:
@@ -137,7 +141,7 @@ def _fill(
     images: NDArray[np.int32],
     batch: Batch,
 ) -> None:
-    """Write planes (not turned over), legal actions and policy; images[i] are of the actions."""
+    """Fill the batch, planes untransformed; images int32[B, A] map the actions of each row."""
     positions, actions, policy = borrow(positions), borrow(actions), borrow(policy)
     images, batch = borrow(images), borrow(batch)
     legal = np.empty(batch.legal.shape[1], np.int32)
@@ -156,9 +160,9 @@ def _fill(
 def sparse(
     actions: NDArray[np.int32], policy: NDArray[np.float32]
 ) -> tuple[NDArray[np.int16], NDArray[np.float16]]:
-    """Return the most probable actions of each row, then -1, with probabilities that add to 1.
+    """Return the most probable actions int16[N, WIDTH] and their probabilities float16[N, WIDTH].
 
-    Both arguments are [N, M], actions ending in -1.
+    Rows are padded with -1 and 0, and normalised. Both arguments are [N, M], with -1 for no action.
     """
     policy = np.where(actions < 0, -1.0, policy)
     best = np.argsort(-policy, axis=1, kind="stable")[:, :WIDTH]

@@ -1,7 +1,7 @@
-"""Self-play guided by tree search: many games at once, each decision a sample to learn from.
+"""Self-play guided by tree search: many games at once; each decision becomes a sample.
 
-In some of the games one seat is an opponent's. There too the search says what it would play, and
-what the positions are worth, for a sample; but the opponent's decision is what is played.
+In a share of the games another player has one seat. Its positions are searched too, for policy and
+value targets, but the opponent's own decisions are played.
 """
 
 import math
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from cc_env import players
 from cc_env.envs.boards import Boards
-from cc_env.errors import BadOption, BadPlayer, Diverged, UnknownOption
+from cc_env.errors import BadOption, BadPlayer, Diverged
 from cc_env.game import Game
 from cc_env.match import limit_of_repetitions
 from cc_env.openings import opening
@@ -26,23 +26,23 @@ from training.replay import Samples, sparse
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
-    """How to play against oneself."""
+class SelfPlaySettings:
+    """The settings of self-play."""
 
-    boards: int = 128  # games at once, in each worker
-    simulations: int = 64  # of the tree search, for each decision, at first
-    last_simulations: int | None = None  # they grow to so many in the course of a run; None: not
-    considered: int = 16  # actions that the search tries at the root
-    opening_turns: int = 12  # at most so many random turns begin a game
-    max_turns: int = 100  # a longer game is a draw
-    repetitions: int = 2  # a position that occurs so often is one too
-    contempt: float = 0.25  # what searches think that a repetition costs who is to move
-    value_mix: float = 0.5  # of a value target comes from the search, the rest from the result
-    opponents: tuple[str, ...] = ("minimax:depth=3", "minimax:depth=5")  # met in
-    opponents_share: float = 0.25  # of the games; in the others it meets itself
+    boards: int = 128  # games at once in each worker
+    simulations: int = 64  # per decision, at the start of the run
+    last_simulations: int | None = None  # per decision, at the end of the run; None: the same
+    considered: int = 16  # actions that the search considers at the root
+    opening_turns: int = 12  # most random turns at the start of a game, drawn from 0
+    max_turns: int = 100  # longer games are drawn
+    repetitions: int = 2  # draw at the Nth occurrence of a position
+    contempt: float = 0.25  # a repetition counts as -contempt for the player to move
+    value_mix: float = 0.5  # weight of the search's value in value targets; the rest: the result
+    opponents: tuple[str, ...] = ("minimax:depth=3", "minimax:depth=5")  # other players
+    opponents_share: float = 0.25  # share of the games against them, the rest is self-play
 
     def __post_init__(self) -> None:
-        """Raise UnknownOption where a number is none."""
+        """Raise BadOption if a value is out of range or there is no such player."""
         check_wholes(self, boards=1, simulations=1, considered=1, opening_turns=0, max_turns=1)
         check_wholes(self, repetitions=2)
         if self.last_simulations is not None:
@@ -53,17 +53,18 @@ class Settings:
             players.check(name)
         if self.opponents_share and not self.opponents:
             share = f"opponents_share={self.opponents_share}"
-            raise UnknownOption(f"{share}, but there are no opponents; name some, or make it 0")
+            raise BadOption(f"{share}, but there are no opponents; name some, or set it to 0")
 
     @property
     def opponents_met(self) -> tuple[str, ...]:
-        """The names of those who are met at all."""
+        """The opponents; none if their share is 0."""
         return self.opponents if self.opponents_share else ()
 
     def simulations_at(self, progress: float) -> int:
-        """Return how many there are for each decision when so much of a run is done, 0 to 1.
+        """Return the simulations per decision at `progress` through the run, 0 to 1.
 
-        Good networks learn more from longer searches (Wu et al., "MiniZero", 2023).
+        They grow geometrically: good networks learn more from longer searches (Wu et al.,
+        "MiniZero", 2023).
         """
         last = self.last_simulations or self.simulations
         return round(self.simulations * math.pow(last / self.simulations, min(1.0, progress)))
@@ -71,16 +72,16 @@ class Settings:
 
 @dataclass
 class Tally:
-    """What self-play did, and what it cost."""
+    """Counts and times of self-play."""
 
     decisions: int = 0
-    games: int = 0
-    turns: int = 0  # of the games that ended
+    games: int = 0  # finished
+    turns: int = 0  # in finished games
     draws: int = 0
     first_wins: int = 0
     met: int = 0  # games against opponents
-    points: float = 0.0  # in those: 1 a win, 0.5 a draw
-    evaluated: int = 0  # positions, by the network
+    points: float = 0.0  # in those games: 1 per win, 0.5 per draw
+    evaluated: int = 0  # positions evaluated by the network
     network_seconds: float = 0.0
     search_seconds: float = 0.0
     seconds: float = 0.0
@@ -93,7 +94,7 @@ class Tally:
 
 @dataclass
 class _Game:
-    """What was decided so far in a game that goes on, decision by decision."""
+    """A game in progress: its opponent, and a sample for each decision so far."""
 
     opponent: Player | None = None
     seat: int = 0  # of the opponent
@@ -101,14 +102,14 @@ class _Game:
     movers: list[int] = field(default_factory=list)
     actions: list[NDArray[np.int16]] = field(default_factory=list)
     policy: list[NDArray[np.float16]] = field(default_factory=list)
-    values: list[float] = field(default_factory=list)  # by the search, to the mover
+    values: list[float] = field(default_factory=list)  # of the search, for the player to move
 
 
-class SelfPlay:
-    """Games that a player plays against itself; they go on from call to call."""
+class SelfPlayWorker:
+    """Many self-play games, which continue from call to call."""
 
-    def __init__(self, game: Game, settings: Settings, seed: Any) -> None:
-        """Begin the games; `seed` is what NumPy makes a generator of."""
+    def __init__(self, game: Game, settings: SelfPlaySettings, seed: Any) -> None:
+        """Begin the games; `seed` is for `np.random.default_rng`."""
         self._game, self._settings = game, settings
         self._rng = np.random.default_rng(seed)
         self._opponents = [_opponent(name, game) for name in settings.opponents_met]
@@ -125,7 +126,7 @@ class SelfPlay:
             contempt=settings.contempt,
             considered=settings.considered,
         )
-        self._asked: Evaluate | None = None  # whose evaluations the trees know
+        self._evaluate: Evaluate | None = None  # whose evaluations the trees keep
         self._games = [_Game()] * settings.boards
         self._stopped = False
         self._boards.reset()
@@ -134,14 +135,15 @@ class SelfPlay:
     def play(
         self, evaluate: Evaluate, decisions: int, simulations: int | None = None
     ) -> tuple[Samples, Tally]:
-        """Take so many decisions on each board; return the samples of the games that ended.
+        """Take `decisions` on each board; return the samples of the games that ended.
 
-        Simulations are those of the settings where nothing is said.
+        `simulations` per decision default to those of the settings. Raises Diverged if the network
+        returns values that are not finite.
         """
         began, tally = time.perf_counter(), Tally()
-        if evaluate is not self._asked:
+        if evaluate is not self._evaluate:
             self._trees.forget()
-            self._asked = evaluate
+            self._evaluate = evaluate
         ended: list[Samples] = [self._no_samples()]
         for _ in range(decisions):
             if self._stopped:
@@ -156,7 +158,7 @@ class SelfPlay:
         return Samples(*map(np.concatenate, zip(*ended, strict=True))), tally
 
     def stop(self) -> None:
-        """End `play`, which another thread is in, with the decisions of now."""
+        """Make `play`, called in another thread, return after the present decisions."""
         self._stopped = True
 
     def _search(self, evaluate: Evaluate, simulations: int, tally: Tally) -> None:
@@ -178,24 +180,24 @@ class SelfPlay:
         tally.search_seconds += clock() - before
 
     def _decide(self) -> None:
-        found = self._trees.improved()
-        if (found.chosen < 0).any():
-            raise Diverged("the network says nothing of some actions: its numbers are not finite")
-        actions, policy = sparse(found.actions, found.policy)
+        search = self._trees.improved()
+        if (search.chosen < 0).any():
+            raise Diverged("the network's logits or values are not finite")
+        actions, policy = sparse(search.actions, search.policy)
         movers = self._boards.to_move
         for board, game in enumerate(self._games):
             game.positions.append(self._boards.positions[board].copy())
             game.movers.append(int(movers[board]))
             game.actions.append(actions[board])
             game.policy.append(policy[board])
-            game.values.append(float(found.values[board]))
+            game.values.append(float(search.values[board]))
             if game.opponent and game.seat == movers[board]:
                 position = self._boards.position(board)
-                found.chosen[board] = game.opponent.choose(position, self._rng, Clock()).action
-        self._boards.step(found.chosen)
+                search.chosen[board] = game.opponent.choose(position, self._rng, Clock()).action
+        self._boards.step(search.chosen)
 
     def _finish(self, board: int, tally: Tally) -> Samples:
-        """Return the samples of a game that is over."""
+        """Return the samples of a finished game, and count it."""
         game = self._games[board]
         result = int(self._boards.outcomes[board])
         drawn = result in (DRAW, ONGOING)
@@ -217,7 +219,7 @@ class SelfPlay:
         )
 
     def _begin(self, which: NDArray[np.bool_]) -> None:
-        """Begin new games, each after a number of random turns."""
+        """Begin new games on some boards, bool[boards], each after random turns."""
         if which.any():
             starts = [self._game.initial] * len(which)
             for board in np.flatnonzero(which):
@@ -226,7 +228,7 @@ class SelfPlay:
             self._boards.reset(which, starts)
 
     def _new_game(self) -> _Game:
-        """Draw whom to meet, and in which seat."""
+        """Draw the opponent and its seat."""
         if self._rng.random() >= self._settings.opponents_share:
             return _Game()
         index, seat = self._rng.integers((len(self._opponents), 2)).tolist()
@@ -242,4 +244,4 @@ def _opponent(name: str, game: Game) -> Player:
     try:
         return players.make(name, game)
     except BadOption as error:
-        raise BadPlayer(f"opponent {name}: {error}; opponents_share=0 goes without") from error
+        raise BadPlayer(f"opponent {name}: {error}; opponents_share=0 needs none") from error

@@ -1,7 +1,7 @@
 """The state of networks and optimizers as flat NumPy arrays, for checkpoints, and back.
 
-What comes back is a stranger's: its hash says that it is whole, not that it is ours. So all of it
-is compared with what it is to take the place of before anything is changed.
+Checkpoints are not trusted: their hash shows that they are complete, not who wrote them. So all
+arrays are compared with those that they replace before anything changes.
 """
 
 from collections.abc import Mapping
@@ -16,12 +16,12 @@ from torch.optim import Optimizer
 from agents.arrays import expect
 from cc_env.errors import BadCheckpoint, Diverged, is_whole
 
-LARGE = 10**15  # more than any step, sample or second is counted
-MOMENTS = "exp_avg", "exp_avg_sq"  # what Adam keeps of each parameter, besides its steps
+LARGE = 10**15  # above any count of steps, samples or seconds
+MOMENTS = "exp_avg", "exp_avg_sq"  # state of Adam for each parameter, besides its step
 
 
 def flat(**parts: nn.Module | Optimizer) -> dict[str, NDArray[Any]]:
-    """Return the arrays of all parts, each called PART.NAME, in the memory of the parts."""
+    """Return the arrays of all parts, as PART.NAME; they share the memory of the parts on CPUs."""
     return {
         f"{part}.{name}": tensor.detach().cpu().numpy()
         for part, holder in parts.items()
@@ -30,21 +30,21 @@ def flat(**parts: nn.Module | Optimizer) -> dict[str, NDArray[Any]]:
 
 
 def load(arrays: Mapping[str, NDArray[Any]], **parts: nn.Module | Optimizer) -> None:
-    """Give the parts what `flat` returned of them.
+    """Load what `flat` returned into the parts; optimizers are Adam or AdamW.
 
-    Raises BadCheckpoint, and changes nothing, where an array is missing or is not such a one; those
-    that are of none of the parts are left out. Optimizers are Adam or AdamW.
+    Arrays of other parts are ignored. Raises BadCheckpoint, and changes nothing, if an array is
+    missing, of another shape or dtype, or not finite.
     """
-    found = {part: _checked(arrays, part, holder) for part, holder in parts.items()}
+    checked = {part: _checked(arrays, part, holder) for part, holder in parts.items()}
     for part, holder in parts.items():
         if isinstance(holder, nn.Module):
-            holder.load_state_dict(found[part])
+            holder.load_state_dict(checked[part])
         else:
-            holder.load_state_dict({**holder.state_dict(), "state": _by_number(found[part])})
+            holder.load_state_dict({**holder.state_dict(), "state": _by_number(checked[part])})
 
 
 def whole(about: Mapping[str, Any], name: str, least: int = 0) -> int:
-    """Return a whole number of what is known about a checkpoint; raise BadCheckpoint."""
+    """Return a whole number from the description of a checkpoint; raise BadCheckpoint."""
     value = about.get(name)
     if not is_whole(value, least, LARGE):
         raise BadCheckpoint(f"{name} is {value!r:.40}; wanted a whole number from {least}")
@@ -52,7 +52,7 @@ def whole(about: Mapping[str, Any], name: str, least: int = 0) -> int:
 
 
 def number(about: Mapping[str, Any], name: str) -> float:
-    """Return a number of what is known about a checkpoint; raise BadCheckpoint."""
+    """Return a number from the description of a checkpoint; raise BadCheckpoint."""
     value = about.get(name)
     if not isinstance(value, int | float) or not -LARGE <= value <= LARGE:
         raise BadCheckpoint(f"{name} is {value!r:.40}; wanted a number")
@@ -60,11 +60,11 @@ def number(about: Mapping[str, Any], name: str) -> float:
 
 
 def check_finite(network: nn.Module) -> None:
-    """Raise Diverged where a weight is no finite number."""
-    if not all(bool(torch.isfinite(each).all()) for each in network.parameters()):
+    """Raise Diverged if a weight is not finite."""
+    if not all(bool(torch.isfinite(tensor).all()) for tensor in network.parameters()):
         raise Diverged(
             "the weights of the network are no longer finite: the learning rate is too high; "
-            "what was saved before stays, another run begins with another --name"
+            "the last checkpoint is kept; begin another run with another --name"
         )
 
 
@@ -73,41 +73,41 @@ def _tensors(holder: nn.Module | Optimizer) -> dict[str, Tensor]:
         return holder.state_dict()
     return {
         f"{number}.{name}": tensor
-        for number, one in holder.state_dict()["state"].items()
-        for name, tensor in one.items()
+        for number, moments in holder.state_dict()["state"].items()
+        for name, tensor in moments.items()
     }
 
 
 def _checked(
     arrays: Mapping[str, NDArray[Any]], part: str, holder: nn.Module | Optimizer
 ) -> dict[str, Tensor]:
-    """Return the arrays of a part, without its name; raise BadCheckpoint."""
+    """Return the arrays of a part by NAME; raise BadCheckpoint if they do not fit."""
     if isinstance(holder, nn.Module):
         wanted = holder.state_dict()
     else:
         wanted = _moments(holder) if any(name.startswith(f"{part}.") for name in arrays) else {}
-    found = {}
+    checked = {}
     for name, like in wanted.items():
         array = expect(arrays, f"{part}.{name}", like.shape, str(like.dtype).split(".")[1])
         if not np.isfinite(array).all():
-            raise BadCheckpoint(f"{part}.{name} has numbers that are not finite")
-        found[name] = torch.from_numpy(array)
-    return found
+            raise BadCheckpoint(f"{part}.{name} has values that are not finite")
+        checked[name] = torch.from_numpy(array)
+    return checked
 
 
 def _moments(optimizer: Optimizer) -> dict[str, Tensor]:
-    """Return tensors like those of an optimizer that took steps, which before has none."""
-    parameters = [each for group in optimizer.param_groups for each in group["params"]]
-    found = {}
-    for number, each in enumerate(parameters):
-        found[f"{number}.step"] = torch.zeros(())
-        found |= {f"{number}.{name}": each for name in MOMENTS}
-    return found
+    """Return tensors shaped like an optimizer's state; it has none before its first step."""
+    parameters = [tensor for group in optimizer.param_groups for tensor in group["params"]]
+    moments = {}
+    for number, tensor in enumerate(parameters):
+        moments[f"{number}.step"] = torch.zeros(())
+        moments |= {f"{number}.{name}": tensor for name in MOMENTS}
+    return moments
 
 
 def _by_number(tensors: Mapping[str, Tensor]) -> dict[int, dict[str, Tensor]]:
-    found: dict[int, dict[str, Tensor]] = {}
+    nested: dict[int, dict[str, Tensor]] = {}
     for name, tensor in tensors.items():
         number, _, rest = name.partition(".")
-        found.setdefault(int(number), {})[rest] = tensor
-    return found
+        nested.setdefault(int(number), {})[rest] = tensor
+    return nested

@@ -1,9 +1,11 @@
-"""python -m training.tune: fit the weights of an evaluation to self-play, and let matches judge.
+"""python -m training.tune: fit the weights of an evaluation to self-play (Texel tuning).
 
-Each round the best weights so far play themselves, a few moves at random; the results of the games
-are fitted by logistic regression on what each weight counts in each position; the fitted weights
-play the best ones so far, and replace them if they win. Works for every evaluation that is linear
-in an array field `weights`, such as that of C&C.
+Each round the best weights so far play games against themselves, with a share of random moves. The
+results are fitted by logistic regression on the features of the positions. The new weights then
+play a match against the best ones, and replace them if they score above 50 %. Works for every
+evaluation that is linear in an array field `weights`, such as that of C&C.
+
+Shapes: N positions, F fields of a position, K weights.
 """
 
 import sys
@@ -20,7 +22,7 @@ from scipy.optimize import minimize
 from cc_env import games, players, rules
 from cc_env.commands import GameName, Pairs, Size, game_options, run
 from cc_env.compile import jit
-from cc_env.errors import UnknownOption
+from cc_env.errors import BadOption
 from cc_env.game import Game
 from cc_env.openings import after_random_turns
 from cc_env.players import MinimaxPlayer
@@ -40,37 +42,37 @@ console = Terminal()
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    """How to tune."""
+    """The settings of tuning."""
 
     rounds: int = 6
-    games: int = 2000  # of self-play, each round
-    matches: int = 400  # games between new and best weights
-    depth: int = 3  # turns, in self-play and in matches
-    opening_turns: int = 6  # random ones
-    exploration: float = 0.15  # share of random decisions afterwards
-    remembered: int = 4  # rounds whose games are fitted
-    penalty: float = 2e-5  # on the squares of the weights, against over-fitting
+    games: int = 2000  # of self-play per round
+    matches: int = 400  # games between the new and the best weights
+    depth: int = 3  # search depth in turns, in self-play and matches
+    opening_turns: int = 6  # random turns before the players take over
+    exploration: float = 0.15  # share of random decisions after the opening
+    remembered: int = 4  # latest rounds whose games are fitted
+    penalty: float = 2e-5  # L2 regularisation of the weights
     seed: int = 0
 
 
 class Sample(NamedTuple):
-    """What self-play brought: positions, and the results to the player to move."""
+    """Positions of self-play, and the results of their games for the player to move."""
 
-    positions: NDArray[np.uint64]  # [N, fields]
+    positions: NDArray[np.uint64]  # [N, F]
     results: NDArray[np.float64]  # [N]: 0 loss, 0.5 draw, 1 win
 
 
 class Judgement(NamedTuple):
-    """A round: the weights that came of it, and how they did against the best before."""
+    """The result of a round: its weights, and their match against the best ones so far."""
 
-    weights: Weights
+    weights: Weights  # [K]
     loss: float  # mean logistic loss of the fit
-    score: Interval
-    adopted: bool
+    score: Interval  # of the match, 0 to 1
+    adopted: bool  # whether they replaced the best ones
 
 
 def tune(game: Game, config: Config) -> Iterator[Judgement]:
-    """Yield the rounds; the last one adopted has the best weights."""
+    """Yield the rounds; the last adopted one has the best weights."""
     best = np.array(_evaluation(game).weights)
     samples: list[Sample] = []
     for round_ in range(config.rounds):
@@ -88,7 +90,7 @@ def tune(game: Game, config: Config) -> Iterator[Judgement]:
 def self_play(
     game: Game, player: MinimaxPlayer, config: Config, rng: np.random.Generator
 ) -> Sample:
-    """Let the player play itself; return the positions in which it chose."""
+    """Let the player play against itself; return the positions in which it decided."""
     positions, results = [], []
     for _ in track(range(config.games), "self-play", console=console, transient=True):
         turns = config.opening_turns
@@ -104,18 +106,20 @@ def self_play(
             turns += not game.mid_turn(position)
         outcome = game.outcome(position)
         positions += seen
-        results += [(1 + rules.reward(outcome, game.to_move(each))) / 2 for each in seen]
+        results += [(1 + rules.reward(outcome, game.to_move(before))) / 2 for before in seen]
     return Sample(np.array(positions, np.uint64), np.array(results))
 
 
 def fit(game: Game, sample: Sample, penalty: float) -> tuple[Weights, float]:
-    """Return the weights that predict the results best, and the mean logistic loss.
+    """Return the weights int64[K] that predict the results best, and the mean logistic loss.
 
-    Positions are fitted with their mirror images. The weights are such that
-    `cc_env.search.scores.expected` is the mean result. Those that count nowhere in the sample, such
-    as for what is due amid a turn, stay as the game has them.
+    The symmetric images of the positions are fitted too. Weights are scaled so that
+    `cc_env.search.scores.expected` predicts the mean result. Weights whose features are 0 in the
+    whole sample, such as those of positions within a turn, keep the game's values.
     """
-    mirrored = [_mirrored(sample.positions, each.position, game) for each in game.symmetries]
+    mirrored = [
+        _mirrored(sample.positions, symmetry.position, game) for symmetry in game.symmetries
+    ]
     results = np.tile(sample.results, 1 + len(mirrored))
     counts = features(game, np.concatenate([sample.positions, *mirrored])).astype(np.float64)
     used = np.flatnonzero(counts.any(0))
@@ -128,14 +132,14 @@ def fit(game: Game, sample: Sample, penalty: float) -> tuple[Weights, float]:
         gradient = counts.T @ misses / len(counts) + 2 * penalty * weights
         return float(value.mean() + penalty * (weights @ weights)), gradient
 
-    found = minimize(loss, np.zeros(len(used)), jac=True, method="L-BFGS-B")
+    solution = minimize(loss, np.zeros(len(used)), jac=True, method="L-BFGS-B")
     weights = np.array(_evaluation(game).weights)
-    weights[used] = np.round(found.x * SCALE / 2)
-    return weights, float(found.fun)
+    weights[used] = np.round(solution.x * SCALE / 2)
+    return weights, float(solution.fun)
 
 
 def features(game: Game, positions: NDArray[np.uint64]) -> NDArray[np.int16]:
-    """Return how often each weight counts in each position, [N, weights]."""
+    """Return the features int16[N, K] of positions uint64[N, F]: how often each weight counts."""
     evaluation = _evaluation(game)
     units = np.eye(len(evaluation.weights), dtype=np.int64)
     out = np.zeros((len(positions), len(units)), np.int16)
@@ -159,7 +163,7 @@ def _count(
 
 
 def match(game: Game, new: Weights, best: Weights, config: Config, seed: int) -> Interval:
-    """Return the score of the new weights against the best ones."""
+    """Play a match; return the score of the new weights against the best ones."""
     with players.named(
         new=lambda _: _player(game, new, config), best=lambda _: _player(game, best, config)
     ):
@@ -175,17 +179,17 @@ def match(game: Game, new: Weights, best: Weights, config: Config, seed: int) ->
 
 
 def _player(game: Game, weights: Weights, config: Config) -> MinimaxPlayer:
-    """Return the player of an evaluation with these weights."""
+    """Return a minimax player with these weights."""
     evaluations = {"tuned": _evaluation(game)._replace(weights=weights)}
     tuned = replace(game, search=replace(game.search, evaluations=evaluations))
     return MinimaxPlayer(tuned, depth=config.depth, table_megabytes=1)
 
 
 def _evaluation(game: Game) -> Any:
-    """Return the game's first evaluation; raise UnknownOption where it has no weights."""
+    """Return the game's first evaluation; raise BadOption if it has no weights."""
     evaluation = game.evaluation()
     if not hasattr(evaluation, "weights"):
-        raise UnknownOption(f"{game.name} has no evaluation with weights to tune")
+        raise BadOption(f"{game.name} has no evaluation with weights to tune")
     return evaluation
 
 
@@ -200,21 +204,23 @@ def main(
     option: Pairs = None,
     rounds: int = Config.rounds,
     games_: Annotated[
-        int, typer.Option("--games", help="Of self-play, each round.")
+        int, typer.Option("--games", help="Games of self-play per round.")
     ] = Config.games,
-    matches: Annotated[int, typer.Option(help="Games against the best.")] = Config.matches,
-    depth: Annotated[int, typer.Option(help="Turns that players look ahead.")] = Config.depth,
+    matches: Annotated[int, typer.Option(help="Games against the best weights.")] = Config.matches,
+    depth: Annotated[int, typer.Option(help="Search depth in turns.")] = Config.depth,
     seed: int = 0,
 ) -> None:
-    """Tune the weights of a game's evaluation; print the rounds, and the best weights."""
+    """Tune the weights of a game's evaluation; print each round and the best weights."""
     made = games.make(game, **game_options(option, size))
     config = Config(rounds=rounds, games=games_, matches=matches, depth=depth, seed=seed)
     best = _evaluation(made).weights
-    for number, found in enumerate(tune(made, config), 1):
-        verdict = "adopted" if found.adopted else "dropped"
-        against = f"{percent(found.score.value)} ({interval(found.score)}) against the best so far"
-        console.print(f"round {number}: loss {found.loss:.4f}; {against}: {verdict}")
-        best = found.weights if found.adopted else best
+    for number, judged in enumerate(tune(made, config), 1):
+        verdict = "adopted" if judged.adopted else "dropped"
+        against = (
+            f"{percent(judged.score.value)} ({interval(judged.score)}) against the best so far"
+        )
+        console.print(f"round {number}: loss {judged.loss:.4f}; {against}: {verdict}")
+        best = judged.weights if judged.adopted else best
     for begin in range(0, len(best), 8):
         console.print(", ".join(map(str, best[begin : begin + 8])) + ",")
 

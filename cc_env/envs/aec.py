@@ -49,7 +49,7 @@ class BoardGameAEC(CopiedWhole, AECEnv):
         render_mode: str | None = None,
         **options: Any,
     ) -> None:
-        """Make the environment of `game` with its `options`; raise UnknownOption on bad values."""
+        """Make the environment of `game` with its `options`; raise BadOption on bad values."""
         super().__init__()
         self.game = make_game(BoardGameAEC, game, options)
         self.metadata = {

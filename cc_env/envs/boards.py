@@ -32,6 +32,7 @@ from cc_env.envs.kernels import (
 )
 from cc_env.envs.threads import Threads
 from cc_env.errors import (
+    BadOption,
     BadPosition,
     EpisodeOver,
     IllegalAction,
@@ -75,7 +76,7 @@ class Boards:
         illegal: str = "raise",
         threads: int = 1,
     ) -> None:
-        """Make `count` boards, to be reset; raise UnknownOption on bad values.
+        """Make `count` boards, to be reset; raise BadOption on bad values.
 
         The opponent takes the decisions that are not the seat's. `illegal`, one of ILLEGAL, says
         what becomes of illegal actions in `step`. The boards are shared out among so many threads,
@@ -83,11 +84,11 @@ class Boards:
         """
         _check(game, count, seat, max_turns, repetitions)
         if not is_whole(threads, 1, MOST_THREADS):
-            raise UnknownOption(f"threads={threads!r}; it is 1 to {MOST_THREADS:,}")
+            raise BadOption(f"threads={threads!r}; it is 1 to {MOST_THREADS:,}")
         if opponent != Replies.NONE and max_turns == 1 and seat != 0:
-            raise UnknownOption("max_turns=1; it is 2 or more where the opponent may move first")
+            raise BadOption("max_turns=1; it is 2 or more where the opponent may move first")
         if illegal not in ILLEGAL:
-            raise UnknownOption(f"illegal={illegal!r}; it is one of: {listed(ILLEGAL)}")
+            raise BadOption(f"illegal={illegal!r}; it is one of: {listed(ILLEGAL)}")
         self.game, self.count = game, count
         self._opponent = None if isinstance(opponent, Replies) else opponent
         self._settings = Settings(
@@ -102,7 +103,8 @@ class Boards:
         try:
             self._batch = _new_batch(game, count, _keys(game, max_turns, repetitions), autoreset)
         except MemoryError:
-            raise UnknownOption(f"num_envs={count}: there is not so much memory here") from None
+            why = "this machine does not have enough memory"
+            raise BadOption(f"num_envs={count}: {why}") from None
         self._batch.rows[:, DONE] = Over.ENDED
         self.observations, self.masks = self._batch.observations, self._batch.masks
         self.rewards, self.outcomes = self._batch.rewards, self._batch.outcomes
@@ -380,12 +382,12 @@ class Boards:
 
 
 def reset_options(options: object, known: Sequence[str] | None = None) -> Mapping[str, Any]:
-    """Return the options of a reset; raise UnknownOption where one is not `known`, if that says."""
+    """Return the options of a reset; raise UnknownOption if one is not `known`, else BadOption."""
     if options is None:
         return {}
     if not isinstance(options, Mapping):
         would_do = 'a dict, such as {"position": TEXT}'
-        raise UnknownOption(f"options={options!r} of reset; wanted: None or {would_do}")
+        raise BadOption(f"options={options!r} of reset; wanted: None or {would_do}")
     if known and (unknown := [name for name in options if name not in known]):
         raise UnknownOption(f"reset has no option {listed(unknown)}; it has: {listed(known)}")
     return options
@@ -432,18 +434,18 @@ def _check(
     game: Game, count: int, seat: int | None, max_turns: int | None, repetitions: int | None
 ) -> None:
     if not is_whole(count, 1, MOST_BOARDS):
-        raise UnknownOption(f"num_envs={count!r}; it is 1 to {MOST_BOARDS:,}")
+        raise BadOption(f"num_envs={count!r}; it is 1 to {MOST_BOARDS:,}")
     if seat is not None and not (is_whole(seat, 0) and seat <= 1):
-        raise UnknownOption(f"seat={seat!r}; it is 0 (moves first), 1, or None for a drawn seat")
+        raise BadOption(f"seat={seat!r}; it is 0 (moves first), 1, or None for a drawn seat")
     if max_turns is not None and not is_whole(max_turns, 1):
-        raise UnknownOption(f"max_turns={max_turns!r}; it is 1 or more, or None for no limit")
+        raise BadOption(f"max_turns={max_turns!r}; it is 1 or more, or None for no limit")
     if repetitions is not None and not (is_whole(repetitions, 2) and max_turns):
         would_do = "it is None for no limit, or 2 or more with max_turns set"
-        raise UnknownOption(f"repetitions={repetitions!r}; {would_do}")
+        raise BadOption(f"repetitions={repetitions!r}; {would_do}")
     if count * _keys(game, max_turns, repetitions) > MOST_KEYS:
         most = MOST_KEYS // count - 1
         would_do = f"with {count} boards whose repetitions are counted it is {most:,} at most"
-        raise UnknownOption(f"max_turns={max_turns}; {would_do}")
+        raise BadOption(f"max_turns={max_turns}; {would_do}")
     if repetitions and game.repetition_limit:
         would_do = f"it is None for {game.name}, whose own rules end a game that repeats itself"
-        raise UnknownOption(f"repetitions={repetitions!r}; {would_do}")
+        raise BadOption(f"repetitions={repetitions!r}; {would_do}")

@@ -15,7 +15,7 @@ from cc_env.envs.boards import Boards, make_game, reset_options
 from cc_env.envs.opponents import Function
 from cc_env.envs.rendering import FRAMES_PER_SECOND, MODES, Renderer
 from cc_env.envs.spaces import CopiedWhole, LegalActions, flattened, masked_space, planes_space
-from cc_env.errors import UnknownOption
+from cc_env.errors import BadPlayer
 from cc_env.game import Cell
 from cc_env.pictures import Picture, draw
 from cc_env.referee import Player
@@ -66,7 +66,7 @@ class BoardGameEnv(CopiedWhole, gymnasium.Env[Observation, np.int64]):
         render_mode: str | None = None,
         **options: Any,
     ) -> None:
-        """Make the environment of `game` with its `options`; raise UnknownOption on bad values.
+        """Make the environment of `game` with its `options`; raise BadOption on bad values.
 
         `opponent` is a player's spoken name (see `cc_env.players`), a player, or a function
         `(observation, info) -> action` that is given what a learner in its seat would be given.
@@ -76,7 +76,7 @@ class BoardGameEnv(CopiedWhole, gymnasium.Env[Observation, np.int64]):
         """
         self.game = make_game(BoardGameEnv, game, options)
         if opponent is None:
-            raise UnknownOption("None is not a player; wanted: a player's name, one, or a function")
+            raise BadPlayer("None is not a player; wanted: a player's name, one, or a function")
         self.render_mode = render_mode
         self._renderer = Renderer(render_mode, self.game.name)
         self._boards = Boards(
@@ -93,7 +93,7 @@ class BoardGameEnv(CopiedWhole, gymnasium.Env[Observation, np.int64]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, Info]:
-        """Begin an episode; raise UnknownOption or BadPosition, and change nothing, on bad ones."""
+        """Begin an episode; raise BadOption or BadPosition, and change nothing, on bad ones."""
         given = reset_options(options, ["position"])
         starts = [self.game.from_text(given["position"])] if "position" in given else []
         randomness.check_seed(seed)

@@ -15,7 +15,7 @@ from cc_env.envs.kernels import Autoreset
 from cc_env.envs.opponents import Function
 from cc_env.envs.rendering import FRAMES_PER_SECOND, MODES, Renderer
 from cc_env.envs.spaces import CopiedWhole, LegalActionBatch, planes_space
-from cc_env.errors import EpisodeOver, IllegalAction, UnknownOption, is_whole, listed
+from cc_env.errors import BadOption, EpisodeOver, IllegalAction, UnknownOption, is_whole, listed
 from cc_env.pictures import Picture, draw
 from cc_env.referee import Player
 from cc_env.rules import Position
@@ -74,7 +74,7 @@ class BoardGameVectorEnv(CopiedWhole, VectorEnv[Batch, NDArray[np.int64], NDArra
         render_mode: str | None = None,
         **options: Any,
     ) -> None:
-        """Make `num_envs` boards of `game`; raise UnknownOption on bad values.
+        """Make `num_envs` boards of `game`; raise BadOption on bad values.
 
         With `copy=False` what `step` returns are read-only views that the next step overwrites.
         The boards are shared out among `threads`, which play the very same games whatever their
@@ -120,12 +120,12 @@ class BoardGameVectorEnv(CopiedWhole, VectorEnv[Batch, NDArray[np.int64], NDArra
         `seed` is one for all boards or one for each; without one the streams go on.
         `options["position"]` is a position text for all boards, or a list of one for each; boards
         that begin again by themselves begin at the game's own start. Raises
-        UnknownOption or BadPosition, and changes nothing, on bad options.
+        BadOption or BadPosition, and changes nothing, on bad options.
         """
         which, positions = self._start(reset_options(options, RESET_OPTIONS))
         seeds = _seeds(seed)
         if isinstance(seeds, list) and len(seeds) != self.num_envs:
-            raise UnknownOption(f"{len(seeds)} seeds for {self.num_envs} boards")
+            raise BadOption(f"{len(seeds)} seeds for {self.num_envs} boards")
         begins = seeds is not None or not self._begun
         streams = self._boards.streams(seeds) if begins else None
         self._boards.reset(which, positions, streams)
@@ -165,7 +165,7 @@ class BoardGameVectorEnv(CopiedWhole, VectorEnv[Batch, NDArray[np.int64], NDArra
     def position(self, board: int) -> Position:
         """Return the position on a board, for `self.game`.
 
-        Raises UnknownOption where there is no such board, EpisodeOver before the first reset.
+        Raises BadOption where there is no such board, EpisodeOver before the first reset.
         """
         self._check(board)
         if not self._begun:
@@ -175,11 +175,11 @@ class BoardGameVectorEnv(CopiedWhole, VectorEnv[Batch, NDArray[np.int64], NDArra
     def end(self, board: int) -> Info:
         """Return outcome, ending and score of a board whose game is over, as `BoardGameEnv` has.
 
-        Where it ended in the last step, too. Raises UnknownOption where it goes on.
+        Where it ended in the last step, too. Raises BadOption where it goes on.
         """
         self._check(board)
         if not self._begun or not self._boards.ended(board):
-            raise UnknownOption(f"board {board}: its game is not over, or the next one goes on")
+            raise BadOption(f"board {board}: its game is not over, or the next one goes on")
         return self._boards.end(board)
 
     def render(self) -> tuple[Any, ...] | None:
@@ -195,29 +195,29 @@ class BoardGameVectorEnv(CopiedWhole, VectorEnv[Batch, NDArray[np.int64], NDArra
 
     def _check(self, board: int) -> None:
         if not is_whole(board, 0, self.num_envs - 1):
-            raise UnknownOption(f"board {board!r}; it is 0 to {self.num_envs - 1}")
+            raise BadOption(f"board {board!r}; it is 0 to {self.num_envs - 1}")
 
     def _start(self, options: Mapping[str, Any]) -> tuple[NDArray[np.bool_] | None, list[Position]]:
         texts = options.get("position", [])
         texts = list(texts) if isinstance(texts, list | tuple) else [texts]
         if len(texts) not in (0, 1, self.num_envs):
-            raise UnknownOption(f"{len(texts)} positions for {self.num_envs} boards")
+            raise BadOption(f"{len(texts)} positions for {self.num_envs} boards")
         return self._mask(options.get("reset_mask")), list(map(self.game.from_text, texts))
 
     def _mask(self, wanted: object) -> NDArray[np.bool_] | None:
-        """Return which boards are to begin, None for all; raise UnknownOption."""
+        """Return which boards are to begin, None for all; raise BadOption."""
         if wanted is None:
             return None
         if not self._begun:
-            raise UnknownOption("reset_mask: the first reset is of all boards")
+            raise BadOption("reset_mask: the first reset is of all boards")
         try:
             mask = np.asarray(wanted)
         except ValueError as error:
-            raise UnknownOption(f"reset_mask: {error}") from None
+            raise BadOption(f"reset_mask: {error}") from None
         if mask.shape != (self.num_envs,):
-            raise UnknownOption(f"reset_mask has shape {mask.shape}; wanted: ({self.num_envs},)")
+            raise BadOption(f"reset_mask has shape {mask.shape}; wanted: ({self.num_envs},)")
         if mask.dtype.kind not in "bui":
-            raise UnknownOption(f"reset_mask={wanted!r}; it is True or False for each board")
+            raise BadOption(f"reset_mask={wanted!r}; it is True or False for each board")
         return mask.astype(np.bool_)
 
     def _out(self, array: NDArray[Any]) -> NDArray[Any]:

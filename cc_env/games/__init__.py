@@ -18,7 +18,11 @@ from cc_env.game import Game
 
 
 def make(name: str, /, **options: Any) -> Game:
-    """Return the game `name` with these options; raise UnknownOption, saying what there is."""
+    """Return the game `name` with these options.
+
+    Raises UnknownOption for an unknown game or option, with a list of the known ones; BadOption for
+    a value out of range; BadGame if its module fails to make the game.
+    """
     known = option_defaults(name)
     if unknown := sorted(set(options) - set(known)):
         raise UnknownOption(f"{name} has no option {listed(unknown)}; it has: {listed(known)}")
@@ -26,25 +30,25 @@ def make(name: str, /, **options: Any) -> Game:
         game = module(name).make(**options)
     except (CcEnvError, ImportError, OSError):
         raise
-    except Exception as error:  # of somebody else's module
+    except Exception as error:  # in a module of another package
         why = f"{type(error).__name__}: {error}"
-        raise UnknownOption(f"the game {name} cannot be made: {why}") from error
+        raise BadGame(f"the game {name} cannot be made: {why}") from error
     if not isinstance(game, Game):
         raise UnknownOption(f"there is no game {name!r} (what its make returns is not a Game)")
     if game.name != name:  # records would not find it again
-        raise UnknownOption(f"the game {name} calls itself {game.name!r}; wanted: its name here")
-    _check_table(game)
+        raise BadGame(f"the game {name} calls itself {game.name!r}; wanted: its name here")
+    _check_entry(game)
     trust.allow(name)
     return game
 
 
-def _check_table(game: Game) -> None:
-    """Raise BadGame where the table says other bots or formats of a game than it has."""
+def _check_entry(game: Game) -> None:
+    """Raise BadGame if the catalogue lists other bots or formats than the game has."""
     if entry := GAMES.get(game.name):
         bots, formats = tuple(game.search.bots), tuple(game.notation.formats)
         if (bots, formats) != (entry.bots, entry.formats):
             has, wanted = f"bots {bots}, formats {formats}", f"{entry.bots}, {entry.formats}"
-            raise BadGame(f"{game.name}: {has}; its line in the table has {wanted}")
+            raise BadGame(f"{game.name}: {has}; its entry in the catalogue has {wanted}")
 
 
 def _unpickled(name: str, options: dict[str, Any]) -> Game:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from cc_env import rules
 from cc_env.bits import ONE, ZERO, lowest, popcount, reverse, summed
 from cc_env.compile import jit
-from cc_env.errors import BadPosition, UnknownOption
+from cc_env.errors import BadOption, BadPosition
 from cc_env.game import Game, Grid, Notation, Search
 from cc_env.games.jumps import (
     FORWARD,
@@ -249,10 +249,10 @@ ENDED_BY = {  # in a sentence
 def make(first: Annotated[str, PLAYERS] = "black") -> Game:
     """Return the game; `first` is who begins, black (below) or white (above).
 
-    Raises UnknownOption on other values.
+    Raises BadOption on other values.
     """
     if first not in PLAYERS:
-        raise UnknownOption(f"mini_checkers: first={first!r}; it is black or white")
+        raise BadOption(f"mini_checkers: first={first!r}; it is black or white")
     start = f"1w1w1w/w1w1w1/6/6/1b1b1b/b1b1b1 {first[0]}"
     return Game(
         name="mini_checkers",

@@ -52,7 +52,7 @@ from numpy.typing import NDArray
 
 from cc_env import games, players, randomness
 from cc_env.catalogue import GAMES
-from cc_env.errors import IllegalAction, MissingExtra, UnknownOption, is_whole
+from cc_env.errors import BadOption, IllegalAction, MissingExtra, is_whole
 from cc_env.game import Game
 from cc_env.openspiel import course
 from cc_env.referee import Clock, Player, fresh
@@ -88,7 +88,7 @@ class BoardGame(pyspiel.Game):
     kind: ClassVar[Any]  # its GameType
 
     def __init__(self, parameters: Mapping[str, Any]) -> None:
-        """Make the game with all parameters of its GameType; raise UnknownOption, BadPosition."""
+        """Make the game with all parameters of its GameType; raise BadOption, BadPosition."""
         limits = {limit: parameters[limit] for limit in LIMITS}
         self.game = games.make(self.name, **_options(self.name, parameters))
         _check(self.game, limits["max_game_length"], limits["repetitions"])
@@ -120,10 +120,10 @@ class BoardGame(pyspiel.Game):
     def make_py_observer(self, kind: Any = None, params: Any = None) -> Any:
         """Return a PlanesObserver, or one of OpenSpiel's where nothing public is asked for.
 
-        Raises UnknownOption for parameters.
+        Raises BadOption for parameters.
         """
         if params:
-            raise UnknownOption(f"observers of our games have no parameters, such as {params}")
+            raise BadOption(f"observers of our games have no parameters, such as {params}")
         if kind and not kind.public_info:
             return IIGObserverForPublicInfoGame(kind, None)
         return PlanesObserver(self.game, of_history=bool(kind and kind.perfect_recall))
@@ -198,7 +198,7 @@ class BoardState(pyspiel.State):
     def _action_to_string(self, player: int, action: int) -> str:
         game = self.get_game().game
         if not is_whole(action, 0, game.num_actions - 1):
-            raise UnknownOption(f"action {action!r}; it is 0 to {game.num_actions - 1}")
+            raise BadOption(f"action {action!r}; it is 0 to {game.num_actions - 1}")
         text: str = game.action_text(self.position, action)
         return text
 
@@ -223,9 +223,9 @@ class PlanesObserver:
         self._seen = np.empty(game.observation_shape, np.int8)
 
     def set_from(self, state: BoardState, player: int) -> None:
-        """Write what a player sees; raise UnknownOption where `player` is not 0 or 1."""
+        """Write what a player sees; raise BadOption where `player` is not 0 or 1."""
         if player not in (0, 1):
-            raise UnknownOption(f"player={player!r}; whoever observes is player 0 or 1")
+            raise BadOption(f"player={player!r}; whoever observes is player 0 or 1")
         planes = self.dict["observation"]
         course.observe(self._game.initial, state.node.row, player, self._seen)
         planes[:-2] = self._seen
@@ -243,12 +243,12 @@ class PlayerBot(pyspiel.Bot):
     def __init__(self, game: BoardGame, player: str | Player, *, seed: int | None = None) -> None:
         """Take a player by spoken name, such as "minimax:normal", or as itself.
 
-        Its randomness comes from `seed`. Raises UnknownOption where `game` is not one of ours, or
+        Its randomness comes from `seed`. Raises BadOption where `game` is not one of ours, or
         there is no such player.
         """
         super().__init__()
         if not isinstance(game, BoardGame):
-            raise UnknownOption(f"{game} is not a game of ours; wanted: python_cc_env_…")
+            raise BadOption(f"{game} is not a game of ours; wanted: python_cc_env_…")
         randomness.check_seed(seed)
         self._game, self._rng = game, np.random.default_rng(seed)
         self._made = players.of(player, game.game)
@@ -263,16 +263,16 @@ class PlayerBot(pyspiel.Bot):
         self.restart()
 
     def step(self, state: BoardState) -> int:
-        """Return an action; raise UnknownOption for a state of another game."""
+        """Return an action; raise BadOption for a state of another game."""
         if state.get_game() != self._game:
-            raise UnknownOption(f"a state of {state.get_game()}; this bot plays {self._game}")
+            raise BadOption(f"a state of {state.get_game()}; this bot plays {self._game}")
         return int(self._player.choose(state.position, self._rng, Clock()).action)
 
 
 def register(name: str) -> str:
     """Register the game `name`, as `cc_env.games.make` knows it; return its name in OpenSpiel.
 
-    Raises UnknownOption where there is no such game, or OpenSpiel has no parameters like its
+    Raises BadOption where there is no such game, or OpenSpiel has no parameters like its
     options.
     """
     short = f"cc_env_{name}" if name in GAMES else name.replace(".", "_")
@@ -309,7 +309,7 @@ def _specification(name: str) -> dict[str, Any]:
     found = dict(LIMITS)
     for option, default in games.option_defaults(name).items():
         if option in LIMITS:
-            raise UnknownOption(f"{name}: the option {option} would hide OpenSpiel's parameter")
+            raise BadOption(f"{name}: the option {option} would hide OpenSpiel's parameter")
         kind, _ = _kind(name, option)
         found[option] = _EMPTY[kind] if default is None else default
     return found
@@ -326,7 +326,7 @@ def _options(name: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _kind(name: str, option: str) -> tuple[type, bool]:
-    """Return the type of an option, and whether it may be None, too; raise UnknownOption."""
+    """Return the type of an option, and whether it may be None, too; raise BadOption."""
     hint = get_type_hints(games.module(name).make).get(option)
     hints = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
     kinds = [each for each in hints if each is not NoneType]
@@ -334,18 +334,18 @@ def _kind(name: str, option: str) -> tuple[type, bool]:
     known = (*_EMPTY, bool) if not may_be_none else (*_EMPTY,)
     if len(kinds) != 1 or kinds[0] not in known:
         would_do = "int, float, str, bool, or one of the first three and None"
-        raise UnknownOption(f"{name}: the option {option} is {hint}; OpenSpiel has {would_do}")
+        raise BadOption(f"{name}: the option {option} is {hint}; OpenSpiel has {would_do}")
     return kinds[0], may_be_none
 
 
 def _check(game: Game, longest: int, repetitions: int) -> None:
     if not is_whole(longest, 1, LONGEST):
-        raise UnknownOption(f"max_game_length={longest!r}; it is 1 to {LONGEST:,}")
+        raise BadOption(f"max_game_length={longest!r}; it is 1 to {LONGEST:,}")
     if repetitions and not is_whole(repetitions, 2):
-        raise UnknownOption(f"repetitions={repetitions!r}; it is 2 or more, or 0 for no limit")
+        raise BadOption(f"repetitions={repetitions!r}; it is 2 or more, or 0 for no limit")
     if repetitions and game.repetition_limit:
         would_do = f"it is 0 for {game.name}, whose own rules end a game that repeats itself"
-        raise UnknownOption(f"repetitions={repetitions!r}; {would_do}")
+        raise BadOption(f"repetitions={repetitions!r}; {would_do}")
 
 
 for _name in GAMES:

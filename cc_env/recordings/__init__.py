@@ -1,8 +1,8 @@
 """Recorded positions of each game, as another program knows them; `cc_env.oracle` compares.
 
-A line of a file is a JSON object. What its fields are depends on the game: for a game of the table
-the module of its name in this folder has the function `read_recordings`, for any other the game's
-own module may have it.
+A line of a file is a JSON object, whose fields depend on the game. For a game of the catalogue the
+module of its name in this folder has the function `read_recordings`; the module of any other game
+may have it itself.
 """
 
 from collections.abc import Callable, Iterator, Mapping

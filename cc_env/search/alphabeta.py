@@ -54,8 +54,8 @@ from cc_env.search.workspace import (
     SALT,
     STOP,
     VALUE,
+    Context,
     Frame,
-    Tools,
     make_workspace,
 )
 
@@ -67,12 +67,12 @@ _SALT = np.uint64(0x9FB21C651E98DF25)
 
 
 @jit
-def search(position: Position, frame: Frame, tools: Tools) -> Int:
+def search(position: Position, frame: Frame, context: Context) -> Int:
     """Return the value of an unfinished position to the player to move."""
     depth, ply, alpha, beta = frame
-    player, key = rules.to_move(position), _key(position, tools)
-    cut_short = tools.workspace.counts[CUT_SHORT]
-    is_known, value, first = _enter(position, key, frame, tools)
+    player, key = rules.to_move(position), _key(position, context)
+    cut_short = context.workspace.counts[CUT_SHORT]
+    is_known, value, first = _enter(position, key, frame, context)
     if is_known:
         return value
     best: Int = np.int64(-INFINITE)
@@ -82,77 +82,79 @@ def search(position: Position, frame: Frame, tools: Tools) -> Int:
     count: Int = listed_at
     while alpha < beta:
         if index == listed_at:
-            count += _rank(position, frame, first, tools)
+            count += _rank(position, frame, first, context)
         if index == count:
             break
         place = index - listed_at
-        action, after = _take(position, frame, place, count - listed_at, first, tools)
+        action, after = _take(position, frame, place, count - listed_at, first, context)
         left = depth if rules.mid_turn(after) else depth - 1
-        is_end, value = _end(after, Frame(left, ply + 1, alpha, beta), player, tools)
+        is_end, value = _end(after, Frame(left, ply + 1, alpha, beta), player, context)
         same, top = rules.to_move(after) == player, beta if index == 0 else alpha + 1
         while not is_end:
             child = Frame(left, ply + 1, alpha if same else -top, top if same else -alpha)
-            value = search(after, child, tools)
+            value = search(after, child, context)
             value = value if same else -value
             is_end = top == beta or not alpha < value < beta
             top = beta
-        if _is_stopped(tools):
+        if _is_stopped(context):
             return np.int64(0)
         if value > best:
             best, best_action = value, action
         if best > alpha:
             alpha = best
-            _extend(action, value, ply, tools)
+            _extend(action, value, ply, context)
         index += 1
     searched: Int = (
-        np.int64(TO_THE_END) if tools.workspace.counts[CUT_SHORT] == cut_short else depth
+        np.int64(TO_THE_END) if context.workspace.counts[CUT_SHORT] == cut_short else depth
     )
-    _leave(key, player, TableEntry(best, best_action, searched, np.int64(0)), frame, tools)
+    _leave(key, player, TableEntry(best, best_action, searched, np.int64(0)), frame, context)
     return best
 
 
 @jit
-def _enter(position: Position, key: np.uint64, frame: Frame, tools: Tools) -> tuple[bool, Int, Int]:
+def _enter(
+    position: Position, key: np.uint64, frame: Frame, context: Context
+) -> tuple[bool, Int, Int]:
     """Enter a node: return whether its value is known already, the value, the table's action."""
-    tools.workspace.counts[NODES] += 1
-    tools.workspace.lines[frame.ply, 0] = NONE
+    context.workspace.counts[NODES] += 1
+    context.workspace.lines[frame.ply, 0] = NONE
     nothing = np.int64(NONE)
     if frame.ply >= PLIES - 1:
-        tools.workspace.counts[CUT_SHORT] += 1
-        return True, _worth(position, rules.to_move(position), tools), nothing
-    if _is_repeated(key, frame.ply, tools):
-        tools.workspace.counts[CUT_SHORT] += 1
+        context.workspace.counts[CUT_SHORT] += 1
+        return True, _worth(position, rules.to_move(position), context), nothing
+    if _is_repeated(key, frame.ply, context):
+        context.workspace.counts[CUT_SHORT] += 1
         return True, repeated(position, rules.to_move(position)), nothing
-    entry = transposition.probe(tools.table, key)
+    entry = transposition.probe(context.table, key)
     if _is_cutoff(entry, frame):
-        tools.workspace.counts[CUT_SHORT] += entry.depth != TO_THE_END
+        context.workspace.counts[CUT_SHORT] += entry.depth != TO_THE_END
         return True, _from_table(entry.value, frame.ply), nothing
     return False, np.int64(0), entry.action
 
 
 @jit
-def _leave(key: np.uint64, player: Int, result: TableEntry, frame: Frame, tools: Tools) -> None:
+def _leave(key: np.uint64, player: Int, result: TableEntry, frame: Frame, context: Context) -> None:
     """Leave a node: store its result in the table, with the bound that its window implies."""
     best, action, depth, _ = result
     bound = LOWER if best >= frame.beta else EXACT if best > frame.alpha else UPPER
     if bound == LOWER:
-        _note_cut(action, player, frame, tools)
+        _note_cut(action, player, frame, context)
     entry = TableEntry(_to_table(best, frame.ply), action, depth, np.int64(bound))
-    transposition.store(tools.table, key, entry, tools.workspace.counts[AGE])
+    transposition.store(context.table, key, entry, context.workspace.counts[AGE])
 
 
 @jit
-def _key(position: Position, tools: Tools) -> np.uint64:
+def _key(position: Position, context: Context) -> np.uint64:
     """Return the position's key, salted so that entries of earlier searches do not match."""
-    return rules.key(position) ^ np.uint64(tools.workspace.counts[SALT]) * _SALT
+    return rules.key(position) ^ np.uint64(context.workspace.counts[SALT]) * _SALT
 
 
 @jit
-def _is_repeated(key: np.uint64, ply: Int, tools: Tools) -> bool:
+def _is_repeated(key: np.uint64, ply: Int, context: Context) -> bool:
     """Put the key on the path; return whether it occurred on it before."""
-    tools.workspace.path[ply] = key
+    context.workspace.path[ply] = key
     for earlier in range(ply):  # noqa: SIM110 (compiled)
-        if tools.workspace.path[earlier] == key:
+        if context.workspace.path[earlier] == key:
             return True
     return False
 
@@ -183,64 +185,64 @@ def _to_table(value: Int, ply: Int) -> Int:
 
 
 @jit
-def _end(position: Position, frame: Frame, player: Int, tools: Tools) -> tuple[bool, Int]:
+def _end(position: Position, frame: Frame, player: Int, context: Context) -> tuple[bool, Int]:
     """Return whether a position is a leaf (terminal, or at the horizon), and its value to `player`.
 
     At the horizon the value is that of the quiescence search.
     """
     result = rules.outcome(position)
     if result != ONGOING:
-        tools.workspace.counts[NODES] += 1
-        tools.workspace.lines[frame.ply, 0] = NONE
+        context.workspace.counts[NODES] += 1
+        context.workspace.lines[frame.ply, 0] = NONE
         return True, final(position, result, player, frame.ply)
     if frame.depth > 0:
         return False, np.int64(0)
-    tools.workspace.counts[CUT_SHORT] += 1
+    context.workspace.counts[CUT_SHORT] += 1
     if rules.to_move(position) == player:
-        return True, _quiesce(position, frame, tools)
+        return True, _quiesce(position, frame, context)
     negated = Frame(frame.depth, frame.ply, -frame.beta, -frame.alpha)
-    return True, -_quiesce(position, negated, tools)
+    return True, -_quiesce(position, negated, context)
 
 
 @jit
-def _quiesce(position: Position, frame: Frame, tools: Tools) -> Int:
+def _quiesce(position: Position, frame: Frame, context: Context) -> Int:
     """Return the value to the player to move by quiescence search: tactical actions only.
 
     The evaluation is the lower bound ("stand pat").
     """
     depth, ply, alpha, beta = frame
-    tools.workspace.counts[NODES] += 1
-    tools.workspace.lines[ply, 0] = NONE
+    context.workspace.counts[NODES] += 1
+    context.workspace.lines[ply, 0] = NONE
     player = rules.to_move(position)
-    best = _worth(position, player, tools)
-    base = ply * len(tools.workspace.legal)
+    best = _worth(position, player, context)
+    base = ply * len(context.workspace.legal)
     count = 0
     if ply < PLIES - 1:
-        count = rules.tactical_actions(position, tools.workspace.tactical[base:])
+        count = rules.tactical_actions(position, context.workspace.tactical[base:])
     for index in range(count):
         alpha = max(alpha, best)
         if alpha >= beta:
             break
-        after = rules.apply(position, np.int64(tools.workspace.tactical[base + index]))
+        after = rules.apply(position, np.int64(context.workspace.tactical[base + index]))
         result, same = rules.outcome(after), rules.to_move(after) == player
         if result != ONGOING:
-            tools.workspace.counts[NODES] += 1
+            context.workspace.counts[NODES] += 1
             value = final(after, result, player, ply + 1)
         else:
             low, high = (alpha, beta) if same else (-beta, -alpha)
-            value = _quiesce(after, Frame(depth, ply + 1, low, high), tools)
+            value = _quiesce(after, Frame(depth, ply + 1, low, high), context)
             value = value if same else -value
         best = max(best, value)
     return best
 
 
 @jit
-def _rank(position: Position, frame: Frame, without: Int, tools: Tools) -> Int:
+def _rank(position: Position, frame: Frame, without: Int, context: Context) -> Int:
     """List the legal actions except `without`, with ranks and successors; return how many.
 
     At depth 1 no successors are generated: the ranks are killers and history alone.
     """
-    workspace, ply = tools.workspace, frame.ply
+    workspace, ply = context.workspace, frame.ply
     player, row = rules.to_move(position), ply * len(workspace.legal)
     for index in range(rules.legal_actions(position, workspace.legal)):
         action = np.int64(workspace.legal[index])
@@ -252,7 +254,7 @@ def _rank(position: Position, frame: Frame, without: Int, tools: Tools) -> Int:
         if frame.depth > 1:
             after = rules.apply(position, action)
             rules.store(after, workspace.positions[row])
-            rank += _STATIC * _static(after, player, tools)
+            rank += _STATIC * _static(after, player, context)
         workspace.actions[row, ACTION] = action
         workspace.actions[row, RANK] = rank
         workspace.actions[row, ROW] = row
@@ -261,25 +263,25 @@ def _rank(position: Position, frame: Frame, without: Int, tools: Tools) -> Int:
 
 
 @jit
-def _static(position: Position, player: Int, tools: Tools) -> Int:
+def _static(position: Position, player: Int, context: Context) -> Int:
     """Return the static value to `player`: the final score, or the evaluation."""
     result = rules.outcome(position)
     if result != ONGOING:
         return final(position, result, player, np.int64(0))
-    return _worth(position, player, tools)
+    return _worth(position, player, context)
 
 
 @jit
-def _worth(position: Position, player: Int, tools: Tools) -> Int:
+def _worth(position: Position, player: Int, context: Context) -> Int:
     """Return the evaluation to `player`, always computed from the root player's side."""
-    root = tools.workspace.counts[ROOT_PLAYER]
-    value = rules.evaluate(position, root, tools.evaluation)
+    root = context.workspace.counts[ROOT_PLAYER]
+    value = rules.evaluate(position, root, context.evaluation)
     return value if player == root else -value
 
 
 @jit
 def _take(
-    position: Position, frame: Frame, place: Int, count: Int, first: Int, tools: Tools
+    position: Position, frame: Frame, place: Int, count: Int, first: Int, context: Context
 ) -> tuple[Int, Position]:
     """Return the action to try at `place`, and its successor; at place -1 it is `first`.
 
@@ -288,8 +290,8 @@ def _take(
     """
     if place < 0:
         return first, rules.apply(position, first)
-    actions = tools.workspace.actions
-    begin = frame.ply * len(tools.workspace.legal)
+    actions = context.workspace.actions
+    begin = frame.ply * len(context.workspace.legal)
     here = best = begin + place
     highest = actions[here, RANK]
     for row in range(here + 1, begin + count):
@@ -300,26 +302,26 @@ def _take(
         actions[best, column], actions[here, column] = actions[here, column], actions[best, column]
     action = actions[here, ACTION]
     if frame.depth > 1:
-        return action, rules.load(tools.workspace.positions[actions[here, ROW]], position)
+        return action, rules.load(context.workspace.positions[actions[here, ROW]], position)
     return action, rules.apply(position, action)
 
 
 @jit
-def _extend(action: Int, value: Int, ply: Int, tools: Tools) -> None:
+def _extend(action: Int, value: Int, ply: Int, context: Context) -> None:
     """Make `action`, followed by the child's line, the principal variation from this ply."""
     if ply == 0:
-        tools.workspace.counts[LATEST_VALUE] = value
-    tools.workspace.lines[ply, 0] = action
+        context.workspace.counts[LATEST_VALUE] = value
+    context.workspace.lines[ply, 0] = action
     for index in range(PLIES - 1):
-        tools.workspace.lines[ply, index + 1] = tools.workspace.lines[ply + 1, index]
-        if tools.workspace.lines[ply + 1, index] == NONE:
+        context.workspace.lines[ply, index + 1] = context.workspace.lines[ply + 1, index]
+        if context.workspace.lines[ply + 1, index] == NONE:
             break
 
 
 @jit
-def _note_cut(action: Int, player: Int, frame: Frame, tools: Tools) -> None:
+def _note_cut(action: Int, player: Int, frame: Frame, context: Context) -> None:
     """Credit the action that caused a cutoff: statistics, history and killers."""
-    workspace = tools.workspace
+    workspace = context.workspace
     workspace.counts[CUTS_MAX if player == workspace.counts[ROOT_PLAYER] else CUTS_MIN] += 1
     workspace.history[player, action] += frame.depth * frame.depth
     killers = workspace.killers[frame.ply]
@@ -329,32 +331,32 @@ def _note_cut(action: Int, player: Int, frame: Frame, tools: Tools) -> None:
 
 
 @jit
-def _is_stopped(tools: Tools) -> Bool:
+def _is_stopped(context: Context) -> Bool:
     """Return whether a limit is reached; the first iteration, at depth 1, always finishes."""
-    counts = tools.workspace.counts
+    counts = context.workspace.counts
     return bool(counts[DEPTH] > 1 and (counts[STOP] != 0 or counts[NODES] >= counts[MAX_NODES]))
 
 
 @jit(nogil=True)
-def deepen(position: Position, tools: Tools, best: NDArray[np.int32]) -> None:
+def deepen(position: Position, context: Context, best: NDArray[np.int32]) -> None:
     """Run iterative deepening until a limit is reached or the value is certain.
 
     `counts` is set up by `AlphaBeta._prepare`. Writes the principal variation to `best`,
     int32[PLIES] padded with NONE, and its value to `counts[VALUE]`. The line of an interrupted
     iteration is used if it completed at least one root action.
     """
-    tools = borrow(tools)
-    counts = tools.workspace.counts
+    context = borrow(context)
+    counts = context.workspace.counts
     for depth in range(1, counts[MAX_DEPTH] + 1):
         counts[DEPTH] = depth
         counts[CUT_SHORT] = 0
-        tools.workspace.history[:] //= 2
+        context.workspace.history[:] //= 2
         frame = Frame(np.int64(depth), np.int64(0), np.int64(-INFINITE), np.int64(INFINITE))
-        search(position, frame, tools)
-        if tools.workspace.lines[0, 0] != NONE:
-            best[:] = tools.workspace.lines[0]
+        search(position, frame, context)
+        if context.workspace.lines[0, 0] != NONE:
+            best[:] = context.workspace.lines[0]
             counts[VALUE] = counts[LATEST_VALUE]
-        if _is_stopped(tools):
+        if _is_stopped(context):
             break
         counts[DONE] = depth
         most = PROVEN if counts[MARGINS] == 1 else WIN + MARGIN * (counts[MARGINS] - 1) - PLIES
@@ -377,12 +379,12 @@ class AlphaBeta:
         """
         self.game = game
         chosen = game.evaluation(evaluation)
-        self._tools = Tools(transposition.empty(table_megabytes), make_workspace(game), chosen)
+        self._context = Context(transposition.empty(table_megabytes), make_workspace(game), chosen)
         self._megabytes, self._searches = table_megabytes, 0
         self.search(game.initial, depth=1)  # compiles, outside of any time limit
 
     def __reduce__(self) -> tuple[Callable[..., "AlphaBeta"], tuple[()]]:
-        make = partial(AlphaBeta, self.game, self._tools.evaluation)
+        make = partial(AlphaBeta, self.game, self._context.evaluation)
         return partial(make, table_megabytes=self._megabytes), ()  # buffers are not copied
 
     def search(
@@ -410,7 +412,7 @@ class AlphaBeta:
             line[0] = legal[0]
         else:
             with limits.alarm(counts, STOP, seconds):
-                deepen(position, self._tools, line)
+                deepen(position, self._context, line)
         totals = counts.tolist()
         score = None if len(legal) == 1 else totals[VALUE]
         return SearchResult(
@@ -427,11 +429,11 @@ class AlphaBeta:
 
     def stop(self) -> None:
         """Stop a search that runs in another thread; later searches are not affected."""
-        self._tools.workspace["counts"][STOP] = 1
+        self._context.workspace["counts"][STOP] = 1
 
     def _prepare(self, position: Position, most: tuple[int, int]) -> NDArray[np.int64]:
         """Reset the workspace for a new search; return its counts, int64[15], set up for it."""
-        workspace = self._tools.workspace
+        workspace = self._context.workspace
         workspace["killers"][:] = NONE
         workspace["history"][:] = 0
         counts: NDArray[np.int64] = workspace["counts"]
@@ -441,6 +443,6 @@ class AlphaBeta:
         self._searches += 1
         counts[AGE] = self._searches % transposition.AGES
         if not counts[AGE]:  # ages wrap around: drop all entries
-            self._tools.table[:] = 0
+            self._context.table[:] = 0
         counts[SALT] = self._searches
         return counts

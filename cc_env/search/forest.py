@@ -150,7 +150,7 @@ def _node(key: np.uint64, forest: Forest, tree: Int) -> Int:
     """Return the node with this key; create it if there is none."""
     stamp = np.int64(forest.searches[0]) << 32
     place = np.int64(key & np.uint64(forest.places.shape[1] - 1))
-    while forest.places[tree, place] >= stamp:  # smaller: empty since this search began
+    while forest.places[tree, place] >= stamp:  # smaller entries are of earlier searches
         known = np.int64(forest.places[tree, place]) - stamp
         if forest.nodes[tree, known]["key"] == key:
             return known
@@ -167,7 +167,7 @@ def _node(key: np.uint64, forest: Forest, tree: Int) -> Int:
 
 @jit(nogil=True)
 def select(start: Position, forest: Forest, settings: PUCTSettings) -> Int:
-    """Run simulations until the batch is full; return the number of leaves in `forest.planes`.
+    """Run simulations for one batch; return the number of leaves in `forest.planes`.
 
     Returns -1 if every tree is finished: all simulations done, the root proven, or out of space.
     """

@@ -15,14 +15,16 @@ from cc_env.search.transposition import Table
 PLIES = 128  # decisions on the longest path
 MOST_DEPTH = 100  # turns
 
-# Indices of `counts`.
+# Indices of `counts`. DEPTH is the current iteration, DONE the last completed one; VALUE is that of
+# the best line so far, LATEST_VALUE that of the current iteration; MARGINS is the game's
+# `max_margin`; CUT_SHORT counts the values that were not searched to the end of the game.
 NODES, CUTS_MAX, CUTS_MIN, STOP, MAX_DEPTH, MAX_NODES, DEPTH, DONE = range(8)
 ROOT_PLAYER, AGE, SALT, VALUE, LATEST_VALUE, MARGINS, CUT_SHORT = range(8, 15)
 
 ACTION, RANK, ROW = range(3)  # columns of `actions`
 
 
-class Tools(NamedTuple):
+class Context(NamedTuple):
     """What every node of a search shares."""
 
     table: Table

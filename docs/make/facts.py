@@ -1,6 +1,9 @@
 """Tables of a game's facts, read from the game itself."""
 
 import inspect
+import posixpath
+import re
+from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
 from cc_env import games
@@ -10,6 +13,8 @@ from cc_env.game import Game
 from cc_env.pictures import draw
 from cc_env.pictures.svg import to_svg
 from docs.make.blocks import Block, maker, table
+
+DOCS = Path(__file__).parents[1]
 
 
 @maker
@@ -126,3 +131,14 @@ def arguments(block: Block) -> str:
 
 def _default(value: object) -> str:
     return str(getattr(value, "name", None) or repr(value))
+
+
+@maker
+def code(block: Block) -> str:
+    """Return parts of a file of Python beside the page, or all of it where none is named."""
+    name, *parts = block.words
+    text = (DOCS / posixpath.dirname(block.page.path) / name).read_text(encoding="utf-8")
+    pieces = re.split(r"^# part: (.*)\n", text, flags=re.MULTILINE)
+    found = dict(zip(pieces[1::2], pieces[2::2], strict=True))
+    shown = [found[each].strip() for each in parts] or [text.strip()]
+    return "\n\n".join(f"```python\n{each}\n```" for each in shown)

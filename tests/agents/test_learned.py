@@ -37,7 +37,9 @@ def both_ways(game, file, position):
     seen = np.stack([game.observe(position), game.observe(image)])
     logits, values = evaluator(file, game)(seen)
     legal = game.legal_actions(position).tolist()
-    return {each: (logits[0, each] + logits[1, mirror.actions[each]]) / 2 for each in legal}, values
+    return {
+        action: (logits[0, action] + logits[1, mirror.actions[action]]) / 2 for action in legal
+    }, values
 
 
 def test_a_policy_plays_the_legal_action_of_the_highest_logit(game, file):
@@ -75,8 +77,8 @@ def test_a_policy_comes_back_only_where_it_expects_little(name, value, comes_bac
 
     def stubborn(planes):
         logits = np.zeros((len(planes), game.num_actions), np.float32)
-        for row, each in zip(logits, planes, strict=True):
-            row[likes.get(each.tobytes(), 0)] = 9
+        for row, board in zip(logits, planes, strict=True):
+            row[likes.get(board.tobytes(), 0)] = 9
         return logits, np.full(len(planes), value, np.float32)
 
     player, rng = PolicyPlayer(game, stubborn), np.random.default_rng(0)

@@ -25,8 +25,8 @@ SMALL = games.make("capture_conquer", size=4)
 
 def recorded(kind):
     path = Path(__file__).parents[1] / "oracle" / "morris.jsonl.gz"
-    found = (json.loads(text) for _, text in files.lines(path))
-    return [line for line in found if line["kind"] == kind]
+    recordings = (json.loads(text) for _, text in files.lines(path))
+    return [line for line in recordings if line["kind"] == kind]
 
 
 def played(choices):
@@ -35,10 +35,12 @@ def played(choices):
     for _, phase, name in choices:
         wanted = f"-{name}" if phase == 3 else name
         legal = MORRIS.legal_actions(position)
-        found = [each for each in legal if MORRIS.action_text(position, int(each)) == wanted]
-        if not found:
+        named = [
+            action for action in map(int, legal) if MORRIS.action_text(position, action) == wanted
+        ]
+        if not named:
             break
-        line.append(int(found[0]))
+        line.append(named[0])
         position = MORRIS.apply(position, line[-1])
     return tuple(line)
 
@@ -61,9 +63,9 @@ def test_the_counts_of_recorded_games_are_found_again():
             if len(actions) < len(line[game]) or MORRIS.mid_turn(end):
                 continue  # the original did not see a mill
             first_is_person = line[game][0][0] == 1
-            found = list(credits(MORRIS, actions, DRAW, "mills").values())
-            expected = [tuple(each) for each in line[counts]]
-            assert [each[::-1] if first_is_person else each for each in found] == expected
+            credited = list(credits(MORRIS, actions, DRAW, "mills").values())
+            expected = [tuple(wins) for wins in line[counts]]
+            assert [wins[::-1] if first_is_person else wins for wins in credited] == expected
             compared += 1
     assert compared > 16
 
@@ -88,8 +90,8 @@ def test_two_recorded_games_merge_to_the_recorded_tree(tmp_path):
 
 
 def test_what_is_not_legal_in_a_tree_is_left_out_with_what_follows():
-    found = [tree.read(MORRIS, json.dumps(line["merged"])) for line in recorded("memory")]
-    cut = [(counts, illegal) for counts, illegal in found if illegal]
+    trees = [tree.read(MORRIS, json.dumps(line["merged"])) for line in recorded("memory")]
+    cut = [(counts, illegal) for counts, illegal in trees if illegal]
     assert cut
     assert all(counts and "in '" in illegal[0] for counts, illegal in cut)
 
@@ -117,7 +119,7 @@ def test_choices_are_those_recorded(tmp_path):
             assert chosen == {names[line["choice"]]}
         else:
             assert len(chosen) > 1
-            assert not chosen & {names[each] for each in line["avoid"]}
+            assert not chosen & {names[choice] for choice in line["avoid"]}
         compared += 1
     assert compared > 20
 
@@ -152,8 +154,8 @@ def test_it_follows_a_line_that_won_against_the_same_answers(tmp_path):
         play(SMALL, [MemoryPlayer(SMALL, path=path), Scripted(SMALL)], seed=seed)
         for seed in range(40)
     ]
-    won = next(each for each in rounds if each.result == "1-0")
-    lost = next(each for each in rounds if each.result == "0-1")
+    won = next(record for record in rounds if record.result == "1-0")
+    lost = next(record for record in rounds if record.result == "0-1")
     learner = MemoryPlayer(SMALL, path=path)
     learner.remember(lost)
     learner.remember(won)
@@ -166,9 +168,9 @@ def test_it_plays_the_second_seat_and_several_games(tmp_path):
     path = str(tmp_path / "memory.sqlite")
     learner = MemoryPlayer(SMALL, path=path)
     won = next(
-        each
-        for each in (play(SMALL, [Scripted(SMALL), learner], seed=seed) for seed in range(40))
-        if each.result == "0-1"
+        record
+        for record in (play(SMALL, [Scripted(SMALL), learner], seed=seed) for seed in range(40))
+        if record.result == "0-1"
     )
     learner.remember(won)
     for seed in range(2):
@@ -189,7 +191,7 @@ class Scripted:
 def test_where_nothing_won_it_tries_something_new(tmp_path):
     path = tmp_path / "memory.sqlite"
     legal = SMALL.legal_actions(SMALL.initial)
-    Memory(path, SMALL).add({(int(each),): (0, 1) for each in legal[:-1]})
+    Memory(path, SMALL).add({(int(action),): (0, 1) for action in legal[:-1]})
     player = MemoryPlayer(SMALL, path=str(path))
     assert {ask(player, SMALL.initial, seed).action for seed in range(20)} == {legal[-1]}
     Memory(path, SMALL).add({(int(legal[-1]),): (0, 0)})
@@ -221,10 +223,10 @@ def test_it_says_what_it_remembers(tmp_path):
     path = tmp_path / "memory.sqlite"
     first, second = map(int, SMALL.legal_actions(SMALL.initial)[:2])
     Memory(path, SMALL).add({(first,): (1, 3), (second,): (2, 6)})
-    found = ask(MemoryPlayer(SMALL, path=str(path)), SMALL.initial)
-    assert (found.action, found.value) == (second, -0.5)
-    texts = [SMALL.action_text(SMALL.initial, each) for each in (first, second)]
-    assert found.details["remembered"] == {texts[0]: (1, 3), texts[1]: (2, 6)}
+    decision = ask(MemoryPlayer(SMALL, path=str(path)), SMALL.initial)
+    assert (decision.action, decision.value) == (second, -0.5)
+    texts = [SMALL.action_text(SMALL.initial, action) for action in (first, second)]
+    assert decision.details["remembered"] == {texts[0]: (1, 3), texts[1]: (2, 6)}
 
 
 def test_unfinished_faulty_and_foreign_games_are_not_remembered(tmp_path):
@@ -254,9 +256,9 @@ def test_without_a_file_it_plays_at_random_and_makes_none(tmp_path):
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        (b"no database at all, but long enough to be one" * 9, "is no memory of games"),
+        (b"no database at all, but long enough to be one" * 9, "is not a memory of games"),
         (None, "some other SQLite file"),
-        (b"SQLite format 3\0" + b"\0" * 9, "is no memory of games"),
+        (b"SQLite format 3\0" + b"\0" * 9, "is not a memory of games"),
     ],
 )
 def test_another_file_is_refused_and_left_as_it_is(tmp_path, content, says):
@@ -304,7 +306,7 @@ def alter(path, *commands):
     base.close()
 
 
-BAD_CHOICE = r"memory.sqlite: choice -?\d+, after \d+, cannot be: action .*, wins "
+BAD_CHOICE = r"memory.sqlite: choice -?\d+, after \d+, is invalid: action .*, wins "
 ROW = "UPDATE choices SET {} WHERE id = 2"
 
 
@@ -318,12 +320,21 @@ ROW = "UPDATE choices SET {} WHERE id = 2"
         (ROW.format("second_wins = x'00'"), BAD_CHOICE),
         (ROW.format("action = -5"), BAD_CHOICE),
         (ROW.format("action = 'up'"), BAD_CHOICE),
-        (ROW.format("action = CAST(x'ff41' AS TEXT)"), "is no memory of games: Could not decode"),
-        (ROW.format("first_wins = CAST(x'ff' AS TEXT)"), "is no memory of games: Could not decode"),
+        (
+            ROW.format("action = CAST(x'ff41' AS TEXT)"),
+            "is not a memory of games: Could not decode",
+        ),
+        (
+            ROW.format("first_wins = CAST(x'ff' AS TEXT)"),
+            "is not a memory of games: Could not decode",
+        ),
         ("UPDATE choices SET id = -7 WHERE id = 1", BAD_CHOICE),
-        ("CREATE TRIGGER t AFTER INSERT ON choices BEGIN DELETE FROM choices; END", "other tables"),
-        ("CREATE VIEW v AS SELECT * FROM choices", "other tables"),
-        ("DROP TABLE remembered", "other tables"),
+        (
+            "CREATE TRIGGER t AFTER INSERT ON choices BEGIN DELETE FROM choices; END",
+            "the tables of",
+        ),
+        ("CREATE VIEW v AS SELECT * FROM choices", "does not have the tables"),
+        ("DROP TABLE remembered", "does not have the tables"),
     ],
 )
 def test_what_a_memory_cannot_hold_is_refused(stored, command, says):
@@ -336,7 +347,7 @@ def test_what_a_memory_cannot_hold_is_refused(stored, command, says):
 def test_nothing_is_added_to_what_cannot_be(stored, value):
     alter(stored, ROW.format(f"first_wins = {value}"))
     before = stored.read_bytes()
-    with pytest.raises(BadRecord, match=r"cannot be|no memory"):
+    with pytest.raises(BadRecord, match=r"is invalid|not a memory"):
         Memory(stored, SMALL).add(won((1, 2, 3), 0))
     assert stored.read_bytes() == before
 
@@ -351,7 +362,7 @@ def test_nothing_is_added_to_what_cannot_be(stored, value):
 )
 def test_choices_that_go_round_are_refused(stored, commands):
     alter(stored, *commands)
-    with pytest.raises(BadRecord, match="cannot be: action"):
+    with pytest.raises(BadRecord, match="is invalid: action"):
         Memory(stored, SMALL).counts()
 
 
@@ -388,11 +399,11 @@ def test_several_processes_add_to_one_file(tmp_path):
     path = tmp_path / "memory.sqlite"
     context = get_context("spawn")
     workers = [context.Process(target=_add_many, args=(path, 25)) for _ in range(3)]
-    for each in workers:
-        each.start()
-    for each in workers:
-        each.join()
-    assert [each.exitcode for each in workers] == [0, 0, 0]
+    for process in workers:
+        process.start()
+    for process in workers:
+        process.join()
+    assert [process.exitcode for process in workers] == [0, 0, 0]
     assert Memory(path, SMALL).counts()[1, 2, 3] == (75, 0)
 
 

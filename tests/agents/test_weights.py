@@ -1,4 +1,4 @@
-"""The weights that come along."""
+"""The weights that cc_env ships with."""
 
 import json
 
@@ -13,17 +13,19 @@ from cc_env.referee import Clock
 from training import alphazero, ppo
 from training.config import build
 
-FOLDERS = sorted(each.parent for each in WEIGHTS.glob(f"*/*/{NETWORK}"))
+FOLDERS = sorted(file.parent for file in WEIGHTS.glob(f"*/*/{NETWORK}"))
 CONFIGS = {"alphazero": alphazero.Config, "ppo": ppo.Config}
 NAMES = {"alphazero": ("policy", "alphazero:simulations=8"), "ppo": ("ppo",)}
 
 
 def test_there_are_some():
     assert FOLDERS
-    assert sum(each.stat().st_size for each in WEIGHTS.rglob("*") if each.is_file()) < 12e6
+    assert sum(file.stat().st_size for file in WEIGHTS.rglob("*") if file.is_file()) < 12e6
 
 
-@pytest.mark.parametrize("folder", FOLDERS, ids=lambda each: f"{each.parent.name}-{each.name}")
+@pytest.mark.parametrize(
+    "folder", FOLDERS, ids=lambda folder: f"{folder.parent.name}-{folder.name}"
+)
 def test_they_play_and_say_where_they_come_from(folder):
     config = json.loads((folder / "config.json").read_text())
     game = games.make(config["game"], **config["options"])
@@ -38,7 +40,7 @@ def test_they_play_and_say_where_they_come_from(folder):
     for name in names:
         chosen = players.make(name, game).choose(game.initial, np.random.default_rng(0), Clock())
         assert chosen.action in game.legal_actions(game.initial)
-    measured = [json.loads(each.read_text()) for each in (folder / "measured").glob("*.json")]
+    measured = [json.loads(file.read_text()) for file in (folder / "measured").glob("*.json")]
     assert measured
     for tournament in measured:
         assert set(tournament["config"]["weights"].values()) == {fingerprint(folder / NETWORK)}

@@ -67,6 +67,7 @@ def test_no_page_fetches_anything_from_another_host(site):
 def test_the_python_of_a_page_runs(page, monkeypatch, tmp_path, capsys):
     """Its blocks follow each other, as a reader would run them."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(page.parent)  # the game of your_game.md
     (tmp_path / "runs").mkdir()
     monkeypatch.setattr(players, "PLAYERS", dict(players.PLAYERS))
     names = {"__name__": "page"}

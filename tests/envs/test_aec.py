@@ -9,7 +9,7 @@ import pettingzoo
 import pytest
 
 from cc_env.envs import aec
-from cc_env.errors import BadPosition, IllegalAction, UnknownOption
+from cc_env.errors import BadOption, BadPosition, IllegalAction, UnknownOption
 
 with warnings.catch_warnings():  # of PettingZoo's own, about the environments that its tests import
     warnings.simplefilter("ignore")
@@ -178,7 +178,7 @@ def test_a_refused_reset_changes_nothing():
 
 def test_wrong_arguments_are_refused():
     for make in both_ways():
-        with pytest.raises(UnknownOption, match="sizes are 4 to 8"):
+        with pytest.raises(BadOption, match="sizes are 4 to 8"):
             make(size=3)
     with pytest.raises(UnknownOption, match="unexpected keyword argument 'shape'"):
         aec.env(shape=3)

@@ -8,7 +8,7 @@ from gymnasium.vector import AutoresetMode
 from cc_env.catalogue import GAMES
 from cc_env.envs.aec import BoardGameAEC
 from cc_env.envs.vector import BoardGameVectorEnv
-from cc_env.errors import IllegalAction, UnknownOption
+from cc_env.errors import BadOption, IllegalAction
 
 NAMES = pytest.mark.parametrize("name", GAMES)
 
@@ -165,7 +165,7 @@ def test_the_opponent_may_never_choose_one():
     "made", [make, BoardGameVectorEnv, BoardGameAEC], ids=["single", "vector", "aec"]
 )
 def test_there_are_no_other_ways(made):
-    with pytest.raises(UnknownOption, match="illegal='ignore'; it is one of: raise, lose, random"):
+    with pytest.raises(BadOption, match="illegal='ignore'; it is one of: raise, lose, random"):
         made("capture_conquer", illegal="ignore")
 
 

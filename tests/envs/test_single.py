@@ -352,7 +352,7 @@ def test_a_step_after_the_end_is_refused():
     ],
 )
 def test_wrong_arguments_are_refused(arguments, why):
-    with pytest.raises(UnknownOption, match=why):
+    with pytest.raises(BadOption, match=why):
         make(**arguments)
 
 
@@ -403,7 +403,7 @@ def test_an_opponent_that_must_win_at_once_leaves_no_episode():
         ({"position": "6/6/6/6/5b/3brr b"}, BadPosition),  # blocked
         ({"position": "rb4/6/6/6/6/4bb b"}, BadPosition),  # conquered
         ({"start": "x"}, UnknownOption),
-        (5, UnknownOption),
+        (5, BadOption),
         ({"start": "x", 5: 5}, UnknownOption),
     ],
 )

@@ -9,7 +9,7 @@ from fuzz.harness import refused_or_fine
 from hypothesis import given
 from hypothesis import strategies as st
 
-from training import alphazero, ppo, runs
+from training import alphazero, cli, ppo, runs
 
 KINDS = {each.__name__: each.Config for each in (alphazero, ppo)}
 GOOD = {name: json.loads(json.dumps(asdict(kind()))) for name, kind in KINDS.items()}
@@ -21,7 +21,7 @@ def place(tmp_path_factory):
 
 
 def reads(path, name):
-    return runs._continued(path, KINDS[name], {})
+    return cli._continued(path, KINDS[name], {})
 
 
 @pytest.mark.parametrize("name", KINDS)

@@ -132,7 +132,7 @@ def folder(tmp_path_factory):
         patch.setattr(module, "main", lambda *_: None)
     patch.setattr(evaluate, "hold", lambda config, *_, **__: tried(config))
     patch.setattr(tune, "tune", lambda *_: ())
-    patch.setattr(published, "_play", lambda *_: sys.exit())
+    patch.setattr(published, "_play_with_progress", lambda *_: sys.exit())
     patch.setattr(benchmarks.commands, "measured", lambda *_: [])
     yield path
     patch.undo()

@@ -45,7 +45,7 @@ def whole(tmp_path_factory):
 @pytest.fixture(autouse=True)
 def _without_charts(monkeypatch):
     """Charts show numbers and names of the config alone, and take long."""
-    monkeypatch.setattr("training.arena.pictures.to_svg", lambda name, standings: "")
+    monkeypatch.setattr("training.arena.charts.to_svg", lambda name, standings: "")
 
 
 def put(whole, change):

@@ -9,7 +9,7 @@ import pytest
 from conftest import ORACLE
 
 from cc_env import games, record
-from cc_env.errors import BadPosition, BadRecord, IllegalAction, UnknownOption
+from cc_env.errors import BadOption, BadPosition, BadRecord, IllegalAction
 from cc_env.game import Played
 from cc_env.games.cannon import bots, log
 from cc_env.games.cannon.evaluation import STANDARD
@@ -158,7 +158,7 @@ def test_a_bomb_over_an_occupied_cell(cannon):
     ],
 )
 def test_wrong_options_are_refused(options, why):
-    with pytest.raises(UnknownOption, match=why):
+    with pytest.raises(BadOption, match=why):
         games.make("cannon", **options)
 
 
@@ -347,7 +347,7 @@ def test_environments_end_stagnant_games_by_the_rules(cannon, max_turns):
 
 
 def test_a_limit_of_repetitions_is_refused():
-    with pytest.raises(UnknownOption, match="cannon, whose own rules end a game that repeats"):
+    with pytest.raises(BadOption, match="cannon, whose own rules end a game that repeats"):
         gymnasium.make("cc_env/Cannon-v0", repetitions=3)
 
 

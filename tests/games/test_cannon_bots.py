@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from cc_env import games, players
-from cc_env.errors import UnknownOption
+from cc_env.errors import BadOption
 from cc_env.games.cannon.bots import BOTS, look
 from cc_env.grid import Grid
 from cc_env.match import Limits
@@ -146,5 +146,5 @@ def test_they_play_on_every_board(rows, columns):
 
 
 def test_other_games_are_refused():
-    with pytest.raises(UnknownOption, match="aggressive does not play morris, only: cannon"):
+    with pytest.raises(BadOption, match="aggressive does not play morris, only: cannon"):
         players.make("aggressive", games.make("morris"))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from benchmarks.worst_case import WORST
 from cc_env import games
-from cc_env.errors import BadPosition, IllegalAction, UnknownOption
+from cc_env.errors import BadOption, BadPosition, IllegalAction, UnknownOption
 from cc_env.perft import perft
 from cc_env.playouts import play_randomly
 from cc_env.rules import DRAW, FIRST_WINS, ONGOING, SECOND_WINS
@@ -307,13 +307,13 @@ def test_the_paths_of_a_turn_come_shortest_first(game):
 
 @pytest.mark.parametrize("size", [3, 9, 6.0, "6", None, -1])
 def test_a_wrong_size_is_refused(size):
-    with pytest.raises(UnknownOption, match=r"size=.*4 to 8"):
+    with pytest.raises(BadOption, match=r"size=.*4 to 8"):
         games.make("capture_conquer", size=size)
 
 
 @pytest.mark.parametrize("corner", [1, 6, 2.5, "3"])
 def test_a_wrong_corner_is_refused(corner):
-    with pytest.raises(UnknownOption, match=r"corner=.*2 to 5"):
+    with pytest.raises(BadOption, match=r"corner=.*2 to 5"):
         games.make("capture_conquer", corner=corner)
 
 
@@ -354,7 +354,7 @@ def test_what_is_no_text_is_no_position(game, text):
 
 @pytest.mark.parametrize("depth", [-1, 1.5, "2", True])
 def test_a_wrong_perft_depth_is_refused(game, depth):
-    with pytest.raises(UnknownOption, match="depth="):
+    with pytest.raises(BadOption, match="depth="):
         perft(game, game.initial, depth)
 
 

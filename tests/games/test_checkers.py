@@ -11,7 +11,7 @@ import pytest
 from conftest import ORACLE
 
 from cc_env import games, players, record, rules
-from cc_env.errors import BadPosition, BadRecord, IllegalAction, UnknownOption
+from cc_env.errors import BadOption, BadPosition, BadRecord, IllegalAction
 from cc_env.game import Played
 from cc_env.games.checkers import pdn
 from cc_env.games.checkers.evaluation import SYMMETRIC, Published
@@ -315,7 +315,7 @@ def test_a_wrong_position_text_is_refused(checkers, text, why):
     ],
 )
 def test_wrong_options_are_refused(options, why):
-    with pytest.raises(UnknownOption, match=why):
+    with pytest.raises(BadOption, match=why):
         games.make("checkers", **options)
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from cc_env import games, record, referee, rules
 from cc_env.catalogue import GAMES
-from cc_env.errors import BadPosition, UnknownOption
+from cc_env.errors import BadOption, BadPosition
 from cc_env.players import RandomPlayer
 from cc_env.rules import DRAW, FIRST_WINS, ONGOING, SECOND_WINS
 
@@ -80,7 +80,7 @@ def test_options_take_all_their_values_and_no_others(name):
         assert games.option_defaults(name)[option] in values
         for value in values:
             assert games.make(name, **{option: value}).options[option] == value
-        with pytest.raises(UnknownOption, match=option):
+        with pytest.raises(BadOption, match=option):
             games.make(name, **{option: "none"})
 
 

@@ -8,7 +8,7 @@ import pytest
 from conftest import ORACLE
 
 from cc_env import games, players, rules
-from cc_env.errors import BadPosition, UnknownOption
+from cc_env.errors import BadOption, BadPosition
 from cc_env.games.mini_checkers import CELLS, Published
 from cc_env.grid import Grid
 from cc_env.perft import perft
@@ -204,5 +204,5 @@ def test_a_wrong_position_text_is_refused(mini, text, why):
 
 
 def test_a_wrong_option_is_refused():
-    with pytest.raises(UnknownOption, match="first='red'; it is black or white"):
+    with pytest.raises(BadOption, match="first='red'; it is black or white"):
         games.make("mini_checkers", first="red")

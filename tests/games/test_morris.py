@@ -3,7 +3,7 @@
 import pytest
 
 from cc_env import games
-from cc_env.errors import BadPosition, UnknownOption
+from cc_env.errors import BadOption, BadPosition
 from cc_env.games.morris import STANDARD_RULES
 from cc_env.perft import perft
 from cc_env.playouts import play_randomly
@@ -215,7 +215,7 @@ def test_a_wrong_position_text_is_refused(morris, text, why):
     ],
 )
 def test_wrong_options_are_refused(options, why):
-    with pytest.raises(UnknownOption, match=why):
+    with pytest.raises(BadOption, match=why):
         games.make("morris", **options)
 
 

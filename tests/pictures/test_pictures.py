@@ -61,7 +61,7 @@ def after(game, text, turn):
 
 
 def shows(frame, cell, colour):
-    """Return whether the middle of a cell has nearly this colour."""
+    """Return whether the centre of a cell has nearly this colour."""
     wanted = [int(COLOURS[colour][0][i : i + 2], 16) for i in (1, 3, 5)]
     row, column = (MARGIN + CELL * n + CELL // 2 for n in cell)
     return np.abs(frame[row, column].astype(int) - wanted).max() < 8
@@ -99,7 +99,7 @@ def test_the_caption_tells_ends_that_the_position_does_not_know(game, cannon):
     match = Match(cannon, cannon.from_text(STAGNANT))
     while match.result is None:
         match.play(match.game.parse_turn(match.position, SHUFFLE[len(match.turns) % 2])[0])
-    assert [each.caption.split(" · ")[0] for each in frames(match)][-2:] == [
+    assert [picture.caption.split(" · ")[0] for picture in frames(match)][-2:] == [
         "black to move",
         "white wins (stagnant)",
     ]
@@ -166,47 +166,49 @@ def test_svg_is_well_formed_and_shows_everything(game):
     assert TARGET in to_svg(draw(game, game.initial, select=(0, 2)))
 
 
-def test_several_pictures_are_one(game):
+def test_several_pictures_make_one_document(game):
     boards = [draw(game, game.initial, caption=f"board {number}") for number in range(5)]
     root = ET.fromstring(Sheet(boards, columns=3)._repr_svg_())
     groups = root.findall(f"{SVG}g")
     width, height = 416, 446
     places = [(0, 0), (width, 0), (2 * width, 0), (0, height), (width, height)]
-    assert [each.get("transform") for each in groups] == [f"translate({x} {y})" for x, y in places]
+    assert [group.get("transform") for group in groups] == [
+        f"translate({x} {y})" for x, y in places
+    ]
     assert root.get("viewBox") == f"0 0 {3 * width} {2 * height}"
     for number, group in enumerate(groups):
-        assert f"board {number}" in [each.text for each in group]
+        assert f"board {number}" in [shape.text for shape in group]
 
 
 def test_pictures_of_several_sizes_are_whole():
     small, large = (games.make("capture_conquer", size=size) for size in (4, 8))
-    sheet = Sheet([draw(each, each.initial) for each in (small, large, small)], columns=2)
+    sheet = Sheet([draw(board, board.initial) for board in (small, large, small)], columns=2)
     root = ET.fromstring(sheet._repr_svg_())
     width, height = 536, 566  # of the large one; small ones stand in the middle of their places
     assert root.get("viewBox") == f"0 0 {2 * width} {2 * height}"
     places = [(120, 120), (width, 0), (120, height + 120)]
-    found = [each.get("transform") for each in root.findall(f"{SVG}g")]
-    assert found == [f"translate({x} {y})" for x, y in places]
+    transforms = [group.get("transform") for group in root.findall(f"{SVG}g")]
+    assert transforms == [f"translate({x} {y})" for x, y in places]
 
 
 def test_heat_adds_up_where_actions_start_and_where_they_end(game):
     position = game.from_text("6/6/2r3/2r3/1bb3/6 r")  # red's cells are not turned as red sees them
     legal = game.legal_actions(position).tolist()
     chances = {action: 1 / len(legal) for action in legal}
-    starts, ends = (heat(game, position, chances, ends=each) for each in (False, True))
+    starts, ends = (heat(game, position, chances, ends=at_end) for at_end in (False, True))
     turns = [game.track(position, (action,)).path for action in legal]
     assert set(starts) == {path[0] for path in turns} == {(2, 2), (3, 2)}
     assert set(ends) == {path[-1] for path in turns}
-    for found in (starts, ends):
-        assert sum(found.values()) == pytest.approx(1)
+    for sums in (starts, ends):
+        assert sum(sums.values()) == pytest.approx(1)
     assert starts[2, 2] == pytest.approx(sum(path[0] == (2, 2) for path in turns) / len(turns))
 
 
-def test_heat_is_seen_and_said(game):
+def test_heat_is_shown_by_colour_and_percentage(game):
     picture = draw(game, game.initial, heat={(2, 2): 0.5, (2, 4): 0.004})
     assert "50%" in to_svg(picture)
     assert "0%<" not in to_svg(picture).replace("50%", "")
-    plain, warm = (to_pixels(each) for each in (draw(game, game.initial), picture))
+    plain, warm = (to_pixels(drawn) for drawn in (draw(game, game.initial), picture))
     row = column = MARGIN + 2 * CELL + 5
     assert warm[row, column, 2] < plain[row, column, 2] - 50
     assert (warm[:MARGIN] == plain[:MARGIN]).all()
@@ -226,7 +228,7 @@ def test_pixels_show_the_pieces_where_they_stand(game):
 def test_checkers_are_played_on_the_dark_cells(name):
     game = games.make(name)
     pieces, empty = game.pieces(game.initial), 0
-    squares = [each for each in shapes(draw(game, game.initial)) if isinstance(each, Square)]
+    squares = [shape for shape in shapes(draw(game, game.initial)) if isinstance(shape, Square)]
     for square in squares:
         cell = round((square.y - MARGIN) / CELL), round((square.x - MARGIN) / CELL)
         empty += cell not in pieces
@@ -274,7 +276,7 @@ def test_morris_in_colours_has_lines_and_letters_but_no_numbers(morris):
     words = [element.text for element in root.iter(f"{SVG}text")]
     assert sorted(filter(None, words)) == list("ABCDEFGHIJKLMNOPQRSTUVWX")
     assert len(list(root.iter(f"{SVG}polyline"))) == 16
-    dots = [each for each in root.iter(f"{SVG}circle") if each.get("r") == "6"]
+    dots = [circle for circle in root.iter(f"{SVG}circle") if circle.get("r") == "6"]
     assert len(dots) == 24
     frame = to_pixels(draw(morris, morris.from_text(MILL)))
     assert frame.shape == (506, 476, 3)
@@ -284,15 +286,15 @@ def test_morris_in_colours_has_lines_and_letters_but_no_numbers(morris):
 
 def test_heat_of_points_is_a_disc_on_the_lines(morris):
     picture = draw(morris, morris.initial, heat={(0, 0): 0.5})
-    (disc,) = (each for each in shapes(picture) if isinstance(each, Disc) and each.radius > 6)
+    (disc,) = (shape for shape in shapes(picture) if isinstance(shape, Disc) and shape.radius > 6)
     assert (disc.x, disc.y) == (MARGIN + CELL / 2, MARGIN + CELL / 2)
-    squares = [each for each in shapes(picture) if isinstance(each, Square)]
+    squares = [shape for shape in shapes(picture) if isinstance(shape, Square)]
     assert {square.fill for square in squares} == {BOARD[0]}
 
 
-def test_heat_is_said_in_a_colour_that_is_seen_on_the_piece(morris):
+def test_heat_labels_contrast_with_the_piece(morris):
     picture = draw(morris, morris.from_text(MILL), heat={(0, 0): 0.5, (1, 1): 0.25})
-    said = {each.text: each.colour for each in shapes(picture) if isinstance(each, Words)}
+    said = {shape.text: shape.colour for shape in shapes(picture) if isinstance(shape, Words)}
     assert (said["50%"], said["25%"]) == (INK, "#ffffff")
 
 
@@ -335,7 +337,7 @@ def test_a_finished_game_has_nothing_due(morris):
 def test_the_targets_of_a_piece_are_where_its_legal_actions_end(name):
     """checkers6, checkers8, cannon: click a piece: its legal targets are those highlighted."""
     game, rng = games.make(name), np.random.default_rng(1)
-    position, found = game.initial, 0
+    position, targets_seen = game.initial, 0
     for number in range(60):
         if game.outcome(position) != ONGOING:
             break
@@ -343,13 +345,13 @@ def test_the_targets_of_a_piece_are_where_its_legal_actions_end(name):
             ends = ends_of_moves(game, position)
             for cell in {*game.pieces(position), *ends}:
                 assert draw(game, position, select=cell).targets == tuple(sorted(ends[cell]))
-                found += len(ends[cell])
+                targets_seen += len(ends[cell])
         position = game.apply(position, rng.choice(game.legal_actions(position)))
-    assert found > 20
+    assert targets_seen > 20
 
 
 def ends_of_moves(game, position):
-    """Return by cells where a piece can go, or come onto the board, as `action_cells` tell."""
+    """Return the targets of each cell's piece, or of pieces to place, by `action_cells`."""
     _, rows, columns = game.observation_shape
     turned = game.to_move(position) and game.name != "morris"
     ends = defaultdict(set)
@@ -388,7 +390,7 @@ def test_bombs_are_marked_otherwise_than_moves(cannon):
         " 6 b . & . b . b .",  # a retreat or a bomb
         " 7 . B b B . B . B",
     ]
-    fills = [each.fill for each in shapes(picture) if isinstance(each, Disc)]
+    fills = [shape.fill for shape in shapes(picture) if isinstance(shape, Disc)]
     assert (fills.count(TARGET), fills.count(SHOT)) == (5, 2)
     assert to_svg(picture).count(SHOT) == 2
 
@@ -417,12 +419,12 @@ def test_kings_are_capitals_in_text_and_have_a_k_in_colours():
         " 7 . r . . . . . b",
     ]
     words = ET.fromstring(to_svg(picture)).iter(f"{SVG}text")
-    crowns = [(each.get("x"), each.get("y")) for each in words if each.text == "K"]
+    crowns = [(word.get("x"), word.get("y")) for word in words if word.text == "K"]
     assert crowns == [written(1, 3), written(4, 4)]
 
 
 def written(row, column):
-    """Return the middle of a cell as SVG has it, x and y."""
+    """Return the centre of a cell in the SVG, (x, y)."""
     return str(MARGIN + CELL * (column + 0.5)), str(MARGIN + CELL * (row + 0.5))
 
 
@@ -431,11 +433,11 @@ def test_soldiers_of_cannon_are_rings_and_halls_squares(cannon):
     root = ET.fromstring(to_svg(draw(cannon, cannon.initial)))
     for colour in ("black", "white"):
         fill, rim = COLOURS[colour]
-        discs = [each for each in root.iter(f"{SVG}circle") if each.get("fill") == fill]
-        holes = [each for each in root.iter(f"{SVG}circle") if each.get("fill") == BOARD[0]]
-        halls = [each for each in root.iter(f"{SVG}rect") if each.get("fill") == fill]
-        assert len(discs) == sum(each.get("stroke") == rim for each in holes) == 12
-        assert [each.get("width") for each in halls] == ["38"] * 4
+        discs = [circle for circle in root.iter(f"{SVG}circle") if circle.get("fill") == fill]
+        holes = [circle for circle in root.iter(f"{SVG}circle") if circle.get("fill") == BOARD[0]]
+        halls = [rect for rect in root.iter(f"{SVG}rect") if rect.get("fill") == fill]
+        assert len(discs) == sum(hole.get("stroke") == rim for hole in holes) == 12
+        assert [hall.get("width") for hall in halls] == ["38"] * 4
     frame = to_pixels(draw(cannon, cannon.initial))
     assert shows(frame, (7, 1), "black")
     assert shows(frame, (0, 0), "white")
@@ -524,14 +526,14 @@ def test_pixels_are_as_large_as_the_board(name):
 
 def test_a_long_caption_is_written_smaller(game):
     short, long = (
-        next(each.size for each in shapes(picture) if isinstance(each, Words))
+        next(shape.size for shape in shapes(picture) if isinstance(shape, Words))
         for picture in (draw(game, game.initial, caption="blue " * times) for times in (2, 20))
     )
     assert long < short
 
 
 @pytest.mark.parametrize("cell", [(6, 0), (0, -1), 3, "a", (1,), ("a", 1), (0.5, 1)])
-def test_what_is_no_cell_of_the_board_cannot_be_selected(game, cell):
+def test_only_cells_of_the_board_can_be_selected(game, cell):
     with pytest.raises(BadOption, match=r"not a cell \(row, column\) of the board of 6 x 6"):
         draw(game, game.initial, select=cell)
 

@@ -1,4 +1,4 @@
-"""A toy game in which what is taken can be taken back: for quiescence.
+"""A toy game for quiescence: what is taken can be retaken.
 
 The player to move waits (action 0) or, while there is something left to take, takes (action 1)
 GAINS[left] points. The game is over, drawn, after eight turns; all that counts is the evaluation,
@@ -27,7 +27,7 @@ class Position(NamedTuple):
 
 
 class Points(NamedTuple):
-    each: np.int64 = np.int64(100)
+    value: np.int64 = np.int64(100)
 
 
 @jit
@@ -63,7 +63,7 @@ def observe(position, player, planes):
 
 @jit
 def evaluate(position, player, evaluation):
-    lead = evaluation.each * (np.int64(position.own) - np.int64(position.enemy))
+    lead = evaluation.value * (np.int64(position.own) - np.int64(position.enemy))
     return lead if player == np.int64(position.player) else -lead
 
 

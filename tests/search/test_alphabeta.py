@@ -18,7 +18,7 @@ from cc_env.search.workspace import NODES, STOP
 
 @jit
 def minimax(position, depth, ply, root, evaluation, free):
-    """Return the value to the player to move; `free` is room for lists of actions."""
+    """Return the value to the player to move; `free` is a buffer for lists of actions."""
     count = rules.legal_actions(position, free)
     best = np.int64(-2 * WIN)
     for index in range(count):
@@ -54,7 +54,7 @@ def plain(game, position, depth, evaluation):
 
 
 def positions(game, count, seed):
-    """Yield positions of random games in which the game goes on, mid-turn ones among them."""
+    """Yield unfinished positions of random games, mid-turn ones among them."""
     rng = np.random.default_rng(seed)
     position = game.initial
     while count:
@@ -69,57 +69,57 @@ def positions(game, count, seed):
 
 
 MANY = [
-    pytest.param(*each, marks=pytest.mark.slow) for each in ((4, 150), (5, 60), (6, 60), (8, 6))
+    pytest.param(*case, marks=pytest.mark.slow) for case in ((4, 150), (5, 60), (6, 60), (8, 6))
 ]
 
 
 @pytest.mark.parametrize(("size", "count"), [(4, 20), *MANY])
 @pytest.mark.parametrize("name", ["standard", "published"])
-def test_it_finds_what_plain_minimax_finds(size, count, name):
+def test_values_equal_those_of_plain_minimax(size, count, name):
     game = games.make("capture_conquer", size=size)
     search = AlphaBeta(game, game.search.evaluations[name], table_megabytes=1)
     for position in positions(game, count, seed=size):
         for depth in range(1, 5 if size < 8 else 4):
             values = plain(game, position, depth, game.search.evaluations[name])
-            found = search.search(position, depth=depth)
+            result = search.search(position, depth=depth)
             if len(values) > 1:
-                assert found.score == max(values.values())
-                assert values[found.action] == found.score
+                assert result.score == max(values.values())
+                assert values[result.action] == result.score
 
 
 def test_the_principal_variation_leads_to_its_value(game):
     search, checked = AlphaBeta(game), 0
     for position in positions(game, 60, seed=1):
-        found = search.search(position, depth=4)
+        result = search.search(position, depth=4)
         player, end = game.to_move(position), position
-        for action in found.line:
+        for action in result.line:
             end = game.apply(end, action)
         if game.outcome(end) == ONGOING and len(game.legal_actions(position)) > 1:
-            assert found.score == rules.evaluate(end, player, game.search.evaluations["standard"])
+            assert result.score == rules.evaluate(end, player, game.search.evaluations["standard"])
             checked += 1
     assert checked > 30
 
 
 @pytest.mark.parametrize("turns", [1, 2, 3, 4])
-def test_it_finds_a_race_won_in_so_many_turns_of_its_own(game, turns):
+def test_it_finds_a_race_won_in_n_turns(game, turns):
     start = 5 - turns
     rows = [["."] * 6 for _ in range(6)]
     for row, column, piece in ((start, start, "b"), (0, 5, "b"), (5, 0, "r"), (4, 0, "r")):
         rows[row][column] = piece
     position = game.from_text("/".join(map("".join, rows)) + " b")
-    found = AlphaBeta(game).search(position, depth=9)
-    assert found.score == WIN - (2 * turns - 1)
-    assert found.value == 1
-    assert found.depth == 2 * turns - 1  # it looks no further
-    assert len(found.line) == 2 * turns - 1
-    assert game.outcome(game.play_turn(position, found.line)) == 0
+    result = AlphaBeta(game).search(position, depth=9)
+    assert result.score == WIN - (2 * turns - 1)
+    assert result.value == 1
+    assert result.depth == 2 * turns - 1  # it looks no further
+    assert len(result.line) == 2 * turns - 1
+    assert game.outcome(game.play_turn(position, result.line)) == 0
 
 
 def test_it_sees_a_lost_race_and_holds_out_as_long_as_it_can(game):
     position = game.from_text("5b/6/6/3b2/r5/r5 r")
-    found = AlphaBeta(game).search(position, depth=8)
-    assert found.score == 4 - WIN
-    assert found.value == -1
+    result = AlphaBeta(game).search(position, depth=8)
+    assert result.score == 4 - WIN
+    assert result.value == -1
     values = plain(game, position, 4, game.search.evaluations["standard"])
     assert max(values.values()) == 4 - WIN
 
@@ -130,31 +130,33 @@ def test_an_immediate_win_is_taken_whatever_the_limit(game, limit):
     search = AlphaBeta(game)
     for text in ("5b/6/6/6/4b1/rr4 b", "1bb3/r5/6/6/6/4r1 r", "6/6/2b3/3r2/6/b4r b"):
         position = game.from_text(text)
-        found = search.search(position, **limit)
-        end = game.play_turn(position, found.line)
+        result = search.search(position, **limit)
+        end = game.play_turn(position, result.line)
         assert game.outcome(end) == game.to_move(position), text
 
 
 def test_the_only_action_is_played_at_once(game):
     """checkers6: only-move shortcut: no search is run."""
     position = game.from_text("6/6/6/5b/r4b/1r1r1r b")
-    found = AlphaBeta(game).search(position, depth=20)
-    assert found.line == tuple(game.legal_actions(position)) == game.parse_turn(position, "4,5-2,5")
-    assert (found.nodes, found.depth, found.score, found.value) == (0, 0, None, None)
+    result = AlphaBeta(game).search(position, depth=20)
+    assert (
+        result.line == tuple(game.legal_actions(position)) == game.parse_turn(position, "4,5-2,5")
+    )
+    assert (result.nodes, result.depth, result.score, result.value) == (0, 0, None, None)
 
 
 def test_limits(game):
     search = AlphaBeta(game)
     search.search(game.initial, depth=1)
-    found = search.search(game.initial, nodes=5000)
-    assert 5000 <= found.nodes <= 5100
-    found = search.search(game.initial, seconds=0.1)  # nothing else would stop it
-    assert found.depth >= 1
-    assert not found.is_exact
-    assert found.nodes_per_second == pytest.approx(found.nodes / found.seconds)
+    result = search.search(game.initial, nodes=5000)
+    assert 5000 <= result.nodes <= 5100
+    result = search.search(game.initial, seconds=0.1)  # nothing else would stop it
+    assert result.depth >= 1
+    assert not result.is_exact
+    assert result.nodes_per_second == pytest.approx(result.nodes / result.seconds)
 
 
-def test_a_search_that_is_stopped_keeps_what_the_last_whole_iteration_found(game):
+def test_an_interrupted_search_returns_the_last_completed_iteration(game):
     """checkers6: iterative deepening, last finished result used."""
     search = AlphaBeta(game)
     whole = search.search(game.initial, depth=4)
@@ -165,7 +167,7 @@ def test_a_search_that_is_stopped_keeps_what_the_last_whole_iteration_found(game
 
 def test_other_threads_run_while_it_searches(game):
     search, most = AlphaBeta(game), 10**9
-    counts = search._tools.workspace["counts"]
+    counts = search._context.workspace["counts"]
     counts[NODES] = 0
 
     def stop():
@@ -175,14 +177,14 @@ def test_other_threads_run_while_it_searches(game):
 
     thread = threading.Thread(target=stop)
     thread.start()
-    found = search.search(game.initial, nodes=most)
+    result = search.search(game.initial, nodes=most)
     thread.join()
-    assert 0 < found.nodes < most
+    assert 0 < result.nodes < most
 
 
 @pytest.mark.parametrize("before", [0, 1, 10, transposition.AGES - 1, transposition.AGES])
-def test_a_search_does_not_depend_on_those_before(game, before):
-    """Not even when the table is full of what they found."""
+def test_searches_are_independent(game, before):
+    """Not even when the table is full of their entries."""
     used = AlphaBeta(game, table_megabytes=1 / 64)
     for position in positions(game, before, seed=3):
         used.search(position, depth=4)
@@ -192,15 +194,17 @@ def test_a_search_does_not_depend_on_those_before(game, before):
         assert (one.line, one.score, one.nodes) == (other.line, other.score, other.nodes)
 
 
-def test_numbers_of_searches_are_not_taken_for_positions():
-    """On the smallest board positions are small numbers, too."""
+def test_salts_do_not_collide_with_positions():
+    """On the smallest board, the words of positions are small numbers, too."""
     game = games.make("capture_conquer", size=4)
     search = AlphaBeta(game)
     keys = set()
     for own in range(1, 16):
         for number in range(1, 16):
-            search._tools.workspace["counts"][alphabeta.SALT] = number
-            keys.add(int(alphabeta._key(game.initial._replace(own=np.uint64(own)), search._tools)))
+            search._context.workspace["counts"][alphabeta.SALT] = number
+            keys.add(
+                int(alphabeta._key(game.initial._replace(own=np.uint64(own)), search._context))
+            )
     assert len(keys) == 15 * 15
 
 
@@ -210,11 +214,11 @@ def test_a_small_table_finds_the_same_value(game):
         assert small.search(position, depth=4).score == large.search(position, depth=4).score
 
 
-def test_cut_offs_are_counted_for_both_sides(game):
-    found = AlphaBeta(game).search(game.initial, depth=5)
-    assert found.cuts_max > 0
-    assert found.cuts_min > 0
-    assert found.cuts_max + found.cuts_min < found.nodes
+def test_cutoffs_are_counted_for_both_sides(game):
+    result = AlphaBeta(game).search(game.initial, depth=5)
+    assert result.cuts_max > 0
+    assert result.cuts_min > 0
+    assert result.cuts_max + result.cuts_min < result.nodes
 
 
 def test_a_lead_of_a_piece_is_worth_something_and_a_win_everything():
@@ -233,7 +237,7 @@ def test_a_lead_of_a_piece_is_worth_something_and_a_win_everything():
         ({"seconds": "long"}, "seconds='long'; it is 0 or more"),
     ],
 )
-def test_limits_that_are_none(game, limit, says):
+def test_limits_out_of_range_are_refused(game, limit, says):
     with pytest.raises(BadOption, match=says):
         AlphaBeta(game).search(game.initial, **limit)
 
@@ -244,18 +248,18 @@ def test_a_finished_game_cannot_be_searched(game):
 
 
 @pytest.mark.parametrize("size", [0, -1, float("inf"), float("nan"), 10**9, True, "big"])
-def test_a_table_that_cannot_be(game, size):
+def test_a_table_size_out_of_range_is_refused(game, size):
     with pytest.raises(BadOption, match=f"table_megabytes={size!r}; it is 1/1024 to 65536"):
         AlphaBeta(game, table_megabytes=size)
 
 
-def test_an_evaluation_goes_by_name_or_as_itself(game):
+def test_an_evaluation_is_given_by_name_or_as_an_object(game):
     named, given = (
         AlphaBeta(game, "published"),
         AlphaBeta(game, game.search.evaluations["published"]),
     )
     default = AlphaBeta(game).search(game.initial, depth=3).score
-    scores = {each.search(game.initial, depth=3).score for each in (named, given)}
+    scores = {search.search(game.initial, depth=3).score for search in (named, given)}
     assert scores == {62} != {default}
     with pytest.raises(UnknownOption, match="no evaluation 'best'; it has: standard, published"):
         AlphaBeta(game, "best")
@@ -270,8 +274,8 @@ def test_a_search_without_limit_is_refused(game):
     ("left", "depth", "score", "action"),
     [(3, 1, 0, 0), (2, 1, 700, 1), (1, 1, 200, 1), (3, 2, 0, 0)],
 )
-def test_captures_are_looked_at_beyond_the_horizon(left, depth, score, action):
-    """Whoever takes 3 loses 9 for it, and wins 2 back."""
+def test_quiescence_resolves_captures_beyond_the_horizon(left, depth, score, action):
+    """Taking 3 loses 9 and then wins back 2."""
     game = exchange.make()
-    found = AlphaBeta(game).search(game.initial._replace(left=np.uint64(left)), depth=depth)
-    assert (found.score, found.action) == (score, action)
+    result = AlphaBeta(game).search(game.initial._replace(left=np.uint64(left)), depth=depth)
+    assert (result.score, result.action) == (score, action)

@@ -14,12 +14,12 @@ def search(game, position, seed=0, playout="random", **limit):
 
 
 @pytest.mark.parametrize("playout", PLAYOUTS)
-def test_it_takes_a_win_at_once_and_knows_it(game, playout):
+def test_it_takes_an_immediate_win_and_values_it_as_1(game, playout):
     for text in ("5b/6/6/6/4b1/rr4 b", "1bb3/r5/6/6/6/4r1 r", "6/6/2b3/3r2/6/b4r b"):
         position = game.from_text(text)
-        found = search(game, position, playout=playout, simulations=1)
-        assert game.outcome(game.play_turn(position, found.line)) == game.to_move(position)
-        assert found.value == 1
+        result = search(game, position, playout=playout, simulations=1)
+        assert game.outcome(game.play_turn(position, result.line)) == game.to_move(position)
+        assert result.value == 1
 
 
 @pytest.mark.parametrize("playout", PLAYOUTS)
@@ -30,30 +30,30 @@ def test_it_finds_a_won_race(game, playout, turns):
     for row, column, piece in ((start, start, "b"), (0, 5, "b"), (5, 0, "r"), (4, 0, "r")):
         rows[row][column] = piece
     position = game.from_text("/".join(map("".join, rows)) + " b")
-    found = search(game, position, playout=playout, simulations=3000)
-    assert game.turn_text(position, found.line[:1]) == f"{start},{start}-{start + 1},{start + 1}"
-    assert found.value > 0.8
+    result = search(game, position, playout=playout, simulations=3000)
+    assert game.turn_text(position, result.line[:1]) == f"{start},{start}-{start + 1},{start + 1}"
+    assert result.value > 0.8
 
 
 def test_it_stops_the_opponent_from_winning(game):
     position = game.from_text("b5/6/1b4/r5/r5/5r b")  # red at 3,0 wins by 2,0-1,0-… unless caught
-    found = search(game, position, simulations=2000, playout="evaluation")
-    after = game.play_turn(position, found.line[:1])
+    result = search(game, position, simulations=2000, playout="evaluation")
+    after = game.play_turn(position, result.line[:1])
     replies = [game.play_turn(after, turn) for turn in game.turns(after)]
     assert all(game.outcome(reply) != 1 for reply in replies)
 
 
 def test_the_report(game):
-    found = search(game, game.initial, simulations=500)
+    result = search(game, game.initial, simulations=500)
     legal = game.legal_actions(game.initial)
-    actions, visits = zip(*found.visits, strict=True)
+    actions, visits = zip(*result.visits, strict=True)
     assert sorted(actions) == legal.tolist()
-    assert sum(visits) == found.nodes == 500
+    assert sum(visits) == result.nodes == 500
     assert list(visits) == sorted(visits, reverse=True)
-    assert found.action == actions[0]
-    assert -1 <= found.value <= 1
-    assert len(found.line) <= found.depth
-    game.turn_text(game.initial, found.line)  # legal from first to last
+    assert result.action == actions[0]
+    assert -1 <= result.value <= 1
+    assert len(result.line) <= result.depth
+    game.turn_text(game.initial, result.line)  # legal from first to last
 
 
 def test_the_same_seed_finds_the_same(game):
@@ -73,27 +73,27 @@ def test_a_turn_of_several_decisions_is_searched_for_who_decides():
         for action in game.legal_actions(position)
         if game.mid_turn(game.apply(position, int(action)))
     )
-    found = search(game, pending, simulations=400, playout="evaluation")
-    assert {action for action, _ in found.visits} == set(game.legal_actions(pending).tolist())
+    result = search(game, pending, simulations=400, playout="evaluation")
+    assert {action for action, _ in result.visits} == set(game.legal_actions(pending).tolist())
     # To capture is better than not to, for him who decides.
-    assert "x-" not in game.action_text(pending, found.action)
+    assert "x-" not in game.action_text(pending, result.action)
 
 
 def test_limits_and_a_full_tree(game):
-    found = search(game, game.initial, seconds=0.1)  # nothing else would stop it
-    assert found.nodes >= 1
-    assert found.seconds > 0
+    result = search(game, game.initial, seconds=0.1)  # nothing else would stop it
+    assert result.nodes >= 1
+    assert result.seconds > 0
     small = TreeSearch(game, playout="evaluation", capacity=1)
-    found = small.search(game.initial, np.random.default_rng(0), simulations=5000)
-    assert found.nodes == 5000
+    result = small.search(game.initial, np.random.default_rng(0), simulations=5000)
+    assert result.nodes == 5000
     assert len(small._tree.first) == 2 * game.num_actions
 
 
 def test_the_only_action_is_played_at_once(game):
     position = game.from_text("6/6/6/5b/r4b/1r1r1r b")
-    found = search(game, position, simulations=1000)
-    assert found.line == tuple(game.legal_actions(position))
-    assert (found.nodes, found.value) == (0, None)
+    result = search(game, position, simulations=1000)
+    assert result.line == tuple(game.legal_actions(position))
+    assert (result.nodes, result.value) == (0, None)
 
 
 def test_bad_input(game):

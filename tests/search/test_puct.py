@@ -18,12 +18,12 @@ from cc_env.search.scores import PROVEN
 
 
 def flat(planes):
-    """Say that all actions are alike and all positions even; of any game."""
+    """Return equal logits and zero values, for any game."""
     return np.zeros((len(planes), 2000), np.float32), np.zeros(len(planes), np.float32)
 
 
 def opinionated(planes):
-    """Say something about each position that depends on all of it and on nothing else."""
+    """Return logits and values that are a deterministic function of each observation."""
     logits, values = np.empty((len(planes), 410), np.float32), np.empty(len(planes), np.float32)
     for row, each in enumerate(planes):
         seed = [int(byte) for byte in np.packbits(each)]
@@ -35,20 +35,20 @@ def opinionated(planes):
 @pytest.fixture(scope="module")
 def some_positions(game):
     """Positions of random games, mid-turn ones among them."""
-    rng, found = np.random.default_rng(3), []
+    rng, positions = np.random.default_rng(3), []
     for _ in range(12):
         position = game.initial
         for _ in range(int(rng.integers(30))):
             if game.outcome(position) == ONGOING:
                 after = game.apply(position, int(rng.choice(game.legal_actions(position))))
                 position = after if game.outcome(after) == ONGOING else position
-        found.append(position)
+        positions.append(position)
     pending = game.from_text("6/1bb3/1brrr1/1r1r2/6/6 b")
     decisions = (game.apply(pending, int(action)) for action in game.legal_actions(pending))
-    found += map(
+    positions += map(
         game.from_text, ("6/6/2bbr1/2rrb1/6/6 b", "brr3/6/6/6/6/3bbr b")
     )  # round and round
-    return [*found, next(after for after in decisions if game.mid_turn(after))]
+    return [*positions, next(after for after in decisions if game.mid_turn(after))]
 
 
 class Edge:
@@ -70,7 +70,7 @@ class Node:
 
 
 class Plain:
-    """The same search, node by node, in plain Python."""
+    """A reference implementation in plain Python."""
 
     repetitions = transpositions = 0  # met by all searches
 
@@ -95,10 +95,10 @@ class Plain:
             path.append(node)
         if not (path[-1].edges or path[-1].proven):
             self.look(path[-1])
-        for each in path:
-            each.visits += 1
-        for each in reversed(path[: len(edges)]):
-            self.settle(each)
+        for visited in path:
+            visited.visits += 1
+        for visited in reversed(path[: len(edges)]):
+            self.settle(visited)
 
     def reach(self, node, action):
         after = self.game.apply(node.position, action)
@@ -122,8 +122,8 @@ class Plain:
 
     def wins_at_once(self, position):
         player = self.game.to_move(position)
-        after = (self.game.apply(position, each) for each in self.game.legal_actions(position))
-        return any(self.game.outcome(each) == player for each in after)
+        after = (self.game.apply(position, action) for action in self.game.legal_actions(position))
+        return any(self.game.outcome(child) == player for child in after)
 
     def drawn(self, node):
         return -self.contempt if node.player == self.root.player else self.contempt
@@ -141,11 +141,11 @@ class Plain:
     def settle(self, node):
         seen = [edge for edge in node.edges.values() if edge.target]
         values = [
-            (each.visits - each.draws) * each.target.value_to(node.player)
-            + each.draws * self.drawn(node)
-            for each in seen
+            (edge.visits - edge.draws) * edge.target.value_to(node.player)
+            + edge.draws * self.drawn(node)
+            for edge in seen
         ]
-        node.value = (node.guess + sum(values)) / (1 + sum(each.visits for each in seen))
+        node.value = (node.guess + sum(values)) / (1 + sum(edge.visits for edge in seen))
         proven = [
             edge.target.proven_to(node.player) if edge.target else 0 for edge in node.edges.values()
         ]
@@ -155,20 +155,20 @@ class Plain:
 
 
 def some_after(game, position):
-    """Return some positions one and two decisions later."""
-    one = [game.apply(position, int(action)) for action in game.legal_actions(position)[::3]]
-    two = [game.apply(each, int(game.legal_actions(each)[0])) for each in one]
-    return [each for each in one + two if game.outcome(each) == ONGOING]
+    """Return some positions that are one and two decisions later."""
+    once = [game.apply(position, int(action)) for action in game.legal_actions(position)[::3]]
+    twice = [game.apply(after, int(game.legal_actions(after)[0])) for after in once]
+    return [after for after in once + twice if game.outcome(after) == ONGOING]
 
 
 @pytest.mark.parametrize(
     ("contempt", "came_back"),
     [
         (0.3, False),
-        *(pytest.param(*each, marks=pytest.mark.slow) for each in ((0, False), (0.2, True))),
+        *(pytest.param(*case, marks=pytest.mark.slow) for case in ((0, False), (0.2, True))),
     ],
 )
-def test_it_searches_as_plain_python_does(game, some_positions, contempt, came_back):
+def test_it_equals_a_reference_in_plain_python(game, some_positions, contempt, came_back):
     Plain.repetitions = Plain.transpositions = 0
     for position in some_positions:
         ends = [game.outcome(game.play_turn(position, turn)) for turn in game.turns(position)]
@@ -177,23 +177,23 @@ def test_it_searches_as_plain_python_does(game, some_positions, contempt, came_b
         earlier = [position, *some_after(game, position)] if came_back else []
         plain = Plain(game, position, contempt, earlier[1:])
         search = PUCT(game, opinionated, batch=1, contempt=contempt)
-        found = search.search(position, simulations=200, earlier=earlier)
+        result = search.search(position, simulations=200, earlier=earlier)
         for _ in range(201):  # one is for the root
             if not plain.root.proven:
                 plain.simulate()
         expected = {action: edge.visits for action, edge in plain.root.edges.items()}
-        assert dict(found.visits) == expected
-        assert found.value == pytest.approx(plain.root.value, abs=1e-4)
+        assert dict(result.visits) == expected
+        assert result.value == pytest.approx(plain.root.value, abs=1e-4)
     assert Plain.repetitions > 10
     assert Plain.transpositions > 3
 
 
-def test_it_takes_a_win_at_once_and_knows_it(game):
+def test_it_takes_an_immediate_win_and_values_it_as_1(game):
     for text in ("5b/6/6/6/4b1/rr4 b", "1bb3/r5/6/6/6/4r1 r", "6/6/2b3/3r2/6/b4r b"):
         position = game.from_text(text)
-        found = PUCT(game, flat).search(position, simulations=1)
-        assert game.outcome(game.play_turn(position, found.line[:1])) == game.to_move(position)
-        assert found.value == 1
+        result = PUCT(game, flat).search(position, simulations=1)
+        assert game.outcome(game.play_turn(position, result.line[:1])) == game.to_move(position)
+        assert result.value == 1
 
 
 @pytest.mark.parametrize("turns", [2, 3])
@@ -203,10 +203,10 @@ def test_it_proves_a_won_race_and_plays_it_out(game, turns):
     for row, column, piece in ((start, start, "b"), (0, 5, "b"), (5, 0, "r"), (4, 0, "r")):
         rows[row][column] = piece
     position = game.from_text("/".join(map("".join, rows)) + " b")
-    found = PUCT(game, flat).search(position, simulations=5000)
-    assert game.turn_text(position, found.line[:1]) == f"{start},{start}-{start + 1},{start + 1}"
-    assert found.value == 1
-    assert found.nodes < 5000  # it stopped when it knew
+    result = PUCT(game, flat).search(position, simulations=5000)
+    assert game.turn_text(position, result.line[:1]) == f"{start},{start}-{start + 1},{start + 1}"
+    assert result.value == 1
+    assert result.nodes < 5000  # it stopped when it knew
 
 
 def test_what_it_proves_alpha_beta_finds_too():
@@ -218,11 +218,11 @@ def test_what_it_proves_alpha_beta_finds_too():
         for _ in range(int(rng.integers(2, 14))):
             after = game.apply(position, int(rng.choice(game.legal_actions(position))))
             position = position if game.outcome(after) != ONGOING else after
-        found = search.search(position, simulations=400)
-        if found.value in (-1, 1) and len(found.line) and found.nodes < 400:
+        result = search.search(position, simulations=400)
+        if result.value in (-1, 1) and len(result.line) and result.nodes < 400:
             score = judge.search(position, depth=12).score
             assert abs(score) >= PROVEN
-            assert (score > 0) == (found.value > 0)
+            assert (score > 0) == (result.value > 0)
             proved += 1
     assert proved > 8
 
@@ -250,10 +250,10 @@ def test_leaves_evaluated_together_find_much_the_same(game):
 
 
 @pytest.mark.parametrize("batch", [1, 4, 16])
-def test_nothing_is_left_of_virtual_losses(game, some_positions, batch):
+def test_virtual_losses_are_undone(game, some_positions, batch):
     for position in some_positions:
         search = PUCT(game, opinionated, batch=batch, contempt=0.2)
-        found = search.search(position, simulations=300)
+        result = search.search(position, simulations=300)
         nodes, edges = (
             each[0, :size]
             for each, size in zip(
@@ -263,7 +263,7 @@ def test_nothing_is_left_of_virtual_losses(game, some_positions, batch):
         assert (nodes["flying"] == 0).all()
         assert (nodes["on_path"] == 0).all()
         assert (edges["draws"] <= edges["visits"]).all()
-        assert nodes["visits"][0] == found.nodes + 1
+        assert nodes["visits"][0] == result.nodes + 1
         for node in nodes[nodes["children"] > 0]:
             below = edges[node["first"] : node["first"] + node["children"]]
             assert node["visits"] == 1 + below["visits"].sum() or node["proven"]
@@ -321,15 +321,15 @@ def test_contempt_decides_whether_it_comes_back_to_what_occurred(game, contempt)
     trees = Trees(game, 1, simulations=64, considered=16, contempt=contempt)
     trees.begin(np.array([game.initial], np.uint64), earlier=keys)
     trees.run(flat)
-    found = trees.improved()
-    chances = dict(zip(found.actions[0].tolist(), found.policy[0].tolist(), strict=True))
+    improved = trees.improved()
+    chances = dict(zip(improved.actions[0].tolist(), improved.policy[0].tolist(), strict=True))
     comes_back = chances[int(legal[3])]
     others = [chances[int(action)] for action in legal if action != legal[3]]
     if contempt < 0:
-        assert found.chosen[0] == legal[3]
+        assert improved.chosen[0] == legal[3]
         assert comes_back > 100 * max(others)
     else:
-        assert found.chosen[0] != legal[3]
+        assert improved.chosen[0] != legal[3]
         assert comes_back < 0.01 * min(others)
     search = PUCT(game, flat, contempt=contempt).search(
         game.initial, simulations=200, earlier=[game.initial, back]
@@ -351,15 +351,15 @@ def test_where_the_rules_decide_on_a_repetition_contempt_does_not(text, contempt
     trees = Trees(cannon, 1, simulations=64, considered=16, contempt=contempt)
     trees.begin(np.array([position], np.uint64), earlier=keys)
     trees.run(flat)
-    found = trees.improved()
-    chances = dict(zip(found.actions[0].tolist(), found.policy[0].tolist(), strict=True))
+    improved = trees.improved()
+    chances = dict(zip(improved.actions[0].tolist(), improved.policy[0].tolist(), strict=True))
     others = [chance for each, chance in chances.items() if each not in (-1, action)]
     if text == AHEAD:
-        assert found.chosen[0] == action
+        assert improved.chosen[0] == action
         assert chances[action] > 100 * max(others)
-        assert found.values[0] > 0.9
+        assert improved.values[0] > 0.9
     else:
-        assert found.chosen[0] != action
+        assert improved.chosen[0] != action
         assert chances[action] < 0.01 * min(others)
     policy = PolicyPlayer(cannon, flat, contempt=contempt)
     assert (policy._repeats(position, action)) == np.inf
@@ -396,29 +396,29 @@ def test_gumbel_noise_draws_by_the_policy():
 
 
 def test_the_report(game):
-    found = PUCT(game, opinionated).search(game.initial, simulations=300)
-    actions, visits = zip(*found.visits, strict=True)
+    result = PUCT(game, opinionated).search(game.initial, simulations=300)
+    actions, visits = zip(*result.visits, strict=True)
     assert sorted(actions) == game.legal_actions(game.initial).tolist()
-    assert sum(visits) == found.nodes == 300
+    assert sum(visits) == result.nodes == 300
     assert list(visits) == sorted(visits, reverse=True)
-    assert found.action == actions[0]
-    assert -1 <= found.value <= 1
-    assert len(found.line) == found.depth > 1
-    game.turn_text(game.initial, found.line)  # legal from first to last
+    assert result.action == actions[0]
+    assert -1 <= result.value <= 1
+    assert len(result.line) == result.depth > 1
+    game.turn_text(game.initial, result.line)  # legal from first to last
     again = PUCT(game, opinionated).search(game.initial, simulations=300)
-    assert again.visits == found.visits
+    assert again.visits == result.visits
 
 
 def test_without_time_it_plays_what_the_network_likes_best(game):
-    found = PUCT(game, opinionated).search(game.initial, seconds=0)
+    result = PUCT(game, opinionated).search(game.initial, seconds=0)
     legal = game.legal_actions(game.initial)
     logits, _ = opinionated(game.observe(game.initial)[np.newaxis])
-    assert found.action == max(legal, key=lambda action: logits[0, action])
-    assert found.nodes == 0
-    assert found.line == (found.action,)
+    assert result.action == max(legal, key=lambda action: logits[0, action])
+    assert result.nodes == 0
+    assert result.line == (result.action,)
 
 
-def test_of_long_games_the_newest_positions_are_known(game):
+def test_in_long_games_the_latest_positions_are_known(game):
     back = game.key(game.apply(game.initial, int(game.legal_actions(game.initial)[3])))
     for earlier in ([*range(1, 1001), back, 0, 0], [back, *[0] * 1000]):
         trees = Trees(game, 1, simulations=64, considered=16, contempt=-0.9)
@@ -430,17 +430,17 @@ def test_of_long_games_the_newest_positions_are_known(game):
 def test_limits_of_time_and_room(game, stopwatch):
     search = PUCT(game, flat, batch=1)
     stopwatch(tick=1)  # for each leaf that is evaluated, then
-    found = search.search(game.initial, seconds=20)
-    assert 15 < found.nodes <= found.seconds <= 21  # read once more for the report
+    result = search.search(game.initial, seconds=20)
+    assert 15 < result.nodes <= result.seconds <= 21  # read once more for the report
     small = PUCT(game, flat, capacity=40 * game.num_actions)
     assert 1 < small.search(game.initial, simulations=100_000).nodes < 40 * game.num_actions
 
 
 def test_the_only_action_is_played_at_once(game):
     position = game.from_text("6/6/6/5b/r4b/1r1r1r b")
-    found = PUCT(game, flat).search(position, simulations=1000)
-    assert found.line == tuple(game.legal_actions(position))
-    assert (found.nodes, found.value) == (0, None)
+    result = PUCT(game, flat).search(position, simulations=1000)
+    assert result.line == tuple(game.legal_actions(position))
+    assert (result.nodes, result.value) == (0, None)
 
 
 def test_bad_input(game):

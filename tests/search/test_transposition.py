@@ -23,7 +23,7 @@ def probe(entries, key):
 @pytest.mark.parametrize("value", [0, 1, -1, 999_999, -1_000_000])
 @pytest.mark.parametrize("action", [NONE, 0, 409, 65_534])
 @pytest.mark.parametrize("bound", [EXACT, LOWER, UPPER])
-def test_what_is_kept_is_found(value, action, bound):
+def test_a_stored_entry_is_found(value, action, bound):
     entries = transposition.empty(1)
     for depth in (1, 100):
         keep(entries, 2**63 + 12, found(value, action, depth, bound), age=63)
@@ -42,7 +42,7 @@ def test_a_bucket_keeps_the_deepest_and_the_latest():
     assert [probe(entries, key)[2] for key in (1, 3, 4)] == [0, 4, 6]
 
 
-def test_what_is_of_an_older_search_gives_way():
+def test_entries_of_older_searches_are_replaced():
     entries = transposition.empty(1)[:2]
     keep(entries, 1, found(depth=50), age=1)
     keep(entries, 2, found(depth=1), age=2)
@@ -54,7 +54,7 @@ def test_its_size_is_the_greatest_power_of_two_that_fits(megabytes, entries):
     assert len(transposition.empty(megabytes)) == entries
 
 
-def test_more_than_there_is_memory_for_is_refused(monkeypatch):
+def test_a_table_larger_than_memory_is_refused(monkeypatch):
     def refuse(*_):
         raise MemoryError
 

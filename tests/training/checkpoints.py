@@ -17,11 +17,11 @@ def alter(run, copy, part, change):
     *others, newest = sorted((copy / runs.CHECKPOINTS).iterdir())
     for other in others:
         other.unlink()
-    header, found = arrays.load(newest, runs.CHECKPOINT)
-    where = found if part in found else header["about"]
+    header, saved = arrays.load(newest, runs.CHECKPOINT)
+    where = saved if part in saved else header["about"]
     if (new := change(where.pop(part))) is not None:
         where[part] = new
-    arrays.save(newest, runs.CHECKPOINT, found, header)
+    arrays.save(newest, runs.CHECKPOINT, saved, header)
 
 
 def numbers(change):

@@ -22,7 +22,7 @@ from agents.learned import PolicyPlayer
 from agents.network import Evaluator, Network, Size, load
 from cc_env import games
 from cc_env.catalogue import GAMES, Entry
-from cc_env.errors import BadCheckpoint, Diverged, UnknownOption
+from cc_env.errors import BadCheckpoint, BadFolder, BadOption, BadPlayer, Diverged, UnknownOption
 from cc_env.referee import Clock
 from training import learner, runs, selfplay, state
 from training.alphazero import Config, Training, command, main
@@ -36,8 +36,8 @@ TINY = Config(
     minutes=None,
     rounds=4,
     network=Size(blocks=1, channels=8, keys=4),
-    play=selfplay.Settings(boards=16, simulations=4, last_simulations=8, considered=4),
-    learn=learner.Settings(batch_size=64),
+    play=selfplay.SelfPlaySettings(boards=16, simulations=4, last_simulations=8, considered=4),
+    learn=learner.LearnerSettings(batch_size=64),
     decisions=8,
     warm_up=50,
     replay=1000,
@@ -54,8 +54,8 @@ def test_it_learns_a_game_that_nobody_knows_untaught(tmp_path, monkeypatch):
         options={},
         rounds=16,
         network=Size(blocks=1, channels=32, keys=8),
-        play=selfplay.Settings(boards=32, simulations=8, considered=3, opponents_share=0),
-        learn=learner.Settings(learning_rate=3e-3, ema_decay=0.95),
+        play=selfplay.SelfPlaySettings(boards=32, simulations=8, considered=3, opponents_share=0),
+        learn=learner.LearnerSettings(learning_rate=3e-3, ema_decay=0.95),
         decisions=16,
         replay=4000,
         evaluate_every=8,
@@ -80,9 +80,7 @@ def test_it_learns_a_game_that_nobody_knows_untaught(tmp_path, monkeypatch):
     )
     assert values[0] < -0.5 < 0.5 < values[2]
     met = replace(config, play=replace(config.play, opponents_share=0.5))
-    with pytest.raises(
-        UnknownOption, match=r"minimax.*no evaluation.*opponents_share=0 goes without"
-    ):
+    with pytest.raises(BadPlayer, match=r"minimax.*no evaluation.*opponents_share=0 needs none"):
         main(met, tmp_path / "other")
     losses = [row["policy_loss"] for row in read_log(tmp_path / "run") if "policy_loss" in row]
     assert losses[-1] < losses[0] - 0.2
@@ -101,7 +99,7 @@ def whole(tmp_path_factory):
 
 
 def test_a_run_leaves_a_folder(whole):
-    names = {each.name for each in whole.iterdir()}
+    names = {file.name for file in whole.iterdir()}
     assert {"config.json", "log.jsonl", "checkpoints", "curves.png", NETWORK} <= names
     rows = read_log(whole)
     assert [row["step"] for row in rows] == [1, 2, 3, 4]
@@ -116,9 +114,9 @@ def test_a_run_leaves_a_folder(whole):
 def test_the_same_seed_is_the_same_run(whole, tmp_path):
     main(TINY, tmp_path / "again")
     main(replace(TINY, rounds=2, seed=1), tmp_path / "other")
-    one, again, other = map(read_log, (whole, tmp_path / "again", tmp_path / "other"))
-    assert [row.get("policy_loss") for row in one] == [row.get("policy_loss") for row in again]
-    assert one[1]["policy_loss"] != other[1]["policy_loss"]
+    first, again, other = map(read_log, (whole, tmp_path / "again", tmp_path / "other"))
+    assert [row.get("policy_loss") for row in first] == [row.get("policy_loss") for row in again]
+    assert first[1]["policy_loss"] != other[1]["policy_loss"]
     game = TINY.make_game()
     nets = [load(path / NETWORK, game)[0].state_dict() for path in (whole, tmp_path / "again")]
     assert all(torch.equal(nets[0][name], nets[1][name]) for name in nets[0])
@@ -130,10 +128,10 @@ def test_a_run_goes_on_where_it_was(tmp_path):
     with runs.opened(path, json.loads((path / "config.json").read_text()), True) as run:
         saved = run.latest()
         resumed = Training(TINY, run)
-        found = state.flat(**resumed.learner.parts())
+        parts = state.flat(**resumed.learner.parts())
         resumed.close()
-    assert len(found) > 20
-    for name, array in found.items():
+    assert len(parts) > 20
+    for name, array in parts.items():
         np.testing.assert_array_equal(array, saved.arrays[name])
     assert resumed.learner.steps == saved.about["steps"] > 0
     assert resumed.replay.added == saved.about["added"] > 0
@@ -149,9 +147,9 @@ def test_a_run_goes_on_where_it_was(tmp_path):
 
 
 def test_another_config_is_not_gone_on_with(whole):
-    with pytest.raises(UnknownOption, match=r"blocks is 1 there, 2 here"):
+    with pytest.raises(BadFolder, match=r"blocks is 1 there, 2 here"):
         main(replace(TINY, network=Size(2, 8, 4)), whole, resume=True)
-    with pytest.raises(UnknownOption, match=r"exists: --resume goes on"):
+    with pytest.raises(BadFolder, match=r"exists: --resume continues"):
         main(TINY, whole)
 
 
@@ -159,7 +157,7 @@ def test_broken_checkpoints_are_refused(whole, tmp_path):
     shutil.copytree(whole, tmp_path / "run")
     for file in (tmp_path / "run" / "checkpoints").iterdir():
         file.write_bytes(file.read_bytes()[:-5])
-    with pytest.raises(BadCheckpoint, match="whole and unaltered"):
+    with pytest.raises(BadCheckpoint, match="incomplete or altered"):
         main(replace(TINY, rounds=6), tmp_path / "run", resume=True)
 
 
@@ -175,15 +173,15 @@ def short(tmp_path_factory):
 @pytest.mark.parametrize(
     ("part", "change", "why"),
     [
-        ("replay.actions", numbers(32000), "replay.actions has numbers that are not -1 to"),
+        ("replay.actions", numbers(32000), "replay.actions has values that are not -1 to"),
         ("replay.positions", numbers(2**64 - 1), "replay.positions: .* are not a position"),
         ("replay.values", lambda array: array[:-1], r"replay.values is float32\[\d+\]; wanted"),
-        ("replay.policy", lambda array: None, "there is no replay.policy"),
+        ("replay.policy", lambda array: None, "there is no array replay.policy"),
         ("average.stem.bias", lambda array: array[:4], r"average.stem.bias is float32\[4\]"),
-        ("network.stem.bias", lambda array: None, "there is no network.stem.bias"),
-        ("best.stem.bias", numbers(np.inf), "best.stem.bias has numbers that are not finite"),
+        ("network.stem.bias", lambda array: None, "there is no array network.stem.bias"),
+        ("best.stem.bias", numbers(np.inf), "best.stem.bias has values that are not finite"),
         ("optimizer.0.exp_avg", lambda array: array[:0], r"optimizer.0.exp_avg is float32\[0, "),
-        ("optimizer.3.step", lambda array: None, r"there is no optimizer.3.step"),
+        ("optimizer.3.step", lambda array: None, r"there is no array optimizer.3.step"),
         ("added", lambda _: 10**9, r"replay.positions is uint64\[\d+, 5\]; wanted: uint64\[1000, "),
         ("added", lambda _: "many", "added is 'many'; wanted a whole number"),
         ("steps", lambda _: -1, "steps is -1; wanted a whole number"),
@@ -239,12 +237,12 @@ def test_a_run_that_diverges_says_so_and_saves_nothing_of_it(tmp_path):
             next(training.learner.average.parameters()).data[0] = float("nan")
             with pytest.raises(Diverged, match="no longer finite"):
                 next(rounds)
-            found = run.latest().arrays.values()
-            assert all(np.isfinite(each).all() for each in found if each.dtype.kind == "f")
+            arrays = run.latest().arrays.values()
+            assert all(np.isfinite(array).all() for array in arrays if array.dtype.kind == "f")
 
 
 def test_bad_settings_are_refused():
-    with pytest.raises(UnknownOption, match="minutes=None, rounds=None; at least one"):
+    with pytest.raises(BadOption, match="minutes=None, rounds=None; set at least one"):
         Config(minutes=None)
     with pytest.raises(UnknownOption, match="device='cuda'; this machine has: cpu"):
         Config(device="cuda")
@@ -271,7 +269,7 @@ def test_bad_settings_are_refused():
         (["--rounds", "2", "--set", "options=5"], "options=5; wanted options.PART=VALUE"),
         (["--set", "learn"], "'learn': wanted NAME=VALUE"),
         (["--set", "rivals.names=['max']"], "there is no player 'max'"),
-        (["--name", "it", "--resume"], "there is no run runs/it to go on with"),
+        (["--name", "it", "--resume"], "there is no run runs/it to continue"),
     ],
 )
 def test_bad_input_is_one_line_and_nothing_is_written(
@@ -331,7 +329,7 @@ def test_the_command_and_interrupts(tmp_path):
     wait_for(lambda: log.exists() and len(log.read_bytes().splitlines()) > 3, process)
     process.send_signal(signal.SIGINT)
     out = finish(process, status=130)
-    assert "--resume goes on" in out
+    assert "--resume continues it" in out
     done = len(read_log(log.parent))
     assert "exists: --resume" in finish(start(tmp_path, *SMALL), status=2)
     out = finish(start(tmp_path, *SMALL, "--minutes", 0.001, "--resume"))

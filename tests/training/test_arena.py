@@ -19,7 +19,7 @@ import agents
 from agents.memory import Memory, MemoryPlayer
 from agents.network import Network, Size, save
 from cc_env import games, record
-from cc_env.errors import BadPlayer, BadRecord, UnknownOption
+from cc_env.errors import BadFolder, BadOption, BadPlayer, BadRecord, FolderInUse
 from cc_env.match import Limits
 from cc_env.players import RandomPlayer
 from training import arena
@@ -84,26 +84,26 @@ def test_the_results_are_the_same_bytes_with_any_number_of_workers(whole, tmp_pa
 
 
 def test_results_hold_tables_and_games_but_no_times(whole):
-    found = json.loads(results(whole))
-    assert found["config"]["options"] == {"size": 6, "corner": 3}
-    assert [each["game"] for each in found["games"]] == list(range(30))
-    assert found["players"][0]["name"] == HIGHEST
-    assert {"value", "low", "high"} == set(found["players"][0]["elo"])
-    assert sum(found["endings"].values()) == 30
-    assert found["unplayed"] == []
+    tables = json.loads(results(whole))
+    assert tables["config"]["options"] == {"size": 6, "corner": 3}
+    assert [game["game"] for game in tables["games"]] == list(range(30))
+    assert tables["players"][0]["name"] == HIGHEST
+    assert {"value", "low", "high"} == set(tables["players"][0]["elo"])
+    assert sum(tables["endings"].values()) == 30
+    assert tables["unplayed"] == []
     assert b"seconds_per_turn" in results(whole)
     assert b'"seconds"' not in results(whole)
 
 
 def test_all_games_replay(whole):
-    games = [one for _, one in record.read(whole / "games.jsonl")]
+    games = [game for _, game in record.read(whole / "games.jsonl")]
     assert len(games) == 30
-    assert {one.limits["max_turns"] for one in games} == {200}
+    assert {game.limits["max_turns"] for game in games} == {200}
 
 
 def test_deterministic_players_play_different_games():
-    found = arena.hold((LOWEST, HIGHEST), games=10).standings
-    assert len(set(found.turns)) > 2
+    standings = arena.hold((LOWEST, HIGHEST), games=10).standings
+    assert len(set(standings.turns)) > 2
 
 
 def test_another_seed_is_another_tournament(whole, tmp_path):
@@ -124,8 +124,8 @@ def test_a_match_is_held_in_this_process_by_players_that_are_named_here(monkeypa
         return RandomPlayer(game)
 
     agents.register("candidate", candidate)
-    found = arena.hold(("candidate", HIGHEST), options={"size": 4}, games=4)
-    assert found.standings.pair(HIGHEST, "candidate").line.games == 4
+    tournament = arena.hold(("candidate", HIGHEST), options={"size": 4}, games=4)
+    assert tournament.standings.pair(HIGHEST, "candidate").line.games == 4
     assert len(made) == 1 + 4, "one to try, then a fresh one for each game"
 
 
@@ -159,7 +159,9 @@ def test_a_finished_tournament_is_not_played_again(whole):
     before = (whole / "games.jsonl").read_bytes()
     again = arena.run(config(anchor="random"), whole, workers=0)
     assert (whole / "games.jsonl").read_bytes() == before
-    assert next(each.elo.value for each in again.standings.players if each.name == "random") == 0
+    assert (
+        next(player.elo.value for player in again.standings.players if player.name == "random") == 0
+    )
     arena.run(config(), whole, workers=0)
 
 
@@ -190,8 +192,8 @@ def test_killed_at_any_moment_no_finished_game_is_lost_or_played_twice(tmp_path)
         assert count <= len(before) < 24, "killed in the middle"
     arena.run(wanted, tmp_path / "killed", workers=0)
     assert finished()[: len(before)] == before
-    found = [one.seed for _, one in record.read(killed)]
-    assert len(found) == len(set(found)) == 24
+    seeds = [game.seed for _, game in record.read(killed)]
+    assert len(seeds) == len(set(seeds)) == 24
     arena.run(wanted, tmp_path / "whole", workers=0)
     assert results(tmp_path / "killed") == results(tmp_path / "whole")
 
@@ -282,20 +284,20 @@ def test_where_the_disk_is_full_nothing_is_half_written_and_the_tournament_goes_
 )
 def test_the_folder_of_another_tournament_is_refused_and_left_alone(half, change, why):
     before = {path: path.read_bytes() for path in half.iterdir()}
-    with pytest.raises(UnknownOption, match=f"holds another tournament: .*{why}"):
+    with pytest.raises(BadFolder, match=f"holds another tournament: .*{why}"):
         arena.run(config(**change), half, workers=0)
     assert {path: path.read_bytes() for path in half.iterdir()} == before
 
 
 def test_a_folder_with_other_games_is_refused(half):
     (half / "config.json").unlink()
-    with pytest.raises(UnknownOption, match=r"has games\.jsonl but no config\.json"):
+    with pytest.raises(BadFolder, match=r"has games\.jsonl but no config\.json"):
         arena.run(config(), half, workers=0)
 
 
 def test_a_folder_in_use_is_refused(half):
     def again(done, total):
-        with pytest.raises(UnknownOption, match="is in use"):
+        with pytest.raises(FolderInUse, match="is in use"):
             arena.run(config(), half, workers=0)
         raise KeyboardInterrupt
 
@@ -354,7 +356,7 @@ def test_a_player_that_cannot_be_made_is_refused_before_anything_is_written(tmp_
 
 @pytest.mark.parametrize("workers", [-1, 1.5])
 def test_a_wrong_number_of_workers_is_refused(tmp_path, workers):
-    with pytest.raises(UnknownOption, match=f"workers={workers}"):
+    with pytest.raises(BadOption, match=f"workers={workers}"):
         arena.run(config(), tmp_path / "new", workers=workers)
     assert not (tmp_path / "new").exists()
 
@@ -373,17 +375,17 @@ def test_a_wrong_number_of_workers_is_refused(tmp_path, workers):
 )
 def test_who_fails_loses_for_that_reason_and_the_tournament_goes_on(tmp_path, name, reason, detail):
     faulty = config(players=("random", name, LOWEST), games=2, limits=Limits(seconds_per_turn=0.5))
-    found = arena.run(faulty, tmp_path, workers=0)
-    assert len(found.records) == 6
-    lost = [one for one in found.records.values() if name in one.players]
+    tournament = arena.run(faulty, tmp_path, workers=0)
+    assert len(tournament.records) == 6
+    lost = [game for game in tournament.records.values() if name in game.players]
     assert len(lost) == 4
-    for one in lost:
-        assert one.reason == reason
-        assert detail in one.detail
-        assert one.players[one.result == "1-0"] == name
-    others = [one.reason for one in found.records.values() if name not in one.players]
+    for game in lost:
+        assert game.reason == reason
+        assert detail in game.detail
+        assert game.players[game.result == "1-0"] == name
+    others = [game.reason for game in tournament.records.values() if name not in game.players]
     assert reason not in others
-    worst = found.standings.players[-1]
+    worst = tournament.standings.players[-1]
     assert (worst.name, worst.faults) == (name, {reason: 4})
 
 
@@ -391,13 +393,17 @@ def test_who_fails_loses_for_that_reason_and_the_tournament_goes_on(tmp_path, na
 def test_a_game_whose_process_dies_is_left_out_and_named_and_tried_again(tmp_path):
     crashing = config(players=("random", "arena_players.Crash"), games=4)
     for _ in range(2):
-        found = arena.run(crashing, tmp_path, workers=2)
-        plan = found.schedule
-        crashed = [each.index for each in plan if each.players == ("random", "arena_players.Crash")]
-        assert sorted(found.unplayed) == crashed
-        assert set(found.unplayed.values()) == {"its process died (SIGKILL)"}
-        assert len(found.records) == 2
-    assert [each["game"] for each in json.loads(results(tmp_path))["unplayed"]] == crashed
+        tournament = arena.run(crashing, tmp_path, workers=2)
+        plan = tournament.schedule
+        crashed = [
+            pairing.index
+            for pairing in plan
+            if pairing.players == ("random", "arena_players.Crash")
+        ]
+        assert sorted(tournament.unplayed) == crashed
+        assert set(tournament.unplayed.values()) == {"its process died (SIGKILL)"}
+        assert len(tournament.records) == 2
+    assert [failure["game"] for failure in json.loads(results(tmp_path))["unplayed"]] == crashed
 
 
 @pytest.mark.slow
@@ -405,20 +411,20 @@ def test_who_never_finishes_a_game_leaves_the_others_their_tables(tmp_path):
     config = arena.Config(
         players=("random", HIGHEST, "arena_players.Dead"), options={"size": 4}, games=2
     )
-    found = arena.run(config, tmp_path, workers=1)
-    assert len(found.records) == 2
-    assert len(found.unplayed) == 4
-    by_name = {each.name: each for each in found.standings.players}
+    tournament = arena.run(config, tmp_path, workers=1)
+    assert len(tournament.records) == 2
+    assert len(tournament.unplayed) == 4
+    by_name = {player.name: player for player in tournament.standings.players}
     assert by_name["arena_players.Dead"].line.games == 0
     assert by_name["arena_players.Dead"].elo.high > by_name["random"].elo.high
     assert (tmp_path / "results.json").exists()
-    assert "arena_players.Dead" in report.to_html(found, "command")
+    assert "arena_players.Dead" in report.to_html(tournament, "command")
 
 
 def test_games_from_one_position_are_one_opening():
-    found = arena.hold(("minimax:depth=1", "minimax:depth=2"), games=20, opening_turns=0)
-    assert {each.opening for each in found.schedule} == {0}
-    interval = found.standings.pair("minimax:depth=1", "minimax:depth=2").line.score
+    tournament = arena.hold(("minimax:depth=1", "minimax:depth=2"), games=20, opening_turns=0)
+    assert {pairing.opening for pairing in tournament.schedule} == {0}
+    interval = tournament.standings.pair("minimax:depth=1", "minimax:depth=2").line.score
     assert interval.high - interval.low > 0.5
 
 
@@ -427,16 +433,16 @@ def test_games_from_one_position_are_one_opening():
 
 def test_a_tournament_of_other_weights_is_another_one(tmp_path):
     game, names = games.make("capture_conquer", size=4), (f"policy:path={tmp_path}", "random")
-    settled, found = {"players": names, "options": {"size": 4}, "games": 2}, []
+    settled, hashes = {"players": names, "options": {"size": 4}, "games": 2}, []
     for seed in range(2):
         torch.manual_seed(seed)
         network = Network(game, Size(blocks=1, channels=8))
         save(tmp_path / "best.safetensors", network, game, {})
-        found.append(config(**settled).to_json()["weights"][names[0]])
+        hashes.append(config(**settled).to_json()["weights"][names[0]])
         if seed == 0:
             arena.run(config(**settled), tmp_path / "run", workers=0)
-    assert found[0] != found[1]
-    with pytest.raises(UnknownOption, match=r"holds another tournament: policy.* is .* there"):
+    assert hashes[0] != hashes[1]
+    with pytest.raises(BadFolder, match=r"holds another tournament: policy.* is .* there"):
         arena.run(config(**settled), tmp_path / "run")
 
 
@@ -456,16 +462,16 @@ def learning(tmp_path, games=40, **change):
 
 
 def test_a_player_that_remembers_gets_better_and_the_same_each_time(tmp_path):
-    found = []
+    scores = []
     for name in ("one", "other"):
         (tmp_path / name).mkdir()
         settled = learning(tmp_path / name)
         standings = arena.run(settled, tmp_path / name / "run").standings
-        found.append(list(standings.learning.values()))
-    assert found[0] == found[1]
-    mine, other = found[0]
+        scores.append(list(standings.learning.values()))
+    assert scores[0] == scores[1]
+    mine, other = scores[0]
     assert len(mine) == 10
-    assert mine == pytest.approx([1 - each for each in other])
+    assert mine == pytest.approx([1 - score for score in other])
     assert sum(mine[-3:]) > sum(mine[:3]) + 0.3
 
 
@@ -479,7 +485,7 @@ def test_a_learning_tournament_goes_on_where_it_stopped(tmp_path):
 
 
 def remembered(path, game):
-    return np.sum([each.wins for each in Memory(path, game).choices()], 0).tolist()
+    return np.sum([choice.wins for choice in Memory(path, game).choices()], 0).tolist()
 
 
 @pytest.mark.parametrize("both", [False, True], ids=["one", "two of one file"])
@@ -501,7 +507,7 @@ def test_each_game_is_remembered_once_whatever_was_killed(tmp_path, monkeypatch,
         patch.setattr(MemoryPlayer, "remember", killed)
         with pytest.raises(KeyboardInterrupt):
             arena.run(settled, tmp_path / "run")
-    results = [each.result for each in arena.run(settled, tmp_path / "run").records.values()]
+    results = [game.result for game in arena.run(settled, tmp_path / "run").records.values()]
     assert remembered(path, game) == [results.count("1-0"), results.count("0-1")]
 
 
@@ -509,7 +515,7 @@ def test_the_same_players_do_not_learn_unless_asked(tmp_path):
     memory = tmp_path / "memory.sqlite"
     arena.hold((f"memory:path={memory}", "random"), options={"size": 4}, games=2)
     assert not memory.exists()
-    found = arena.hold(
+    tournament = arena.hold(
         (f"memory:path={memory}", "random"),
         options={"size": 4},
         games=2,
@@ -517,15 +523,15 @@ def test_the_same_players_do_not_learn_unless_asked(tmp_path):
         learn=True,
     )
     assert memory.exists()
-    assert set(found.standings.learning) == set(found.config.players)
+    assert set(tournament.standings.learning) == set(tournament.config.players)
 
 
 def test_learning_in_a_way_that_cannot_be_is_refused(tmp_path):
-    with pytest.raises(UnknownOption, match="opening_turns=4; what is learned"):
+    with pytest.raises(BadOption, match="opening_turns=4; players learn games from the start"):
         config(learn=True)
-    with pytest.raises(UnknownOption, match=r"none of random, .* can; memory:path=… does"):
+    with pytest.raises(BadOption, match=r"none of random, .* can; memory:path=… does"):
         arena.run(config(learn=True, opening_turns=0), tmp_path / "run")
     for how in ({"workers": 2}, {"engine": "ray"}):
-        with pytest.raises(UnknownOption, match="games follow each other in this process"):
+        with pytest.raises(BadOption, match="all games run in this process"):
             arena.run(learning(tmp_path), tmp_path / "run", **how)
     assert not (tmp_path / "run").exists()

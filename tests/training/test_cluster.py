@@ -15,21 +15,21 @@ import numpy as np
 import pytest
 import ray
 import torch
-from test_workers import work
+from test_processes import work
 
 from agents.network import Evaluator, Network, Size
 from cc_env import games, record
-from cc_env.errors import MissingExtra, UnknownOption
+from cc_env.errors import BadOption, MissingExtra, UnknownOption
 from training import alphazero, arena, engines
 from training.arena.folder import GAMES, RESULTS
-from training.arena.workers import THREADS, Failure
+from training.arena.processes import THREADS, Failure
 from training.gate import Rivals
-from training.learner import Settings as Learning
+from training.learner import LearnerSettings
 from training.replay import Samples
-from training.selfplay import SelfPlay, Settings, Tally
+from training.selfplay import SelfPlaySettings, SelfPlayWorker, Tally
 
 HERE = Path(__file__).parent
-SETTINGS = Settings(boards=8, simulations=4, considered=4, max_turns=6)
+SETTINGS = SelfPlaySettings(boards=8, simulations=4, considered=4, max_turns=6)
 SMALL = Size(blocks=1, channels=8)
 SEED = 3, 2
 LONG = 300  # decisions on each board: a second
@@ -45,7 +45,7 @@ def cluster():
     from training.cluster import connected
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("training.cluster.PATIENCE", math.inf)  # a busy machine is no fault here
+        patch.setattr("training.actors.PATIENCE", math.inf)  # a busy machine is no fault here
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
         patch.setenv("PYTHONPATH", str(HERE))  # has arena_players
         patch.setenv("RAY_health_check_period_ms", "500")  # to hear of lost nodes soon
@@ -99,7 +99,7 @@ class Listener:
         return self.engine.finish()
 
     def begun(self):
-        return [each for each in self.engine._workers if each.home is not None]
+        return [worker for worker in self.engine._workers if worker.home is not None]
 
     def until_begun(self, workers):
         """Play until so many have begun."""
@@ -109,48 +109,48 @@ class Listener:
     def settle(self):
         """Play until nobody does."""
         self.engine.start(self.network, 10)
-        for each in self.engine._workers:
-            ray.wait([each.busy()])
+        for worker in self.engine._workers:
+            ray.wait([worker.busy()])
         self.engine.finish()
-        assert not any(each.playing for each in self.engine._workers)
+        assert not any(worker.playing for worker in self.engine._workers)
 
     def decided(self, worker):
         return sum(tally.decisions for _, tally in self.brought[worker]) // SETTINGS.boards
 
     def check(self, worker):
         """Check that what a worker brought is the beginning of its games, each sample once."""
-        alone = SelfPlay(self.game, SETTINGS, worker.seed)
+        alone = SelfPlayWorker(self.game, SETTINGS, worker.seed)
         samples, tally = alone.play(Evaluator(self.network), self.decided(worker))
         for name, column in samples._asdict().items():
-            brought = [getattr(each, name) for each, _ in self.brought[worker]]
+            brought = [getattr(samples, name) for samples, _ in self.brought[worker]]
             assert np.array_equal(np.concatenate(brought), column), name
-        assert sum(each.games for _, each in self.brought[worker]) == tally.games > 0
+        assert sum(counted.games for _, counted in self.brought[worker]) == tally.games > 0
 
 
 @pytest.fixture
 def listener(cluster, little, network, monkeypatch):
-    from training.cluster import _Worker
+    from training.actors import _Worker
 
     made = []
-    hear = _Worker.hear
+    receive = _Worker.receive
 
-    def overhear(worker, found):
-        before = len(found)
+    def listen(worker, results):
+        before = len(results)
         try:
-            return hear(worker, found)
+            return receive(worker, results)
         finally:
             for playing in made:
-                playing.brought[worker] += found[before:]
+                playing.brought[worker] += results[before:]
 
-    monkeypatch.setattr(_Worker, "hear", overhear)
+    monkeypatch.setattr(_Worker, "receive", listen)
 
     def make(workers):
         made.append(Listener(little, network, workers))
         return made[-1]
 
     yield make
-    for each in made:
-        each.engine.close()
+    for listening in made:
+        listening.engine.close()
 
 
 def kill_process(cluster, node, worker):
@@ -167,7 +167,7 @@ def test_a_lost_worker_is_replaced_and_nothing_finished_is_lost_or_there_twice(
 ):
     playing = listener(2)
     playing.until_begun(2)
-    doomed, survivor = sorted(playing.crew, key=lambda each: each.home.node != node.node_id)
+    doomed, survivor = sorted(playing.crew, key=lambda worker: worker.home.node != node.node_id)
     assert survivor.home.node != node.node_id, "one on each node"
     playing.settle()
     before = playing.decided(doomed)
@@ -178,10 +178,12 @@ def test_a_lost_worker_is_replaced_and_nothing_finished_is_lost_or_there_twice(
         warnings.simplefilter("always")
         playing.engine.finish()
         playing.until_begun(2)
-    first, *others = (str(each.message) for each in told)
+    first, *others = (str(warning.message) for warning in told)
     assert "a self-play worker and its unfinished games were lost" in first
-    assert "another takes its place" in first
-    assert all("could not begin" in each for each in others), "on the node that is lost already"
+    assert "it is replaced" in first
+    assert all("could not start" in message for message in others), (
+        "on the node that is lost already"
+    )
     playing.settle()
     (heir,) = set(playing.engine._workers) - set(playing.crew)
     assert heir.home.process != doomed.home.process
@@ -194,34 +196,34 @@ def test_a_lost_worker_is_replaced_and_nothing_finished_is_lost_or_there_twice(
     assert set(playing.brought) >= {*playing.crew, heir}
 
 
-def test_workers_without_room_are_spoken_of_once_and_join_when_there_is(
+def test_workers_without_room_are_warned_of_once_and_join_when_there_is(
     cluster, listener, monkeypatch
 ):
     playing = listener(3)
     playing.until_begun(2)
-    monkeypatch.setattr("training.cluster.PATIENCE", 0.0)
-    with pytest.warns(RuntimeWarning, match=r"1 of 3 self-play workers have not begun .* 2 do"):
-        found = playing.round(10)
-    assert sum((tally.decisions for _, tally in found), 0) >= 3 * 10 * SETTINGS.boards
+    monkeypatch.setattr("training.actors.PATIENCE", 0.0)
+    with pytest.warns(RuntimeWarning, match=r"1 of 3 self-play workers have not started .* 2 do"):
+        results = playing.round(10)
+    assert sum((tally.decisions for _, tally in results), 0) >= 3 * 10 * SETTINGS.boards
     playing.round(10)  # says nothing more
     node = cluster.add_node(num_cpus=1)
     playing.until_begun(3)
-    assert [each.home.node for each in playing.begun()].count(node.node_id) == 1
+    assert [worker.home.node for worker in playing.begun()].count(node.node_id) == 1
     playing.engine.close()
     cluster.remove_node(node)
 
 
 def test_workers_that_cannot_begin_are_an_error(cluster, little, monkeypatch):
-    monkeypatch.setattr("training.cluster.ATTEMPTS", 1)
+    monkeypatch.setattr("training.actors.ATTEMPTS", 1)
     unknown = replace(little, name="chess")
     engine = engines.make("ray", unknown, SETTINGS, 1, SEED, "cpu")
-    with pytest.raises(ChildProcessError, match=r"cannot begin: .* no game 'chess'"):
+    with pytest.raises(ChildProcessError, match=r"cannot start: .* no game 'chess'"):
         engine.finish()
     engine.close()
 
 
 def test_samples_go_in_parts_that_are_small_enough_to_leave_their_node_at_once():
-    from training.cluster import PART, split
+    from training.actors import PART, split
 
     game = games.make("capture_conquer", size=8)
     rng = np.random.default_rng(0)
@@ -232,11 +234,11 @@ def test_samples_go_in_parts_that_are_small_enough_to_leave_their_node_at_once()
         rng.random((count, 64)).astype(np.float16),
         rng.random(count).astype(np.float32),
     )
-    found = split(samples, Tally(decisions=8), 3)
-    assert [len(each.values) for each, _ in found] == [PART, PART, PART - 1]
-    assert [tally.decisions for _, tally in found] == [8, 0, 0]
-    assert all(len(pickle.dumps(each)) < 100_000 for each in found)
-    for whole, *pieces in zip(samples, *(each for each, _ in found), strict=True):
+    parts = split(samples, Tally(decisions=8), 3)
+    assert [len(part.values) for part, _ in parts] == [PART, PART, PART - 1]
+    assert [tally.decisions for _, tally in parts] == [8, 0, 0]
+    assert all(len(pickle.dumps(part)) < 100_000 for part in parts)
+    for whole, *pieces in zip(samples, *(part for part, _ in parts), strict=True):
         assert np.array_equal(np.concatenate(pieces), whole)
 
 
@@ -248,7 +250,7 @@ def test_a_run_of_alphazero_learns_from_the_cluster_and_goes_on_in_threads(clust
         rounds=2,
         network=SMALL,
         play=SETTINGS,
-        learn=Learning(batch_size=32),
+        learn=LearnerSettings(batch_size=32),
         decisions=20,
         replay=2_000,
         warm_up=1,
@@ -267,31 +269,31 @@ def test_a_run_of_alphazero_learns_from_the_cluster_and_goes_on_in_threads(clust
 
 
 def test_tasks_are_answered_as_by_processes(cluster):
-    from training.cluster import each
+    from training.cluster import map_unordered
 
-    found = dict(each(work, [1, "die", 2, "fail", 3, "exit", 4], 2))
-    assert {task: value for task, value in found.items() if isinstance(task, int)} == {
+    values = dict(map_unordered(work, [1, "die", 2, "fail", 3, "exit", 4], 2))
+    assert {task: value for task, value in values.items() if isinstance(task, int)} == {
         1: 1,
         2: 4,
         3: 9,
         4: 16,
     }
-    assert found["die"] == "its process died 2 times (WorkerCrashedError)"
-    assert found["fail"] == "RuntimeError: broken"
-    assert found["exit"] == "SystemExit: 3"
-    assert all(isinstance(found[task], Failure) for task in ("die", "fail", "exit"))
-    ((_, (process, threads)),) = each(work, ["who"])
+    assert values["die"] == "its process died 2 times (WorkerCrashedError)"
+    assert values["fail"] == "RuntimeError: broken"
+    assert values["exit"] == "SystemExit: 3"
+    assert all(isinstance(values[task], Failure) for task in ("die", "fail", "exit"))
+    ((_, (process, threads)),) = map_unordered(work, ["who"])
     assert process != os.getpid()
     assert threads == ["1"] * len(THREADS)
 
 
 def test_who_stops_iterating_stops_the_tasks(cluster):
-    from training.cluster import each
+    from training.cluster import map_unordered
 
-    playing = each(work, [1, "sleep", "sleep"], 2)
+    playing = map_unordered(work, [1, "sleep", "sleep"], 2)
     assert next(playing) == (1, 1)
     playing.close()  # otherwise there were no room for others
-    assert list(each(work, [1, 2])) in ([(1, 1), (2, 4)], [(2, 4), (1, 1)])
+    assert list(map_unordered(work, [1, 2])) in ([(1, 1), (2, 4)], [(2, 4), (1, 1)])
 
 
 def test_a_tournament_has_the_results_of_one_process_though_a_node_dies(cluster, node, tmp_path):
@@ -304,12 +306,12 @@ def test_a_tournament_has_the_results_of_one_process_though_a_node_dies(cluster,
             killed.append(done)
             lose(cluster, node)
 
-    found = arena.run(config, tmp_path / "there", engine="ray", on_progress=watch)
+    tournament = arena.run(config, tmp_path / "there", engine="ray", on_progress=watch)
     assert killed
-    assert killed[0] < len(found.schedule)
-    assert not found.unplayed
+    assert killed[0] < len(tournament.schedule)
+    assert not tournament.unplayed
     games_here, games_there = (
-        {one.seed: replace(one, seconds=()) for _, one in record.read(tmp_path / name / GAMES)}
+        {game.seed: replace(game, seconds=()) for _, game in record.read(tmp_path / name / GAMES)}
         for name in ("here", "there")
     )
     assert games_here == games_there
@@ -318,8 +320,8 @@ def test_a_tournament_has_the_results_of_one_process_though_a_node_dies(cluster,
 
 
 def test_a_match_is_held_on_the_cluster(cluster):
-    found = arena.hold(("random", "arena_players.Lowest"), games=2, workers=1, engine="ray")
-    assert len(found.records) == 2
+    tournament = arena.hold(("random", "arena_players.Lowest"), games=2, workers=1, engine="ray")
+    assert len(tournament.records) == 2
 
 
 def test_ray_leaves_print_as_it_is(cluster, monkeypatch):
@@ -350,11 +352,11 @@ def test_an_address_where_no_cluster_is_is_refused_before_anything_is_written(
     monkeypatch, tmp_path, address
 ):
     monkeypatch.setenv("RAY_ADDRESS", address)
-    why = f"RAY_ADDRESS='{address}': no cluster there"
-    with pytest.raises(UnknownOption, match=why):
+    why = f"RAY_ADDRESS='{address}': no cluster answers"
+    with pytest.raises(BadOption, match=why):
         alphazero.Config(engine="ray")
     config = arena.Config(players=("random", "greedy"))
-    with pytest.raises(UnknownOption, match=why):
+    with pytest.raises(BadOption, match=why):
         arena.run(config, tmp_path / "new", engine="ray")
     assert not (tmp_path / "new").exists()
 
@@ -368,5 +370,5 @@ def test_an_engine_that_there_is_not_is_refused():
 
 @pytest.mark.parametrize("workers", [0, 1.5])
 def test_a_wrong_number_of_workers_is_refused(workers):
-    with pytest.raises(UnknownOption, match=f"workers={workers}; .* from 1"):
+    with pytest.raises(BadOption, match=f"workers={workers}; .* from 1"):
         arena.hold(("random", "greedy"), engine="ray", workers=workers)

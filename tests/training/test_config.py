@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, field
 
 import pytest
 
-from cc_env.errors import UnknownOption
+from cc_env.errors import BadOption
 from training import alphazero, ppo
 from training.config import (
     build,
@@ -55,7 +55,7 @@ def test_a_word_is_a_tuple_of_one():
 
 def test_names_with_dots_are_parts():
     assert nested({"a.b.c": 1, "a.d": 2, "e": 3}) == {"a": {"b": {"c": 1}, "d": 2}, "e": 3}
-    with pytest.raises(UnknownOption, match=r"a\.b: a has a value already"):
+    with pytest.raises(BadOption, match=r"a\.b: a has a value already"):
         nested({"a": 1, "a.b": 2})
 
 
@@ -84,18 +84,18 @@ def test_new_values_take_the_place_of_old_ones():
     ],
 )
 def test_what_cannot_be_is_refused(values, why):
-    with pytest.raises(UnknownOption, match=why):
+    with pytest.raises(BadOption, match=why):
         build(Whole, values)
 
 
 def test_limits_of_runs():
     check_limits(minutes=0.5, rounds=None)
-    with pytest.raises(UnknownOption, match="minutes=None, rounds=None; at least one of them"):
+    with pytest.raises(BadOption, match="minutes=None, rounds=None; set at least one of them"):
         check_limits(minutes=None, rounds=None)
     for wrong in (0, -1, "long", True):
-        with pytest.raises(UnknownOption, match=f"rounds={wrong!r}; it is above 0"):
+        with pytest.raises(BadOption, match=f"rounds={wrong!r}; it is above 0"):
             check_limits(minutes=1, rounds=wrong)
-    with pytest.raises(UnknownOption, match=r"rounds=2\.5; it is a whole number"):
+    with pytest.raises(BadOption, match=r"rounds=2\.5; it is a whole number"):
         check_limits(minutes=1, rounds=2.5)
 
 

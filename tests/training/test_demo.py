@@ -17,7 +17,7 @@ def test_it_trains_and_tells_what_was_learned(tmp_path, monkeypatch):
     run = tmp_path / "runs" / "demo-2"
     assert (run / "best.safetensors").exists()
     report = (run / "tournament" / "report.html").read_text()
-    assert "How it learned" in report
+    assert "Learning curves" in report
     assert "data:image/png;base64," in report
     results = json.loads((run / "tournament" / "results.json").read_text())
     assert "policy:path=runs/demo-2" in results["config"]["players"]

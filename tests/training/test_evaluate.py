@@ -58,8 +58,8 @@ def test_a_tournament_and_its_continuation(run, tmp_path):
     assert re.search(r"random +\+0 ± 0 ", out)
     assert "conquest" in out
     assert f"report: runs/{folder.name}/report.html" in out
-    found = json.loads((folder / "results.json").read_text())
-    assert found["config"]["options"]["size"] == 5
+    tables = json.loads((folder / "results.json").read_text())
+    assert tables["config"]["options"]["size"] == 5
     assert len(list(record.read(folder / "games.jsonl"))) == 6
     assert "training.evaluate random" in (folder / "report.html").read_text()
     before = (folder / "games.jsonl").read_bytes()

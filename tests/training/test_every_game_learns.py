@@ -15,7 +15,7 @@ from training import alphazero, ppo, selfplay
 pytestmark = pytest.mark.usefixtures("without_curves")
 
 OPTIONS = {"mini_checkers": {"first": "white"}, "morris": {"flying": True}}
-PLAY = selfplay.Settings(
+PLAY = selfplay.SelfPlaySettings(
     boards=8, simulations=4, considered=4, opening_turns=2, max_turns=6, opponents=("greedy",)
 )
 
@@ -38,5 +38,5 @@ def test_alphazero_and_ppo_run_on_it(tmp_path, name):
         f"agents.ppo:path={tmp_path / 'ppo'}",
     ):
         pair = players.make(player, game), players.make("random", game)
-        found = referee.play(game, pair, limits=Limits(max_turns=20))
-        assert found.reason not in FAULTS, found.detail
+        played = referee.play(game, pair, limits=Limits(max_turns=20))
+        assert played.reason not in FAULTS, played.detail

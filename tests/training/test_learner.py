@@ -5,14 +5,14 @@ import pytest
 import torch
 
 from agents.network import Network, Size
-from training.learner import Learner, Settings
+from training.learner import Learner, LearnerSettings
 from training.replay import Batch
 
 
 @pytest.fixture
 def learner(game):
     torch.manual_seed(0)
-    settings = Settings(learning_rate=4e-3, last_learning_rate=2e-3, ema_decay=0.5)
+    settings = LearnerSettings(learning_rate=4e-3, last_learning_rate=2e-3, ema_decay=0.5)
     return Learner(Network(game, Size(blocks=1, channels=8)), settings, torch.device("cpu"))
 
 
@@ -22,7 +22,7 @@ def batch_of(game):
     policy = np.zeros(game.num_actions, np.float32)
     policy[legal.argmax()] = 1
     rows = game.observe(game.initial), legal, policy, np.float32(1)
-    return Batch(*(np.stack([each] * 16) for each in rows))
+    return Batch(*(np.stack([row] * 16) for row in rows))
 
 
 def test_it_learns_what_the_samples_say(game, learner):
@@ -47,7 +47,7 @@ def test_the_rate_falls_like_a_cosine(learner):
 def test_the_averaged_weights_follow_the_newest(game, learner):
     parts = learner.parts()
     newest, average = parts["network"], parts["average"]
-    before = [each.clone() for each in average.parameters()]
+    before = [tensor.clone() for tensor in average.parameters()]
     learner.learn(batch_of(game))
     for old, mean, new in zip(before, average.parameters(), newest.parameters(), strict=True):
         weight = 10 / 11  # of the first step: half the weights only once there were many

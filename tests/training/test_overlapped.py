@@ -21,11 +21,11 @@ def start(tmp_path):
 
 
 def weights(ppo):
-    return {name: each.copy() for name, each in state.flat(it=ppo.policy).items()}
+    return {name: array.copy() for name, array in state.flat(it=ppo.policy).items()}
 
 
-def same(one, other):
-    return all(np.array_equal(each, other[name]) for name, each in one.items())
+def same(first, other):
+    return all(np.array_equal(array, other[name]) for name, array in first.items())
 
 
 def test_what_is_played_is_learned_from_while_the_next_is_played(start):
@@ -55,15 +55,15 @@ def test_a_rollout_is_kept_as_it_was_played(start):
 
 
 def test_what_is_loaded_is_learned_from_as_what_was_saved(start):
-    one, other = start("one").ppo, start("other", seed=5).ppo
-    one.improve()
-    arrays = {name: each.copy() for name, each in one.state().items()}
-    other.learner.policy.load_state_dict(one.learner.policy.state_dict())
+    first, other = start("one").ppo, start("other", seed=5).ppo
+    first.improve()
+    arrays = {name: array.copy() for name, array in first.state().items()}
+    other.learner.policy.load_state_dict(first.learner.policy.state_dict())
     other.load(arrays)
-    for ppo in (one, other):
+    for ppo in (first, other):
         np.random.seed(0)
         ppo.improve()
-    assert same(weights(one.learner), weights(other.learner))
+    assert same(weights(first.learner), weights(other.learner))
 
 
 def test_what_goes_wrong_in_either_thread_is_raised(start, monkeypatch):

@@ -7,10 +7,10 @@ import torch
 from agents.network import Network, Size
 from cc_env import games, players
 from cc_env.envs.opponents import Asked, by_player
-from cc_env.errors import BadOption, UnknownOption
+from cc_env.errors import BadOption
 from cc_env.openings import after_random_turns
 from cc_env.referee import Clock
-from training.pool import Pool, Settings, by_network
+from training.pool import Pool, PoolSettings, by_network
 
 
 @pytest.fixture(scope="module")
@@ -21,28 +21,33 @@ def game():
 @pytest.fixture(scope="module")
 def asked(game):
     rng = np.random.default_rng(0)
-    found = [after_random_turns(game, turns, rng) for turns in (0, 1, 2, 3, 3)]
-    observations = [game.observe(each) for each in found]
-    return Asked(*map(np.array, (found, observations, [game.action_mask(each) for each in found])))
+    positions = [after_random_turns(game, turns, rng) for turns in (0, 1, 2, 3, 3)]
+    observations = [game.observe(position) for position in positions]
+    return Asked(
+        *map(
+            np.array,
+            (positions, observations, [game.action_mask(position) for position in positions]),
+        )
+    )
 
 
 def many_times(asked, index, times):
-    return Asked(*(np.repeat(each[index : index + 1], times, 0) for each in asked))
+    return Asked(*(np.repeat(column[index : index + 1], times, 0) for column in asked))
 
 
 def test_players_by_name_choose_as_they_do_elsewhere(game, asked):
     rng = np.random.default_rng(0)
-    found = by_player("minimax:depth=2", game)(asked, rng)
+    actions = by_player("minimax:depth=2", game)(asked, rng)
     player = players.make("minimax:depth=2", game)
-    for row, action in zip(asked.positions, found, strict=True):
+    for row, action in zip(asked.positions, actions, strict=True):
         assert player.choose(type(game.initial)(*row), rng, Clock()).action == action
 
 
 def test_random_draws_every_legal_action_as_often(game, asked):
     rng, many = np.random.default_rng(0), 4000
     choose = by_player("random", game)
-    one = many_times(asked, 0, many)
-    counts = np.bincount(choose(one, rng), minlength=game.num_actions)
+    repeated = many_times(asked, 0, many)
+    counts = np.bincount(choose(repeated, rng), minlength=game.num_actions)
     legal = np.flatnonzero(asked.masks[0])
     assert counts[legal].sum() == many
     np.testing.assert_allclose(counts[legal] / many, 1 / len(legal), atol=0.03)
@@ -55,8 +60,8 @@ def test_a_network_draws_by_its_probabilities_and_only_what_is_legal(game, asked
         return np.tile(logits, (len(planes), 1)), np.zeros(len(planes), np.float32)
 
     rng, many = np.random.default_rng(0), 4000
-    one = many_times(asked, 0, many)
-    counts = np.bincount(by_network(evaluate)(one, rng), minlength=game.num_actions)
+    repeated = many_times(asked, 0, many)
+    counts = np.bincount(by_network(evaluate)(repeated, rng), minlength=game.num_actions)
     chances = np.exp(logits) * asked.masks[0]
     np.testing.assert_allclose(counts / many, chances / chances.sum(), atol=0.03)
     assert not counts[asked.masks[0] == 0].any()
@@ -74,11 +79,11 @@ def network(game):
 @pytest.fixture
 def pool(game, network):
     names = "random", "greedy"
-    return Pool(game, network, Settings(names=names, snapshot_share=0.3, snapshots=2))
+    return Pool(game, network, PoolSettings(names=names, snapshot_share=0.3, snapshots=2))
 
 
 def shares(pool):
-    return [each.share for each in pool.opponents]
+    return [opponent.share for opponent in pool.opponents]
 
 
 def turned(network, number):
@@ -87,7 +92,7 @@ def turned(network, number):
 
 
 def biases(pool):
-    return [each.value[2].bias.item() for each in pool.networks]
+    return [snapshot.value[2].bias.item() for snapshot in pool.networks]
 
 
 def test_the_newest_snapshots_are_met_equally_often(pool, network):
@@ -134,15 +139,15 @@ def test_scores_are_means_by_name_since_they_were_taken(pool):
     [
         ({"names": ("gambler",)}, "no player 'gambler'"),
         ({"snapshots": 0}, "snapshots=0; it is a whole number from 1"),
-        ({"named_share": 0.8}, r"named_share=0\.8, .* less than 1 in all"),
+        ({"named_share": 0.8}, r"named_share=0\.8, .* sum is below 1"),
         ({"snapshot_share": -0.1}, r"snapshot_share=-0\.1; it is 0 to 1"),
     ],
 )
 def test_what_cannot_be_is_refused(change, why):
-    with pytest.raises(UnknownOption, match=why):
-        Settings(**change)
+    with pytest.raises(BadOption, match=why):
+        PoolSettings(**change)
 
 
 def test_a_player_that_cannot_be_made_is_refused(game, network):
     with pytest.raises(BadOption, match="depth=0"):
-        Pool(game, network, Settings(names=("minimax:depth=0",)))
+        Pool(game, network, PoolSettings(names=("minimax:depth=0",)))

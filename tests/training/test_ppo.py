@@ -23,11 +23,11 @@ from agents import NETWORK, arrays
 from agents.learned import PolicyPlayer
 from agents.network import Evaluator, Network, Size, load
 from cc_env.catalogue import GAMES, Entry
-from cc_env.errors import BadCheckpoint, BadOption, UnknownOption
+from cc_env.errors import BadCheckpoint, BadFolder, BadOption
 from cc_env.referee import Clock
 from training import ppo, runs
 from training.gate import Rivals
-from training.pool import Settings
+from training.pool import PoolSettings
 from training.ppo import Config, Training, command, main
 
 pytestmark = pytest.mark.usefixtures("without_curves")
@@ -41,7 +41,7 @@ TINY = Config(
     boards=32,
     n_steps=8,
     batch_size=64,
-    pool=Settings(names=("random", "greedy"), snapshots=2),
+    pool=PoolSettings(names=("random", "greedy"), snapshots=2),
     evaluate_every=512,
     rivals=Rivals(names=("random",), anchor="random", games=4),
 )
@@ -75,7 +75,7 @@ def test_it_learns_a_game_that_nobody_knows_untaught(tmp_path, monkeypatch):
         n_steps=16,
         batch_size=512,
         learning_rate=3e-3,
-        pool=Settings(names=("random",)),
+        pool=PoolSettings(names=("random",)),
         opening_turns=3,
         evaluate_every=14 * 2048,
         rivals=Rivals(names=("random",), anchor="random", games=20),
@@ -96,7 +96,7 @@ def test_it_learns_a_game_that_nobody_knows_untaught(tmp_path, monkeypatch):
     assert last["random"] >= 0.75
     assert about["trained"] == "ppo"
     left = [heap.Position(np.uint64(left), np.uint64(0)) for left in (4, 8, 5)]
-    _, values = Evaluator(network)(np.array([game.observe(each) for each in left]))
+    _, values = Evaluator(network)(np.array([game.observe(position) for position in left]))
     assert values[0] < -0.5 < 0.5 < values[2]
 
 
@@ -112,7 +112,7 @@ def whole(tmp_path_factory):
 
 
 def test_a_run_leaves_a_folder(whole):
-    names = {each.name for each in whole.iterdir()}
+    names = {file.name for file in whole.iterdir()}
     assert {"config.json", "log.jsonl", "checkpoints", "curves.png", "tensorboard"} <= names
     rows = log_of(whole)
     assert [row["step"] for row in rows] == [256, 512, 768, 1024]
@@ -184,7 +184,7 @@ class Killed(BaseException):
         *(
             pytest.param(*place, marks=pytest.mark.slow)
             for place in (
-                ("training.ppo.PlayAndLearn.improve", 2),  # nothing is saved yet, it begins anew
+                ("training.ppo.PlayAndLearn.improve", 2),  # nothing is saved yet, it starts again
                 ("training.ppo.save", 1),  # of the best network, of which no checkpoint knows
                 ("training.runs.save", 1),
                 ("training.runs.Run.draw", 1),
@@ -193,7 +193,7 @@ class Killed(BaseException):
         ),
     ],
 )
-@pytest.mark.filterwarnings("ignore:.*it begins anew")
+@pytest.mark.filterwarnings("ignore:.*it starts again")
 def test_killed_and_continued_a_run_is_as_if_it_had_never_been(
     whole, tmp_path, monkeypatch, where, call
 ):
@@ -217,7 +217,9 @@ def same(run, other):
     """Compare all that two runs leave: logs but for times, the newest checkpoints, the best."""
     assert timeless(log_of(run)) == timeless(log_of(other))
     np.testing.assert_equal(checkpoint_of(run), checkpoint_of(other))
-    np.testing.assert_equal(*(arrays.load(each / NETWORK, "network")[1] for each in (run, other)))
+    np.testing.assert_equal(
+        *(arrays.load(folder / NETWORK, "network")[1] for folder in (run, other))
+    )
     return True
 
 
@@ -228,7 +230,7 @@ def test_a_full_disk_is_said_and_the_run_goes_on_from_what_it_has(
     """The second checkpoint has no room, then nothing has: as a row of the log has none."""
     monkeypatch.chdir(tmp_path)
     main(replace(TINY, steps=512), tmp_path / "runs/run")
-    before = {each: each.read_bytes() for each in (tmp_path / "runs/run/checkpoints").iterdir()}
+    before = {file: file.read_bytes() for file in (tmp_path / "runs/run/checkpoints").iterdir()}
     threads = threading.active_count()
 
     def full(*_, **__):
@@ -242,8 +244,8 @@ def test_a_full_disk_is_said_and_the_run_goes_on_from_what_it_has(
         monkeypatch.chdir(tmp_path)
         (line,) = capsys.readouterr().err.splitlines()
         assert line.startswith("error: [Errno 28] No space left on device")
-        assert line.endswith("; runs/run keeps what it has saved, from where --resume goes on")
-        after = {each: each.read_bytes() for each in (tmp_path / "runs/run/checkpoints").iterdir()}
+        assert line.endswith("; --resume continues runs/run from its last checkpoint")
+        after = {file: file.read_bytes() for file in (tmp_path / "runs/run/checkpoints").iterdir()}
         assert after == before
         assert threading.active_count() == threads  # none is left that writes for TensorBoard
     main(TINY, tmp_path / "runs/run", resume=True)
@@ -295,7 +297,7 @@ def test_killed_for_good_a_run_goes_on_as_if_it_had_never_been(whole, tmp_path):
         assert process.returncode == -signal.SIGKILL
         if half is not None:
             assert any((path / "checkpoints").glob("*.half")) == half
-    assert [each.name for each in (path / "checkpoints").glob("*.safetensors")]
+    assert [file.name for file in (path / "checkpoints").glob("*.safetensors")]
     main(TINY, path, resume=True)
     assert same(path, whole)
 
@@ -304,19 +306,19 @@ def test_a_finished_run_goes_on_to_more_steps(whole, tmp_path):
     main(TINY, tmp_path / "run")
     last = main(replace(TINY, steps=6 * 256), tmp_path / "run", resume=True)
     assert last["step"] == 6 * 256
-    with pytest.raises(UnknownOption, match="boards is 32 there, 64 here"):
+    with pytest.raises(BadFolder, match="boards is 32 there, 64 here"):
         main(replace(TINY, boards=64), tmp_path / "run", resume=True)
 
 
 @pytest.mark.parametrize(
     ("part", "change", "why"),
     [
-        ("rollout.actions", numbers(-1), "rollout.actions has some that are not legal"),
-        ("rollout.actions", numbers(10**6), "rollout.actions has some that are not legal"),
-        ("rollout.action_masks", numbers(7), "rollout.action_masks has numbers that cannot be"),
-        ("rollout.returns", numbers(np.nan), "rollout.returns has numbers that cannot be"),
+        ("rollout.actions", numbers(-1), "rollout.actions has illegal actions"),
+        ("rollout.actions", numbers(10**6), "rollout.actions has illegal actions"),
+        ("rollout.action_masks", numbers(7), "rollout.action_masks has impossible values"),
+        ("rollout.returns", numbers(np.nan), "rollout.returns has impossible values"),
         ("rollout.values", lambda array: array.T, r"rollout.values is float32\[32, 8\]"),
-        ("rollout.values", lambda array: None, "there is no rollout.values"),
+        ("rollout.values", lambda array: None, "there is no array rollout.values"),
         ("boards.0", numbers(2**64 - 1), "boards: .* are not a position"),
         ("boards.0", lambda array: shifted(array, -1, 1), "boards: what is noted of"),  # done
         ("boards.0", lambda array: shifted(array, -2, 1), "boards: what is noted of"),  # the seat
@@ -324,12 +326,12 @@ def test_a_finished_run_goes_on_to_more_steps(whole, tmp_path):
         ("boards.2", lambda array: 1 - array, "boards: what is noted of"),  # what is seen
         ("boards.3", lambda array: 1 - array, "boards: what is noted of"),  # what is legal
         ("boards.1", lambda array: array[:, :0], r"boards.1 is uint64\[32, 0\]"),
-        ("boards.1", lambda array: None, "there is no boards.1"),
+        ("boards.1", lambda array: None, "there is no array boards.1"),
         ("met", numbers(9), "met has numbers that are none of an opponent"),
         ("met", numbers(-1), "met has numbers that are none of an opponent"),
         ("lengths", lambda array: array[:3], r"lengths is int64\[3\]; wanted: int64\[32\]"),
-        ("snapshot 1.stem.bias", numbers(np.nan), "snapshot 1.stem.bias has numbers that are not"),
-        ("optimizer.0.exp_avg", lambda array: None, "there is no optimizer.0.exp_avg"),
+        ("snapshot 1.stem.bias", numbers(np.nan), "snapshot 1.stem.bias has values that are not"),
+        ("optimizer.0.exp_avg", lambda array: None, "there is no array optimizer.0.exp_avg"),
         ("joined", lambda _: "1", "joined is '1'; wanted a whole number"),
         ("elo", lambda _: float("nan"), "elo is nan; wanted a number"),
     ],
@@ -435,13 +437,13 @@ def test_the_policy_draws_by_the_network_and_only_what_is_legal(training):
     ],
 )
 def test_what_cannot_be_is_refused_at_once(change, why):
-    with pytest.raises(UnknownOption, match=why):
+    with pytest.raises(BadOption, match=why):
         replace(TINY, **change)
 
 
 def test_an_opponent_that_cannot_be_made_leaves_no_run(tmp_path):
     with pytest.raises(BadOption, match="depth=0"):
-        main(replace(TINY, pool=Settings(names=("minimax:depth=0",))), tmp_path / "run")
+        main(replace(TINY, pool=PoolSettings(names=("minimax:depth=0",))), tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 
@@ -452,7 +454,7 @@ def test_an_opponent_that_cannot_be_made_leaves_no_run(tmp_path):
         (["--game", "chess"], "no game 'chess'"),
         (["--size", "9"], "sizes are 4 to 8"),
         (["--blocks", "0"], "blocks=0"),
-        (["--name", "none", "--resume"], "no run runs/none to go on with"),
+        (["--name", "none", "--resume"], "no run runs/none to continue"),
     ],
 )
 def test_bad_input_is_one_line_and_nothing_is_written(
@@ -484,6 +486,6 @@ def test_interrupted_it_saves_and_says_how_to_go_on(tmp_path):
     out, _ = process.communicate()
     assert process.returncode == 130, out
     assert "Traceback" not in out
-    assert "stopped; the same command with --resume goes on, in runs/it" in out
+    assert "stopped; the same command with --resume continues it, in runs/it" in out
     steps = log_of(path)[-1]["step"]
     assert (path / "checkpoints" / f"{steps:06d}.safetensors").exists()

@@ -12,7 +12,7 @@ from cc_env import record
 from cc_env.errors import BadOption
 from cc_env.pictures import frames
 from training import published
-from training.published import SMART, Experiment, experiments, play, seat_advantage
+from training.published import SMART, Experiment, experiments, play_experiments, seat_advantage
 
 LOWEST = "arena_players.Lowest"
 HIGHEST = "arena_players.Lowest:highest=True"
@@ -20,7 +20,7 @@ HIGHEST = "arena_players.Lowest:highest=True"
 
 @pytest.fixture(scope="module")
 def rows():
-    return play(experiments(40))
+    return play_experiments(experiments(40))
 
 
 def as_text(table):
@@ -31,16 +31,16 @@ def as_text(table):
 
 
 def games_of(rows):
-    return [[(each.players, each.turns, each.result) for each in row.records] for row in rows]
+    return [[(game.players, game.turns, game.result) for game in row.records] for row in rows]
 
 
 def test_every_game_is_played_and_counted_once(rows):
     assert [len(row.records) for row in rows] == [40, 8, 8, 1]
     for row in rows:
-        results = [each.result for each in row.records]
+        results = [game.result for game in row.records]
         counted = row.line.wins, row.line.losses, row.line.draws
         assert counted == tuple(map(results.count, ("1-0", "0-1", "1/2-1/2")))
-        assert row.turns == sum(len(each.turns) for each in row.records) / len(results)
+        assert row.turns == sum(len(game.turns) for game in row.records) / len(results)
 
 
 def test_each_is_beside_what_was_published_of_it(rows):
@@ -60,38 +60,38 @@ def test_each_is_beside_what_was_published_of_it(rows):
 
 def test_smart_beats_random_from_the_seat_that_it_is_said_to_have(rows):
     _, first, second, _ = rows
-    assert {each.players for each in first.records} == {(SMART, "random")}
-    assert {each.players for each in second.records} == {("random", SMART)}
+    assert {game.players for game in first.records} == {(SMART, "random")}
+    assert {game.players for game in second.records} == {("random", SMART)}
     assert first.line.score.value > 0.8
     assert second.line.score.value < 0.2
 
 
 def test_the_seed_decides_the_games(rows):
-    again, other = play(experiments(40)), play(experiments(40, seed=1))
+    again, other = play_experiments(experiments(40)), play_experiments(experiments(40, seed=1))
     assert games_of(again) == games_of(rows)
     assert games_of(other)[3] == games_of(rows)[3]  # nobody draws lots in it
     assert all(a != b for a, b in zip(games_of(other)[:3], games_of(rows), strict=False))
 
 
 def test_published_games_begin_at_the_games_own_start(rows):
-    assert {each.start for row in rows for each in row.records} == {None}
+    assert {game.start for row in rows for game in row.records} == {None}
     assert rows[0].openings == list(range(40))
 
 
 def test_frames_show_every_turn_of_a_game(rows):
-    (one,) = rows[3].records
-    start, *pictures = frames(record.replay(one))
+    (game,) = rows[3].records
+    start, *pictures = frames(record.replay(game))
     assert start.caption == "blue to move"
-    assert [each.caption.split("last ")[1] for each in pictures] == list(one.turns)
-    winner = "blue" if one.result == "1-0" else "red"
-    assert pictures[-1].caption.startswith(f"{winner} wins ({one.reason})")
-    assert published.numbered(one)[1] == f"2. {one.turns[1]}"
+    assert [picture.caption.split("last ")[1] for picture in pictures] == list(game.turns)
+    winner = "blue" if game.result == "1-0" else "red"
+    assert pictures[-1].caption.startswith(f"{winner} wins ({game.reason})")
+    assert published.numbered(game)[1] == f"2. {game.turns[1]}"
 
 
 def test_players_meet_themselves_from_the_same_different_openings():
     wanted = seat_advantage(6, 12, names=(LOWEST, HIGHEST))
-    assert [(each.first, each.second) for each in wanted] == [(LOWEST,) * 2, (HIGHEST,) * 2]
-    lowest, highest = ([each.start for each in one.plan()] for one in wanted)
+    assert [(match.first, match.second) for match in wanted] == [(LOWEST,) * 2, (HIGHEST,) * 2]
+    lowest, highest = ([match.start for match in match.plan()] for match in wanted)
     assert lowest == highest
     assert len(set(lowest)) == 12
     game = wanted[0].make_game()
@@ -102,28 +102,28 @@ def test_players_meet_themselves_from_the_same_different_openings():
 def test_strong_players_can_be_made_on_each_size(size):
     wanted = seat_advantage(size, 2)
     assert len(wanted) > 5
-    assert {each.size for each in wanted} == {size}
+    assert {match.size for match in wanted} == {size}
 
 
 def test_the_same_games_twice_say_nothing_more():
-    row, twin = play(seat_advantage(6, 12, names=(LOWEST, LOWEST)))
+    row, twin = play_experiments(seat_advantage(6, 12, names=(LOWEST, LOWEST)))
     line = published.together([row, twin])
     assert line.wins == 2 * row.line.wins
     assert line.score == row.line.score
 
 
 def test_a_repeated_opening_says_nothing_more():
-    one = Experiment(first=LOWEST, second=LOWEST, games=100, size=4, opening_turns=2)
-    (row,) = play([one])
-    distinct = {each.start for each in row.records}
+    repeated = Experiment(first=LOWEST, second=LOWEST, games=100, size=4, opening_turns=2)
+    (row,) = play_experiments([repeated])
+    distinct = {game.start for game in row.records}
     assert len(set(row.openings)) == len(distinct) < 100
-    alone = replace(row, experiment=replace(one, opening_turns=0)).line.score
+    alone = replace(row, experiment=replace(repeated, opening_turns=0)).line.score
     assert row.line.score.value == alone.value
     assert row.line.score.low < alone.low < alone.high < row.line.score.high
 
 
 def test_draws_are_told_by_their_reasons():
-    (row,) = play(seat_advantage(6, 12, names=(LOWEST,)))
+    (row,) = play_experiments(seat_advantage(6, 12, names=(LOWEST,)))
     assert sum(row.drawn_by.values()) == row.line.draws > 0
     assert set(row.drawn_by) <= {"repetition", "max_turns", "blocked"}
     text = as_text(published.seats_table([row]))
@@ -133,18 +133,18 @@ def test_draws_are_told_by_their_reasons():
 def test_progress_is_told():
     told = []
     wanted = seat_advantage(4, 2, names=(LOWEST, HIGHEST))
-    play(wanted, on_progress=lambda *counts: told.append(counts))
+    play_experiments(wanted, on_progress=lambda *counts: told.append(counts))
     assert told == [(1, 4), (2, 4), (3, 4), (4, 4)]
 
 
 @pytest.mark.slow
 def test_workers_change_no_game(rows):
-    assert games_of(play(experiments(40)[:1], workers=2)) == games_of(rows[:1])
+    assert games_of(play_experiments(experiments(40)[:1], workers=2)) == games_of(rows[:1])
 
 
 def test_a_player_that_fails_is_no_result():
     with pytest.raises(ChildProcessError, match=r"game 0 of arena_players.Raiser .*lost my head"):
-        play(seat_advantage(6, 2, names=("arena_players.Raiser",)))
+        play_experiments(seat_advantage(6, 2, names=("arena_players.Raiser",)))
 
 
 @pytest.mark.parametrize(

@@ -29,11 +29,11 @@ def split(won, lost, drawn=0):
 
 def test_a_score_of_openings_that_are_won_or_lost_whole_has_wilsons_interval():
     points = np.repeat([1.0, 0.0], [14, 6])
-    found = score(points, np.arange(20) // 2)  # 10 openings: 7 won twice, 3 lost twice
-    assert found.value == 0.7
+    estimate = score(points, np.arange(20) // 2)  # 10 openings: 7 won twice, 3 lost twice
+    assert estimate.value == 0.7
     # Wilson with n = 10, p = 0.7 (Newcombe 1998), but for the spread of one more of each
-    assert found.low == pytest.approx(0.3968, abs=0.02)
-    assert found.high == pytest.approx(0.8922, abs=0.02)
+    assert estimate.low == pytest.approx(0.3968, abs=0.02)
+    assert estimate.high == pytest.approx(0.8922, abs=0.02)
 
 
 def test_all_won_leaves_doubt_and_more_games_less():
@@ -72,10 +72,10 @@ def chances(kind, count, rate, rng):
 def test_score_intervals_cover_the_truth_as_often_as_they_say(kind, count, rate):
     rng = np.random.default_rng(1)
     openings = np.arange(2 * count) // 2
-    found = [score(chances(kind, count, rate, rng), openings) for _ in range(800)]
-    covered = np.mean([each.low <= rate <= each.high for each in found])
+    intervals = [score(chances(kind, count, rate, rng), openings) for _ in range(800)]
+    covered = np.mean([interval.low <= rate <= interval.high for interval in intervals])
     assert covered >= 0.915, covered
-    assert all(0 <= each.low <= each.value <= each.high <= 1 for each in found)
+    assert all(0 <= interval.low <= interval.value <= interval.high <= 1 for interval in intervals)
     if count == 50:
         assert covered < 1, "so wide that they never miss"
 
@@ -85,41 +85,41 @@ def test_score_intervals_cover_the_truth_as_often_as_they_say(kind, count, rate)
 
 @pytest.mark.parametrize(("won", "lost"), [(75, 25), (50, 50), (20, 80)])
 def test_two_players_differ_by_what_their_score_says(won, lost):
-    one, other = elo(split(won, lost), 2)
+    winner, other = elo(split(won, lost), 2)
     # one game more, drawn
     wanted = ELO * np.log((won + 0.5) / (lost + 0.5))
-    assert one.value - other.value == pytest.approx(wanted, abs=1e-4)
-    assert one.value == pytest.approx(-other.value, abs=1e-6)
+    assert winner.value - other.value == pytest.approx(wanted, abs=1e-4)
+    assert winner.value == pytest.approx(-other.value, abs=1e-6)
 
 
 def test_a_draw_is_half_a_win():
-    drawn, shared = (elo(split(*each), 2)[0].value for each in ((10, 0, 10), (15, 5)))
+    drawn, shared = (elo(split(*results), 2)[0].value for results in ((10, 0, 10), (15, 5)))
     assert drawn == pytest.approx(shared, abs=1e-6)
 
 
 @pytest.mark.parametrize("games", [4, 400])
 def test_an_opening_played_over_and_over_is_one_game(games):
     same = games_of([(i % 2, 1 - i % 2, (i // 2) % 2, 0) for i in range(games)])
-    found = elo(same, 2)[0]
-    assert found.high - found.low > 600
+    rating = elo(same, 2)[0]
+    assert rating.high - rating.low > 600
 
 
 def test_the_anchor_is_zero_without_doubt_and_keeps_differences():
     rows = [(a, b, 1.0 if a < b else 0.5, k) for k in range(6) for a in range(3) for b in range(3)]
-    found = games_of([row for row in rows if row[0] != row[1]])
-    free, tied = elo(found, 3), elo(found, 3, anchor=2)
+    games = games_of([row for row in rows if row[0] != row[1]])
+    free, tied = elo(games, 3), elo(games, 3, anchor=2)
     assert tied[2] == pytest.approx((0, 0, 0), abs=1e-9)
-    assert sum(each.value for each in free) == pytest.approx(0, abs=1e-6)
+    assert sum(rating.value for rating in free) == pytest.approx(0, abs=1e-6)
     gaps = [a.value - b.value for a, b in zip(free, tied, strict=True)]
     assert gaps == pytest.approx([gaps[0]] * 3, abs=1e-6)
 
 
 @pytest.mark.parametrize("openings", [1, 20, 1000])
 def test_winning_every_game_is_finite_and_wide(openings):
-    one, other = elo(split(2 * openings, 0), 2)
-    assert 100 < one.value - other.value < 1600
-    assert one.high - one.low > 150
-    assert one.high - one.low < 4000
+    winner, other = elo(split(2 * openings, 0), 2)
+    assert 100 < winner.value - other.value < 1600
+    assert winner.high - winner.low > 150
+    assert winner.high - winner.low < 4000
 
 
 def test_who_never_loses_in_a_chain_of_many_is_rated_all_the_same():
@@ -131,7 +131,7 @@ def test_who_never_loses_in_a_chain_of_many_is_rated_all_the_same():
         for b in range(count)
         if a != b
     ]
-    values = [each.value for each in elo(games_of(rows), count)]
+    values = [rating.value for rating in elo(games_of(rows), count)]
     assert values == sorted(values, reverse=True)
     assert np.isfinite(values).all()
 
@@ -164,6 +164,8 @@ def test_elo_intervals_cover_the_truth_as_often_as_they_say(true, openings, draw
     rng = np.random.default_rng(2)
     covered = []
     for _ in range(500):
-        found = elo(tournament(true, openings, draws, rng), len(true))
-        covered += [each.low <= value <= each.high for each, value in zip(found, true, strict=True)]
+        ratings = elo(tournament(true, openings, draws, rng), len(true))
+        covered += [
+            rating.low <= value <= rating.high for rating, value in zip(ratings, true, strict=True)
+        ]
     assert 0.915 <= np.mean(covered) < 1, np.mean(covered)

@@ -66,24 +66,24 @@ def test_the_oldest_samples_go(game):
 
 
 def test_what_was_saved_is_drawn_as_before(game):
-    one, other = Replay(game, 5), Replay(game, 5)
+    saved, other = Replay(game, 5), Replay(game, 5)
     for value in range(7):
-        one.add(samples_of(game, [game.initial], value / 7))
-    other.load({name: each.copy() for name, each in one.state().items()}, one.added)
-    for each in (one, other):
-        each.add(samples_of(game, [game.initial], 1))
-    drawn = (each.draw(np.random.default_rng(0), 50) for each in (one, other))
+        saved.add(samples_of(game, [game.initial], value / 7))
+    other.load({name: array.copy() for name, array in saved.state().items()}, saved.added)
+    for replay in (saved, other):
+        replay.add(samples_of(game, [game.initial], 1))
+    drawn = (replay.draw(np.random.default_rng(0), 50) for replay in (saved, other))
     np.testing.assert_equal(*drawn)
 
 
 @pytest.mark.parametrize(
     ("name", "change", "why"),
     [
-        ("actions", 32000, "replay.actions has numbers that are not -1 to"),
-        ("actions", -2, "replay.actions has numbers that are not -1 to"),
-        ("policy", np.nan, "replay.policy has numbers that are not 0 to 1"),
-        ("policy", -0.5, "replay.policy has numbers that are not 0 to 1"),
-        ("values", np.inf, "replay.values has numbers that are not -1 to 1"),
+        ("actions", 32000, "replay.actions has values that are not -1 to"),
+        ("actions", -2, "replay.actions has values that are not -1 to"),
+        ("policy", np.nan, "replay.policy has values that are not 0 to 1"),
+        ("policy", -0.5, "replay.policy has values that are not 0 to 1"),
+        ("values", np.inf, "replay.values has values that are not -1 to 1"),
         ("positions", 2**63, r"replay.positions: capture_conquer: the words \[9223372036854775808"),
         (
             "actions",
@@ -93,13 +93,13 @@ def test_what_was_saved_is_drawn_as_before(game):
         ("actions", np.zeros((3, 65), np.int16), r"wanted: int16\[3, 64\]"),
         ("positions", np.zeros((3, 3), np.uint64), r"replay.positions is uint64\[3, 3\]"),
         ("values", np.zeros(4, np.float32), r"replay.values is float32\[4\]; wanted: float32\[3\]"),
-        ("values", None, "there is no replay.values"),
+        ("values", None, "there is no array replay.values"),
     ],
 )
 def test_samples_that_cannot_be_are_refused_and_nothing_is_changed(game, name, change, why):
     saved = Replay(game, 5)
     saved.add(samples_of(game, [game.initial] * 3))
-    arrays = {name: each.copy() for name, each in saved.state().items()}
+    arrays = {name: array.copy() for name, array in saved.state().items()}
     if change is None:
         del arrays[f"replay.{name}"]
     elif isinstance(change, np.ndarray):
@@ -108,7 +108,7 @@ def test_samples_that_cannot_be_are_refused_and_nothing_is_changed(game, name, c
         arrays[f"replay.{name}"][1] = change
     replay = Replay(game, 5)
     replay.add(samples_of(game, [game.initial], 0.25))
-    before = {name: each.copy() for name, each in replay.state().items()}
+    before = {name: array.copy() for name, array in replay.state().items()}
     with pytest.raises(BadCheckpoint, match=why):
         replay.load(arrays, 3)
     np.testing.assert_equal(replay.state(), before)

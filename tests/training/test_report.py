@@ -10,7 +10,7 @@ import pytest
 from cc_env import record
 from cc_env.terminal import Terminal
 from training import arena
-from training.arena import pictures, report
+from training.arena import charts, report
 from training.arena.ratings import Interval
 from training.arena.standings import Line, Pair, Standing, Standings
 from training.arena.tables import show
@@ -56,9 +56,9 @@ def read(page):
 
 
 def test_the_page_needs_nothing_else(page):
-    found = read(page)
-    assert all(each.startswith("#") for each in found.references)
-    assert not found.tags & {"link", "img", "iframe", "object", "embed", "base"}
+    html = read(page)
+    assert all(reference.startswith("#") for reference in html.references)
+    assert not html.tags & {"link", "img", "iframe", "object", "embed", "base"}
     outside = set(re.findall(r"""https?://[^\s"'<>)\\]+""", page))
     assert outside == {"http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"}, "names only"
     assert "url(http" not in page
@@ -68,10 +68,10 @@ def test_the_page_needs_nothing_else(page):
 
 def test_the_page_says_what_the_tables_say(tournament, page):
     text = "".join(read(page).text)
-    for each in tournament.standings.players:
-        assert each.name in text
-        assert elo(each.elo) in text
-        assert str(each.line) in text
+    for player in tournament.standings.players:
+        assert player.name in text
+        assert elo(player.elo) in text
+        assert str(player.line) in text
     assert summary(tournament.standings) in text
     assert COMMAND in text
     assert "lost 12 games by error: RuntimeError: lost my head" in text
@@ -82,72 +82,74 @@ def test_the_page_says_what_the_tables_say(tournament, page):
 
 
 def test_cells_tell_more_when_pointed_at(page):
-    hints = [each for each in read(page).titles if each.startswith(f"{HIGHEST} against random: ")]
+    hints = [
+        title for title in read(page).titles if title.startswith(f"{HIGHEST} against random: ")
+    ]
     assert len(hints) == 1
     assert re.search(r"\d+-\d+-\d+, [\d.]+ % \(", hints[0])
 
 
 def test_names_are_shown_as_they_are_and_never_become_tags(page):
-    found = read(page)
+    html = read(page)
     assert "<b>$x" not in page
-    assert STRANGE in "".join(found.text)
+    assert STRANGE in "".join(html.text)
 
 
 def test_example_games_show_every_position_of_a_record(tournament, page):
     data = json.loads(re.search(r"const \{ lines, games \} = (.*);\n", page)[1])
     best = tournament.standings.players[0].name
-    shown = [one for one in tournament.records.values() if best in one.players][:6]
+    shown = [played for played in tournament.records.values() if best in played.players][:6]
     assert len(data["games"]) == 6
-    for game, one in zip(data["games"], shown, strict=True):
-        assert game["title"] == " – ".join(one.players)
-        assert len(game["frames"]) == len(one.turns) + 1
+    for game, played in zip(data["games"], shown, strict=True):
+        assert game["title"] == " – ".join(played.players)
+        assert len(game["frames"]) == len(played.turns) + 1
         pages = ["\n".join(data["lines"][i] for i in frame) for frame in game["frames"]]
-        assert all(each.startswith("<svg") and each.endswith("</svg>") for each in pages)
+        assert all(page.startswith("<svg") and page.endswith("</svg>") for page in pages)
         assert len(set(pages)) == len(pages)
-        for text, picture in zip(one.turns, pages[1:], strict=True):
+        for text, picture in zip(played.turns, pages[1:], strict=True):
             assert f"last {text}" in picture
-        assert record.replay(one).turns == list(one.turns)
+        assert record.replay(played).turns == list(played.turns)
 
 
 def test_charts_are_pictures_and_drawn_in_the_colour_of_the_page(tournament):
-    for name in pictures.names(tournament.standings):
-        assert pictures.to_png(name, tournament.standings).startswith(b"\x89PNG\r\n")
-        svg = pictures.to_svg(name, tournament.standings)
+    for name in charts.names(tournament.standings):
+        assert charts.to_png(name, tournament.standings).startswith(b"\x89PNG\r\n")
+        svg = charts.to_svg(name, tournament.standings)
         assert svg.startswith("<svg")
         assert "currentColor" in svg
-        assert pictures.INK not in svg
+        assert charts.INK not in svg
 
 
 def test_the_ladder_shows_each_elo_with_its_interval(tournament):
-    (axes,) = pictures.ladder(tournament.standings).axes
+    (axes,) = charts.ladder(tournament.standings).axes
     players = tournament.standings.players
-    assert next(each.get_text() for each in axes.get_yticklabels()).replace("\n", "") == HIGHEST
+    assert next(label.get_text() for label in axes.get_yticklabels()).replace("\n", "") == HIGHEST
     bars = [line.get_xdata() for line in axes.lines if len(line.get_xdata()) == 2][: len(players)]
-    for each, (low, high) in zip(players, bars, strict=True):
-        assert (low, high) == (each.elo.low, each.elo.high)
+    for player, (low, high) in zip(players, bars, strict=True):
+        assert (low, high) == (player.elo.low, player.elo.high)
 
 
 def test_the_matrix_shows_each_score_from_both_sides(tournament):
-    (axes,) = pictures.matrix(tournament.standings).axes
+    (axes,) = charts.matrix(tournament.standings).axes
     (image,) = axes.images
     scores = image.get_array().filled(np.nan)
     assert np.isnan(np.diag(scores)).all()
     both = scores + scores.T
     assert both[~np.eye(4, dtype=bool)] == pytest.approx(1)
-    best, second, *_ = (each.name for each in tournament.standings.players)
+    best, second, *_ = (player.name for player in tournament.standings.players)
     assert scores[0, 1] == tournament.standings.pair(best, second).line.score.value
 
 
 def test_the_histogram_counts_every_game(tournament):
-    (axes,) = pictures.lengths(tournament.standings).axes
+    (axes,) = charts.lengths(tournament.standings).axes
     assert sum(bar.get_height() for bar in axes.patches) == len(tournament.records)
 
 
 def test_where_players_learned_a_chart_shows_how(tournament, tmp_path, capsys):
-    assert "learning" not in pictures.names(tournament.standings)
+    assert "learning" not in charts.names(tournament.standings)
     players = f"memory:path={tmp_path / 'memory.sqlite'}", "minimax:depth=1"
     learned = arena.hold(players, options={"size": 4}, games=20, opening_turns=0, learn=True)
-    (axes,) = pictures.learning(learned.standings).axes
+    (axes,) = charts.learning(learned.standings).axes
     assert [len(line.get_ydata()) for line in axes.lines] == [10, 10]
     assert "Score while they learned" in report.to_html(learned, COMMAND)
     report.write(learned, tmp_path, COMMAND)
@@ -159,15 +161,15 @@ def test_where_players_learned_a_chart_shows_how(tournament, tmp_path, capsys):
 def test_all_files_are_written(tournament, tmp_path):
     assert report.write(tournament, tmp_path, COMMAND) == tmp_path / "report.html"
     names = {"ladder.png", "matrix.png", "seats.png", "lengths.png", "report.html"}
-    assert {each.name for each in tmp_path.iterdir()} == names
+    assert {file.name for file in tmp_path.iterdir()} == names
 
 
 @pytest.mark.parametrize(
     ("score", "verdict"),
     [
-        (Interval(0.7, 0.6, 0.8), "a is the stronger"),
-        (Interval(0.6, 0.45, 0.7), "too close to say"),
-        (Interval(0.2, 0.1, 0.3), "b wins that match, a leads by the other games"),
+        (Interval(0.7, 0.6, 0.8), "a is stronger"),
+        (Interval(0.6, 0.45, 0.7), "more games are needed"),
+        (Interval(0.2, 0.1, 0.3), "b is stronger in this match; a leads by its other games"),
     ],
 )
 def test_the_verdict_is_no_surer_than_the_games(score, verdict):
@@ -180,5 +182,5 @@ def test_the_verdict_is_no_surer_than_the_games(score, verdict):
 def test_numbers_read_well():
     assert percent(0.5) == "50.0 %"
     assert elo(Interval(-12.3, -40, 16)) == "−12 ± 28"
-    times = [milliseconds(each) for each in (0.000012, 0.0012, 0.0126, 0.25, 12.5)]
+    times = [milliseconds(seconds) for seconds in (0.000012, 0.0012, 0.0126, 0.25, 12.5)]
     assert times == ["0.01 ms", "1.2 ms", "13 ms", "250 ms", "12,500 ms"]

@@ -13,8 +13,8 @@ from conftest import wait_for
 from tensorboard.summary.writer import event_file_writer
 
 from agents.arrays import load, save
-from cc_env.errors import BadCheckpoint, BadRecord, UnknownOption
-from training import runs
+from cc_env.errors import BadCheckpoint, BadFolder, BadRecord, FolderInUse
+from training import cli, curves, runs
 
 ROOT = Path(__file__).parents[2]
 CONFIG = {"game": "capture_conquer", "options": {"size": 6}, "minutes": 3, "rates": (0.1, 0.2)}
@@ -76,9 +76,9 @@ def logged(path):
 def go_on(path, then=lambda run: None, **change):
     """Open the run, do something, and return the checkpoint and the rows that it went on from."""
     with opened(path, resume=True, **change) as run:
-        found = run.latest(), run.rows
+        state = run.latest(), run.rows
         then(run)
-        return found
+        return state
 
 
 # What is kept
@@ -138,11 +138,11 @@ def test_a_row_that_was_half_written_is_dropped(path):
     assert whole.startswith((path / "log.jsonl").read_bytes())
 
 
-def test_a_run_killed_before_its_first_checkpoint_begins_anew(tmp_path):
+def test_a_run_killed_before_its_first_checkpoint_starts_again(tmp_path):
     with opened(tmp_path / "run") as run:
         run.log(1, {"loss": 1})
     with (
-        pytest.warns(UserWarning, match="stopped before it saved anything; it begins anew"),
+        pytest.warns(UserWarning, match="stopped before its first checkpoint; it starts again"),
         opened(tmp_path / "run", resume=True) as run,
     ):
         assert (run.latest(), run.rows, logged(run.path)) == (None, [], [])
@@ -168,10 +168,10 @@ def test_curves_are_drawn(path):
 
 
 def test_many_points_are_smoothed_and_few_are_not():
-    few = np.random.default_rng(0).random(runs.FEW)
-    np.testing.assert_allclose(runs._smooth(few), few)
-    many = np.random.default_rng(0).random(20 * runs.FEW) + np.linspace(0, 5, 20 * runs.FEW)
-    smooth = runs._smooth(many)
+    few = np.random.default_rng(0).random(curves.FEW)
+    np.testing.assert_allclose(curves._smooth(few), few)
+    many = np.random.default_rng(0).random(20 * curves.FEW) + np.linspace(0, 5, 20 * curves.FEW)
+    smooth = curves._smooth(many)
     np.testing.assert_allclose(smooth, np.linspace(0.5, 5.5, len(many)), atol=0.35)
     assert np.abs(np.diff(smooth)).max() < np.abs(np.diff(many)).max() / 10
 
@@ -195,7 +195,7 @@ def altered_header(content):
 @pytest.mark.parametrize("broken", [truncated, altered, altered_header, lambda _: b""])
 def test_a_broken_checkpoint_is_passed_over(path, broken):
     checkpoint(path, 3).write_bytes(broken(checkpoint(path, 3).read_bytes()))
-    with pytest.warns(UserWarning, match=r"000003.* going on from 000002"):
+    with pytest.warns(UserWarning, match=r"000003.* continuing from 000002"):
         saved, rows = go_on(path)
     assert same(saved, 2)
     assert [row["step"] for row in rows] == logged(path) == [10, 15, 20, 25]
@@ -234,9 +234,9 @@ def test_a_checkpoint_of_another_game_is_refused(path, tmp_path):
     ids=str,
 )
 def test_a_checkpoint_whose_header_cannot_be_is_passed_over(path, change):
-    header, found = load(checkpoint(path, 3), runs.CHECKPOINT)
-    save(checkpoint(path, 3), runs.CHECKPOINT, found, {**header, **change})
-    with pytest.warns(UserWarning, match=r"000003.* wanted .*going on from 000002"):
+    header, saved = load(checkpoint(path, 3), runs.CHECKPOINT)
+    save(checkpoint(path, 3), runs.CHECKPOINT, saved, {**header, **change})
+    with pytest.warns(UserWarning, match=r"000003.* wanted .*continuing from 000002"):
         saved, _ = go_on(path)
     assert same(saved, 2)
 
@@ -254,10 +254,10 @@ def test_who_takes_a_checkpoint_and_cannot_says_which(path):
 
 def test_what_was_broken_is_kept_until_the_next_checkpoint_and_never_counts(path):
     checkpoint(path, 3).write_bytes(b"")
-    with pytest.warns(UserWarning, match="going on from"):
+    with pytest.warns(UserWarning, match="continuing from"):
         go_on(path)
     assert checkpoint(path, 3).exists()
-    with pytest.warns(UserWarning, match="going on from"):
+    with pytest.warns(UserWarning, match="continuing from"):
         go_on(path, then=lambda run: run.checkpoint(2, {}, {}))
     assert sorted(checkpoint(path, 1).parent.iterdir()) == [checkpoint(path, 2)]
 
@@ -266,7 +266,7 @@ def test_where_no_checkpoint_is_whole_nothing_is_begun(path):
     for number in (2, 3):
         checkpoint(path, number).write_bytes(b"PK\3\4 something else")
     before = (path / "log.jsonl").read_bytes()
-    with pytest.raises(BadCheckpoint, match=r"000003.*whole and unaltered.*no other"):
+    with pytest.raises(BadCheckpoint, match=r"000003.*incomplete or altered.*no other"):
         go_on(path)
     assert (path / "log.jsonl").read_bytes() == before
 
@@ -274,17 +274,17 @@ def test_where_no_checkpoint_is_whole_nothing_is_begun(path):
 def test_another_format_is_refused(path, monkeypatch):
     monkeypatch.setattr("agents.arrays.FORMAT", 2)
     with pytest.raises(BadCheckpoint, match=r"format 1, written by .*; wanted .* of format 2"):
-        load(checkpoint(path, 3), runs.KIND)
+        load(checkpoint(path, 3), runs.CHECKPOINT)
 
 
 def test_a_full_disk_leaves_what_was_there(path, monkeypatch):
     with opened(path, resume=True) as run:
-        before = {each: each.read_bytes() for each in checkpoint(path, 1).parent.iterdir()}
+        before = {file: file.read_bytes() for file in checkpoint(path, 1).parent.iterdir()}
         full = OSError("no space left")
         monkeypatch.setattr("os.fsync", lambda _: (_ for _ in ()).throw(full))
         with pytest.raises(OSError, match="no space left"):
             run.checkpoint(4, arrays(4), {})
-        assert {each: each.read_bytes() for each in checkpoint(path, 1).parent.iterdir()} == before
+        assert {file: file.read_bytes() for file in checkpoint(path, 1).parent.iterdir()} == before
         assert same(run.latest(), 3)
 
 
@@ -331,9 +331,9 @@ def test_killed_while_it_saves_a_run_goes_on(tmp_path):
 
 
 def test_a_folder_that_is_there_is_only_resumed(path, tmp_path):
-    with pytest.raises(UnknownOption, match="exists: --resume goes on with it, another --name"):
+    with pytest.raises(BadFolder, match="exists: --resume continues it, another --name"):
         opened(path).__enter__()
-    with pytest.raises(UnknownOption, match=r"no run .*other to go on with; without --resume"):
+    with pytest.raises(BadFolder, match=r"no run .*other to continue; without --resume"):
         go_on(tmp_path / "other")
     assert not (tmp_path / "other").exists()
 
@@ -358,7 +358,7 @@ def test_killed_before_its_config_is_there_a_run_is_not_resumed_but_begun(
         opened(tmp_path / "run").__enter__()
     monkeypatch.undo()
     (tmp_path / "run/config.json.half").write_text('{"ga')  # as a real kill may leave it
-    with pytest.raises(UnknownOption, match=r"no run .*run to go on with; without --resume it"):
+    with pytest.raises(BadFolder, match=r"no run .*run to continue; without --resume it"):
         go_on(tmp_path / "run")
     with opened(tmp_path / "run") as run:
         work(run, [1])
@@ -370,19 +370,19 @@ def test_killed_as_soon_as_its_config_is_there_a_run_is_what_it_was(tmp_path, mo
     with pytest.raises(Killed):
         opened(tmp_path / "run").__enter__()
     monkeypatch.undo()
-    with pytest.raises(UnknownOption, match="exists: --resume goes on with it"):
+    with pytest.raises(BadFolder, match="exists: --resume continues it"):
         opened(tmp_path / "run").__enter__()
-    with pytest.raises(UnknownOption, match="minutes is 3 there, 90 here"):
+    with pytest.raises(BadFolder, match="minutes is 3 there, 90 here"):
         go_on(tmp_path / "run", minutes=90)
     assert go_on(tmp_path / "run") == (None, [])
 
 
 def test_another_config_is_refused_and_the_run_left_alone(path):
-    before = {each: each.read_bytes() for each in path.rglob("*") if each.is_file()}
+    before = {file: file.read_bytes() for file in path.rglob("*") if file.is_file()}
     why = "another run: minutes is 3 there, 4 here; size is 6 there, 8 here"
-    with pytest.raises(UnknownOption, match=why):
+    with pytest.raises(BadFolder, match=why):
         go_on(path, options={"size": 8}, minutes=4)
-    assert {each: each.read_bytes() for each in path.rglob("*") if each.is_file()} == before
+    assert {file: file.read_bytes() for file in path.rglob("*") if file.is_file()} == before
 
 
 def test_a_run_of_before_a_setting_was_there_goes_on(path):
@@ -396,21 +396,21 @@ def test_a_run_of_before_a_setting_was_there_goes_on(path):
     [
         ("config.json", '{"game": ', "config.json is not JSON"),
         ("config.json", "[1]", r"config.json: wanted an object, got \[1\]"),
-        ("log.jsonl", '{"step": 1}\nnothing\n', "log.jsonl, line 2: no row of numbers"),
-        ("log.jsonl", '{"loss": 1}\n', "log.jsonl, line 1: no row of numbers"),
-        ("log.jsonl", '{"step": "x"}\n', "log.jsonl, line 1: no row of numbers"),
-        ("log.jsonl", '{"step": Infinity}\n', "log.jsonl, line 1: no row of numbers"),
-        ("log.jsonl", '{"step": 1' + "0" * 400 + "}\n", "log.jsonl, line 1: no row of numbers"),
-        ("log.jsonl", "[" * 10**5 + "\n", "log.jsonl, line 1: no row of numbers"),
+        ("log.jsonl", '{"step": 1}\nnothing\n', "log.jsonl, line 2: not a row of numbers"),
+        ("log.jsonl", '{"loss": 1}\n', "log.jsonl, line 1: not a row of numbers"),
+        ("log.jsonl", '{"step": "x"}\n', "log.jsonl, line 1: not a row of numbers"),
+        ("log.jsonl", '{"step": Infinity}\n', "log.jsonl, line 1: not a row of numbers"),
+        ("log.jsonl", '{"step": 1' + "0" * 400 + "}\n", "log.jsonl, line 1: not a row of numbers"),
+        ("log.jsonl", "[" * 10**5 + "\n", "log.jsonl, line 1: not a row of numbers"),
         ("config.json", "[" * 10**5, "config.json is not JSON: maximum recursion depth"),
     ],
 )
 def test_a_broken_config_or_log_is_refused_and_left_alone(path, name, content, why):
     (path / name).write_text(content)
-    before = {each: each.read_bytes() for each in path.rglob("*") if each.is_file()}
+    before = {file: file.read_bytes() for file in path.rglob("*") if file.is_file()}
     with pytest.raises(BadRecord, match=why):
         go_on(path)
-    assert {each: each.read_bytes() for each in path.rglob("*") if each.is_file()} == before
+    assert {file: file.read_bytes() for file in path.rglob("*") if file.is_file()} == before
 
 
 def test_what_may_differ_may(path):
@@ -421,14 +421,14 @@ def test_what_may_differ_may(path):
 def test_checkpoints_without_a_config_are_no_run(path):
     (path / "config.json").unlink()
     for begin in (go_on, lambda path: opened(path).__enter__()):
-        with pytest.raises(UnknownOption, match=r"run has no config\.json: it is no run"):
+        with pytest.raises(BadFolder, match=r"run has no config\.json: it is not a run"):
             begin(path)
-    with pytest.raises(UnknownOption, match=r"has no config\.json: it is no run"):
+    with pytest.raises(BadFolder, match=r"has no config\.json: it is not a run"):
         go_on(path)
 
 
 def test_a_folder_in_use_is_refused(path):
-    with opened(path, resume=True), pytest.raises(UnknownOption, match="is in use"):
+    with opened(path, resume=True), pytest.raises(FolderInUse, match="is in use"):
         go_on(path)
     go_on(path)
 
@@ -437,7 +437,7 @@ def test_a_folder_in_use_is_refused(path):
 
 
 def test_ctrl_c_is_asked_about_once_and_interrupts_the_second_time():
-    with runs.interrupts() as pressed:
+    with cli.interrupts() as pressed:
         assert not pressed()
         signal.raise_signal(signal.SIGINT)
         assert pressed()

@@ -5,7 +5,7 @@ from itertools import permutations
 
 import pytest
 
-from cc_env.errors import BadOption, UnknownOption
+from cc_env.errors import BadOption
 from training.arena.schedule import Config, schedule
 
 THREE = "random", "arena_players.Lowest", "arena_players.Lowest:highest=True"
@@ -13,13 +13,13 @@ THREE = "random", "arena_players.Lowest", "arena_players.Lowest:highest=True"
 
 def test_every_pair_plays_each_opening_from_both_seats():
     plan = schedule(Config(players=THREE, games=6))
-    assert [each.index for each in plan] == list(range(18))
-    starts = {each.opening: each.start for each in plan}
-    met = Counter((each.opening, each.start, each.players) for each in plan)
+    assert [pairing.index for pairing in plan] == list(range(18))
+    starts = {pairing.opening: pairing.start for pairing in plan}
+    met = Counter((pairing.opening, pairing.start, pairing.players) for pairing in plan)
     wanted = {(k, start, pair) for k, start in starts.items() for pair in permutations(THREE, 2)}
     assert set(met) == wanted
     assert set(met.values()) == {1}
-    assert len({each.seed for each in plan}) == 18
+    assert len({pairing.seed for pairing in plan}) == 18
 
 
 def test_any_beginning_of_the_schedule_is_fair():
@@ -30,15 +30,15 @@ def test_any_beginning_of_the_schedule_is_fair():
 def test_the_seed_decides_openings_and_games():
     first, again, other = (schedule(Config(players=THREE, games=4, seed=s)) for s in (1, 1, 2))
     assert first == again
-    assert not {each.start for each in first} & {each.start for each in other}
-    assert not {each.seed for each in first} & {each.seed for each in other}
+    assert not {pairing.start for pairing in first} & {pairing.start for pairing in other}
+    assert not {pairing.seed for pairing in first} & {pairing.seed for pairing in other}
 
 
 @pytest.mark.parametrize(
     ("change", "why"),
     [
         ({"players": ("random",)}, "two or more"),
-        ({"players": ()}, "none; wanted: two or more"),
+        ({"players": ()}, "none; wanted two or more"),
         ({"players": ("random", "random")}, "random twice"),
         ({"players": ("random", "gambler")}, "no player 'gambler'; there are: .*random"),
         ({"players": ("random", "random:x=1")}, "no option x"),
@@ -60,5 +60,5 @@ def test_what_cannot_be_is_refused(change, why):
 
 
 def test_openings_that_outlast_the_game_are_refused():
-    with pytest.raises(UnknownOption, match=r"opening_turns=5000: .* end before"):
+    with pytest.raises(BadOption, match=r"opening_turns=5000: .* end earlier"):
         schedule(Config(players=THREE, options={"size": 4}, opening_turns=5000))

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from cc_env import games, players
-from cc_env.errors import Diverged, UnknownOption
+from cc_env.errors import BadOption, Diverged, UnknownOption
 from cc_env.referee import Clock
-from training.selfplay import SelfPlay, Settings
+from training.selfplay import SelfPlaySettings, SelfPlayWorker
 
-SETTINGS = Settings(boards=16, simulations=8, considered=4, value_mix=0, opponents_share=0)
+SETTINGS = SelfPlaySettings(boards=16, simulations=8, considered=4, value_mix=0, opponents_share=0)
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +23,7 @@ def even(planes):
 
 
 def test_samples_are_decisions_of_whole_games(small):
-    samples, tally = SelfPlay(small, SETTINGS, 0).play(even, 60)
+    samples, tally = SelfPlayWorker(small, SETTINGS, 0).play(even, 60)
     assert tally.decisions == 16 * 60
     assert tally.games > 16
     assert 0 < len(samples.values) <= tally.decisions
@@ -35,7 +35,7 @@ def test_samples_are_decisions_of_whole_games(small):
 
 
 def test_values_are_results_to_the_player_to_move(small):
-    samples, tally = SelfPlay(small, SETTINGS, 0).play(even, 60)
+    samples, tally = SelfPlayWorker(small, SETTINGS, 0).play(even, 60)
     assert set(samples.values) <= {-1.0, 0.0, 1.0}
     # The last decision of a won game is the winner's, and wins.
     positions = [small.words(small.initial, row) for row in samples.positions]
@@ -50,36 +50,36 @@ def test_values_are_results_to_the_player_to_move(small):
 
 
 def test_values_mix_the_result_with_what_the_search_said(small):
-    mixed = SelfPlay(small, replace(SETTINGS, value_mix=1), 0)
+    mixed = SelfPlayWorker(small, replace(SETTINGS, value_mix=1), 0)
     values = mixed.play(even, 60)[0].values
     assert ((values > -1) & (values < 1)).mean() > 0.3
 
 
 def test_games_begin_with_random_turns(small):
-    settings = Settings(boards=64, simulations=2, considered=2, opening_turns=3)
-    play = SelfPlay(small, settings, 0)
+    settings = SelfPlaySettings(boards=64, simulations=2, considered=2, opening_turns=3)
+    play = SelfPlayWorker(small, settings, 0)
     starts = {tuple(row) for row in play._boards.positions.tolist()}
     assert len(starts) > 10
     assert tuple(map(int, small.initial)) in starts
 
 
 def test_the_same_seed_plays_the_same(small):
-    runs = [SelfPlay(small, SETTINGS, seed).play(even, 40)[0] for seed in (1, 1, 2)]
-    for one, other in zip(runs[0], runs[1], strict=True):
-        np.testing.assert_array_equal(one, other)
+    runs = [SelfPlayWorker(small, SETTINGS, seed).play(even, 40)[0] for seed in (1, 1, 2)]
+    for column, other in zip(runs[0], runs[1], strict=True):
+        np.testing.assert_array_equal(column, other)
     assert not np.array_equal(runs[0].positions[:50], runs[2].positions[:50])
 
 
 def test_endless_games_are_drawn(game):
-    settings = Settings(boards=8, simulations=2, considered=2, max_turns=3, opening_turns=0)
-    _, tally = SelfPlay(game, settings, 0).play(even, 6)
+    settings = SelfPlaySettings(boards=8, simulations=2, considered=2, max_turns=3, opening_turns=0)
+    _, tally = SelfPlayWorker(game, settings, 0).play(even, 6)
     assert tally.games >= 8
     assert tally.draws == tally.games
     assert tally.turns == 3 * tally.games
 
 
 def test_the_tally_says_what_it_cost(small):
-    _, tally = SelfPlay(small, SETTINGS, 0).play(even, 5)
+    _, tally = SelfPlayWorker(small, SETTINGS, 0).play(even, 5)
     assert 0 < tally.network_seconds + tally.search_seconds < tally.seconds
     assert 0 < tally.evaluated <= tally.decisions * 9
     both = tally + tally
@@ -87,7 +87,7 @@ def test_the_tally_says_what_it_cost(small):
 
 
 def test_searches_know_the_positions_of_their_games(small, monkeypatch):
-    play = SelfPlay(small, SETTINGS, 0)
+    play = SelfPlayWorker(small, SETTINGS, 0)
     begun, begin = [], play._trees.begin
 
     def spy(rows, rng, *, earlier, **rest):
@@ -100,22 +100,24 @@ def test_searches_know_the_positions_of_their_games(small, monkeypatch):
     long = np.flatnonzero((earlier != 0).sum(1) > 3)
     assert len(long)
     for board in long:
-        keys = [small.key(small.words(small.initial, each[board])) for each in (before, rows)]
+        keys = [small.key(small.words(small.initial, words[board])) for words in (before, rows)]
         assert set(keys) <= set(earlier[board])
 
 
 def test_a_network_is_asked_once_however_decisions_are_cut(small):
-    at_once, cut = SelfPlay(small, SETTINGS, 0), SelfPlay(small, SETTINGS, 0)
+    at_once, cut = SelfPlayWorker(small, SETTINGS, 0), SelfPlayWorker(small, SETTINGS, 0)
     _, whole = at_once.play(even, 12)
     parts = [cut.play(even, 1)[1] for _ in range(12)]
-    assert sum(each.evaluated for each in parts) == whole.evaluated
-    _, anew = cut.play(lambda planes: even(planes), 1)  # what another network says is another thing
-    assert anew.evaluated > max(each.evaluated for each in parts[-3:])
+    assert sum(part.evaluated for part in parts) == whole.evaluated
+    _, other = cut.play(
+        lambda planes: even(planes), 1
+    )  # what another network says is another thing
+    assert other.evaluated > max(part.evaluated for part in parts[-3:])
 
 
 def test_opponents_decide_in_their_share_of_the_games(small, monkeypatch):
     settings = replace(SETTINGS, opponents=("minimax:depth=2",), opponents_share=0.5)
-    play = SelfPlay(small, settings, 0)
+    play = SelfPlayWorker(small, settings, 0)
     minimax, step = players.make("minimax:depth=2", small), play._boards.step
     decided = []
 
@@ -141,16 +143,17 @@ def test_searches_become_longer_in_the_course_of_a_run(small):
     assert asked == [4, 8, 16, 64, 64]
     assert replace(settings, last_simulations=None).simulations_at(0.7) == 4
     evaluated = [
-        SelfPlay(small, settings, 0).play(even, 4, each)[1].evaluated for each in asked[:4]
+        SelfPlayWorker(small, settings, 0).play(even, 4, simulations)[1].evaluated
+        for simulations in asked[:4]
     ]
     assert evaluated == sorted(set(evaluated))
-    assert SelfPlay(small, settings, 0).play(even, 4)[1].evaluated == evaluated[0]
-    with pytest.raises(UnknownOption, match="last_simulations=0"):
+    assert SelfPlayWorker(small, settings, 0).play(even, 4)[1].evaluated == evaluated[0]
+    with pytest.raises(BadOption, match="last_simulations=0"):
         replace(settings, last_simulations=0)
 
 
 def test_it_stops_after_the_decisions_of_now(small):
-    play = SelfPlay(small, SETTINGS, (0,))
+    play = SelfPlayWorker(small, SETTINGS, (0,))
     asked = []
 
     def stopping(planes):
@@ -163,19 +166,19 @@ def test_it_stops_after_the_decisions_of_now(small):
 
 
 def test_numbers_that_are_not_finite_are_no_policy(small):
-    play = SelfPlay(small, SETTINGS, (0,))
+    play = SelfPlayWorker(small, SETTINGS, (0,))
 
     def broken(planes):
-        return tuple(np.full_like(each, np.nan) for each in even(planes))
+        return tuple(np.full_like(array, np.nan) for array in even(planes))
 
-    with pytest.raises(Diverged, match="its numbers are not finite"):
+    with pytest.raises(Diverged, match="values are not finite"):
         play.play(broken, 3)
 
 
 def test_without_opponents_all_meet_themselves(small):
     settings = replace(SETTINGS, opponents=(), opponents_share=0)
-    assert SelfPlay(small, settings, 0).play(even, 30)[1].met == 0
-    with pytest.raises(UnknownOption, match="name some, or make it 0"):
+    assert SelfPlayWorker(small, settings, 0).play(even, 30)[1].met == 0
+    with pytest.raises(BadOption, match="name some, or set it to 0"):
         replace(settings, opponents_share=0.1)
     with pytest.raises(UnknownOption, match="no player 'nobody'"):
         replace(settings, opponents=("nobody",))

@@ -32,17 +32,17 @@ def found():
 
 
 def test_players_come_best_first_with_their_games(found):
-    assert [each.name for each in found.players] == [A, B, C]
-    assert [str(each.line) for each in found.players] == ["3-1-0", "1-1-2", "1-0-3"]
-    assert [each.line.score.value for each in found.players] == [0.875, 0.375, 0.25]
-    assert all(each.line.games == 4 for each in found.players)
-    assert [each.faults for each in found.players] == [{}, {}, {"error": 2, "time": 1}]
+    assert [player.name for player in found.players] == [A, B, C]
+    assert [str(player.line) for player in found.players] == ["3-1-0", "1-1-2", "1-0-3"]
+    assert [player.line.score.value for player in found.players] == [0.875, 0.375, 0.25]
+    assert all(player.line.games == 4 for player in found.players)
+    assert [player.faults for player in found.players] == [{}, {}, {"error": 2, "time": 1}]
 
 
 def test_pairs_are_seen_from_the_better_player(found):
-    assert [each.players for each in found.pairs] == [(A, B), (A, C), (B, C)]
-    assert [str(each.line) for each in found.pairs] == ["1-1-0", "2-0-0", "1-0-1"]
-    assert [each.first_seat.value for each in found.pairs] == [0.75, 0.5, 1]
+    assert [pair.players for pair in found.pairs] == [(A, B), (A, C), (B, C)]
+    assert [str(pair.line) for pair in found.pairs] == ["1-1-0", "2-0-0", "1-0-1"]
+    assert [pair.first_seat.value for pair in found.pairs] == [0.75, 0.5, 1]
 
 
 def test_a_pair_can_be_seen_from_either_side(found):
@@ -68,7 +68,7 @@ def test_the_anchor_has_no_elo(found):
     tied = standings(
         Config(players=(A, B), anchor=B), [game(A, B, "1-0"), game(B, A, "0-1")], [0] * 2
     )
-    assert [each.name for each in tied.players] == [A, B]
+    assert [player.name for player in tied.players] == [A, B]
     assert tied.players[1].elo == pytest.approx((0, 0, 0), abs=1e-9)
     assert tied.players[0].elo.value > 100
 
@@ -78,7 +78,7 @@ def test_times_are_of_whoever_was_to_move():
         game(A, B, "1-0", seconds=(1.0, 0.1, 3.0)),
         game(A, B, "1-0", seconds=(0.2, 2.0), start=SECOND_TO_MOVE),
     ]
-    found = times([A, B, C], records)
-    assert set(found) == {A, B}
-    assert (found[A].mean, found[A].longest) == (2, 3)
-    assert (found[B].mean, found[B].longest) == (pytest.approx(0.15), 0.2)
+    thinking = times([A, B, C], records)
+    assert set(thinking) == {A, B}
+    assert (thinking[A].mean, thinking[A].longest) == (2, 3)
+    assert (thinking[B].mean, thinking[B].longest) == (pytest.approx(0.15), 0.2)

@@ -25,30 +25,30 @@ def learn(network, optimizer):
 def test_what_is_loaded_learns_as_what_was_saved():
     network, optimizer = learner(0)
     learn(network, optimizer)
-    arrays = {name: each.copy() for name, each in state.flat(a=network, b=optimizer).items()}
+    arrays = {name: array.copy() for name, array in state.flat(a=network, b=optimizer).items()}
     assert {"a.0.weight", "a.2.bias", "b.0.exp_avg", "b.3.step"} <= set(arrays)
-    assert all(isinstance(each, np.ndarray) for each in arrays.values())
+    assert all(isinstance(array, np.ndarray) for array in arrays.values())
 
     other, its_optimizer = learner(1)
     state.load({**arrays, "c.other": np.zeros(3)}, a=other, b=its_optimizer)
-    for one in ((network, optimizer), (other, its_optimizer)):
-        learn(*one)
-    found, wanted = state.flat(a=other, b=its_optimizer), state.flat(a=network, b=optimizer)
-    assert found.keys() == wanted.keys()
+    for pair in ((network, optimizer), (other, its_optimizer)):
+        learn(*pair)
+    loaded, wanted = state.flat(a=other, b=its_optimizer), state.flat(a=network, b=optimizer)
+    assert loaded.keys() == wanted.keys()
     for name, array in wanted.items():
-        np.testing.assert_array_equal(found[name], array)
+        np.testing.assert_array_equal(loaded[name], array)
 
 
 @pytest.mark.parametrize(
     ("name", "array", "why"),
     [
-        ("a.0.weight", None, "there is no a.0.weight"),
-        ("b.1.exp_avg", None, "there is no b.1.exp_avg"),
+        ("a.0.weight", None, "there is no array a.0.weight"),
+        ("b.1.exp_avg", None, "there is no array b.1.exp_avg"),
         ("a.2.bias", np.zeros(1), r"a.2.bias is float64\[1\]; wanted: float32\[1\]"),
         ("a.2.bias", np.zeros(1, np.int32), r"a.2.bias is int32\[1\]"),
         ("a.0.weight", np.zeros((3, 4), np.float32), r"float32\[3, 4\]; wanted: float32\[4, 3\]"),
-        ("a.2.bias", np.full(1, np.nan, np.float32), "a.2.bias has numbers that are not finite"),
-        ("b.0.step", np.full((), np.inf, np.float32), "b.0.step has numbers that are not finite"),
+        ("a.2.bias", np.full(1, np.nan, np.float32), "a.2.bias has values that are not finite"),
+        ("b.0.step", np.full((), np.inf, np.float32), "b.0.step has values that are not finite"),
         ("b.2.exp_avg_sq", np.zeros((0, 9), np.float32), r"b.2.exp_avg_sq is float32\[0, 9\]"),
         ("b.3.step", np.zeros((2, 2), np.float32), r"b.3.step is float32\[2, 2\]"),
     ],
@@ -56,13 +56,13 @@ def test_what_is_loaded_learns_as_what_was_saved():
 def test_what_is_not_what_was_saved_is_refused_and_nothing_is_changed(name, array, why):
     network, optimizer = learner(0)
     learn(network, optimizer)
-    saved = {name: each.copy() for name, each in state.flat(a=network, b=optimizer).items()}
+    saved = {name: array.copy() for name, array in state.flat(a=network, b=optimizer).items()}
     if array is None:
         del saved[name]
     else:
         saved[name] = array
     other, its_optimizer = learner(1)
-    before = {name: each.copy() for name, each in state.flat(a=other, b=its_optimizer).items()}
+    before = {name: array.copy() for name, array in state.flat(a=other, b=its_optimizer).items()}
     with pytest.raises(BadCheckpoint, match=why):
         state.load(saved, a=other, b=its_optimizer)
     np.testing.assert_equal(state.flat(a=other, b=its_optimizer), before)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from cc_env import games, players, rules
-from cc_env.errors import UnknownOption
+from cc_env.errors import BadOption
 from cc_env.game import Search
 from training import tune
 from training.tune import Config, Sample
@@ -23,16 +23,16 @@ def positions(game):
 
 
 def some_positions(game, count):
-    rng, position, found = np.random.default_rng(1), game.initial, []
-    while len(found) < count:
+    rng, position, positions = np.random.default_rng(1), game.initial, []
+    while len(positions) < count:
         legal = game.legal_actions(position)
         if not len(legal):
             position = game.initial
             continue
         if not game.mid_turn(position):
-            found.append(position)
+            positions.append(position)
         position = game.apply(position, int(rng.choice(legal)))
-    return np.array(found, np.uint64)
+    return np.array(positions, np.uint64)
 
 
 def with_weights(game, weights):
@@ -45,8 +45,8 @@ def test_counts_times_weights_are_the_evaluation(name):
     game = games.make(name)
     positions = some_positions(game, 300)
     evaluation = game.search.evaluations["standard"]
-    found = tune.features(game, positions) @ evaluation.weights
-    for row, value in zip(positions, found, strict=True):
+    values = tune.features(game, positions) @ evaluation.weights
+    for row, value in zip(positions, values, strict=True):
         position = type(game.initial)(*row)
         assert value == rules.evaluate(position, game.to_move(position), evaluation)
 
@@ -99,14 +99,14 @@ def test_one_round_makes_something_of_nothing():
     game = games.make("capture_conquer", size=5)
     config = Config(rounds=1, games=300, matches=60, depth=2, exploration=0.3)
     nothing = with_weights(game, np.zeros(len(game.search.evaluations["standard"].weights)))
-    (found,) = tune.tune(nothing, config)
-    assert found.adopted
-    assert found.score.low > 0.5
+    (judged,) = tune.tune(nothing, config)
+    assert judged.adopted
+    assert judged.score.low > 0.5
     assert not {"new", "best"} & set(players.PLAYERS)
 
 
 def test_a_game_without_weights_is_refused(game):
     published = {"published": game.search.evaluations["published"]}
     bare = replace(game, search=Search(evaluations=published))
-    with pytest.raises(UnknownOption, match="capture_conquer has no evaluation with weights"):
+    with pytest.raises(BadOption, match="capture_conquer has no evaluation with weights"):
         next(tune.tune(bare, Config()))

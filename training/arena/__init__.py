@@ -1,12 +1,13 @@
-"""The arena: players meet, and tables say who is stronger and how surely.
+"""The arena: tournaments of players, with ratings and confidence intervals.
 
-    hold   a match or a tournament, without files: hold(("new", "old"), games=40).standings
-    run    one in a folder: killed and called again, it goes on where it was
+    hold   a match or a tournament in memory: hold(("new", "old"), games=40).standings
+    run    a tournament in a folder; after an interruption the same call continues it
 
-`tables.show` prints a tournament, `report.write` makes a page of it.
+`tables.show` prints a tournament, `report.write` writes it as an HTML page.
 
-The same config and seed are the same games, however many workers play them. Where players learn on
-the way, games follow each other in one process, and depend on what was learned before as well.
+The same config and seed give the same games, whatever the number of workers. If players learn
+during the tournament, the games run one after the other in one process, and also depend on what
+the players had learned before.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -16,13 +17,12 @@ from pathlib import Path
 from typing import Any
 
 from cc_env import players, referee
-from cc_env.errors import UnknownOption, is_whole, listed
+from cc_env.errors import BadOption, UnknownOption, is_whole, listed
 from cc_env.files import write
 from cc_env.game import Game
 from cc_env.match import Limits
 from cc_env.record import Record
-from training.arena import folder
-from training.arena import workers as processes
+from training.arena import folder, processes
 from training.arena.ratings import Interval
 from training.arena.schedule import Config, Pairing, schedule, try_players
 from training.arena.standings import Standings, standings
@@ -40,36 +40,36 @@ __all__ = [
 
 ENGINES = "processes", "ray"
 
-Progress = Callable[[int, int], None]  # is told how many games are finished, of how many
+Progress = Callable[[int, int], None]  # called with the games finished and the games in all
 
 
 @dataclass(frozen=True, eq=False)
 class Tournament:
-    """A tournament that was played, with what could not be."""
+    """A tournament: the games played, and those that failed."""
 
     config: Config
     schedule: Sequence[Pairing]
     records: Mapping[int, Record]  # by index in the schedule, ascending
-    unplayed: Mapping[int, str]  # by index: why
+    unplayed: Mapping[int, str]  # by index: why the game failed
 
     @cached_property
     def standings(self) -> Standings:
-        """The tables."""
+        """Ratings, scores and statistics of the games played."""
         openings = [self.schedule[index].opening for index in self.records]
         return standings(self.config, list(self.records.values()), openings)
 
     def to_json(self) -> dict[str, Any]:
-        """Return config, tables and games, without any times."""
+        """Return config, standings and games as JSON, without thinking times."""
         played = [
             {
                 "game": index,
                 "opening": self.schedule[index].opening,
-                "players": list(one.players),
-                "result": one.result,
-                "reason": one.reason,
-                "turns": len(one.turns),
+                "players": list(record.players),
+                "result": record.result,
+                "reason": record.reason,
+                "turns": len(record.turns),
             }
-            for index, one in self.records.items()
+            for index, record in self.records.items()
         ]
         return {
             "config": self.config.to_json(),
@@ -88,22 +88,22 @@ def hold(
     engine: str = "processes",
     **config: Any,
 ) -> Tournament:
-    """Let players meet, without any files; `config` are further fields of `Config`.
+    """Play a tournament without writing files; `config` are further fields of `Config`.
 
-    With 0 workers it happens in this process, where `agents.register` may have named players; else
-    as `run` does it. Raises UnknownOption where a player cannot be made or `Config` raises it,
-    ChildProcessError where a game could not be played.
+    With 0 workers the games are played in this process, which also knows players that were added
+    by `agents.register`; other numbers as in `run`. Raises BadOption if a player cannot be made
+    or a field of the config is invalid, ChildProcessError if a game could not be played.
     """
-    settled = Config(players=tuple(names), game=game, **config)
-    each = _each(engine, workers, settled.learn)
-    plan, found = schedule(settled), {}
-    learners = _learners(settled, try_players(settled.players, settled.make_game()))
-    for pairing, one in each(partial(_play, settled), plan):
-        if isinstance(one, processes.Failure):
-            raise ChildProcessError(f"game {pairing.index} could not be played: {one}")
-        found[pairing.index] = one
-        _learn(learners, one)
-    return Tournament(settled, plan, dict(sorted(found.items())), {})
+    complete = Config(players=tuple(names), game=game, **config)
+    mapper = _mapper(engine, workers, complete.learn)
+    plan, records = schedule(complete), {}
+    learners = _learners(complete, try_players(complete.players, complete.make_game()))
+    for pairing, record in mapper(partial(_play_scheduled, complete), plan):
+        if isinstance(record, processes.Failure):
+            raise ChildProcessError(f"game {pairing.index} could not be played: {record}")
+        records[pairing.index] = record
+        _learn(learners, record)
+    return Tournament(complete, plan, dict(sorted(records.items())), {})
 
 
 def run(
@@ -114,33 +114,35 @@ def run(
     engine: str = "processes",
     on_progress: Progress = lambda finished, total: None,
 ) -> Tournament:
-    """Play a tournament in a folder, or what is left of it, and write its results.json.
+    """Play a tournament in a folder, or the rest of it, and write its results.json.
 
-    `workers` are processes, None for one a core, and none where players learn; with the engine
-    "ray" they are on a cluster, see `training.cluster`, which knows players by dotted names or
-    those of `agents` alone. A game whose process dies is left out, and tried again by the next
-    call. Raises UnknownOption, before anything is written, where the folder is another tournament's
-    or in use, or a player cannot be made, or there is no such engine or no cluster; MissingExtra
-    without Ray; BadRecord where the folder's games are broken; ChildProcessError where processes
-    cannot even begin.
+    `workers` is the number of processes, None for one per core; if players learn, there are none.
+    With the engine "ray" the processes are on a cluster (`training.cluster`), which only knows
+    players of `agents` and those with dotted names. A game whose process dies is left out; the next
+    call tries it again.
+
+    Before anything is written, raises BadFolder if the folder holds another tournament, FolderInUse
+    if another process works there, BadOption if a player cannot be made, there is no such
+    engine or no cluster answers, and MissingExtra without Ray. Raises BadRecord if the games in the
+    folder are broken, ChildProcessError if the processes cannot start.
     """
     plan = schedule(config)
     learners = _learners(config, try_players(config.players, config.make_game()))
-    each = _each(engine, workers, config.learn)
+    mapper = _mapper(engine, workers, config.learn)
     unplayed: dict[int, str] = {}
     with folder.opened(path, config):
         records = folder.played(path, config, plan)
-        for known in records.values():  # a kill may have come between playing and learning
-            _learn(learners, known)
+        for record in records.values():  # the last run may have stopped before it learned
+            _learn(learners, record)
         on_progress(len(records), len(plan))
         left = [pairing for pairing in plan if pairing.index not in records]
-        for pairing, found in each(partial(_play, config), left):
-            if isinstance(found, processes.Failure):
-                unplayed[pairing.index] = str(found)
+        for pairing, record in mapper(partial(_play_scheduled, config), left):
+            if isinstance(record, processes.Failure):
+                unplayed[pairing.index] = str(record)
             else:
-                folder.append(path, found)
-                records[pairing.index] = found
-                _learn(learners, found)
+                folder.append(path, record)
+                records[pairing.index] = record
+                _learn(learners, record)
                 on_progress(len(records), len(plan))
         tournament = Tournament(
             config, plan, dict(sorted(records.items())), dict(sorted(unplayed.items()))
@@ -149,12 +151,12 @@ def run(
     return tournament
 
 
-def _play(config: Config, pairing: Pairing) -> Record:
-    return play(config.make_game(), pairing, config.limits)
+def _play_scheduled(config: Config, pairing: Pairing) -> Record:
+    return play_pairing(config.make_game(), pairing, config.limits)
 
 
-def play(game: Game, pairing: Pairing, limits: Limits | None = None) -> Record:
-    """Play one game of a plan, with fresh players."""
+def play_pairing(game: Game, pairing: Pairing, limits: Limits | None = None) -> Record:
+    """Play one game of a schedule, with new players."""
     next(game.turns(game.initial))  # compiles the rules; players compile when they are made
     return referee.play(
         game,
@@ -166,41 +168,41 @@ def play(game: Game, pairing: Pairing, limits: Limits | None = None) -> Record:
     )
 
 
-def _each(
+def _mapper(
     engine: str, workers: int | None, learn: bool
 ) -> Callable[..., Iterator[tuple[Pairing, Any]]]:
-    """Return what plays a plan, as `training.arena.workers.each` does with so many workers."""
+    """Return the function that plays a schedule: `map_unordered` of processes or of a cluster."""
     if engine not in ENGINES:
         raise UnknownOption(f"there is no engine {engine!r}; there are: {listed(ENGINES)}")
-    least, why = (0, "0 for this process alone") if engine == "processes" else (1, "with 'ray'")
+    least, why = (0, "0: this process") if engine == "processes" else (1, "with engine 'ray'")
     if workers is not None and not is_whole(workers, least):
-        raise UnknownOption(f"workers={workers!r}; it is a whole number from {least}, {why}")
+        raise BadOption(f"workers={workers!r}; it is a whole number from {least} ({why})")
     if learn and (workers or engine != "processes"):
-        raise UnknownOption(
-            "where players learn, games follow each other in this process: 0 workers"
-        )
+        given = f"workers={workers!r}, engine={engine!r}"
+        raise BadOption(f"{given}; when players learn, all games run in this process: workers=0")
     if learn:
-        return partial(processes.each, workers=0)
+        return partial(processes.map_unordered, workers=0)
     if engine == "processes":
-        return partial(processes.each, workers=processes.cores() if workers is None else workers)
-    from training import cluster  # not above: it takes a second, and an extra
+        count = processes.cores() if workers is None else workers
+        return partial(processes.map_unordered, workers=count)
+    from training import cluster  # imported late: takes a second, and needs the extra
 
-    cluster.knock()
-    return partial(cluster.each, workers=workers)
+    cluster.check_address()
+    return partial(cluster.map_unordered, workers=workers)
 
 
 def _learners(config: Config, made: Mapping[str, Any]) -> dict[str, Any]:
-    """Return who learns, by name."""
+    """Return the players that learn, by name."""
     if not config.learn:
         return {}
-    found = {name: each for name, each in made.items() if hasattr(each, "remember")}
-    if not found:
-        raise UnknownOption(f"learn, but none of {listed(made)} can; memory:path=… does")
-    return found
+    learners = {name: player for name, player in made.items() if hasattr(player, "remember")}
+    if not learners:
+        raise BadOption(f"learn=True, but none of {listed(made)} can; memory:path=… does")
+    return learners
 
 
 def _learn(learners: Mapping[str, Any], record: Record) -> None:
-    """Let the players of a game learn from it: what `remember` was told before, it ignores."""
+    """Let the players of a game learn from it; `remember` ignores a game that it knows."""
     for name in record.players:
         if name in learners:
             learners[name].remember(record)

@@ -1,9 +1,9 @@
 """A tournament on disk: its config, the games played so far, and the results.
 
-A game is finished when its line in games.jsonl is. Killed at any moment, the folder stays one that
-can be continued: a half-written last line is dropped. What is read there may be altered: each game
-is played again by the rules, and is one of the schedule or refused; how long turns took, and the
-words about a fault, are taken as they stand.
+A game counts once its line in games.jsonl is complete. The process may be killed at any moment: a
+half-written last line is dropped when the tournament continues. The files are not trusted: each
+game is replayed by the rules, and must be in the schedule. Thinking times and the description of a
+fault cannot be checked.
 """
 
 import json
@@ -17,7 +17,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from cc_env import record
-from cc_env.errors import BadRecord, UnknownOption
+from cc_env.errors import BadFolder, BadRecord, FolderInUse
 from cc_env.files import drop_partial_line, lines, write
 from cc_env.match import FAULTS
 from cc_env.record import Record
@@ -26,21 +26,22 @@ from training.arena.schedule import Config, Pairing
 CONFIG, GAMES, RESULTS, LOCK = "config.json", "games.jsonl", "results.json", ".lock"
 MISSING = "missing"
 
-_SHOWN = Repr()  # of values that are anybody's: neither deep nor long
-_SHOWN.maxstring = _SHOWN.maxother = 200
-_SHOWN.maxlist = _SHOWN.maxdict = 20
+_SHORT = Repr()  # limits the depth and length of untrusted values in messages
+_SHORT.maxstring = _SHORT.maxother = 200
+_SHORT.maxlist = _SHORT.maxdict = 20
 
 
 @contextmanager
 def opened(path: Path, config: Config) -> Iterator[None]:
-    """Make the folder one of this tournament's alone, and mend it, as long as the block runs.
+    """Keep the folder for this tournament and this process while the block runs.
 
-    Raises UnknownOption, and changes nothing, where it is another tournament's, or in use.
+    Writes the config and drops a half-written last game. Raises BadFolder, and changes nothing, if
+    the folder holds another tournament, and FolderInUse if another process works there.
     """
     _check(path, config)
     path.mkdir(parents=True, exist_ok=True)
     with locked(path):
-        _check(path, config)  # another process may have begun there just now
+        _check(path, config)  # again: another process may have begun in the meantime
         write(path / CONFIG, to_text(config.to_json()))
         if (path / GAMES).exists():
             drop_partial_line(path / GAMES)
@@ -50,88 +51,87 @@ def opened(path: Path, config: Config) -> Iterator[None]:
 def played(path: Path, config: Config, schedule: Sequence[Pairing]) -> dict[int, Record]:
     """Return the finished games by their index in the schedule.
 
-    Each is played again: its turns and its result are right by the rules. That a player took too
-    long, raised an error or wanted what is illegal cannot be played again, and is believed of the
-    player who was to move. Raises BadRecord, with the number of the line, where a game is broken,
-    not of this schedule, or there twice.
+    Each is replayed, so its turns and its result agree with the rules. A fault (time, an error, an
+    illegal action) cannot be replayed; it is accepted for the player who was to move. Raises
+    BadRecord, with the line number, if a game is broken, not in the schedule, or there twice.
     """
-    by_seed = {each.seed: each for each in schedule}
+    by_seed = {pairing.seed: pairing for pairing in schedule}
     game = config.make_game()
-    own_start, found = game.to_text(game.initial), dict[int, Record]()
+    default_start, records = game.to_text(game.initial), dict[int, Record]()
     for number, text in lines(path / GAMES) if (path / GAMES).exists() else ():
         try:
-            one = Record.from_json(text)
-            pairing = by_seed.get(one.seed or 0)
+            loaded = Record.from_json(text)
+            pairing = by_seed.get(loaded.seed or 0)
             if pairing is None:
-                raise BadRecord(f"not a game of this tournament: none has the seed {one.seed}")
-            if pairing.index in found:
+                raise BadRecord(f"not a game of this tournament: none has the seed {loaded.seed}")
+            if pairing.index in records:
                 raise BadRecord(f"game {pairing.index} of the tournament is there twice")
-            _check_game(one, pairing, config, own_start)
+            _check_game(loaded, pairing, config, default_start)
         except BadRecord as error:
             raise BadRecord(f"{path / GAMES}, line {number}: {error}") from error
-        found[pairing.index] = one
-    return found
+        records[pairing.index] = loaded
+    return records
 
 
-def append(path: Path, one: Record) -> None:
-    """Add a finished game; raise OSError, and leave those that are there."""
-    record.append(path / GAMES, one)
+def append(path: Path, finished: Record) -> None:
+    """Append a finished game; raise OSError, and then keep the earlier games intact."""
+    record.append(path / GAMES, finished)
 
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Keep a folder for this process as long as the block runs; raise UnknownOption if in use."""
+    """Keep a folder for this process while the block runs; raise FolderInUse if it is taken."""
     try:
         lock = FileLock(path / LOCK).acquire(timeout=0)
     except Timeout:
-        raise UnknownOption(f"{path} is in use: another process works there") from None
+        raise FolderInUse(f"{path} is in use: another process works there") from None
     with lock:
         yield
 
 
 def to_text(value: Any) -> str:
-    """Return JSON that people can read."""
+    """Return indented JSON."""
     return json.dumps(value, indent=1, ensure_ascii=False) + "\n"
 
 
 def read_config(path: Path) -> dict[str, Any]:
-    """Return the config of a folder; raise BadRecord where it is no JSON object."""
+    """Return the config of a folder; raise BadRecord if it is not a JSON object."""
     try:
-        found = json.loads((path / CONFIG).read_text(encoding="utf-8"))
+        config = json.loads((path / CONFIG).read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:
         raise BadRecord(f"{path / CONFIG} is not JSON: {error}") from None
-    if not isinstance(found, dict):
-        raise BadRecord(f"{path / CONFIG}: wanted an object, got {_SHOWN.repr(found)}")
-    return found
+    if not isinstance(config, dict):
+        raise BadRecord(f"{path / CONFIG}: wanted an object, got {_SHORT.repr(config)}")
+    return config
 
 
 def _check(path: Path, config: Config) -> None:
-    """Raise UnknownOption where the folder is another tournament's."""
+    """Raise BadFolder if the folder holds another tournament."""
     if not (path / CONFIG).exists():
         if (path / GAMES).exists() and (path / GAMES).stat().st_size:
-            raise UnknownOption(f"{path} has {GAMES} but no {CONFIG}: wanted a folder of its own")
+            raise BadFolder(f"{path} has {GAMES} but no {CONFIG}; wanted an empty or new folder")
         return
-    there = read_config(path)
-    here = json.loads(to_text(config.to_json()))
-    if there != here:
-        raise UnknownOption(
-            f"{path} holds another tournament: {'; '.join(differences(there, here))}; "
-            "wanted the same, or another folder"
+    saved = read_config(path)
+    given = json.loads(to_text(config.to_json()))
+    if saved != given:
+        raise BadFolder(
+            f"{path} holds another tournament: {'; '.join(differences(saved, given))}; "
+            "wanted the same config, or another folder"
         )
 
 
-def _check_game(one: Record, pairing: Pairing, config: Config, own_start: str) -> None:
-    """Raise BadRecord where a record is not of this game of the schedule, or not by the rules."""
+def _check_game(loaded: Record, pairing: Pairing, config: Config, default_start: str) -> None:
+    """Raise BadRecord if a record is not this game of the schedule, or breaks the rules."""
     wanted = {
         "game": config.game,
         "options": dict(config.options),
         "players": pairing.players,
-        "start": None if pairing.start == own_start else pairing.start,
+        "start": None if pairing.start == default_start else pairing.start,
         "limits": asdict(config.limits),
     }
-    if wrong := "; ".join(differences({name: getattr(one, name) for name in wanted}, wanted)):
+    if wrong := "; ".join(differences({name: getattr(loaded, name) for name in wanted}, wanted)):
         raise BadRecord(f"not a game of this tournament: {wrong}")
-    match = record.replay(one)
+    match = record.replay(loaded)
     if match.result is None:
         raise BadRecord(f"the game is unfinished, after {len(match.turns)} turns")
     winner, reason = match.result
@@ -139,12 +139,12 @@ def _check_game(one: Record, pairing: Pairing, config: Config, own_start: str) -
         raise BadRecord(f"a fault ({reason}) of the player who was not to move")
 
 
-def differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> Iterator[str]:
-    """Yield in words where two configs differ."""
-    for key in sorted({*there, *here}):
-        old, new = there.get(key, MISSING), here.get(key, MISSING)
+def differences(saved: Mapping[str, Any], given: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a phrase for each value in which two configs differ, at all depths."""
+    for key in sorted({*saved, *given}):
+        old, new = saved.get(key, MISSING), given.get(key, MISSING)
         if isinstance(old, dict) and isinstance(new, dict):
             yield from differences(old, new)
         elif old != new:
-            told = (each if each is MISSING else _SHOWN.repr(each) for each in (old, new))
-            yield "{} is {} there, {} here".format(key, *told)
+            texts = (value if value is MISSING else _SHORT.repr(value) for value in (old, new))
+            yield "{} is {} there, {} here".format(key, *texts)

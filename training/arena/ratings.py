@@ -1,19 +1,22 @@
-"""Scores and Elo with honest 95 % intervals.
+"""Scores and Elo ratings with 95 % confidence intervals that are clustered by opening.
 
-The unit that both count is the opening, never the game: the two games of an opening, and the games
-of all pairs from it, may hang together as they like; different openings are independent draws.
+The sampling unit is the opening, not the game: games from the same opening, of one pair or of
+several, may be correlated in any way; different openings are independent.
 
-Scores  Wilson's interval (Wilson 1927) with as many trials as the openings are worth: fewer where
-        both games of an opening end alike, more where seats or draws even them out. The spread
-        within is estimated with one more opening won and one lost, so that it is never zero.
+Scores  Wilson's interval (Wilson 1927) with an effective number of trials: fewer than the openings
+        if both games of an opening tend to end alike, more if seats or draws even them out. The
+        variance is estimated with two pseudo-openings, one won and one lost, so it is never zero.
 Elo     the Bradley-Terry model, a draw being half a win; ratings by `choix` (I-LSR: Maystre and
-        Grossglauser 2015). Each pair counts one more game, drawn, so that ratings are finite.
-        Intervals come from the sandwich H^-1 M H^-1 (Huber 1967): H the Fisher information, M the
-        squared scores summed over openings, the drawn games' included; their width from Student's t
-        with as many degrees of freedom as there are openings. One opening is worth one game.
+        Grossglauser 2015). A prior of one drawn game per pair keeps the ratings finite. Intervals
+        come from the sandwich estimator H^-1 M H^-1 (Huber 1967): H is the Fisher information, M
+        the sum over openings of the outer products of their score vectors, with the prior's part.
+        The quantile is that of Student's t with as many degrees of freedom as openings. With a
+        single opening, its games count as one.
 
-Elo is of both seats together, and assumes that strength is one number: who beats whom by a special
-weakness shows in the scores of pairs, not here.
+Elo covers both seats and assumes that strength is one number. A player that beats a stronger one
+shows in the scores of pairs, not in Elo.
+
+Shapes: N games, P players.
 """
 
 from typing import NamedTuple
@@ -23,10 +26,10 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
-Z = 1.959964  # of the normal distribution, for 95 %
-UPPER = 0.975  # the probability below it
-ELO = 400 / np.log(10)  # Elo for one unit of log odds
-PRIOR = 0.5  # wins that each of a pair has before its first game: a drawn game
+Z = 1.959964  # quantile of the normal distribution for 95 %, two-sided
+UPPER = 0.975  # probability of that quantile
+ELO = 400 / np.log(10)  # Elo per unit of log odds
+PRIOR = 0.5  # wins that both players of a pair start with: one drawn game
 
 
 class Interval(NamedTuple):
@@ -37,27 +40,29 @@ class Interval(NamedTuple):
     high: float
 
     def minus(self, zero: float) -> "Interval":
-        """Return the interval with another zero."""
+        """Return the interval shifted down by `zero`."""
         return Interval(self.value - zero, self.low - zero, self.high - zero)
 
 
 class Games(NamedTuple):
-    """The results of n games, all arrays of n."""
+    """The results of N games."""
 
-    first: NDArray[np.int64]  # who had the first seat, by number
-    second: NDArray[np.int64]
-    points: Array  # of the first seat: 0, 1/2 or 1
-    openings: NDArray[np.int64]  # by number
+    first: NDArray[np.int64]  # [N]: index of the player in the first seat
+    second: NDArray[np.int64]  # [N]: index of the player in the second seat
+    points: Array  # [N]: of the first seat, 0, 1/2 or 1
+    openings: NDArray[np.int64]  # [N]: number of the opening
 
 
 def score(points: Array, openings: NDArray[np.int64]) -> Interval:
-    """Return the mean of points (0 to 1) of games from these openings; 1/2 where there are none."""
+    """Return the mean of points float64[N], 0 to 1, clustered by openings; 1/2 without games."""
     if not len(points):
         return Interval(0.5, 0.0, 1.0)
     _, number = np.unique(openings, return_inverse=True)
     means = np.bincount(number, points) / np.bincount(number)
     padded = np.append(means, (0.0, 1.0))
-    spread = padded.var() / (padded.mean() * (1 - padded.mean()))  # 1: all openings are 0 or 1
+    spread = padded.var() / (
+        padded.mean() * (1 - padded.mean())
+    )  # 1 if every opening scores 0 or 1
     return _wilson(float(points.mean()), len(means) / float(spread))
 
 
@@ -69,11 +74,11 @@ def _wilson(value: float, trials: float) -> Interval:
 
 
 def elo(games: Games, players: int, anchor: int | None = None) -> list[Interval]:
-    """Return the Elo of each player, `anchor` being 0, or the mean of the field where it is None.
+    """Return the Elo of each player relative to the player `anchor`, or to the mean if it is None.
 
-    Intervals are of the difference to that zero.
+    Intervals are those of the difference.
     """
-    import choix  # takes a second, which the processes that play need not wait for
+    import choix  # imported late: takes a second, and worker processes do not need it
     from scipy.special import stdtrit
 
     wins = np.zeros((players, players))
@@ -93,27 +98,27 @@ def elo(games: Games, players: int, anchor: int | None = None) -> list[Interval]
 
 
 def _zero(players: int, anchor: int | None) -> Array:
-    """Return the weights of the players in the zero of the scale."""
+    """Return the weights float64[P] of the players in the zero of the scale."""
     return np.full(players, 1 / players) if anchor is None else np.eye(players)[anchor]
 
 
 def _covariance(games: Games, wins: Array, rating: Array) -> Array:
-    """Return the covariance of the ratings, by the sandwich."""
-    expected = 1 / (1 + np.exp(rating - rating[:, None]))  # [i, j]: of i against j
+    """Return the covariance float64[P, P] of the ratings by the sandwich estimator."""
+    expected = 1 / (1 + np.exp(rating - rating[:, None]))  # [i, j]: points of i against j
     bread = np.linalg.pinv(_laplacian((wins + wins.T) * expected * expected.T), hermitian=True)
     prior = PRIOR * (expected**2 + expected.T**2) * (wins > 0)
     _, number = np.unique(games.openings, return_inverse=True)
-    found = np.zeros((number.max(initial=0) + 1, len(rating)))  # points above expectation
+    excess = np.zeros((number.max(initial=0) + 1, len(rating)))  # points above expectation
     above = games.points - expected[games.first, games.second]
-    np.add.at(found, (number, games.first), above)
-    np.add.at(found, (number, games.second), -above)
-    spread = found.T @ found
-    if len(found) == 1:  # no spread to be seen: as if all games of a pair had to end alike
+    np.add.at(excess, (number, games.first), above)
+    np.add.at(excess, (number, games.second), -above)
+    spread = excess.T @ excess
+    if len(excess) == 1:  # no variance to estimate: assume that all games of a pair end alike
         spread = _laplacian(expected * expected.T * (wins > 0)) * (wins + wins.T).max() ** 2
     return np.asarray(bread @ (spread + _laplacian(prior)) @ bread)
 
 
 def _laplacian(weights: Array) -> Array:
-    """Return the sum of weight times (e_i - e_j)(e_i - e_j)' over the pairs i < j."""
+    """Return the sum of weights[i, j] (e_i - e_j)(e_i - e_j)' over all pairs, float64[P, P]."""
     off = weights - np.diag(np.diag(weights))
     return np.diag(off.sum(axis=1)) - off

@@ -1,4 +1,4 @@
-"""The report of a tournament: one HTML file that needs nothing else, and the charts as PNGs."""
+"""The report of a tournament: a self-contained HTML file, and the charts as PNGs."""
 
 import base64
 import re
@@ -16,24 +16,24 @@ from cc_env import __version__, files, record
 from cc_env.match import FAULTS
 from cc_env.pictures import frames
 from cc_env.record import Record
-from training.arena import Tournament, pictures
+from training.arena import Tournament, charts
 from training.arena.standings import times
 from training.arena.wording import elo, interval, milliseconds, percent, summary
 
 REPORT = "report.html"
 EXAMPLES = 8  # games to step through, at most
 LONGEST = 300  # turns of such a game that are shown
-FAULTY = 20  # different faults that are listed
+MAX_FAULTS = 20  # different faults that are listed
 
 
 def write(tournament: Tournament, path: Path, command: str, curves: Path | None = None) -> Path:
     """Write the report and the charts into a folder; return the report's path.
 
-    `command` is what to type to play the same tournament again; `curves` a PNG of how a player
-    learned.
+    `command` is the shell command that plays this tournament again, `curves` a PNG of the learning
+    curves of a training run.
     """
-    for name in pictures.names(tournament.standings):
-        files.write(path / f"{name}.png", pictures.to_png(name, tournament.standings))
+    for name in charts.names(tournament.standings):
+        files.write(path / f"{name}.png", charts.to_png(name, tournament.standings))
     files.write(path / REPORT, to_html(tournament, command, curves))
     return path / REPORT
 
@@ -52,9 +52,7 @@ def to_html(tournament: Tournament, command: str, curves: Path | None = None) ->
     )
     standings, records = tournament.standings, list(tournament.records.values())
     return environment.get_template(REPORT).render(
-        charts={
-            name: Markup(pictures.to_svg(name, standings)) for name in pictures.names(standings)
-        },
+        charts={name: Markup(charts.to_svg(name, standings)) for name in charts.names(standings)},
         command=command,
         config=tournament.config,
         curves=base64.b64encode(curves.read_bytes()).decode() if curves else None,
@@ -71,47 +69,47 @@ def to_html(tournament: Tournament, command: str, curves: Path | None = None) ->
 
 
 def faults(records: Sequence[Record]) -> list[tuple[str, str, str, int]]:
-    """Return who failed, by which reason and detail, and how often; the most frequent first."""
-    found = Counter(
-        (one.players[one.result == "1-0"], one.reason, one.detail)
-        for one in records
-        if one.reason in FAULTS
+    """Return player, reason, detail and count of the faults, the most frequent first."""
+    counts = Counter(
+        (game.players[game.result == "1-0"], game.reason, game.detail)
+        for game in records
+        if game.reason in FAULTS
     )
-    return [(*fault, count) for fault, count in found.most_common(FAULTY)]
+    return [(*fault, count) for fault, count in counts.most_common(MAX_FAULTS)]
 
 
 def breakable(name: str) -> Markup:
-    """Return a name as HTML that may be broken after punctuation."""
+    """Return a name as HTML in which lines may break after punctuation."""
     return Markup(re.sub(r"([:.,=/])", r"\1<wbr>", str(escape(name))))
 
 
 def examples(tournament: Tournament) -> dict[str, Any]:
-    """Return the games of the first opening that the best player was in, to step through.
+    """Return the best player's games from the first opening, to step through.
 
-    `frames` of a game are the pictures as numbers of `lines`, which the pictures share.
+    A frame is a list of indices into `lines`, the lines of SVG that all frames share.
     """
     best = tournament.standings.players[0].name
     shown = [
-        one
-        for index, one in tournament.records.items()
-        if tournament.schedule[index].opening == 0 and best in one.players
+        game
+        for index, game in tournament.records.items()
+        if tournament.schedule[index].opening == 0 and best in game.players
     ]
     lines: dict[str, int] = {}
-    found = [
+    games = [
         {
-            "title": f"{one.players[0]} – {one.players[1]}",
-            "result": f"{one.result} ({one.reason})",
+            "title": f"{game.players[0]} – {game.players[1]}",
+            "result": f"{game.result} ({game.reason})",
             "frames": [
                 [lines.setdefault(text, len(lines)) for text in frame.split("\n")]
-                for frame in _frames(one)
+                for frame in _frames(game)
             ],
         }
-        for one in shown[:EXAMPLES]
+        for game in shown[:EXAMPLES]
     ]
-    return {"lines": list(lines), "games": found}
+    return {"lines": list(lines), "games": games}
 
 
-def _frames(one: Record) -> list[str]:
+def _frames(game: Record) -> list[str]:
     """Return the positions of a game as SVG, the start first."""
-    shown = islice(frames(record.replay(one)), 1 + LONGEST)
-    return [each._repr_svg_() for each in shown]
+    shown = islice(frames(record.replay(game)), 1 + LONGEST)
+    return [frame._repr_svg_() for frame in shown]

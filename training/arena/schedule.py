@@ -1,7 +1,7 @@
-"""Which games a tournament consists of: every pair in both seats from the same openings.
+"""The schedule of a tournament: every pair in both seats from the same openings.
 
-It goes opening by opening, then pair by pair, then seat by seat, so that any beginning of it is a
-fair tournament. All of it follows from the config.
+Its order is opening, pair, seat, so that the tournament is fair whenever it stops. It follows from
+the config alone.
 """
 
 from collections.abc import Iterable, Mapping
@@ -12,54 +12,55 @@ from typing import Any
 
 import numpy as np
 
-import agents  # noqa: F401  adds its players to the table of spoken names
+import agents  # noqa: F401  registers its players
 from cc_env import __version__, games, players
-from cc_env.errors import BadOption, BadPlayer, UnknownOption, is_whole, listed
+from cc_env.errors import BadOption, BadPlayer, is_whole, listed
 from cc_env.game import Game
 from cc_env.match import Limits
 from cc_env.openings import openings
 from cc_env.referee import Player
 from training.config import check_wholes
 
-GAMES = 1  # the stream of random numbers that seeds come from; 0 is that of `cc_env.openings`
+GAMES = 1  # stream of random numbers for seeds; 0 is that of `cc_env.openings`
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    """A tournament. The same config is the same games, unless limits of time decide them.
+    """A tournament. The same config gives the same games, unless time limits decide them.
 
-    Raises UnknownOption, saying what there is, where a player, a game, an option or a number cannot
-    be.
+    Raises BadOption if there is no such player, game or option, or a value is out of range.
     """
 
-    players: tuple[str, ...]  # spoken names, see `cc_env.players`
+    players: tuple[str, ...]  # names, see `cc_env.players`
     game: str = "capture_conquer"
-    options: Mapping[str, Any] = field(default_factory=dict)  # of the game; here completed
-    games: int = 100  # of each pair; even: each opening is played in both seats
-    opening_turns: int = 4  # random ones, before the players take over
+    options: Mapping[str, Any] = field(
+        default_factory=dict
+    )  # of the game; missing ones are filled in
+    games: int = 100  # per pair; even, since each opening is played in both seats
+    opening_turns: int = 4  # random turns before the players take over
     limits: Limits = field(default_factory=Limits)
     seed: int = 0
-    learn: bool = False  # players that can, learn from each game before the next begins
-    anchor: str | None = None  # whose Elo is 0; None: the mean of all. Decides no game
+    learn: bool = False  # let players with `remember` learn from each game before the next
+    anchor: str | None = None  # player whose Elo is 0; None: the mean of all is 0
 
     def __post_init__(self) -> None:
-        """Check all, and complete the options of the game."""
+        """Check the fields, and fill in the options of the game."""
         for name in self.players:
             players.check(name)
         twice = sorted({name for name in self.players if self.players.count(name) > 1})
         if len(self.players) < 2 or twice:
             given = f"{listed(twice)} twice" if twice else listed(self.players) or "none"
-            raise UnknownOption(f"players: {given}; wanted: two or more different ones")
+            raise BadOption(f"players: {given}; wanted two or more different ones")
         if not is_whole(self.games, 2) or self.games % 2:
-            raise UnknownOption(
+            raise BadOption(
                 f"games={self.games!r}; it is even, 2 or more: each opening is played in both seats"
             )
         if self.anchor is not None and self.anchor not in self.players:
-            raise UnknownOption(f"anchor {self.anchor!r} does not play; {listed(self.players)} do")
+            raise BadOption(f"anchor {self.anchor!r} does not play; {listed(self.players)} do")
         check_wholes(self, opening_turns=0, seed=0)
         if self.learn and self.opening_turns:
-            given = f"learn, but opening_turns={self.opening_turns}"
-            raise UnknownOption(f"{given}; what is learned are games from the start: 0 will do")
+            given = f"learn=True, but opening_turns={self.opening_turns}"
+            raise BadOption(f"{given}; players learn games from the start only: set it to 0")
         object.__setattr__(self, "players", tuple(self.players))
         object.__setattr__(self, "options", dict(self.make_game().options))
 
@@ -69,20 +70,21 @@ class Config:
 
     @cached_property
     def weights(self) -> dict[str, str]:
-        """Fingerprints of what players have learned, by name; without those who learn here.
+        """Hashes of the files that players have learned, by player.
 
-        Raises UnknownOption as `try_players`.
+        Players that learn during the tournament are left out. Raises BadOption as
+        `try_players`.
         """
         made = try_players(self.players, self.make_game())
-        found = {name: getattr(each, "fingerprint", "") for name, each in made.items()}
+        hashes = {name: getattr(player, "fingerprint", "") for name, player in made.items()}
         fixed = {name for name in made if not (self.learn and hasattr(made[name], "remember"))}
-        return {name: found[name] for name in self.players if name in fixed and found[name]}
+        return {name: hashes[name] for name in self.players if name in fixed and hashes[name]}
 
     def to_json(self) -> dict[str, Any]:
-        """Return all that decides the games, version and weights included; raise as `weights`."""
-        found = {**asdict(self), "players": list(self.players), "version": __version__}
-        del found["anchor"]
-        return found | ({"weights": self.weights} if self.weights else {})
+        """Return all that the games depend on, with version and weights; raise as `weights`."""
+        fields = {**asdict(self), "players": list(self.players), "version": __version__}
+        del fields["anchor"]
+        return fields | ({"weights": self.weights} if self.weights else {})
 
 
 def try_players(names: Iterable[str], game: Game) -> dict[str, Player]:
@@ -101,21 +103,23 @@ def try_players(names: Iterable[str], game: Game) -> dict[str, Player]:
 
 @dataclass(frozen=True)
 class Pairing:
-    """A game of the tournament, to be played."""
+    """A game to be played."""
 
     index: int  # in the schedule
-    opening: int  # by number; the same for the same position
-    players: tuple[str, str]  # in the first and in the second seat
+    opening: int  # number; equal positions have equal numbers
+    players: tuple[str, str]  # in the first and the second seat
     start: str  # position text
-    seed: int  # below 2**53, which JSON keeps everywhere
+    seed: int  # below 2**53: exact in every JSON reader
 
 
 def schedule(config: Config) -> list[Pairing]:
-    """Return all games of the tournament; raise UnknownOption as `openings` does."""
+    """Return all games of the tournament; raise BadOption as `openings`."""
     starts = openings(config.make_game(), config.opening_turns, config.games // 2, config.seed)
     pairs = combinations(config.players, 2)
-    seats = [seating for one, other in pairs for seating in ((one, other), (other, one))]
-    number = {start: index for index, start in reversed(list(enumerate(starts)))}  # where it is new
+    seats = [seating for a, b in pairs for seating in ((a, b), (b, a))]
+    number = {
+        start: index for index, start in reversed(list(enumerate(starts)))
+    }  # of its first occurrence
     return [
         Pairing(index, number[start], seating, start, game_seed(config.seed, index))
         for index, (start, seating) in enumerate(product(starts, seats))
@@ -123,6 +127,6 @@ def schedule(config: Config) -> list[Pairing]:
 
 
 def game_seed(seed: int, index: int) -> int:
-    """Return the seed of a game of a tournament that has this seed."""
+    """Return the seed of a game, given the seed of its tournament."""
     words = np.random.SeedSequence((seed, GAMES, index)).generate_state(1, np.uint64)
     return int(words[0]) >> 11

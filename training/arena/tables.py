@@ -12,7 +12,7 @@ from training.arena.wording import elo, interval, milliseconds, percent, summary
 
 
 def show(tournament: Tournament, console: Terminal) -> None:
-    """Print them."""
+    """Print the tables."""
     standings = tournament.standings
     console.show(_ladder(tournament))
     if len(standings.players) > 2:
@@ -26,7 +26,7 @@ def show(tournament: Tournament, console: Terminal) -> None:
     console.print(f"first seat  {percent(seat.score.value)} ({interval(seat.score)}), {seat}")
     if standings.turns:
         average, middle = mean(standings.turns), median(standings.turns)
-        console.print(f"turns       {average:.1f} on average, {middle:g} in the middle")
+        console.print(f"turns       {average:.1f} on average, median {middle:g}")
     endings = ", ".join(f"{count} {reason}" for reason, count in standings.endings.items())
     console.print(f"endings     {endings}")
     console.print(f"\n{summary(standings)}")
@@ -38,19 +38,19 @@ def show(tournament: Tournament, console: Terminal) -> None:
 def _ladder(tournament: Tournament) -> Table:
     thought = times(tournament.config.players, list(tournament.records.values()))
     players = tournament.standings.players
-    table = table_of_numbers("player", "Elo", "score", "95 %", "W-D-L", "a turn", "longest")
-    faulty = any(each.faults for each in players)
+    table = table_of_numbers("player", "Elo", "score", "95 %", "W-D-L", "per turn", "longest")
+    faulty = any(player.faults for player in players)
     if faulty:
         table.add_column("faults")
-    for each in players:
-        time = thought.get(each.name)
-        faults = ", ".join(f"{count} {reason}" for reason, count in each.faults.items())
+    for player in players:
+        time = thought.get(player.name)
+        faults = ", ".join(f"{count} {reason}" for reason, count in player.faults.items())
         table.add_row(
-            Text(each.name),
-            elo(each.elo),
-            percent(each.line.score.value),
-            interval(each.line.score),
-            str(each.line),
+            Text(player.name),
+            elo(player.elo),
+            percent(player.line.score.value),
+            interval(player.line.score),
+            str(player.line),
             milliseconds(time.mean) if time else "",
             milliseconds(time.longest) if time else "",
             *([faults] if faulty else []),
@@ -70,12 +70,12 @@ def _learning(tournament: Tournament) -> Table:
 
 def _pairs(tournament: Tournament) -> Table:
     table = table_of_numbers("pair", "score", "95 %", "W-D-L", "first seat")
-    for each in tournament.standings.pairs:
+    for pair in tournament.standings.pairs:
         table.add_row(
-            Text(" – ".join(each.players)),
-            percent(each.line.score.value),
-            interval(each.line.score),
-            str(each.line),
-            percent(each.first_seat.value),
+            Text(" – ".join(pair.players)),
+            percent(pair.line.score.value),
+            interval(pair.line.score),
+            str(pair.line),
+            percent(pair.first_seat.value),
         )
     return table

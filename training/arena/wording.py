@@ -1,40 +1,40 @@
-"""Numbers and the verdict as people read them, in the terminal and in the report."""
+"""Numbers and the conclusion as text, for the terminal and the report."""
 
 from training.arena.ratings import Interval
 from training.arena.standings import Standings
 
 
 def summary(standings: Standings) -> str:
-    """Return in a sentence or two who is strongest, and how sure that is."""
+    """Return a sentence: who is strongest, and how certain that is."""
     best, second, *_ = standings.players
     line = standings.pair(best.name, second.name).line
-    known = f"{best.name} scores {percent(line.score.value)} against {second.name}"
-    known += f" ({interval(line.score)} with 95 % confidence)"
+    scores = f"{best.name} scores {percent(line.score.value)} against {second.name}"
+    scores += f" ({interval(line.score)} with 95 % confidence)"
     if line.score.low > 0.5:
-        verdict = f"{best.name} is the stronger"
+        verdict = f"{best.name} is stronger"
     elif line.score.high < 0.5:
-        verdict = f"{second.name} wins that match, {best.name} leads by the other games"
+        verdict = f"{second.name} is stronger in this match; {best.name} leads by its other games"
     else:
-        verdict = "too close to say who is stronger by so many games"
-    return f"{known}: {verdict}."
+        verdict = "more games are needed to decide who is stronger"
+    return f"{scores}: {verdict}."
 
 
 def percent(value: float) -> str:
-    """Return a score, 0 to 1, as per cent."""
+    """Return a score, 0 to 1, as a percentage."""
     return f"{value:.1%}".replace("%", " %")
 
 
-def interval(found: Interval) -> str:
-    """Return the bounds of a score as per cent."""
-    return f"{100 * found.low:.1f} – {100 * found.high:.1f} %"
+def interval(score: Interval) -> str:
+    """Return the bounds of a score as percentages."""
+    return f"{100 * score.low:.1f} – {100 * score.high:.1f} %"
 
 
-def elo(found: Interval) -> str:
-    """Return an Elo with half the width of its interval."""
-    return f"{found.value:+.0f} ± {(found.high - found.low) / 2:.0f}".replace("-", "−")
+def elo(rating: Interval) -> str:
+    """Return an Elo rating with half the width of its interval."""
+    return f"{rating.value:+.0f} ± {(rating.high - rating.low) / 2:.0f}".replace("-", "−")
 
 
 def milliseconds(seconds: float) -> str:
-    """Return a time with about three digits."""
+    """Return a time in milliseconds with about three digits."""
     value = 1000 * seconds
     return f"{value:,.{max(0, 2 - len(str(int(value))) + (value < 1))}f} ms"

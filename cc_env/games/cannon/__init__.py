@@ -21,7 +21,7 @@ from typing import Annotated
 import numpy as np
 
 from cc_env.bits import ZERO
-from cc_env.errors import UnknownOption
+from cc_env.errors import BadOption
 from cc_env.game import Game, Look, Notation, Search
 from cc_env.games.cannon import log
 from cc_env.games.cannon.bots import BOTS
@@ -73,13 +73,13 @@ def make(
     A soldier retreats beside an enemy soldier on one of the 5 cells beside and before it, or of all
     8; with `retreat_clear_path` over an empty cell only. With `bomb_clear_path` a bomb flies three
     cells far over an empty second one only. With `shift_captures_hall` a shift may end on a hall
-    where the cell behind the cannon is empty. Raises UnknownOption on other values.
+    where the cell behind the cannon is empty. Raises BadOption on other values.
     """
     for name, value in (("rows", rows), ("columns", columns)):
         if value not in SIZES or isinstance(value, bool):
-            raise UnknownOption(f"cannon: {name}={value!r}; it is 8 or 10")
+            raise BadOption(f"cannon: {name}={value!r}; it is 8 or 10")
     if retreat_neighbours not in tuple(NEIGHBOURS) or isinstance(retreat_neighbours, bool):
-        raise UnknownOption(f"cannon: retreat_neighbours={retreat_neighbours!r}; it is 5 or 8")
+        raise BadOption(f"cannon: retreat_neighbours={retreat_neighbours!r}; it is 5 or 8")
     switches = {
         "retreat_clear_path": (retreat_clear_path, RETREAT_CLEAR),
         "bomb_clear_path": (bomb_clear_path, BOMB_CLEAR),
@@ -88,7 +88,7 @@ def make(
     options = NEIGHBOURS[retreat_neighbours]
     for name, (chosen, bit) in switches.items():
         if not isinstance(chosen, bool | np.bool_):
-            raise UnknownOption(f"cannon: {name}={chosen!r}; it is True or False")
+            raise BadOption(f"cannon: {name}={chosen!r}; it is True or False")
         options |= bit if chosen else ZERO
     start = initial(int(rows), int(columns), options)
     return Game(

@@ -17,7 +17,7 @@ Symmetry  transposition
 from functools import partial
 from typing import Annotated
 
-from cc_env.errors import UnknownOption, is_whole
+from cc_env.errors import BadOption, is_whole
 from cc_env.game import Game, Look, Notation, Search
 from cc_env.games.capture_conquer.evaluation import STANDARD, Published
 from cc_env.games.capture_conquer.rules import PLANES, SIZES, initial
@@ -45,16 +45,14 @@ ENDED_BY = {  # in a sentence
 def make(size: Annotated[int, SIZES] = 6, corner: int | None = None) -> Game:
     """Return the game on `size` by `size` cells, 4 to 8, each side in a triangle of edge `corner`.
 
-    `corner` is 2 to size - 1; None is the published one. Raises UnknownOption on other values.
+    `corner` is 2 to size - 1; None is the published one. Raises BadOption on other values.
     """
     if not is_whole(size, min(SIZES)) or size > max(SIZES):
-        raise UnknownOption(f"capture_conquer: size={size!r}; sizes are 4 to 8")
+        raise BadOption(f"capture_conquer: size={size!r}; sizes are 4 to 8")
     size = int(size)
     corner = CORNERS[size] if corner is None else corner
     if not is_whole(corner, 2) or corner >= size:
-        raise UnknownOption(
-            f"capture_conquer: corner={corner!r}; with size={size}, 2 to {size - 1}"
-        )
+        raise BadOption(f"capture_conquer: corner={corner!r}; with size={size}, 2 to {size - 1}")
     return Game(
         name="capture_conquer",
         options={"size": size, "corner": int(corner)},

@@ -22,7 +22,7 @@ from typing import Annotated
 
 import numpy as np
 
-from cc_env.errors import UnknownOption, is_whole
+from cc_env.errors import BadOption, is_whole
 from cc_env.game import Game, Look, Notation, Search
 from cc_env.games.checkers import pdn
 from cc_env.games.checkers.evaluation import STANDARD, SYMMETRIC, Published
@@ -67,13 +67,13 @@ def make(
 
     A man that is crowned while it captures goes on as a king if `crowning` is "continue"; English
     draughts have "ends_move". After `no_progress_limit` turns without a capture or a man's step the
-    game is a draw; None is no limit. Raises UnknownOption on other values.
+    game is a draw; None is no limit. Raises BadOption on other values.
     """
     if crowning not in CROWNING:
-        raise UnknownOption(f"checkers: crowning={crowning!r}; it is {' or '.join(CROWNING)}")
+        raise BadOption(f"checkers: crowning={crowning!r}; it is {' or '.join(CROWNING)}")
     limit = no_progress_limit
     if limit is not None and not is_whole(limit, 1, 10**6):
-        raise UnknownOption(f"checkers: no_progress_limit={limit!r}; it is 1 or more, or None")
+        raise BadOption(f"checkers: no_progress_limit={limit!r}; it is 1 or more, or None")
     start = initial(crowning == "ends_move", int(limit or 0))
     return Game(
         name="checkers",

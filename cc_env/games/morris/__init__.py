@@ -25,7 +25,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from cc_env.bits import ZERO
-from cc_env.errors import UnknownOption
+from cc_env.errors import BadOption
 from cc_env.game import Game, Look, Notation, Search
 from cc_env.games.morris.evaluation import STANDARD
 from cc_env.games.morris.rules import (
@@ -84,7 +84,7 @@ def make(
     "per_mill", or "one" for two mills at once, too. After a turn with a removal the next move is
     free "always", in "moving_phase_only", where it was a move, or "never". With `flying` a player
     with three beads moves anywhere. With `count_hand` a player with fewer than three beads, those
-    in hand included, has lost. Raises UnknownOption on other values.
+    in hand included, has lost. Raises BadOption on other values.
     """
     switches = {
         "protect_mills": (protect_mills, PROTECT),
@@ -94,14 +94,14 @@ def make(
     options = ZERO
     for name, (chosen, bit) in switches.items():
         if not isinstance(chosen, bool | np.bool_):
-            raise UnknownOption(f"morris: {name}={chosen!r}; it is True or False")
+            raise BadOption(f"morris: {name}={chosen!r}; it is True or False")
         options |= bit if chosen else ZERO
     for name, value, known in (
         ("removals", removals, REMOVALS),
         ("free_move", free_move, FREE_MOVE),
     ):
         if value not in tuple(known):
-            raise UnknownOption(f"morris: {name}={value!r}; it is {' or '.join(known)}")
+            raise BadOption(f"morris: {name}={value!r}; it is {' or '.join(known)}")
         options |= known[value]
     nine = np.uint64(BEADS)
     return Game(

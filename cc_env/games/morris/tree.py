@@ -14,7 +14,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from cc_env.errors import BadRecord, UnknownOption, is_whole
+from cc_env.errors import BadOption, BadRecord, is_whole
 from cc_env.game import Game
 from cc_env.rules import Position
 
@@ -58,10 +58,10 @@ def read(game: Game, text: str) -> tuple[dict[Line, Wins], list[str]]:
 def write(game: Game, counts: Mapping[Line, Wins], *, first: int = PERSON) -> str:
     """Return the tree; `first` is who began, PERSON or MACHINE.
 
-    Raises UnknownOption where that is neither, BadRecord where a game is longer than can be nested.
+    Raises BadOption where that is neither, BadRecord where a game is longer than can be nested.
     """
     if not is_whole(first, PERSON, MACHINE):
-        raise UnknownOption(f"first={first!r}; it is 1, the person, or 2, the machine")
+        raise BadOption(f"first={first!r}; it is 1, the person, or 2, the machine")
     nodes: dict[Line, dict[str, Any]] = {(): {}}  # what follows each line
     positions: dict[Line, Position] = {(): game.initial}
     for line, wins in counts.items():

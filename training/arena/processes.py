@@ -1,4 +1,4 @@
-"""Work in several processes, any of which may die without taking more than its own task along."""
+"""Tasks in worker processes; if a process dies, only its present task is lost."""
 
 import multiprocessing
 import os
@@ -12,67 +12,67 @@ from typing import Any, Generic, TypeVar
 Task = TypeVar("Task")
 Value = TypeVar("Value")
 
-# Workers fill the cores by being many, so each has one thread.
+# One thread per worker: there are as many workers as cores.
 THREADS = "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"
 _SPAWN = multiprocessing.get_context("spawn")
 _READY = "ready"
 
 
 class Failure(str):
-    """Why a task has no value."""
+    """The reason why a task has no value."""
 
 
 def cores() -> int:
-    """Return how many processes this one may keep busy."""
+    """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def each(
+def map_unordered(
     work: Callable[[Task], Value], tasks: Iterable[Task], workers: int
 ) -> Iterator[tuple[Task, Value | Failure]]:
-    """Yield each task with what `work` makes of it, or with why not, in the order of completion.
+    """Yield each task with its value or a Failure, in the order of completion.
 
-    `work` and its tasks are pickled; with 0 workers all happens here instead, in order. Raises
-    ChildProcessError where a process dies before it could begin. Whoever stops iterating, closes
-    the iterator, or is interrupted, stops all processes at once.
+    `work` and the tasks are pickled. With 0 workers everything runs in this process, in order.
+    Raises ChildProcessError if a process dies before it is ready. Closing the iterator or an
+    exception in the loop over it stops all processes at once.
     """
     if workers == 0:
         yield from ((task, work(task)) for task in tasks)
         return
     waiting = deque(tasks)
-    crew: list[_Worker[Task, Value]] = []
+    pool: list[_Worker[Task, Value]] = []
     try:
         for _ in range(min(workers, len(waiting))):
-            crew.append(_Worker(work))
-        while crew:
-            of_pipe = {worker.pipe: worker for worker in crew}
+            pool.append(_Worker(work))
+        while pool:
+            of_pipe = {worker.pipe: worker for worker in pool}
             for pipe in wait(list(of_pipe)):
-                yield from _serve(of_pipe[pipe], crew, waiting)  # type: ignore[index]
+                yield from _serve(of_pipe[pipe], pool, waiting)  # type: ignore[index]
     finally:
-        for worker in crew:
+        for worker in pool:
             worker.stop()
 
 
 def _serve(
-    worker: "_Worker[Task, Value]", crew: "list[_Worker[Task, Value]]", waiting: deque[Task]
+    worker: "_Worker[Task, Value]", pool: "list[_Worker[Task, Value]]", waiting: deque[Task]
 ) -> Iterator[tuple[Task, Value | Failure]]:
-    """Take what a worker has to say, then give it, or who replaces it, something to do."""
-    done = worker.hear()
+    """Take the answer of a worker, then give the next task to it or to its replacement."""
+    answers = worker.receive()
     if not worker.alive:
-        crew.remove(worker)
+        pool.remove(worker)
         worker.stop()
         if waiting:
-            crew.append(_Worker(worker.work))
+            pool.append(_Worker(worker.work))
     elif waiting:
-        worker.give(waiting.popleft())
+        worker.send(waiting.popleft())
     else:
-        crew.remove(worker)
+        pool.remove(worker)
         worker.stop()
-    yield from done
+    yield from answers
 
 
 class _Worker(Generic[Task, Value]):
-    """A process with one task at most, and the pipe to it."""
+    """A process with at most one task, and the pipe to it."""
 
     def __init__(self, work: Callable[[Task], Value]) -> None:
         self.work = work
@@ -80,17 +80,17 @@ class _Worker(Generic[Task, Value]):
         self.tasks: list[Task] = []
         self.pipe, theirs = _SPAWN.Pipe()
         self.process = _SPAWN.Process(target=_work, args=(work, theirs), daemon=True)
-        with _one_thread_deaf_to_interrupts():
+        with _spawn_environment():
             self.process.start()
         theirs.close()
 
-    def give(self, task: Task) -> None:
+    def send(self, task: Task) -> None:
         self.tasks.append(task)
-        with suppress(OSError):  # it died; `hear` will say so
+        with suppress(OSError):  # it died; `receive` reports that
             self.pipe.send(task)
 
-    def hear(self) -> list[tuple[Task, Value | Failure]]:
-        """Return the finished task with its value, or no task of a worker that is just ready."""
+    def receive(self) -> list[tuple[Task, Value | Failure]]:
+        """Return the finished task with its value; nothing from a worker that has just started."""
         try:
             answer = self.pipe.recv()
         except (EOFError, OSError):
@@ -112,8 +112,8 @@ def _ending(code: int) -> str:
 
 
 @contextmanager
-def _one_thread_deaf_to_interrupts() -> Iterator[None]:
-    """Let a process that starts inherit one thread, and leave Ctrl-C to this one."""
+def _spawn_environment() -> Iterator[None]:
+    """Start processes in the block with one thread each and Ctrl-C blocked."""
     before = {name: os.environ.get(name) for name in THREADS}
     os.environ.update(dict.fromkeys(THREADS, "1"))
     blocked = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
@@ -129,7 +129,7 @@ def _one_thread_deaf_to_interrupts() -> Iterator[None]:
 
 
 def _work(work: Callable[[Any], Any], pipe: Connection) -> None:
-    """Answer tasks until the other end is closed."""
+    """Answer tasks until the pipe is closed."""
     pipe.send(_READY)
     while True:
         try:
@@ -140,7 +140,7 @@ def _work(work: Callable[[Any], Any], pipe: Connection) -> None:
 
 
 def answer(work: Callable[[Task], Value], task: Task) -> Value | Failure:
-    """Return what `work` makes of a task, whatever it raises."""
+    """Return the value of a task, or a Failure with the exception that it raised."""
     try:
         return work(task)
     except BaseException as error:

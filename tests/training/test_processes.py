@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from training.arena.workers import THREADS, Failure, each
+from training.arena.processes import THREADS, Failure, map_unordered
 
 
 def work(task):
@@ -33,33 +33,33 @@ class Unloadable:
 
 
 def test_without_workers_it_all_happens_here_in_order():
-    assert list(each(work, [3, 1, 2], 0)) == [(3, 9), (1, 1), (2, 4)]
+    assert list(map_unordered(work, [3, 1, 2], 0)) == [(3, 9), (1, 1), (2, 4)]
 
 
 def test_a_process_that_dies_takes_only_its_own_task_along():
-    found = dict(each(work, [1, "die", 2, "fail", 3, "exit", 4], 2))
-    assert {task: value for task, value in found.items() if isinstance(task, int)} == {
+    values = dict(map_unordered(work, [1, "die", 2, "fail", 3, "exit", 4], 2))
+    assert {task: value for task, value in values.items() if isinstance(task, int)} == {
         1: 1,
         2: 4,
         3: 9,
         4: 16,
     }
-    assert found["die"] == "its process died (SIGKILL)"
-    assert found["fail"] == "RuntimeError: broken"
-    assert found["exit"] == "SystemExit: 3"
-    assert all(isinstance(found[task], Failure) for task in ("die", "fail", "exit"))
+    assert values["die"] == "its process died (SIGKILL)"
+    assert values["fail"] == "RuntimeError: broken"
+    assert values["exit"] == "SystemExit: 3"
+    assert all(isinstance(values[task], Failure) for task in ("die", "fail", "exit"))
 
 
 def test_workers_have_one_thread_and_leave_this_process_as_it_was():
     before = dict(os.environ)
-    ((_, (process, threads)),) = each(work, ["who"], 3)
+    ((_, (process, threads)),) = map_unordered(work, ["who"], 3)
     assert process != os.getpid()
     assert threads == ["1"] * len(THREADS)
     assert dict(os.environ) == before
 
 
 def test_who_stops_iterating_stops_the_workers():
-    playing = each(work, [1, "sleep", "sleep"], 2)
+    playing = map_unordered(work, [1, "sleep", "sleep"], 2)
     assert next(playing) == (1, 1)
     playing.close()  # waits for them to have ended
     assert not multiprocessing.active_children()
@@ -67,4 +67,4 @@ def test_who_stops_iterating_stops_the_workers():
 
 def test_workers_that_cannot_begin_are_an_error():
     with pytest.raises(ChildProcessError, match=r"could not begin: its process died .*status 7"):
-        list(each(Unloadable(), [1, 2], 1))
+        list(map_unordered(Unloadable(), [1, 2], 1))

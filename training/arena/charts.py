@@ -1,4 +1,4 @@
-"""Charts of a tournament: who beats whom, the Elo ladder, the advantage of a seat, game lengths."""
+"""Charts of a tournament: Elo ladder, scores of pairs, first-seat advantage, lengths of games."""
 
 import io
 import re
@@ -14,10 +14,10 @@ from matplotlib.ticker import MaxNLocator, PercentFormatter
 from training.arena.ratings import Interval
 from training.arena.standings import Standings
 
-INK, FAINT = "#23272e", "#8a919c"  # text and axes; what lies behind the data
-DATA, MIDDLE = "#2f74c0", "#cf4a3e"
+INK, FAINT = "#23272e", "#8a919c"  # text and axes; grid and background lines
+DATA, MEDIAN = "#2f74c0", "#cf4a3e"
 WIDTH = 6.0  # inches
-NAME_WIDTH = 24  # characters in a line
+NAME_WIDTH = 24  # characters per line
 STYLE: Any = {
     "axes.edgecolor": FAINT,
     "axes.labelcolor": INK,
@@ -31,15 +31,15 @@ STYLE: Any = {
     "text.color": INK,
     "xtick.color": INK,
     "ytick.color": INK,
-    "text.parse_math": False,  # names are shown as they are
+    "text.parse_math": False,  # a $ in a name is not mathematics
 }
 
 
 def ladder(standings: Standings) -> Figure:
-    """Return the players by Elo, best on top, with intervals."""
+    """Return a chart of the players' Elo with intervals, the best on top."""
     figure, axes = _rows(len(standings.players))
-    _points(axes, [each.elo for each in standings.players], "{:+.0f}")
-    _names(axes, [each.name for each in standings.players])
+    _points(axes, [player.elo for player in standings.players], "{:+.0f}")
+    _names(axes, [player.name for player in standings.players])
     axes.axvline(0, color=FAINT, linewidth=1, zorder=0)
     axes.set(title="Elo with 95 % intervals", xlabel="Elo")
     axes.margins(x=0.12)
@@ -47,8 +47,8 @@ def ladder(standings: Standings) -> Figure:
 
 
 def matrix(standings: Standings) -> Figure:
-    """Return a cell for each pair: the score of the row's player, wins-draws-losses."""
-    names = [each.name for each in standings.players]
+    """Return a matrix of scores: the row's player against the column's, wins-draws-losses."""
+    names = [player.name for player in standings.players]
     count = len(names)
     figure, axes = _figure(0.85 * count + 2.6, 0.62 * count + 1.6)
     scores = np.full((count, count), np.nan)
@@ -69,10 +69,10 @@ def matrix(standings: Standings) -> Figure:
 
 
 def seats(standings: Standings) -> Figure:
-    """Return how the first seat scores in the games of all and of each pair."""
+    """Return a chart of the first seat's score, in all games and in those of each pair."""
     rows = [("all games", standings.first_seat.score)]
     if len(standings.pairs) > 1:
-        rows += [(" – ".join(each.players), each.first_seat) for each in standings.pairs]
+        rows += [(" – ".join(pair.players), pair.first_seat) for pair in standings.pairs]
     figure, axes = _rows(len(rows))
     _points(axes, [score for _, score in rows], "{:.0%}")
     _names(axes, [name for name, _ in rows], 2 * NAME_WIDTH)
@@ -83,13 +83,13 @@ def seats(standings: Standings) -> Figure:
 
 
 def lengths(standings: Standings) -> Figure:
-    """Return how many games took how many turns."""
+    """Return a histogram of the lengths of games, in turns."""
     figure, axes = _figure(WIDTH, 3)
     turns = np.array(standings.turns)
     width = max(1, round(turns.max(initial=1) / 40))
     edges = np.arange(turns.min(initial=0), turns.max(initial=1) + 2 * width, width) - 0.5
     axes.hist(turns, edges.tolist(), color=DATA, edgecolor="white", linewidth=0.4)
-    axes.axvline(float(np.median(turns)), color=MIDDLE, linewidth=1.6)
+    axes.axvline(float(np.median(turns)), color=MEDIAN, linewidth=1.6)
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_locator(MaxNLocator(integer=True))
     axes.set(title="Length of the games (red: median)", xlabel="turns", ylabel="games")
@@ -97,7 +97,7 @@ def lengths(standings: Standings) -> Figure:
 
 
 def learning(standings: Standings) -> Figure:
-    """Return how each player scored in each part of a tournament in which players learn."""
+    """Return a chart of each player's score over the course of a tournament with learning."""
     figure, axes = _figure(WIDTH, 3)
     for name, scores in standings.learning.items():
         parts = np.linspace(0, 1, len(scores) + 1)
@@ -123,26 +123,26 @@ CHARTS: dict[str, Callable[[Standings], Figure]] = {
 
 
 def names(standings: Standings) -> list[str]:
-    """Return which of CHARTS there is something to show in."""
+    """Return the names of the CHARTS that this tournament has data for."""
     return [name for name in CHARTS if name != "learning" or standings.learning]
 
 
 def to_png(name: str, standings: Standings) -> bytes:
-    """Return one of CHARTS as a PNG, on white."""
+    """Return a chart as a PNG with a white background; `name` is a key of CHARTS."""
     return _drawn(name, standings, {"format": "png", "dpi": 160, "facecolor": "white"})
 
 
 def to_svg(name: str, standings: Standings) -> str:
-    """Return one of CHARTS as an SVG element, transparent, in the page's own text colour."""
-    nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
-    how = {"format": "svg", "transparent": True, "metadata": nothing}
-    text = _drawn(name, standings, how).decode()
+    """Return a chart as a transparent SVG element in the page's text colour."""
+    no_metadata = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+    options = {"format": "svg", "transparent": True, "metadata": no_metadata}
+    text = _drawn(name, standings, options).decode()
     return text[text.index("<svg") :].replace(INK, "currentColor")
 
 
-def _drawn(name: str, standings: Standings, how: dict[str, Any]) -> bytes:
+def _drawn(name: str, standings: Standings, options: dict[str, Any]) -> bytes:
     with matplotlib.rc_context(STYLE | {"svg.hashsalt": name}), io.BytesIO() as file:
-        CHARTS[name](standings).savefig(file, **how)
+        CHARTS[name](standings).savefig(file, **options)
         return file.getvalue()
 
 
@@ -152,7 +152,7 @@ def _figure(width: float, height: float) -> tuple[Figure, Axes]:
 
 
 def _rows(count: int) -> tuple[Figure, Axes]:
-    """Return a chart with a row for each of `count`, the first on top."""
+    """Return a chart with `count` rows, the first on top."""
     figure, axes = _figure(WIDTH, 1.1 + 0.42 * count)
     axes.set_ylim(count - 0.5, -0.5)
     axes.grid(axis="x", color=FAINT, alpha=0.25)
@@ -179,16 +179,16 @@ def _names(axes: Axes, names: Sequence[str], width: int = NAME_WIDTH) -> None:
 
 
 def _wrapped(name: str, width: int) -> str:
-    """Return the name in lines of so many characters or one word, broken after punctuation."""
-    found = [""]
+    """Return the name broken after punctuation into lines of at most `width` characters."""
+    lines = [""]
     for word in re.split(r"(?<=[:,.=–/])", name):
-        if found[-1] and len(found[-1] + word) > width:
-            found.append("")
-        found[-1] += word
-    return "\n".join(line.strip() for line in found)
+        if lines[-1] and len(lines[-1] + word) > width:
+            lines.append("")
+        lines[-1] += word
+    return "\n".join(line.strip() for line in lines)
 
 
 def _two_colours() -> matplotlib.colors.Colormap:
     colours = ["#e58a7e", "#f5f1ea", "#7fb0e0"]
-    found = matplotlib.colors.LinearSegmentedColormap.from_list("score", colours)
-    return found.with_extremes(bad=(0, 0, 0, 0.06))
+    colour_map = matplotlib.colors.LinearSegmentedColormap.from_list("score", colours)
+    return colour_map.with_extremes(bad=(0, 0, 0, 0.06))

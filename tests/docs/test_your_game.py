@@ -1,0 +1,59 @@
+"""The game of the tutorial is a game, by somebody else's count."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from cc_env import games
+from cc_env.perft import perft
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+@pytest.fixture(scope="module")
+def game():
+    sys.path.append(str(DOCS / "tutorials"))
+    yield games.make("breakthrough")
+    sys.path.remove(str(DOCS / "tutorials"))
+
+
+def test_it_has_as_many_sequences_of_moves_as_openspiel_counts(game):
+    spiel = pytest.importorskip("pyspiel").load_game("breakthrough(rows=6,columns=6)")
+
+    def count(state, depth):
+        if depth == 0 or state.is_terminal():
+            return int(depth == 0)
+        return sum(count(state.child(action), depth - 1) for action in state.legal_actions())
+
+    told = (DOCS / "tutorials/your_game.md").read_text()
+    for depth in range(1, 5):
+        ours = perft(game, game.initial, depth)
+        assert ours == count(spiel.new_initial_state(), depth)
+        assert f"{ours:,}" in told
+
+
+def test_it_ends_as_openspiel_says_and_is_never_blocked(game):
+    spiel = pytest.importorskip("pyspiel").load_game("breakthrough(rows=6,columns=6)")
+    import numpy as np
+
+    for seed in range(30):
+        rng, position, state = np.random.default_rng(seed), game.initial, spiel.new_initial_state()
+        while game.outcome(position) == -1:
+            legal = {}
+            for action in map(int, game.legal_actions(position)):
+                legal[game.action_text(position, action)] = action
+            names = {_text(state, action): action for action in state.legal_actions()}
+            assert legal.keys() == names.keys()
+            chosen = sorted(legal)[rng.integers(len(legal))]
+            position = game.apply(position, legal[chosen])
+            state.apply_action(names[chosen])
+        assert state.is_terminal()
+        assert state.returns()[1 - game.outcome(position)] == 1
+
+
+def _text(state, action):
+    """Return OpenSpiel's a2b3 or a2b3* as our cells; its first player, black, goes down."""
+    text = state.action_to_string(state.current_player(), action)
+    cells = [(6 - int(text[at + 1]), "abcdef".index(text[at])) for at in (0, 2)]
+    return "-".join(f"{5 - row}{5 - column}" for row, column in cells)
