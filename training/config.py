@@ -29,7 +29,7 @@ def check_limits(**limits: float | None) -> None:
     """Raise BadOption if no limit of a run is given, or one is not above 0."""
     if all(value is None for value in limits.values()):
         none = ", ".join(f"{name}=None" for name in limits)
-        raise BadOption(f"{none}; set at least one of them")
+        raise BadOption(f"{none}; give at least one of them")
     for name, value in limits.items():
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         if value is not None and not (is_number and value > 0):

@@ -12,7 +12,7 @@ import torch
 from agents import arrays
 from agents.network import Evaluator, Network, Size, device_of, load, save
 from cc_env import games
-from cc_env.errors import BadCheckpoint, UnknownOption
+from cc_env.errors import BadCheckpoint, BadOption, UnknownOption
 
 SMALL = Size(blocks=1, channels=8, keys=4)
 
@@ -214,5 +214,5 @@ def test_a_device_that_is_not_there_is_refused():
 
 
 def test_sizes_are_checked():
-    with pytest.raises(UnknownOption, match="blocks=0"):
+    with pytest.raises(BadOption, match="blocks=0"):
         Size(blocks=0)

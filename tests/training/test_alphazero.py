@@ -242,7 +242,7 @@ def test_a_run_that_diverges_says_so_and_saves_nothing_of_it(tmp_path):
 
 
 def test_bad_settings_are_refused():
-    with pytest.raises(BadOption, match="minutes=None, rounds=None; set at least one"):
+    with pytest.raises(BadOption, match="minutes=None, rounds=None; give at least one"):
         Config(minutes=None)
     with pytest.raises(UnknownOption, match="device='cuda'; this machine has: cpu"):
         Config(device="cuda")

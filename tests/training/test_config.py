@@ -90,7 +90,7 @@ def test_what_cannot_be_is_refused(values, why):
 
 def test_limits_of_runs():
     check_limits(minutes=0.5, rounds=None)
-    with pytest.raises(BadOption, match="minutes=None, rounds=None; set at least one of them"):
+    with pytest.raises(BadOption, match="minutes=None, rounds=None; give at least one of them"):
         check_limits(minutes=None, rounds=None)
     for wrong in (0, -1, "long", True):
         with pytest.raises(BadOption, match=f"rounds={wrong!r}; it is above 0"):
