@@ -1,15 +1,14 @@
 """python -m training.ppo: MaskablePPO against a pool of opponents, snapshots of itself among them.
 
 Schulman et al., "Proximal policy optimization algorithms", 2017, with illegal actions masked (Huang
-and Ontañón, 2020), by sb3-contrib. The learner plays both seats on many boards; the opponent of a
-game is drawn: the learner as it is, a snapshot of it, or a player by name. Every so many steps its
-policy, taking the best action each time, meets rivals and the newest snapshot in the arena; where
-it is hardly weaker it becomes a snapshot itself, and `best.safetensors`.
+and Ontañón, 2020), by sb3-contrib. The learner plays both seats on many boards. The opponent of a
+game is drawn from a pool: the present learner, a snapshot of it, or a player by name. At intervals
+the greedy policy plays rivals and the newest snapshot in the arena. If it reaches the score `gate`
+against the snapshot, it becomes the newest snapshot itself, and `best.safetensors`.
 
-The same seed is the same run, whether it is stopped or killed and continued or not, as long as
-steps limit it, not minutes, no player by name is limited by seconds, those in the pool remember
-nothing from one decision to the next (as do `policy`, `alphazero` and `memory`), and the machine
-computes the same.
+The same seed gives the same run, even if it is interrupted and continued, if the run is limited by
+steps, not minutes, no player is limited by seconds, no player in the pool keeps state between
+decisions (as `policy`, `alphazero` and `memory` do), and the machine computes the same.
 """
 
 import sys
@@ -41,8 +40,8 @@ from training.pool import ITSELF, SNAPSHOTS, Pool, PoolSettings
 from training.selfplay_env import SelfPlay
 
 MAY_DIFFER = "minutes", "steps", "device"  # when a run is continued
-AS_PLAYED = {"mirrored": False, "contempt": 0.0}  # as the player `ppo` does
-LOGGED = {  # what MaskablePPO calls it, and the log
+AS_PLAYED = {"mirrored": False, "contempt": 0.0}  # options of the player `ppo`
+LOGGED = {  # names of MaskablePPO: names in the log
     "policy_gradient_loss": "policy_loss",
     "value_loss": "value_loss",
     "approx_kl": "approx_kl",
@@ -57,34 +56,36 @@ app = application()
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    """A run."""
+    """The settings of a run."""
 
     game: str = "capture_conquer"
-    options: Mapping[str, Any] = field(default_factory=dict)  # of the game; here completed
-    minutes: float | None = 30  # it ends after so long, with what came before,
-    steps: int | None = None  # or after so many decisions of the learner
+    options: Mapping[str, Any] = field(
+        default_factory=dict
+    )  # of the game; missing ones are filled in
+    minutes: float | None = 30  # time budget, earlier sessions included; None: no limit
+    steps: int | None = None  # limit of the learner's decisions; None: no limit
     seed: int = 0
     device: str = "cpu"
     network: Size = field(default_factory=lambda: Size(blocks=2, channels=32, keys=16))
-    boards: int = 512  # played at once
-    n_steps: int = 32  # decisions on each board between updates
+    boards: int = 512  # games at once
+    n_steps: int = 32  # decisions per board between updates
     batch_size: int = 1024  # decisions in a gradient step
-    n_epochs: int = 2  # how often each decision is learned from
-    learning_rate: float = 3e-3  # of learning at first; it falls evenly
-    last_learning_rate: float = 1e-4  # to this
+    n_epochs: int = 2  # passes over each rollout
+    learning_rate: float = 3e-3  # at the start; linear schedule
+    last_learning_rate: float = 1e-4  # at the end of the schedule
     gamma: float = 0.99  # discount from one decision of the learner to the next
-    gae_lambda: float = 0.95  # of the advantages
+    gae_lambda: float = 0.95  # of generalised advantage estimation
     clip_range: float = 0.2  # of the ratio between new and old probabilities
-    ent_coef: float = 0.01  # its weight in the loss at first; it falls evenly
-    last_ent_coef: float = 0.001  # to this
-    opening_turns: int = 6  # at most so many random turns begin a game
+    ent_coef: float = 0.01  # weight of the entropy bonus at the start; linear schedule
+    last_ent_coef: float = 0.001  # at the end of the schedule
+    opening_turns: int = 6  # most random turns at the start of a game, drawn from 0
     pool: PoolSettings = field(default_factory=PoolSettings)
-    evaluate_every: int = 1_000_000  # steps
+    evaluate_every: int = 1_000_000  # steps between evaluations
     rivals: Rivals = field(default_factory=Rivals)
-    gate: float = 0.45  # score against the best so far that makes one the best; later is better
+    gate: float = 0.45  # least score against the newest snapshot to become one
 
     def __post_init__(self) -> None:
-        """Check what a run would trip over late; complete the options of the game."""
+        """Check the fields, and fill in the options of the game."""
         check_limits(minutes=self.minutes, steps=self.steps)
         check_wholes(self, boards=1, n_steps=1, batch_size=1, n_epochs=1, evaluate_every=1)
         check_wholes(self, seed=0, opening_turns=0)
@@ -112,7 +113,7 @@ class Training:
     """A run in progress."""
 
     def __init__(self, config: Config, run: runs.Run) -> None:
-        """Begin, or go on from the run's newest checkpoint."""
+        """Begin a run, or continue it from its newest checkpoint."""
         self.config, self.run, self.game = config, run, config.make_game()
         self.steps, self.seconds, self.elo = 0, 0.0, 0.0
         torch.manual_seed(config.seed)
@@ -143,16 +144,16 @@ class Training:
         )
 
     def progress(self) -> float:
-        """Return how much of the run is done, 0 to 1."""
+        """Return the share of the run that is done, 0 to 1."""
         config = self.config
         return share_done((self.seconds / 60, config.minutes), (self.steps, config.steps))
 
     def now(self, first: float, last: float) -> float:
-        """Return what something is now that falls evenly from first to last."""
+        """Return the present value of a linear schedule."""
         return first + self.progress() * (last - first)
 
     def go(self) -> Iterator[None]:
-        """Train to the end, pausing after each update; evaluate and save now and then."""
+        """Train to the end; yield after each update; evaluate and save at intervals."""
         every = self.config.evaluate_every
         while self.progress() < 1:
             began, before = time.perf_counter(), self.steps
@@ -169,7 +170,7 @@ class Training:
             yield
 
     def _improve(self) -> dict[str, float]:
-        """Play and learn once; return what is to be logged of it."""
+        """Play and learn once; return the numbers to log."""
         self._seed()
         self.pool.follow(self.network)
         self.ppo.learner.ent_coef = self.now(self.config.ent_coef, self.config.last_ent_coef)
@@ -184,27 +185,27 @@ class Training:
         return {
             "steps_per_second": self.config.boards * self.config.n_steps / spent,
             **{f"{name}_share": seconds / spent for name, seconds in shares.items()},
-            **{LOGGED[name]: each for name, each in self.ppo.numbers().items() if name in LOGGED},
+            **{LOGGED[name]: value for name, value in self.ppo.numbers().items() if name in LOGGED},
             **{f"learning against {name}": score for name, score in scores.items()},
         }
 
     def _seed(self) -> None:
-        """Make all that is drawn in an update follow from the seed and the steps before."""
+        """Seed all generators of an update from the seed and the number of steps."""
         drawn = np.random.SeedSequence((self.config.seed, self.steps)).generate_state(3)
-        np.random.seed(drawn[0])  # which learning draws from
-        torch.manual_seed(int(drawn[1]))  # which playing draws from
+        np.random.seed(drawn[0])  # used by learning
+        torch.manual_seed(int(drawn[1]))  # used by playing
         self.env.rng = np.random.default_rng(drawn[2])
 
     def _evaluate(self) -> dict[str, float]:
-        """Let the newest network meet rivals and the best so far; keep it in the pool if better."""
+        """Play the network against rivals and the newest snapshot; add it if it reaches `gate`."""
         best = self.pool.newest
-        found = meet(self.game, self.network, best, self.config.rivals, self.steps, **AS_PLAYED)
-        if best is None or found[BEST] >= self.config.gate:
-            self.elo = found["elo"]
+        scores = meet(self.game, self.network, best, self.config.rivals, self.steps, **AS_PLAYED)
+        if best is None or scores[BEST] >= self.config.gate:
+            self.elo = scores["elo"]
             self.pool.join(self.network)
-            about = {"trained": "ppo", "config": asdict(self.config), "steps": self.steps, **found}
+            about = {"trained": "ppo", "config": asdict(self.config), "steps": self.steps, **scores}
             save(self.run.path / NETWORK, self.network, self.game, about)
-        return {**found, "joined": self.pool.joined}
+        return {**scores, "joined": self.pool.joined}
 
     def save(self) -> None:
         """Write a checkpoint, and draw the curves."""
@@ -215,9 +216,9 @@ class Training:
         self.run.draw(charts(self.config))
 
     def _load(self, saved: runs.Saved) -> None:
-        """Go on from a checkpoint; raise BadCheckpoint where it is not one of such a run."""
+        """Continue from a checkpoint; raise BadCheckpoint if it does not fit this run."""
         self.steps, self.pool.joined = saved.number, state.whole(saved.about, "joined")
-        self.seconds, self.elo = (state.number(saved.about, each) for each in ("seconds", "elo"))
+        self.seconds, self.elo = (state.number(saved.about, name) for name in ("seconds", "elo"))
         state.load(saved.arrays, **self._parts())
         self.ppo.load(saved.arrays)
         self.env.load(saved.arrays)
@@ -226,8 +227,8 @@ class Training:
         self.ppo.player._last_episode_starts = self.env.over.copy()
 
     def _parts(self) -> dict[str, Any]:
-        """Return what is learned, by name."""
-        snapshots = {f"snapshot {n}": each for n, each in enumerate(self.pool.networks)}
+        """Return the networks and the optimizer, by name."""
+        snapshots = {f"snapshot {n}": network for n, network in enumerate(self.pool.networks)}
         return {
             "network": self.network,
             "optimizer": self.ppo.learner.policy.optimizer,
@@ -236,7 +237,7 @@ class Training:
 
 
 def charts(config: Config) -> dict[str, list[str]]:
-    """Return what curves.png shows."""
+    """Return the charts of curves.png: title and columns of the log."""
     against = [ITSELF, SNAPSHOTS, *config.pool.names]
     return {
         "score of the policy against": [*config.rivals.names, BEST],
@@ -253,8 +254,8 @@ def charts(config: Config) -> dict[str, list[str]]:
 def main(config: Config, path: Path, resume: bool = False) -> dict[str, Any]:
     """Train in a folder, with a progress bar; return the last row of the log.
 
-    Ctrl-C raises KeyboardInterrupt, after the present update and a checkpoint. Raises UnknownOption
-    and BadCheckpoint as `runs.opened`, OSError where the disk is full.
+    Ctrl-C finishes the update, saves a checkpoint and raises KeyboardInterrupt. Raises as
+    `runs.opened`, and OSError if the disk is full.
     """
     torch.set_num_threads(1)
     try_players((*config.pool.names, *config.rivals.names), config.make_game())
@@ -263,16 +264,16 @@ def main(config: Config, path: Path, resume: bool = False) -> dict[str, Any]:
         cli.say_if_finished(training.progress())
         with cli.progress() as show:
             for _ in training.go():
-                told = _told(run.rows[-1], training.elo)
-                show(training.progress(), told)
+                status = _status(run.rows[-1], training.elo)
+                show(training.progress(), status)
                 if pressed():
                     training.save()
                     raise KeyboardInterrupt
     return run.rows[-1] if run.rows else {}
 
 
-def _told(row: Mapping[str, float], elo: float) -> str:
-    """Return in a few words how training goes."""
+def _status(row: Mapping[str, float], elo: float) -> str:
+    """Return the state of training in a few words."""
     speed, learning = row["steps_per_second"], row["learning_share"]
     return f"{row['step']:,} steps, {speed:,.0f}/s, {learning:.0%} of it learning, Elo {elo:+.0f}"
 
@@ -283,7 +284,7 @@ def train(
     size: BoardSize = None,
     option: Pairs = None,
     minutes: cli.Minutes = None,
-    steps: Annotated[int | None, typer.Option(help="Or how many decisions of the learner.")] = None,
+    steps: Annotated[int | None, typer.Option(help="Number of decisions of the learner.")] = None,
     seed: cli.Seed = None,
     blocks: cli.Blocks = None,
     channels: cli.Channels = None,
@@ -292,7 +293,7 @@ def train(
     name: cli.Name = None,
     resume: cli.Resume = False,
 ) -> None:
-    """Train a policy by MaskablePPO against a pool, for 30 minutes unless told otherwise."""
+    """Train a policy by MaskablePPO against a pool, by default for 30 minutes."""
     typed = {
         "game": game,
         "options": game_options(option, size),
