@@ -4,6 +4,7 @@
 # make demo      train AlphaZero for four minutes, then a tournament with its report (ten minutes in all)
 # make play      the page: all games in the browser, until Ctrl+C
 # make docs      the documentation, in build/site; any warning is an error (half a minute)
+# make examples  train in every RL library briefly, in .venv-examples
 # make bench     the benchmark table, beside OpenSpiel, PettingZoo and Pgx
 # make lock      resolve all dependencies anew and pin them
 
@@ -16,7 +17,7 @@ PYTEST := $(BIN)/pytest --numprocesses $(PROCESSES) --dist loadfile --no-loadsco
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 export NO_MKDOCS_2_WARNING = 1
 
-.PHONY: test test-all test-pythons checks demo play docs bench lock clean
+.PHONY: test test-all test-pythons checks demo play docs examples bench lock clean
 
 test: checks
 	$(PYTEST) -m "not slow" --durations=10 --durations-min=5
@@ -41,6 +42,9 @@ play: .venv/ready
 docs: .venv/ready
 	$(BIN)/python -m mkdocs build --quiet
 
+examples: .venv-examples/ready
+	CC_ENV_EXAMPLES=all .venv-examples/bin/pytest tests/examples -k heavy --durations=0 --durations-min=5
+
 bench: .venv/bench
 	$(BIN)/python -m benchmarks
 
@@ -56,6 +60,13 @@ bench: .venv/bench
 	$(BIN)/pip install --quiet -r requirements-bench.lock
 	touch $@
 
+.venv-examples/ready: requirements-examples.lock setup.cfg
+	$(PYTHON) -m venv .venv-examples
+	.venv-examples/bin/pip install --quiet -r requirements-examples.lock
+	.venv-examples/bin/pip install --quiet --no-deps --no-build-isolation --editable .
+	.venv-examples/bin/pip check
+	touch $@
+
 # torch is pinned in setup.cfg; a local version such as +cpu is no part of the pin.
 lock:
 	rm -rf .venv
@@ -66,7 +77,13 @@ lock:
 	$(BIN)/pip install --quiet --editable .[dev,bench]
 	$(BIN)/pip freeze --all --exclude-editable --exclude pip | sed 's/+.*//' > requirements-bench.lock
 	touch .venv/ready .venv/bench
+	rm -rf .venv-examples
+	$(PYTHON) -m venv .venv-examples
+	.venv-examples/bin/pip install --quiet "torch==2.13.0"
+	.venv-examples/bin/pip install --quiet --editable .[examples]
+	.venv-examples/bin/pip freeze --all --exclude-editable --exclude pip | sed 's/+.*//' > requirements-examples.lock
+	touch .venv-examples/ready
 
 clean:
-	rm -rf .venv build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv .venv-examples build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -136,6 +136,6 @@ class Grid:
         fields = text.split()
         sides = [own[0] for own in letters]
         if len(fields) < 2 or fields[1] not in sides or (len(fields) > 2 and not rest):
-            wanted = f"rows, and side to move, {' or '.join(sides)}"
+            wanted = f"rows, side to move ({' or '.join(sides)})"
             raise BadPosition(f"wanted: {wanted}{f', {rest}' if rest else ''}")
         return self.read(fields[0], "".join(letters)), sides.index(fields[1]), fields[2:]

@@ -53,8 +53,8 @@ def test_what_is_written_is_read(plain, fields):
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("r2b", "wanted: rows, and side to move, r or b, then NAME=VALUE of left"),
-        ("r2b x", "side to move, r or b"),
+        ("r2b", r"wanted: rows, side to move \(r or b\), then NAME=VALUE of left"),
+        ("r2b x", r"side to move \(r or b\)"),
         ("r3b r", "1 rows of 4 cells"),
         ("R2b r", "made of r, b and digits"),
         ("r2b r left", "'left'; wanted: then NAME=VALUE of left"),

@@ -1,63 +1,19 @@
 """The opponents of a learner: itself, players by name, and snapshots of itself."""
 
 import copy
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from agents.network import Evaluator, Network
 from cc_env import players
+from cc_env.envs.opponents import Asked, Choose, Opponent, by_player, drawn
 from cc_env.errors import BadOption
 from cc_env.game import Game
-from cc_env.referee import Clock
 from training.config import check_between, check_wholes
 
 ITSELF, SNAPSHOTS = "itself", "snapshots"
-
-
-class Asked(NamedTuple):
-    """N positions in which one opponent is to move."""
-
-    positions: NDArray[np.uint64]  # [N, fields]
-    observations: NDArray[np.int8]  # [N, C, H, W], as it sees them
-    masks: NDArray[np.int8]  # [N, num_actions]
-
-
-Choose = Callable[[Asked, np.random.Generator], NDArray[np.int64]]
-
-
-@dataclass
-class Opponent:
-    """Somebody whom the learner meets, and how it fared."""
-
-    name: str
-    choose: Choose
-    share: float  # of the games, as a weight
-    points: list[float] = field(default_factory=list)  # of the learner: 1 a win, 0.5 a draw
-
-    def take_points(self) -> list[float]:
-        """Return the learner's points in each game that ended since the last call."""
-        points, self.points = self.points, []
-        return points
-
-
-def by_name(name: str, game: Game) -> Choose:
-    """Return a Choose for the player with this name; raise BadOption as `players.make`."""
-    player = players.make(name, game)
-
-    def choose(asked: Asked, rng: np.random.Generator) -> NDArray[np.int64]:
-        positions = (type(game.initial)(*row) for row in asked.positions)
-        return np.array([player.choose(each, rng, Clock()).action for each in positions], np.int64)
-
-    return drawn if name == "random" else choose
-
-
-def drawn(asked: Asked, rng: np.random.Generator) -> NDArray[np.int64]:
-    """Choose any legal action."""
-    return np.asarray((asked.masks * (1 - rng.random(asked.masks.shape))).argmax(1))
 
 
 def by_network(evaluator: Evaluator) -> Choose:
@@ -108,7 +64,7 @@ class Pool:
         self.networks = [copy.deepcopy(network) for _ in range(settings.snapshots)]  # ring
         self._settings, self._device = settings, device
         share = settings.named_share / max(1, len(settings.names))
-        named = [Opponent(name, by_name(name, game), share) for name in settings.names]
+        named = [Opponent(name, by_player(name, game), share) for name in settings.names]
         self._itself = Opponent(ITSELF, drawn, settings.self_share)
         self._places = [Opponent(SNAPSHOTS, drawn, 0.0) for _ in self.networks]
         self.opponents = [self._itself, *named, *self._places]

@@ -30,14 +30,13 @@ from cc_env.commands import Pairs, game_options, run
 from cc_env.commands import Size as BoardSize
 from cc_env.game import Game
 from cc_env.terminal import application
-from training import cli, runs, state
+from training import cli, runs, selfplay_env, state
 from training.arena import try_players
 from training.config import check_between, check_limits, check_wholes, share_done
 from training.gate import BEST, Rivals, meet
 from training.masked_policy import Policy
 from training.overlapped import PlayAndLearn
 from training.pool import ITSELF, SNAPSHOTS, Pool, PoolSettings
-from training.selfplay_env import SelfPlay
 
 MAY_DIFFER = "minutes", "steps", "device"  # when a run is continued
 AS_PLAYED = {"mirrored": False, "contempt": 0.0}  # options of the player `ppo`
@@ -120,7 +119,9 @@ class Training:
         self.network = Network(self.game, config.network)
         self.pool = Pool(self.game, self.network, config.pool, config.device)
         opponents = self.pool.opponents
-        self.env = SelfPlay(self.game, config.boards, opponents, config.opening_turns, config.seed)
+        self.env = selfplay_env.make(
+            self.game, config.boards, opponents, config.opening_turns, config.seed
+        )
         self.ppo = PlayAndLearn(self._ppo, self.network)
         run.restore(self._load)
         self._saved_at = self.seconds
@@ -174,7 +175,7 @@ class Training:
         self._seed()
         self.pool.follow(self.network)
         self.ppo.learner.ent_coef = self.now(self.config.ent_coef, self.config.last_ent_coef)
-        before, began = dict(self.env.seconds), time.perf_counter()
+        before, began = self.env.seconds, time.perf_counter()
         played, learned = self.ppo.improve()
         state.check_finite(self.network)
         spent = time.perf_counter() - began
@@ -209,7 +210,7 @@ class Training:
 
     def save(self) -> None:
         """Write a checkpoint, and draw the curves."""
-        arrays = state.flat(**self._parts()) | self.ppo.state() | self.env.state()
+        arrays = state.flat(**self._parts()) | self.ppo.state() | selfplay_env.state(self.env)
         about = {"seconds": self.seconds, "elo": self.elo, "joined": self.pool.joined}
         self.run.checkpoint(self.steps, arrays, about)
         self._saved_at = self.seconds
@@ -221,10 +222,10 @@ class Training:
         self.seconds, self.elo = (state.number(saved.about, name) for name in ("seconds", "elo"))
         state.load(saved.arrays, **self._parts())
         self.ppo.load(saved.arrays)
-        self.env.load(saved.arrays)
+        selfplay_env.load(self.env, saved.arrays)
         self.pool.renew()
         self.ppo.player._last_obs = self.env.boards.observations.copy()  # not anew, but there
-        self.ppo.player._last_episode_starts = self.env.over.copy()
+        self.ppo.player._last_episode_starts = self.env.lengths == 0
 
     def _parts(self) -> dict[str, Any]:
         """Return the networks and the optimizer, by name."""

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from cc_env import randomness
 from cc_env.envs.boards import Boards, make_game, reset_options
 from cc_env.envs.rendering import FRAMES_PER_SECOND, MODES, Renderer
-from cc_env.envs.spaces import CopiedWhole, LegalActions, planes_space
+from cc_env.envs.spaces import CopiedWhole, LegalActions, flattened, masked_space, planes_space
 from cc_env.errors import MissingExtra
 from cc_env.game import Cell
 from cc_env.pictures import Picture, draw
@@ -166,22 +166,32 @@ class BoardGameAEC(CopiedWhole, AECEnv):
 
 
 class MaskInObservation(BaseWrapper):
-    """Observations {"observation": planes, "action_mask": mask}, as RLlib and others want them."""
+    """Observations {"observation": planes, "action_mask": mask}, as many libraries want them.
 
-    def __init__(self, env: Any) -> None:
+    The arguments are those of `cc_env.envs.single.MaskInObservation`.
+    """
+
+    def __init__(self, env: Any, key: str = "observation", flat: bool = False) -> None:
         super().__init__(env)
-        self._spaces = {agent: self._dict_space(agent) for agent in env.possible_agents}
+        self._key, self._flat = key, flat
+        self._spaces = {
+            agent: masked_space(
+                env.observation_space(agent), int(env.action_space(agent).n), key, flat
+            )
+            for agent in env.possible_agents
+        }
 
-    def _dict_space(self, agent: str) -> spaces.Dict:
-        mask = spaces.Box(0, 1, (int(self.env.action_space(agent).n),), np.int8)
-        planes = self.env.observation_space(agent)
-        return spaces.Dict({"observation": planes, "action_mask": mask})
+    @property
+    def observation_spaces(self) -> dict[str, spaces.Dict]:
+        """The spaces of both, by agent."""
+        return self._spaces
 
     def observation_space(self, agent: str) -> spaces.Dict:
         """Return the space of both."""
         return self._spaces[agent]
 
-    def observe(self, agent: str) -> dict[str, Observation]:
+    def observe(self, agent: str) -> dict[str, Any]:
         """Return the planes and the mask of `agent`."""
+        planes = self.env.observe(agent)
         mask = self.env.infos[agent]["action_mask"]
-        return {"observation": self.env.observe(agent), "action_mask": mask}
+        return {self._key: flattened(planes) if self._flat else planes, "action_mask": mask}

@@ -1,7 +1,13 @@
-"""Who answers on boards: a player, or a function that is told what a learner would be told."""
+"""Who answers on boards: a player, or a function that is told what a learner would be told.
 
+And several of them, one drawn for each game, each asked about many boards at once: shapes are
+[M, ...] for M boards.
+"""
+
+import time
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,3 +67,83 @@ class _Plays:
             player = fresh(self._player)
             self._games[board] = batch.episode(board), player
         return player.choose(batch.position(board), batch.generator(board), Clock()).action
+
+
+class Asked(NamedTuple):
+    """M positions in which one opponent is to move."""
+
+    positions: NDArray[np.uint64]  # [M, fields]
+    observations: NDArray[np.int8]  # [M, C, H, W], as it sees them
+    masks: NDArray[np.int8]  # [M, num_actions]
+
+
+Choose = Callable[[Asked, np.random.Generator], NDArray[np.int64]]  # legal actions, int64[M]
+
+
+@dataclass
+class Opponent:
+    """Somebody whom a learner meets in a share of its games, and how the learner fared."""
+
+    name: str
+    choose: Choose
+    share: float = 1.0  # of the games, as a weight
+    points: list[float] = field(default_factory=list)  # of the learner: 1 a win, 0.5 a draw
+
+    def take_points(self) -> list[float]:
+        """Return the learner's points in each game that ended since the last call."""
+        points, self.points = self.points, []
+        return points
+
+
+def by_player(player: str | Player, game: Game) -> Choose:
+    """Return how a player, or that of a spoken name, chooses; raise UnknownOption.
+
+    It is one player for all boards, so it must remember nothing of its games.
+    """
+    if player == "random":
+        return drawn
+    plays = players.of(player, game)
+
+    def choose(asked: Asked, rng: np.random.Generator) -> NDArray[np.int64]:
+        positions = (type(game.initial)(*row) for row in asked.positions)
+        return np.array([plays.choose(each, rng, Clock()).action for each in positions], np.int64)
+
+    return choose
+
+
+def drawn(asked: Asked, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Choose any legal action."""
+    return np.asarray((asked.masks * (1 - rng.random(asked.masks.shape))).argmax(1))
+
+
+class Several:
+    """Opponents of which one, drawn by the shares, plays each game on N boards."""
+
+    def __init__(self, opponents: list[Opponent], count: int, rng: np.random.Generator) -> None:
+        """Let these meet the learner on `count` boards; more may be appended."""
+        self.opponents, self.rng = opponents, rng
+        self.met = np.zeros(count, np.int64)  # the opponent on each board, by index
+        self.seconds = 0.0  # that they took to choose, so far
+
+    def draw(self, which: NDArray[np.bool_]) -> None:
+        """Draw who plays the next games on these boards, bool[N]."""
+        shares = np.array([each.share for each in self.opponents])
+        drawn = self.rng.choice(len(shares), int(which.sum()), p=shares / shares.sum())
+        self.met[which] = drawn
+
+    def __call__(self, batch: Boards, which: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return what they choose on these boards, all those of one opponent at once."""
+        actions = np.zeros(len(which), np.int64)
+        asked = Asked(batch.positions[which], batch.seen_by_movers(which), batch.masks[which])
+        for index in np.unique(self.met[which]):
+            of_it = self.met[which] == index
+            began = time.perf_counter()
+            theirs = Asked(*(array[of_it] for array in asked))
+            actions[of_it] = self.opponents[index].choose(theirs, self.rng)
+            self.seconds += time.perf_counter() - began
+        return actions
+
+    def note(self, which: NDArray[np.bool_], rewards: NDArray[np.float32]) -> None:
+        """Note the learner's rewards in the games that ended on these boards, bool[N]."""
+        for index, reward in zip(self.met[which].tolist(), rewards[which].tolist(), strict=True):
+            self.opponents[index].points.append((1 + reward) / 2)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 
 import gymnasium
 import numpy as np
@@ -14,7 +14,7 @@ from cc_env.envs import opponents
 from cc_env.envs.boards import Boards, make_game, reset_options
 from cc_env.envs.opponents import Function
 from cc_env.envs.rendering import FRAMES_PER_SECOND, MODES, Renderer
-from cc_env.envs.spaces import CopiedWhole, LegalActions, planes_space
+from cc_env.envs.spaces import CopiedWhole, LegalActions, flattened, masked_space, planes_space
 from cc_env.errors import BadPlayer
 from cc_env.game import Cell
 from cc_env.pictures import Picture, draw
@@ -174,20 +174,34 @@ class BoardGameEnv(CopiedWhole, gymnasium.Env[Observation, np.int64]):
 
 
 class MaskInObservation(
-    gymnasium.ObservationWrapper[dict[str, Observation], np.int64, Observation],
+    gymnasium.ObservationWrapper[dict[str, Any], np.int64, Observation],
     gymnasium.utils.RecordConstructorArgs,
 ):
-    """Observations {"observation": planes, "action_mask": mask}, as RLlib and others want them."""
+    """Observations {"observation": planes, "action_mask": mask}, as many libraries want them.
 
-    def __init__(self, env: gymnasium.Env[Observation, np.int64]) -> None:
-        """Wrap an environment that has `action_masks()`."""
-        gymnasium.utils.RecordConstructorArgs.__init__(self)
+    The mask is int8[A]. RLlib's masking module wants them as `key="observations", flat=True`.
+    """
+
+    def __init__(
+        self,
+        env: gymnasium.Env[Observation, np.int64],
+        key: str = "observation",
+        flat: bool = False,
+    ) -> None:
+        """Wrap an environment that has `action_masks()`.
+
+        The planes are under `key`, int8[C, H, W], or float32[C * H * W] where `flat`.
+        """
+        gymnasium.utils.RecordConstructorArgs.__init__(self, key=key, flat=flat)
         gymnasium.ObservationWrapper.__init__(self, env)
-        mask = spaces.Box(0, 1, (len(env.get_wrapper_attr("action_masks")()),), np.int8)
-        both = {"observation": env.observation_space, "action_mask": mask}
-        self.observation_space = spaces.Dict(both)  # type: ignore[assignment]
+        self._key, self._flat = key, flat
+        planes = cast(spaces.Box, env.observation_space)
+        actions = len(env.get_wrapper_attr("action_masks")())
+        both = masked_space(planes, actions, key, flat)
+        self.observation_space = both
 
-    def observation(self, observation: Observation) -> dict[str, Observation]:
+    def observation(self, observation: Observation) -> dict[str, Any]:
         """Return the observation with the mask beside it."""
-        mask = self.get_wrapper_attr("action_masks")()
-        return {"observation": observation, "action_mask": mask.astype(np.int8)}
+        mask = self.get_wrapper_attr("action_masks")().astype(np.int8)
+        planes = flattened(observation) if self._flat else observation
+        return {self._key: planes, "action_mask": mask}

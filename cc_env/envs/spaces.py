@@ -1,6 +1,6 @@
 """Action spaces whose samples are legal, so that the loop of every tutorial plays a whole game."""
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from gymnasium import spaces
@@ -14,6 +14,19 @@ from cc_env.game import Game
 def planes_space(game: Game) -> spaces.Box:
     """Return the space of observations: int8[C, H, W], zeros and ones."""
     return spaces.Box(0, 1, game.observation_shape, np.int8)
+
+
+def masked_space(planes: spaces.Box, num_actions: int, key: str, flat: bool) -> spaces.Dict:
+    """Return the space of planes, under `key`, with the mask int8[num_actions] beside them."""
+    if flat:
+        planes = spaces.Box(0, 1, (int(np.prod(planes.shape)),), np.float32)
+    mask = spaces.Box(0, 1, (num_actions,), np.int8)
+    return spaces.Dict({key: planes, "action_mask": mask})
+
+
+def flattened(planes: NDArray[np.int8]) -> NDArray[np.float32]:
+    """Return planes as float32[C * H * W]."""
+    return planes.ravel().astype(np.float32)
 
 
 class LegalActions(spaces.Discrete):
@@ -63,24 +76,33 @@ class LegalActions(spaces.Discrete):
         return spaces.Discrete, (int(self.n),)
 
 
+class HasMasks(Protocol):
+    """What knows which actions are legal: on N boards, of A actions."""
+
+    @property
+    def masks(self) -> NDArray[np.int8]:
+        """int8[N, A]: 1 where the action is legal."""
+
+
 class LegalActionBatch(spaces.MultiDiscrete):
     """`MultiDiscrete([n] * N)` that by default samples a legal action for each board.
 
     Copies and pickles of it are a plain `MultiDiscrete`; see `LegalActions`.
     """
 
-    def __init__(self, boards: Boards) -> None:
+    def __init__(self, boards: HasMasks) -> None:
         """Make the space of the actions on all boards."""
-        super().__init__(np.full(boards.count, boards.game.num_actions, np.int64))
+        count, num_actions = boards.masks.shape
+        super().__init__(np.full(count, num_actions, np.int64))
         self._boards = boards
 
     def sample(self, mask: Any = None, probability: Any = None) -> NDArray[np.int64]:
         """Return a legal action for each board, 0 for a board whose game is over."""
         if mask is not None or probability is not None:
             return super().sample(mask, probability)
-        count = self._boards.count
-        chosen = np.zeros(count, np.int64)
-        _choose(self._boards.masks, self.np_random.random(count), chosen)
+        masks = self._boards.masks
+        chosen = np.zeros(len(masks), np.int64)
+        _choose(masks, self.np_random.random(len(masks)), chosen)
         return chosen
 
     def __reduce__(self) -> tuple[type, tuple[NDArray[np.int64]]]:

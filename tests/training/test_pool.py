@@ -6,10 +6,11 @@ import torch
 
 from agents.network import Network, Size
 from cc_env import games, players
+from cc_env.envs.opponents import Asked, by_player
 from cc_env.errors import BadOption
 from cc_env.openings import after_random_turns
 from cc_env.referee import Clock
-from training.pool import Asked, Pool, PoolSettings, by_name, by_network
+from training.pool import Pool, PoolSettings, by_network
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +37,7 @@ def many_times(asked, index, times):
 
 def test_players_by_name_choose_as_they_do_elsewhere(game, asked):
     rng = np.random.default_rng(0)
-    actions = by_name("minimax:depth=2", game)(asked, rng)
+    actions = by_player("minimax:depth=2", game)(asked, rng)
     player = players.make("minimax:depth=2", game)
     for row, action in zip(asked.positions, actions, strict=True):
         assert player.choose(type(game.initial)(*row), rng, Clock()).action == action
@@ -44,7 +45,7 @@ def test_players_by_name_choose_as_they_do_elsewhere(game, asked):
 
 def test_random_draws_every_legal_action_as_often(game, asked):
     rng, many = np.random.default_rng(0), 4000
-    choose = by_name("random", game)
+    choose = by_player("random", game)
     repeated = many_times(asked, 0, many)
     counts = np.bincount(choose(repeated, rng), minlength=game.num_actions)
     legal = np.flatnonzero(asked.masks[0])

@@ -329,7 +329,7 @@ def test_a_finished_run_goes_on_to_more_steps(whole, tmp_path):
         ("boards.1", lambda array: None, "there is no array boards.1"),
         ("met", numbers(9), "met has numbers that are none of an opponent"),
         ("met", numbers(-1), "met has numbers that are none of an opponent"),
-        ("over", lambda array: array[:3], r"over is bool\[3\]; wanted: bool\[32\]"),
+        ("lengths", lambda array: array[:3], r"lengths is int64\[3\]; wanted: int64\[32\]"),
         ("snapshot 1.stem.bias", numbers(np.nan), "snapshot 1.stem.bias has values that are not"),
         ("optimizer.0.exp_avg", lambda array: None, "there is no array optimizer.0.exp_avg"),
         ("joined", lambda _: "1", "joined is '1'; wanted a whole number"),

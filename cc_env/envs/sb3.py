@@ -1,0 +1,298 @@
+"""The environment for Stable-Baselines3: many boards at once, against one opponent or several.
+
+Shapes: N boards, observations [C, H, W], A actions.
+"""
+
+import io
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+from numpy.typing import NDArray
+
+from cc_env import randomness
+from cc_env.envs.boards import Boards, make_game, reset_options
+from cc_env.envs.opponents import Asked, Choose, Opponent, Several, by_player
+from cc_env.envs.rendering import FRAMES_PER_SECOND, Renderer
+from cc_env.envs.spaces import planes_space
+from cc_env.errors import BadOption, IllegalAction, MissingExtra
+from cc_env.pictures import draw
+from cc_env.referee import Player
+
+try:
+    from stable_baselines3.common.monitor import Monitor
+    from stable_baselines3.common.vec_env import VecEnv
+    from stable_baselines3.common.vec_env.base_vec_env import VecEnvIndices, VecEnvStepReturn
+except ImportError as missing:
+    raise MissingExtra("OpponentVecEnv", "stable-baselines3", "sb3") from missing
+
+Start = Callable[[int, np.random.Generator], NDArray[np.uint64]]  # count -> positions [count, F]
+
+
+class OpponentVecEnv(VecEnv):
+    """N boards of a game, stepped at once, as Stable-Baselines3 and sb3-contrib take them.
+
+    The learner sees only the positions in which it is to move; between them its opponents decide.
+    Boards begin again by themselves. `action_masks()` says what is legal, so MaskablePPO learns on
+    it as it is, and algorithms without masks by `illegal="lose"` or `"random"`.
+
+    Observations int8[N, C, H, W]; actions int[N], each of Discrete(A); rewards float32[N]: 1 for a
+    win, -1 for a loss, else 0. The info of a board whose game ended has terminal_observation
+    int8[C, H, W], episode (its return r, length l in decisions, and seconds t since the
+    environment was made, as SB3's Monitor has them), outcome (0, 1: that player won, 2 draw, -1
+    none), seat, and `TimeLimit.truncated`, true where a limit ended the game, not its rules. Where
+    illegal actions are no errors, that of a board whose last one was illegal has illegal_action.
+
+    `opponents` is a list of `Opponent`; one of them is drawn for each game, by the shares. More may
+    be appended at any time; they play games that begin later. Self-play is an opponent that asks
+    the policy that learns, or a `snapshot` of it:
+
+        model = MaskablePPO("MlpPolicy", env)
+        env.opponents.append(Opponent("itself", by_policy(model.policy)))
+    """
+
+    def __init__(
+        self,
+        game: str,
+        num_envs: int = 1,
+        *,
+        opponents: str | Player | Opponent | Sequence[str | Player | Opponent] = "random",
+        seat: int | None = None,
+        max_turns: int | None = 200,
+        repetitions: int | None = None,
+        illegal: str = "raise",
+        starts: Start | None = None,
+        draw_at_limits: bool = False,
+        render_mode: str | None = None,
+        **options: Any,
+    ) -> None:
+        """Make `num_envs` boards of `game`; raise BadOption on bad values.
+
+        `starts(count, rng)` draws the positions that so many games begin in, uint64[count, fields];
+        None is the game's start. With `draw_at_limits` a game that `max_turns` or `repetitions`
+        ends is a draw, as in the arena, and not one of unknown value. The other arguments are
+        those of `BoardGameEnv`.
+        """
+        self.game = make_game(OpponentVecEnv, game, options)
+        if render_mode == "human":
+            raise BadOption("render_mode='human'; there are: ansi, rgb_array")
+        self._renderer = Renderer(render_mode, self.game.name)
+        self.render_mode = render_mode
+        self._pool = Several(_opponents(opponents, self.game), num_envs, np.random.default_rng())
+        self.boards = Boards(
+            self.game,
+            num_envs,
+            opponent=self._pool,
+            seat=seat,
+            max_turns=max_turns,
+            repetitions=repetitions,
+            illegal=illegal,
+        )
+        self._starts, self._truncates = starts, not draw_at_limits
+        self._actions = np.zeros(num_envs, np.int64)
+        self.lengths = np.zeros(num_envs, np.int64)  # the learner's decisions in each game so far
+        self._began, self._busy = time.perf_counter(), 0.0
+        self._seed: int | None = None  # of the next reset
+        self._begun = False
+        super().__init__(num_envs, planes_space(self.game), spaces.Discrete(self.game.num_actions))
+        self.metadata: dict[str, Any] = {**self.metadata, "render_fps": FRAMES_PER_SECOND}
+
+    @property
+    def opponents(self) -> list[Opponent]:
+        """Who may be met; more may be appended."""
+        return self._pool.opponents
+
+    @property
+    def rng(self) -> np.random.Generator:
+        """The generator that opponents, starts and the opponents' choices are drawn from."""
+        return self._pool.rng
+
+    @rng.setter
+    def rng(self, rng: np.random.Generator) -> None:
+        self._pool.rng = rng
+
+    @property
+    def met(self) -> NDArray[np.int64]:
+        """The opponent on each board, int64[N], by its index."""
+        return self._pool.met
+
+    @property
+    def seconds(self) -> dict[str, float]:
+        """The seconds spent so far, in `boards` and `opponents`."""
+        return {"boards": self._busy - self._pool.seconds, "opponents": self._pool.seconds}
+
+    def seed(self, seed: int | None = None) -> Sequence[int | None]:
+        """Seed all that is drawn, on boards from the next reset on; None: a seed drawn by NumPy.
+
+        A board has the same stream of its own whatever N is. Raises BadOption for what is no
+        seed.
+        """
+        randomness.check_seed(seed)
+        seeds = super().seed(seed)
+        self._seed = seeds[0]
+        self.rng = np.random.default_rng(self._seed)
+        return seeds
+
+    def reset(self) -> NDArray[np.int8]:
+        """Begin a game on every board, from the options' `position` if `set_options` gave one.
+
+        Raises BadOption or BadPosition, and begins nothing, on bad options.
+        """
+        given = [reset_options(each, ["position"]) for each in self._options]
+        texts = [each.get("position") for each in given]
+        positions = [self.game.from_text(text) if text else self.game.initial for text in texts]
+        streams = None
+        if self._seed is not None or not self._begun:
+            streams = self.boards.streams(self._seed)
+        which = np.ones(self.num_envs, np.bool_)
+        fixed = np.array(positions, np.uint64) if any(texts) else None
+        self._begin(which, fixed, streams)
+        self._begun, self._seed = True, None
+        self._reset_seeds()
+        self._reset_options()
+        return self.boards.observations.copy()
+
+    def step_async(self, actions: NDArray[np.int64]) -> None:
+        """Take the learner's actions, int[N]; raise IllegalAction for another shape."""
+        if np.shape(actions) != (self.num_envs,):
+            raise IllegalAction(
+                f"actions have shape {np.shape(actions)}; wanted: ({self.num_envs},)"
+            )
+        self._actions[:] = actions
+
+    def step_wait(self) -> VecEnvStepReturn:
+        """Play them, and the answers.
+
+        Raises IllegalAction, and changes nothing, where one is illegal, see `illegal`; EpisodeOver
+        before the first reset.
+        """
+        began, boards = time.perf_counter(), self.boards
+        boards.step(self._actions)
+        self.lengths += 1
+        rewards, over = boards.rewards.astype(np.float32), boards.done.copy()
+        self._pool.note(over, rewards)
+        infos = self._infos(np.flatnonzero(over).tolist())
+        if over.any():
+            self._begin(over)
+        self._busy += time.perf_counter() - began
+        return boards.observations.copy(), rewards, over, infos
+
+    def action_masks(self) -> NDArray[np.bool_]:
+        """Return bool[N, A]: true where the action is legal."""
+        return self.boards.masks.astype(np.bool_)
+
+    def _infos(self, over: list[int]) -> list[dict[str, Any]]:
+        """Return the infos, in which games ended on these boards."""
+        infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
+        boards, seconds = self.boards, round(time.perf_counter() - self._began, 6)
+        for board in over:
+            reward, length = float(boards.rewards[board]), int(self.lengths[board])
+            infos[board] = {
+                "terminal_observation": boards.observations[board].copy(),
+                "TimeLimit.truncated": bool(boards.truncated[board]) and self._truncates,
+                "episode": {"r": reward, "l": length, "t": seconds},
+                "outcome": int(boards.outcomes[board]),
+                "seat": boards.seat(board),
+            }
+        for board in np.flatnonzero(boards.was_illegal).tolist():
+            infos[board]["illegal_action"] = True
+        return infos
+
+    def _begin(
+        self,
+        which: NDArray[np.bool_],
+        fixed: NDArray[np.uint64] | None = None,
+        streams: NDArray[np.uint64] | None = None,
+    ) -> None:
+        """Begin games on these boards, in the `fixed` positions uint64[N, fields] or drawn ones."""
+
+        def draw_games(which: NDArray[np.bool_]) -> NDArray[np.uint64]:
+            self._pool.draw(which)
+            if fixed is not None:
+                return fixed
+            rows = np.zeros((self.num_envs, len(self.game.initial)), np.uint64)
+            rows[:] = np.array(self.game.initial, np.uint64)
+            if self._starts is not None:
+                rows[which] = self._starts(int(which.sum()), self.rng)
+            return rows
+
+        self.boards.reset(which, draw_games, streams)
+        self.lengths[which] = 0
+
+    def env_method(
+        self, method_name: str, *args: Any, indices: VecEnvIndices = None, **kwargs: Any
+    ) -> list[Any]:
+        """Return what a method that returns an item for each board gives for these boards."""
+        found = getattr(self, method_name)(*args, **kwargs)
+        return [found[board] for board in self._get_indices(indices)]
+
+    def get_attr(self, attr_name: str, indices: VecEnvIndices = None) -> list[Any]:
+        """Return an attribute, which all boards share, for each of these; raise AttributeError."""
+        return [getattr(self, attr_name) for _ in self._get_indices(indices)]
+
+    def set_attr(self, attr_name: str, value: Any, indices: VecEnvIndices = None) -> None:
+        """Set an attribute, which all boards share; raise BadOption for some boards alone."""
+        if len(list(self._get_indices(indices))) < self.num_envs:
+            raise BadOption(f"set_attr({attr_name!r}) for some boards; all share it")
+        setattr(self, attr_name, value)
+
+    def env_is_wrapped(self, wrapper_class: type[Any], indices: VecEnvIndices = None) -> list[bool]:
+        """Return, for each of these boards, true for SB3's Monitor alone, whose infos it has."""
+        return [wrapper_class is Monitor for _ in self._get_indices(indices)]
+
+    def get_images(self) -> Sequence[NDArray[np.uint8] | None]:
+        """Return a frame uint8[height, width, 3] of each board, None unless `rgb_array`."""
+        is_shown = self.render_mode == "rgb_array"
+        return [self._frame(board) if is_shown else None for board in range(self.num_envs)]
+
+    def _frame(self, board: int) -> Any:
+        boards = self.boards
+        last, end = boards.last_turn(board), boards.over(board)
+        return self._renderer.frame(draw(self.game, boards.position(board), last=last, end=end))
+
+    def close(self) -> None:
+        """Close what draws pictures."""
+        self._renderer.close()
+
+
+def by_policy(policy: Any, deterministic: bool = False) -> Choose:
+    """Return how a policy with masks (sb3-contrib's, `model.policy`) chooses as it is at the time.
+
+    It draws from torch's generator unless it is `deterministic`. `snapshot` makes copies.
+    """
+
+    def choose(asked: Asked, rng: np.random.Generator) -> NDArray[np.int64]:
+        actions, _ = policy.predict(
+            asked.observations, action_masks=asked.masks, deterministic=deterministic
+        )
+        return np.asarray(actions, np.int64)
+
+    return choose
+
+
+def snapshot(policy: Any) -> Any:
+    """Return a copy of a policy of SB3 or sb3-contrib as it is now, for `by_policy`.
+
+    `copy.deepcopy` cannot make one of a policy that has learned.
+    """
+    file = io.BytesIO()
+    policy.save(file)
+    file.seek(0)
+    return type(policy).load(file, policy.device)
+
+
+def _opponents(
+    given: str | Player | Opponent | Sequence[str | Player | Opponent], game: Any
+) -> list[Opponent]:
+    """Return opponents of equal shares for names and players, others as they are."""
+    several = given if isinstance(given, Sequence) and not isinstance(given, str) else [given]
+    if not several:
+        raise BadOption("opponents=[]; wanted: at least one")
+    return [
+        each
+        if isinstance(each, Opponent)
+        else Opponent(each if isinstance(each, str) else type(each).__name__, by_player(each, game))
+        for each in several
+    ]

@@ -1,0 +1,1 @@
+"""One short file for each RL library; README.md lists them."""

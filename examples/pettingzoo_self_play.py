@@ -1,0 +1,93 @@
+"""PettingZoo: both players in turn (AEC); one policy for both learns by REINFORCE; torch alone.
+
+Run        python -m examples.pettingzoo_self_play --steps 300000
+Reached    95.8 % (41.0 % untrained) on 4×4 in 10,000 steps, 5 s of CPU time
+
+`env.last()` says what the agent to move sees, in its own frame; the mask is in the infos.
+PettingZoo steps one board at a time, so this shows how it works, not how to train fast.
+"""
+
+import argparse
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from cc_env.envs import aec
+from cc_env.envs.scoring import score
+
+GAMES = 16  # between gradient steps
+GAMMA, LEARNING_RATE, ENTROPY = 0.97, 3e-3, 0.01
+
+
+def make_policy(inputs: int, actions: int) -> nn.Module:
+    """Return a network of planes to logits."""
+    return nn.Sequential(nn.Flatten(), nn.Linear(inputs, 128), nn.Tanh(), nn.Linear(128, actions))
+
+
+def masked(policy: nn.Module, planes: np.ndarray, masks: np.ndarray) -> Tensor:
+    """Return logits [N, A] of planes [N, C, H, W], very low where masks [N, A] are 0."""
+    logits = policy(torch.as_tensor(planes).float())
+    return logits.masked_fill(torch.as_tensor(masks) == 0, -1e8)
+
+
+def play(
+    env: aec.BoardGameAEC, policy: nn.Module
+) -> list[tuple[np.ndarray, np.ndarray, int, float]]:
+    """Play a game; return planes, mask, action and discounted return of all decisions."""
+    env.reset()
+    decisions: dict[str, list[tuple[np.ndarray, np.ndarray, int]]] = {
+        agent: [] for agent in env.possible_agents
+    }
+    final = {}
+    for agent in env.agent_iter():
+        planes, reward, terminated, truncated, info = env.last()
+        if terminated or truncated:
+            final[agent] = reward
+            env.step(None)
+            continue
+        with torch.no_grad():
+            logits = masked(policy, planes[None], info["action_mask"][None])
+        action = int(torch.multinomial(logits.softmax(1), 1))
+        decisions[agent].append((planes, info["action_mask"], action))
+        env.step(action)
+    return [
+        (*decision, final[agent] * GAMMA**left)
+        for agent, made in decisions.items()
+        for left, decision in enumerate(reversed(made))
+    ]
+
+
+def main(size: int = 6, steps: int = 300_000, seed: int = 1) -> tuple[float, float]:
+    """Train; return the scores against random play before and after."""
+    torch.manual_seed(seed)
+    env = aec.env("capture_conquer", size=size)
+    agent = env.possible_agents[0]
+    inputs = int(np.prod(env.observation_space(agent).shape))
+    policy = make_policy(inputs, int(env.action_space(agent).n))
+    optimizer = torch.optim.Adam(policy.parameters(), lr=LEARNING_RATE)
+
+    def choose(observations: np.ndarray, masks: np.ndarray) -> np.ndarray:
+        with torch.no_grad():
+            return masked(policy, observations, masks).argmax(1).numpy()
+
+    before, played = score(choose, "capture_conquer", size=size), 0
+    while played < steps:
+        decisions = [each for _ in range(GAMES) for each in play(env, policy)]
+        planes, masks, actions, returns = map(np.array, zip(*decisions, strict=True))
+        logs = masked(policy, planes, masks).log_softmax(1)
+        chosen = logs.gather(1, torch.as_tensor(actions)[:, None])[:, 0]
+        entropy = -(logs.exp() * logs).sum(1).mean()
+        loss = -(torch.as_tensor(returns).float() * chosen).mean() - ENTROPY * entropy
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        played += len(decisions)
+    return before, score(choose, "capture_conquer", size=size)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--size", type=int, default=6, help="of the board, 4 to 8")
+    parser.add_argument("--steps", type=int, default=300_000, help="of the learner")
+    print(main(**vars(parser.parse_args())))

@@ -1,0 +1,54 @@
+"""Stable-Baselines3: PPO and DQN, which know no masks; the environment says what is illegal.
+
+Run        python -m examples.sb3_unmasked --algorithm dqn --steps 300000
+Reached    83.0 % (8.5 % untrained) of tic-tac-toe by PPO in 20,000 steps, 7 s of CPU time;
+           71.5 % (0.0 % untrained) by DQN, 9 s
+
+With `illegal="lose"` an illegal action loses the game, so that the learner sees little but lost
+games at first; with `illegal="random"` a legal one is played in its place. Where masks can be had,
+as in `sb3_masked.py`, learning takes a small part of the steps.
+"""
+
+import argparse
+
+import numpy as np
+from stable_baselines3 import DQN, PPO
+
+from cc_env.envs.sb3 import OpponentVecEnv
+from cc_env.envs.vector import BoardGameVectorEnv
+
+
+def points(model: PPO | DQN, game: str, games: int = 200) -> float:
+    """Return the mean points against random play; an illegal action loses."""
+    envs = BoardGameVectorEnv(game, games, illegal="lose", autoreset_mode="SameStep")
+    observations, _ = envs.reset(seed=0)
+    found = np.full(games, np.nan)
+    while np.isnan(found).any():
+        actions, _ = model.predict(observations, deterministic=True)
+        observations, rewards, terminated, truncated, _ = envs.step(actions)
+        ended = (terminated | truncated) & np.isnan(found)
+        found[ended] = (1 + rewards[ended]) / 2
+    return float(found.mean())
+
+
+def main(
+    game: str = "capture_conquer", steps: int = 300_000, algorithm: str = "ppo", seed: int = 1
+) -> tuple[float, float]:
+    """Train; return the points against random play before and after."""
+    env = OpponentVecEnv(game, 32, illegal="lose")
+    named = {"gamma": 0.97, "learning_rate": 1e-3, "seed": seed}
+    if algorithm == "ppo":
+        model = PPO("MlpPolicy", env, n_steps=64, batch_size=256, ent_coef=0.01, **named)
+    else:
+        model = DQN("MlpPolicy", env, train_freq=1, gradient_steps=4, learning_starts=1000, **named)
+    before = points(model, game)
+    model.learn(steps)
+    return before, points(model, game)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--game", default="capture_conquer")
+    parser.add_argument("--steps", type=int, default=300_000, help="of the learner")
+    parser.add_argument("--algorithm", choices=["ppo", "dqn"], default="ppo")
+    print(main(**vars(parser.parse_args())))

@@ -1,0 +1,260 @@
+"""The environment for Stable-Baselines3: what its algorithms read of a VecEnv, and self-play."""
+
+import gymnasium
+import numpy as np
+import pytest
+from sb3_contrib import MaskablePPO
+from sb3_contrib.common.maskable.evaluation import evaluate_policy
+from sb3_contrib.common.maskable.utils import get_action_masks, is_masking_supported
+from stable_baselines3.common.monitor import Monitor
+from stable_baselines3.common.vec_env import (
+    DummyVecEnv,
+    VecVideoRecorder,
+)
+
+from cc_env.envs.opponents import Opponent, drawn
+from cc_env.envs.sb3 import OpponentVecEnv, by_policy, snapshot
+from cc_env.envs.single import BoardGameEnv
+from cc_env.errors import BadOption, BadPosition, EpisodeOver, IllegalAction, UnknownKeyword
+from cc_env.referee import Decision
+
+TICTACTOE = "elsewhere.tictactoe"
+SETTINGS = {"n_steps": 64, "batch_size": 512, "learning_rate": 2e-3, "gamma": 0.97, "seed": 0}
+
+
+class Lowest:
+    """A player that takes the first legal action."""
+
+    def __init__(self, game):
+        self.game = game
+
+    def choose(self, position, rng, clock):
+        return Decision(int(self.game.legal_actions(position)[0]))
+
+
+def lowest(asked, rng):
+    return asked.masks.argmax(1)
+
+
+def legal_actions(env, rng):
+    masks = get_action_masks(env)
+    return (masks * (1 - rng.random(masks.shape))).argmax(1)
+
+
+@pytest.mark.parametrize("seat", [0, 1])
+@pytest.mark.parametrize(("name", "limits"), [("capture_conquer", 12), ("checkers", 40)])
+def test_it_does_step_by_step_what_single_environments_in_their_own_vecenv_do(name, limits, seat):
+    def make():
+        env = BoardGameEnv(name, seat=seat, max_turns=limits)
+        env = BoardGameEnv(name, seat=seat, max_turns=limits, opponent=Lowest(env.game))
+        return Monitor(env)
+
+    theirs = DummyVecEnv([make] * 8)
+    ours = OpponentVecEnv(
+        name, 8, opponents=Opponent("lowest", lowest), seat=seat, max_turns=limits
+    )
+    rng, ends = np.random.default_rng(0), []
+    np.testing.assert_array_equal(ours.reset(), theirs.reset())
+    for _ in range(120):
+        masks = get_action_masks(ours)
+        np.testing.assert_array_equal(masks, get_action_masks(theirs))
+        actions = legal_actions(ours, rng)
+        (*mine, infos), (*other, expected) = ours.step(actions), theirs.step(actions)
+        for one, two in zip(mine, other, strict=True):
+            np.testing.assert_array_equal(one, two)
+            assert one.dtype == two.dtype
+        for info, wanted in zip(infos, expected, strict=True):
+            if "terminal_observation" not in wanted:
+                assert info == {}
+                continue
+            final = wanted["terminal_observation"]
+            np.testing.assert_array_equal(info["terminal_observation"], final)
+            assert {name: info["episode"][name] for name in "rl"} == {
+                name: wanted["episode"][name] for name in "rl"
+            }
+            for key in ("TimeLimit.truncated", "outcome", "seat"):
+                assert info[key] == wanted[key]
+            ends.append(info["TimeLimit.truncated"])
+    assert len(ends) > 8
+    assert any(ends)
+
+
+def test_what_sb3_asks_of_some_boards_is_of_these():
+    env = OpponentVecEnv("capture_conquer", 5, size=4)
+    env.seed(1)
+    env.reset()
+    assert is_masking_supported(env)
+    for indices, boards in [(None, range(5)), (3, [3]), ([4, 0], [4, 0])]:
+        found = env.env_method("action_masks", indices=indices)
+        assert len(found) == len(boards)
+        for mask, board in zip(found, boards, strict=True):
+            np.testing.assert_array_equal(mask, env.boards.masks[board])
+        assert env.get_attr("render_mode", indices) == [None] * len(boards)
+        assert env.env_is_wrapped(Monitor, indices) == [True] * len(boards)
+        assert env.env_is_wrapped(gymnasium.wrappers.TimeLimit, indices) == [False] * len(boards)
+    assert not env.has_attr("nothing")
+    env.set_attr("label", "x")
+    assert env.get_attr("label") == ["x"] * 5
+    with pytest.raises(BadOption, match="for some boards; all share it"):
+        env.set_attr("label", "y", indices=[1])
+
+
+def played(count, seed, steps=30):
+    env = OpponentVecEnv("capture_conquer", count, size=4)
+    if seed is not None:
+        env.seed(seed)
+    rows, rng = [env.reset()], np.random.default_rng(0)
+    for _ in range(steps):
+        rows.append(env.step(legal_actions(env, rng))[0])
+    return np.stack(rows)
+
+
+def test_the_same_seed_is_the_same_games():
+    assert (played(8, 5) == played(8, 5)).all()
+    assert (played(8, 5) != played(8, 6)).any()
+    assert (played(8, None) != played(8, None)).any()
+
+
+def test_options_are_of_the_next_reset_alone():
+    env = OpponentVecEnv("capture_conquer", 2, size=4, seat=0)
+    env.seed(0)
+    start = env.reset()
+    first = "br"[env.game.to_move(env.game.initial)]
+    text = f"1bb1/4/4/rr2 {first}"
+    env.set_options([{"position": text}, {}])
+    observations = env.reset()
+    assert env.game.to_text(env.boards.position(0)) == text
+    np.testing.assert_array_equal(observations[1], start[1])
+    np.testing.assert_array_equal(env.reset(), start)
+    env.set_options({"position": "nonsense"})
+    with pytest.raises(BadPosition):
+        env.reset()
+    env.set_options({"start": 1})
+    with pytest.raises(BadOption, match="reset has no option start; it has: position"):
+        env.reset()
+
+
+def test_bad_input_says_what_would_do():
+    with pytest.raises(UnknownKeyword, match=r"'oponents'; did you mean opponents\?"):
+        OpponentVecEnv("checkers", oponents="random")
+    with pytest.raises(BadOption, match="at least one"):
+        OpponentVecEnv("checkers", opponents=[])
+    with pytest.raises(BadOption, match="'nobody'"):
+        OpponentVecEnv("checkers", opponents=["random", "nobody"])
+    with pytest.raises(BadOption, match="render_mode='human'; there are: ansi, rgb_array"):
+        OpponentVecEnv("checkers", render_mode="human")
+    env = OpponentVecEnv("checkers", 2)
+    with pytest.raises(BadOption, match="seed=-1"):
+        env.seed(-1)
+    with pytest.raises(EpisodeOver):
+        env.step(np.zeros(2, int))
+    env.reset()
+    with pytest.raises(IllegalAction, match=r"shape \(1,\); wanted: \(2,\)"):
+        env.step(np.zeros(1, int))
+    illegal = np.array([mask.argmin() for mask in env.boards.masks])
+    with pytest.raises(IllegalAction, match="board 0"):
+        env.step(illegal)
+
+
+def test_illegal_actions_lose_and_are_told():
+    env = OpponentVecEnv("checkers", 3, illegal="lose")
+    env.reset()
+    actions = env.boards.masks.argmax(1)
+    actions[1] = env.boards.masks[1].argmin()
+    _, rewards, over, infos = env.step(actions)
+    assert rewards.tolist() == [0, -1, 0]
+    assert over.tolist() == [False, True, False]
+    assert infos[1]["illegal_action"] is True
+    assert infos[1]["episode"]["l"] == 1
+    assert infos[0] == {}
+
+
+def test_an_opponent_appended_plays_its_share_of_the_later_games():
+    env = OpponentVecEnv("capture_conquer", 40, size=4, opponents=[Opponent("a", drawn)])
+    env.seed(0)
+    env.reset()
+    env.opponents.append(Opponent("b", drawn, share=3.0))
+    rng = np.random.default_rng(0)
+    for _ in range(60):
+        env.step(legal_actions(env, rng))
+    first, second = (len(each.take_points()) for each in env.opponents)
+    assert 2 < second / first < 4.5
+
+
+def test_players_are_met_by_name_and_as_themselves():
+    env = OpponentVecEnv("capture_conquer", 20, size=4)
+    env = OpponentVecEnv("capture_conquer", 20, size=4, opponents=["greedy", Lowest(env.game)])
+    assert [each.name for each in env.opponents] == ["greedy", "Lowest"]
+    env.seed(0)
+    env.reset()
+    rng = np.random.default_rng(0)
+    for _ in range(40):
+        env.step(legal_actions(env, rng))
+    greedy, lowest = (np.mean(each.take_points()) for each in env.opponents)
+    assert greedy < 0.35 < lowest
+
+
+def test_monitors_and_videos_wrap_it(tmp_path):
+    pytest.importorskip("moviepy")
+    env = OpponentVecEnv("capture_conquer", 2, size=4, render_mode="rgb_array")
+    assert env.metadata["render_fps"] == 2
+    video = VecVideoRecorder(env, str(tmp_path), lambda step: step == 0, video_length=3)
+    video.reset()
+    for _ in range(4):
+        video.step(env.boards.masks.argmax(1))
+    video.close()
+    assert list(tmp_path.glob("*.mp4"))
+
+
+def test_frames_are_tiled_and_text_is_not_a_frame():
+    env = OpponentVecEnv("capture_conquer", 2, size=4, render_mode="rgb_array")
+    env.reset()
+    one, two = env.get_images()
+    assert one.shape == two.shape
+    assert one.dtype == np.uint8
+    assert env.render().size == one.size + two.size
+
+
+def test_evaluate_policy_reads_returns_and_lengths():
+    env = OpponentVecEnv(TICTACTOE, 4, opponents=Opponent("lowest", lowest), seat=0)
+    model = MaskablePPO("MlpPolicy", env, **SETTINGS)
+    returns, lengths = evaluate_policy(model, env, 20, return_episode_rewards=True)
+    assert set(returns) <= {-1.0, 0.0, 1.0}
+    assert set(lengths) <= {3, 4, 5}
+
+
+def score(model, opponent="random"):
+    """Return the mean reward of a model in 200 games, by its best actions."""
+    env = OpponentVecEnv("capture_conquer", 100, size=4, opponents=opponent)
+    env.seed(7)
+    observations, rewards = env.reset(), []
+    while len(rewards) < 200:
+        masks = get_action_masks(env)
+        actions, _ = model.predict(observations, action_masks=masks, deterministic=True)
+        observations, reward, over, _ = env.step(actions)
+        rewards += reward[over].tolist()
+    return np.mean(rewards)
+
+
+@pytest.mark.slow
+def test_maskable_ppo_learns_by_playing_itself():
+    env = OpponentVecEnv("capture_conquer", 32, size=4)
+    env.seed(0)
+    model = MaskablePPO("MlpPolicy", env, **SETTINGS)
+    first = score(model)
+    before = snapshot(model.policy)
+    env.opponents[:] = [Opponent("itself", by_policy(model.policy))]
+    model.learn(32 * 64 * 6)
+    learned = snapshot(model.policy)
+    planes, masks = env.boards.observations, env.boards.masks
+    asked = [
+        each.predict(planes, action_masks=masks, deterministic=True)[0]
+        for each in (model.policy, learned, before)
+    ]
+    assert (asked[0] == asked[1]).all()
+    assert (asked[0] != asked[2]).any()
+    assert first < 0.3
+    assert score(model) > 0.6
+    assert score(model, Opponent("before", by_policy(before))) > 0.4
+    assert len(model.ep_info_buffer) == 100
+    assert 3 <= np.mean([each["l"] for each in model.ep_info_buffer]) <= 30
