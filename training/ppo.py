@@ -209,7 +209,7 @@ class Training:
         return {**scores, "joined": self.pool.joined}
 
     def save(self) -> None:
-        """Write a checkpoint, and draw the curves."""
+        """Write a checkpoint and draw the curves."""
         arrays = state.flat(**self._parts()) | self.ppo.state() | selfplay_env.state(self.env)
         about = {"seconds": self.seconds, "elo": self.elo, "joined": self.pool.joined}
         self.run.checkpoint(self.steps, arrays, about)
@@ -224,7 +224,7 @@ class Training:
         self.ppo.load(saved.arrays)
         selfplay_env.load(self.env, saved.arrays)
         self.pool.renew()
-        self.ppo.player._last_obs = self.env.boards.observations.copy()  # not anew, but there
+        self.ppo.player._last_obs = self.env.boards.observations.copy()  # restored, without a reset
         self.ppo.player._last_episode_starts = self.env.lengths == 0
 
     def _parts(self) -> dict[str, Any]:

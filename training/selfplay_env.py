@@ -1,4 +1,4 @@
-"""The environment of self-play: boards against a pool, from random openings, as a run saves it."""
+"""The environment of PPO's self-play: boards against a pool, from random openings; its state."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -15,7 +15,7 @@ from cc_env.game import Game
 from cc_env.match import Limits, limit_of_repetitions
 from cc_env.openings import opening
 
-OPENINGS = 2048  # positions that games begin at
+OPENINGS = 2048  # starting positions, from which games draw theirs
 
 
 def make(
@@ -23,7 +23,7 @@ def make(
 ) -> OpponentVecEnv:
     """Return boards whose games begin after 0 to `opening_turns` random turns.
 
-    The limits are the arena's, and draws as there.
+    Games have the limits of the arena, and are drawn when they reach one.
     """
     rng = np.random.default_rng(seed)
     openings = np.array([opening(game, opening_turns, rng) for _ in range(OPENINGS)], np.uint64)
@@ -43,36 +43,37 @@ def make(
 
 
 def state(env: OpponentVecEnv) -> dict[str, NDArray[Any]]:
-    """Return copies of all that goes on from step to step, but `rng`."""
-    boards = {f"boards.{n}": each for n, each in enumerate(env.boards.snapshot())}
+    """Return copies of the state between steps, without that of `rng`."""
+    boards = {f"boards.{n}": array for n, array in enumerate(env.boards.snapshot())}
     return {**boards, "met": env.met.copy(), "lengths": env.lengths.copy()}
 
 
 def load(env: OpponentVecEnv, arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Go on with what `state` returned after a step.
+    """Restore what `state` returned after a step.
 
-    Raises BadCheckpoint, and changes nothing, where that cannot be.
+    Raises BadCheckpoint, and changes nothing, if the arrays are not a possible state.
     """
     own = state(env)
-    found = {name: expect(arrays, name, each.shape, each.dtype) for name, each in own.items()}
-    if not ((found["met"] >= 0) & (found["met"] < len(env.opponents))).all():
-        raise BadCheckpoint("met has numbers that are none of an opponent")
-    if (found["lengths"] < 0).any():
+    saved = {name: expect(arrays, name, like.shape, like.dtype) for name, like in own.items()}
+    if not ((saved["met"] >= 0) & (saved["met"] < len(env.opponents))).all():
+        raise BadCheckpoint("met has numbers without an opponent")
+    if (saved["lengths"] < 0).any():
         raise BadCheckpoint("lengths has numbers below 0")
     before = env.boards.snapshot()
-    env.boards.restore([found[f"boards.{n}"] for n in range(len(before))])
+    env.boards.restore([saved[f"boards.{n}"] for n in range(len(before))])
     try:
         _check(env.boards)
     except BadCheckpoint:
         env.boards.restore(before)
         raise
-    env.met[:], env.lengths[:] = found["met"], found["lengths"]
+    env.met[:], env.lengths[:] = saved["met"], saved["lengths"]
 
 
 def _check(boards: Boards) -> None:
-    """Raise BadCheckpoint where the boards, restored from a file, cannot be.
+    """Raise BadCheckpoint if boards restored from a file are inconsistent.
 
-    On all of them a game goes on, in which the learner is to move and sees what there is.
+    On each board a game is in progress, the learner is to move, and masks and observations agree
+    with the position.
     """
     game, every = boards.game, range(boards.count)
     try:
@@ -82,13 +83,13 @@ def _check(boards: Boards) -> None:
         raise BadCheckpoint(f"boards: {error}") from None
     masks = np.array([game.action_mask(boards.position(board)) for board in every])
     movers = [game.to_move(boards.position(board)) for board in every]
-    is_whole = (
+    is_consistent = (
         not boards.done.any()
         and masks.any(1).all()
         and all(boards.turns(board) < boards.max_turns for board in every)
-        and all(np.array_equal(movers, each) for each in (boards.seats, boards.to_move))
+        and all(np.array_equal(movers, seats) for seats in (boards.seats, boards.to_move))
         and np.array_equal(masks, boards.masks)
         and np.array_equal(boards.seen_by_movers(np.arange(boards.count)), boards.observations)
     )
-    if not is_whole:
-        raise BadCheckpoint("boards: what is noted of the positions is not what they are")
+    if not is_consistent:
+        raise BadCheckpoint("boards: seats, masks or observations disagree with the positions")

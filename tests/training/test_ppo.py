@@ -320,15 +320,15 @@ def test_a_finished_run_goes_on_to_more_steps(whole, tmp_path):
         ("rollout.values", lambda array: array.T, r"rollout.values is float32\[32, 8\]"),
         ("rollout.values", lambda array: None, "there is no array rollout.values"),
         ("boards.0", numbers(2**64 - 1), "boards: .* are not a position"),
-        ("boards.0", lambda array: shifted(array, -1, 1), "boards: what is noted of"),  # done
-        ("boards.0", lambda array: shifted(array, -2, 1), "boards: what is noted of"),  # the seat
-        ("boards.0", lambda array: shifted(array, -4, 500), "boards: what is noted of"),  # turns
-        ("boards.2", lambda array: 1 - array, "boards: what is noted of"),  # what is seen
-        ("boards.3", lambda array: 1 - array, "boards: what is noted of"),  # what is legal
+        ("boards.0", lambda array: shifted(array, -1, 1), "boards: seats, masks or"),  # done
+        ("boards.0", lambda array: shifted(array, -2, 1), "boards: seats, masks or"),  # the seat
+        ("boards.0", lambda array: shifted(array, -4, 500), "boards: seats, masks or"),  # turns
+        ("boards.2", lambda array: 1 - array, "boards: seats, masks or"),  # what is seen
+        ("boards.3", lambda array: 1 - array, "boards: seats, masks or"),  # what is legal
         ("boards.1", lambda array: array[:, :0], r"boards.1 is uint64\[32, 0\]"),
         ("boards.1", lambda array: None, "there is no array boards.1"),
-        ("met", numbers(9), "met has numbers that are none of an opponent"),
-        ("met", numbers(-1), "met has numbers that are none of an opponent"),
+        ("met", numbers(9), "met has numbers without an opponent"),
+        ("met", numbers(-1), "met has numbers without an opponent"),
         ("lengths", lambda array: array[:3], r"lengths is int64\[3\]; wanted: int64\[32\]"),
         ("snapshot 1.stem.bias", numbers(np.nan), "snapshot 1.stem.bias has values that are not"),
         ("optimizer.0.exp_avg", lambda array: None, "there is no array optimizer.0.exp_avg"),
