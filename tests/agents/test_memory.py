@@ -13,7 +13,7 @@ from conftest import command_line
 import agents
 from agents.memory import START, Memory, MemoryPlayer, credits, main
 from cc_env import files, games, players
-from cc_env.errors import BadRecord, UnknownOption
+from cc_env.errors import BadOption, BadRecord, UnknownOption
 from cc_env.games.morris import tree
 from cc_env.match import Limits
 from cc_env.referee import Clock, play
@@ -501,7 +501,7 @@ def test_a_broken_tree_is_refused(tmp_path, text, says):
 
 
 def test_who_began_is_the_person_or_the_machine():
-    with pytest.raises(UnknownOption, match="first=3; it is 1, the person, or 2"):
+    with pytest.raises(BadOption, match="first=3; it is 1, the person, or 2"):
         tree.write(MORRIS, {}, first=3)
 
 

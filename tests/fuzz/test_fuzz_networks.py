@@ -16,11 +16,10 @@ from agents import arrays
 from agents.learned import PolicyPlayer
 from agents.network import Evaluator, Network, Size, load, save
 from cc_env import games
+from cc_env.envs.opponents import Opponent, drawn
 from cc_env.referee import Clock
-from training import runs, state
-from training.pool import Opponent, drawn
+from training import runs, selfplay_env, state
 from training.replay import Replay, Samples, sparse
-from training.selfplay_env import SelfPlay
 
 GAME = games.make("capture_conquer", size=4)
 SMALL = Size(blocks=1, channels=4, keys=2)
@@ -143,7 +142,7 @@ def samples():
 
 
 def environment():
-    env = SelfPlay(GAME, 5, [Opponent("drawn", drawn, 1.0)], opening_turns=2, seed=1)
+    env = selfplay_env.make(GAME, 5, [Opponent("drawn", drawn, 1.0)], opening_turns=2, seed=1)
     env.reset()
     env.rng = np.random.default_rng(0)
     return env
@@ -154,7 +153,7 @@ def checkpoint():
     replay = Replay(GAME, 12)
     replay.add(samples())
     go_on(replay, environment())  # compiles here, not in every child
-    found = state.flat(**learner()) | replay.state() | environment().state()
+    found = state.flat(**learner()) | replay.state() | selfplay_env.state(environment())
     about = {"added": 9, "steps": 1, "seconds": 2.5}
     header = {"run": {}, "number": 1, "logged": 0, "about": about}
     return header, {name: each.copy() for name, each in found.items()}
@@ -169,7 +168,7 @@ def goes_on(path):
     state.number(about, "seconds")
     state.load(found, **parts)
     replay.load(found, state.whole(about, "added"))
-    env.load(found)
+    selfplay_env.load(env, found)
     return replay, env
 
 

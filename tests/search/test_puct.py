@@ -362,9 +362,9 @@ def test_where_the_rules_decide_on_a_repetition_contempt_does_not(text, contempt
         assert improved.chosen[0] != action
         assert chances[action] < 0.01 * min(others)
     policy = PolicyPlayer(cannon, flat, contempt=contempt)
-    assert (policy._repeats(position, action)) == np.inf
+    assert (policy._repetition_value(position, action)) == np.inf
     policy._course.positions = [position, back]
-    assert policy._repeats(position, action) == (1 if text == AHEAD else -1)
+    assert policy._repetition_value(position, action) == (1 if text == AHEAD else -1)
 
 
 def test_alpha_beta_knows_what_the_rules_make_of_a_repetition():
