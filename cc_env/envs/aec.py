@@ -118,7 +118,9 @@ class BoardGameAEC(CopiedWhole, AECEnv):
         boards.step(boards.one_action(action))
         self._cumulative_rewards[agent] = 0.0
         reward = float(boards.rewards[0])
-        self.rewards = {each: reward if each == agent else 0.0 - reward for each in self.agents}
+        self.rewards = {
+            player: reward if player == agent else 0.0 - reward for player in self.agents
+        }
         self.terminations = dict.fromkeys(self.agents, bool(boards.terminated[0]))
         self.truncations = dict.fromkeys(self.agents, bool(boards.truncated[0]))
         self._look()

@@ -124,7 +124,7 @@ class Boards:
         From one seed, board i has the same stream whatever N is.
         """
         if isinstance(seed, list):
-            return np.concatenate([randomness.streams(one, 1) for one in seed])
+            return np.concatenate([randomness.streams(own_seed, 1) for own_seed in seed])
         return randomness.streams(seed, self.count)
 
     def reset(
@@ -398,7 +398,9 @@ def make_game(environment: type, game: str, options: Mapping[str, Any]) -> Game:
     of_game = list(games.option_defaults(game))
     if unknown := sorted(set(options) - set(of_game)):
         parameters = inspect.signature(environment).parameters.values()
-        own = [each.name for each in parameters if each.name not in ("game", "options")]
+        own = [
+            parameter.name for parameter in parameters if parameter.name not in ("game", "options")
+        ]
         near = get_close_matches(unknown[0], own + of_game, 1)
         meant = f"; did you mean {near[0]}?" if near else ";"
         there = f"{game} has: {listed(of_game, 99)}; every game: {listed(own, 99)}"

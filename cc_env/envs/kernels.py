@@ -334,8 +334,8 @@ def _status(position: Position, settings: Settings, board: Board) -> tuple[Int, 
     if len(keys):
         newest, kept = keys[turns % len(keys)], keys[: turns + 1]
         count = 0
-        for each in kept:
-            if each == newest:
+        for key in kept:
+            if key == newest:
                 count += 1
         if settings.repetition_limit:
             is_from_start = turns < len(keys) and keys[0] == newest

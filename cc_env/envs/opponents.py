@@ -106,7 +106,9 @@ def by_player(player: str | Player, game: Game) -> Choose:
 
     def choose(asked: Asked, rng: np.random.Generator) -> NDArray[np.int64]:
         positions = (type(game.initial)(*row) for row in asked.positions)
-        return np.array([plays.choose(each, rng, Clock()).action for each in positions], np.int64)
+        return np.array(
+            [plays.choose(position, rng, Clock()).action for position in positions], np.int64
+        )
 
     return choose
 
@@ -127,7 +129,7 @@ class Several:
 
     def draw(self, which: NDArray[np.bool_]) -> None:
         """Draw who plays the next games on these boards, bool[N]."""
-        shares = np.array([each.share for each in self.opponents])
+        shares = np.array([opponent.share for opponent in self.opponents])
         drawn = self.rng.choice(len(shares), int(which.sum()), p=shares / shares.sum())
         self.met[which] = drawn
 

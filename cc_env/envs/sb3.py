@@ -140,8 +140,8 @@ class OpponentVecEnv(VecEnv):
 
         Raises BadOption or BadPosition, and begins nothing, on bad options.
         """
-        given = [reset_options(each, ["position"]) for each in self._options]
-        texts = [each.get("position") for each in given]
+        given = [reset_options(options, ["position"]) for options in self._options]
+        texts = [options.get("position") for options in given]
         positions = [self.game.from_text(text) if text else self.game.initial for text in texts]
         streams = None
         if self._seed is not None or not self._begun:
@@ -225,8 +225,8 @@ class OpponentVecEnv(VecEnv):
         self, method_name: str, *args: Any, indices: VecEnvIndices = None, **kwargs: Any
     ) -> list[Any]:
         """Return what a method that returns an item for each board gives for these boards."""
-        found = getattr(self, method_name)(*args, **kwargs)
-        return [found[board] for board in self._get_indices(indices)]
+        results = getattr(self, method_name)(*args, **kwargs)
+        return [results[board] for board in self._get_indices(indices)]
 
     def get_attr(self, attr_name: str, indices: VecEnvIndices = None) -> list[Any]:
         """Return an attribute, which all boards share, for each of these; raise AttributeError."""
@@ -291,8 +291,11 @@ def _opponents(
     if not several:
         raise BadOption("opponents=[]; wanted: at least one")
     return [
-        each
-        if isinstance(each, Opponent)
-        else Opponent(each if isinstance(each, str) else type(each).__name__, by_player(each, game))
-        for each in several
+        opponent
+        if isinstance(opponent, Opponent)
+        else Opponent(
+            opponent if isinstance(opponent, str) else type(opponent).__name__,
+            by_player(opponent, game),
+        )
+        for opponent in several
     ]

@@ -48,11 +48,11 @@ def score(
 
 def _first_games(choose: Policy, envs: BoardGameVectorEnv, seed: int) -> list[float]:
     """Return the points of the first game on each board."""
-    found = np.full(envs.num_envs, np.nan)
+    points = np.full(envs.num_envs, np.nan)
     observations, infos = envs.reset(seed=seed)
-    while np.isnan(found).any():
+    while np.isnan(points).any():
         actions = np.asarray(choose(observations, infos["action_mask"]))
         observations, rewards, terminated, truncated, infos = envs.step(actions)
-        ended = (terminated | truncated) & np.isnan(found)
-        found[ended] = (1 + rewards[ended]) / 2
-    return list(found)
+        ended = (terminated | truncated) & np.isnan(points)
+        points[ended] = (1 + rewards[ended]) / 2
+    return list(points)

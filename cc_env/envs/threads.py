@@ -29,13 +29,13 @@ class Threads:
         if self._process != os.getpid():  # a fork has none of its parent's threads
             self._pool, self._process = ThreadPoolExecutor(self.count), os.getpid()
         assert self._pool
-        waiting = [self._pool.submit(function, each) for each in others]
+        waiting = [self._pool.submit(function, part) for part in others]
         try:
             function(first)
         finally:
             wait(waiting)
-        for each in waiting:
-            each.result()
+        for future in waiting:
+            future.result()
 
     def close(self) -> None:
         """End the threads; the next `run` starts others."""

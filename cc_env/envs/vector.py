@@ -255,7 +255,7 @@ def _autoreset_mode(mode: AutoresetMode | str) -> AutoresetMode:
     try:
         return AutoresetMode(mode)
     except ValueError:
-        there_are = listed(repr(each.value) for each in AutoresetMode)
+        there_are = listed(repr(mode.value) for mode in AutoresetMode)
         raise UnknownOption(f"unknown autoreset_mode {mode!r}; there are: {there_are}") from None
 
 

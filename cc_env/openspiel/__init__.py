@@ -306,30 +306,30 @@ def _again(name: str, written: str) -> BoardGame:
 
 def _specification(name: str) -> dict[str, Any]:
     """Return the parameters of a game with their defaults, as OpenSpiel has them."""
-    found = dict(LIMITS)
+    values = dict(LIMITS)
     for option, default in games.option_defaults(name).items():
         if option in LIMITS:
             raise BadOption(f"{name}: the option {option} would hide OpenSpiel's parameter")
         kind, _ = _kind(name, option)
-        found[option] = _EMPTY[kind] if default is None else default
-    return found
+        values[option] = _EMPTY[kind] if default is None else default
+    return values
 
 
 def _options(name: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options of a game that OpenSpiel's parameters are."""
-    found = {option: parameters[option] for option in parameters if option not in LIMITS}
-    for option, value in found.items():
+    chosen = {option: parameters[option] for option in parameters if option not in LIMITS}
+    for option, value in chosen.items():
         kind, may_be_none = _kind(name, option)
         if may_be_none and value == _EMPTY[kind]:
-            found[option] = None
-    return found
+            chosen[option] = None
+    return chosen
 
 
 def _kind(name: str, option: str) -> tuple[type, bool]:
     """Return the type of an option, and whether it may be None, too; raise BadOption."""
     hint = get_type_hints(games.module(name).make).get(option)
     hints = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
-    kinds = [each for each in hints if each is not NoneType]
+    kinds = [hint for hint in hints if hint is not NoneType]
     may_be_none = len(kinds) < len(hints)
     known = (*_EMPTY, bool) if not may_be_none else (*_EMPTY,)
     if len(kinds) != 1 or kinds[0] not in known:

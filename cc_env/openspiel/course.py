@@ -65,8 +65,8 @@ def _result(position: Position, columns: NDArray[np.uint64]) -> Int:
     if len(columns) > len(COLUMNS) and not rules.mid_turn(position):
         keys = columns[len(COLUMNS) : len(COLUMNS) + np.int64(columns[TURNS]) + 1]
         count = ZERO
-        for each in keys:
-            count += np.uint64(each == keys[-1])
+        for key in keys:
+            count += np.uint64(key == keys[-1])
         if columns[REPETITIONS] and count >= columns[REPETITIONS]:
             return np.int64(DRAW)
         led_here = count - np.uint64(keys[0] == keys[-1])
