@@ -140,6 +140,7 @@ class OpponentVecEnv(VecEnv):
 
         Raises BadOption or BadPosition, and begins nothing, on bad options.
         """
+        began = time.perf_counter()
         given = [reset_options(options, ["position"]) for options in self._options]
         texts = [options.get("position") for options in given]
         positions = [self.game.from_text(text) if text else self.game.initial for text in texts]
@@ -152,6 +153,7 @@ class OpponentVecEnv(VecEnv):
         self._begun, self._seed = True, None
         self._reset_seeds()
         self._reset_options()
+        self._busy += time.perf_counter() - began
         return self.boards.observations.copy()
 
     def step_async(self, actions: NDArray[np.int64]) -> None:

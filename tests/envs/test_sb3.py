@@ -258,3 +258,19 @@ def test_maskable_ppo_learns_by_playing_itself():
     assert score(model, Opponent("before", by_policy(before))) > 0.4
     assert len(model.ep_info_buffer) == 100
     assert 3 <= np.mean([each["l"] for each in model.ep_info_buffer]) <= 30
+
+
+def test_the_time_that_opponents_take_is_told_apart_also_in_resets(stopwatch):
+    watch, asked_for = stopwatch(), []
+
+    def slow(asked, rng):
+        watch.now += 1.0
+        asked_for.append(asked)
+        return asked.masks.argmax(1)
+
+    env = OpponentVecEnv(TICTACTOE, 4, opponents=[Opponent("slow", slow, 1.0)], seat=1)
+    env.seed(0)
+    env.reset()
+    assert env.seconds == {"boards": 0.0, "opponents": 1.0}
+    env.step(env.action_masks().argmax(1))
+    assert env.seconds == {"boards": 0.0, "opponents": len(asked_for)}
