@@ -33,7 +33,6 @@ HEAVY = [
     ("rllib_ppo", {**SMALL, "steps": 8_192, "players": "one"}, 0.65, 0.8),
     ("rllib_ppo", {**SMALL, "steps": 8_192, "players": "both"}, 0.65, 0.75),
 ]
-QUICK = {"cleanrl_ppo"}  # in at most three seconds
 
 
 def check(name, settings, most, least):
@@ -43,13 +42,8 @@ def check(name, settings, most, least):
     assert after >= least, "trained"
 
 
-@pytest.mark.parametrize(
-    "case",
-    [
-        pytest.param(case, marks=[] if case[0] in QUICK else [pytest.mark.slow], id=str(n))
-        for n, case in enumerate(LIGHT)
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("case", LIGHT, ids=lambda case: f"{case[0]}-{[*case[1].values()][-1]}")
 def test_a_light_example_learns(case):
     check(*case)
 
