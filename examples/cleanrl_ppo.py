@@ -82,10 +82,10 @@ def main(size: int = 6, steps: int = 400_000, seed: int = 1) -> tuple[float, flo
         returns = advantages + values[:-1]
 
         rollout = [planes[:-1], masks[:-1], chosen, logs, advantages, returns]
-        rollout = [each.flatten(0, 1) for each in rollout]
+        rollout = [tensor.flatten(0, 1) for tensor in rollout]
         for _ in range(EPOCHS):
             for rows in torch.randperm(BOARDS * LENGTH).chunk(MINIBATCHES):
-                improve(agent, optimizer, *(each[rows] for each in rollout))
+                improve(agent, optimizer, *(tensor[rows] for tensor in rollout))
         planes[0], masks[0] = planes[LENGTH], masks[LENGTH]
     return before, score(agent.best, "capture_conquer", size=size)
 

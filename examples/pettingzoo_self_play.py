@@ -73,7 +73,7 @@ def main(size: int = 6, steps: int = 300_000, seed: int = 1) -> tuple[float, flo
 
     before, played = score(choose, "capture_conquer", size=size), 0
     while played < steps:
-        decisions = [each for _ in range(GAMES) for each in play(env, policy)]
+        decisions = [decision for _ in range(GAMES) for decision in play(env, policy)]
         planes, masks, actions, returns = map(np.array, zip(*decisions, strict=True))
         logs = masked(policy, planes, masks).log_softmax(1)
         chosen = logs.gather(1, torch.as_tensor(actions)[:, None])[:, 0]

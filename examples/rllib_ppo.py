@@ -82,8 +82,8 @@ def main(
         planes = torch.as_tensor(observations).flatten(1).float()
         seen = {"observations": planes, "action_mask": torch.as_tensor(masks)}
         with torch.no_grad():
-            found = algorithm.get_module(name).forward_inference({"obs": seen})
-        return found["action_dist_inputs"].argmax(1).numpy()
+            outputs = algorithm.get_module(name).forward_inference({"obs": seen})
+        return outputs["action_dist_inputs"].argmax(1).numpy()
 
     before = score(choose, "capture_conquer", size=size)
     for _ in range(-(-steps // 2048)):

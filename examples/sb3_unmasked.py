@@ -22,13 +22,13 @@ def points(model: PPO | DQN, game: str, games: int = 200) -> float:
     """Return the mean points against random play; an illegal action loses."""
     envs = BoardGameVectorEnv(game, games, illegal="lose", autoreset_mode="SameStep")
     observations, _ = envs.reset(seed=0)
-    found = np.full(games, np.nan)
-    while np.isnan(found).any():
+    points = np.full(games, np.nan)
+    while np.isnan(points).any():
         actions, _ = model.predict(observations, deterministic=True)
         observations, rewards, terminated, truncated, _ = envs.step(actions)
-        ended = (terminated | truncated) & np.isnan(found)
-        found[ended] = (1 + rewards[ended]) / 2
-    return float(found.mean())
+        ended = (terminated | truncated) & np.isnan(points)
+        points[ended] = (1 + rewards[ended]) / 2
+    return float(points.mean())
 
 
 def main(

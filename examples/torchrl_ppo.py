@@ -66,8 +66,8 @@ def main(size: int = 6, steps: int = 100_000, seed: int = 1) -> tuple[float, flo
 
     def choose(observations: np.ndarray, masks: np.ndarray) -> np.ndarray:
         with torch.no_grad():
-            found = logits.module(torch.as_tensor(observations).flatten(1).float())
-        return found.masked_fill(torch.as_tensor(masks) == 0, -1e8).argmax(1).numpy()
+            outputs = logits.module(torch.as_tensor(observations).flatten(1).float())
+        return outputs.masked_fill(torch.as_tensor(masks) == 0, -1e8).argmax(1).numpy()
 
     before = score(choose, "capture_conquer", size=size)
     collector = Collector(env, actor, frames_per_batch=FRAMES, total_frames=steps)
@@ -76,8 +76,8 @@ def main(size: int = 6, steps: int = 100_000, seed: int = 1) -> tuple[float, flo
             advantage(batch)
         for _ in range(EPOCHS):
             for rows in torch.randperm(len(batch)).chunk(MINIBATCHES):
-                found = loss(batch[rows])
-                total = sum(each for name, each in found.items() if name.startswith("loss_"))
+                losses = loss(batch[rows])
+                total = sum(part for name, part in losses.items() if name.startswith("loss_"))
                 optimizer.zero_grad()
                 total.backward()
                 nn.utils.clip_grad_norm_(loss.parameters(), 0.5)

@@ -58,7 +58,7 @@ def actions(block: Block) -> str:
     game = block.game()
     ranges = table(
         ["#ids", "decision"],
-        ((_span(each), each.meaning) for each in families(game)),
+        ((_span(family), family.meaning) for family in families(game)),
     )
     text = block.texts.get("position")
     position = game.from_text(text) if text else game.initial
@@ -97,7 +97,7 @@ def index_map(block: Block) -> str:
     game = block.game()
     row, column = map(int, block.texts["from"].split(","))
     pictures = [_firsts(game), _of_cell(game, (row, column)), _alone(game)]
-    drawn = [each for each in pictures if each.numbers]
+    drawn = [picture for picture in pictures if picture.numbers]
     alt = f"Action ids of {game.name} on the board, in the frame of the player to move"
     return block.page.picture(to_svg(*drawn, columns=2), alt)
 
@@ -105,11 +105,11 @@ def index_map(block: Block) -> str:
 def _moves(game: Game) -> list[tuple[int, Cell, Cell]]:
     """Return id, start and end of each action that has two cells or one."""
     _, rows, columns = game.observation_shape
-    found = []
+    ends = []
     for action, (start, end) in enumerate(game.action_cells.tolist()):
         if start < rows * columns:
-            found.append((action, divmod(start, columns), divmod(end, columns)))
-    return found
+            ends.append((action, divmod(start, columns), divmod(end, columns)))
+    return ends
 
 
 def _empty(game: Game, numbers: dict[Cell, int], caption: str) -> Picture:

@@ -22,10 +22,10 @@ def modules(word: str) -> list[str]:
     name = word.removesuffix(".*")
     path = ROOT / name.replace(".", "/")
     if name == word:
-        found = [path.with_suffix(".py"), path / "__init__.py"]
+        paths = [path.with_suffix(".py"), path / "__init__.py"]
     else:
-        found = sorted(path.rglob("*.py"))
-    names = [_name(each) for each in found if each.exists() and each.name != "__main__.py"]
+        paths = sorted(path.rglob("*.py"))
+    names = [_name(path) for path in paths if path.exists() and path.name != "__main__.py"]
     if not names:
         raise BadBlock(f"there is no module {word}")
     return names

@@ -53,7 +53,7 @@ class Block:
     def game(self) -> Game:
         """Return the game that the arguments name, with their options."""
         name, *given = self.words
-        return games.make(name, **options.read(each for each in given if "=" in each))
+        return games.make(name, **options.read(word for word in given if "=" in word))
 
     def texts_of(self, keys: Iterable[str]) -> Mapping[str, str]:
         """Return the texts; raise BadBlock unless they are of these keys."""
@@ -76,11 +76,11 @@ def maker(function: Maker) -> Maker:
 
 def expand(text: str, page: Page) -> str:
     """Return the text of a page with its blocks made; raise BadBlock for one that cannot be."""
-    return _BLOCK.sub(lambda found: _made(found, page), text)
+    return _BLOCK.sub(lambda match: _made(match, page), text)
 
 
-def _made(found: re.Match[str], page: Page) -> str:
-    name, arguments, body = found[1], found[2], found[3] or ""
+def _made(match: re.Match[str], page: Page) -> str:
+    name, arguments, body = match[1], match[2], match[3] or ""
     if name not in MAKERS:
         raise BadBlock(f"{page.path}: there is no block {name!r}; there are: {sorted(MAKERS)}")
     return MAKERS[name](Block(page, shlex.split(arguments), _texts(body, page)))
@@ -88,16 +88,16 @@ def _made(found: re.Match[str], page: Page) -> str:
 
 def _texts(body: str, page: Page) -> dict[str, str]:
     """Return the texts by their keys; an indented line goes on with the one above."""
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     key = ""
     for line in filter(str.strip, body.splitlines()):
         if line[0] != " ":
             key, colon, line = line.partition(":")
-            if not colon or key in found:
+            if not colon or key in texts:
                 raise BadBlock(f"{page.path}: wanted KEY: TEXT, each key once, not {key!r}")
-            found[key] = ""
-        found[key] = f"{found[key]} {line.strip()}".strip()
-    return found
+            texts[key] = ""
+        texts[key] = f"{texts[key]} {line.strip()}".strip()
+    return texts
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:

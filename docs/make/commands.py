@@ -14,18 +14,22 @@ def commands(block: Block) -> str:
     (module,) = block.words
     app = importlib.import_module(module).app
     group = typer.main.get_command(app)
-    found = getattr(group, "commands", {"": group})
+    commands = getattr(group, "commands", {"": group})
     name = "cc_env" if module == "cc_env.commands" else f"python -m {module}"
-    return "\n\n".join(_command(f"{name} {word}".strip(), each) for word, each in found.items())
+    return "\n\n".join(
+        _command(f"{name} {word}".strip(), command) for word, command in commands.items()
+    )
 
 
 def _command(name: str, command: click.Command) -> str:
-    arguments = [each for each in command.params if each.param_type_name == "argument"]
-    given = [each for each in command.params if each.param_type_name == "option"]
+    arguments = [
+        parameter for parameter in command.params if parameter.param_type_name == "argument"
+    ]
+    given = [parameter for parameter in command.params if parameter.param_type_name == "option"]
     usage = " ".join([name, *(["[OPTIONS]"] if given else []), *map(_metavar, arguments)])
     parts = [f"## `{name}`", " ".join((command.help or "").split()), f"```text\n{usage}\n```"]
-    rows = [(f"`{_metavar(each)}`", "", _help(each)) for each in arguments]
-    rows += [(_names(each), _default(each), _help(each)) for each in given]
+    rows = [(f"`{_metavar(argument)}`", "", _help(argument)) for argument in arguments]
+    rows += [(_names(option), _default(option), _help(option)) for option in given]
     return "\n\n".join(
         [*parts, *([table(["argument", "default", "meaning"], rows)] if rows else [])]
     )

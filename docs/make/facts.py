@@ -24,7 +24,7 @@ def summary(block: Block) -> str:
     entry = GAMES[game.name]
     planes, rows, columns = game.observation_shape
     shape = f"({planes}, {rows}, {columns})"
-    found = {
+    facts = {
         "Make": f'`gymnasium.make("{entry.environment}")`',
         "Action space": f"`Discrete({game.num_actions})`",
         "Observation space": f"`Box(0, 1, {shape}, int8)`",
@@ -32,7 +32,7 @@ def summary(block: Block) -> str:
         "Players": f"{game.players[0]} (moves first), {game.players[1]}",
         "Name of the game": f"`{game.name}`",
     }
-    return table(["", ""], ((f"**{name}**", value) for name, value in found.items()))
+    return table(["", ""], ((f"**{name}**", value) for name, value in facts.items()))
 
 
 @maker
@@ -62,10 +62,10 @@ def planes(block: Block) -> str:
 def variants(block: Block) -> str:
     """Return a table of the spaces for several values of options: each argument is such a set."""
     name, *sets = block.words
-    found = [games.make(name, **values.read(each.split(","))) for each in sets]
+    made = [games.make(name, **values.read(values_text.split(","))) for values_text in sets]
     rows = (
         (f"`{given}`", game.num_actions, f"`{game.observation_shape}`", _pieces(game))
-        for given, game in zip(sets, found, strict=True)
+        for given, game in zip(sets, made, strict=True)
     )
     return table(["options", "#actions", "observation", "#pieces a side"], rows)
 
@@ -92,7 +92,7 @@ def options(block: Block) -> str:
 
 def _kind(hint: Any) -> str:
     """Return the name of a type, or of several."""
-    names = [each.__name__ for each in get_args(hint)] or [hint.__name__]
+    names = [kind.__name__ for kind in get_args(hint)] or [hint.__name__]
     return " or ".join(f"`{name.replace('NoneType', 'None')}`" for name in names)
 
 
@@ -117,14 +117,14 @@ def arguments(block: Block) -> str:
 
     made = {"single": BoardGameEnv, "vector": BoardGameVectorEnv}[block.words[0]]
     parameters = {
-        name: each
-        for name, each in inspect.signature(made).parameters.items()
-        if each.kind is each.KEYWORD_ONLY or name == "num_envs"
+        name: parameter
+        for name, parameter in inspect.signature(made).parameters.items()
+        if parameter.kind is parameter.KEYWORD_ONLY or name == "num_envs"
     }
     texts = block.texts_of(parameters)
     rows = (
-        (f"`{name}`", f"`{_default(each.default)}`", texts[name])
-        for name, each in parameters.items()
+        (f"`{name}`", f"`{_default(parameter.default)}`", texts[name])
+        for name, parameter in parameters.items()
     )
     return table(["keyword", "default", "meaning"], rows)
 
@@ -139,6 +139,6 @@ def code(block: Block) -> str:
     name, *parts = block.words
     text = (DOCS / posixpath.dirname(block.page.path) / name).read_text(encoding="utf-8")
     pieces = re.split(r"^# part: (.*)\n", text, flags=re.MULTILINE)
-    found = dict(zip(pieces[1::2], pieces[2::2], strict=True))
-    shown = [found[each].strip() for each in parts] or [text.strip()]
-    return "\n\n".join(f"```python\n{each}\n```" for each in shown)
+    source = dict(zip(pieces[1::2], pieces[2::2], strict=True))
+    shown = [source[part].strip() for part in parts] or [text.strip()]
+    return "\n\n".join(f"```python\n{part}\n```" for part in shown)

@@ -40,15 +40,15 @@ def on_files(files: Files, *, config: MkDocsConfig) -> Files:
 def _linked(text: str, path: str) -> str:
     """Return the text of a file of the repository as a page: its links lead to other pages."""
 
-    def lead(found: re.Match[str]) -> str:
-        name = found[1].rpartition("/")[2]
+    def lead(match: re.Match[str]) -> str:
+        name = match[1].rpartition("/")[2]
         if name.endswith(".ipynb"):
             target = f"tutorials/{name.removesuffix('.ipynb')}.md"
         elif name in LINKS:
             target = LINKS[name]
         else:
-            return found[0]
-        return f"]({posixpath.relpath(target, posixpath.dirname(path))}{found[2] or ''})"
+            return match[0]
+        return f"]({posixpath.relpath(target, posixpath.dirname(path))}{match[2] or ''})"
 
     return _LINK.sub(lead, text)
 

@@ -24,7 +24,7 @@ def _cell(cell: dict[str, Any], page: Page) -> list[str]:
         return [source]
     if cell["cell_type"] != "code" or not source:
         return []
-    outputs = [_output(each, page) for each in cell["outputs"]]
+    outputs = [_output(output, page) for output in cell["outputs"]]
     return [f"```python\n{source}\n```", *filter(None, outputs)]
 
 

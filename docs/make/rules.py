@@ -11,9 +11,9 @@ from docs.make.blocks import Block, Page, maker
 def lessons(block: Block) -> str:
     """Return the lessons of a game: the introduction, then a heading, text and boards for each."""
     (name,) = block.words
-    found = course(name)
-    parts = [found.introduction.strip()]
-    parts += [_lesson(block.page, name, lesson) for lesson in found.lessons]
+    lessons = course(name)
+    parts = [lessons.introduction.strip()]
+    parts += [_lesson(block.page, name, lesson) for lesson in lessons.lessons]
     return "\n\n".join(parts)
 
 

@@ -38,7 +38,7 @@ def strength(block: Block) -> str:
     shown = [*varying(rows)]
     cells = (
         (
-            *(f"`{each}`" for each in (_setting(row, shown), row.player) if each),
+            *(f"`{part}`" for part in (_setting(row, shown), row.player) if part),
             f"{row.minutes:.0f} min",
             f"`{row.against}`",
             row.score,
@@ -68,7 +68,7 @@ def _setting(row: Row, names: list[str]) -> str:
 
 def matches() -> Iterator[Row]:
     """Yield all matches of all trained players."""
-    for folder in sorted(each.parent for each in WEIGHTS.glob(f"*/*/{NETWORK}")):
+    for folder in sorted(network.parent for network in WEIGHTS.glob(f"*/*/{NETWORK}")):
         config = json.loads((folder / "config.json").read_text())
         minutes = json.loads((folder / "log.jsonl").read_text().splitlines()[-1])["minutes"]
         for measured in sorted((folder / "measured").glob("*.json")):
@@ -78,9 +78,9 @@ def matches() -> Iterator[Row]:
 
 def _pairs(measured: Path) -> Iterator[tuple[list[str], dict[str, Any]]]:
     """Yield the pairs of a tournament with a network, which comes first, and its results."""
-    found = json.loads(measured.read_text())
-    networks = found["config"]["weights"]
-    for pair in found["pairs"]:
+    tournament = json.loads(measured.read_text())
+    networks = tournament["config"]["weights"]
+    for pair in tournament["pairs"]:
         names, line = pair["players"], pair["line"]
         if names[0] in networks:
             yield names, line
