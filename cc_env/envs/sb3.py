@@ -42,8 +42,8 @@ class OpponentVecEnv(VecEnv):
     win, -1 for a loss, else 0. The info of a board whose game ended has terminal_observation
     int8[C, H, W], episode (its return r, length l in decisions, and seconds t since the
     environment was made, as SB3's Monitor has them), outcome (0, 1: that player won, 2 draw, -1
-    none), seat, and `TimeLimit.truncated`, true where a limit ended the game, not its rules. Where
-    illegal actions are no errors, that of a board whose last one was illegal has illegal_action.
+    none), seat, and `TimeLimit.truncated`, true where a limit ended the game, not its rules. Unless
+    illegal actions raise errors, the info of a board whose last one was illegal has illegal_action.
 
     `opponents` is a list of `Opponent`; one of them is drawn for each game, by the shares. More may
     be appended at any time; they play games that begin later. Self-play is an opponent that asks
@@ -126,8 +126,8 @@ class OpponentVecEnv(VecEnv):
     def seed(self, seed: int | None = None) -> Sequence[int | None]:
         """Seed all that is drawn, on boards from the next reset on; None: a seed drawn by NumPy.
 
-        A board has the same stream of its own whatever N is. Raises BadOption for what is no
-        seed.
+        A board has the same stream of its own whatever N is. Raises BadOption if `seed`
+        is not a seed.
         """
         randomness.check_seed(seed)
         seeds = super().seed(seed)
