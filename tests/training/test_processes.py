@@ -2,7 +2,11 @@
 
 import multiprocessing
 import os
+import signal
+import subprocess
+import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -48,6 +52,26 @@ def test_a_process_that_dies_takes_only_its_own_task_along():
     assert values["fail"] == "RuntimeError: broken"
     assert values["exit"] == "SystemExit: 3"
     assert all(isinstance(values[task], Failure) for task in ("die", "fail", "exit"))
+
+
+def hears_interrupts(task):
+    return signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, [])
+
+
+def test_no_worker_hears_interrupts_not_even_the_first_of_a_process():
+    code = (
+        "from test_processes import *\n"
+        "if __name__ == '__main__':\n"
+        "    print(dict(map_unordered(hears_interrupts, [1, 2], 2)), hears_interrupts(0))"
+    )
+    paths = os.pathsep.join([str(Path(__file__).parent), *sys.path])
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": paths},
+        capture_output=True,
+        text=True,
+    )
+    assert (done.stdout.split(), done.stderr) == (["{1:", "False,", "2:", "False}", "True"], "")
 
 
 def test_workers_have_one_thread_and_leave_this_process_as_it_was():

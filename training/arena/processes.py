@@ -6,6 +6,7 @@ import signal
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from typing import Any, Generic, TypeVar
 
@@ -116,6 +117,7 @@ def _spawn_environment() -> Iterator[None]:
     """Start processes in the block with one thread each and Ctrl-C blocked."""
     before = {name: os.environ.get(name) for name in THREADS}
     os.environ.update(dict.fromkeys(THREADS, "1"))
+    resource_tracker.ensure_running()  # up to Python 3.11, its start unblocks Ctrl-C
     blocked = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
     try:
         yield
