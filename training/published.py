@@ -30,8 +30,7 @@ from cc_env.match import FAULTS
 from cc_env.openings import openings
 from cc_env.pictures import frames
 from cc_env.terminal import Terminal, application, table_of_numbers
-from training import arena
-from training.arena import processes
+from training import arena, processes
 from training.arena.schedule import Pairing, game_seed
 from training.arena.standings import POINTS, Line, tally
 from training.arena.wording import interval, percent

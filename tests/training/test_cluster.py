@@ -22,9 +22,9 @@ from cc_env import games, record
 from cc_env.errors import BadOption, MissingExtra, UnknownOption
 from training import alphazero, arena, engines
 from training.arena.folder import GAMES, RESULTS
-from training.arena.processes import THREADS, Failure
 from training.gate import Rivals
 from training.learner import LearnerSettings
+from training.processes import THREADS, Failure
 from training.replay import Samples
 from training.selfplay import SelfPlaySettings, SelfPlayWorker, Tally
 
@@ -269,7 +269,7 @@ def test_a_run_of_alphazero_learns_from_the_cluster_and_goes_on_in_threads(clust
 
 
 def test_tasks_are_answered_as_by_processes(cluster):
-    from training.cluster import map_unordered
+    from training.cluster_tasks import map_unordered
 
     values = dict(map_unordered(work, [1, "die", 2, "fail", 3, "exit", 4], 2))
     assert {task: value for task, value in values.items() if isinstance(task, int)} == {
@@ -288,7 +288,7 @@ def test_tasks_are_answered_as_by_processes(cluster):
 
 
 def test_who_stops_iterating_stops_the_tasks(cluster):
-    from training.cluster import map_unordered
+    from training.cluster_tasks import map_unordered
 
     playing = map_unordered(work, [1, "sleep", "sleep"], 2)
     assert next(playing) == (1, 1)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from training.arena.processes import THREADS, Failure, map_unordered
+from training.processes import THREADS, Failure, map_unordered
 
 
 def work(task):

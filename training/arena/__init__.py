@@ -10,25 +10,26 @@ during the tournament, the games run one after the other in one process, and als
 the players had learned before.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 from cc_env import players, referee
-from cc_env.errors import BadOption, UnknownOption, is_whole, listed
+from cc_env.errors import BadOption, listed
 from cc_env.files import write
 from cc_env.game import Game
 from cc_env.match import Limits
 from cc_env.record import Record
-from training.arena import folder, processes
+from training.arena import folder
 from training.arena.ratings import Interval
 from training.arena.schedule import Config, Pairing, schedule, try_players
 from training.arena.standings import Standings, standings
+from training.processes import Failure
+from training.tasks import Mapper, mapper
 
 __all__ = [
-    "ENGINES",
     "Config",
     "Interval",
     "Standings",
@@ -37,8 +38,6 @@ __all__ = [
     "run",
     "try_players",
 ]
-
-ENGINES = "processes", "ray"
 
 Progress = Callable[[int, int], None]  # called with the games finished and the games in all
 
@@ -95,11 +94,11 @@ def hold(
     or a field of the config is invalid, ChildProcessError if a game could not be played.
     """
     complete = Config(players=tuple(names), game=game, **config)
-    mapper = _mapper(engine, workers, complete.learn)
+    play_all = _mapper(engine, workers, complete.learn)
     plan, records = schedule(complete), {}
     learners = _learners(complete, try_players(complete.players, complete.make_game()))
-    for pairing, record in mapper(partial(_play_scheduled, complete), plan):
-        if isinstance(record, processes.Failure):
+    for pairing, record in play_all(partial(_play_scheduled, complete), plan):
+        if isinstance(record, Failure):
             raise ChildProcessError(f"game {pairing.index} could not be played: {record}")
         records[pairing.index] = record
         _learn(learners, record)
@@ -128,7 +127,7 @@ def run(
     """
     plan = schedule(config)
     learners = _learners(config, try_players(config.players, config.make_game()))
-    mapper = _mapper(engine, workers, config.learn)
+    play_all = _mapper(engine, workers, config.learn)
     unplayed: dict[int, str] = {}
     with folder.opened(path, config):
         records = folder.played(path, config, plan)
@@ -136,8 +135,8 @@ def run(
             _learn(learners, record)
         on_progress(len(records), len(plan))
         left = [pairing for pairing in plan if pairing.index not in records]
-        for pairing, record in mapper(partial(_play_scheduled, config), left):
-            if isinstance(record, processes.Failure):
+        for pairing, record in play_all(partial(_play_scheduled, config), left):
+            if isinstance(record, Failure):
                 unplayed[pairing.index] = str(record)
             else:
                 folder.append(path, record)
@@ -168,27 +167,12 @@ def play_pairing(game: Game, pairing: Pairing, limits: Limits | None = None) -> 
     )
 
 
-def _mapper(
-    engine: str, workers: int | None, learn: bool
-) -> Callable[..., Iterator[tuple[Pairing, Any]]]:
-    """Return the function that plays a schedule: `map_unordered` of processes or of a cluster."""
-    if engine not in ENGINES:
-        raise UnknownOption(f"there is no engine {engine!r}; there are: {listed(ENGINES)}")
-    least, why = (0, "0: this process") if engine == "processes" else (1, "with engine 'ray'")
-    if workers is not None and not is_whole(workers, least):
-        raise BadOption(f"workers={workers!r}; it is a whole number from {least} ({why})")
+def _mapper(engine: str, workers: int | None, learn: bool) -> Mapper:
+    """Return the function that plays a schedule; raise as `training.tasks.mapper`."""
     if learn and (workers or engine != "processes"):
         given = f"workers={workers!r}, engine={engine!r}"
         raise BadOption(f"{given}; when players learn, all games run in this process: workers=0")
-    if learn:
-        return partial(processes.map_unordered, workers=0)
-    if engine == "processes":
-        count = processes.cores() if workers is None else workers
-        return partial(processes.map_unordered, workers=count)
-    from training import cluster  # imported late: takes a second, and needs the extra
-
-    cluster.check_address()
-    return partial(cluster.map_unordered, workers=workers)
+    return mapper(engine, 0 if learn else workers)
 
 
 def _learners(config: Config, made: Mapping[str, Any]) -> dict[str, Any]:

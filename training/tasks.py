@@ -1,0 +1,33 @@
+"""Where tasks run that need no other: in processes of this machine, or on a Ray cluster."""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+from cc_env.errors import BadOption, UnknownOption, is_whole, listed
+from training import processes
+
+ENGINES = "processes", "ray"
+
+Mapper = Callable[..., Iterator[tuple[Any, Any]]]  # called with the work and the tasks
+
+
+def mapper(engine: str = "processes", workers: int | None = None) -> Mapper:
+    """Return the engine's `map_unordered`, for so many tasks at once, None: one per core.
+
+    With 0 workers, which only processes take, tasks run in this process. Raises UnknownOption if
+    there is no such engine, BadOption for another number of workers, and BadOption or MissingExtra
+    as `training.cluster`.
+    """
+    if engine not in ENGINES:
+        raise UnknownOption(f"there is no engine {engine!r}; there are: {listed(ENGINES)}")
+    least, why = (0, "0: this process") if engine == "processes" else (1, "with engine 'ray'")
+    if workers is not None and not is_whole(workers, least):
+        raise BadOption(f"workers={workers!r}; it is a whole number from {least} ({why})")
+    if engine == "processes":
+        count = processes.cores() if workers is None else workers
+        return partial(processes.map_unordered, workers=count)
+    from training import cluster, cluster_tasks  # imported late: a second, and needs the extra
+
+    cluster.check_address()
+    return partial(cluster_tasks.map_unordered, workers=workers)
