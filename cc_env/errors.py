@@ -19,7 +19,7 @@ class BadOption(CcEnvError):
 
 
 class UnknownOption(BadOption):
-    """The name of a game, a player, an option, a level or a mode that does not exist."""
+    """The name of a game, a player, an option, a command or a mode that does not exist."""
 
 
 class BadPlayer(BadOption):
@@ -51,7 +51,7 @@ class Forfeit(CcEnvError):
 
 
 class BadRecord(CcEnvError):
-    """A record or a recorded position that cannot be read, or that contradicts the rules."""
+    """A record, a recorded position or a message that cannot be read, or contradicts the rules."""
 
 
 class BadCheckpoint(CcEnvError):

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from starlette.requests import Request
 
-from cc_env.errors import CcEnvError, UnknownOption
+from cc_env.errors import BadRecord, CcEnvError
 
 Found = TypeVar("Found")
 
@@ -17,7 +17,7 @@ class TooLongError(CcEnvError):
 
 
 async def content(request: Request, letters: int) -> Any:
-    """Return the JSON value that came; raises TooLongError, UnknownOption."""
+    """Return the JSON value that came; raises TooLongError, BadRecord."""
     body = b""
     async for part in request.stream():
         body += part
@@ -26,7 +26,7 @@ async def content(request: Request, letters: int) -> Any:
     try:
         return json.loads(body)
     except (ValueError, RecursionError):
-        raise UnknownOption("this is not JSON") from None
+        raise BadRecord("this is not JSON") from None
 
 
 async def unless_gone(request: Request, work: Coroutine[Any, Any, Found]) -> Found | None:

@@ -14,7 +14,7 @@ from typing import Protocol
 import numpy as np
 
 from cc_env import options, players
-from cc_env.errors import UnknownOption, is_number, listed
+from cc_env.errors import BadOption, BadPlayer, UnknownOption, is_number, listed
 from cc_env.game import Game
 from cc_env.referee import Clock, Decision, Player
 from cc_env.rules import Position
@@ -59,26 +59,26 @@ def listed_players(game: Game) -> dict[str, list[str]]:
 
 
 def check(name: object, game: Game) -> None:
-    """Raise UnknownOption unless a stranger may seat this player in the game."""
+    """Raise BadOption unless a stranger may seat this player in the game."""
     known = listed_players(game)
     if not isinstance(name, str) or len(name) > LONGEST:
-        raise UnknownOption(f"{str(name)[:LONGEST]!r} is not a name of a player")
+        raise BadPlayer(f"{str(name)[:LONGEST]!r} is not the name of a player")
     kind, _, rest = name.partition(":")
     if kind not in known:
         raise UnknownOption(f"there is no player {kind!r} here; there are: {listed(known, 99)}")
     words = [word for word in rest.split(",") if word]
     given = options.read(word if "=" in word else f"level={word}" for word in words)
     allowed = OPTIONS.get(kind, {})
+    if unknown := [option for option in given if option not in allowed]:
+        has = listed(allowed) or "none"
+        raise UnknownOption(f"player {kind} has no option {listed(unknown)} here; it has: {has}")
     for option, value in given.items():
-        if option not in allowed:
-            has = listed(allowed) or "none"
-            raise UnknownOption(f"player {kind} has no option {option!r} here; it has: {has}")
         bounds = allowed[option]
         if bounds and not is_number(value, *bounds):
             would_do = "{:g} to {:g}".format(*bounds)
-            raise UnknownOption(f"{kind}: {option}={value!r}; wanted: {would_do}")
+            raise BadOption(f"{kind}: {option}={value!r}; wanted: {would_do}")
         if not bounds and not isinstance(value, str):
-            raise UnknownOption(f"{kind}: {option}={value!r} is not a word")
+            raise BadOption(f"{kind}: {option}={value!r} is not a word")
 
 
 class Chooser(Protocol):

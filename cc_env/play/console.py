@@ -10,7 +10,7 @@ from pathlib import Path
 from rich.text import Text
 
 from cc_env import files, players, record
-from cc_env.errors import CcEnvError, IllegalAction, UnknownOption, quantity
+from cc_env.errors import BadOption, BadRecord, CcEnvError, IllegalAction, quantity
 from cc_env.game import Cell, Game
 from cc_env.pictures import Picture, draw
 from cc_env.pictures.text import to_ansi
@@ -276,13 +276,13 @@ class Console:
 
     def _save(self, name: str) -> None:
         if not name:
-            raise UnknownOption("save where? wanted: save FILE")
+            raise BadOption("save where? wanted: save FILE")
         save(self.sitting, Path(name))
         self._say(f"saved in {name}, {quantity(len(self.sitting.match.turns), 'turn')}")
 
     def _load(self, name: str) -> None:
         if not name:
-            raise UnknownOption("load what? wanted: load FILE")
+            raise BadOption("load what? wanted: load FILE")
         self.sitting = load(Path(name), self.sitting)
         self._piece = None
         self._begin()
@@ -305,18 +305,18 @@ def save(sitting: Sitting, path: Path) -> None:
 
 
 def check_place(path: Path, game: Game) -> None:
-    """Raise UnknownOption where `save` could not write a game, as far as can be told before."""
+    """Raise BadOption where `save` could not write a game, as far as can be told before."""
     if path.is_dir() or not path.parent.is_dir():
         wrong = "is a folder" if path.is_dir() else f"there is no folder {path.parent}"
-        raise UnknownOption(f"{path}: {wrong}; wanted: the name of a file")
+        raise BadOption(f"{path}: {wrong}; wanted: the name of a file")
     export.check(game, path.suffix.lower())
 
 
 def load(path: Path, sitting: Sitting) -> Sitting:
     """Return the last game of a file, with those who sit here at it; or a position of this game.
 
-    Raises BadRecord, BadPosition where it is broken, UnknownOption where it has no game or is of no
-    known kind.
+    Raises BadRecord where it is broken or has no game, BadPosition for a broken position,
+    UnknownOption where it is of no known kind.
     """
     names, ending = [seat.name for seat in sitting.seats], path.suffix.lower()
     if ending == POSITION:
@@ -327,11 +327,11 @@ def load(path: Path, sitting: Sitting) -> Sitting:
     if ending == RECORD:
         *_, (_, newest) = [(0, None), *record.read(path)]
         if newest is None:
-            raise UnknownOption(f"{path} has no game")
+            raise BadRecord(f"{path} has no game")
         return Sitting.of(newest, names)
     *_, last = [None, *record.read_foreign(path, sitting.game)]
     if last is None:
-        raise UnknownOption(f"{path} has no game")
+        raise BadRecord(f"{path} has no game")
     return Sitting.of(Record.of(last[1], players=names))
 
 

@@ -20,7 +20,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from cc_env.errors import IllegalAction, UnknownOption, is_number, is_whole
+from cc_env.errors import BadOption, IllegalAction, is_number, is_whole
 from cc_env.game import Game, Turn
 from cc_env.match import Limits
 from cc_env.pictures import heat
@@ -28,6 +28,7 @@ from cc_env.play import bench, importing, study, view
 from cc_env.play.asked import content, unless_gone
 from cc_env.play.importing import Imported
 from cc_env.play.lobby import BusyError, Lobby, known_game, known_start
+from cc_env.play.messages import fields
 from cc_env.play.sitting import HUMAN, Sitting
 from cc_env.play.study import Analysis, Judgement, Time
 from cc_env.play.telling import winning_chances
@@ -37,6 +38,13 @@ from cc_env.rules import Position
 GONE = 499  # the status for who is gone, as nginx has it
 LONGEST = 60  # seconds that can be asked for; the server may give fewer
 LINES = 6  # turns of a line that are told
+_POSITION = "game", "options", "start", "actions"
+FIELDS = {  # of what is asked, by its path
+    "open": ("room", "text", "game", "options", "start", "which"),
+    "look": _POSITION,
+    "analyse": (*_POSITION, "player", "seconds"),
+    "judge": (*_POSITION, "player", "seconds", "turn"),
+}
 Asked = Mapping[str, Any]
 Found = TypeVar("Found")
 
@@ -79,12 +87,12 @@ class Desk:
             start = known_start(asked.get("start"), game)
             return _opened(Imported(game, game.from_text(start) if start else game.initial), [], 0)
         if not isinstance(text, str):
-            raise UnknownOption("wanted: the text of a game or a position")
+            raise BadOption("wanted: the text of a game or a position")
         imported, which = importing.read(text, game), asked.get("which", 0)
         if not is_whole(which, 0, len(imported) - 1):
-            raise UnknownOption(f"there is no such game; there are {len(imported)}, from 0")
+            raise BadOption(f"there is no such game; there are {len(imported)}, from 0")
         if sum(map(len, imported[which].turns)) > self._lobby.bounds.decisions:
-            raise UnknownOption(f"a game has {self._lobby.bounds.decisions:,} decisions at most")
+            raise BadOption(f"a game has {self._lobby.bounds.decisions:,} decisions at most")
         return _opened(imported[which], list(map(_title, imported)), which)
 
     async def look(self, asked: Asked) -> dict[str, Any]:
@@ -118,7 +126,7 @@ class Desk:
         """Return what a player finds, once it is its turn to think."""
         seconds = asked.get("seconds", 1)
         if not is_number(seconds, 0.01, LONGEST):
-            raise UnknownOption(f"{str(seconds)[:40]!r} seconds; wanted: 0.01 to {LONGEST}")
+            raise BadOption(f"{str(seconds)[:40]!r} seconds; wanted: 0.01 to {LONGEST}")
         time = Time(min(float(seconds), self._lobby.bounds.seconds))
         name = asked.get("player", "minimax:extreme")
 
@@ -151,9 +159,9 @@ class Desk:
 
 def _actions(given: object, most: int) -> Turn:
     if not isinstance(given, list) or len(given) > most:
-        raise UnknownOption(f"decisions are a list of {most:,} at most")
+        raise BadOption(f"decisions are a list of {most:,} at most")
     if not all(is_whole(action, 0) for action in given):
-        raise UnknownOption("decisions are the numbers of actions")
+        raise BadOption("decisions are the numbers of actions")
     return tuple(given)
 
 
@@ -234,8 +242,7 @@ def _route(name: str) -> Route:
     async def answer(request: Request) -> Response:
         desk: Desk = request.app.state.desk
         asked = await content(request, request.app.state.lobby.bounds.file)
-        if not isinstance(asked, dict):
-            raise UnknownOption("wanted: a JSON object")
+        fields(asked, f"a request to /{name}", FIELDS[name])
         work: Callable[[Asked], Coroutine[Any, Any, dict[str, Any]]] = getattr(desk, name)
         with desk.admitted(request.client.host if request.client else ""):
             told = await unless_gone(request, work(asked))
@@ -244,4 +251,4 @@ def _route(name: str) -> Route:
     return Route(f"/{name}", answer, methods=["POST"])
 
 
-ROUTES = [_route(name) for name in ("open", "look", "analyse", "judge")]
+ROUTES = list(map(_route, FIELDS))

@@ -27,8 +27,8 @@ from typing import Any
 
 import numpy as np
 
-from cc_env import __version__, games, options, players, randomness, trust
-from cc_env.errors import CcEnvError, IllegalAction, UnknownOption, is_whole
+from cc_env import __version__, games, options, players, trust
+from cc_env.errors import BadOption, CcEnvError, IllegalAction, UnknownOption, is_whole, listed
 from cc_env.game import Game
 from cc_env.play.channel import Channel, LineTooLong
 from cc_env.play.words import GO_NUMBERS, one_line, read_moves, turn_word
@@ -42,6 +42,7 @@ _RESULTS = {FIRST_WINS: "p1win", SECOND_WINS: "p2win", DRAW: "draw", ONGOING: "n
 _SLICE = (
     0.01  # seconds between two attempts to stop a search, the first of which may come too early
 )
+_DIGITS = 10  # of the greatest number that is read
 _PATIENCE = 1.0  # seconds that the end waits for a player that cannot be interrupted
 
 
@@ -57,13 +58,14 @@ class Go:
 
     @staticmethod
     def read(words: list[str]) -> "Go":
-        """Return what the words after `go` say; raise UnknownOption."""
+        """Return what the words after `go` say; raise UnknownOption, BadOption for a number."""
         given: dict[str, int] = {}
         left = [word for word in words if word != "infinite"]
         for name, text in zip(left[::2], [*left[1::2], ""], strict=False):
-            if name not in GO_NUMBERS or not text.isdecimal() or not is_whole(int(text), 0):
-                raise UnknownOption(f"go {name} {text}: wanted {', '.join(GO_NUMBERS)} N, infinite")
-            given[name] = int(text)
+            if name not in GO_NUMBERS:
+                would_do = f"{listed(GO_NUMBERS)} N, infinite"
+                raise UnknownOption(f"go {name[:40]} {text[:40]}: wanted {would_do}")
+            given[name] = _number(f"go {name}", text)
         times = given.get("p1time"), given.get("p2time")
         numbers = {name: given.get(name) for name in ("depth", "nodes", "movetime")}
         return Go(**numbers, times=times, infinite="infinite" in words)
@@ -82,7 +84,8 @@ class Go:
         asked = {"depth": self.depth, steps: self.nodes}
         asked = {name: value for name, value in asked.items() if value is not None}
         if missing := [name for name in asked if name not in known]:
-            raise UnknownOption(f"this player cannot be bounded by {missing[0]}")
+            has = listed(name for name in _LIMITS if name in known) or "nothing"
+            raise UnknownOption(f"this player cannot be bounded by {listed(missing)}; by: {has}")
         if not asked and not (self.infinite and "seconds" in known):
             return {}
         return {**{name: None for name in _LIMITS if name in known}, **(asked or {"seconds": inf})}
@@ -139,7 +142,7 @@ class Engine:
             known = ", ".join(sorted(name for name in commands if name))
             raise UnknownOption(f"unknown command '{word[:40]}'; there are: {known}, quit")
         if self._is_thinking() and word in ("setgame", "setoption", "uginewgame", "position", "go"):
-            raise UnknownOption(f"{word}: the player is thinking; stop comes first")
+            raise IllegalAction(f"{word}: the player is thinking; stop comes first")
         if self._has_decided.is_set() and self._thread is not None:
             self._thread.join()  # it has only to say what it decided
         commands[word](rest)
@@ -171,12 +174,9 @@ class Engine:
     def _set_option(self, rest: str) -> None:
         words = rest.split()
         is_seed = [word.lower() for word in words[:3]] == ["name", "seed", "value"]
-        if not is_seed or len(words) != 4 or not words[3].isdecimal():
+        if not is_seed or len(words) != 4:
             raise UnknownOption(f"setoption {rest[:40]}: wanted name Seed value N")
-        if not is_whole(int(words[3][:20]), 0):
-            raise UnknownOption(f"Seed {words[3][:20]}: it is 0 to {2**31 - 1}")
-        randomness.check_seed(int(words[3]))
-        self._rng = np.random.default_rng(int(words[3]))
+        self._rng = np.random.default_rng(_number("Seed", words[3]))
 
     def _begin(self, rest: str) -> None:
         self._player = fresh(self._made())
@@ -256,6 +256,13 @@ class Engine:
             turn.append(int(decision.action))
         best = turn_word(game.turn_text(self._position, tuple(turn)))
         return [*filter(None, told), f"bestmove {best}"]
+
+
+def _number(name: str, text: str) -> int:
+    """Return the number of a text; raise BadOption for what is not a whole number from 0."""
+    if not text.isdecimal() or len(text) > _DIGITS or not is_whole(int(text), 0):
+        raise BadOption(f"{name} {text[:40]}: it is 0 to {2**31 - 1}")
+    return int(text)
 
 
 def _told(game: Game, position: Position, decision: Decision) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 
 from cc_env import games
 from cc_env.catalogue import GAMES
-from cc_env.errors import UnknownOption, listed
+from cc_env.errors import BadOption, UnknownOption, listed
 from cc_env.game import Cell, Game
 from cc_env.pictures import draw
 from cc_env.pictures.text import to_text
@@ -155,10 +155,10 @@ def _options(lesson: Lesson) -> str:
 def lines(guide: Course, number: int | None = None) -> Iterator[str]:
     """Yield the lessons as lines of text, with their boards, or one of them, counted from 1.
 
-    Raises UnknownOption where there is none of this number.
+    Raises BadOption where there is no lesson of this number.
     """
     if number is not None and not 1 <= number <= len(guide.lessons):
-        raise UnknownOption(f"there is no lesson {number}; there are 1 to {len(guide.lessons)}")
+        raise BadOption(f"there is no lesson {number}; there are 1 to {len(guide.lessons)}")
     if number is None:
         yield from _wrapped(guide.introduction)
     for place, lesson in enumerate(guide.lessons, 1):

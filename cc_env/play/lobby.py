@@ -16,11 +16,20 @@ import numpy as np
 
 from cc_env import games, options, players
 from cc_env.catalogue import GAMES
-from cc_env.errors import BadRecord, CcEnvError, UnknownOption, is_number, is_whole, listed
+from cc_env.errors import (
+    BadOption,
+    BadPosition,
+    CcEnvError,
+    UnknownOption,
+    is_number,
+    is_whole,
+    listed,
+)
 from cc_env.game import Game
 from cc_env.match import Limits
 from cc_env.play import bench, importing, view
 from cc_env.play.journal import Journal, Opening, Standing, with_tokens
+from cc_env.play.messages import fields
 from cc_env.play.room import Guest, Room
 from cc_env.play.sitting import HUMAN, Sitting
 from cc_env.play.workers import NICE, Workers
@@ -153,13 +162,12 @@ class Lobby:
 
     def _checked(self, asked: object) -> Standing:
         """Return a game that begins; raises CcEnvError where something of it is not allowed."""
-        if not isinstance(asked, dict) or set(asked) - set(KEYS):
-            raise UnknownOption(f"a game is opened by: {listed(KEYS)}")
+        asked = fields(asked, "what opens a game", KEYS)
         game = known_game(asked.get("game"), asked.get("options") or {})
         seats = _seats(asked.get("seats"), game)
         seed = asked.get("seed", secrets.randbelow(2**31))
         if not is_whole(seed, 0):
-            raise UnknownOption(f"seed={str(seed)[:40]!r}; wanted: 0 or more")
+            raise BadOption(f"seed={str(seed)[:40]!r}; wanted: 0 or more")
         if asked.get("draw_lots"):
             order = np.random.default_rng(seed).permutation(2)
             seats = seats[order[0]], seats[order[1]]
@@ -181,7 +189,7 @@ class Lobby:
             return Limits()
         if not is_number(seconds, 1, self.bounds.clock):
             would_do = f"1 to {self.bounds.clock:g}, or nothing"
-            raise UnknownOption(f"{str(seconds)[:40]!r} seconds for a game; wanted: {would_do}")
+            raise BadOption(f"{str(seconds)[:40]!r} seconds for a game; wanted: {would_do}")
         return Limits(seconds_per_game=float(seconds))  # type: ignore[arg-type]
 
     # Who thinks
@@ -278,18 +286,18 @@ def _catalogue() -> dict[str, Any]:
 
 
 def known_game(name: object, given: object) -> Game:
-    """Return a game of the table as a stranger asks for it; raises UnknownOption."""
+    """Return a game of the table as a stranger asks for it; raises BadOption."""
     if not isinstance(name, str) or name not in GAMES:
         raise UnknownOption(f"there is no game {str(name)[:40]!r}; there are: {listed(GAMES)}")
     if not isinstance(given, Mapping) or len(given) > 20:
-        raise UnknownOption("the options of a game have names and values")
+        raise BadOption("the options of a game have names and values")
     known = games.option_defaults(name)
     checked = {}
+    if unknown := [option[:40] for option in given if option not in known]:
+        raise UnknownOption(f"{name} has no option {listed(unknown)}; it has: {listed(known)}")
     for option, value in given.items():
-        if option not in known:
-            raise UnknownOption(f"{name} has no option {option[:40]!r}; it has: {listed(known)}")
         if not isinstance(value, bool | int | float | str) or len(str(value)) > 40:
-            raise UnknownOption(f"{name}: {option} is not a word or a number")
+            raise BadOption(f"{name}: {option} is not a word or a number")
         text = isinstance(value, str)
         checked[option] = options.read([f"{option}={value}"])[option] if text else value
     return games.make(name, **checked)
@@ -297,7 +305,7 @@ def known_game(name: object, given: object) -> Game:
 
 def _seats(given: object, game: Game) -> tuple[str, str]:
     if not isinstance(given, list) or len(given) != 2:
-        raise UnknownOption("a game has two seats")
+        raise BadOption("a game has two seats")
     for name in given:
         if name != HUMAN:
             bench.check(name, game)
@@ -310,6 +318,6 @@ def known_start(text: object, game: Game) -> str | None:
     if text is None or text == "":
         return None
     if not isinstance(text, str) or len(text) > importing.LONGEST:
-        raise BadRecord("a position is a text of this game")
+        raise BadPosition("a position is a text of this game")
     start = game.from_text(text)
     return None if start == game.initial else game.to_text(start)

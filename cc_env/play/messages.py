@@ -3,17 +3,40 @@
 from collections.abc import Collection, Mapping
 from typing import Any, TypeVar
 
-from cc_env.errors import IllegalAction, UnknownOption, listed
+from cc_env.errors import BadRecord, IllegalAction, UnknownOption, listed
 from cc_env.play.sitting import Sitting
 
 Act = TypeVar("Act")
+# What a message has beside `do` and `version`, by what it asks for.
+FIELDS = {
+    "play": ("action",),
+    "say": ("text", "piece"),
+    "pace": ("seconds",),
+    "look_back": ("turns",),
+}
+
+
+def fields(given: object, what: str, known: Collection[str] | None = None) -> Mapping[str, Any]:
+    """Return the fields of a JSON object, which is called `what`.
+
+    Raises BadRecord for another value, UnknownOption for fields that are not among the `known`.
+    """
+    if not isinstance(given, Mapping):
+        raise BadRecord(f"{what} is a JSON object")
+    if known is not None and (unknown := [str(name)[:40] for name in given if name not in known]):
+        raise UnknownOption(f"{what} has no field {listed(unknown)}; it has: {listed(known)}")
+    return given
 
 
 def act_of(message: Mapping[str, Any], acts: Mapping[str, Act]) -> Act:
-    """Return the one of these acts that a message asks for; raise UnknownOption."""
+    """Return the one of these acts that a message asks for; raise UnknownOption.
+
+    The latter also where it has a field that such a message does not have.
+    """
     do = message.get("do")
     if not isinstance(do, str) or do not in acts:
         raise UnknownOption(f"{str(do)[:40]!r} cannot be done; wanted: {listed(acts)}")
+    fields(message, do, ("do", "version", *FIELDS.get(do, ())))
     return acts[do]
 
 

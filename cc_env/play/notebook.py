@@ -9,11 +9,11 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from cc_env.errors import CcEnvError, MissingExtra, UnknownOption
+from cc_env.errors import CcEnvError, MissingExtra
 from cc_env.game import Game
 from cc_env.pictures import draw
 from cc_env.play import view
-from cc_env.play.messages import act_of, action_of, check_turn
+from cc_env.play.messages import act_of, action_of, check_turn, fields
 from cc_env.play.sitting import HUMAN, Sitting
 from cc_env.rules import Position
 
@@ -97,10 +97,9 @@ class NotebookBoard(anywidget.AnyWidget):
             "again": self._again,
         }
         try:
-            if not isinstance(message, Mapping):
-                raise UnknownOption("a message is an object")
+            asked = fields(message, "a message")
             with self._lock:
-                act_of(message, acts)(message)
+                act_of(asked, acts)(asked)
         except CcEnvError as error:
             self.send({"refused": str(error)})
 

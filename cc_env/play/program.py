@@ -18,7 +18,15 @@ from typing import Protocol, TypeVar
 
 import numpy as np
 
-from cc_env.errors import Forfeit, IllegalAction, UnknownOption, is_number
+from cc_env.errors import (
+    BadOption,
+    BadPlayer,
+    Forfeit,
+    IllegalAction,
+    UnknownOption,
+    is_number,
+    listed,
+)
 from cc_env.game import Game, Turn
 from cc_env.games.cannon import log
 from cc_env.play.channel import Channel, LineTooLong
@@ -245,15 +253,11 @@ class ProgramPlayer:
         """Play by what `command` starts, words as a shell reads them, which none does.
 
         It may take `seconds` for a turn (by UGI 10 if nothing is said), `budget` seconds for a game
-        (by the tournament's protocol 150), and `start` seconds to get ready. Raises UnknownOption
-        on bad values, and where there is no such program.
+        (by the tournament's protocol 150), and `start` seconds to get ready. Raises BadOption on
+        bad values, and where there is no such program.
         """
-        if protocol not in PROTOCOLS:
-            raise UnknownOption(f"protocol={protocol!r}; there are: {', '.join(PROTOCOLS)}")
-        for name, value in (("seconds", seconds), ("budget", budget), ("start", start)):
-            if value is not None and not (is_number(value, 0) and value):
-                raise UnknownOption(f"{name}={value!r}; it is more than 0")
-        if protocol == "cannon":
+        check_seconds(seconds=seconds, budget=budget, start=start)
+        if check_protocol(protocol) == "cannon":
             check_tournament(game)
             budget = BUDGET if budget is None else budget
         elif seconds is None:
@@ -276,30 +280,44 @@ class ProgramPlayer:
         return self._talker.choose(position, rng, clock)
 
     def _started(self) -> Talker:
-        """Return the program, started; raise UnknownOption where it cannot be."""
+        """Return the program, started; raise BadPlayer where it cannot be."""
         talk = CannonTalk(self._clock.game) if self._protocol == "cannon" else UGITalk()
         name = f"program {shlex.join(self._words)}"
         try:
             channel = ProcessChannel(self._words, talk.farewell)
         except OSError as error:
-            raise UnknownOption(f"{name} cannot be started: {error}") from error
+            raise BadPlayer(f"{name} cannot be started: {error}") from error
         return Talker(self._game, name, talk, channel, self._clock, self._start)
 
 
+def check_protocol(name: str) -> str:
+    """Return the name of a protocol; raise UnknownOption where it does not exist."""
+    if name not in PROTOCOLS:
+        raise UnknownOption(f"protocol={name!r}; there are: {listed(PROTOCOLS)}")
+    return name
+
+
+def check_seconds(**given: float | None) -> None:
+    """Raise BadOption for what is neither a time, which is more than 0, nor None."""
+    for name, value in given.items():
+        if value is not None and not (is_number(value, 0) and value):
+            raise BadOption(f"{name}={value!r}; it is more than 0")
+
+
 def check_tournament(game: Game) -> None:
-    """Raise UnknownOption for a game that the tournament's protocol does not know."""
+    """Raise BadOption for a game that the tournament's protocol does not know."""
     if game.name != "cannon":
-        raise UnknownOption(f"protocol=cannon is for the game cannon, not for {game.name}")
+        raise BadOption(f"protocol=cannon is for the game cannon, not for {game.name}")
 
 
 def _words(command: object) -> list[str]:
-    """Return the words of a command; raise UnknownOption where it is none."""
+    """Return the words of a command; raise BadOption where there is no such program."""
     try:
         words = shlex.split(command) if isinstance(command, str) else []
     except ValueError as error:
-        raise UnknownOption(f"command={command!r}: {error}") from None
+        raise BadOption(f"command={command!r}: {error}") from None
     if not words:
-        raise UnknownOption(f'command={command!r}; wanted a program: command="./bot --strong"')
+        raise BadOption(f'command={command!r}; wanted a program: command="./bot --strong"')
     if "\0" in str(command) or shutil.which(words[0]) is None:
-        raise UnknownOption(f"command={command!r}: there is no program {words[0]!r}")
+        raise BadOption(f"command={command!r}: there is no program {words[0]!r}")
     return words

@@ -1,6 +1,5 @@
 """Commands for programs that play: `engine`, `host` and `join` of `python -m cc_env`."""
 
-import math
 import os
 import signal
 import socket
@@ -14,14 +13,14 @@ from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 from cc_env import games, options, players, record, referee
-from cc_env.errors import MissingExtra, UnknownOption, quantity
+from cc_env.errors import BadOption, MissingExtra, quantity
 from cc_env.game import Game
 from cc_env.games.cannon import log
 from cc_env.match import Limits
 from cc_env.play import tcp, tournament
 from cc_env.play.channel import Channel, SocketChannel
 from cc_env.play.engine import Engine, serve
-from cc_env.play.program import PROTOCOLS, Talker, UGITalk
+from cc_env.play.program import Talker, UGITalk, check_protocol, check_seconds, check_tournament
 from cc_env.play.wire import Wire
 from cc_env.record import RESULTS
 from cc_env.referee import Clock
@@ -99,9 +98,9 @@ def host(
     check_seconds(seconds=seconds, patience=patience)
     made, names = games.make(game, **options.read(option or [])), player or []
     if len(names) > 2:
-        raise UnknownOption(f"{len(names)} players; a game has two")
+        raise BadOption(f"{len(names)} players; a game has two")
     if check_protocol(protocol) == "cannon":
-        tournament.check_game(made)
+        check_tournament(made)
     here = [players.make(name, made) for name in names]
     with ended_by_signals(), ExitStack() as stack:
         note = _printer_to(log_file, stack)
@@ -109,7 +108,7 @@ def host(
         if len(sockets) + len(here) < 2:
             _refuse(sockets, protocol)
             told = f"{len(sockets)} clients came in {patience:g} s"
-            raise UnknownOption(f"{told}; wanted: {2 - len(here)}")
+            raise TimeoutError(f"{told}; wanted: {2 - len(here)}")
         hold = _hold_tournament if protocol == "cannon" else _hold_ugi
         order = [*sockets, *here]
         if len(here) == seat == 1:
@@ -240,20 +239,6 @@ def _answer(player: str, channel: SocketChannel, seed: int) -> None:
             channel.say(line)
 
     serve(Engine(player, games.make("capture_conquer"), say, seed=seed), channel, say)
-
-
-def check_protocol(name: str) -> str:
-    """Return the name of a protocol; raise UnknownOption where there is none such."""
-    if name not in PROTOCOLS:
-        raise UnknownOption(f"protocol {name!r}; there are: {', '.join(PROTOCOLS)}")
-    return name
-
-
-def check_seconds(**given: float) -> None:
-    """Raise UnknownOption for what is not a time."""
-    for name, value in given.items():
-        if not (math.isfinite(value) and value > 0):
-            raise UnknownOption(f"{name}={value}; it is more than 0")
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from cc_env.errors import CcEnvError, IllegalAction, UnknownOption, is_number, is_whole
+from cc_env.errors import BadOption, CcEnvError, IllegalAction, is_number, is_whole
 from cc_env.match import AGREED, FAULTS, RESIGNED
 from cc_env.play import view
 from cc_env.play.choices import choices
@@ -91,13 +91,13 @@ class Room:
         return not any(self.opening.tokens)
 
     def admit(self, tokens: Sequence[str]) -> Guest:
-        """Return who comes with these tokens; raise UnknownOption where one is not of this game."""
+        """Return who comes with these tokens; raise BadOption where one is not of this game."""
         seats, is_owner = set[int](), False
         for token in tokens:
             known = (*self.opening.tokens, self.opening.owner)
             mine = [place for place, own in enumerate(known) if own and _is_same(own, token)]
             if not mine:
-                raise UnknownOption("this link holds no seat of this game")
+                raise BadOption("this link holds no seat of this game")
             seats.update(place for place in mine if place < 2)
             is_owner |= 2 in mine
         return Guest(frozenset(seats), is_owner=is_owner)
@@ -159,7 +159,10 @@ class Room:
     # What guests ask for
 
     def obey(self, guest: Guest, message: Mapping[str, Any]) -> None:
-        """Do what a guest asks for; raises CcEnvError, and changes nothing, where it cannot be."""
+        """Do what a guest asks for; where it cannot be, change nothing.
+
+        Raises CcEnvError, and OSError where it cannot be written.
+        """
         asked: dict[str, Callable[[Guest, Mapping[str, Any]], None]] = {
             "play": self._play,
             "say": self._say,
@@ -247,7 +250,7 @@ class Room:
         """Show a guest how the board stood after a number of turns."""
         turns, most = message.get("turns"), len(self.sitting.match.course)
         if not isinstance(turns, int) or not is_whole(turns, 0, most):
-            raise UnknownOption(f"{str(turns)[:40]!r} turns; there are 0 to {most} to look back at")
+            raise BadOption(f"{str(turns)[:40]!r} turns; there are 0 to {most} to look back at")
         guest.send("past", turns=turns, **view.look_back(self.sitting, turns))
 
     def _rematch(self, guest: Guest, message: Mapping[str, Any]) -> None:
@@ -267,7 +270,7 @@ class Room:
         seconds = message.get("seconds")
         if seconds is not None and not is_number(seconds, 0, SLOWEST):
             would_do = f"0 to {SLOWEST:g}, or null for a pause"
-            raise UnknownOption(f"{str(seconds)[:40]!r} seconds a decision; wanted: {would_do}")
+            raise BadOption(f"{str(seconds)[:40]!r} seconds a decision; wanted: {would_do}")
         if seconds != self.pace:
             self._journal.paced(seconds)
             self.pace = seconds
@@ -285,7 +288,7 @@ class Room:
     # What happens
 
     def _confirm(self, change: Callable[[], object]) -> None:
-        """Change the game, write what came of it, then tell; raises CcEnvError."""
+        """Change the game, write what came of it, then tell; raises CcEnvError, OSError."""
         sitting = self.sitting
         count, seconds, was_over = len(sitting.decisions), sum(sitting.seconds), sitting.result
         offered = sitting.offered
@@ -302,7 +305,7 @@ class Room:
         except OSError as error:
             self._take(self._journal.read(self._lobby.bench))
             self._tell_state()
-            raise CcEnvError(f"it could not be kept: {error.strerror}") from error
+            raise OSError(f"it could not be kept: {error.strerror}") from error
         self.wanted_back = None
         self._tell_state()
         self._go_on()
@@ -347,7 +350,7 @@ class Room:
 
     def _expire(self) -> None:
         self._alarm = None
-        with suppress(CcEnvError):
+        with suppress(CcEnvError, OSError):
             self._confirm(self.sitting.expire)
 
     def _begin_to_think(self) -> None:
@@ -362,7 +365,7 @@ class Room:
             answer = await self._lobby.ask(self)
             if (version, sitting) == (self._journal.version, self.sitting):
                 self._confirm(lambda: sitting.settle(answer))
-        except CcEnvError as error:
+        except (CcEnvError, OSError) as error:
             self.tell_all("refused", why=str(error))
             is_kept = False
         finally:

@@ -13,15 +13,16 @@ import asyncio
 import json
 import socket
 import time
-from collections.abc import AsyncIterator, Callable, Collection
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from cc_env.errors import CcEnvError, MissingExtra, UnknownOption
+from cc_env.errors import BadOption, BadRecord, CcEnvError, MissingExtra, UnknownOption
 from cc_env.play import lessons
 from cc_env.play.export import KINDS, exported
 from cc_env.play.lobby import Bounds, BusyError, Lobby
+from cc_env.play.messages import fields
 from cc_env.play.room import Guest, Room
 from cc_env.play.workers import Workers
 
@@ -221,11 +222,11 @@ async def _enter(socket: WebSocket, lobby: Lobby) -> tuple[Room, Guest] | None:
     """Return the game and the guest; None, and the guest knows why, where it may not come in."""
     try:
         first = _read(await _received(socket), lobby.bounds)
-        tokens = first.get("tokens", [])
+        tokens = fields(first, "the first message", ("tokens",)).get("tokens", [])
         if not isinstance(tokens, list) or len(tokens) > TOKENS:
-            raise UnknownOption("wanted: the tokens of seats, or none")
+            raise BadOption("wanted: the tokens of seats, or none")
         if not all(isinstance(token, str) for token in tokens):
-            raise UnknownOption("a token is a text")
+            raise BadOption("a token is a text")
         room = await lobby.find(socket.path_params["name"])
         guest = room.admit(tokens)
         if len(room.guests) >= lobby.bounds.guests:
@@ -289,14 +290,12 @@ async def _tell(socket: WebSocket, guest: Guest) -> None:
     await socket.close(TRY_LATER)
 
 
-def _read(text: str, bounds: Bounds) -> dict[str, Any]:
-    """Return a message; raise UnknownOption where it is none."""
+def _read(text: str, bounds: Bounds) -> Mapping[str, Any]:
+    """Return a message; raise TooLongError, or BadRecord where it is not one."""
     if len(text) > bounds.letters:
-        raise UnknownOption(f"a message has {bounds.letters:,} letters at most")
+        raise TooLongError(f"a message has {bounds.letters:,} letters at most")
     try:
         message = json.loads(text)
     except (ValueError, RecursionError):
-        raise UnknownOption("a message is JSON") from None
-    if not isinstance(message, dict):
-        raise UnknownOption("a message is an object")
-    return message
+        raise BadRecord("a message is JSON") from None
+    return fields(message, "a message")

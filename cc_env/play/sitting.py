@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from cc_env import players, randomness, record, referee
-from cc_env.errors import IllegalAction, UnknownOption
+from cc_env.errors import BadOption, IllegalAction
 from cc_env.game import Game, Turn
 from cc_env.match import RESIGNED, Limits, Match, Result
 from cc_env.record import Record
@@ -44,11 +44,11 @@ class Sitting:
     ) -> None:
         """Begin; the clock of who is to move runs from now on, a reader of seconds is `now`.
 
-        Players are made by `make`. Raises UnknownOption unless there are two names, each HUMAN or
-        one that it knows, and for a bad seed; BadPosition as `Match`.
+        Players are made by `make`. Raises BadOption unless there are two names, each HUMAN or one
+        that it knows, and for a bad seed; BadPosition as `Match`.
         """
         if len(names) != 2:
-            raise UnknownOption(f"{len(names)} seats; wanted: 2, each {HUMAN} or a player's name")
+            raise BadOption(f"{len(names)} seats; wanted: 2, each {HUMAN} or a player's name")
         randomness.check_seed(seed)
         self.game, self.seed = game, seed
         self._rngs = referee.generators(seed)
@@ -271,7 +271,7 @@ class Sitting:
     def of(cls, kept: Record, names: Sequence[str] | None = None) -> "Sitting":
         """Return a sitting that goes on where a record ends; its players may have other names.
 
-        Raises BadRecord as `record.replay`, UnknownOption as a sitting.
+        Raises BadRecord as `record.replay`, BadOption as a sitting.
         """
         match = record.replay(kept)
         sitting = cls(

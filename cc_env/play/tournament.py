@@ -13,10 +13,11 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from cc_env import games
-from cc_env.errors import BadRecord, IllegalAction, UnknownOption
+from cc_env.errors import BadRecord, IllegalAction
 from cc_env.game import Game
 from cc_env.games.cannon import log
 from cc_env.match import FAULTS, Limits, Match
+from cc_env.play.program import check_tournament
 from cc_env.play.wire import Wire
 from cc_env.referee import Clock, Player, ask, fresh
 
@@ -143,9 +144,9 @@ def play(
 ) -> Ended:
     """Let two seats play a game; `note` gets each line of the log.
 
-    Raises UnknownOption where the game is not Cannon.
+    Raises BadOption where the game is not Cannon.
     """
-    check_game(game)
+    check_tournament(game)
     match = Match(game, limits=Limits(max_turns=None, repetitions=None))
     detail = ""
     try:
@@ -161,12 +162,6 @@ def play(
         for seat in seats:
             seat.close()
     return Ended(match, _meta(match, 0), detail)
-
-
-def check_game(game: Game) -> None:
-    """Raise UnknownOption where this is not the tournament's game."""
-    if game.name != "cannon":
-        raise UnknownOption(f"the tournament's protocol is for the game cannon, not {game.name}")
 
 
 def _step(match: Match, seats: tuple[Seat, Seat], note: Callable[[str], None]) -> str:

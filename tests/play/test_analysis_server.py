@@ -113,7 +113,10 @@ def test_what_is_too_much_is_refused(serving):
     assert "300 bytes" in refused(client, "/look", 413, game="x" * 300)
     assert "there is no game" in refused(client, "/look", game="os.system")
     answer = client.post("/look", content=b"[]")
-    assert (answer.status_code, answer.json()["error"]) == (400, "wanted: a JSON object")
+    assert (answer.status_code, answer.json()["error"]) == (
+        400,
+        "a request to /look is a JSON object",
+    )
     answer = client.post("/look", content=b"{}", headers={"origin": "http://evil.example"})
     assert answer.status_code == 403
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from cc_env import __version__, games
 from cc_env.__main__ import main
 from cc_env.catalogue import GAMES
-from cc_env.errors import UnknownOption
+from cc_env.errors import BadOption, BadPosition, CcEnvError, IllegalAction, UnknownOption
 from cc_env.play import channel
 from cc_env.play.engine import Engine
 from cc_env.play.words import turn_word
@@ -165,32 +165,44 @@ def test_a_turn_has_all_its_decisions():
 
 
 @pytest.mark.parametrize(
-    ("line", "says"),
+    ("line", "kind", "says"),
     [
-        ("go depth", "go depth : wanted depth, nodes, movetime, p1time, p2time, p1inc, p2inc N"),
-        ("go depth x", "go depth x: wanted"),
-        ("go depth 0", "depth=0; it is 1 to 100"),
-        ("go sideways 3", "go sideways 3: wanted"),
-        ("position", "position : wanted startpos or text POSITION"),
-        ("position startpos e2e4", "wanted startpos or text POSITION"),
-        ("position text junk", "cannot read position 'junk'"),
-        ("position text", "cannot read position ''"),
-        ("setgame chess", "there is no game 'chess'"),
-        ("setgame", "there is no game ''"),
-        ("setgame antigravity", "a file names it, and importing it runs its code"),
-        ("setgame checkers size=9", "checkers has no option size"),
-        ("setoption name Hash value 16", "wanted name Seed value N"),
-        ("setoption name Seed value -1", "wanted name Seed value N"),
-        ("setoption name Seed value 99999999999", "it is 0 to 2147483647"),
-        ("query mood", "there are: gameover, p1turn, result"),
+        ("fly", UnknownOption, "unknown command 'fly'; there are: go, isready, position, query"),
+        ("go depth", BadOption, "go depth : it is 0 to 2147483647"),
+        ("go depth x", BadOption, "go depth x: it is 0 to"),
+        (f"go depth {'9' * 5000}", BadOption, f"go depth {'9' * 40}: it is 0 to"),
+        ("go depth 0", BadOption, "depth=0; it is 1 to 100"),
+        (
+            "go simulations 3",
+            UnknownOption,
+            "go simulations 3: wanted depth, nodes, movetime, p1time",
+        ),
+        ("go sideways", UnknownOption, "p1inc, p2inc N, infinite"),
+        ("position", BadPosition, "position : wanted startpos or text POSITION"),
+        ("position startpos e2e4", BadPosition, "wanted startpos or text POSITION"),
+        ("position startpos moves e2e4", IllegalAction, "turn 1: 'e2e4' is not legal"),
+        ("position text junk", BadPosition, "cannot read position 'junk'"),
+        ("position text", BadPosition, "cannot read position ''"),
+        ("setgame chess", UnknownOption, "there is no game 'chess'"),
+        ("setgame", UnknownOption, "there is no game ''"),
+        ("setgame antigravity", UnknownOption, "a file names it, and importing it runs its code"),
+        ("setgame checkers size=9 sise=8", UnknownOption, "checkers has no option sise, size"),
+        ("setoption name Hash value 16", UnknownOption, "wanted name Seed value N"),
+        ("setoption name Seed value -1", BadOption, "Seed -1: it is 0 to 2147483647"),
+        ("setoption name Seed value 99999999999", BadOption, "it is 0 to 2147483647"),
+        ("query mood", UnknownOption, "there are: gameover, p1turn, result"),
     ],
 )
-def test_what_cannot_be_obeyed_is_told_and_changes_nothing(talk, game, line, says):
+def test_what_cannot_be_obeyed_is_told_and_changes_nothing(talk, game, line, kind, says):
     talk("uginewgame", "position startpos moves 0,1-2,1")
     before = talk.engine._position
     (said,) = talk(line)
     assert said.startswith("info string error ")
     assert says in said
+    word, _, rest = line.partition(" ")
+    with pytest.raises(CcEnvError) as raised:
+        talk.engine._obey(word, rest)
+    assert type(raised.value) is kind
     assert talk.engine._position == before
     assert talk("query p1turn") == ["response false"]
 
@@ -201,7 +213,7 @@ def test_limits_replace_those_of_the_name_for_once(talk, game):
     assert talk("go", until="bestmove")[0].startswith("info depth 1 ")
     assert talk("go p1time 1000 p2time 9 p1inc 5", until="bestmove")[0].startswith("info depth 1 ")
     only = Talk("greedy", game)
-    assert "cannot be bounded by depth" in only("go depth 3")[0]
+    assert "cannot be bounded by depth; by: nothing" in only("go depth 3")[0]
     tree = Talk("mcts:seconds=100", game)
     assert " nodes 20 score value " in tree("go nodes 20", until="bestmove")[0]
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from cc_env import games, options, players, record, referee, trust
 from cc_env.catalogue import GAMES
-from cc_env.errors import BadPlayer, BadRecord, Forfeit, UnknownOption
+from cc_env.errors import BadOption, BadPlayer, BadRecord, Forfeit, UnknownOption
 from cc_env.match import Limits
 from cc_env.play import channel
 from cc_env.referee import Clock
@@ -134,7 +134,7 @@ def test_a_program_of_the_tournament_plays(tmp_path, seat):
 
 def test_the_tournaments_programs_play_cannon_from_its_start(game, bot):
     name = bot("read x", protocol="cannon")
-    with pytest.raises(UnknownOption, match="protocol=cannon is for the game cannon"):
+    with pytest.raises(BadOption, match="protocol=cannon is for the game cannon"):
         players.make(name, game)
     cannon = games.make("cannon")
     start = cannon.initial
@@ -184,21 +184,22 @@ def test_a_budget_is_for_the_whole_game(game, bot):
 
 
 @pytest.mark.parametrize(
-    ("name", "says"),
+    ("given", "kind", "says"),
     [
-        ("program", 'wanted a program: command="./bot --strong"'),
-        ("program:command=", "wanted a program"),
-        ("program:command='\"'", "No closing quotation"),
-        ("program:command=no-such-program", "there is no program 'no-such-program'"),
-        ("program:command=sh,protocol=uci", "protocol='uci'; there are: ugi, cannon"),
-        ("program:command=sh,seconds=0", "seconds=0; it is more than 0"),
-        ("program:command=sh,budget=many", "budget='many'; it is more than 0"),
-        ("program:command=sh,speed=1", "player program has no option speed; it has: command=None"),
+        ("", BadOption, 'wanted a program: command="./bot --strong"'),
+        ("command=", BadOption, "wanted a program"),
+        ("command='\"'", BadOption, "No closing quotation"),
+        ("command=no-such-program", BadOption, "there is no program 'no-such-program'"),
+        ("command=sh,protocol=uci", UnknownOption, "protocol='uci'; there are: ugi, cannon"),
+        ("command=sh,seconds=0", BadOption, "seconds=0; it is more than 0"),
+        ("command=sh,budget=many", BadOption, "budget='many'; it is more than 0"),
+        ("command=sh,speed=1,sed=2", UnknownOption, "has no option sed, speed; it has: command="),
     ],
 )
-def test_what_is_no_program_is_told(game, name, says):
-    with pytest.raises(UnknownOption, match=says):
-        players.make(name, game)
+def test_what_is_no_program_is_told(game, given, kind, says):
+    with pytest.raises(BadOption, match=says) as raised:
+        players.make(f"program:{given}", game)
+    assert type(raised.value) is kind
 
 
 def test_a_command_in_quotes_may_have_commas():

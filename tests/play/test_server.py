@@ -465,8 +465,8 @@ def test_who_opens_a_watched_game_pauses_steps_and_paces_it(serving):
         for count in range(1, 4):
             table.ask("step")
             assert table.until("state", decisions=done + count)["pace"] is None
-        for do in ("step", "pace"):
-            onlooker.ask(do, seconds=0)
+        for do, how in (("step", {}), ("pace", {"seconds": 0})):
+            onlooker.ask(do, **how)
             assert "only who opened this game" in onlooker.until("refused")["why"]
         for seconds in (-1, 11, "1", True, [], 10**400):
             table.ask("pace", seconds=seconds)

@@ -7,7 +7,7 @@ import pytest
 
 from cc_env import games, players, record, referee
 from cc_env.catalogue import GAMES
-from cc_env.errors import BadRecord, IllegalAction, UnknownOption
+from cc_env.errors import BadOption, BadRecord, IllegalAction, UnknownOption
 from cc_env.match import Limits
 from cc_env.play.choices import choices
 from cc_env.play.sitting import HUMAN, Sitting
@@ -83,7 +83,7 @@ def test_only_who_is_to_move_moves(game):
         sitting.play(int(game.legal_actions(sitting.position)[0]))
     with pytest.raises(UnknownOption, match="no player 'nobody'"):
         Sitting(game, (HUMAN, "nobody"))
-    with pytest.raises(UnknownOption, match="3 seats"):
+    with pytest.raises(BadOption, match="3 seats"):
         Sitting(game, (HUMAN,) * 3)
 
 

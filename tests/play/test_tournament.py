@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from cc_env import games, players, record
 from cc_env.__main__ import main
-from cc_env.errors import BadRecord, UnknownOption
+from cc_env.errors import BadOption, BadRecord
 from cc_env.games.cannon import log
 from cc_env.play import tournament
 from cc_env.play.wire import Wire
@@ -367,7 +367,7 @@ def test_too_few_clients_are_told():
     assert "0 clients came in 0.05 s; wanted: 1" in out
     assert "3 players" in command_line(main, "host", *["-p", "random"] * 3, status=2)
     assert "seconds=0.0" in command_line(main, "host", "--seconds", 0, status=2)
-    with pytest.raises(UnknownOption, match="is for the game cannon, not checkers"):
+    with pytest.raises(BadOption, match="is for the game cannon, not for checkers"):
         tournament.play(games.make("checkers"), (None, None))
 
 

@@ -54,6 +54,6 @@ def test_what_is_no_protocol_is_told():
     out = command_line(main, "join", "127.0.0.1", 1, "random", "--protocol", "x", status=2)
     assert "there are: ugi, cannon" in out
     out = command_line(main, "host", "-g", "checkers", status=2)
-    assert "is for the game cannon, not checkers" in out
+    assert "is for the game cannon, not for checkers" in out
     out = command_line(main, "host", "--protocol", "ugi", "--patience", 0.05, status=2)
     assert "0 clients came in 0.05 s; wanted: 2" in out
