@@ -1,4 +1,4 @@
-# make test      set up .venv by the lock, check format, lint and types, run the quick tests (four minutes)
+# make test      set up .venv by the lock, check format, lint and types, run the quick tests (three minutes)
 # make test-all  the same with all tests, as CI does (ten minutes)
 # make test-pythons  the tests of the core by Python 3.11 to 3.13, those that are at hand (minutes each)
 # make demo      train AlphaZero for four minutes, then a tournament with its report (ten minutes in all)
