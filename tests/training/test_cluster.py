@@ -49,6 +49,7 @@ def cluster():
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
         patch.setenv("PYTHONPATH", str(HERE))  # has arena_players
         patch.setenv("RAY_health_check_period_ms", "500")  # to hear of lost nodes soon
+        patch.setenv("RAY_worker_niceness", "0")  # Ray's 15 starves beside anything else
         nodes = Cluster(True, head_node_args={"num_cpus": 2, "include_dashboard": False})
         patch.setenv("RAY_ADDRESS", nodes.address)
         try:
@@ -102,8 +103,9 @@ class Listener:
         return [worker for worker in self.engine._workers if worker.home is not None]
 
     def until_begun(self, workers):
-        """Play until so many have begun."""
+        """Play a round whenever another has begun, or could not, until so many have."""
         while len(self.begun()) < workers:
+            ray.wait([worker.beginning for worker in self.engine._workers if worker.home is None])
             self.round(10)
 
     def settle(self):
