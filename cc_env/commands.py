@@ -312,7 +312,7 @@ def learn(
     lesson: Annotated[int | None, typer.Argument(help="One lesson only; default: all.")] = None,
 ) -> None:
     """Explain a game in short lessons with boards."""
-    for line in lessons.lines(lessons.course(game), lesson):
+    for line in lessons.lines(lessons.guide_of(game), lesson):
         console.print(line)
 
 
@@ -321,7 +321,9 @@ def serve(
     host: Annotated[
         str, typer.Option(help="The address to listen on; 0.0.0.0 lets other machines connect.")
     ] = LOOPBACK,
-    port: Annotated[int, typer.Option(min=0, max=65535)] = 8000,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="The port to listen on; 0: any free one.")
+    ] = 8000,
     folder: Annotated[
         Path, typer.Option(parser=folder_path, metavar="FOLDER", help="The folder for games.")
     ] = Path("runs/games"),

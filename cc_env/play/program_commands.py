@@ -35,8 +35,8 @@ Pairs = Annotated[
     list[str] | None,
     typer.Option("--option", "-o", metavar="NAME=VALUE", help="An option of the game, e.g. rows=8"),
 ]
-Protocol = Annotated[str, typer.Option(help="cannon: that of the Cannon tournament; or ugi.")]
-Seed = Annotated[int, typer.Option(help="Of random choices.", min=0, max=2**31 - 1)]
+Protocol = Annotated[str, typer.Option(help="cannon, that of the Cannon tournament, or ugi.")]
+Seed = Annotated[int, typer.Option(help="Seed of all random choices.", min=0, max=2**31 - 1)]
 
 
 class _Printer:
@@ -54,7 +54,7 @@ class _Printer:
 
 def engine(
     player: Annotated[
-        str, typer.Argument(help="Who plays, e.g. minimax:hard.", show_default=False)
+        str, typer.Argument(help="The player, e.g. minimax:hard.", show_default=False)
     ],
     game: GameName = "capture_conquer",
     option: Pairs = None,
@@ -73,28 +73,39 @@ def host(
     protocol: Protocol = "cannon",
     game: GameName = "cannon",
     option: Pairs = None,
-    address: Annotated[str, typer.Option("--host", help="Where it listens.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0: any that is free.")] = 0,
+    address: Annotated[
+        str,
+        typer.Option(
+            "--host", help="The address to listen on; 0.0.0.0 lets other machines connect."
+        ),
+    ] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="The port to listen on; 0: any free one.")
+    ] = 0,
     player: Annotated[
         list[str] | None,
-        typer.Option("--player", "-p", help="Who plays here: none, one, or both in order."),
+        typer.Option(
+            "--player", "-p", help="A player here, e.g. minimax:hard; twice for both seats."
+        ),
     ] = None,
     seat: Annotated[
-        int, typer.Option(min=1, max=2, help="Where the only player here sits; 1 moves first.")
+        int, typer.Option(min=1, max=2, help="The seat of the only player here; 1 moves first.")
     ] = 2,
-    seconds: Annotated[float, typer.Option(help="That each has for the game.")] = 150,
+    seconds: Annotated[float, typer.Option(help="Time limit of each program for the game.")] = 150,
     patience: Annotated[
         float, typer.Option(help="Seconds to wait for clients, and for each to be ready or move.")
     ] = 150,
     log_file: Annotated[
         Path | None,
         typer.Option(
-            "--log", metavar="FILE", help="Write the game there: a log, or by UGI a record, .jsonl."
+            "--log",
+            metavar="FILE",
+            help="Write the game to this file: a log; with UGI a record, .jsonl.",
         ),
     ] = None,
     seed: Seed = 0,
 ) -> None:
-    """Let two programs play a game: they connect, in the order of their turns, or play here."""
+    """Host a game of two programs, which connect over TCP; players here can take seats, too."""
     check_seconds(seconds=seconds, patience=patience)
     made, names = games.make(game, **options.read(option or [])), player or []
     if len(names) > 2:
@@ -209,9 +220,13 @@ def _printer_to(path: Path | None, stack: ExitStack) -> Callable[[str], None]:
 
 
 def join(
-    address: Annotated[str, typer.Argument(metavar="HOST", show_default=False)],
-    port: Annotated[int, typer.Argument(min=1, max=65535, show_default=False)],
-    player: Annotated[str, typer.Argument(help="Who plays, e.g. minimax:hard.")],
+    address: Annotated[
+        str, typer.Argument(metavar="HOST", help="The address to connect to.", show_default=False)
+    ],
+    port: Annotated[
+        int, typer.Argument(min=1, max=65535, help="The port to connect to.", show_default=False)
+    ],
+    player: Annotated[str, typer.Argument(help="The player, e.g. minimax:hard.")],
     protocol: Protocol = "cannon",
     seed: Seed = 0,
 ) -> None:

@@ -18,7 +18,7 @@ def api(block: Block) -> str:
 
 
 def modules(word: str) -> list[str]:
-    """Return the modules that a word names; raise BadBlock where there are none."""
+    """Return the modules that a word names; raise BadBlock if it names no module."""
     name = word.removesuffix(".*")
     path = ROOT / name.replace(".", "/")
     if name == word:

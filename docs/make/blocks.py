@@ -8,7 +8,7 @@
 
 The first word names the function, the others are its arguments, NAME=VALUE among them those of a
 game. The lines below are the texts that only an author can write, each after its key; a block
-refuses keys that are missing or that nothing has, so that a table cannot tell of what is gone.
+refuses keys that are missing or unknown, so that no table describes what is gone.
 """
 
 import posixpath

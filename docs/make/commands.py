@@ -28,7 +28,9 @@ def _command(name: str, command: click.Command) -> str:
     given = [parameter for parameter in command.params if parameter.param_type_name == "option"]
     usage = " ".join([name, *(["[OPTIONS]"] if given else []), *map(_metavar, arguments)])
     parts = [f"## `{name}`", " ".join((command.help or "").split()), f"```text\n{usage}\n```"]
-    rows = [(f"`{_metavar(argument)}`", "", _help(argument)) for argument in arguments]
+    rows = [
+        (f"`{_metavar(argument)}`", _default(argument), _help(argument)) for argument in arguments
+    ]
     rows += [(_names(option), _default(option), _help(option)) for option in given]
     return "\n\n".join(
         [*parts, *([table(["argument", "default", "meaning"], rows)] if rows else [])]
@@ -36,7 +38,7 @@ def _command(name: str, command: click.Command) -> str:
 
 
 def _metavar(parameter: click.Parameter) -> str:
-    name = (parameter.metavar or parameter.name or "").upper()
+    name = (parameter.metavar or parameter.name or "").upper().strip("[]…")
     name += "…" if parameter.nargs == -1 else ""
     return name if parameter.required else f"[{name}]"
 
@@ -48,8 +50,11 @@ def _names(parameter: click.Parameter) -> str:
 
 
 def _default(parameter: click.Parameter) -> str:
+    told = getattr(parameter, "show_default", None)
+    if isinstance(told, str):
+        return told
     value = parameter.default
-    is_flag = getattr(parameter, "is_flag", False)
+    is_flag = parameter.required or getattr(parameter, "is_flag", False)
     return "" if value is None or callable(value) or is_flag else f"`{value}`"
 
 

@@ -42,7 +42,9 @@ def _linked(text: str, path: str) -> str:
 
     def lead(match: re.Match[str]) -> str:
         name = match[1].rpartition("/")[2]
-        if name.endswith(".ipynb"):
+        if "docs/" in match[1]:
+            target = match[1].partition("docs/")[2]
+        elif name.endswith(".ipynb"):
             target = f"tutorials/{name.removesuffix('.ipynb')}.md"
         elif name in LINKS:
             target = LINKS[name]

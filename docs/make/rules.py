@@ -2,7 +2,7 @@
 
 from cc_env.pictures import draw
 from cc_env.pictures.svg import to_svg
-from cc_env.play.lessons import Lesson, course
+from cc_env.play.lessons import Lesson, guide_of
 from cc_env.play.telling import ending
 from docs.make.blocks import Block, Page, maker
 
@@ -11,7 +11,7 @@ from docs.make.blocks import Block, Page, maker
 def lessons(block: Block) -> str:
     """Return the lessons of a game: the introduction, then a heading, text and boards for each."""
     (name,) = block.words
-    lessons = course(name)
+    lessons = guide_of(name)
     parts = [lessons.introduction.strip()]
     parts += [_lesson(block.page, name, lesson) for lesson in lessons.lessons]
     return "\n\n".join(parts)

@@ -1,11 +1,12 @@
 """What the tournaments of the trained networks measured, read from the folders of the weights."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from agents import NETWORK, WEIGHTS
+from cc_env import games
 from cc_env.catalogue import GAMES
 from docs.make.blocks import Block, maker, table
 
@@ -52,17 +53,33 @@ def strength(block: Block) -> str:
 
 
 def varying(rows: list[Row]) -> list[str]:
-    """Return what differs between the games of rows: "game", or the names of its options."""
-    if len({row.config["game"] for row in rows}) > 1:
+    """Return what tells the games of rows apart: "game", or the names of options.
+
+    An option that follows from those before it, as the corner of C&C from its size, is left out.
+    """
+    game = rows[0].config["game"]
+    if any(row.config["game"] != game for row in rows):
         return ["game"]
-    names = rows[0].config["options"]
-    return [name for name in names if len({row.config["options"][name] for row in rows}) > 1]
+    options = [row.config["options"] for row in rows]
+    names: list[str] = []
+    for name in options[0]:
+        differs = len({given[name] for given in options}) > 1
+        follows = all(_made(game, given, names)[name] == given[name] for given in options)
+        if differs and not follows:
+            names.append(name)
+    return names
+
+
+def _made(game: str, options: Mapping[str, Any], names: list[str]) -> Mapping[str, Any]:
+    """Return the options of the game that only these `names` of the options make."""
+    return games.make(game, **{name: options[name] for name in names}).options
 
 
 def _setting(row: Row, names: list[str]) -> str:
     if names == ["game"]:
         size = row.config["options"].get("size")
-        return f"{row.config['game']} {size}×{size}" if size else str(row.config["game"])
+        name = str(row.config["game"]).replace("capture_conquer", "C&C")
+        return f"{name} {size}×{size}" if size else name
     return ", ".join(f"{name}={row.config['options'][name]}" for name in names)
 
 

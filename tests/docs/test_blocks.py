@@ -59,9 +59,9 @@ def test_a_block_that_says_what_cannot_be_is_refused(block, why):
 
 def test_the_table_of_options_has_types_defaults_and_values():
     text, _ = made("<!-- make: options morris\n" + _texts(games.option_defaults("morris")) + "-->")
-    found = {option: cells for option, *cells in rows(text)}
-    assert found["`free_move`"][:2] == ["`str`", "`'always'`"]
-    assert found["`free_move`"][2] == "`'always'`, `'moving_phase_only'`, `'never'`"
+    cells_of = {option: cells for option, *cells in rows(text)}
+    assert cells_of["`free_move`"][:2] == ["`str`", "`'always'`"]
+    assert cells_of["`free_move`"][2] == "`'always'`, `'moving_phase_only'`, `'never'`"
     text, _ = made(
         "<!-- make: options checkers\n" + _texts(games.option_defaults("checkers")) + "-->"
     )
@@ -77,7 +77,7 @@ def _texts(keys):
 @pytest.mark.parametrize("name", GAMES)
 def test_the_families_of_actions_cover_every_id_once(name):
     game = games.make(name)
-    ids = [id for each in actions.families(game) for id in range(each.first, each.last + 1)]
+    ids = [id for family in actions.families(game) for id in range(family.first, family.last + 1)]
     assert ids == list(range(game.num_actions))
 
 
@@ -157,6 +157,11 @@ def test_matches_are_told_as_the_network_sees_them(game, player, score, results)
     assert [player, score, results] in [[row[-5], *row[-2:]] for row in rows(text)]
 
 
+def test_an_option_that_follows_from_another_tells_no_rows_apart():
+    text, _ = made("<!-- make: strength capture_conquer -->")
+    assert {row[0] for row in rows(text)} == {"`size=6`", "`size=8`"}  # without their corners
+
+
 def test_the_lessons_are_there_with_a_board_before_and_after():
     text, page = made("<!-- make: lessons mini_checkers -->")
     assert text.count("\n### ") == len(page.files) >= 5
@@ -191,9 +196,9 @@ def test_the_reference_of_the_api_has_every_module():
     words = [
         word for block in re.findall("<!-- make: api (.*?) -->", told) for word in block.split()
     ]
-    found = [name for word in words for name in api.modules(word)]
+    modules = [name for word in words for name in api.modules(word)]
     packages = [*api.modules("cc_env.*"), *api.modules("agents.*"), *api.modules("training.*")]
-    assert sorted(found) == sorted(packages)
+    assert sorted(modules) == sorted(packages)
 
 
 def test_the_reference_of_commands_has_each_of_them():
@@ -201,6 +206,10 @@ def test_the_reference_of_commands_has_each_of_them():
     for command in ("play", "serve", "engine", "host", "perft"):
         assert f"## `cc_env {command}" in text
     assert "| `-d`, `--depth` | `5` |" in text
+    assert "| `[PLAYER]` | `minimax:seconds=1` |" in text
+    text, _ = made("<!-- make: commands training.evaluate -->")
+    assert "| `PLAYER…` |  | Names of players" in text
+    assert "| `--workers` | one per core |" in text
 
 
 def test_every_game_has_a_page_with_every_part():

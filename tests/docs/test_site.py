@@ -23,14 +23,14 @@ class Fetched(HTMLParser):
 
     def __init__(self):
         super().__init__()
-        self.found = []
+        self.targets = []
 
     def handle_starttag(self, tag, attrs):
         given = dict(attrs)
         if tag in ("script", "img", "iframe"):
-            self.found.append(given.get("src") or "")
+            self.targets.append(given.get("src") or "")
         if tag == "link" and given.get("rel") != "canonical":
-            self.found.append(given.get("href") or "")
+            self.targets.append(given.get("href") or "")
 
 
 @pytest.fixture(scope="module")
@@ -52,11 +52,20 @@ def test_the_site_has_a_page_for_each_game_and_notebook(site):
 
 
 @pytest.mark.slow
+def test_the_reference_has_constructors_with_their_arguments(site):
+    text = (site / "reference/api/environments.html").read_text(encoding="utf-8")
+    _, _, after = text.partition('id="cc_env.envs.single.BoardGameEnv"')
+    told = re.sub("<[^>]*>", "", after.partition("<h3")[0])
+    assert 'opponent: str | Player | Function = "random"' in told
+    assert "None is drawn at every reset" in told
+
+
+@pytest.mark.slow
 def test_no_page_fetches_anything_from_another_host(site):
     for page in site.rglob("*.html"):
         parser = Fetched()
         parser.feed(page.read_text(encoding="utf-8"))
-        for target in filter(None, parser.found):
+        for target in filter(None, parser.targets):
             assert "//" not in target, f"{page}: {target}"
             if page.name != "404.html" and not target.startswith("data:"):
                 assert (page.parent / target.partition("#")[0].partition("?")[0]).exists(), target
