@@ -6,7 +6,7 @@
 # make docs      the documentation, in build/site; any warning is an error (half a minute)
 # make examples  train in every RL library briefly, in .venv-examples
 # make bench     the benchmark table, beside OpenSpiel, PettingZoo and Pgx
-# make lock      resolve all dependencies anew and pin them
+# make lock      resolve all dependencies again and pin them
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
@@ -67,7 +67,7 @@ bench: .venv/bench
 	.venv-examples/bin/pip check
 	touch $@
 
-# torch is pinned in setup.cfg; a local version such as +cpu is no part of the pin.
+# torch is pinned in setup.cfg; a local version such as +cpu is not part of the pin.
 lock:
 	rm -rf .venv
 	$(PYTHON) -m venv .venv

@@ -22,9 +22,9 @@ def test_the_python_examples_run():
 
 
 def test_files_and_pictures_that_it_names_exist():
-    found = re.findall(r"\]\(([^)#]+)\)|src=\"([^\"]+)\"", README)
-    assert len(found) > 10
-    for target in found:
+    targets = re.findall(r"\]\(([^)#]+)\)|src=\"([^\"]+)\"", README)
+    assert len(targets) > 10
+    for target in targets:
         assert (ROOT / next(filter(None, target))).exists()
 
 
@@ -35,6 +35,19 @@ def test_what_it_says_of_strength_was_measured():
     for _game, player, against, score in lines:
         told = player.split("`")[1], against.strip("`"), score.removesuffix(" |")
         assert told in measured
+
+
+def test_what_it_says_of_speed_is_in_the_whole_table():
+    told = re.findall(r"\| ([0-9.]+) (M|times)", README)
+    speeds = (ROOT / "docs/reference/speed.md").read_text()
+    measured = re.findall(r"\| ([0-9.]+)(?: ([kM]))? \| (?:\w+/s|times) \|", speeds)
+    assert len(told) == 5
+    for figure, unit in told:
+        digits = len(figure.partition(".")[2])
+        rounded = {
+            f"{float(value):.{digits}f}" for value, scale in measured if (scale or "times") == unit
+        }
+        assert figure in rounded
 
 
 def test_it_is_a_screen_and_a_half():
