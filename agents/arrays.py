@@ -68,7 +68,7 @@ def load(path: Path, kind: str) -> tuple[dict[str, Any], Arrays]:
 def expect(
     arrays: Mapping[str, NDArray[Any]], name: str, shape: Sequence[int], dtype: DTypeLike
 ) -> NDArray[Any]:
-    """Return an array; raise BadCheckpoint if it is missing or of another shape or dtype."""
+    """Return the array `name`; raise BadCheckpoint unless it has this `shape` and `dtype`."""
     if name not in arrays:
         raise BadCheckpoint(f"there is no array {name}")
     array, wanted = arrays[name], np.dtype(dtype)

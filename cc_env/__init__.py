@@ -14,6 +14,7 @@ import gymnasium
 from cc_env import trust
 from cc_env.catalogue import GAMES
 
+__all__ = ["__version__", "register"]
 __version__ = "0.1.0"
 
 
@@ -21,7 +22,8 @@ def register(game: str, environment: str) -> None:
     """Register the environments of a game under an id, with Gymnasium and PettingZoo.
 
     `game` is a name in the catalogue, or the name of a module that defines a game; names in files
-    are then trusted to import that module.
+    are then trusted to import that module. Gymnasium raises gymnasium.error.Error for a malformed
+    id; a game that does not exist is an UnknownOption as soon as an environment is made.
     """
     trust.allow(game)
     kwargs = {"game": game}

@@ -87,7 +87,7 @@ class Grid:
     def sides(
         self, pieces: Mapping[Cell, str], letters: tuple[str, str], player: int
     ) -> tuple[np.uint64, np.uint64]:
-        """Return the set of the pieces of `player`, and that of the opponent's, in his frame."""
+        """Return the pieces of `player`, and those of its opponent, as sets in `player`'s frame."""
         first, second = (
             self.set_of((cell for cell, letter in pieces.items() if letter in own), player)
             for own in letters
@@ -122,7 +122,7 @@ class Grid:
     def position_text(
         self, pieces: Mapping[Cell, str], letters: tuple[str, str], player: int
     ) -> str:
-        """Return the rows, and the player to move as the first of his letters."""
+        """Return the rows, and the player to move as the first of its letters."""
         return f"{self.text(pieces)} {letters[player][0]}"
 
     def read_position(
@@ -130,7 +130,7 @@ class Grid:
     ) -> tuple[dict[Cell, str], int, list[str]]:
         """Return the pieces of a position's text, the player to move, and the words after that.
 
-        The player is written as the first of his letters. `rest` describes the words that may
+        The player is written as the first of its letters. `rest` describes the words that may
         follow, for the error; without it there may be none. Raises BadPosition, saying why.
         """
         fields = text.split()

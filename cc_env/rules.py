@@ -72,7 +72,7 @@ def reward(outcome: Int, player: Int) -> float:
 
 @rule
 def observe(position: Position, player: Int, planes: NDArray[np.int8]) -> None:
-    """Write what `player` sees into `planes` (int8[C, H, W], zeros and ones), in his own frame."""
+    """Write what `player` sees, in its frame, into `planes` (int8[C, H, W], zeros and ones)."""
 
 
 @rule

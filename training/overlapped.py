@@ -83,7 +83,11 @@ class PlayAndLearn:
         return {name.removeprefix("train/"): float(value) for name, value in logged.items()}
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Return the rollout to learn from next, as arrays rollout.NAME; empty at first."""
+        """Return the rollout to learn from next, as arrays rollout.NAME; empty at first.
+
+        They have the shapes of the rollout buffer, [steps, boards, ...], those of zeros and ones as
+        int8.
+        """
         buffer = self.learner.rollout_buffer
         rollout = {name: np.asarray(getattr(buffer, name)) for name in LEARNED_FROM}
         rollout |= {name: rollout[name].astype(np.int8) for name in BINARY}

@@ -43,7 +43,10 @@ def make(
 
 
 def state(env: OpponentVecEnv) -> dict[str, NDArray[Any]]:
-    """Return copies of the state between steps, without that of `rng`."""
+    """Return copies of the state between steps, without that of `rng`.
+
+    These are the arrays of `Boards.snapshot` as boards.NUMBER, and met and lengths, int64[N].
+    """
     boards = {f"boards.{n}": array for n, array in enumerate(env.boards.snapshot())}
     return {**boards, "met": env.met.copy(), "lengths": env.lengths.copy()}
 

@@ -21,7 +21,7 @@ MOMENTS = "exp_avg", "exp_avg_sq"  # state of Adam for each parameter, besides i
 
 
 def flat(**parts: nn.Module | Optimizer) -> dict[str, NDArray[Any]]:
-    """Return the arrays of all parts, as PART.NAME; they share the memory of the parts on CPUs."""
+    """Return the parts' arrays of any shape, as PART.NAME; on CPUs they share the parts' memory."""
     return {
         f"{part}.{name}": tensor.detach().cpu().numpy()
         for part, holder in parts.items()

@@ -78,7 +78,7 @@ class BoardGameAEC(CopiedWhole, AECEnv):
 
     @property
     def action_spaces(self) -> dict[str, LegalActions]:
-        """The action spaces by agent, which are one and the same."""
+        """The action space of each agent: the same one."""
         return dict.fromkeys(self.possible_agents, self._actions)
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:

@@ -161,9 +161,10 @@ class Boards:
         return np.array(starts or [self.game.initial], np.uint64)
 
     def step(self, actions: NDArray[np.int64]) -> None:
-        """Play actions[i] on board i; raise IllegalAction or EpisodeOver, and change nothing.
+        """Play actions[i] (int64[N]) on board i; if one is refused, nothing changes.
 
-        The actions of boards whose next game begins in this step (NEXT_STEP) are ignored.
+        The actions of boards whose next game begins in this step (NEXT_STEP) are ignored. Raises
+        IllegalAction or EpisodeOver, naming the first board that refuses.
         """
         if not self.raises:
             self._note_illegal(actions)
@@ -329,8 +330,10 @@ class Boards:
         return before, next(self.game.ways(before, after, unfinished=True))
 
     def end(self, board: int = 0) -> dict[str, Any]:
-        """Return of a game that the last step ended, or that is over, `outcome`; in one word by
-        what rule, limit or fault it came, as `ending`; and, where there is one, the `score`.
+        """Return how the game that the last step ended, or that is over, ended.
+
+        `outcome` is 0, 1 (that player won), 2 (a draw) or -1 (truncated); `ending` one word for
+        the rule, limit or fault; `score`, if there is one, the scores of both players.
         """
         batch, game, outcome = self._batch, self.game, int(self.outcomes[board])
         row = batch.rows[board] if self.done[board] else batch.final_rows[board]
@@ -359,11 +362,11 @@ class Boards:
         return end["outcome"], end["ending"]
 
     def snapshot(self) -> list[NDArray[Any]]:
-        """Return copies of all that the boards are, for `restore`."""
+        """Return copies of the boards' state, arrays of any shape, for `restore`."""
         return [array.copy() for array in self._arrays()]
 
     def restore(self, snapshot: list[NDArray[Any]]) -> None:
-        """Put the boards back to where they were."""
+        """Put the boards back into the state of a `snapshot`."""
         for array, saved in zip(self._arrays(), snapshot, strict=True):
             array[...] = saved
 

@@ -110,7 +110,10 @@ def _board(batch: Batch, number: int, legal: NDArray[np.int32]) -> Board:
 def refused(
     settings: Settings, batch: Batch, due: NDArray[np.int8], actions: NDArray[np.int64]
 ) -> int:
-    """Return the first board whose action, where a decision is due, is refused; or ACCEPTED."""
+    """Return the first board that refuses its action, or ACCEPTED; `due` and `actions` are [N].
+
+    Only boards on which a decision is due (`Due`) look at their actions.
+    """
     batch = borrow(batch)
     for number in range(len(batch.rows)):
         row, mask = batch.rows[number], batch.masks[number]
@@ -128,7 +131,7 @@ def step(
     actions: NDArray[np.int64],
     starts: NDArray[np.uint64],
 ) -> int:
-    """Do what is `due` (a `Due` for each board): play actions[i] on board i, or begin a game.
+    """Do what is `due` (`Due`, int8[N]): play actions[i] (int64[N]) on board i, or begin a game.
 
     Games begin in row i % M of `starts`, uint64[M, fields], positions in which a game is not over,
     but in `start` where they begin in the step that ends one; its class picks the rules, here and
@@ -157,7 +160,7 @@ def answer(
     which: NDArray[np.int64],
     actions: NDArray[np.int64],
 ) -> None:
-    """Play legal actions that are not the seat's on the boards `which`, one for each.
+    """Play the opponent's `actions`, int64[M], all legal, on the boards `which`, int64[M].
 
     Those before the seat's first decision leave rewards and endings as they are.
     """

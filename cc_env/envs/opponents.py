@@ -25,7 +25,7 @@ Function = Callable[[NDArray[np.int8], dict[str, Any]], Any]  # (observation, in
 def of(opponent: str | Player | Function | None, game: Game) -> boards.Opponent | Replies:
     """Return an opponent of an environment, as boards take it; None: whoever steps plays both.
 
-    Raises UnknownOption for what is not a player's spoken name, a player or a function.
+    Raises BadOption for what is not a player's spoken name, a player or a function.
     """
     if opponent is None:
         return Replies.NONE
@@ -96,7 +96,7 @@ class Opponent:
 
 
 def by_player(player: str | Player, game: Game) -> Choose:
-    """Return how a player, or that of a spoken name, chooses; raise UnknownOption.
+    """Return how a player, or that of a spoken name, chooses; raise BadOption if there is none.
 
     It is one player for all boards, so it must remember nothing of its games.
     """
@@ -114,7 +114,7 @@ def by_player(player: str | Player, game: Game) -> Choose:
 
 
 def drawn(asked: Asked, rng: np.random.Generator) -> NDArray[np.int64]:
-    """Choose any legal action."""
+    """Return a random legal action in each of the M positions, int64[M]."""
     return np.asarray((asked.masks * (1 - rng.random(asked.masks.shape))).argmax(1))
 
 
@@ -134,7 +134,7 @@ class Several:
         self.met[which] = drawn
 
     def __call__(self, batch: Boards, which: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return what they choose on these boards, all those of one opponent at once."""
+        """Return what they choose on the boards `which`, int64[M]; each is asked once."""
         actions = np.zeros(len(which), np.int64)
         asked = Asked(batch.positions[which], batch.seen_by_movers(which), batch.masks[which])
         for index in np.unique(self.met[which]):
@@ -146,6 +146,9 @@ class Several:
         return actions
 
     def note(self, which: NDArray[np.bool_], rewards: NDArray[np.float32]) -> None:
-        """Note the learner's rewards in the games that ended on these boards, bool[N]."""
+        """Note the learner's rewards, float32[N], in the games that ended on the boards `which`.
+
+        `which` is bool[N]; the rewards of other boards are ignored.
+        """
         for index, reward in zip(self.met[which].tolist(), rewards[which].tolist(), strict=True):
             self.opponents[index].points.append((1 + reward) / 2)

@@ -136,7 +136,9 @@ class OpponentVecEnv(VecEnv):
         return seeds
 
     def reset(self) -> NDArray[np.int8]:
-        """Begin a game on every board, from the options' `position` if `set_options` gave one.
+        """Begin a game on every board; return int8[N, C, H, W].
+
+        The games begin in the options' `position` if `set_options` gave one.
 
         Raises BadOption or BadPosition, and begins nothing, on bad options.
         """
@@ -226,7 +228,7 @@ class OpponentVecEnv(VecEnv):
     def env_method(
         self, method_name: str, *args: Any, indices: VecEnvIndices = None, **kwargs: Any
     ) -> list[Any]:
-        """Return what a method that returns an item for each board gives for these boards."""
+        """Return, for these boards, their items of what a method returns for all N."""
         results = getattr(self, method_name)(*args, **kwargs)
         return [results[board] for board in self._get_indices(indices)]
 

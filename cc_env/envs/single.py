@@ -39,12 +39,12 @@ class BoardGameEnv(CopiedWhole, gymnasium.Env[Observation, np.int64]):
     Ending
         `terminated` by the rules of the game; `truncated` after `max_turns` turns of both players
         together, or when one position occurs for the `repetitions`-th time, a limit that is refused
-        where the game's own rules know repetition.
+        for a game with a repetition rule of its own.
     Info
         action_mask; seat, 0 (moves first) or 1; illegal_action, whether the last one was, unless
         that is an error. At the end also outcome: the player who won, 2 for
         a draw, -1 if truncated; ending: in one word, how; and, if terminated, score: what the first
-        and the second player have by the rules of the game, 1 and -1 where it knows no more.
+        and the second player have by the rules of the game, 1 and -1 where the rules count nothing.
     Reset
         `options={"position": TEXT}` begins in that position instead of the start.
 
@@ -70,7 +70,7 @@ class BoardGameEnv(CopiedWhole, gymnasium.Env[Observation, np.int64]):
 
         `opponent` is a player's spoken name (see `cc_env.players`), a player, or a function
         `(observation, info) -> action` that is given what a learner in its seat would be given.
-        `seat` None is drawn at every reset. `max_turns` and `repetitions` None are no limits.
+        `seat` None is drawn at every reset. `max_turns` and `repetitions` None: no limit.
         `illegal` says what an illegal action of the action space does: "raise" an error, "lose" the
         game, or have a "random" legal action played in its place.
         """

@@ -36,7 +36,7 @@ class LegalActions(spaces.Discrete):
     """
 
     def __init__(self, boards: Boards) -> None:
-        """Make the space of the actions on the only board."""
+        """Make the space of the actions on the only one of the boards."""
         super().__init__(boards.game.num_actions)
         self._boards = boards
         self._just_seeded = False
@@ -44,8 +44,8 @@ class LegalActions(spaces.Discrete):
     def seed(self, seed: int | None = None) -> int:
         """Seed the generator of the samples; return the seed.
 
-        Who checks an environment seeds the space, samples, and only then resets. So the first
-        sample afterwards is legal when an episode begins, and at the moment, too, if it can be.
+        Checkers of environments seed the space, sample, and only then reset. So the first sample
+        after this is legal at the start of an episode, and at the moment, too, if possible.
         """
         self._just_seeded = True
         return int(super().seed(seed))
@@ -97,7 +97,10 @@ class LegalActionBatch(spaces.MultiDiscrete):
         self._boards = boards
 
     def sample(self, mask: Any = None, probability: Any = None) -> NDArray[np.int64]:
-        """Return a legal action for each board, 0 for a board whose game is over."""
+        """Return int64[N]: a legal action for each board, 0 for a board whose game is over.
+
+        With `mask` or `probability`, an action that they allow, as Gymnasium does.
+        """
         if mask is not None or probability is not None:
             return super().sample(mask, probability)
         masks = self._boards.masks

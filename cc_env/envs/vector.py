@@ -37,12 +37,15 @@ class BoardGameVectorEnv(CopiedWhole, VectorEnv[Batch, NDArray[np.int64], NDArra
 
     With an opponent each board is as in `BoardGameEnv`: "random" replies within the compiled step,
     other players, given by spoken name or as objects, and functions choose for one board after the
-    other. With `opponent=None` whoever is to move acts: `info["to_move"]` says who that is,
-    observation and mask are his, and the reward after a step is that of who has just acted.
+    other. With `opponent=None` the player to move acts: `info["to_move"]` says which that is,
+    observation and mask are its own, and the reward after a step is that of the player who acted.
+
+    Observations int8[N, C, H, W]; actions int[N]; rewards float64[N]; terminated and truncated
+    bool[N].
 
     Info, in `reset` and `step`, for all boards: action_mask int8[N, num_actions]; to_move, seat,
     outcome int8[N] (of the game that the step ended or went on with: 0, 1, 2 draw, -1 none); for
-    each key a `_key`, bool[N], as Gymnasium has it. Where illegal actions are no errors `step` also
+    each key a `_key`, bool[N], as Gymnasium has it. With `illegal` other than "raise" `step` also
     has illegal_action bool[N]. With SAME_STEP, `step` also has final_obs
     int8[N, C, H, W] and final_info (seat, outcome): the rows that `_final_obs` names are what was
     seen when the game ended.
@@ -78,7 +81,7 @@ class BoardGameVectorEnv(CopiedWhole, VectorEnv[Batch, NDArray[np.int64], NDArra
 
         With `copy=False` what `step` returns are read-only views that the next step overwrites.
         The boards are shared out among `threads`, which play the very same games whatever their
-        number; more than one is worth its while from some thousand boards on.
+        number; more than one pays from some thousand boards on.
         The other arguments are those of `BoardGameEnv`.
         """
         if render_mode not in (None, *self.metadata["render_modes"]):
@@ -183,7 +186,7 @@ class BoardGameVectorEnv(CopiedWhole, VectorEnv[Batch, NDArray[np.int64], NDArra
         return self._boards.end(board)
 
     def render(self) -> tuple[Any, ...] | None:
-        """Return a frame for each board."""
+        """Return N frames, texts or uint8[height, width, 3] by `render_mode`; None without one."""
         if self.render_mode is None:
             return None
         return tuple(self._renderer.frame(self._picture(board)) for board in range(self.num_envs))

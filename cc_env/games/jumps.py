@@ -80,7 +80,8 @@ def down_right(cells: Word) -> Word:
 def write(pieces: Word, ways: Any, ids: NDArray[np.int32], out: NDArray[np.int32]) -> int:
     """Write the ids of the actions of these pieces into `out`, ascending; return how many.
 
-    `ways` are D sets, the pieces that can go in each direction; `ids` one of the `Tables`.
+    `ways` are D sets, the pieces that can go in each direction; `ids`, int32[64, D], is one of
+    the `Tables`, `out` int32[>= A].
     """
     count = 0
     while pieces:

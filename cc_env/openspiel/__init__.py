@@ -19,7 +19,7 @@ Parameters The game's own options, with their defaults; an option that may be No
            position          where it begins, as text; empty: at the game's own start
            max_game_length   decisions after which the game is a draw (400)
            repetitions       occurrences of a position that make the game a draw, 0 (never) or 2 and
-                             more; refused where the game's own rules know repetition, as in Cannon
+                             more; refused for a game with a repetition rule of its own, Cannon
            utility_margin    false: returns are 1, -1 and 0; true: the winner's is the margin of the
                              victory, as in `Game.margin`
 
@@ -135,7 +135,7 @@ class BoardGame(pyspiel.Game):
         return self._play(node.row.copy(), action)
 
     def position(self, row: NDArray[np.uint64]) -> Position:
-        """Return the position of a row."""
+        """Return the position of a row, uint64[F + 5 + keys], see `course`."""
         return type(self.game.initial)(*row[: len(self.game.initial)])
 
     def _begin(self, text: str) -> _Node:

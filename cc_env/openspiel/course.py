@@ -1,7 +1,8 @@
 """The course of one game, compiled: a decision is played, and all that a state tells comes back.
 
-A course is a row of unsigned words: the fields of its position, the five columns named below, and,
-where occurrences count, the keys of the positions between turns, in the order of the game.
+A course is a row of unsigned words, uint64[F + 5 + K]: the F fields of its position, the five
+columns named below, and, where occurrences count, the K keys of the positions between turns, in the
+order of the game.
 """
 
 import numpy as np
@@ -23,7 +24,7 @@ NOTHING = -1  # an action that plays nothing
 
 
 def begin(game: Game, position: Position, longest: int, repetitions: int) -> NDArray[np.uint64]:
-    """Return the row of a course that begins in `position`, its first key still to be written."""
+    """Return the row of a course, uint64[F + 5 + K], its first key still to be written."""
     keys = longest + 1 if repetitions or game.repetition_limit else 0
     limits = 0, 0, longest, repetitions, game.repetition_limit
     return np.array([*map(int, position), *limits, *[0] * keys], np.uint64)

@@ -50,7 +50,7 @@ def check_any(**given: float | None) -> None:
 
 @contextmanager
 def alarm(flags: NDArray[np.int64], index: int, seconds: float | None) -> Iterator[None]:
-    """Set `flags[index]` to 1 after `seconds`, unless the block ends first."""
+    """Set `flags[index]`, of int64[> index], to 1 after `seconds`, unless the block ends first."""
     if seconds is None or math.isinf(seconds):
         yield
         return

@@ -27,7 +27,7 @@ from cc_env.search.scores import expected
 PLAYOUTS = "random", "evaluation"  # how a leaf is evaluated
 LONGEST = 256  # depth limit of a simulation in the tree, in decisions
 MAX_PLAYOUT = 200  # decisions after which a random playout is scored as a draw
-UNEXPANDED = 0  # `first` of a node without children; the root, 0, is no node's child
+UNEXPANDED = 0  # `first` of a node without children; the root, 0, is not a child
 
 STOP, SIZE, DEPTH, DONE = range(4)  # indices of `counts`
 

@@ -35,7 +35,7 @@ NEAR_HALLS = 7, 2  # the row from which, or up to which, it is near the halls of
 
 
 class View(NamedTuple):
-    """What a player looks at: the legal actions, arrays of one item each, and its soldiers."""
+    """What a player looks at: the K legal actions, all arrays being [K], and its soldiers."""
 
     actions: NDArray[np.int32]
     starts: NDArray[np.int64]  # cells of an observation; of bombs the same as the ends
@@ -49,12 +49,12 @@ class View(NamedTuple):
 
     @property
     def is_blank(self) -> NDArray[np.bool_]:
-        """Which actions take nothing."""
+        """Which actions take nothing, bool[K]."""
         return ~(self.takes_soldier | self.takes_hall)
 
 
 def look(game: Game, position: Position) -> View:
-    """Return what there is to see."""
+    """Return the view of a position by the player to move."""
     planes, (_, rows, columns) = game.observe(position), game.observation_shape
     own, _, enemies, enemy_halls = planes[:4].reshape(4, -1).astype(bool)
     actions = game.legal_actions(position)
@@ -136,7 +136,7 @@ class Bot:
         return int(view.actions[place])
 
     def among(self, view: View) -> NDArray[np.int64]:
-        """Return the best actions, as places in the view, where no hall can be taken."""
+        """Return the best actions if no hall can be taken: int64[≥ 1], indices into the view."""
         raise NotImplementedError
 
     def _known(self, position: Position, view: View) -> int | None:
@@ -166,7 +166,7 @@ class Aggressive(Bot):
         return _where(view.is_blank & ~view.is_bomb, view.danger)
 
     def waits(self, view: View) -> tuple[NDArray[np.bool_], ...]:
-        """Return which actions are ways to wait, the better ways first."""
+        """Return which actions are ways to wait, bool[K] for each way, the better ways first."""
         return (view.is_blank & (view.danger == 0),)
 
 

@@ -222,7 +222,7 @@ def _enemies(position: Position) -> frozenset[Cell]:
 
 
 def action_cells(shape: int) -> NDArray[np.int64]:
-    """Return the start and the end of each action, a bomb having its cell for both."""
+    """Return the start and the end of each action, int64[A, 2]; both are the cell of a bomb."""
     count, columns = int(NUM_ACTIONS[shape]), SHAPES[shape][1]
     ends = np.stack((STARTS[shape], ENDS[shape]), 1)[:count]
     cells: NDArray[np.int64] = ends // STRIDE * columns + ends % STRIDE

@@ -292,7 +292,7 @@ def ends_capturing(start: Word, before: Word, victim: Word, wanted: Word, left: 
     if popcount(used) <= _FEW:
         beside = hop(landings, victim, victim, before)
         return _walk(_Question(victim, beside, possible, empty), start, own, others, ZERO) & wanted
-    at_once = hop(start, victim, victim, empty)  # the usual way, which settles most ends
+    at_once = hop(start, victim, victim, empty)  # the usual way, which decides most ends
     doubtful = possible & ~_reachable_from(at_once, left.hops, others, empty)
     while doubtful:
         end = lowest_bit(doubtful)
@@ -390,18 +390,18 @@ def _can_capture(chain: _Chain, ways: _Ways) -> bool:
         piece = lowest_bit(conflicts)
         conflicts ^= piece
         if piece & both:
-            one, other = _Ways(piece, piece, ZERO, ZERO), _Ways(ZERO, ZERO, piece, piece)
+            first, second = _Ways(piece, piece, ZERO, ZERO), _Ways(ZERO, ZERO, piece, piece)
         elif piece & twice_before:
-            one, other = _Ways(piece, ZERO, ZERO, ZERO), _Ways(ZERO, piece, ZERO, ZERO)
+            first, second = _Ways(piece, ZERO, ZERO, ZERO), _Ways(ZERO, piece, ZERO, ZERO)
         else:
-            one, other = _Ways(ZERO, ZERO, piece, ZERO), _Ways(ZERO, ZERO, ZERO, piece)
-        one, other = _forbid(ways, one), _forbid(ways, other)
-        if not _possible(chain, one):
-            return _can_capture(chain, other)
-        if not _possible(chain, other):
-            return _can_capture(chain, one)
+            first, second = _Ways(ZERO, ZERO, piece, ZERO), _Ways(ZERO, ZERO, ZERO, piece)
+        first, second = _forbid(ways, first), _forbid(ways, second)
+        if not _possible(chain, first):
+            return _can_capture(chain, second)
+        if not _possible(chain, second):
+            return _can_capture(chain, first)
         if not conflicts:
-            return _can_capture(chain, one) or _can_capture(chain, other)
+            return _can_capture(chain, first) or _can_capture(chain, second)
     return True
 
 

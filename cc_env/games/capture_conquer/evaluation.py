@@ -34,8 +34,8 @@ class Standard(NamedTuple):
     It is the sum of `weights` (int64[NUM_WEIGHTS]), times what they count on the mover's side minus
     what they count on the opponent's: a piece on each cell (material, advance, and a guard at
     home, without which the opponent need only get there); few pieces left; pieces beside each
-    other; possible steps; possible hops. For the mover alone: being to move; enemy pieces that he
-    can hop over at once, minus his own that can be hopped over; and where a target is not occupied,
+    other; possible steps; possible hops. For the mover alone: being to move; enemy pieces that it
+    can hop over at once, minus its own that can be hopped over; and where a target is not occupied,
     how far the foremost piece is from it.
     """
 

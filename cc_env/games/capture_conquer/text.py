@@ -47,7 +47,7 @@ def _cell(position: Position, index: int) -> Cell:
 
 @cache
 def action_cells(size: int) -> NDArray[np.int64]:
-    """Return the start and the end of each action; those that capture have the captured cell."""
+    """Return the start and the end of each action, int64[A, 2]; for captures the captured cell."""
     jumps = np.stack((STARTS[size], ENDINGS[size]), 1)[: NUM_JUMPS[size]].astype(np.int64)
     captures = np.arange(size * size + 1)[:, np.newaxis].repeat(2, 1)
     return np.concatenate((jumps // 8 * size + jumps % 8, captures))

@@ -67,7 +67,7 @@ def make(
 
     A man that is crowned while it captures goes on as a king if `crowning` is "continue"; English
     draughts have "ends_move". After `no_progress_limit` turns without a capture or a man's step the
-    game is a draw; None is no limit. Raises BadOption on other values.
+    game is a draw; None: no limit. Raises BadOption on other values.
     """
     if crowning not in CROWNING:
         raise BadOption(f"checkers: crowning={crowning!r}; it is {' or '.join(CROWNING)}")

@@ -63,7 +63,7 @@ def _steps(position: Position) -> Int:
 class Published(NamedTuple):
     """The published evaluation, in its own units: a man counts 300, a king 600.
 
-    To black, each of his pieces adds its distance from the centre, 1 to 4, and its row from the
+    To black, each black piece adds its distance from the centre, 1 to 4, and its row from the
     top, 1 to 8. With `both` the same goes for red, in whose frame it is the row from below.
     """
 

@@ -1,7 +1,7 @@
 """The weights of the evaluation `standard` of checkers: fitted to self-play, judged by matches.
 
 `python -m training.tune --game checkers` makes such a table and shows its matches. The first eight
-lines are men, the next eight kings, by their cells in the mover's frame, his target on top; then
+lines are men, the next eight kings, by their cells in the mover's frame, its target on top; then
 come being to move, steps, and a lead by how many pieces there are.
 
 Against `published` at the same depth they score, in 400 games of `python -m training.evaluate

@@ -1,0 +1,39 @@
+"""Public functions that take or return arrays say their shapes and dtypes."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+ARRAY = re.compile(r"\bNDArray\b|\bTensor\b")
+SHAPE = re.compile(r"\b(bool|u?int\d*|float\d+)\[[^]]+\]|\[[A-Z][^]]*\]")
+ELSEWHERE = re.compile(
+    r"\b[Aa]s `|any shape|`shape`|\bas arrays \w+\.[A-Z]|`(snapshot|state|flat)`"
+)
+
+
+def silent(tree, prefix=""):
+    """Yield the public functions with arrays in their signature and no shape in the docstring."""
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+            yield from silent(node, f"{node.name}.")
+        if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
+            told, returned = ast.get_docstring(node) or "", node.returns
+            arguments = ast.unparse(node.args) + (ast.unparse(returned) if returned else "")
+            if ARRAY.search(arguments) and not (SHAPE.search(told) or ELSEWHERE.search(told)):
+                yield prefix + node.name
+
+
+@pytest.mark.parametrize("package", ["cc_env", "agents", "training"])
+def test_shapes_are_told(package):
+    for path in (ROOT / package).rglob("*.py"):
+        assert not list(silent(ast.parse(path.read_text()))), path
+
+
+def test_a_function_that_tells_no_shape_is_noticed():
+    tree = ast.parse('def f(x: NDArray[np.int8]) -> int:\n    """Count ones."""')
+    assert list(silent(tree)) == ["f"]
+    tree = ast.parse('def f(x: NDArray[np.int8]) -> int:\n    """Count the ones of int8[N]."""')
+    assert not list(silent(tree))
