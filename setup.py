@@ -34,8 +34,8 @@ def bundled() -> dict[str, str]:
     """Return the packages of a checkout that a wheel has inside cc_env, and their folders."""
     if "editable_wheel" in sys.argv:  # they are beside it
         return {}
-    found = find_packages(str(HERE), include=["agents*", "training*"])
-    return {f"{TOGETHER}.{name}": name.replace(".", "/") for name in found}
+    packages = find_packages(str(HERE), include=["agents*", "training*"])
+    return {f"{TOGETHER}.{name}": name.replace(".", "/") for name in packages}
 
 
 if __name__ == "__main__":

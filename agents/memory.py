@@ -58,7 +58,7 @@ SYSTEM_ERRORS = (  # whose cause is the machine, not the content of the file
 )
 
 
-class Choice(NamedTuple):
+class Remembered(NamedTuple):
     """A choice in a remembered game."""
 
     id: int
@@ -75,7 +75,7 @@ class Memory:
         self._name = json.dumps([game.name, dict(game.options)], sort_keys=True)
         self.choices()
 
-    def choices(self, after: int = START) -> list[Choice]:
+    def choices(self, after: int = START) -> list[Remembered]:
         """Return the choices at the start or after a choice, by its id, in the order first played.
 
         Raises BadRecord if a row of the file is invalid, OSError if it cannot be read.
@@ -88,7 +88,7 @@ class Memory:
             rows = [] if _is_empty(base) else base.execute(wanted, (self._name, after)).fetchall()
         return [self._choice(after, *row) for row in rows]
 
-    def _choice(self, after: int, id: Any, action: Any, first: Any, second: Any) -> Choice:
+    def _choice(self, after: int, id: Any, action: Any, first: Any, second: Any) -> Remembered:
         """Return the choice of a row; raise BadRecord if it is invalid.
 
         A choice has a greater id than its parent, so the tree has no cycles.
@@ -97,7 +97,7 @@ class Memory:
         if not (is_choice and is_whole(first, 0, MOST_WINS) and is_whole(second, 0, MOST_WINS)):
             row = f"action {action!r:.40}, wins {first!r:.40} and {second!r:.40}"
             raise BadRecord(f"{self.path}: choice {id!r}, after {after}, is invalid: {row}")
-        return Choice(id, action, (first, second))
+        return Remembered(id, action, (first, second))
 
     def follow(self, after: int | None, turn: Turn) -> int | None:
         """Return the id of the last choice of a turn after a choice; None if it is not stored."""
@@ -109,7 +109,7 @@ class Memory:
     def counts(self) -> dict[Line, Wins]:
         """Return the wins of all sequences of choices, prefixes first."""
         counts: dict[Line, Wins] = {}
-        stack: list[tuple[Line, Choice]] = [((), choice) for choice in reversed(self.choices())]
+        stack: list[tuple[Line, Remembered]] = [((), choice) for choice in reversed(self.choices())]
         while stack:
             before, choice = stack.pop()
             line = (*before, choice.action)
@@ -270,7 +270,7 @@ class MemoryPlayer:
         wins = {self._game.action_text(position, choice.action): choice.wins for choice in known}
         return Decision(action, value, {"remembered": wins})
 
-    def _worth(self, choice: Choice, player: int) -> int:
+    def _worth(self, choice: Remembered, player: int) -> int:
         losses = choice.wins[1 - player] if self._by == "balance" else 0
         return choice.wins[player] - losses
 
@@ -334,7 +334,10 @@ JSONFile = Annotated[
 
 @app.command("import")
 def import_tree(
-    file: JSONFile, memory: MemoryFile = Path(MEMORY), option: Pairs = None, merge: str = "add"
+    file: JSONFile,
+    memory: MemoryFile = Path(MEMORY),
+    option: Pairs = None,
+    merge: Annotated[str, typer.Option(help="add to the counts there, or replace them.")] = "add",
 ) -> None:
     """Add a tree of games to a memory; with --merge replace its wins replace those there."""
     game = games.make("morris", **game_options(option))

@@ -96,7 +96,7 @@ class Game:
         """Yield what does not fit together."""
         both, look = "".join(self.letters), self.look
         if not all(self.letters) or len(set(both)) < len(both) or not both.isalpha():
-            yield f"letters={self.letters!r}; wanted: for each player letters that only he has"
+            yield f"letters={self.letters!r}; wanted: letters for each player, none in common"
         own = look.pieces, self.notation.to_text, self.notation.parse_position
         if not all(own) and not set(_SETS) <= set(self.initial._fields):
             wanted = f"fields {listed(_SETS)}, or functions pieces, to_text and parse_position"

@@ -164,10 +164,10 @@ class BotPlayer:
     """Plays like one of the game's own bots."""
 
     def __init__(self, game: Game, bot: str) -> None:
-        """Use the bot with this name; raise UnknownOption if the game does not have it."""
+        """Use the bot with this name; raise BadPlayer if the game does not have it."""
         if bot not in game.search.bots:
             played = listed(name for name, entry in GAMES.items() if bot in entry.bots)
-            raise UnknownOption(f"{bot} does not play {game.name}, only: {played}")
+            raise BadPlayer(f"{bot} does not play {game.name}, only: {played}")
         self._game, self._name = game, bot
         self._bot = game.search.bots[bot](game)
 

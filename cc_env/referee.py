@@ -179,7 +179,7 @@ def _text(error: BaseException) -> str:
 
 
 class _TimeIsUpError(BaseException):
-    """What interrupts a player; not an Exception, which he might catch."""
+    """What interrupts a player; not an Exception, which it might catch."""
 
 
 @contextmanager

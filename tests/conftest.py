@@ -3,7 +3,6 @@
 import collections
 import contextlib
 import gzip
-import importlib.util
 import io
 import itertools
 import os
@@ -97,9 +96,9 @@ def assert_agreement(request, tmp_path):
         lines = gzip.decompress((ORACLE / name).read_bytes()).splitlines(keepends=True)
         path = tmp_path / "recorded.jsonl"
         path.write_bytes(b"".join(lines[:: request.param]))
-        found = list(oracle.compare(path, game))
-        assert len(found) * request.param >= least
-        assert not [each for each in found if each.differences]
+        comparisons = list(oracle.compare(path, game))
+        assert len(comparisons) * request.param >= least
+        assert not [comparison for comparison in comparisons if comparison.differences]
 
     return compare
 
@@ -111,9 +110,9 @@ def browser():
 
     with sync_playwright() as playwright:
         path = shutil.which("chromium")
-        found = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
-        yield found
-        found.close()
+        chromium = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield chromium
+        chromium.close()
 
 
 @pytest.fixture
@@ -174,10 +173,10 @@ def command_line(main, *arguments, status=0, columns=80):
         contextlib.redirect_stderr(out),
     ):
         try:
-            found = main()
+            code = main()
         except SystemExit as end:
-            found = end.code
-    assert (found or 0) == status, out.getvalue()
+            code = end.code
+    assert (code or 0) == status, out.getvalue()
     return out.getvalue()
 
 
@@ -209,14 +208,3 @@ def stopwatch(monkeypatch):
         return made
 
     return start
-
-
-@pytest.fixture
-def heavy():
-    """Return a function that skips a test where a library is missing, but in `make examples`."""
-
-    def need(package):
-        if not importlib.util.find_spec(package) and os.environ.get("CC_ENV_EXAMPLES") != "all":
-            pytest.skip(f"{package} is in .venv-examples: make examples")
-
-    return need

@@ -21,14 +21,18 @@ TESTS = (
 
 def pythons() -> dict[str, str]:
     """Return the interpreters at hand, by version."""
-    found = {}
+    by_version = {}
     for version in VERSIONS:
         home = Path.home() / ".pyenv/versions"
         candidates = [*home.glob(f"{version}.*/bin/python"), shutil.which(f"python{version}")]
-        works = (str(each) for each in candidates if each and _version(str(each)) == version)
+        works = (
+            str(candidate)
+            for candidate in candidates
+            if candidate and _version(str(candidate)) == version
+        )
         if python := next(works, None):
-            found[version] = python
-    return found
+            by_version[version] = python
+    return by_version
 
 
 def _version(python: str) -> str:
@@ -43,7 +47,7 @@ def check(version: str, python: str) -> bool:
     subprocess.run([python, "-m", "venv", "--clear", venv], check=True)
     install = [ours, "-m", "pip", "install", "--quiet", f"{ROOT}[{EXTRAS}]", *NEEDED]
     subprocess.run(install, check=True)
-    tests = [str(ROOT / "tests" / each) for each in TESTS]
+    tests = [str(ROOT / "tests" / name) for name in TESTS]
     chosen = ["-m", "not slow", "-k", "not stable_baselines"]  # which is not installed
     return not subprocess.run([ours, "-m", "pytest", *chosen, *tests], cwd=ROOT).returncode
 

@@ -85,8 +85,8 @@ def test_replay_reads_and_writes_the_files_of_other_programs(tmp_path):
     assert f'game 2: ann "a" - bob  {played.result} ({played.reason}), ' in out
     back = tmp_path / "back.jsonl"
     run("replay", pdn, "--to", back)
-    assert [each.turns for _, each in record.read(back)] == [
-        each.turns for _, each in record.read(path)
+    assert [kept.turns for _, kept in record.read(back)] == [
+        kept.turns for _, kept in record.read(path)
     ]
     run("replay", path, "--to", back)
     assert back.read_text() == path.read_text()  # seeds and times, too
@@ -100,8 +100,8 @@ def test_replay_reads_and_writes_the_files_of_other_programs(tmp_path):
     )
     assert "game 1: ? - ?  *, 1 turn" in run("replay", log, "-g", "cannon")
     run("replay", log, "-g", "cannon", "--to", back)
-    ((_, one),) = record.read(back)
-    assert (one.result, one.reason, one.turns) == ("*", "unfinished", ("S 2 5 M 1 4",))
+    ((_, kept),) = record.read(back)
+    assert (kept.result, kept.reason, kept.turns) == ("*", "unfinished", ("S 2 5 M 1 4",))
     fault = "UNEXPECTED STOP BY PLAYER 1 : Player 1 SCORE : 0.12 : Player 2 SCORE : 10.12"
     with log.open("a") as file:  # of him who is not to move
         message = json.dumps({"meta": fault, "action": "KILLPROC", "data": ""})
@@ -248,7 +248,7 @@ def test_games_that_the_rules_do_not_decide_become_records_too(tmp_path):
     out = run("replay", pdn, "--keep-going", "--to", records, status=1)
     assert "4 games written" in out
     assert "4 games, 1 broken" in out
-    assert [(one.result, one.reason) for _, one in record.read(records)] == [
+    assert [(kept.result, kept.reason) for _, kept in record.read(records)] == [
         ("*", "unfinished"),
         ("1-0", "resigned"),
         ("0-1", "resigned"),

@@ -131,10 +131,13 @@ def test_how_a_game_ended_is_draw_or_won(tictactoe):
 @pytest.mark.parametrize(
     ("wrong", "says"),
     [
-        ({"players": ("black", "blue")}, r"row: letters=\('b', 'b'\); wanted: for each player"),
-        ({"players": ("", "blue")}, "letters that only he has"),
-        ({"letters": ("rR", "bR")}, "letters that only he has"),
-        ({"letters": ("r1", "b")}, "letters that only he has"),
+        (
+            {"players": ("black", "blue")},
+            r"row: letters=\('b', 'b'\); wanted: letters for each player",
+        ),
+        ({"players": ("", "blue")}, "none in common"),
+        ({"letters": ("rR", "bR")}, "none in common"),
+        ({"letters": ("r1", "b")}, "none in common"),
         ({"look": Look(figures={"K": "king"})}, "the piece 'K' is nobody's"),
         ({"look": Look(pieces=lambda position: {(0, 0): "x"})}, "the piece 'x' is nobody's"),
         ({"action_cells": np.array([[0, 5]])}, r"not int64\[actions, 2\] with values of 0 to 4"),

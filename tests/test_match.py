@@ -256,7 +256,7 @@ def test_whatever_an_error_says_the_record_can_be_written(game, tmp_path):
         finished = referee.play(game, [RandomPlayer(game), speaker])
         assert said in finished.detail
         record.append(tmp_path / "games.jsonl", finished)
-    assert [one.reason for _, one in record.read(tmp_path / "games.jsonl")] == ["error", "error"]
+    assert [kept.reason for _, kept in record.read(tmp_path / "games.jsonl")] == ["error", "error"]
 
 
 def test_a_player_that_exits_loses(game):
@@ -392,9 +392,9 @@ def test_a_record_that_cannot_be_written_is_refused(game):
 
 def test_an_unfinished_match_has_a_record_that_goes_on(game):
     match = played(game, CYCLE[:3], game.from_text(SHUFFLE))
-    one = Record.from_json(Record.of(match, players=("a", "b")).to_json())
-    assert (one.result, one.reason) == ("*", "unfinished")
-    again = record.replay(one)
+    unfinished = Record.from_json(Record.of(match, players=("a", "b")).to_json())
+    assert (unfinished.result, unfinished.reason) == ("*", "unfinished")
+    again = record.replay(unfinished)
     assert again.result is None
     assert again.position == match.position
     for text in (CYCLE * 2)[3:]:

@@ -74,6 +74,10 @@ def test_what_is_saved_is_all_outputs_of_one_run(path):
 def test_what_is_saved_is_small_and_has_no_errors_and_no_machine_in_it(path):
     cells = nbformat.read(path, as_version=4).cells
     outputs = [output for cell in cells for output in cell.get("outputs", [])]
-    assert not [one for one in outputs if one.output_type == "error" or one.get("name") == "stderr"]
+    assert not [
+        output
+        for output in outputs
+        if output.output_type == "error" or output.get("name") == "stderr"
+    ]
     assert not re.search(r"(?<![\w.])/(tmp|home|root|work|Users)/", json.dumps(outputs))
     assert path.stat().st_size < 400_000

@@ -13,13 +13,15 @@ from cc_env.rules import ONGOING
 @pytest.mark.parametrize("turns", [1, 4, 7])
 def test_openings_are_different_and_go_on(size, turns):
     game = games.make("capture_conquer", size=size)
-    found = openings(game, turns, 20, seed=0)
-    positions = [game.from_text(text) for text in found]
-    assert all(game.outcome(each) == ONGOING and not game.mid_turn(each) for each in positions)
-    assert all(game.to_move(each) == turns % 2 for each in positions)
-    assert len(found) == 20
+    texts = openings(game, turns, 20, seed=0)
+    positions = [game.from_text(text) for text in texts]
+    assert all(
+        game.outcome(position) == ONGOING and not game.mid_turn(position) for position in positions
+    )
+    assert all(game.to_move(position) == turns % 2 for position in positions)
+    assert len(texts) == 20
     if turns > 1:
-        assert len(set(found)) == 20
+        assert len(set(texts)) == 20
 
 
 def test_openings_repeat_where_the_game_has_no_more(game):
@@ -29,13 +31,15 @@ def test_openings_repeat_where_the_game_has_no_more(game):
 @pytest.mark.parametrize("name", GAMES)
 def test_an_opening_has_up_to_so_many_turns_and_goes_on(name):
     game, rng = games.make(name), np.random.default_rng(0)
-    found = [opening(game, 3, rng) for _ in range(60)]
-    assert all(game.outcome(each) == ONGOING and not game.mid_turn(each) for each in found)
-    assert game.initial in found
-    assert {game.to_move(each) for each in found} == {0, 1}
+    positions = [opening(game, 3, rng) for _ in range(60)]
+    assert all(
+        game.outcome(position) == ONGOING and not game.mid_turn(position) for position in positions
+    )
+    assert game.initial in positions
+    assert {game.to_move(position) for position in positions} == {0, 1}
 
 
 def test_random_turns_stop_where_the_game_ends():
     game = games.make("capture_conquer", size=4)
-    found = after_random_turns(game, 500, np.random.default_rng(0))
-    assert game.outcome(found) != ONGOING
+    position = after_random_turns(game, 500, np.random.default_rng(0))
+    assert game.outcome(position) != ONGOING

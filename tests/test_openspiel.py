@@ -60,7 +60,7 @@ def walks(game, count, last=1000):
 
 
 def test_all_games_are_registered_with_their_options_and_defaults():
-    kinds = {each.short_name: each for each in pyspiel.registered_games()}
+    kinds = {kind.short_name: kind for kind in pyspiel.registered_games()}
     for short, name in zip(EVERY, GAMES, strict=True):
         given = kinds[short].parameter_specification
         for option, default in games.option_defaults(name).items():
@@ -356,7 +356,7 @@ def board(text):
     if "decisions" not in text:
         return text.replace("\n", "")
     rows = text.split(" ")[0].replace("/", "")
-    return "".join("." * int(each) if each.isdigit() else each for each in rows)
+    return "".join("." * int(letter) if letter.isdigit() else letter for letter in rows)
 
 
 def test_value_iteration_solves_tic_tac_toe_as_it_does_openspiels_own(tictactoe, value_iteration):
@@ -378,8 +378,8 @@ def test_value_iteration_solves_a_small_board(value_iteration):
         if outcome in (FIRST_WINS, SECOND_WINS, DRAW) or not left:
             return {FIRST_WINS: 1, SECOND_WINS: -1}.get(outcome, 0)
         children = [
-            solved(ours.apply(position, int(each)), left - 1)
-            for each in ours.legal_actions(position)
+            solved(ours.apply(position, int(action)), left - 1)
+            for action in ours.legal_actions(position)
         ]
         return min(children) if ours.to_move(position) else max(children)
 
@@ -403,8 +403,8 @@ def test_uniform_play_is_as_exploitable_as_the_rules_say():
         if outcome in (FIRST_WINS, SECOND_WINS, DRAW) or not left:
             return {FIRST_WINS: 1, SECOND_WINS: -1}.get(outcome, 0)
         children = [
-            worth(ours.apply(position, int(each)), left - 1, best)
-            for each in ours.legal_actions(position)
+            worth(ours.apply(position, int(action)), left - 1, best)
+            for action in ours.legal_actions(position)
         ]
         if ours.to_move(position) != best:
             return sum(children) / len(children)
@@ -489,9 +489,9 @@ def test_a_bot_draws_by_its_seed_and_forgets_its_game():
     assert bot.step(state) == first
     bot.restart_at(state)
     assert bot.step(state) == first
-    drawn = [[PlayerBot(game, "random", seed=each).step(state) for _ in "ab"] for each in range(9)]
-    assert all(one == other for one, other in drawn)
-    assert len({one for one, _ in drawn}) > 1
+    drawn = [[PlayerBot(game, "random", seed=seed).step(state) for _ in "ab"] for seed in range(9)]
+    assert all(first == other for first, other in drawn)
+    assert len({first for first, _ in drawn}) > 1
 
 
 def test_bots_that_cannot_be_are_refused():

@@ -17,8 +17,8 @@ ROOT = Path(__file__).parents[1]
 
 
 def files(pattern, folder=ROOT):
-    found = (each.relative_to(ROOT).as_posix() for each in folder.glob(pattern))
-    return {each for each in found if "__pycache__" not in each}
+    names = (path.relative_to(ROOT).as_posix() for path in folder.glob(pattern))
+    return {name for name in names if "__pycache__" not in name}
 
 
 @pytest.fixture(scope="module")
@@ -26,8 +26,8 @@ def wheel(tmp_path_factory):
     folder = tmp_path_factory.mktemp("wheel")
     pip = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation"]
     subprocess.run([*pip, "--wheel-dir", folder, ROOT], check=True, capture_output=True)
-    (found,) = folder.glob("*.whl")
-    return zipfile.ZipFile(found)
+    (path,) = folder.glob("*.whl")
+    return zipfile.ZipFile(path)
 
 
 @pytest.mark.slow
@@ -78,4 +78,4 @@ def test_the_source_archive_is_a_whole_checkout(tmp_path):
         names = {name.partition("/")[2] for name in opened.getnames()}
     listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True)
     wanted = set(listed.stdout.split()) or files("tests/**/*") | files("docs/**/*")
-    assert {each for each in wanted if (ROOT / each).is_file()} <= names
+    assert {name for name in wanted if (ROOT / name).is_file()} <= names

@@ -218,15 +218,15 @@ def test_wrong_options_are_told_what_there_is(game, name, says):
         players.make(name, game)
 
 
-def wins(game, one, other, count):
+def wins(game, first, other, count):
     """Return the score of a player against another, both seats in every opening."""
     score = 0.0
     for seed in range(count):
-        seats = (one, other) if seed % 2 == 0 else (other, one)
+        seats = (first, other) if seed % 2 == 0 else (other, first)
         made = [players.make(name, game) for name in seats]
         start = after_random_turns(game, 4, np.random.default_rng(seed // 2))
         result = referee.play(game, made, start=start, seed=seed).result
-        score += {"1-0": seats[0] == one, "0-1": seats[1] == one}.get(result, 0.5)
+        score += {"1-0": seats[0] == first, "0-1": seats[1] == first}.get(result, 0.5)
     return score
 
 
@@ -242,8 +242,8 @@ def test_searchers_beat_random(size):
 
 def test_standard_beats_published(game):
     for kind in ("greedy:{}", "minimax:depth=3,{}"):
-        one, other = (kind.format(f"evaluation={name}") for name in ("standard", "published"))
-        assert wins(game, one, other, 60) >= 39  # 110 Elo
+        new, other = (kind.format(f"evaluation={name}") for name in ("standard", "published"))
+        assert wins(game, new, other, 60) >= 39  # 110 Elo
 
 
 class Diarist:

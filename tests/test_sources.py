@@ -102,12 +102,12 @@ def test_a_fingerprint_does_not_change_with_a_source_that_is_not_reached(tree):
     assert sources.fingerprint(["deep.rules"]) == before
 
 
-def test_there_is_none_for_a_source_edited_after_the_process_began(tree, monkeypatch):
+def test_a_source_edited_after_the_process_began_has_no_fingerprint(tree, monkeypatch):
     monkeypatch.setattr(sources, "_STARTED", (tree / "deep/late.py").stat().st_mtime - 1)
     assert sources.fingerprint(["deep.rules"]) is None
 
 
-def test_there_is_none_for_a_source_edited_between_its_import_and_that_of_this_module(
+def test_a_source_edited_between_its_import_and_that_of_this_module_has_no_fingerprint(
     tree, monkeypatch
 ):
     edited = (tree / "deep/late.py").stat().st_mtime
@@ -148,7 +148,7 @@ def test_a_process_began_before_its_first_import_and_a_fork_with_its_parent(tmp_
     assert told.stdout == "[False, True]\n"
 
 
-def test_there_is_none_for_a_source_edited_while_it_is_read(tree, monkeypatch):
+def test_a_source_edited_while_it_is_read_has_no_fingerprint(tree, monkeypatch):
     began = (tree / "deep/bits.py").stat().st_ctime + 60
 
     @functools.cache
@@ -162,7 +162,7 @@ def test_there_is_none_for_a_source_edited_while_it_is_read(tree, monkeypatch):
         assert sources.fingerprint(["deep.bits"]) is None
 
 
-def test_there_is_none_while_a_source_is_half_typed(tree):
+def test_a_half_typed_source_has_no_fingerprint(tree):
     (tree / "deep/late.py").write_text("def f(:")
     sources._imports.cache_clear()
     assert sources.fingerprint(["deep.rules"]) is None
@@ -175,7 +175,7 @@ def test_a_file_of_an_older_time_that_took_the_place_of_a_source_is_seen(tree, m
     assert sources.fingerprint(["deep.rules"]) is None
 
 
-def test_there_is_no_fingerprint_for_a_module_without_a_source(tree):
+def test_a_module_without_a_source_has_no_fingerprint(tree):
     assert sources.fingerprint(["deep.rules", "deep.nowhere"]) is None
     assert sources.fingerprint(["sys"]) is None
 

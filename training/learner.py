@@ -10,7 +10,7 @@ from torch.optim import Optimizer
 
 from agents.network import Network, fast_dtype
 from training.config import check_between, check_wholes
-from training.replay import Batch
+from training.replay import Minibatch
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +53,7 @@ class Learner:
         for group in self._optimizer.param_groups:
             group["lr"] = last + (first - last) * (1 + math.cos(math.pi * progress)) / 2
 
-    def learn(self, batch: Batch) -> tuple[float, float]:
+    def learn(self, batch: Minibatch) -> tuple[float, float]:
         """Take a gradient step; return policy loss (cross-entropy) and value loss (MSE)."""
         planes, legal, policy, values = (
             torch.from_numpy(array).to(self._device) for array in batch

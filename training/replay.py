@@ -31,7 +31,7 @@ class Samples(NamedTuple):
     values: NDArray[np.float32]  # [N]: value target for the player to move, -1 to 1
 
 
-class Batch(NamedTuple):
+class Minibatch(NamedTuple):
     """The input and targets of a gradient step."""
 
     planes: NDArray[np.int8]  # [B, C, H, W]
@@ -69,7 +69,7 @@ class Replay:
         self.added += len(samples.values)
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Return views of the samples, as arrays replay.NAME."""
+        """Return views of the fields of `Samples`, as arrays replay.NAME."""
         kept = self.samples._asdict().items()
         return {f"replay.{name}": array[: len(self)] for name, array in kept}
 
@@ -90,8 +90,8 @@ class Replay:
         for name, kept in self.samples._asdict().items():
             kept[:count] = getattr(loaded, name)
 
-    def draw(self, rng: np.random.Generator, size: int, newest: int | None = None) -> Batch:
-        """Return a batch of `size` of the `newest` samples, or of all if that is None.
+    def draw(self, rng: np.random.Generator, size: int, newest: int | None = None) -> Minibatch:
+        """Return a batch of `size` of the `newest` samples, or of all if that is None; B is `size`.
 
         Samples are drawn with replacement, each transformed by a random symmetry.
         """
@@ -99,7 +99,7 @@ class Replay:
         chosen = (self.added - 1 - rng.integers(window, size=size)) % self.capacity
         symmetries = rng.integers(len(self._actions), size=size)
         count = self.game.num_actions
-        batch = Batch(
+        batch = Minibatch(
             np.zeros((size, *self.game.observation_shape), np.int8),
             np.zeros((size, count), np.bool_),
             np.zeros((size, count), np.float32),
@@ -139,7 +139,7 @@ def _fill(
     actions: NDArray[np.int16],
     policy: NDArray[np.float32],
     images: NDArray[np.int32],
-    batch: Batch,
+    batch: Minibatch,
 ) -> None:
     """Fill the batch, planes untransformed; images int32[B, A] map the actions of each row."""
     positions, actions, policy = borrow(positions), borrow(actions), borrow(policy)

@@ -62,7 +62,7 @@ class Sample(NamedTuple):
     results: NDArray[np.float64]  # [N]: 0 loss, 0.5 draw, 1 win
 
 
-class Judgement(NamedTuple):
+class Round(NamedTuple):
     """The result of a round: its weights, and their match against the best ones so far."""
 
     weights: Weights  # [K]
@@ -71,7 +71,7 @@ class Judgement(NamedTuple):
     adopted: bool  # whether they replaced the best ones
 
 
-def tune(game: Game, config: Config) -> Iterator[Judgement]:
+def tune(game: Game, config: Config) -> Iterator[Round]:
     """Yield the rounds; the last adopted one has the best weights."""
     best = np.array(_evaluation(game).weights)
     samples: list[Sample] = []
@@ -84,7 +84,7 @@ def tune(game: Game, config: Config) -> Iterator[Judgement]:
         score = match(game, weights, best, config, seed=round_)
         adopted = score.value > 0.5
         best = weights if adopted else best
-        yield Judgement(weights, loss, score, adopted)
+        yield Round(weights, loss, score, adopted)
 
 
 def self_play(
@@ -202,13 +202,13 @@ def main(
     game: GameName = "capture_conquer",
     size: Size = None,
     option: Pairs = None,
-    rounds: int = Config.rounds,
+    rounds: Annotated[int, typer.Option(help="Rounds of self-play and fitting.")] = Config.rounds,
     games_: Annotated[
         int, typer.Option("--games", help="Games of self-play per round.")
     ] = Config.games,
     matches: Annotated[int, typer.Option(help="Games against the best weights.")] = Config.matches,
     depth: Annotated[int, typer.Option(help="Search depth in turns.")] = Config.depth,
-    seed: int = 0,
+    seed: Annotated[int, typer.Option(help="Seed of all random choices.")] = 0,
 ) -> None:
     """Tune the weights of a game's evaluation; print each round and the best weights."""
     made = games.make(game, **game_options(option, size))

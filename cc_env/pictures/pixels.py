@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from cc_env.errors import MissingExtra
 from cc_env.pictures import Picture
-from cc_env.pictures.shapes import Disc, Line, Shape, Square, shapes, size
+from cc_env.pictures.shapes import Disc, Polyline, Shape, Square, shapes, size
 
 SCALE = 3  # painted at this scale, then scaled down for smooth edges
 
@@ -71,7 +71,7 @@ def _paint(surface: Any, shape: Shape) -> None:
             centre = SCALE * x, SCALE * y
             pygame.draw.circle(surface, rim, centre, SCALE * (radius + width / 2))
             pygame.draw.circle(surface, fill, centre, SCALE * (radius - width / 2))
-        case Line(points, colour, width):
+        case Polyline(points, colour, width):
             scaled = [(SCALE * x, SCALE * y) for x, y in points]
             for start, end in pairwise(scaled):
                 pygame.draw.line(surface, colour, start, end, round(SCALE * width))

@@ -46,7 +46,7 @@ class Disc(NamedTuple):
     width: float  # of the rim
 
 
-class Line(NamedTuple):
+class Polyline(NamedTuple):
     """A polyline with round corners."""
 
     points: tuple[tuple[float, float], ...]
@@ -64,7 +64,7 @@ class Words(NamedTuple):
     colour: str
 
 
-Shape = Square | Disc | Line | Words
+Shape = Square | Disc | Polyline | Words
 
 
 def size(picture: Picture) -> tuple[int, int]:
@@ -110,7 +110,7 @@ def board(picture: Picture) -> list[Shape]:
             colour = BOARD[not picture.names and (row + column) % 2 == picture.dark]
             parts.append(Square(*corner, CELL, _warm(colour, heat)))
     for line in picture.lines:
-        parts.append(Line(tuple(map(_centre, line)), INK, 3))
+        parts.append(Polyline(tuple(map(_centre, line)), INK, 3))
     for point in picture.names:
         parts.append(Disc(*_centre(point), 6, INK, INK, 0))
         if heat := picture.heat.get(point, 0.0):
@@ -121,10 +121,10 @@ def board(picture: Picture) -> list[Shape]:
     return parts
 
 
-def _frame(x: float, y: float, reach: float, colour: str, width: float) -> Line:
+def _frame(x: float, y: float, reach: float, colour: str, width: float) -> Polyline:
     """Return the outline of a square around a point."""
     corners = [(x + dx * reach, y + dy * reach) for dx, dy in ((-1, -1), (1, -1), (1, 1), (-1, 1))]
-    return Line((*corners, corners[0]), colour, width)
+    return Polyline((*corners, corners[0]), colour, width)
 
 
 def _warm(colour: str, heat: float) -> str:
@@ -142,7 +142,7 @@ def path(picture: Picture) -> list[Shape]:
     return [
         Disc(*_centre(end), 27, LAST, LAST, 0),
         Disc(*_centre(start), 9, LAST, LAST, 0),
-        Line(tuple(map(_centre, picture.path)), LAST, 7),
+        Polyline(tuple(map(_centre, picture.path)), LAST, 7),
     ]
 
 
@@ -201,7 +201,7 @@ def _number(picture: Picture, cell: Cell, number: int) -> list[Shape]:
 
 def _cross(x: float, y: float) -> list[Shape]:
     rising, falling = ((x - 13, y + 13), (x + 13, y - 13)), ((x - 13, y - 13), (x + 13, y + 13))
-    return [Line(falling, CAPTURED, 6), Line(rising, CAPTURED, 6)]
+    return [Polyline(falling, CAPTURED, 6), Polyline(rising, CAPTURED, 6)]
 
 
 MARKS: Mapping[str, Callable[[float, float], list[Shape]]] = {

@@ -4,7 +4,7 @@ import re
 from xml.sax.saxutils import escape, unescape
 
 from cc_env.pictures import Picture
-from cc_env.pictures.shapes import Disc, Line, Shape, Square, shapes, size
+from cc_env.pictures.shapes import Disc, Polyline, Shape, Square, shapes, size
 
 SHEET = 960  # maximum width of a document with several pictures
 
@@ -49,7 +49,7 @@ def _element(shape: Shape) -> str:
         case Disc(x, y, radius, fill, rim, width):
             stroke = f'fill="{fill}" stroke="{rim}" stroke-width="{width}"'
             return f'<circle cx="{x}" cy="{y}" r="{radius}" {stroke}/>'
-        case Line(points, colour, width):
+        case Polyline(points, colour, width):
             joined = " ".join(f"{x},{y}" for x, y in points)
             stroke = f'stroke="{colour}" stroke-width="{width}" stroke-linejoin="round"'
             return f'<polyline points="{joined}" fill="none" {stroke} stroke-linecap="round"/>'

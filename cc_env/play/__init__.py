@@ -22,7 +22,7 @@ def board(
     Both are spoken names, or "human". The opponent moves second, or first if the player is
     `second`; `position` is a text, by default the start; `options` are those of the game. The
     result has the game in progress as its `sitting`. Raises MissingExtra without the extra
-    `notebook`; UnknownOption, BadPosition.
+    `notebook`; BadOption, BadPosition.
     """
     from cc_env import games
     from cc_env.play.notebook import NotebookBoard

@@ -9,7 +9,7 @@ from starlette.requests import Request
 
 from cc_env.errors import BadRecord, CcEnvError
 
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 
 
 class TooLongError(CcEnvError):
@@ -29,7 +29,7 @@ async def content(request: Request, letters: int) -> Any:
         raise BadRecord("this is not JSON") from None
 
 
-async def unless_gone(request: Request, work: Coroutine[Any, Any, Found]) -> Found | None:
+async def unless_gone(request: Request, work: Coroutine[Any, Any, Result]) -> Result | None:
     """Return what is found, or None, and it is cancelled, where who asked goes before."""
     working, going = asyncio.create_task(work), asyncio.create_task(_gone(request))
     try:

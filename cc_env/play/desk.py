@@ -46,7 +46,7 @@ FIELDS = {  # of what is asked, by its path
     "judge": (*_POSITION, "player", "seconds", "turn"),
 }
 Asked = Mapping[str, Any]
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 
 
 class Desk:
@@ -121,8 +121,8 @@ class Desk:
         return await self._think(asked, find)
 
     async def _think(
-        self, asked: Asked, find: Callable[[Game, Position, Player, Time], Found]
-    ) -> Found:
+        self, asked: Asked, find: Callable[[Game, Position, Player, Time], Result]
+    ) -> Result:
         """Return what a player finds, once it is its turn to think."""
         seconds = asked.get("seconds", 1)
         if not is_number(seconds, 0.01, LONGEST):
@@ -130,7 +130,7 @@ class Desk:
         time = Time(min(float(seconds), self._lobby.bounds.seconds))
         name = asked.get("player", "minimax:extreme")
 
-        def job() -> Found:
+        def job() -> Result:
             sitting = self._sitting(asked)
             if sitting.result is not None:
                 raise IllegalAction(f"the game is over ({sitting.result.reason})")

@@ -78,7 +78,7 @@ class Go:
     def changes(self, known: Mapping[str, Any]) -> dict[str, Any]:
         """Return what the options of a player become that has the options `known`.
 
-        Raises UnknownOption where it has none for what is asked.
+        Raises UnknownOption if it has no option for what is asked.
         """
         steps = "nodes" if "nodes" in known else "simulations"
         asked = {"depth": self.depth, steps: self.nodes}

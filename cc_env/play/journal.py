@@ -61,7 +61,7 @@ def _token() -> str:
 
 
 @dataclass
-class Standing:
+class SavedGame:
     """A game as it stands, with what was asked for and is still open."""
 
     opening: Opening
@@ -70,7 +70,7 @@ class Standing:
     wanted_back: int | None = None  # the player who asks to take back
 
     @classmethod
-    def begun(cls, opening: Opening, bench: Bench) -> "Standing":
+    def begun(cls, opening: Opening, bench: Bench) -> "SavedGame":
         """Return a game that begins; raises CcEnvError where it cannot be."""
         return cls(opening, opening.sitting(bench), opening.pace)
 
@@ -123,12 +123,12 @@ class Journal:
         """Write how fast a watched game goes on, None where it is paused; raises OSError."""
         self._add({"do": "pace", "seconds": seconds})
 
-    def read(self, bench: Bench) -> Standing:
+    def read(self, bench: Bench) -> SavedGame:
         """Return the game at its last confirmed decision; raises BadRecord, OSError."""
         files.drop_partial_line(self.path)
         entries, number, version = files.lines(self.path), 1, 1
         try:
-            standing = Standing.begun(_opening(json.loads(next(entries)[1])), bench)
+            standing = SavedGame.begun(_opening(json.loads(next(entries)[1])), bench)
             for place, text in entries:
                 number, entry = place, json.loads(text)
                 _redo(standing, entry)
@@ -155,7 +155,7 @@ def _opening(entry: dict[str, Any]) -> Opening:
     return opening
 
 
-def _redo(standing: Standing, entry: dict[str, Any]) -> None:
+def _redo(standing: SavedGame, entry: dict[str, Any]) -> None:
     """Do again what a line says; raises BadRecord, IllegalAction, KeyError."""
     sitting, wanted_back = standing.sitting, None
     match entry["do"]:

@@ -54,7 +54,7 @@ class Lesson:
 
 
 @dataclass(frozen=True)
-class Course:
+class Guide:
     """All lessons of a game."""
 
     game: str
@@ -63,13 +63,13 @@ class Course:
 
 
 @cache
-def course(name: str) -> Course:
+def guide_of(name: str) -> Guide:
     """Return the lessons of a game; raises UnknownOption for an unknown game."""
     if name not in GAMES:
         raise UnknownOption(f"there are no lessons for {name[:40]!r}; there are: {listed(GAMES)}")
     entries = tomllib.loads((FOLDER / f"{name}.toml").read_text(encoding="utf-8"))
     lessons = tuple(Lesson(**entry) for entry in entries["lessons"])
-    return Course(name, entries["introduction"], lessons)
+    return Guide(name, entries["introduction"], lessons)
 
 
 def decisions(sitting: Sitting, turns: Sequence[str]) -> Iterator[Choice]:
@@ -92,10 +92,10 @@ def told(name: str) -> dict[str, Any]:
     each decision. `wanted` has, for all but the last, the action that comes next and how to ask for
     it.
     """
-    read = course(name)
+    guide = guide_of(name)
     settings: list[dict[str, Any]] = []
-    lessons = [_told(name, lesson, settings) for lesson in read.lessons]
-    introduction = _paragraphs(read.introduction)
+    lessons = [_told(name, lesson, settings) for lesson in guide.lessons]
+    introduction = _paragraphs(guide.introduction)
     return {"game": name, "introduction": introduction, "settings": settings, "lessons": lessons}
 
 
@@ -152,7 +152,7 @@ def _options(lesson: Lesson) -> str:
 # For the terminal
 
 
-def lines(guide: Course, number: int | None = None) -> Iterator[str]:
+def lines(guide: Guide, number: int | None = None) -> Iterator[str]:
     """Yield the lessons as lines of text, with their boards, or one of them, counted from 1.
 
     Raises BadOption where there is no lesson of this number.

@@ -28,7 +28,7 @@ from cc_env.errors import (
 from cc_env.game import Game
 from cc_env.match import Limits
 from cc_env.play import bench, importing, view
-from cc_env.play.journal import Journal, Opening, Standing, with_tokens
+from cc_env.play.journal import Journal, Opening, SavedGame, with_tokens
 from cc_env.play.messages import fields
 from cc_env.play.room import Guest, Room
 from cc_env.play.sitting import HUMAN, Sitting
@@ -37,7 +37,7 @@ from cc_env.referee import Answer, Clock, Decision
 
 NAME = re.compile(r"[A-Za-z0-9_-]{16}")  # of a game: who knows it may look on
 KEYS = "game", "options", "seats", "seconds", "start", "draw_lots", "seed"  # of what opens one
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ class Lobby:
         if self._workers:
             self._workers.close()
 
-    async def beside(self, work: Callable[..., Found], *given: object) -> Found:
+    async def beside(self, work: Callable[..., Result], *given: object) -> Result:
         """Return what some work finds that waits for no thinking, done in another thread."""
         return await asyncio.get_running_loop().run_in_executor(self._desk, work, *given)
 
@@ -112,7 +112,7 @@ class Lobby:
         """Open a game as somebody asks for it; raises CcEnvError."""
         return self.open(await self.beside(self._checked, asked))
 
-    def open(self, standing: Standing) -> Room:
+    def open(self, standing: SavedGame) -> Room:
         """Open a game that was checked; raises BusyError, OSError."""
         self._make_room()
         if self._kept >= self.bounds.kept:
@@ -160,7 +160,7 @@ class Lobby:
 
     # What somebody asks for
 
-    def _checked(self, asked: object) -> Standing:
+    def _checked(self, asked: object) -> SavedGame:
         """Return a game that begins; raises CcEnvError where something of it is not allowed."""
         asked = fields(asked, "what opens a game", KEYS)
         game = known_game(asked.get("game"), asked.get("options") or {})
@@ -180,7 +180,7 @@ class Lobby:
             seed=seed,
             pace=self.bounds.pause,
         )
-        standing = Standing.begun(with_tokens(opening), self.bench)
+        standing = SavedGame.begun(with_tokens(opening), self.bench)
         view.state(standing.sitting)  # compiles, and refuses what cannot be
         return standing
 
@@ -220,7 +220,7 @@ class Lobby:
             for place, room in enumerate(self._waiting):
                 room.wait(place)
 
-    async def study(self, job: Callable[[], Found]) -> Found:
+    async def study(self, job: Callable[[], Result]) -> Result:
         """Return what a job finds, once it is its turn; if nobody waits then, it is not begun."""
         await self._studies.acquire()
         try:
@@ -232,7 +232,7 @@ class Lobby:
         future.add_done_callback(self._studied)
         return await asyncio.shield(future)  # it has its core until it ends
 
-    def _studied(self, job: asyncio.Future[Found]) -> None:
+    def _studied(self, job: asyncio.Future[Result]) -> None:
         self._seats.release()
         self._studies.release()
         if not job.cancelled():

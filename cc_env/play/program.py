@@ -250,7 +250,7 @@ class ProgramPlayer:
         budget: float | None = None,
         start: float = START,
     ) -> None:
-        """Play by what `command` starts, words as a shell reads them, which none does.
+        """Play by the program that `command` starts, words as a shell reads them; no shell runs it.
 
         It may take `seconds` for a turn (by UGI 10 if nothing is said), `budget` seconds for a game
         (by the tournament's protocol 150), and `start` seconds to get ready. Raises BadOption on

@@ -17,7 +17,7 @@ from cc_env.match import AGREED, FAULTS, RESIGNED
 from cc_env.play import view
 from cc_env.play.choices import choices
 from cc_env.play.export import endings
-from cc_env.play.journal import SLOWEST, Journal, Standing
+from cc_env.play.journal import SLOWEST, Journal, SavedGame
 from cc_env.play.messages import act_of, action_of, check_turn
 from cc_env.play.pointing import meant
 
@@ -56,7 +56,7 @@ class Guest:
 class Room:
     """A game with all who are connected to it."""
 
-    def __init__(self, name: str, journal: Journal, standing: Standing, lobby: "Lobby") -> None:
+    def __init__(self, name: str, journal: Journal, standing: SavedGame, lobby: "Lobby") -> None:
         """Go on as a game stands."""
         self.name, self.opening = name, standing.opening
         self._journal, self._lobby = journal, lobby
@@ -69,7 +69,7 @@ class Room:
         self._thinking: asyncio.Task[None] | None = None
         self._alarm: asyncio.TimerHandle | None = None
 
-    def _take(self, standing: Standing) -> None:
+    def _take(self, standing: SavedGame) -> None:
         self.sitting, self.pace = standing.sitting, standing.pace
         self.wanted_back = standing.wanted_back
         match = self.sitting.match
@@ -262,7 +262,7 @@ class Room:
             mine, yours = (opening.tokens[seat] for seat in swapped)
             pace = opening.pace if self.pace is None else self.pace
             again = replace(opening, seats=(first, second), tokens=(mine, yours), pace=pace)
-            self.next = self._lobby.open(Standing.begun(again, self._lobby.bench)).name
+            self.next = self._lobby.open(SavedGame.begun(again, self._lobby.bench)).name
         self.tell_all("next", game=self.next)
 
     def _set_pace(self, guest: Guest, message: Mapping[str, Any]) -> None:

@@ -42,7 +42,7 @@ class Sitting:
         now: Callable[[], float] = time.monotonic,
         make: Callable[[str, Game], Player] = players.make,
     ) -> None:
-        """Begin; the clock of who is to move runs from now on, a reader of seconds is `now`.
+        """Begin; the clock of the player to move runs from now on; `now` reads seconds.
 
         Players are made by `make`. Raises BadOption unless there are two names, each HUMAN or one
         that it knows, and for a bad seed; BadPosition as `Match`.
@@ -202,7 +202,7 @@ class Sitting:
     def take_back(self) -> int:
         """Take back what was decided since a person last had to choose; return how many turns.
 
-        In the middle of his turn that is what he has decided of it. The clock has the time again.
+        In the middle of a person's turn that is its decisions so far. The clock has the time again.
         Raises IllegalAction where nothing was decided by a person.
         """
         match, done = self.match, len(self.match.turns)
@@ -235,7 +235,7 @@ class Sitting:
     def offer_draw(self, player: int) -> bool:
         """Offer a draw, or accept the other's offer; return whether the game is drawn now.
 
-        The offer of a person stands until the other has moved; a player accepts it where his last
+        The offer of a person stands until the other has moved; a player accepts it where its last
         decision expected no more than a draw. Raises IllegalAction where the game is over.
         """
         self._check_goes_on()
@@ -305,7 +305,7 @@ class Sitting:
     def _is_fault(
         self, player: int, fault: tuple[str, str] | None, decision: Decision | None
     ) -> bool:
-        """Return whether a player is at fault, by what is known or by his decision; end it then."""
+        """Return whether a player is at fault, by what is known or by its decision; end it then."""
         if fault is None and decision and decision.action not in self.match.legal:
             fault = "illegal", str(self.game.illegal(self.position, decision.action))
         if fault is not None:
@@ -314,7 +314,7 @@ class Sitting:
         return fault is not None
 
     def _expects(self, player: int) -> float:
-        """Return what a player said last that he expects, 1 where he did not say it."""
+        """Return the value that a player told last, 1 where it told none."""
         position, value = self.match.start, 1.0
         for decision in self.decisions:
             if self.game.to_move(position) == player and decision.value is not None:

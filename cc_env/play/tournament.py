@@ -39,7 +39,7 @@ class Move(NamedTuple):
     is_silent: bool = False
 
 
-class Seat(Protocol):
+class Contestant(Protocol):
     """Somebody at the table."""
 
     def begin(self, match: Match, number: int, seconds: float) -> None:
@@ -62,12 +62,12 @@ class Client:
         self._wire, self._patience = wire, patience
 
     def begin(self, match: Match, number: int, seconds: float) -> None:
-        """As `Seat.begin`."""
+        """As `Contestant.begin`."""
         self._number = number
         self._wire.send(log.message("INIT", log.opening(match.game, number, seconds)))
 
     def move(self) -> Move:
-        """As `Seat.move`."""
+        """As `Contestant.move`."""
         try:
             message, text = self._wire.receive(self._patience)
         except TimeoutError:
@@ -85,11 +85,11 @@ class Client:
         return Move(message["data"], is_last=message["action"] != "NORMAL", text=_in_one_line(text))
 
     def tell(self, text: str) -> None:
-        """As `Seat.tell`."""
+        """As `Contestant.tell`."""
         self._wire.send(text)
 
     def close(self) -> None:
-        """As `Seat.close`."""
+        """As `Contestant.close`."""
         self._wire.close()
 
 
@@ -100,11 +100,11 @@ class Here:
         self._player, self._rng, self._left = fresh(player), np.random.default_rng(seed), 0.0
 
     def begin(self, match: Match, number: int, seconds: float) -> None:
-        """As `Seat.begin`."""
+        """As `Contestant.begin`."""
         self._match, self._left = match, seconds
 
     def move(self) -> Move:
-        """As `Seat.move`."""
+        """As `Contestant.move`."""
         match, began = self._match, time.perf_counter()
         clock = Clock(game=self._left)
         answer = ask(self._player, match.position, self._rng, clock)
@@ -120,10 +120,10 @@ class Here:
             return Move(fault="illegal", detail=str(error))
 
     def tell(self, text: str) -> None:
-        """As `Seat.tell`."""
+        """As `Contestant.tell`."""
 
     def close(self) -> None:
-        """As `Seat.close`."""
+        """As `Contestant.close`."""
 
 
 @dataclass(frozen=True)
@@ -137,7 +137,7 @@ class Ended:
 
 def play(
     game: Game,
-    seats: tuple[Seat, Seat],
+    seats: tuple[Contestant, Contestant],
     *,
     seconds: float = SECONDS,
     note: Callable[[str], None] = lambda line: None,
@@ -164,7 +164,7 @@ def play(
     return Ended(match, _meta(match, 0), detail)
 
 
-def _step(match: Match, seats: tuple[Seat, Seat], note: Callable[[str], None]) -> str:
+def _step(match: Match, seats: tuple[Contestant, Contestant], note: Callable[[str], None]) -> str:
     """Let the player to move do what it does, note and tell it; return what its fault was."""
     mover = match.game.to_move(match.position)
     move = _played(match, seats[mover].move())

@@ -10,7 +10,7 @@ from typing import Any
 
 from cc_env.game import Cell, Game, Turn
 from cc_env.pictures import Picture, draw, shapes, standing
-from cc_env.pictures.shapes import Disc, Line, Shape, Square
+from cc_env.pictures.shapes import Disc, Polyline, Shape, Square
 from cc_env.play.choices import choices
 from cc_env.play.sitting import Sitting
 from cc_env.play.telling import ending, summary
@@ -98,7 +98,7 @@ def _called(game: Game, letter: str) -> str:
 
 def _drawn(drawing: Iterable[Shape]) -> list[list[Any]]:
     """Return shapes with a letter for their kind in front."""
-    kinds = {Square: "square", Disc: "disc", Line: "line"}
+    kinds = {Square: "square", Disc: "disc", Polyline: "line"}
     return [[kinds.get(type(shape), "words"), *shape] for shape in drawing]
 
 

@@ -70,7 +70,7 @@ def _decision(line: Mapping[str, Any]) -> Iterator[Recording]:
     move = ("-" if removes else "") + line["move"]
     reached = _read(game, line["after"], line["next"])
     known = Recording(game, position, played=(move,), reached=reached)
-    if "end" in line:  # who is blocked has a line of his own
+    if "end" in line:  # a blocked player has a line of its own
         known = known._replace(outcome=line["winner"] - 1, ending=line["end"])
     yield known
 

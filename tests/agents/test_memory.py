@@ -286,7 +286,7 @@ def test_a_later_version_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize("option", ["credit=luck", "merge=mix", "by=heart"])
-def test_options_that_are_none_are_refused(option):
+def test_options_that_do_not_exist_are_refused(option):
     with pytest.raises(UnknownOption, match="it is one of: "):
         agents.make(f"memory:{option}", SMALL)
 
@@ -366,7 +366,7 @@ def test_choices_that_go_round_are_refused(stored, commands):
         Memory(stored, SMALL).counts()
 
 
-def test_other_texts_that_are_no_texts_change_nothing(stored):
+def test_values_that_are_not_texts_change_nothing(stored):
     alter(stored, "INSERT INTO games VALUES (9, CAST(x'ff' AS TEXT))")
     alter(stored, "INSERT INTO remembered VALUES (CAST(x'fe' AS TEXT))")
     assert len(Memory(stored, SMALL).counts()) == 3
@@ -464,7 +464,7 @@ def test_a_tree_goes_through_the_commands(tmp_path):
     assert json.loads(back.read_text(encoding="utf-8")) == json.loads(text)
 
 
-def test_a_game_is_remembered_once_by_each_credit(tmp_path):
+def test_a_game_is_counted_once_per_credit_scheme(tmp_path):
     path = tmp_path / "memory.sqlite"
     played = play(MORRIS, (players.RandomPlayer(MORRIS),) * 2, names=("a", "b"), seed=1)
     counts = []

@@ -57,8 +57,8 @@ def test_pettingzoo_seed_test(make):
         return made[-1]
 
     seed_test(noted, num_cycles=50)
-    one, other = made
-    assert one.unwrapped.position == other.unwrapped.position != one.unwrapped.game.initial
+    first, other = made
+    assert first.unwrapped.position == other.unwrapped.position != first.unwrapped.game.initial
 
 
 def test_pettingzoo_render_test(monkeypatch):

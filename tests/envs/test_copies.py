@@ -15,8 +15,8 @@ from cc_env.referee import Clock
 
 WAYS = {
     "deepcopy": copy.deepcopy,
-    "pickle": lambda each: pickle.loads(pickle.dumps(each)),
-    "cloudpickle": lambda each: pickle.loads(cloudpickle.dumps(each)),
+    "pickle": lambda thing: pickle.loads(pickle.dumps(thing)),
+    "cloudpickle": lambda thing: pickle.loads(cloudpickle.dumps(thing)),
 }
 COPIED = pytest.mark.parametrize("copied", WAYS.values(), ids=list(WAYS))
 
@@ -53,9 +53,9 @@ def test_vector_environments_are_copied_with_their_samples(copied):
     envs.action_space.seed(2)
     other = copied(envs)
     for _ in range(100):
-        one, two = envs.step(envs.action_space.sample()), other.step(other.action_space.sample())
-        np.testing.assert_array_equal(one[0], two[0])
-        np.testing.assert_array_equal(one[4]["action_mask"], two[4]["action_mask"])
+        first, two = envs.step(envs.action_space.sample()), other.step(other.action_space.sample())
+        np.testing.assert_array_equal(first[0], two[0])
+        np.testing.assert_array_equal(first[4]["action_mask"], two[4]["action_mask"])
 
 
 @COPIED

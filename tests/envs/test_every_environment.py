@@ -24,7 +24,7 @@ OPTIONS = {
     "cc_env/Cannon-v0": {"rows": 10, "columns": 10, "bomb_clear_path": True},
 }
 cc_env.register("elsewhere.tictactoe", "elsewhere/TicTacToe-v0")
-IDS = [(each.environment, {}) for each in GAMES.values()] + [("elsewhere/TicTacToe-v0", {})]
+IDS = [(entry.environment, {}) for entry in GAMES.values()] + [("elsewhere/TicTacToe-v0", {})]
 BOTH = IDS + list(OPTIONS.items())
 
 # Warnings are errors here (setup.cfg)

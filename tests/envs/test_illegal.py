@@ -47,7 +47,7 @@ def test_by_the_rules_of_cannon_the_loser_gets_the_score_of_a_fault():
     assert after["score"] == env.game.score(env.position, 0)
 
 
-def test_a_legal_action_is_none():
+def test_a_legal_action_is_not_reported_as_illegal():
     env = make(illegal="lose")
     _, info = env.reset(seed=1)
     *_, info = env.step(int(info["action_mask"].argmax()))

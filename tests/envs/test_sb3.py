@@ -60,9 +60,9 @@ def test_it_does_step_by_step_what_single_environments_in_their_own_vecenv_do(na
         np.testing.assert_array_equal(masks, get_action_masks(theirs))
         actions = legal_actions(ours, rng)
         (*mine, infos), (*other, expected) = ours.step(actions), theirs.step(actions)
-        for one, two in zip(mine, other, strict=True):
-            np.testing.assert_array_equal(one, two)
-            assert one.dtype == two.dtype
+        for first, two in zip(mine, other, strict=True):
+            np.testing.assert_array_equal(first, two)
+            assert first.dtype == two.dtype
         for info, wanted in zip(infos, expected, strict=True):
             if "terminal_observation" not in wanted:
                 assert info == {}
@@ -85,9 +85,9 @@ def test_what_sb3_asks_of_some_boards_is_of_these():
     env.reset()
     assert is_masking_supported(env)
     for indices, boards in [(None, range(5)), (3, [3]), ([4, 0], [4, 0])]:
-        found = env.env_method("action_masks", indices=indices)
-        assert len(found) == len(boards)
-        for mask, board in zip(found, boards, strict=True):
+        masks = env.env_method("action_masks", indices=indices)
+        assert len(masks) == len(boards)
+        for mask, board in zip(masks, boards, strict=True):
             np.testing.assert_array_equal(mask, env.boards.masks[board])
         assert env.get_attr("render_mode", indices) == [None] * len(boards)
         assert env.env_is_wrapped(Monitor, indices) == [True] * len(boards)
@@ -177,20 +177,20 @@ def test_an_opponent_appended_plays_its_share_of_the_later_games():
     rng = np.random.default_rng(0)
     for _ in range(60):
         env.step(legal_actions(env, rng))
-    first, second = (len(each.take_points()) for each in env.opponents)
+    first, second = (len(opponent.take_points()) for opponent in env.opponents)
     assert 2 < second / first < 4.5
 
 
 def test_players_are_met_by_name_and_as_themselves():
     env = OpponentVecEnv("capture_conquer", 20, size=4)
     env = OpponentVecEnv("capture_conquer", 20, size=4, opponents=["greedy", Lowest(env.game)])
-    assert [each.name for each in env.opponents] == ["greedy", "Lowest"]
+    assert [opponent.name for opponent in env.opponents] == ["greedy", "Lowest"]
     env.seed(0)
     env.reset()
     rng = np.random.default_rng(0)
     for _ in range(40):
         env.step(legal_actions(env, rng))
-    greedy, lowest = (np.mean(each.take_points()) for each in env.opponents)
+    greedy, lowest = (np.mean(opponent.take_points()) for opponent in env.opponents)
     assert greedy < 0.35 < lowest
 
 
@@ -209,10 +209,10 @@ def test_monitors_and_videos_wrap_it(tmp_path):
 def test_frames_are_tiled_and_text_is_not_a_frame():
     env = OpponentVecEnv("capture_conquer", 2, size=4, render_mode="rgb_array")
     env.reset()
-    one, two = env.get_images()
-    assert one.shape == two.shape
-    assert one.dtype == np.uint8
-    assert env.render().size == one.size + two.size
+    first, two = env.get_images()
+    assert first.shape == two.shape
+    assert first.dtype == np.uint8
+    assert env.render().size == first.size + two.size
 
 
 def test_evaluate_policy_reads_returns_and_lengths():
@@ -248,8 +248,8 @@ def test_maskable_ppo_learns_by_playing_itself():
     learned = snapshot(model.policy)
     planes, masks = env.boards.observations, env.boards.masks
     asked = [
-        each.predict(planes, action_masks=masks, deterministic=True)[0]
-        for each in (model.policy, learned, before)
+        policy.predict(planes, action_masks=masks, deterministic=True)[0]
+        for policy in (model.policy, learned, before)
     ]
     assert (asked[0] == asked[1]).all()
     assert (asked[0] != asked[2]).any()
@@ -257,7 +257,7 @@ def test_maskable_ppo_learns_by_playing_itself():
     assert score(model) > 0.6
     assert score(model, Opponent("before", by_policy(before))) > 0.4
     assert len(model.ep_info_buffer) == 100
-    assert 3 <= np.mean([each["l"] for each in model.ep_info_buffer]) <= 30
+    assert 3 <= np.mean([episode["l"] for episode in model.ep_info_buffer]) <= 30
 
 
 def test_the_time_that_opponents_take_is_told_apart_also_in_resets(stopwatch):

@@ -420,7 +420,7 @@ def test_a_refused_reset_changes_nothing(options, error):
 
 
 @pytest.mark.parametrize("seed", [-1, "x", 1.5, [], True])
-def test_what_is_no_seed_is_refused(seed):
+def test_a_bad_seed_is_refused(seed):
     with pytest.raises(BadOption, match="it is a whole number from 0, or None"):
         make().unwrapped.reset(seed=seed)
 

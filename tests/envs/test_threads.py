@@ -37,9 +37,9 @@ def flat(told):
     return {(key, *rest): array for key in told for rest, array in flat(told[key]).items()}
 
 
-def same(one, other):
-    one, other = flat(one), flat(other)
-    return one.keys() == other.keys() and all((one[key] == other[key]).all() for key in one)
+def same(first, other):
+    first, other = flat(first), flat(other)
+    return first.keys() == other.keys() and all((first[key] == other[key]).all() for key in first)
 
 
 def course(envs, steps=60):
@@ -55,13 +55,13 @@ def course(envs, steps=60):
 @pytest.mark.parametrize("threads", [2, 5, 40])
 def test_the_games_are_the_same_whatever_the_number_of_threads(threads, mode, opponent):
     options = {"opponent": opponent, "autoreset_mode": mode, "size": 4, "illegal": "random"}
-    one, several = make(1, **options), make(threads, **options)
+    alone, several = make(1, **options), make(threads, **options)
     ended = 0
-    for told, wanted in zip(course(several), course(one), strict=True):
+    for told, wanted in zip(course(several), course(alone), strict=True):
         assert same(told, wanted)
         ended += told[2].sum() if len(told) > 2 else 0
     assert ended > BOARDS
-    assert one.position(BOARDS - 1) == several.position(BOARDS - 1)
+    assert alone.position(BOARDS - 1) == several.position(BOARDS - 1)
     several.close()
 
 
@@ -77,13 +77,13 @@ def test_positions_to_begin_in_are_shared_out_too(game):
 
 @pytest.mark.parametrize("board", [0, 5, 10])
 def test_an_illegal_action_is_refused_before_any_thread_plays(board):
-    envs, one = make(3, opponent=None), make(1, opponent=None)
+    envs, alone = make(3, opponent=None), make(1, opponent=None)
     actions = envs.action_space.sample()
     wrong = actions.copy()
-    wrong[board] = int(np.flatnonzero(one.reset(seed=3)[1]["action_mask"][board] == 0)[0])
+    wrong[board] = int(np.flatnonzero(alone.reset(seed=3)[1]["action_mask"][board] == 0)[0])
     with pytest.raises(IllegalAction, match=f"board {board}: action"):
         envs.step(wrong)
-    assert same(envs.step(actions), one.step(actions))
+    assert same(envs.step(actions), alone.step(actions))
 
 
 @pytest.mark.parametrize("threads", [0, -1, 1025, 1.5, None, "2"])
@@ -105,16 +105,16 @@ def test_copies_have_threads_of_their_own(copied):
 
 @pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")  # what is tested
 def test_a_fork_has_threads_of_its_own():
-    envs, one = make(3), make(1)
+    envs, alone = make(3), make(1)
     actions = envs.action_space.sample()
     envs.step(actions)
     child = os.fork()
     if not child:
         status = 1
         try:
-            one.step(actions)
+            alone.step(actions)
             actions = envs.action_space.sample()
-            status = 0 if same(envs.step(actions), one.step(actions)) else 2
+            status = 0 if same(envs.step(actions), alone.step(actions)) else 2
         finally:
             os._exit(status)
     assert os.waitpid(child, 0)[1] == 0

@@ -47,8 +47,8 @@ def run(envs, steps, seed=0):
 def same(first, second):
     return all(
         np.array_equal(a, b)
-        for one, other in zip(first, second, strict=True)
-        for a, b in zip(one, other, strict=True)
+        for step, other in zip(first, second, strict=True)
+        for a, b in zip(step, other, strict=True)
     )
 
 
@@ -140,7 +140,7 @@ def start_planes(envs):
     return envs.game.observe(envs.game.initial)
 
 
-def test_next_step_mode_begins_anew_in_the_step_after_the_end():
+def test_next_step_mode_begins_again_in_the_step_after_the_end():
     envs = make(6, seat=0, autoreset_mode=AutoresetMode.NEXT_STEP)
     _, info = envs.reset(seed=0)
     over = np.zeros(6, bool)
@@ -159,7 +159,7 @@ def test_next_step_mode_begins_anew_in_the_step_after_the_end():
     assert ends > 6
 
 
-def test_same_step_mode_begins_anew_at_once_and_keeps_the_last_sight():
+def test_same_step_mode_begins_again_at_once_and_keeps_the_last_sight():
     envs = make(6, seat=0, autoreset_mode="SameStep")
     mirror = make(6, seat=0, autoreset_mode="Disabled")
     _, info = envs.reset(seed=0)
@@ -273,13 +273,13 @@ def test_it_says_how_a_game_ended(mode):
         *_, terminated, truncated, info = envs.step(actions)
         over = terminated | truncated
         for board in np.flatnonzero(over):
-            found = envs.end(board)
-            assert found["outcome"] == info["outcome"][board]
-            assert ("score" in found) == terminated[board]
+            told = envs.end(board)
+            assert told["outcome"] == info["outcome"][board]
+            assert ("score" in told) == terminated[board]
             if terminated[board]:
                 last = envs.game.apply(before[board], actions[board])
-                assert found["score"] == envs.game.score(last)
-            endings.add(found["ending"])
+                assert told["score"] == envs.game.score(last)
+            endings.add(told["ending"])
         for board in np.flatnonzero(~over):
             with pytest.raises(BadOption, match=f"board {board}: its game is not over"):
                 envs.end(board)
@@ -423,8 +423,8 @@ def test_wrong_arguments_are_refused(arguments, why):
 )
 def test_a_refused_reset_changes_nothing(arguments, error, why):
     envs, twin = make(3), make(3)
-    for each in (envs, twin):
-        each.reset(seed=0)
+    for vector in (envs, twin):
+        vector.reset(seed=0)
     with pytest.raises(error, match=why):
         envs.reset(**arguments)
     _, info = envs.reset()
@@ -468,10 +468,10 @@ def test_named_opponents_play_the_same_on_one_board_and_on_many(opponent, mode):
         observations, rewards, terminated, _, info = envs.step(info["action_mask"].argmax(1))
         ended += int(terminated.sum())
         for board, env in enumerate(alone):
-            one = env.step(infos[board]["action_mask"].argmax(1))
-            infos[board] = one[4]
-            np.testing.assert_array_equal(one[0][0], observations[board])
-            assert (one[1][0], one[2][0]) == (rewards[board], terminated[board])
+            step = env.step(infos[board]["action_mask"].argmax(1))
+            infos[board] = step[4]
+            np.testing.assert_array_equal(step[0][0], observations[board])
+            assert (step[1][0], step[2][0]) == (rewards[board], terminated[board])
     assert ended > 0
 
 

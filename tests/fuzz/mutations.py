@@ -82,7 +82,7 @@ def _other(rng: random.Random, value: object, like: object) -> object:
     if isinstance(value, dict) and value and rng.random() < 0.95:
         key = rng.choice(list(value))
         if rng.random() < 0.08:
-            return {name: each for name, each in value.items() if name != key}
+            return {name: item for name, item in value.items() if name != key}
         if isinstance(like, dict) and rng.random() < 0.2:
             return value | {key: rng.choice(list(like.values()) or [None])}
         return value | {key: _other(rng, value[key], None)}

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from training import alphazero, cli, ppo, runs
 
-KINDS = {each.__name__: each.Config for each in (alphazero, ppo)}
+KINDS = {algorithm.__name__: algorithm.Config for algorithm in (alphazero, ppo)}
 GOOD = {name: json.loads(json.dumps(asdict(kind()))) for name, kind in KINDS.items()}
 
 

@@ -110,11 +110,11 @@ def folder(tmp_path_factory):
     path, patch = tmp_path_factory.mktemp("typed"), pytest.MonkeyPatch()
     patch.chdir(path)
     game = games.make("capture_conquer", size=4)
-    one = referee.play(game, (RandomPlayer(game),) * 2, limits=Limits(max_turns=6)).to_json()
-    odd = json.loads(one) | {"players": ["\ud800", "\x1b[31m"]}
-    (path / "games.jsonl").write_text(one + "\n")
+    line = referee.play(game, (RandomPlayer(game),) * 2, limits=Limits(max_turns=6)).to_json()
+    odd = json.loads(line) | {"players": ["\ud800", "\x1b[31m"]}
+    (path / "games.jsonl").write_text(line + "\n")
     (path / "odd.jsonl").write_text(json.dumps(odd) + "\n")
-    (path / "broken.jsonl").write_text(one[:80] + "\n")
+    (path / "broken.jsonl").write_text(line[:80] + "\n")
     (path / "game.pdn").write_text('[Event "x"]\n1. 9-13 22-18 1-0\n')
     (path / "game.log").write_text("oops\n")
     (path / "bytes.jsonl").write_bytes(bytes(range(256)))
@@ -147,9 +147,9 @@ def no_connection(address):
 def no_server(address, family):
     """Listen nowhere, but find out whether this may be a host's name."""
     address[0].encode("idna")
-    found = socket.socket()
-    found.bind(("127.0.0.1", 0))
-    return found
+    taken = socket.socket()
+    taken.bind(("127.0.0.1", 0))
+    return taken
 
 
 def started(self, sockets):
@@ -214,7 +214,7 @@ APPS = {
 def leaves(app):
     """Return the commands of a command line, each with the words that call it."""
     whole = typer.main.get_command(app)
-    return [([name], each) for name, each in getattr(whole, "commands", {}).items()] or [
+    return [([name], command) for name, command in getattr(whole, "commands", {}).items()] or [
         ([], whole)
     ]
 

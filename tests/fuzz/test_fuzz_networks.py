@@ -52,20 +52,20 @@ def survives(call, *given):
 
 
 @st.composite
-def altered(draw, header, found):
+def altered(draw, header, content):
     """Draw a header and arrays of which one thing was altered, or one array is gone or too many."""
-    header, found = json.loads(json.dumps(header)), dict(found)
+    header, content = json.loads(json.dumps(header)), dict(content)
     what = draw(st.sampled_from(["header", "array", "array", "array", "gone", "more"]))
     if what == "header":
         damaged = draw(json_damaged({**header}))
-        return damaged if isinstance(damaged, dict) else {"kind": damaged}, found
-    name = draw(st.sampled_from(sorted(found)))
-    array = found.pop(name)
+        return damaged if isinstance(damaged, dict) else {"kind": damaged}, content
+    name = draw(st.sampled_from(sorted(content)))
+    array = content.pop(name)
     if what == "array":
-        found[name] = draw(array_damaged(array))
+        content[name] = draw(array_damaged(array))
     if what == "more":
-        found[draw(st.sampled_from([f"{name}.1", "tower.9.first.weight", "x"]))] = array
-    return header, found
+        content[draw(st.sampled_from([f"{name}.1", "tower.9.first.weight", "x"]))] = array
+    return header, content
 
 
 # Weights
@@ -75,14 +75,14 @@ def altered(draw, header, found):
 def weights():
     torch.manual_seed(0)
     network = Network(GAME, SMALL)
-    found = {name: each.numpy() for name, each in network.state_dict().items()}
+    content = {name: tensor.numpy() for name, tensor in network.state_dict().items()}
     header = {
         "environment": "cc_env/CaptureConquer-v0",
         "options": dict(GAME.options),
         "size": {"blocks": 1, "channels": 4, "keys": 2, "reach": 2},
         "about": {"trained": "nothing"},
     }
-    return header, found
+    return header, content
 
 
 def plays(path):
@@ -94,8 +94,8 @@ def plays(path):
 
 @given(st.data())
 def test_altered_weights(place, data):
-    header, found = data.draw(altered(*weights()))
-    arrays.save(place, "network", found, header)
+    header, content = data.draw(altered(*weights()))
+    arrays.save(place, "network", content, header)
     refused_or_fine(plays, place)
 
 
@@ -134,9 +134,9 @@ def samples():
         positions.append(position)
         position = GAME.apply(position, int(rng.choice(GAME.legal_actions(position))))
     actions = np.full((9, GAME.num_actions), -1, np.int32)
-    for row, each in enumerate(positions):
-        legal = GAME.legal_actions(each)
-        actions[row, : len(legal)] = legal
+    for row, before in zip(actions, positions, strict=True):
+        legal = GAME.legal_actions(before)
+        row[: len(legal)] = legal
     policy = sparse(actions, np.ones(actions.shape, np.float32))
     return Samples(np.array(positions), *policy, np.zeros(9, np.float32))
 
@@ -153,22 +153,22 @@ def checkpoint():
     replay = Replay(GAME, 12)
     replay.add(samples())
     go_on(replay, environment())  # compiles here, not in every child
-    found = state.flat(**learner()) | replay.state() | selfplay_env.state(environment())
+    content = state.flat(**learner()) | replay.state() | selfplay_env.state(environment())
     about = {"added": 9, "steps": 1, "seconds": 2.5}
     header = {"run": {}, "number": 1, "logged": 0, "about": about}
-    return header, {name: each.copy() for name, each in found.items()}
+    return header, {name: array.copy() for name, array in content.items()}
 
 
 def goes_on(path):
     """Take a checkpoint as training does; whatever is taken has to be of use."""
-    header, found = runs._read(path)
+    header, content = runs._read(path)
     about = header["about"]
     parts, replay, env = learner(), Replay(GAME, 12), environment()
     state.whole(about, "steps")
     state.number(about, "seconds")
-    state.load(found, **parts)
-    replay.load(found, state.whole(about, "added"))
-    selfplay_env.load(env, found)
+    state.load(content, **parts)
+    replay.load(content, state.whole(about, "added"))
+    selfplay_env.load(env, content)
     return replay, env
 
 
@@ -183,15 +183,15 @@ def go_on(replay, env):
 
 @given(st.data())
 def test_altered_checkpoints(place, data):
-    header, found = data.draw(altered(*checkpoint()))
-    arrays.save(place, runs.CHECKPOINT, found, header)
+    header, content = data.draw(altered(*checkpoint()))
+    arrays.save(place, runs.CHECKPOINT, content, header)
     taken = refused_or_fine(goes_on, place)
     assert taken is None or survives(go_on, *taken), "it crashes what goes on from it"
 
 
 @given(st.data())
 def test_checkpoints_of_other_bytes(place, data):
-    header, found = checkpoint()
-    arrays.save(place, runs.CHECKPOINT, found, header)
+    header, content = checkpoint()
+    arrays.save(place, runs.CHECKPOINT, content, header)
     place.write_bytes(data.draw(bytes_damaged(place.read_bytes())))
     refused_or_fine(goes_on, place)

@@ -15,7 +15,7 @@ from cc_env.match import RESIGNED, Result
 from cc_env.play import server, view
 from cc_env.play.bench import Bench
 from cc_env.play.export import endings, exported
-from cc_env.play.journal import Journal, Standing, with_tokens
+from cc_env.play.journal import Journal, SavedGame, with_tokens
 from cc_env.play.lobby import Bounds, Lobby
 from cc_env.play.room import Guest
 from cc_env.play.sitting import HUMAN
@@ -48,7 +48,7 @@ MESSAGES = [
 
 
 def in_words(good):
-    return [json.dumps(each) for each in good]
+    return [json.dumps(message) for message in good]
 
 
 @pytest.fixture
@@ -114,7 +114,7 @@ def test_messages(seats, lobby, tmp_path):
     done = {True: 0, False: 0}
 
     async def send(text, place):
-        room = lobby.open(Standing.begun(with_tokens(first), lobby.bench))
+        room = lobby.open(SavedGame.begun(with_tokens(first), lobby.bench))
         guest = Guest(frozenset(((0, 1), (0,), (1,), ())[place]), is_owner=place == 3)
         path, is_obeyed = tmp_path / f"{room.name}.jsonl", []
         before = stands(room, path)

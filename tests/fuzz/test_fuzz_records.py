@@ -60,9 +60,9 @@ def test_records(name, tmp_path):
     @given(lines(good))
     def fuzz(line):
         path.write_text(line + "\n" + good[0], "utf-8", "surrogatepass")
-        for found in refused_or_fine(lambda: list(record.read(path))) or ():
-            assert record.Record.from_json(found[1].to_json()) == found[1]
-            found[1].to_json().encode()
+        for entry in refused_or_fine(lambda: list(record.read(path))) or ():
+            assert record.Record.from_json(entry[1].to_json()) == entry[1]
+            entry[1].to_json().encode()
 
     fuzz()
 
@@ -127,17 +127,17 @@ def test_pdn():
     @given(texts([*PDN, "\n".join(PDN)], most=4000))
     def fuzz(text):
         broken = []
-        found = refused_or_fine(lambda: list(pdn.read(text, english, broken.append)))
+        played = refused_or_fine(lambda: list(pdn.read(text, english, broken.append)))
         if broken:
             with pytest.raises(BadRecord):
                 list(pdn.read(text, english))
-        for one in found:
-            again = pdn.export(one.game, one)
+        for game in played:
+            again = pdn.export(game.game, game)
             (same,) = pdn.read(again, english)
             assert (same.turns, same.outcome, same.game.options) == (
-                one.turns,
-                one.outcome,
-                one.game.options,
+                game.turns,
+                game.outcome,
+                game.game.options,
             )
             assert pdn.export(same.game, same) == again
 
@@ -162,17 +162,17 @@ def test_logs():
 
     @given(texts(["".join(LOG), *LOG], most=4000))
     def fuzz(text):
-        found = refused_or_fine(lambda: list(log.read(text, cannon))) or ()
-        seen[len(found)] += 1
-        for one in found:
-            if refused_or_fine(record.play_through, cannon, one) is None:
+        played = refused_or_fine(lambda: list(log.read(text, cannon))) or ()
+        seen[len(played)] += 1
+        for game in played:
+            if refused_or_fine(record.play_through, cannon, game) is None:
                 continue
-            again = refused_or_fine(log.FORMAT.write, cannon, one)
-            assert (again is None) == (not one.turns and not one.fault)
+            again = refused_or_fine(log.FORMAT.write, cannon, game)
+            assert (again is None) == (not game.turns and not game.fault)
             if again is None:
                 continue
             (same,) = log.read(again, cannon)
-            assert (same.turns, same.outcome, same.fault) == (one.turns, one.outcome, one.fault)
+            assert (same.turns, same.outcome, same.fault) == (game.turns, game.outcome, game.fault)
             assert log.FORMAT.write(cannon, same) == again
 
     fuzz()

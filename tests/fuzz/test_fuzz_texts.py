@@ -23,7 +23,7 @@ GAMES = {
     "morris": ({}, {"free_move": "never", "removals": "one", "flying": True, "count_hand": True}),
     "cannon": ({}, {"rows": 10, "columns": 10}),
 }
-MADE = [games.make(name, **options) for name, each in GAMES.items() for options in each]
+MADE = [games.make(name, **options) for name, several in GAMES.items() for options in several]
 FILES = {  # of recorded positions
     "capture_conquer": "capture_conquer",
     "checkers": "checkers8",
@@ -35,10 +35,10 @@ FILES = {  # of recorded positions
 
 def along_a_game(game, seed=3, most=150):
     """Return the positions of a random game, those amid turns included."""
-    rng, found = np.random.default_rng(seed), [game.initial]
-    while game.outcome(found[-1]) == ONGOING and len(found) < most:
-        found.append(game.apply(found[-1], int(rng.choice(game.legal_actions(found[-1])))))
-    return found
+    rng, course = np.random.default_rng(seed), [game.initial]
+    while game.outcome(course[-1]) == ONGOING and len(course) < most:
+        course.append(game.apply(course[-1], int(rng.choice(game.legal_actions(course[-1])))))
+    return course
 
 
 def use(game, text):
@@ -63,7 +63,7 @@ def use(game, text):
 @pytest.mark.parametrize("game", MADE, ids=str)
 def test_positions(game):
     good = [game.to_text(position) for position in along_a_game(game)]
-    other = [one.to_text(one.initial) for one in MADE]
+    other = [known.to_text(known.initial) for known in MADE]
 
     @given(texts(good + other))
     def fuzz(text):
@@ -74,8 +74,8 @@ def test_positions(game):
 
 @pytest.mark.parametrize("game", MADE, ids=str)
 def test_turns(game):
-    positions = [each for each in along_a_game(game)[:-1] if not game.mid_turn(each)]
-    good = [game.turn_text(each, next(game.turns(each))) for each in positions]
+    positions = [passed for passed in along_a_game(game)[:-1] if not game.mid_turn(passed)]
+    good = [game.turn_text(passed, next(game.turns(passed))) for passed in positions]
     position = positions[len(positions) // 2]
     good += [game.turn_text(position, turn) for turn in game.turns(position)]
 
@@ -104,9 +104,9 @@ def test_positions_and_moves_of_pdn():
 
     @given(texts(["B:W21,K22:B1,2", "W:WK30-K32:BK1-2.", "B:W 21-32:B 1-12", "10x17x26", "10-14"]))
     def fuzz(text):
-        found = refused_or_fine(pdn.parse_position, game, text)
-        if found is not None:
-            assert pdn.parse_position(game, pdn.position_text(found)) == found
+        read = refused_or_fine(pdn.parse_position, game, text)
+        if read is not None:
+            assert pdn.parse_position(game, pdn.position_text(read)) == read
         refused_or_fine(pdn.parse_turn, game, position, text)
 
     fuzz()
@@ -117,9 +117,14 @@ def test_recorded_positions(game, tmp_path):
     path, short = tmp_path / "line.jsonl", {}
     with gzip.open(ORACLE / f"{FILES[game]}.jsonl.gz", "rt") as file:
         for line in file:
-            found = json.loads(line)
-            kind = found.get("kind"), "end" in found, found.get("pending"), found.get("result")
-            if found.get("kind") != "perft" and len(line) < len(short.get(kind, line + " ")):
+            content = json.loads(line)
+            kind = (
+                content.get("kind"),
+                "end" in content,
+                content.get("pending"),
+                content.get("result"),
+            )
+            if content.get("kind") != "perft" and len(line) < len(short.get(kind, line + " ")):
                 short[kind] = line
 
     @given(lines(list(short.values())))

@@ -39,7 +39,7 @@ def whole(tmp_path_factory):
     """What the files of a finished tournament hold, and the folder to change them in."""
     path = tmp_path_factory.mktemp("fuzzed") / "run"
     arena.run(SETTLED, path, workers=0)
-    return path, {each.name: each.read_bytes() for each in path.iterdir()}
+    return path, {file.name: file.read_bytes() for file in path.iterdir()}
 
 
 @pytest.fixture(autouse=True)
@@ -61,12 +61,12 @@ def put(whole, change):
 
 def go_on(path):
     """Go on with a tournament, and tell all that is told of it."""
-    found = arena.run(SETTLED, path, workers=0)
+    tournament = arena.run(SETTLED, path, workers=0)
     with contextlib.redirect_stdout(io.StringIO()):
-        tables.show(found, Terminal())
-    report.to_html(found, "command").encode()
+        tables.show(tournament, Terminal())
+    report.to_html(tournament, "command").encode()
     assert json.loads((path / RESULTS).read_text())["config"]["seed"] == 1
-    assert sorted(found.records) == [*range(4)]
+    assert sorted(tournament.records) == [*range(4)]
 
 
 @st.composite

@@ -18,8 +18,8 @@ def all_turns(rows, first_moves, most=10_000_000):
             board[row, column] = {".": 0, "b": 1, "r": 2}[rows[row][column]]
     if not first_moves:  # look at it from the other side
         board = np.ascontiguousarray(np.array([0, 2, 1], np.int8)[board][::-1, ::-1])
-    found = np.zeros((64, 64, 65), np.bool_)
-    paths = _walk_all(board, found, most)
+    reached = np.zeros((64, 64, 65), np.bool_)
+    paths = _walk_all(board, reached, most)
     if paths >= most:
         return None, most
 
@@ -29,11 +29,11 @@ def all_turns(rows, first_moves, most=10_000_000):
         row, column = divmod(int(index), 8)
         return (row, column) if first_moves else (size - 1 - row, size - 1 - column)
 
-    return {tuple(map(cell, triple)) for triple in zip(*np.nonzero(found), strict=True)}, paths
+    return {tuple(map(cell, triple)) for triple in zip(*np.nonzero(reached), strict=True)}, paths
 
 
 @njit
-def _walk_all(board, found, most):
+def _walk_all(board, reached, most):
     size, paths = len(board), 0
     used = np.zeros_like(board)
     for row in range(size):
@@ -44,13 +44,15 @@ def _walk_all(board, found, most):
             for down, right in ((0, 1), (1, 0), (1, 1)):
                 r, c = row + down, column + right
                 if r < size and c < size and board[r, c] == 0:
-                    found[start, 8 * r + c, NOTHING] = True
-            paths += _walk(board, used, row, column, start, np.int64(NOTHING), found, most - paths)
+                    reached[start, 8 * r + c, NOTHING] = True
+            paths += _walk(
+                board, used, row, column, start, np.int64(NOTHING), reached, most - paths
+            )
     return paths
 
 
 @njit
-def _walk(board, used, row, column, start, captured, found, most):
+def _walk(board, used, row, column, start, captured, reached, most):
     """Try every hop; the start cell still holds its piece, so nothing lands on it."""
     size, paths = len(board), 1
     for down in range(-1, 2):
@@ -66,8 +68,8 @@ def _walk(board, used, row, column, start, captured, found, most):
             taken = captured
             if captured == NOTHING and board[over] == 2:
                 taken = 8 * over[0] + over[1]
-            found[start, 8 * r + c, taken] = True
+            reached[start, 8 * r + c, taken] = True
             used[over] = 1
-            paths += _walk(board, used, r, c, start, taken, found, most - paths)
+            paths += _walk(board, used, r, c, start, taken, reached, most - paths)
             used[over] = 0
     return paths

@@ -39,15 +39,15 @@ def place(game, side, **letters):
 
 def commands(game, position, start=None):
     """Return the legal commands in every way to write them, such as 27f16 without the kind."""
-    found = set()
+    short = set()
     for action in map(int, game.legal_actions(position)):
         for text in (
             game.action_text(position, action),
             *game.notation.other_texts(position, action),
         ):
             _, x, y, kind, to_x, to_y = text.split()
-            found.add(f"{x}{y}{kind}{to_x}{to_y}")
-    return {each for each in found if start is None or each.startswith(start)}
+            short.add(f"{x}{y}{kind}{to_x}{to_y}")
+    return {text for text in short if start is None or text.startswith(start)}
 
 
 # Worked examples
@@ -58,9 +58,9 @@ def commands(game, position, start=None):
 def test_boards_of_all_sizes_begin_alike(rows, columns):
     """cannon: n x m boards of 8 and 10."""
     game = games.make("cannon", rows=rows, columns=columns)
-    found = game.pieces(game.initial)
+    letters = game.pieces(game.initial)
     for row in range(rows):
-        line = "".join(found.get((row, column), ".") for column in range(columns))
+        line = "".join(letters.get((row, column), ".") for column in range(columns))
         inner = ".w" if row < 3 else "b." if row >= rows - 3 else ".."
         assert line == {0: "Ww", rows - 1: "bB"}.get(row, inner) * (columns // 2)
 
@@ -93,17 +93,21 @@ def test_a_cannon_shoots_and_shifts(cannon):
 
 def test_what_stands_before_a_cannon_bars_it(cannon):
     position = place(cannon, "b", b="25 34 43", w="52")
-    found = commands(cannon, position)
-    assert {"43M52", "43M16", "43M45", "43M65"} <= found
-    assert not {"25M52", "43B61", "43B70"} & found
-    assert "43B07" in found
+    legal = commands(cannon, position)
+    assert {"43M52", "43M16", "43M45", "43M65"} <= legal
+    assert not {"25M52", "43B61", "43B70"} & legal
+    assert "43B07" in legal
 
 
 def test_a_shift_takes_no_hall_unless_it_may(cannon):
     letters = {"b": "21 22 23", "w": "77", "W": "20 00 40", "B": "17 37 57"}
     assert commands(cannon, place(cannon, "b", **letters), "23") == {
         *("23M12", "23M32", "23B25", "23B26")
-    } | {each for each in commands(cannon, place(cannon, "b", **letters), "23") if each[2] == "B"}
+    } | {
+        command
+        for command in commands(cannon, place(cannon, "b", **letters), "23")
+        if command[2] == "B"
+    }
     assert "21M20" in commands(cannon, place(cannon, "b", **letters))
     changed = games.make("cannon", shift_captures_hall=True)
     assert "23M20" in commands(changed, place(changed, "b", **letters))
@@ -113,9 +117,9 @@ def test_a_shift_takes_no_hall_unless_it_may(cannon):
 
 def test_longer_rows_are_several_cannons(cannon):
     position = place(cannon, "b", b="23 33 43 53", w="70")
-    found = commands(cannon, position)
-    assert {"33M63", "43M13"} <= found
-    assert "23M53" not in found
+    legal = commands(cannon, position)
+    assert {"33M63", "43M13"} <= legal
+    assert "23M53" not in legal
 
 
 # Options
@@ -134,18 +138,18 @@ def test_a_retreat_over_an_occupied_cell(cannon):
     letters = {"b": "33 34", "w": "32"}
     assert "33M35" in commands(cannon, place(cannon, "b", **letters))
     clear = games.make("cannon", retreat_clear_path=True)
-    found = commands(clear, place(clear, "b", **letters), "33")
-    assert "33M35" not in found
-    assert "33M55" in found
+    legal = commands(clear, place(clear, "b", **letters), "33")
+    assert "33M35" not in legal
+    assert "33M55" in legal
 
 
 def test_a_bomb_over_an_occupied_cell(cannon):
     letters = {"b": "24 25 26", "w": "22 21"}
     assert {"24B22", "24B21"} <= commands(cannon, place(cannon, "b", **letters))
     clear = games.make("cannon", bomb_clear_path=True)
-    found = commands(clear, place(clear, "b", **letters))
-    assert "24B22" in found
-    assert "24B21" not in found
+    legal = commands(clear, place(clear, "b", **letters))
+    assert "24B22" in legal
+    assert "24B21" not in legal
 
 
 @pytest.mark.parametrize(
@@ -245,8 +249,8 @@ def test_perft_from_the_start(rows, columns, counts):
 
 def test_random_play_ends_by_itself(cannon):
     """cannon: random bot as a template: 1,000 games without an invalid command."""
-    found = play_randomly(cannon, 1000, seed=2)
-    assert not found.unfinished
+    playouts = play_randomly(cannon, 1000, seed=2)
+    assert not playouts.unfinished
     for row in play_randomly_seen(cannon, seed=2):
         position = type(cannon.initial)(*row)
         for action in map(int, cannon.legal_actions(position)):
@@ -396,7 +400,8 @@ def logged(line):
             []
             if not is_last
             else [
-                f"Player {each + 1} SCORE : {line['score'][each]}" for each in (sender, 1 - sender)
+                f"Player {player + 1} SCORE : {line['score'][player]}"
+                for player in (sender, 1 - sender)
             ]
         )
         meta = " : ".join(told) if is_last else ""
@@ -410,15 +415,15 @@ def test_logs_of_recorded_games_are_replayed():
     ends = set()
     for line in recorded_games()[::3]:
         game = cannon_of(line)
-        (found,) = log.read(logged(line), game)
+        (played,) = log.read(logged(line), game)
         position = game.initial
-        for turn in found.turns:
+        for turn in played.turns:
             position = game.play_turn(position, turn)
         assert game.key(position) == game.key(game.from_text(f"{line['final']} {line['next']}"))
-        assert found.scores == (tuple(line["score"]) if line["score"] else None)
-        assert not found.fault
-        match = record.play_through(game, found)
-        assert match.score == found.scores
+        assert played.scores == (tuple(line["score"]) if line["score"] else None)
+        assert not played.fault
+        match = record.play_through(game, played)
+        assert match.score == played.scores
         assert (match.result.reason if match.result else None) == line["end"]
         ends.add(line["end"])
     assert ends >= {"halls", "no_soldiers", "no_moves", "stagnant"}
@@ -428,12 +433,12 @@ def test_logs_are_written_as_they_are_read():
     """cannon: replay of a recorded game; commands in three-part moves S / M / B."""
     for line in recorded_games()[::6]:
         game = cannon_of(line)
-        (found,) = log.read(logged(line), game)
+        (played,) = log.read(logged(line), game)
         position, commands = game.initial, []
-        for turn in found.turns:  # which name the first soldier of a cannon, as we do
+        for turn in played.turns:  # which name the first soldier of a cannon, as we do
             commands.append(game.turn_text(position, turn))
             position = game.play_turn(position, turn)
-        assert log.FORMAT.write(game, found) == logged(line | {"cmds": commands})
+        assert log.FORMAT.write(game, played) == logged(line | {"cmds": commands})
 
 
 FIRST_MOVE = "S 2 5 M 1 4"
@@ -449,9 +454,9 @@ def test_faults_are_written_as_they_are_read(cannon, fault, loser):
     for count in (0, 1):
         lines = [said(FIRST_MOVE)] * count + [said("", loser, action, meta)]
         text = "".join(f"{line}\n" for line in lines)
-        (found,) = log.read(text, cannon)
-        assert log.FORMAT.write(cannon, found) == text
-        match = record.play_through(cannon, found)
+        (played,) = log.read(text, cannon)
+        assert log.FORMAT.write(cannon, played) == text
+        match = record.play_through(cannon, played)
         assert log.FORMAT.write(cannon, record.played_of(match, ("a", "b"))) == text
 
 
@@ -460,8 +465,8 @@ def test_faults_are_written_as_they_are_read(cannon, fault, loser):
 )
 def test_other_ends_are_written_as_they_are_read(cannon, end):
     text = f"{said(FIRST_MOVE)}\n{end}"
-    (found,) = log.read(text, cannon)
-    assert log.FORMAT.write(cannon, found) == text
+    (played,) = log.read(text, cannon)
+    assert log.FORMAT.write(cannon, played) == text
 
 
 def test_what_people_decide_is_logged_as_far_as_logs_can_tell_it(cannon):
@@ -554,11 +559,11 @@ def test_a_broken_log_is_refused_with_line_and_move(cannon, lines, why):
 
 def test_a_log_tells_of_faults(cannon):
     meta = "TIMEOUT BY PLAYER 1 : Player 1 SCORE : 0.12 : Player 2 SCORE : 10.12"
-    (found,) = log.read(said("", action="FINISH", meta=meta), cannon)
-    assert found == Played(
+    (played,) = log.read(said("", action="FINISH", meta=meta), cannon)
+    assert played == Played(
         cannon.initial, (), outcome=SECOND_WINS, scores=(0.12, 10.12), fault="time"
     )
-    match = record.play_through(cannon, found)
+    match = record.play_through(cannon, played)
     assert (match.result, match.score) == ((SECOND_WINS, "time"), (0.12, 10.12))
     (killed,) = log.read(said("", action="KILLPROC"), cannon)
     assert (killed.outcome, killed.fault) == (ONGOING, "error")  # whose it was, it does not say
@@ -570,32 +575,32 @@ def test_a_log_tells_of_faults(cannon):
 
 def test_a_client_that_is_silent_has_lost_by_time(cannon):
     lines = said("S 2 5 M 1 4"), "None Received from client 1"
-    (found,) = log.read("\n".join(lines), cannon)
-    assert (len(found.turns), found.fault, found.outcome, found.scores) == (1, "time", 0, None)
-    assert record.play_through(cannon, found).result == (FIRST_WINS, "time")
-    (found,) = log.read("None Received from client 0\n", cannon)
-    assert (found.fault, found.outcome) == ("time", SECOND_WINS)
+    (played,) = log.read("\n".join(lines), cannon)
+    assert (len(played.turns), played.fault, played.outcome, played.scores) == (1, "time", 0, None)
+    assert record.play_through(cannon, played).result == (FIRST_WINS, "time")
+    (played,) = log.read("None Received from client 0\n", cannon)
+    assert (played.fault, played.outcome) == ("time", SECOND_WINS)
     with pytest.raises(BadRecord, match=r"line 3, move 2: a message after .*, with None"):
         list(log.read("\n".join((*lines, said("S 1 2 M 0 3", 1))), cannon))
 
 
 def test_scores_that_the_rules_contradict_are_refused(cannon):
     meta = "Player 1 SCORE : 8.12 : Player 2 SCORE : 2.09"
-    (found,) = log.read(said("S 2 5 M 1 4", action="FINISH", meta=meta), cannon)
+    (played,) = log.read(said("S 2 5 M 1 4", action="FINISH", meta=meta), cannon)
     with pytest.raises(BadRecord, match=r"scores 8\.12 - 2\.09, but it is not over after turn 1"):
-        record.play_through(cannon, found)
+        record.play_through(cannon, played)
     for fault in ("TIMEOUT", "INVALID MOVE", "UNEXPECTED STOP"):
-        (found,) = log.read(said("", meta=f"{fault} BY PLAYER 2 : {meta}"), cannon)
+        (played,) = log.read(said("", meta=f"{fault} BY PLAYER 2 : {meta}"), cannon)
         with pytest.raises(
             BadRecord, match=r"scores are 10\.12 - 0\.12, by the file 8\.12 - 2\.09"
         ):
-            record.play_through(cannon, found)
+            record.play_through(cannon, played)
 
-    line = next(each for each in recorded_games() if each["end"])
-    (found,) = log.read(logged(line | {"score": [1.5, 2]}), cannon_of(line))
+    line = next(recorded for recorded in recorded_games() if recorded["end"])
+    (played,) = log.read(logged(line | {"score": [1.5, 2]}), cannon_of(line))
     ours = "{:g} - {:g}".format(*line["score"])
     with pytest.raises(BadRecord, match=f"by the rules .* are {ours}, by the file 1.5 - 2"):
-        record.play_through(cannon_of(line), found)
+        record.play_through(cannon_of(line), played)
 
 
 def test_nothing_is_played_after_stagnation(cannon):

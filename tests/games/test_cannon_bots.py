@@ -22,13 +22,13 @@ def at(side, **letters):
 
 
 def texts(name, position, seeds=range(12)):
-    """Return all that a bot plays in a position, asked anew each time."""
-    found = set()
+    """Return all that a bot plays in a position, asked again each time."""
+    actions = set()
     for seed in seeds:
         player = players.make(name, CANNON)
         player._bot._turns = 9  # beyond the turns that are known
-        found.add(player.choose(position, np.random.default_rng(seed), Clock()).action)
-    return {CANNON.action_text(position, action) for action in found}
+        actions.add(player.choose(position, np.random.default_rng(seed), Clock()).action)
+    return {CANNON.action_text(position, action) for action in actions}
 
 
 def slow_danger(position, cell):
@@ -94,16 +94,16 @@ def test_of_soldiers_that_can_be_taken_the_most_attacked_one_is(name):
 def test_enhanced_goes_forward_where_it_is_safe_and_aggressive_anywhere():
     position = at("b", b="26 24 25", w="71", W="00 20 40 60", B="17 37 57 77")
     forward = texts("enhanced", position, range(40))
-    assert {each.split()[3] for each in forward} == {"M"}
-    assert all(int(each.split()[5]) < int(each.split()[2]) for each in forward)
-    assert any(" B " in each for each in texts("aggressive", position, range(60)))
+    assert {turn.split()[3] for turn in forward} == {"M"}
+    assert all(int(turn.split()[5]) < int(turn.split()[2]) for turn in forward)
+    assert any(" B " in turn for turn in texts("aggressive", position, range(60)))
 
 
 def test_defensive_saves_the_soldier_in_danger():
     position = at("b", b="34 16", w="33", W="00 20 40 60", B="17 37 57 77")
-    found = texts("defensive", position)
-    assert found
-    assert all(each.startswith("S 3 4 M") for each in found)
+    turns = texts("defensive", position)
+    assert turns
+    assert all(turn.startswith("S 3 4 M") for turn in turns)
 
 
 def test_neutral_plays_the_first_legal_action_after_twenty_turns_that_take_nothing():
@@ -139,10 +139,10 @@ def test_each_beats_random_clearly(name):
 @pytest.mark.parametrize("rows", [8, 10])
 def test_they_play_on_every_board(rows, columns):
     game = games.make("cannon", rows=rows, columns=columns)
-    for one, other in (("aggressive", "defensive"), ("enhanced", "neutral")):
-        pair = players.make(one, game), players.make(other, game)
-        found = play(game, pair, limits=Limits(max_turns=120))
-        assert found.reason not in ("illegal", "error"), found.detail
+    for first, other in (("aggressive", "defensive"), ("enhanced", "neutral")):
+        pair = players.make(first, game), players.make(other, game)
+        played = play(game, pair, limits=Limits(max_turns=120))
+        assert played.reason not in ("illegal", "error"), played.detail
 
 
 def test_other_games_are_refused():

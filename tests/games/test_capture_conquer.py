@@ -100,12 +100,12 @@ def test_two_ways_that_differ_in_the_capture_are_two_turns():
 def test_the_published_jumps():
     published = """3,2x2,2 3,0x2,2 3,4x2,2 1,4x2,2 3,0x- 3,2x3,1 3,4x3,1 1,4x3,1 1,0x- 3,2x- 3,4x3,3
     1,4x3,3 3,4x2,3 1,4x2,3"""
-    found = turns(EXAMPLE)
-    assert {f"1,2-{jump}" for jump in published.split()} <= found
-    assert "1,2-3,2x2,3" in found  # legal, but missing from the published list
-    assert "1,2-1,3" in found
+    legal = turns(EXAMPLE)
+    assert {f"1,2-{jump}" for jump in published.split()} <= legal
+    assert "1,2-3,2x2,3" in legal  # legal, but missing from the published list
+    assert "1,2-1,3" in legal
     walked, _ = all_turns(["......", ".bb...", ".brrr.", ".r.r..", "......", "......"], True)
-    assert len([turn for turn in found if turn.startswith("1,2-")]) == len(
+    assert len([turn for turn in legal if turn.startswith("1,2-")]) == len(
         [turn for turn in walked if turn[0] == (1, 2)]
     )
 
@@ -192,11 +192,11 @@ def test_random_play_has_the_published_statistics(game):
 
 def played(made, position):
     """Return what the generator says: {(start, end, captured)}."""
-    found = set()
+    triples = set()
     for turn in made.turns(position):
         path, captured = made.track(position, turn)
-        found.add((path[0], path[-1], captured[0] if captured else None))
-    return found
+        triples.add((path[0], path[-1], captured[0] if captured else None))
+    return triples
 
 
 def walked(made, position):
@@ -237,12 +237,12 @@ def test_crowded_positions_agree_with_walking_every_path(drawn):
 
 def played_ends(made, position):
     """As `played`, without asking for paths, which can take long in crowded positions."""
-    found = set()
+    triples = set()
     for turn in made.turns(position):
         start, end, *captured = re.split("[-x]", made.turn_text(position, turn))
         cells = [tuple(map(int, cell.split(","))) for cell in (start, end, *filter(None, captured))]
-        found.add((*cells, None) if len(cells) == 2 else tuple(cells))
-    return found
+        triples.add((*cells, None) if len(cells) == 2 else tuple(cells))
+    return triples
 
 
 @pytest.mark.slow
@@ -347,7 +347,7 @@ def test_a_wrong_position_text_is_refused(game, text, why):
 
 
 @pytest.mark.parametrize("text", [None, 5, ["6/6/6/6/6/b5 r"]])
-def test_what_is_no_text_is_no_position(game, text):
+def test_a_malformed_text_is_not_a_position(game, text):
     with pytest.raises(BadPosition, match="given as text, not as"):
         game.from_text(text)
 

@@ -100,7 +100,7 @@ def test_mirror_images_are_worth_the_same(size, name):
     position = game.initial
     for _ in range(200):
         for player in (0, 1):
-            one = rules.evaluate(position, player, evaluation)
-            assert one == rules.evaluate(mirror.position(position), player, evaluation)
+            value = rules.evaluate(position, player, evaluation)
+            assert value == rules.evaluate(mirror.position(position), player, evaluation)
         legal = game.legal_actions(position)
         position = game.apply(position, int(rng.choice(legal))) if len(legal) else game.initial

@@ -60,8 +60,8 @@ def turns(game, position):
 
 
 def test_the_first_turns(checkers):
-    found = turns(checkers, checkers.initial)
-    assert found == {"51-40", "51-42", "53-42", "53-44", "55-44", "55-46", "57-46"}
+    legal = turns(checkers, checkers.initial)
+    assert legal == {"51-40", "51-42", "53-42", "53-44", "55-44", "55-46", "57-46"}
 
 
 def test_who_can_capture_must_whichever_piece_it_is(checkers):
@@ -83,9 +83,9 @@ def test_a_king_may_come_back_to_where_it_began(checkers):
 
 
 def test_whether_a_crowned_man_goes_on(checkers, english):
-    one = {"red": "20", "black": "11 13 15"}
-    assert turns(checkers, place(checkers, "r", **one)) == {"20x02x24x06"}
-    assert turns(english, place(english, "r", **one)) == {"20x02"}
+    letters = {"red": "20", "black": "11 13 15"}
+    assert turns(checkers, place(checkers, "r", **letters)) == {"20x02x24x06"}
+    assert turns(english, place(english, "r", **letters)) == {"20x02"}
     two = {"red": "22 62", "black": "13 15 51"}
     assert turns(checkers, place(checkers, "r", **two)) == {"22x04x26", "62x40"}
     assert turns(english, place(english, "r", **two)) == {"22x04", "62x40"}
@@ -174,9 +174,9 @@ def test_the_symmetric_evaluation_gives_both_sides_what_is_published_for_one(che
     swap = str.maketrans("rRbB", "bBrR")
     for line, letters in islice(recorded_positions(), 300):
         position = checkers.from_text(f"{Grid(8, 8).text(letters)} {line['turn']}")
-        turned = {(7 - r, 7 - c): each.translate(swap) for (r, c), each in letters.items()}
+        turned = {(7 - r, 7 - c): letter.translate(swap) for (r, c), letter in letters.items()}
         other = checkers.from_text(f"{Grid(8, 8).text(turned)} {line['turn'].translate(swap)}")
-        black, red = (rules.evaluate(each, 1, tiles) for each in (position, other))
+        black, red = (rules.evaluate(seen, 1, tiles) for seen in (position, other))
         assert rules.evaluate(position, 1, both) == black - red
         assert rules.evaluate(position, 0, both) == red - black
 
@@ -190,8 +190,8 @@ def test_one_ply_ahead_it_chooses_as_well_as_was_recorded(checkers):
             position = checkers.from_text(f"{Grid(8, 8).text(letters)} {line['turn']}")
             best = place_board(checkers, line["one_ply"], line["turn"])
             while True:
-                found = published.choose(position, rng, Clock()).action
-                position = checkers.apply(position, found)
+                action = published.choose(position, rng, Clock()).action
+                position = checkers.apply(position, action)
                 if not checkers.mid_turn(position):
                     break
             if checkers.outcome(position) == ONGOING:
@@ -220,10 +220,10 @@ def test_perft_deeper_from_the_start(checkers, english):
 
 
 def test_random_play_ends_by_the_rules(checkers):
-    found = play_randomly(checkers, 4000, seed=1)
-    assert not found.unfinished
-    assert found.first_wins == pytest.approx(found.second_wins, rel=0.15)
-    assert found.decisions > found.turns  # chains
+    playouts = play_randomly(checkers, 4000, seed=1)
+    assert not playouts.unfinished
+    assert playouts.first_wins == pytest.approx(playouts.second_wins, rel=0.15)
+    assert playouts.decisions > playouts.turns  # chains
 
 
 # Texts, observations, pictures of a turn
@@ -346,9 +346,9 @@ def test_the_stronger_player_wins(checkers):
     from training import arena
 
     names = "minimax:hard", "minimax:easy,evaluation=published", "random"
-    found = arena.hold(names, "checkers", games=10).standings
-    assert found.pair(names[0], names[1]).line.score.value > 0.6  # many draws
-    assert found.pair(names[0], "random").line.score.value > 0.95
+    standings = arena.hold(names, "checkers", games=10).standings
+    assert standings.pair(names[0], names[1]).line.score.value > 0.6  # many draws
+    assert standings.pair(names[0], "random").line.score.value > 0.95
 
 
 # Portable Draughts Notation
@@ -421,10 +421,10 @@ def test_positions_survive_as_pdn(checkers):
 
 
 def test_positions_of_other_programs_are_read(checkers):
-    found = pdn.parse_position(checkers, "B:W 21-32:B 1-12.")
-    assert found == checkers.initial
-    found = pdn.parse_position(checkers, "W:WK30-K32:BK1-2")
-    assert pdn.position_text(found) == "W:WK30,K31,K32:BK1,K2"
+    position = pdn.parse_position(checkers, "B:W 21-32:B 1-12.")
+    assert position == checkers.initial
+    position = pdn.parse_position(checkers, "W:WK30-K32:BK1-2")
+    assert pdn.position_text(position) == "W:WK30,K31,K32:BK1,K2"
     for text in ("W:W:B1", "W:B1"):  # White has lost the last piece
         assert checkers.outcome(pdn.parse_position(checkers, text)) == FIRST_WINS
     with pytest.raises(BadPosition, match="has just moved, so it needs a piece"):
@@ -475,9 +475,9 @@ def test_moves_of_other_programs_are_read(english, moves):
 def test_results_stand_after_the_game_or_in_a_tag(english, result, outcome):
     tag = f'[Result "{result}"]\n'
     for text in (result, f"{tag}{result}", f"{tag}*", f'[Result "?"] {result}'):
-        assert [each.outcome for each in pdn.read(text, english)] == [outcome]
+        assert [game.outcome for game in pdn.read(text, english)] == [outcome]
     text = f"{tag} 1. 11-15\n{tag} 1. 11-16\n{tag} 1. 9-13 {result}\n{tag} 1. 9-14"
-    assert [each.outcome for each in pdn.read(text, english)] == [outcome] * 4
+    assert [game.outcome for game in pdn.read(text, english)] == [outcome] * 4
 
 
 def test_tags_may_hold_quotes_and_backslashes(english):
@@ -611,8 +611,10 @@ def test_broken_pdn_is_refused_with_line_and_move(english, text, why):
 def test_reading_goes_on_past_broken_games(english, broken, why):
     good = '[Event "{}"]\n[Result "1-0"]\n\n1. 9-13 22-18 1-0\n\n'
     text, errors = good.format("a") + broken + "\n\n" + good.format("c"), []
-    found = [game for game in pdn.read(text, english, errors.append) if game.outcome != SECOND_WINS]
-    assert [(game.tags["Event"], len(game.turns)) for game in found] == [("a", 2), ("c", 2)]
+    played = [
+        game for game in pdn.read(text, english, errors.append) if game.outcome != SECOND_WINS
+    ]
+    assert [(game.tags["Event"], len(game.turns)) for game in played] == [("a", 2), ("c", 2)]
     assert [type(error) for error in errors] == [BadRecord]
     assert re.match(why, str(errors[0]))
     with pytest.raises(BadRecord, match=why):
@@ -657,8 +659,8 @@ def test_of_tags_of_one_name_the_last_counts(english):
 
 
 def test_a_missing_result_is_not_known(english):
-    found = list(pdn.read('1. 9-13 22-18\n[Event "y"] 1. 9-13 0-0\n[Event "z"] 9-13', english))
-    assert [(len(each.turns), each.outcome) for each in found] == [
+    played = list(pdn.read('1. 9-13 22-18\n[Event "y"] 1. 9-13 0-0\n[Event "z"] 9-13', english))
+    assert [(len(game.turns), game.outcome) for game in played] == [
         (count, -1) for count in (2, 1, 1)
     ]
 
@@ -683,9 +685,9 @@ def test_numbers_of_moves_go_on_from_the_first_and_a_star_can_be_a_mark(english)
     ],
 )
 def test_a_star_behind_the_last_move_is_the_result(english, text, turns):
-    found = list(pdn.read(text, english))
-    assert [len(each.turns) for each in found] == turns
-    assert {each.outcome for each in found} == {ONGOING}
+    played = list(pdn.read(text, english))
+    assert [len(game.turns) for game in played] == turns
+    assert {game.outcome for game in played} == {ONGOING}
 
 
 def test_a_file_says_by_which_rules_its_games_are(checkers, english, tmp_path):

@@ -116,12 +116,12 @@ def test_perft_from_the_start(mini):
 
 @pytest.mark.slow
 def test_the_game_is_solved(mini, solver):
-    found = solver.search(mini.initial, depth=80)
-    assert (found.score, found.margin, found.is_exact) == (0, 0, True)
-    assert found.depth < 60
+    result = solver.search(mini.initial, depth=80)
+    assert (result.score, result.margin, result.is_exact) == (0, 0, True)
+    assert result.depth < 60
     lost = mini.play_turn(mini.initial, mini.parse_turn(mini.initial, "41-30"))
-    found = solver.search(lost, depth=80)
-    assert (found.margin, found.is_exact) == (1, True)
+    result = solver.search(lost, depth=80)
+    assert (result.margin, result.is_exact) == (1, True)
 
 
 @pytest.mark.parametrize(
@@ -135,9 +135,9 @@ def test_recorded_values_are_found(mini, solver, every, least):
     for line in lines[::every]:
         position = compact(mini, line["board"], line["turn"])
         if mini.outcome(position) == ONGOING and len(mini.legal_actions(position)) > 1:
-            found = solver.search(position, depth=80)
-            assert found.margin == line["value"]
-            assert found.is_exact or abs(found.margin) == 6
+            result = solver.search(position, depth=80)
+            assert result.margin == line["value"]
+            assert result.is_exact or abs(result.margin) == 6
             checked += 1
     assert checked > least
 
@@ -151,8 +151,8 @@ def test_the_published_levels_and_statistics(mini):
         assert details["nodes"] > 1
         assert details["cuts_max"] > 0 < details["cuts_min"]
     assert mini.search.levels["easy"]["seconds"] == mini.search.levels["normal"]["seconds"] == 15
-    found = AlphaBeta(mini, "published", table_megabytes=1).search(mini.initial, depth=1)
-    assert (found.cuts_max, found.cuts_min) == (0, 0)
+    result = AlphaBeta(mini, "published", table_megabytes=1).search(mini.initial, depth=1)
+    assert (result.cuts_max, result.cuts_min) == (0, 0)
     hard = players.make("minimax:hard,table_megabytes=64", mini)
     position = place(mini, "b", "41 45", "12 10")
     details = hard.choose(position, rng, Clock()).details
@@ -180,10 +180,10 @@ def test_the_published_evaluation(mini, board, side, value):
 
 
 def test_random_play_is_bounded(mini):
-    found = play_randomly(mini, 5000, seed=1)
-    assert not found.unfinished
-    assert found.draws > 0
-    assert found.turns / 5000 < 60
+    playouts = play_randomly(mini, 5000, seed=1)
+    assert not playouts.unfinished
+    assert playouts.draws > 0
+    assert playouts.turns / 5000 < 60
 
 
 @pytest.mark.parametrize(

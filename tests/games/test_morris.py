@@ -50,8 +50,8 @@ def test_a_mill_takes_any_bead_also_one_of_a_mill(morris):
 
 
 def test_two_mills_at_once_take_two_beads(morris):
-    one = place(morris, "w 54", white="ABJV", black="GHIKL")
-    assert all(len(turn) == 3 for turn in turns(morris, one) if turn[0] == "C")
+    few = place(morris, "w 54", white="ABJV", black="GHIKL")
+    assert all(len(turn) == 3 for turn in turns(morris, few) if turn[0] == "C")
     two = place(morris, "w 34", white="ABJVOX", black="GHIKL")
     assert {turn for turn in turns(morris, two) if turn[0] == "C"} == {
         f"C-{first}-{second}" for first in "GHIKL" for second in "GHIKL" if first != second
@@ -86,7 +86,7 @@ def test_who_is_left_with_two_has_lost(morris):
     assert (morris.outcome(won), morris.ending(won)) == (FIRST_WINS, "two_left")
 
 
-def test_with_beads_in_hand_two_are_no_loss(morris):
+def test_with_beads_in_hand_two_left_is_not_a_loss(morris):
     position = place(morris, "w 63", white="ABO", black="DEX")
     assert morris.outcome(after(morris, position, "C-X")) == ONGOING
 
@@ -160,25 +160,25 @@ def test_recorded_decisions_games_and_counts_agree(assert_agreement, name, least
 def test_perft_from_the_start_in_decisions(morris, usual):
     counts = [24, 552, 12144, 255024, 5100480, 96223680]
     for game in (morris, usual):
-        found = [perft(game, game.initial, depth, decisions=True) for depth in range(1, 7)]
-        assert found == counts
+        perfts = [perft(game, game.initial, depth, decisions=True) for depth in range(1, 7)]
+        assert perfts == counts
 
 
 def test_random_play_ends(morris):
-    found = play_randomly(morris, 2000, seed=2)
-    assert found.unfinished < 40
-    assert found.draws == 0
-    assert found.decisions > found.turns
+    playouts = play_randomly(morris, 2000, seed=2)
+    assert playouts.unfinished < 40
+    assert playouts.draws == 0
+    assert playouts.decisions > playouts.turns
 
 
 # Symmetries
 
 
 def test_there_are_sixteen_symmetries(morris):
-    assert len({each.actions.tobytes() for each in morris.symmetries}) == 15
-    assert len({each.name for each in morris.symmetries}) == 15
+    assert len({symmetry.actions.tobytes() for symmetry in morris.symmetries}) == 15
+    assert len({symmetry.name for symmetry in morris.symmetries}) == 15
     identity = list(range(morris.num_actions))
-    assert all(each.actions.tolist() != identity for each in morris.symmetries)
+    assert all(symmetry.actions.tolist() != identity for symmetry in morris.symmetries)
 
 
 # Bad input
@@ -228,7 +228,7 @@ def test_wrong_options_are_refused(options, why):
         ({"removals": "one"}, "w 00 x2", "x2: with removals=one a turn removes one bead"),
     ],
 )
-def test_what_the_options_exclude_is_no_position(morris, options, text, why):
+def test_what_the_options_exclude_is_not_a_position(morris, options, text, why):
     board = "www.bbb................."
     assert morris.from_text(f"{board} {text}")
     game = games.make("morris", **options)

@@ -19,9 +19,9 @@ GAMES = pytest.mark.parametrize("count", [40, pytest.param(1000, marks=pytest.ma
 
 def after(state, action):
     """Return the state after an action, as a copy: undoing a move of checkers is broken there."""
-    found = state.clone()
-    found.apply_action(action)
-    return found
+    child = state.clone()
+    child.apply_action(action)
+    return child
 
 
 def checkers_move(game, position, action):
@@ -42,8 +42,8 @@ def test_checkers(count):
         while not state.is_terminal():
             assert game.to_move(position) == state.current_player()
             actions = game.legal_actions(position)
-            ours = {checkers_move(game, position, each): int(each) for each in actions}
-            named = {state.action_to_string(each): each for each in state.legal_actions()}
+            ours = {checkers_move(game, position, action): int(action) for action in actions}
+            named = {state.action_to_string(action): action for action in state.legal_actions()}
             assert set(ours) == set(named), game.to_text(position)
             move = str(rng.choice(sorted(ours)))
             quiet = 0 if abs(ord(move[2]) - ord(move[0])) == 2 else quiet + 1

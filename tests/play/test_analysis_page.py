@@ -62,8 +62,8 @@ def record(name="mini_checkers", count=6):
 
 @pytest.mark.slow
 def test_a_game_is_stepped_through_by_keys_and_branches(opened):
-    one, match = record()
-    page = opened(text=one.to_json())
+    game, match = record()
+    page = opened(text=game.to_json())
     until(page, 0)
     page.select_option("#seconds", "0")
     assert turns(page) == list(match.turns)
@@ -77,7 +77,7 @@ def test_a_game_is_stepped_through_by_keys_and_branches(opened):
     page.keyboard.press("f")
     assert page.inner_html("#study-board .pieces") != pieces
     page.keyboard.press("f")
-    other = next(each for each in page.locator(".cell.open").all())
+    other = next(cell for cell in page.locator(".cell.open").all())
     other.click()
     page.locator(".cell.goal").last.click()
     until(page, 1)
@@ -139,7 +139,7 @@ def test_lines_arrows_and_all_moves_of_a_position_on_a_phone(opened):
     page.wait_for_selector("#game[data-decisions]")
 
 
-def test_a_served_game_is_analysed_and_a_text_that_is_none_is_refused(opened):
+def test_a_served_game_is_analysed_and_a_text_without_a_game_is_refused(opened):
     page = opened("")
     page.select_option("[name=game]", "mini_checkers")
     page.select_option("[name=seat1]", "you")
@@ -196,7 +196,7 @@ def test_a_chain_is_played_decision_by_decision(opened):
     turn = max(game.turns(position), key=len)
     for count, action in enumerate(turn, 1):
         before = game.play_turn(position, turn[: count - 1])
-        choice = next(each for each in choices(game, before) if each.action == action)
+        choice = next(choice for choice in choices(game, before) if choice.action == action)
         if not page.locator(".cell.goal").count():
             page.click("rect[data-cell='{},{}']".format(*choice.pieces[0]))
         page.click("rect[data-cell='{},{}']".format(*choice.cell))

@@ -35,13 +35,13 @@ def test_a_position_is_looked_at_analysed_and_its_turns_are_judged(name, serving
     assert state["decisions"] == 4
     assert len(state["turns"]) == 1
     how = {"player": "minimax:depth=2", "seconds": 5}
-    found = asked(client, "/analyse", **node, **how)
-    assert 0 <= found["chances"] <= 100
-    assert {each["action"] for each in found["moves"]} == {each[0] for each in state["choices"]}
-    chances = [each["chances"] for each in found["moves"]]
+    analysis = asked(client, "/analyse", **node, **how)
+    assert 0 <= analysis["chances"] <= 100
+    assert {move["action"] for move in analysis["moves"]} == {move[0] for move in state["choices"]}
+    chances = [move["chances"] for move in analysis["moves"]]
     assert chances == sorted(chances, reverse=True)
-    assert found["moves"][0]["mark"] == "best"
-    first_to_move = found["chances"] if not state["mover"] else 100 - found["chances"]
+    assert analysis["moves"][0]["mark"] == "best"
+    first_to_move = analysis["chances"] if not state["mover"] else 100 - analysis["chances"]
     assert first_to_move == pytest.approx(chances[0])
     if not state["mid_turn"]:
         turn = next(games.make(name).turns(games.make(name).from_text(state["position"])))
@@ -51,9 +51,9 @@ def test_a_position_is_looked_at_analysed_and_its_turns_are_judged(name, serving
 
 
 def test_a_heat_map_says_where_a_player_looks(serving):
-    found = asked(serving(), "/analyse", game="morris", player="mcts:simulations=50", seconds=5)
-    assert sum(share for *_, share in found["from"]) == pytest.approx(1, abs=0.01)
-    assert found["from"] == found["to"]  # pieces are placed
+    heat = asked(serving(), "/analyse", game="morris", player="mcts:simulations=50", seconds=5)
+    assert sum(share for *_, share in heat["from"]) == pytest.approx(1, abs=0.01)
+    assert heat["from"] == heat["to"]  # pieces are placed
 
 
 def test_a_served_game_is_opened_by_its_name(serving):
@@ -80,11 +80,11 @@ def refused(client, path, status=400, **values):
 
 def test_texts_are_imported_and_games_chosen(serving):
     client, game = serving(decisions=3), games.make("mini_checkers")
-    one = Record(
+    played = Record(
         game=game.name, options=game.options, players=("<b>a", "b"), turns=("41-32",),
         result="*", reason="unfinished",
     )  # fmt: skip
-    text = f"{one.to_json()}\n{one.to_json()}"
+    text = f"{played.to_json()}\n{played.to_json()}"
     opened = asked(client, "/open", text=text, which=1)
     assert opened["turns"] == [[0, "41-32", list(game.parse_turn(game.initial, "41-32"))]]
     assert len(opened["games"]) == 2
@@ -197,10 +197,10 @@ def test_who_has_gone_is_not_worked_for(asking, slow):
         await asyncio.to_thread(slow.asked.acquire)
         waiting = [visit() for _ in range(3)]
         await asyncio.sleep(0)
-        for each in waiting[:2]:
-            each.go()
-        await asyncio.gather(*(each.task for each in waiting[:2]))
-        assert [each.status for each in waiting] == [499, 499, None]
+        for request in waiting[:2]:
+            request.go()
+        await asyncio.gather(*(request.task for request in waiting[:2]))
+        assert [request.status for request in waiting] == [499, 499, None]
         slow.go.set()
         await asyncio.gather(first.task, waiting[2].task)
         assert (first.status, waiting[2].status) == (200, 200)
@@ -227,9 +227,9 @@ def test_one_address_asks_for_so_much_at_once(asking, slow):
         several = [visit() for _ in range(3)]
         await asyncio.to_thread(slow.asked.acquire)
         await several[2].task
-        assert [each.status for each in several] == [None, None, 503]
+        assert [request.status for request in several] == [None, None, 503]
         slow.go.set()
-        await asyncio.gather(*(each.task for each in several))
+        await asyncio.gather(*(request.task for request in several))
         last = visit()
         await last.task
         assert last.status == 200

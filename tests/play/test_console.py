@@ -182,7 +182,7 @@ def test_who_won_and_why_is_told_to_winner_and_loser(monkeypatch, person, start,
     told = {end: ended(games.make("checkers"), Result(FIRST_WINS, end)) for end in ENDS}
     assert f"\n{told[how]}; {verdict}\n" in out
     assert len(set(told.values())) == 2
-    assert all(each.startswith("red wins: ") for each in told.values())
+    assert all(sentence.startswith("red wins: ") for sentence in told.values())
 
 
 def test_there_is_a_pause_after_each_move_of_a_player(monkeypatch):
@@ -266,12 +266,12 @@ def test_where_a_game_cannot_be_saved_it_does_not_begin(monkeypatch, tmp_path):
         assert why in out
 
 
-def test_games_are_drawn_anew_unless_a_seed_is_given(monkeypatch, tmp_path):
+def test_each_game_has_another_seed_unless_one_is_given(monkeypatch, tmp_path):
     """Who begins is not the same in every game."""
     path = tmp_path / "games.jsonl"
     for arguments in [()] * 2 + [("--seed", "7")] * 2:
         typed(monkeypatch, "--draw-lots", "--save", path, *arguments, lines=["quit"])
-    first, second, *given = (one.seed for _, one in record.read(path))
+    first, second, *given = (game.seed for _, game in record.read(path))
     assert first != second
     assert given == [7, 7]
 
@@ -438,8 +438,8 @@ def test_a_person_wins_and_is_told_so(monkeypatch, tmp_path):
     )
     assert "red wins: blue resigned; you lose" in out
     assert "no: the game is over; wanted: undo" in out
-    ((_, one),) = record.read(tmp_path / "g.jsonl")
-    assert (one.result, one.reason) == ("0-1", "resigned")
+    ((_, game),) = record.read(tmp_path / "g.jsonl")
+    assert (game.result, game.reason) == ("0-1", "resigned")
 
 
 def test_two_players_are_watched_to_the_end(monkeypatch):
@@ -458,8 +458,8 @@ def test_scores_are_told_where_the_game_has_them(monkeypatch):
 def test_seats_are_drawn_and_told(monkeypatch):
     """morris: random beginner, announced."""
     arguments = "-g", "morris", "--second", "greedy", "--draw-lots", "--seed"
-    found = {typed(monkeypatch, *arguments, seed).splitlines()[0] for seed in range(6)}
-    assert found == {
+    heads = {typed(monkeypatch, *arguments, seed).splitlines()[0] for seed in range(6)}
+    assert heads == {
         "morris: white human, black greedy; white begins",
         "morris: white greedy, black human; white begins",
     }

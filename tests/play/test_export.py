@@ -32,10 +32,10 @@ def test_records_are_read_again(name, is_over, tmp_path):
     if is_over:
         sitting.resign(0)
     path.write_text(exported(sitting, ".jsonl"))
-    ((_, one, match),) = record.read_played(path)
+    ((_, game, match),) = record.read_played(path)
     assert match.turns == sitting.match.turns
-    assert one.reason == (RESIGNED if is_over else record.UNFINISHED)
-    assert one.players == PEOPLE
+    assert game.reason == (RESIGNED if is_over else record.UNFINISHED)
+    assert game.players == PEOPLE
 
 
 @pytest.mark.parametrize("is_over", [False, True])
@@ -44,10 +44,10 @@ def test_pdn_is_read_again(is_over, tmp_path):
     if is_over:
         sitting.resign(1)
     path.write_text(exported(sitting, ".pdn"))
-    ((one, match),) = record.read_foreign(path, games.make("checkers"))
+    ((game, match),) = record.read_foreign(path, games.make("checkers"))
     assert match.turns == sitting.match.turns
-    assert one.outcome == (0 if is_over else -1)
-    assert one.players == PEOPLE
+    assert game.outcome == (0 if is_over else -1)
+    assert game.players == PEOPLE
     save(sitting, tmp_path / "saved.pdn")
     assert (tmp_path / "saved.pdn").read_text() == path.read_text()
 
@@ -57,10 +57,10 @@ def test_logs_of_cannon_are_read_again(count, tmp_path):
     sitting, path = played("cannon", count, rows=10), tmp_path / "game.log"
     save(sitting, path)
     assert path.read_text() == exported(sitting, ".log")
-    ((one, match),) = record.read_foreign(path, games.make("cannon", rows=10))
+    ((game, match),) = record.read_foreign(path, games.make("cannon", rows=10))
     assert match.turns == sitting.match.turns
     assert (match.result, match.score) == (sitting.result, sitting.match.score)
-    assert (one.scores is not None) == (count == 10_000)
+    assert (game.scores is not None) == (count == 10_000)
 
 
 @pytest.mark.parametrize("name", GAMES)
@@ -80,16 +80,16 @@ def test_whatever_is_exported_can_be_imported_and_loaded(name, is_over, tmp_path
     if is_over:
         sitting.resign(1)
     for ending in endings(sitting.game):
-        (found,) = importing.read(exported(sitting, ending), sitting.game)
-        assert found.game.options == sitting.game.options
+        (game,) = importing.read(exported(sitting, ending), sitting.game)
+        assert game.game.options == sitting.game.options
         turns = () if ending == ".txt" else tuple(turn for _, turn in sitting.match.course)
-        assert found.turns == turns
-        assert bool(found.result) == (is_over and ending != ".txt")
+        assert game.turns == turns
+        assert bool(game.result) == (is_over and ending != ".txt")
         save(sitting, tmp_path / f"game{ending}")
         again = load(tmp_path / f"game{ending}", Sitting(sitting.game, PEOPLE))
         assert again.match.turns == ([] if ending == ".txt" else sitting.match.turns)
         if ending == ".txt":
-            assert found.start == again.position == sitting.position
+            assert game.start == again.position == sitting.position
 
 
 def test_a_picture_without_a_record_is_refused(tmp_path):

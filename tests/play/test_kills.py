@@ -153,15 +153,15 @@ class Person:
         """
         path = self._killing.folder / f"{self._name}.jsonl"
         assert path.read_bytes().endswith(b"\n")
-        found = [each.action for each in Journal(path).read(Bench()).sitting.decisions]
-        if self.asked is None or found == self.confirmed:
-            assert found == self.confirmed
+        kept = [decision.action for decision in Journal(path).read(Bench()).sitting.decisions]
+        if self.asked is None or kept == self.confirmed:
+            assert kept == self.confirmed
         elif self.asked["do"] == "play":
-            assert found == [*self.confirmed, self.asked["action"]]
+            assert kept == [*self.confirmed, self.asked["action"]]
         else:
-            assert found == self.confirmed[: len(found)]
-        self.confirmed, self.asked = found, None
-        return len(found)
+            assert kept == self.confirmed[: len(kept)]
+        self.confirmed, self.asked = kept, None
+        return len(kept)
 
 
 async def kill(times, folder, seed):
@@ -173,7 +173,7 @@ async def kill(times, folder, seed):
             if not people:
                 site = Server(killing.port, 0)
                 opened = [await site.begin(kind, (HUMAN, HUMAN)) for kind in KINDS]
-                people = [Person(each, killing) for each in opened]
+                people = [Person(room, killing) for room in opened]
             await asyncio.gather(*(person.play() for person in people))
             assert killing.is_killed
             killing.end()

@@ -16,7 +16,7 @@ from cc_env.rules import DRAW
 ALL = [
     pytest.param(name, lesson, id=f"{name}: {lesson.title}")
     for name in GAMES
-    for lesson in lessons.course(name).lessons
+    for lesson in lessons.guide_of(name).lessons
 ]
 
 
@@ -44,7 +44,7 @@ def test_a_lesson_shows_what_it_says(name, lesson):
 @pytest.mark.parametrize("name", GAMES)
 def test_the_page_is_told_all_states_and_what_comes_next(name):
     told = json.loads(json.dumps(lessons.told(name)))
-    assert len(told["lessons"]) == len(lessons.course(name).lessons)
+    assert len(told["lessons"]) == len(lessons.guide_of(name).lessons)
     for lesson in told["lessons"]:
         assert told["settings"][lesson["setting"]]["game"] == name
         assert len(lesson["states"]) == len(lesson["wanted"]) + 1
@@ -97,7 +97,7 @@ white: 01-12
 """
 
 
-@pytest.mark.parametrize(("name", "lesson"), [each for each in ALL if each.values[1].ends])
+@pytest.mark.parametrize(("name", "lesson"), [case for case in ALL if case.values[1].ends])
 def test_how_it_ended_is_told_in_a_sentence(name, lesson):
     sitting = lesson.sitting(name)
     said = telling.ended(sitting.game, Result(0, lesson.ends))
@@ -112,12 +112,12 @@ def test_a_lesson_in_the_terminal():
 def test_all_lessons_of_a_game_in_the_terminal():
     said = command_line(main, "learn", "morris")
     assert said.startswith("Two players, white and black, have nine beads each")
-    titles = [lesson.title for lesson in lessons.course("morris").lessons]
+    titles = [lesson.title for lesson in lessons.guide_of("morris").lessons]
     assert all(f"{number}. {title}\n" in said for number, title in enumerate(titles, 1))
     assert "white wins: black has fewer than three beads" in said
 
 
 def test_unknown_games_and_lessons_are_refused():
     with pytest.raises(UnknownOption, match="there are: capture_conquer"):
-        lessons.course("ludo")
+        lessons.guide_of("ludo")
     assert "there are 1 to" in command_line(main, "learn", "checkers", "99", status=2)

@@ -57,10 +57,10 @@ def test_the_opponent_answers_and_the_game_is_recorded(opened):
 
 
 def test_where_no_widgets_are_shown_it_is_a_picture(opened):
-    found, _ = opened()._repr_mimebundle_()
-    assert found["image/svg+xml"].startswith("<svg")
-    assert found["text/plain"] == "<board of mini_checkers: human, greedy>"
-    assert "application/vnd.jupyter.widget-view+json" in found
+    bundle, _ = opened()._repr_mimebundle_()
+    assert bundle["image/svg+xml"].startswith("<svg")
+    assert bundle["text/plain"] == "<board of mini_checkers: human, greedy>"
+    assert "application/vnd.jupyter.widget-view+json" in bundle
 
 
 def test_take_back_hint_and_a_new_game(opened):

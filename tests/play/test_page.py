@@ -52,8 +52,8 @@ def until(page, count):
 
 
 def cells(page, kind):
-    found = page.eval_on_selector_all(f"rect.{kind}", "all => all.map(each => each.dataset.cell)")
-    return sorted(found)
+    names = page.eval_on_selector_all(f"rect.{kind}", "all => all.map(node => node.dataset.cell)")
+    return sorted(names)
 
 
 def shown(page, cell):
@@ -281,9 +281,9 @@ def test_a_watched_game_is_paused_and_stepped_by_who_opened_it(opened):
 
 def marked(page, mark):
     """Return the cells on which the mark of a kind is drawn, by the colour of its disc."""
-    places = "all => all.map(each => each.parentElement.getAttribute('transform'))"
-    found = page.eval_on_selector_all(f"#board .marks g > [fill='{mark.fill}']", places)
-    numbers = [re.findall(r"[\d.]+", each) for each in found]
+    places = "all => all.map(node => node.parentElement.getAttribute('transform'))"
+    seen = page.eval_on_selector_all(f"#board .marks g > [fill='{mark.fill}']", places)
+    numbers = [re.findall(r"[\d.]+", text) for text in seen]
     return sorted((round(float(y) / CELL), round(float(x) / CELL)) for x, y in numbers)
 
 
@@ -292,8 +292,11 @@ def test_move_or_bomb_is_asked_at_the_place(opened):
     start = "W1W1W1Ww/2w5/3b4/6ww/6wb/3b2w1/8/1w1B1B1B w"
     page, game = opened("cannon", options={"start": start}), games.make("cannon")
     page.click("rect[data-cell='3,6']")
-    own = [each for each in choices(game, game.from_text(start)) if (3, 6) in each.pieces]
-    shots, goals = {each.cell for each in own if each.is_shot}, {each.cell for each in own}
+    own = [choice for choice in choices(game, game.from_text(start)) if (3, 6) in choice.pieces]
+    shots, goals = (
+        {choice.cell for choice in own if choice.is_shot},
+        {choice.cell for choice in own},
+    )
     assert marked(page, shapes.mark("shot", (0, 0))[0]) == sorted(shots)
     assert marked(page, shapes.mark("target", (0, 0))[0]) == sorted(goals - shots)
     assert cells(page, "goal") == sorted(f"{row},{column}" for row, column in goals)
@@ -310,9 +313,9 @@ def test_move_or_bomb_is_asked_at_the_place(opened):
 
 def downloaded(page, name):
     """Return the path of a file that the page exports."""
-    with page.expect_download() as found:
+    with page.expect_download() as download:
         page.click(f"#export >> text={name}")
-    return found.value.path()
+    return download.value.path()
 
 
 def test_a_game_is_exported_and_imported_again(opened):
@@ -435,7 +438,7 @@ def test_a_mill_asks_which_bead_it_removes(opened):
     page = opened("morris", options={"start": "ww.bbb.................. w 76"})
     page.click("rect[aria-label^='C,']")
     until(page, 1)
-    named = "all => all.map(each => each.getAttribute('aria-label'))"
+    named = "all => all.map(node => node.getAttribute('aria-label'))"
     goals = page.eval_on_selector_all("rect.goal", named)
     assert goals == [f"{name}, black, can be hit" for name in "DEF"]
     page.click("rect[aria-label^='E,']")
@@ -475,8 +478,8 @@ CONTRASTS = """() => {
   const luminance = ([r, g, b]) => 0.2126 * linear(r) + 0.7152 * linear(g) + 0.0722 * linear(b);
   const behind = (element) => {
     for (; element; element = element.parentElement) {
-      const found = rgb(getComputedStyle(element).backgroundColor);
-      if (found.length < 4 || found[3] > 0) return found;
+      const colour = rgb(getComputedStyle(element).backgroundColor);
+      if (colour.length < 4 || colour[3] > 0) return colour;
     }
     return [255, 255, 255];
   };
@@ -509,7 +512,7 @@ def test_everything_that_is_written_can_be_read(opened, scheme):
     page.wait_for_selector("#lesson1")
     for seen in (at_the_board, at_the_form, page.evaluate(CONTRASTS)):
         assert len(seen) > 12
-        assert not [each for each in seen if each[0] < 4.5]
+        assert not [contrast for contrast in seen if contrast[0] < 4.5]
 
 
 def test_options_are_chosen_and_players_have_options(serving, open_pages):
@@ -552,7 +555,7 @@ def test_the_link_for_the_other_player_comes_first_until_he_has_come(opened):
     assert box["#links"] < box["#buttons"]
     assert page.text_content("#near") == "youblack6 pieces"
     assert page.text_content("#far") == "other player (away)white6 pieces"
-    links = page.eval_on_selector_all("#links input", "all => all.map(each => each.value)")
+    links = page.eval_on_selector_all("#links input", "all => all.map(node => node.value)")
     other, onlooker = page.context.new_page(), page.context.new_page()
     other.goto(links[0])
     page.wait_for_selector("#side:not(.inviting)")
@@ -569,12 +572,12 @@ def test_a_game_that_begins_is_seen_from_the_top(opened):
 @pytest.mark.parametrize("width", [320, 390])
 def test_the_head_of_the_page_is_one_line_on_a_phone(opened, width):
     page = opened("capture_conquer", viewport={"width": width, "height": 640})
-    tops = page.eval_on_selector_all("header > *", "all => all.map(each => each.offsetHeight)")
+    tops = page.eval_on_selector_all("header > *", "all => all.map(node => node.offsetHeight)")
     assert page.locator("header").bounding_box()["height"] < 2 * min(tops) + 16
     assert page.evaluate("document.documentElement.scrollWidth") == width
 
 
-def test_minutes_that_are_no_number_begin_no_game(serving, open_pages):
+def test_minutes_must_be_a_number(serving, open_pages):
     page = open_pages(serving.address)
     page.goto(serving.address)
     page.fill("[name=minutes]", "five")

@@ -37,10 +37,10 @@ def test_a_worker_decides_as_the_player_does_here(there):
     for name in ("minimax:depth=2", "mcts:simulations=20", "random"):
         ours, theirs = np.random.default_rng(1), np.random.default_rng(1)
         for _ in range(2):  # the generator goes on where the worker left it
-            found = choose(there, name, theirs)
+            decision = choose(there, name, theirs)
             known = here.choose(name, GAME, GAME.initial, ours, Clock())
-            assert (found.action, found.value) == (known.action, known.value)
-            assert list(found.details) == list(known.details)
+            assert (decision.action, decision.value) == (known.action, known.value)
+            assert list(decision.details) == list(known.details)
     assert len(there.processes) == 1
 
 

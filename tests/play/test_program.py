@@ -59,19 +59,19 @@ def ask(name, game, clock=None):
 @pytest.mark.parametrize("name", ["capture_conquer", "morris"])
 def test_a_program_plays_a_game_by_ugi(name):
     game = games.make(name)
-    found = play(game, f"program:command={ENGINE} minimax:depth=1", "random")
-    assert found.reason not in ("error", "illegal", "time"), found.detail
-    assert found.turns == play(game, "minimax:depth=1").turns
-    replayed = record.replay(found)
-    assert replayed.turns == list(found.turns)
+    played = play(game, f"program:command={ENGINE} minimax:depth=1", "random")
+    assert played.reason not in ("error", "illegal", "time"), played.detail
+    assert played.turns == play(game, "minimax:depth=1").turns
+    replayed = record.replay(played)
+    assert replayed.turns == list(played.turns)
 
 
 def test_a_program_plays_from_any_position_in_either_seat():
     game = games.make("capture_conquer", size=4)
     name = f"program:command={ENGINE} greedy"
     start = game.play_turn(game.initial, next(game.turns(game.initial)))
-    found = play(game, "random", name, start=start, limits=Limits(max_turns=9))
-    assert found.reason not in ("error", "illegal", "time"), found.detail
+    played = play(game, "random", name, start=start, limits=Limits(max_turns=9))
+    assert played.reason not in ("error", "illegal", "time"), played.detail
 
 
 def test_what_a_program_is_told(game, bot, tmp_path):
@@ -127,9 +127,9 @@ def test_a_program_of_the_tournament_plays(tmp_path, seat):
     game = games.make("cannon", rows=10)
     program = f"program:command={sys.executable} {path},protocol=cannon"
     names = (program, "random") if seat == 0 else ("random", program)
-    found = play(game, *names, limits=Limits(max_turns=None), seed=seat)
-    assert found.reason in ("halls", "no_moves", "no_soldiers", "stagnant"), found.detail
-    assert len(found.turns) > 20
+    played = play(game, *names, limits=Limits(max_turns=None), seed=seat)
+    assert played.reason in ("halls", "no_moves", "no_soldiers", "stagnant"), played.detail
+    assert len(played.turns) > 20
 
 
 def test_the_tournaments_programs_play_cannon_from_its_start(game, bot):
@@ -140,9 +140,9 @@ def test_the_tournaments_programs_play_cannon_from_its_start(game, bot):
     start = cannon.initial
     for _ in range(2):
         start = cannon.play_turn(start, next(cannon.turns(start)))
-    found = play(cannon, name, start=start)
-    assert found.reason == "error"
-    assert "a game begins at the start, not in 'WwWw" in found.detail
+    played = play(cannon, name, start=start)
+    assert played.reason == "error"
+    assert "a game begins at the start, not in 'WwWw" in played.detail
 
 
 @pytest.mark.parametrize(
@@ -164,15 +164,15 @@ def test_the_tournaments_programs_play_cannon_from_its_start(game, bot):
 )  # fmt: skip
 def test_a_program_loses_by_its_faults(game, bot, body, reason, says):
     name = bot(body, seconds=0.3 if reason == "time" else 60)
-    found = play(game, name)
-    assert (found.result, found.reason) == ("0-1", reason)
-    assert found.detail.startswith(f"program {name.split(chr(34))[1]}: ")
-    assert says in found.detail
+    played = play(game, name)
+    assert (played.result, played.reason) == ("0-1", reason)
+    assert played.detail.startswith(f"program {name.split(chr(34))[1]}: ")
+    assert says in played.detail
 
 
 def test_a_program_that_is_not_ready_in_time_loses(game, bot):
-    found = play(game, bot("read x; read x", start=0.05))
-    assert (found.reason, found.turns) == ("time", ())
+    played = play(game, bot("read x; read x", start=0.05))
+    assert (played.reason, played.turns) == ("time", ())
     with pytest.raises(Forfeit, match=r"no answer in 0.05 s"):
         ask(bot("read x; read x", start=0.05), game)
 
@@ -196,7 +196,7 @@ def test_a_budget_is_for_the_whole_game(game, bot):
         ("command=sh,speed=1,sed=2", UnknownOption, "has no option sed, speed; it has: command="),
     ],
 )
-def test_what_is_no_program_is_told(game, given, kind, says):
+def test_what_is_not_a_program_is_told(game, given, kind, says):
     with pytest.raises(BadOption, match=says) as raised:
         players.make(f"program:{given}", game)
     assert type(raised.value) is kind
@@ -264,13 +264,13 @@ def test_a_file_starts_no_program(game, bot, tmp_path):
     started = tmp_path / "started"
     name = bot(f"touch {started}; {answering('echo bestmove x')}")
     with trust.names_from_file():
-        for refused in (players.check, lambda each: players.make(each, game)):
+        for refused in (players.check, lambda text: players.make(text, game)):
             with pytest.raises(BadPlayer, match=r"a file names the program '.*bot.sh'"):
                 refused(name)
     path, pair = tmp_path / "games.jsonl", [players.make("random", game)] * 2
     played = referee.play(game, pair, names=("random", "random"))
     record.append(path, replace(played, players=(name, name)))
-    assert [each.players for _, each in record.read(path)] == [(name, name)]
+    assert [kept.players for _, kept in record.read(path)] == [(name, name)]
     line = json.loads(path.read_text())
     path.write_text(json.dumps(line | {"game": name}))
     with pytest.raises(BadRecord, match="there is no game 'program:"):
@@ -282,8 +282,8 @@ def test_a_file_starts_no_program(game, bot, tmp_path):
 
 
 def test_every_game_can_be_said(bot):
-    for each in GAMES:
-        game = games.make(each)
+    for kind in GAMES:
+        game = games.make(kind)
         with pytest.raises(Forfeit, match="'none' is not legal"):
             ask(bot(answering("echo bestmove none")), game)
 

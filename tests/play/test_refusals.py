@@ -153,7 +153,7 @@ def test_of_the_terminal(tmp_path):
         check(BadRecord, "no", console.load, empty.with_suffix(ending), sitting)
     check(BadOption, "is a folder", console.check_place, tmp_path, sitting.game)
     check(UnknownOption, "'.xyz' is not a kind of file", export.check, sitting.game, ".xyz")
-    check(BadOption, "there is no lesson 99", list, lessons.lines(lessons.course("checkers"), 99))
+    check(BadOption, "there is no lesson 99", list, lessons.lines(lessons.guide_of("checkers"), 99))
 
 
 def test_of_commands_for_programs():

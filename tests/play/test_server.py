@@ -206,7 +206,7 @@ def test_games_that_cannot_be_are_refused(asked, serving, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_bodies_that_are_no_json_or_too_long_are_refused(serving):
+def test_bodies_that_are_not_json_or_too_long_are_refused(serving):
     client = serving()
     assert client.post("/games", content=b"\xff").status_code == 400
     assert client.post("/games", content=b"[" * 4000).status_code == 400
@@ -237,8 +237,8 @@ def test_every_answer_has_a_strict_policy(serving):
 
 def test_lessons_are_served_for_the_games_that_there_are(serving):
     client = serving()
-    found = client.get("/lessons/mini_checkers").json()
-    assert found["lessons"][0]["title"] == "Steps"
+    guide = client.get("/lessons/mini_checkers").json()
+    assert guide["lessons"][0]["title"] == "Steps"
     for name in ("ludo", "..%2fcheckers", "%00", "x" * 1000):
         answer = client.get(f"/lessons/{name}")
         assert answer.status_code == 404
@@ -246,12 +246,12 @@ def test_lessons_are_served_for_the_games_that_there_are(serving):
 
 
 def test_the_catalogue_has_games_options_and_who_plays_them(serving):
-    found = serving().get("/catalogue").json()["games"]
-    assert list(found) == list(GAMES)
-    assert found["capture_conquer"]["options"]["size"] == 6
-    assert found["capture_conquer"]["values"] == {"size": [4, 5, 6, 7, 8]}
-    assert "aggressive" in found["cannon"]["players"]
-    assert "easy" in found["morris"]["players"]["minimax"]
+    catalogue = serving().get("/catalogue").json()["games"]
+    assert list(catalogue) == list(GAMES)
+    assert catalogue["capture_conquer"]["options"]["size"] == 6
+    assert catalogue["capture_conquer"]["values"] == {"size": [4, 5, 6, 7, 8]}
+    assert "aggressive" in catalogue["cannon"]["players"]
+    assert "easy" in catalogue["morris"]["players"]["minimax"]
 
 
 def test_players_that_learned_are_listed_where_there_are_weights_and_torch(monkeypatch):
@@ -297,7 +297,7 @@ def test_a_game_that_is_asked_for_many_times_at_once_is_read_once(serving, monke
     client = serving()
     with ThreadPoolExecutor(8) as pool:
         answers = list(pool.map(client.get, [f"/games/{opened['game']}.txt"] * 8))
-    assert {each.status_code for each in answers} == {200}
+    assert {answer.status_code for answer in answers} == {200}
     assert len(read) == 1
 
 
@@ -384,7 +384,7 @@ def test_a_hint_is_for_who_asks(serving):
     with Connected(client, opened, 0) as table:
         table.ask("hint", version=table.state["version"])
         hint = table.until("hint")
-        assert hint["action"] in [each[0] for each in table.state["choices"]]
+        assert hint["action"] in [choice[0] for choice in table.state["choices"]]
         assert table.state["decisions"] == 0
 
 
@@ -401,10 +401,10 @@ def test_a_game_is_exported_to_whoever_knows_its_name(serving, tmp_path):
             file = f'filename="checkers-{opened["game"]}{ending}"'
             assert answer.headers["content-disposition"] == f"attachment; {file}"
             (tmp_path / f"game{ending}").write_text(answer.text)
-        turns = [each[1] for each in table.state["turns"]]
+        turns = [turn[1] for turn in table.state["turns"]]
         assert (tmp_path / "game.txt").read_text() == table.state["position"] + "\n"
-    ((_, one),) = record.read(tmp_path / "game.jsonl")
-    assert list(one.turns) == turns
+    ((_, game),) = record.read(tmp_path / "game.jsonl")
+    assert list(game.turns) == turns
     ((_, match),) = record.read_foreign(tmp_path / "game.pdn", games.make("checkers"))
     assert match.turns == turns
     assert answer.headers["content-type"] == "image/svg+xml"
@@ -432,9 +432,9 @@ def test_who_opened_a_watched_game_has_a_rematch_with_seats_swapped(serving):
         table.ask("rematch")
         assert "a rematch comes after it" in table.until("refused")["why"]
         table.ask("pace", seconds=0)
-        for each in (table, onlooker):
-            while not each.state["result"]:
-                each.until("state")
+        for guest in (table, onlooker):
+            while not guest.state["result"]:
+                guest.until("state")
         onlooker.ask("rematch")
         assert "onlookers cannot do this" in onlooker.until("refused")["why"]
         table.ask("rematch")
@@ -599,8 +599,8 @@ def test_a_game_waits_for_its_turn_to_think_and_says_so(serving, monkeypatch):
     Slow.go.clear()
     with players.named(slow=Slow):
         client = serving()
-        one, two = (begin(client, seats=("human", "slow")) for _ in range(2))
-        with Connected(client, one, 0) as first, Connected(client, two, 0) as second:
+        first_room, two = (begin(client, seats=("human", "slow")) for _ in range(2))
+        with Connected(client, first_room, 0) as first, Connected(client, two, 0) as second:
             first.play_first()
             second.play_first()
             assert second.until("queue", ahead=0)
@@ -619,8 +619,8 @@ def test_floods_are_refused_and_games_are_bounded(serving):
     with Connected(client, opened, 0) as table:
         for _ in range(40):
             table.ask("nonsense")
-        found = [table.until("refused")["why"] for _ in range(40)]
-        assert "too many messages; a little slower" in found
+        reasons = [table.until("refused")["why"] for _ in range(40)]
+        assert "too many messages; a little slower" in reasons
         answer = client.post("/games", json={"game": "mini_checkers", "seats": PEOPLE})
         assert answer.status_code == 503
         assert "try again later" in answer.json()["error"]
@@ -645,8 +645,8 @@ def test_players_are_shared_by_all_games():
     with players.named(counted=counted):
         several = [there.make("counted", game) for _ in range(20)]
         rng = np.random.default_rng(0)
-        for each in several:
-            assert each.choose(game.initial, rng, None).action in game.legal_actions(game.initial)
+        for player in several:
+            assert player.choose(game.initial, rng, None).action in game.legal_actions(game.initial)
     assert len(made) == 1
 
 

@@ -43,14 +43,18 @@ def to_the_end(sitting, rng):
 def test_players_play_the_game_that_the_referee_lets_them_play(name):
     game = games.make(name)
     names = "random", "greedy"
-    pair = [players.make(each, game) for each in names]
+    pair = [players.make(kind, game) for kind in names]
     wanted = referee.play(game, pair, names=names, seed=5)
     sitting = to_the_end(Sitting(game, names, seed=5), None)
-    found = sitting.record()
-    assert (found.turns, found.result, found.reason) == (wanted.turns, wanted.result, wanted.reason)
+    played = sitting.record()
+    assert (played.turns, played.result, played.reason) == (
+        wanted.turns,
+        wanted.result,
+        wanted.reason,
+    )
     assert len(sitting.decisions) == sum(len(turn) for _, turn in sitting.match.course)
-    assert len(found.seconds) == len(found.turns)
-    assert record.replay(found).position == sitting.position
+    assert len(played.seconds) == len(played.turns)
+    assert record.replay(played).position == sitting.position
 
 
 @pytest.mark.parametrize("name", GAMES)
@@ -64,7 +68,7 @@ def test_people_and_players_take_turns_and_the_record_goes_on_where_it_was(name)
             sitting.think()
     again = Sitting.of(sitting.record())
     assert again.match.turns == sitting.match.turns
-    assert [each.name for each in again.seats] == [HUMAN, "random"]
+    assert [seat.name for seat in again.seats] == [HUMAN, "random"]
     to_the_end(again, rng)
     assert record.replay(again.record()).result == again.result
 
@@ -113,7 +117,9 @@ def test_in_the_middle_of_a_turn_only_what_was_decided_of_it_is_taken_back():
     game = games.make("checkers")
     start = game.from_text("b7/5b1r/b1b3r1/8/4r1r1/7r/b7/7r b")
     sitting = Sitting(game, (HUMAN, HUMAN), start=start)
-    jump = next(each for each in choices(game, start) if game.mid_turn(game.apply(start, each[0])))
+    jump = next(
+        choice for choice in choices(game, start) if game.mid_turn(game.apply(start, choice[0]))
+    )
     sitting.play(jump.action)
     assert game.mid_turn(sitting.position)
     assert sitting.record().turns == ()
@@ -150,9 +156,9 @@ def test_the_clock_runs_for_who_is_to_move_and_comes_back_with_what_is_taken_bac
     assert sitting.expire()
     assert sitting.result == (FIRST_WINS, "time")
     assert sitting.detail == "20.500 s, had 20.000 s"
-    found = sitting.record()
-    assert (found.seconds, found.turns) == ((15, 20.5), found.turns[:1])
-    assert record.replay(found).result == sitting.result
+    game_record = sitting.record()
+    assert (game_record.seconds, game_record.turns) == ((15, 20.5), game_record.turns[:1])
+    assert record.replay(game_record).result == sitting.result
 
 
 def test_who_decides_too_late_loses_instead(game, watch):
@@ -220,18 +226,18 @@ def test_a_player_accepts_a_draw_who_expects_no_more(game, value, accepts):
 
 def test_a_hint_changes_nothing(game, watch):
     sitting = Sitting(game, (HUMAN, HUMAN), now=watch)
-    found = sitting.hint("minimax:depth=2")
-    assert found.action in game.legal_actions(game.initial)
-    assert found.details["depth"] == 2
+    hint = sitting.hint("minimax:depth=2")
+    assert hint.action in game.legal_actions(game.initial)
+    assert hint.details["depth"] == 2
     assert (sitting.position, sitting.decisions, sitting.seconds) == (game.initial, [], ())
 
 
 def test_records_that_the_rules_contradict_begin_no_sitting(game):
-    one = to_the_end(Sitting(game, ("random", "random")), None).record()
+    played = to_the_end(Sitting(game, ("random", "random")), None).record()
     with pytest.raises(BadRecord):
-        Sitting.of(record.Record.from_json(one.to_json().replace(one.turns[0], "0,0-9,9")))
-    again = Sitting.of(one)
-    assert again.result == record.replay(one).result
+        Sitting.of(record.Record.from_json(played.to_json().replace(played.turns[0], "0,0-9,9")))
+    again = Sitting.of(played)
+    assert again.result == record.replay(played).result
 
 
 # What people point at
@@ -242,15 +248,15 @@ def test_every_action_can_be_pointed_at_or_named(name):
     game, rng = games.make(name), np.random.default_rng(7)
     position = game.initial
     for _ in range(200):
-        found = choices(game, position)
-        if not found:
+        several = choices(game, position)
+        if not several:
             break
         pieces = game.pieces(position)
-        assert [each.action for each in found] == game.legal_actions(position).tolist()
-        for each in found:
-            assert set(each.pieces) <= set(pieces)
-            assert each.is_shot or len(each.pieces) < 2
-            assert each.text == game.action_text(position, each.action)
-            if each.cell is None:
-                assert not each.pieces
-        position = game.apply(position, int(rng.choice([each.action for each in found])))
+        assert [choice.action for choice in several] == game.legal_actions(position).tolist()
+        for choice in several:
+            assert set(choice.pieces) <= set(pieces)
+            assert choice.is_shot or len(choice.pieces) < 2
+            assert choice.text == game.action_text(position, choice.action)
+            if choice.cell is None:
+                assert not choice.pieces
+        position = game.apply(position, int(rng.choice([choice.action for choice in several])))

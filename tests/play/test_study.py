@@ -40,12 +40,12 @@ def test_values_of_all_moves_are_those_of_minimax():
     game = games.make("mini_checkers")
     search = AlphaBeta(game)
     turns = [(int(action),) for action in game.legal_actions(game.initial)]
-    found = compare(search, game.initial, turns, left=lambda: 60.0, depth=4)
+    comparison = compare(search, game.initial, turns, left=lambda: 60.0, depth=4)
     alone = search.search(game.initial, depth=4)
-    assert found.depth == 4
-    assert [line.actions[:1] for line in found.lines] == turns
-    assert max(line.score for line in found.lines) == alone.score
-    for line in found.lines:
+    assert comparison.depth == 4
+    assert [line.actions[:1] for line in comparison.lines] == turns
+    assert max(line.score for line in comparison.lines) == alone.score
+    for line in comparison.lines:
         after = game.play_turn(game.initial, line.actions[:1])
         assert line.score == -search.search(after, depth=3).score
 
@@ -56,10 +56,10 @@ def test_a_won_move_is_worth_a_win_however_the_time_ends():
     for text, best in ((won, "1,1-0,0"), (lost, "3,0-1,0x2,0")):
         position = game.from_text(text)
         turns = [(int(action),) for action in game.legal_actions(position)]
-        found = compare(AlphaBeta(game), position, turns, left=lambda: 0.0)
-        assert found.depth == 2
-        assert len(found.lines) == len(turns)
-        first = max(found.lines, key=lambda line: line.score)
+        comparison = compare(AlphaBeta(game), position, turns, left=lambda: 0.0)
+        assert comparison.depth == 2
+        assert len(comparison.lines) == len(turns)
+        first = max(comparison.lines, key=lambda line: line.score)
         assert (first.value, game.turn_texts(position, first.actions)[0]) == (1.0, best)
 
 
@@ -69,10 +69,12 @@ def test_a_blunder_is_marked_and_what_the_player_would_play_is_best(name, start,
     position, player = game.from_text(start), players.make("minimax:depth=3", game)
     marks = {}
     for text in (bad, good):
-        found = study.judge(game, position, game.parse_turn(position, text), player, begun(player))
-        marks[text] = found.mark.name
-        assert game.turn_texts(position, found.line)[0] == good
-        assert found.loss == 0 if text == good else found.loss > 20
+        judgement = study.judge(
+            game, position, game.parse_turn(position, text), player, begun(player)
+        )
+        marks[text] = judgement.mark.name
+        assert game.turn_texts(position, judgement.line)[0] == good
+        assert judgement.loss == 0 if text == good else judgement.loss > 20
     assert marks == {bad: "blunder", good: "best"}
 
 
@@ -87,18 +89,22 @@ def test_an_only_move_is_not_judged():
     (turn,) = game.turns(position)
     for name in ("minimax:depth=2", "mcts:simulations=20"):
         player = players.make(name, game)
-        found = study.judge(game, position, turn, player, begun(player))
-        assert (found.mark, found.loss) == (study.ONLY, None)
-        assert found.value is not None
+        judgement = study.judge(game, position, turn, player, begun(player))
+        assert (judgement.mark, judgement.loss) == (study.ONLY, None)
+        assert judgement.value is not None
 
 
 def test_turns_of_several_decisions_are_judged_whole(game):
     position, player = game.from_text(CHAIN), players.make("minimax:depth=3", game)
     turns = sorted(game.turns(position), key=len)
     assert len(turns[-1]) > 1
-    found = [study.judge(game, position, turn, player, begun(player)) for turn in turns]
-    assert {len(turn) for turn, each in zip(turns, found, strict=True) if each.loss == 0}
-    assert all(each.mark.name in ("best", "good", "doubtful", "blunder") for each in found)
+    judgements = [study.judge(game, position, turn, player, begun(player)) for turn in turns]
+    assert {
+        len(turn) for turn, judgement in zip(turns, judgements, strict=True) if judgement.loss == 0
+    }
+    assert all(
+        judgement.mark.name in ("best", "good", "doubtful", "blunder") for judgement in judgements
+    )
     amid = game.play_turn(position, turns[-1][:1])
     known = study.analyse(game, amid, player, begun(player))
     assert {line.actions[0] for line in known.lines} == set(game.legal_actions(amid).tolist())
@@ -111,14 +117,14 @@ def test_every_player_that_says_what_it_expects_values_every_move(name):
     for _ in range(12):
         match.play(int(rng.choice(game.legal_actions(match.position))))
     legal = set(game.legal_actions(match.position).tolist())
-    for each in ("minimax:depth=2", "mcts:simulations=20", "greedy"):
-        player = players.make(each, game)
-        found = study.analyse(game, match.position, player, begun(player))
-        assert {line.actions[0] for line in found.lines} == legal
-        assert all(-1 <= line.value <= 1 for line in found.lines)
-        if each.startswith("mcts") and len(legal) > 1:
-            assert set(found.shares) <= legal
-            assert sum(found.shares.values()) == pytest.approx(1)
+    for kind in ("minimax:depth=2", "mcts:simulations=20", "greedy"):
+        player = players.make(kind, game)
+        analysis = study.analyse(game, match.position, player, begun(player))
+        assert {line.actions[0] for line in analysis.lines} == legal
+        assert all(-1 <= line.value <= 1 for line in analysis.lines)
+        if kind.startswith("mcts") and len(legal) > 1:
+            assert set(analysis.shares) <= legal
+            assert sum(analysis.shares.values()) == pytest.approx(1)
     player = players.make("random", game)
     silent = study.analyse(game, match.position, player, begun(player))
     assert (silent.value, silent.lines) == (None, ())
@@ -134,8 +140,8 @@ def test_a_policy_is_a_heat_map_and_is_told_in_the_terminal():
             return Decision(legal[0], 0.5, {"policy": ((legal[0], 0.75), (legal[1], 0.25))})
 
     player = Liking()
-    found = study.analyse(game, game.initial, player, begun(player))
-    assert found.shares == {legal[0]: 0.75, legal[1]: 0.25}
+    analysis = study.analyse(game, game.initial, player, begun(player))
+    assert analysis.shares == {legal[0]: 0.75, legal[1]: 0.25}
     said = dict(telling.told(game, game.initial, player.choose(None, None, None), (legal[0],)))
     assert said["chances"] == "75 % for black to win, a draw is half"
     assert said["policy"] == f"25% {game.action_text(game.initial, legal[1])}"
@@ -169,13 +175,13 @@ def played(name, **options):
 
 @pytest.mark.parametrize("name", GAMES)
 def test_records_are_read(name):
-    one, match = played(name)
-    broken = one.to_json().replace(one.turns[2], "nowhere")
-    found = importing.read("\n".join([broken, one.to_json(), one.to_json()]))
-    assert [each.game.name for each in found] == [name, name]
-    assert found[0].turns == tuple(turn for _, turn in match.course)
-    assert found[0].players == ("first", "second")
-    assert found[0].result.endswith("resigned")
+    game, match = played(name)
+    broken = game.to_json().replace(game.turns[2], "nowhere")
+    imported = importing.read("\n".join([broken, game.to_json(), game.to_json()]))
+    assert [known.game.name for known in imported] == [name, name]
+    assert imported[0].turns == tuple(turn for _, turn in match.course)
+    assert imported[0].players == ("first", "second")
+    assert imported[0].result.endswith("resigned")
     with pytest.raises(BadRecord, match="line 1: turn 3: 'nowhere' is not legal"):
         importing.read(broken)
 
@@ -184,20 +190,20 @@ def test_records_are_read(name):
 def test_pdn_is_read(chosen):
     game = games.make("checkers", crowning="ends_move", no_progress_limit=None)
     text = '[Black "A"] [White "B"] 1. 9-14 22-18 2. 5-9 25-22 1-0\n\n[Black "C"] 1. 9-99 *'
-    (found,) = importing.read(text, game if chosen else None)
-    assert found.players == ("A", "B")
-    assert found.result == "1-0 (the file says the result alone)"
-    assert len(found.turns) == 4
-    assert found.game.options == game.options
+    (imported,) = importing.read(text, game if chosen else None)
+    assert imported.players == ("A", "B")
+    assert imported.result == "1-0 (the file says the result alone)"
+    assert len(imported.turns) == 4
+    assert imported.game.options == game.options
     with pytest.raises(BadRecord, match=r"as \.pdn: line 1, move 1"):
         importing.read("1. 9-99 *", game)
 
 
 def test_pdn_of_a_position_alone_is_a_position():
     text = '[Event "study"]\n[SetUp "1"]\n[FEN "W:WK30:B21,22"]\n'
-    (found,) = importing.read(text)
-    assert (found.turns, found.result) == ((), "")
-    assert found.game.to_text(found.start) == "2B5/8/r1r5/8/8/8/8/8 b"
+    (imported,) = importing.read(text)
+    assert (imported.turns, imported.result) == ((), "")
+    assert imported.game.to_text(imported.start) == "2B5/8/r1r5/8/8/8/8/8 b"
 
 
 def test_logs_of_cannon_are_read():
@@ -206,18 +212,20 @@ def test_logs_of_cannon_are_read():
         '{"meta": "", "action": "NORMAL", "data": "S 0 5 M 0 4"} Received from client 0',
     ]
     game = games.make("cannon")
-    (found,) = importing.read("\n".join(lines))
-    assert found.game.options == game.options
-    assert game.turn_texts(game.initial, found.turns[0]) == ["S 0 5 M 0 4"]
+    (imported,) = importing.read("\n".join(lines))
+    assert imported.game.options == game.options
+    assert game.turn_texts(game.initial, imported.turns[0]) == ["S 0 5 M 0 4"]
 
 
 @pytest.mark.parametrize("name", GAMES)
 def test_positions_are_read(name):
     game = games.make(name)
     for known in (game, None):
-        found = importing.read(f"  {game.to_text(game.initial)}\n", known)
-        assert (name, game.initial) in [(each.game.name, each.start) for each in found]
-        assert all(each.turns == () for each in found)
+        imported = importing.read(f"  {game.to_text(game.initial)}\n", known)
+        assert (name, game.initial) in [
+            (candidate.game.name, candidate.start) for candidate in imported
+        ]
+        assert all(candidate.turns == () for candidate in imported)
 
 
 def test_of_a_game_that_is_named_all_that_is_wrong_is_told():
@@ -241,7 +249,7 @@ def test_of_a_game_that_is_named_all_that_is_wrong_is_told():
         ("\ud800", "this is not a game"),
     ],
 )
-def test_what_is_no_game_is_refused_and_says_why(text, says):
+def test_what_is_not_a_game_is_refused_with_the_reason(text, says):
     with pytest.raises(BadRecord, match=says):
         importing.read(text)
     if "game" not in text:

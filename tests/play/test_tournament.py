@@ -43,19 +43,19 @@ def leave():
     READ.clear()
 
 
-def result(found):
+def result(future):
     """Return how a game ended, once the clients have left."""
     leave()
-    return found.result()
+    return future.result()
 
 
 def pair():
     """Return the two ends of a connection, the server's first."""
     with socket.create_server(("127.0.0.1", 0)) as server:
-        one = socket.create_connection(server.getsockname())
-        one.settimeout(60)
-        OPEN.append(one)
-        return server.accept()[0], one
+        client = socket.create_connection(server.getsockname())
+        client.settimeout(60)
+        OPEN.append(client)
+        return server.accept()[0], client
 
 
 class TheirClient:
@@ -113,9 +113,9 @@ class TheirClient:
 def table(*seats, game=GAME, **rest):
     """Let seats play in another thread; return what will be the end, and the lines of the log."""
     lines, pool = [], ThreadPoolExecutor(1)
-    found = pool.submit(tournament.play, game, seats, note=lines.append, **rest)
+    future = pool.submit(tournament.play, game, seats, note=lines.append, **rest)
     pool.shutdown(wait=False)
-    return found, lines
+    return future, lines
 
 
 def here(name, seed=0, game=GAME):
@@ -162,7 +162,7 @@ def test_an_unchanged_client_plays_a_whole_game_against_us(tmp_path):
     played, match = replayed(lines, tmp_path)
     assert played.scores == match.score  # in the file, and by the rules
     assert lines[-1] == f"{json.dumps(last)} Received from client {(len(lines) - 1) % 2}"
-    assert [json.loads(each.rpartition(" Received")[0]) for each in lines[::2]] == client.said
+    assert [json.loads(line.rpartition(" Received")[0]) for line in lines[::2]] == client.said
     ended = "Player 1 SCORE : {} : Player 2 SCORE : {}".format(*match.score)
     assert out.splitlines()[1] == ended
     assert out.startswith(record.RESULTS[match.result.outcome] + f" ({match.result.reason}), ")
@@ -192,18 +192,18 @@ def test_a_message_that_was_not_answered_is_followed_after_a_pause(monkeypatch):
     with pytest.raises(BadRecord, match="wanted texts"):
         wire.receive(60)
     wire.send(log.message("NORMAL"))
-    assert [each > 0 for each in pauses] == [False, True, False]
+    assert [pause > 0 for pause in pauses] == [False, True, False]
     connection.close()
     wire.close()
 
 
 def test_our_moves_come_one_at_a_time_though_we_begin(tmp_path, no_haste):
     client, seat = theirs(seed=2)
-    found, lines = table(here("enhanced"), seat, seconds=120)
+    future, lines = table(here("enhanced"), seat, seconds=120)
     last = client.play()
     assert client.heard[0]["data"] == "2 8 8 120"
     assert client.heard[1]["action"] == "NORMAL"
-    ended = result(found)
+    ended = result(future)
     assert replayed(lines, tmp_path)[1].turns == ended.match.turns
     assert last["action"] == "FINISH"
     assert "TIMEOUT" not in ended.meta
@@ -211,16 +211,16 @@ def test_our_moves_come_one_at_a_time_though_we_begin(tmp_path, no_haste):
 
 def test_two_clients_hear_each_other(tmp_path, no_haste):
     """cannon: server for two clients, log file: the log equals the moves; end messages of both."""
-    (one, first), (other, second) = theirs(1), theirs(2)
+    (client, first), (other, second) = theirs(1), theirs(2)
     game = games.make("cannon", rows=10)
-    found, lines = table(first, second, game=game)
+    future, lines = table(first, second, game=game)
     with ThreadPoolExecutor(1) as pool:
-        theirs_last = pool.submit(one.play)
+        theirs_last = pool.submit(client.play)
         last = other.play()
     assert theirs_last.result() == last
-    assert other.heard[1:] == one.said
-    assert one.heard[1:] == other.said
-    ended = result(found)
+    assert other.heard[1:] == client.said
+    assert client.heard[1:] == other.said
+    ended = result(future)
     assert replayed(lines, tmp_path, game)[1].result == ended.match.result
 
 
@@ -228,11 +228,11 @@ def test_our_client_plays_with_our_server():
     """cannon: end messages: who won, own and opponent's score; headless mode."""
     ours, connection = pair()
     seat = tournament.Client(Wire(ours))
-    found, _ = table(seat, here("defensive"), seconds=60)
+    future, _ = table(seat, here("defensive"), seconds=60)
     meta = tournament.join(Wire(connection), partial(players.make, "aggressive"), 5)
     assert meta.startswith("Player ")
-    assert sorted(meta.split(" : ")) == sorted(result(found).meta.split(" : "))
-    assert result(found).match.result.reason in ("halls", "no_moves", "no_soldiers", "stagnant")
+    assert sorted(meta.split(" : ")) == sorted(result(future).meta.split(" : "))
+    assert result(future).match.result.reason in ("halls", "no_moves", "no_soldiers", "stagnant")
 
 
 TAKEN = "WwWwWwWw/1w1w1w1w/1w1w1w1w/8/8/b1b1b1b1/b1b1b1b1/b1bBbBbB b"  # white has taken a hall
@@ -249,11 +249,11 @@ def test_a_player_that_sleeps_loses_by_time(tmp_path, start, scores):
     (tmp_path / "sleeper").chmod(0o755)
     name = f"program:command={tmp_path / 'sleeper'},protocol=cannon"
     client, seat = theirs()
-    found, lines = table(here(name, game=game), seat, game=game, seconds=0.1)
+    future, lines = table(here(name, game=game), seat, game=game, seconds=0.1)
     client.hear()
     meta = f"TIMEOUT BY PLAYER 1 : Player 1 SCORE : {scores[0]} : Player 2 SCORE : {scores[1]}"
     assert client.hear() == {"meta": meta, "action": "FINISH", "data": ""}
-    ended = result(found)
+    ended = result(future)
     assert (ended.meta, ended.match.result.reason) == (meta, "time")
     assert "sleeper: no answer in 0.1 s" in ended.detail
     assert lines == [f'{{"meta": "{meta}", "action": "FINISH", "data": ""}} Received from client 0']
@@ -262,13 +262,13 @@ def test_a_player_that_sleeps_loses_by_time(tmp_path, start, scores):
 def test_a_client_that_tells_its_time_is_up_has_lost(tmp_path):
     """cannon: time budget; client that wraps any player program."""
     ours, connection = pair()
-    found, _ = table(tournament.Client(Wire(ours)), here("random"), seconds=0.1)
+    future, _ = table(tournament.Client(Wire(ours)), here("random"), seconds=0.1)
     (tmp_path / "sleeper").write_text("#!/bin/sh\nsleep 1000\n")
     (tmp_path / "sleeper").chmod(0o755)
     name = f"program:command={tmp_path / 'sleeper'},protocol=cannon"
     meta = tournament.join(Wire(connection), partial(players.make, name))
     assert meta.startswith("TIMEOUT BY PLAYER 1 : Player 1 SCORE : 0.12 : Player 2 SCORE : 10.12")
-    assert meta.startswith(result(found).meta)
+    assert meta.startswith(result(future).meta)
 
 
 NORMAL = '{"meta": "", "action": "NORMAL", "data": "%s"}'
@@ -297,7 +297,7 @@ def test_the_faults_of_a_client_are_named(tmp_path, said, fault, detail):
     """cannon: invalid move loses: message, score."""
     ours, connection = pair()
     other, seat = theirs()
-    found, lines = table(tournament.Client(Wire(ours)), seat)
+    future, lines = table(tournament.Client(Wire(ours)), seat)
     connection.recv(1024)
     other.read()
     connection.sendall(said.encode())
@@ -306,7 +306,7 @@ def test_the_faults_of_a_client_are_named(tmp_path, said, fault, detail):
     assert told["action"] == "KILLPROC"
     assert told["meta"].startswith(fault)
     assert told["meta"].endswith(f" BY PLAYER 1 : {KILLED}")
-    ended = result(found)
+    ended = result(future)
     assert detail in ended.detail
     played, match = replayed(lines, tmp_path)
     assert (played.outcome, match.score) == (1, (0.12, 10.12))
@@ -316,13 +316,13 @@ def test_the_faults_of_a_client_are_named(tmp_path, said, fault, detail):
 def test_a_client_that_is_silent_has_lost(tmp_path):
     client, seat = theirs(patience=0.05)
     other, second = theirs()
-    found, lines = table(seat, second)
+    future, lines = table(seat, second)
     other.hear()
     assert other.hear() == {"meta": "TIMEOUT ON CLIENT NETWORK", "action": "KILLPROC", "data": ""}
     client.hear()
     assert client.hear()["meta"] == f"TIMEOUT BY PLAYER 1 : {KILLED}"
     assert lines == ["None Received from client 0"]
-    assert result(found).match.result.reason == "time"
+    assert result(future).match.result.reason == "time"
     assert replayed(lines, tmp_path)[0].fault == "time"
 
 
@@ -330,20 +330,20 @@ def test_a_client_that_does_not_say_that_it_has_won_has(tmp_path):
     game = replace(GAME, initial=GAME.from_text("WwW1W1W1/b7/8/8/8/8/8/1B1B1B1B b"))
     ours, connection = pair()
     other, seat = theirs()
-    found, _ = table(tournament.Client(Wire(ours)), seat, game=game)
+    future, _ = table(tournament.Client(Wire(ours)), seat, game=game)
     connection.recv(1024)
     other.read()
     connection.sendall((NORMAL % "S 0 1 M 1 0").encode())
     last = json.loads(connection.recv(1024))
     assert last["action"] == "FINISH"
     assert other.read() == last
-    assert result(found).match.result.reason == "no_soldiers"
+    assert result(future).match.result.reason == "no_soldiers"
 
 
 def test_our_client_tells_what_the_server_does_wrong():
     server, connection = pair()
     with ThreadPoolExecutor(1) as pool:
-        found = pool.submit(tournament.join, Wire(connection), partial(players.make, "random"))
+        future = pool.submit(tournament.join, Wire(connection), partial(players.make, "random"))
         server.sendall(log.message("INIT", "2 8 8 9").encode())
         server.sendall((NORMAL % "S 0 0 M 0 0").encode())
         said = json.loads(server.recv(1024))
@@ -353,7 +353,7 @@ def test_our_client_tells_what_the_server_does_wrong():
             + KILLED.partition(" : Player 2")[0]
         )
         server.close()
-        assert found.result().startswith(said["meta"])
+        assert future.result().startswith(said["meta"])
     server, connection = pair()
     server.sendall(log.message("INIT", "3 8 8 9").encode())
     server.shutdown(socket.SHUT_WR)

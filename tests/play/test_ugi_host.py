@@ -27,11 +27,11 @@ def test_programs_connect_and_play(tmp_path):
         assert other.wait() == 0
     out, _ = process.communicate()
     assert process.returncode == 0
-    ((_, found),) = record.read(path)
-    assert found.reason not in ("error", "time", "illegal"), found.detail
-    assert found.options == {"size": 4, "corner": 2}
-    assert f"{found.result} ({found.reason})" in out
-    assert all(name.startswith("127.0.0.1:") for name in found.players)
+    ((_, played),) = record.read(path)
+    assert played.reason not in ("error", "time", "illegal"), played.detail
+    assert played.options == {"size": 4, "corner": 2}
+    assert f"{played.result} ({played.reason})" in out
+    assert all(name.startswith("127.0.0.1:") for name in played.players)
 
 
 def test_who_connects_and_talks_nonsense_loses(tmp_path):
@@ -40,16 +40,16 @@ def test_who_connects_and_talks_nonsense_loses(tmp_path):
         connection.sendall(b"ugiok\nreadyok\n" + b"info string hello\nbestmove nowhere\n")
         out, _ = process.communicate()
         heard = connection.makefile().read()
-    found = json.loads(path.read_text())
-    assert (found["result"], found["reason"], len(found["turns"])) == ("1-0", "illegal", 1)
-    assert found["players"][0] == "random"
+    played = json.loads(path.read_text())
+    assert (played["result"], played["reason"], len(played["turns"])) == ("1-0", "illegal", 1)
+    assert played["players"][0] == "random"
     assert heard.startswith("ugi\nsetgame morris protect_mills=False ")
-    assert f"position startpos moves {found['turns'][0]}\ngo movetime " in heard
+    assert f"position startpos moves {played['turns'][0]}\ngo movetime " in heard
     assert "'nowhere' is not legal" in out
     assert "random - 127.0.0.1:" in out
 
 
-def test_what_is_no_protocol_is_told():
+def test_an_unknown_protocol_is_told():
     assert "there are: ugi, cannon" in command_line(main, "host", "--protocol", "uci", status=2)
     out = command_line(main, "join", "127.0.0.1", 1, "random", "--protocol", "x", status=2)
     assert "there are: ugi, cannon" in out

@@ -19,15 +19,15 @@ PEOPLE = HUMAN, HUMAN
 
 def drawn(setting, state):
     """Return the pieces of a state as a face draws them: moved from the origin by whole cells."""
-    step, found = setting["cell"], []
+    step, primitives = setting["cell"], []
     for row, column, letter in state["pieces"]:
         for kind, *shape in setting["figures"][letter]:
             if kind == "line":
                 points = tuple((x + column * step, y + row * step) for x, y in shape[0])
-                found.append((points, *shape[1:]))
+                primitives.append((points, *shape[1:]))
             else:
-                found.append((shape[0] + column * step, shape[1] + row * step, *shape[2:]))
-    return found
+                primitives.append((shape[0] + column * step, shape[1] + row * step, *shape[2:]))
+    return primitives
 
 
 @pytest.mark.parametrize("name", GAMES)
@@ -38,10 +38,10 @@ def test_a_face_draws_what_the_picture_shows(name):
     for _ in range(60):
         state = json.loads(json.dumps(view.state(sitting)))
         picture = draw(game, sitting.position)
-        painted = [tuple(each) for each in shapes.shapes(picture)]
+        painted = [tuple(shape) for shape in shapes.shapes(picture)]
         assert set(drawn(setting, state)) <= set(painted)
         assert len(state["pieces"]) == len(picture.pieces)
-        assert [each[0] for each in state["choices"]] == game.legal_actions(
+        assert [choice[0] for choice in state["choices"]] == game.legal_actions(
             sitting.position
         ).tolist()
         if sitting.result:
@@ -69,9 +69,9 @@ def test_every_choice_can_be_pointed_at(name):
     sitting = Sitting(game, PEOPLE)
     cells = {(row, column) for row, column, _ in view.setting(game)["cells"]}
     while sitting.result is None:
-        for each in choices(game, sitting.position):
-            assert set(each.pieces) <= cells
-            assert each.cell is None or each.cell in cells
+        for choice in choices(game, sitting.position):
+            assert set(choice.pieces) <= cells
+            assert choice.cell is None or choice.cell in cells
         sitting.play(int(rng.choice(game.legal_actions(sitting.position))))
 
 
@@ -91,7 +91,7 @@ def test_a_chain_is_shown_hop_by_hop(game):
     sitting.play(turn[-1])
     state = view.state(sitting)
     assert not state["mid_turn"]
-    assert [each[1] for each in state["turns"]] == sitting.match.turns
+    assert [entry[1] for entry in state["turns"]] == sitting.match.turns
 
 
 def test_clocks_values_and_the_end_are_told():
@@ -100,7 +100,7 @@ def test_clocks_values_and_the_end_are_told():
     sitting.play(int(game.legal_actions(sitting.position)[0]))
     sitting.think()
     state = view.state(sitting)
-    assert [0 < each <= 60 for each in state["clocks"]] == [True, True]
+    assert [0 < seconds <= 60 for seconds in state["clocks"]] == [True, True]
     assert state["turns"][0][2] is None
     assert state["turns"][1][2] == -round(sitting.decisions[-1].value, 3)
     assert state["said"].startswith("depth 1 ")

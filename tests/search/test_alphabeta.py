@@ -190,8 +190,8 @@ def test_searches_are_independent(game, before):
         used.search(position, depth=4)
     for position in positions(game, 5, seed=4):
         fresh = AlphaBeta(game, table_megabytes=1 / 64)
-        one, other = fresh.search(position, depth=5), used.search(position, depth=5)
-        assert (one.line, one.score, one.nodes) == (other.line, other.score, other.nodes)
+        new, other = fresh.search(position, depth=5), used.search(position, depth=5)
+        assert (new.line, new.score, new.nodes) == (other.line, other.score, other.nodes)
 
 
 def test_salts_do_not_collide_with_positions():

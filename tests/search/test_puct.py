@@ -25,8 +25,8 @@ def flat(planes):
 def opinionated(planes):
     """Return logits and values that are a deterministic function of each observation."""
     logits, values = np.empty((len(planes), 410), np.float32), np.empty(len(planes), np.float32)
-    for row, each in enumerate(planes):
-        seed = [int(byte) for byte in np.packbits(each)]
+    for row, observation in enumerate(planes):
+        seed = [int(byte) for byte in np.packbits(observation)]
         rng = np.random.default_rng(seed)
         logits[row], values[row] = rng.normal(size=410), rng.uniform(-0.9, 0.9)
     return logits, values
@@ -232,18 +232,18 @@ def test_a_tree_does_not_know_of_its_neighbours(game, some_positions):
     together = Trees(game, len(rows), simulations=40, considered=8)
     together.begin(rows)
     together.run(opinionated)
-    batched = [each.copy() for each in together.improved()]
+    batched = [array.copy() for array in together.improved()]
     alone = Trees(game, 1, simulations=40, considered=8)
     for index, row in enumerate(rows):
         alone.begin(row[np.newaxis])
         alone.run(opinionated)
-        for one, many in zip(alone.improved(), batched, strict=True):
-            np.testing.assert_array_equal(one[0], many[index])
+        for single, many in zip(alone.improved(), batched, strict=True):
+            np.testing.assert_array_equal(single[0], many[index])
 
 
 def test_leaves_evaluated_together_find_much_the_same(game):
-    one, many = (PUCT(game, opinionated, batch=batch) for batch in (1, 16))
-    few = dict(one.search(game.initial, simulations=2000).visits)
+    sequential, many = (PUCT(game, opinionated, batch=batch) for batch in (1, 16))
+    few = dict(sequential.search(game.initial, simulations=2000).visits)
     batched = dict(many.search(game.initial, simulations=2000).visits)
     assert sum(few.values()) == sum(batched.values()) == 2000
     assert sum(min(few[action], batched[action]) for action in few) > 1600
@@ -255,8 +255,8 @@ def test_virtual_losses_are_undone(game, some_positions, batch):
         search = PUCT(game, opinionated, batch=batch, contempt=0.2)
         result = search.search(position, simulations=300)
         nodes, edges = (
-            each[0, :size]
-            for each, size in zip(
+            row[0, :size]
+            for row, size in zip(
                 search._trees._forest[:2], search._trees._forest.sizes[0], strict=True
             )
         )
@@ -353,7 +353,7 @@ def test_where_the_rules_decide_on_a_repetition_contempt_does_not(text, contempt
     trees.run(flat)
     improved = trees.improved()
     chances = dict(zip(improved.actions[0].tolist(), improved.policy[0].tolist(), strict=True))
-    others = [chance for each, chance in chances.items() if each not in (-1, action)]
+    others = [chance for move, chance in chances.items() if move not in (-1, action)]
     if text == AHEAD:
         assert improved.chosen[0] == action
         assert chances[action] > 100 * max(others)

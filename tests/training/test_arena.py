@@ -217,7 +217,7 @@ def test_a_tournament_killed_before_its_first_game_goes_on(whole, tmp_path, monk
     assert results(tmp_path) == results(whole)
 
 
-def test_an_empty_file_of_games_is_no_other_tournament(tmp_path):
+def test_an_empty_file_of_games_is_not_another_tournament(tmp_path):
     """0.1.0 left it when it was killed before config.json was there."""
     (tmp_path / "games.jsonl").touch()
     assert len(arena.run(config(), tmp_path, workers=0).records) == 30

@@ -45,7 +45,7 @@ def cluster():
     from training.cluster import connected
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("training.actors.PATIENCE", math.inf)  # a busy machine is no fault here
+        patch.setattr("training.actors.PATIENCE", math.inf)  # a busy machine is not a fault here
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
         patch.setenv("PYTHONPATH", str(HERE))  # has arena_players
         patch.setenv("RAY_health_check_period_ms", "500")  # to hear of lost nodes soon

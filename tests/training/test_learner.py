@@ -6,7 +6,7 @@ import torch
 
 from agents.network import Network, Size
 from training.learner import Learner, LearnerSettings
-from training.replay import Batch
+from training.replay import Minibatch
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ def batch_of(game):
     policy = np.zeros(game.num_actions, np.float32)
     policy[legal.argmax()] = 1
     rows = game.observe(game.initial), legal, policy, np.float32(1)
-    return Batch(*(np.stack([row] * 16) for row in rows))
+    return Minibatch(*(np.stack([row] * 16) for row in rows))
 
 
 def test_it_learns_what_the_samples_say(game, learner):

@@ -142,7 +142,7 @@ def test_workers_change_no_game(rows):
     assert games_of(play_experiments(experiments(40)[:1], workers=2)) == games_of(rows[:1])
 
 
-def test_a_player_that_fails_is_no_result():
+def test_a_player_that_fails_is_not_a_result():
     with pytest.raises(ChildProcessError, match=r"game 0 of arena_players.Raiser .*lost my head"):
         play_experiments(seat_advantage(6, 2, names=("arena_players.Raiser",)))
 

@@ -418,7 +418,7 @@ def test_what_may_differ_may(path):
         assert json.loads((path / "config.json").read_text())["minutes"] == 9
 
 
-def test_checkpoints_without_a_config_are_no_run(path):
+def test_checkpoints_without_a_config_are_not_a_run(path):
     (path / "config.json").unlink()
     for begin in (go_on, lambda path: opened(path).__enter__()):
         with pytest.raises(BadFolder, match=r"run has no config\.json: it is not a run"):

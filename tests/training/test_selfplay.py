@@ -165,7 +165,7 @@ def test_it_stops_after_the_decisions_of_now(small):
     assert len(asked) <= SETTINGS.simulations + 1
 
 
-def test_numbers_that_are_not_finite_are_no_policy(small):
+def test_numbers_that_are_not_finite_are_not_a_policy(small):
     play = SelfPlayWorker(small, SETTINGS, (0,))
 
     def broken(planes):

@@ -111,7 +111,7 @@ def test_opponents_are_drawn_by_their_shares_for_each_game(game):
     rng = np.random.default_rng(0)
     for _ in range(60):
         env.step(any_actions(env, rng))
-    often, never, seldom = (len(each.take_points()) for each in pool)
+    often, never, seldom = (len(opponent.take_points()) for opponent in pool)
     assert never == 0
     assert not pool[1].asked
     assert 2 < often / seldom < 4.5
@@ -126,17 +126,17 @@ def test_games_begin_after_random_turns(game, turns, fewest, most):
         if env.boards.turns(board) == 0:
             starts.add(env.boards.position(board))
     assert fewest <= len(starts) <= most
-    assert all(game.outcome(each) == ONGOING for each in starts)
+    assert all(game.outcome(position) == ONGOING for position in starts)
     assert game.initial in starts
 
 
 def test_the_same_seed_is_the_same_games(game):
     def play(seed):
         env = make(game, 16, [Noted()], opening_turns=3, seed=seed)
-        rng, found = np.random.default_rng(0), [env.reset()]
+        rng, seen = np.random.default_rng(0), [env.reset()]
         for _ in range(20):
-            found += env.step(any_actions(env, rng))[:2]
-        return np.concatenate([each.ravel() for each in found])
+            seen += env.step(any_actions(env, rng))[:2]
+        return np.concatenate([array.ravel() for array in seen])
 
     assert (play(5) == play(5)).all()
     assert (play(5) != play(6)).any()

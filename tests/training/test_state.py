@@ -76,12 +76,12 @@ def test_an_optimizer_that_took_no_step_yet_has_nothing():
 
 
 @pytest.mark.parametrize("value", [None, -1, 1.5, True, "1", [1], 10**16, float("nan")])
-def test_what_is_no_whole_number_is_refused(value):
+def test_what_is_not_a_whole_number_is_refused(value):
     with pytest.raises(BadCheckpoint, match=r"steps is .*; wanted a whole number from 0"):
         state.whole({"steps": value}, "steps")
 
 
 @pytest.mark.parametrize("value", [None, "1", [1], float("nan"), float("inf"), 10**400])
-def test_what_is_no_number_is_refused(value):
+def test_what_is_not_a_number_is_refused(value):
     with pytest.raises(BadCheckpoint, match=r"seconds is .*; wanted a number"):
         state.number({"seconds": value}, "seconds")

@@ -115,7 +115,7 @@ def run(
 ) -> Tournament:
     """Play a tournament in a folder, or the rest of it, and write its results.json.
 
-    `workers` is the number of processes, None for one per core; if players learn, there are none.
+    `workers` is the number of processes, None for one per core; if players learn, it is 0.
     With the engine "ray" the processes are on a cluster (`training.cluster`), which only knows
     players of `agents` and those with dotted names. A game whose process dies is left out; the next
     call tries it again.

@@ -166,13 +166,13 @@ class Study {
 
   async think(actions, signal) {
     if (this.state.result) this.current.chances = chancesOf(this.state.result);
-    if (this.isSweeping || this.state.result || !Number(find("seconds").value)) return this.showFound(null);
-    this.showFound(null, "thinking …");
+    if (this.isSweeping || this.state.result || !Number(find("seconds").value)) return this.showAnalysis(null);
+    this.showAnalysis(null, "thinking …");
     if (this.current.parent && !this.begun.length && !this.current.judged) await this.judge(this.current, signal);
     for (const seconds of [GLANCE, Number(find("seconds").value)]) {
-      const found = await this.ask("/analyse", { actions, player: this.by, seconds }, signal);
-      if (!this.begun.length) this.current.chances ??= found.chances;
-      this.showFound(found);
+      const analysis = await this.ask("/analyse", { actions, player: this.by, seconds }, signal);
+      if (!this.begun.length) this.current.chances ??= analysis.chances;
+      this.showAnalysis(analysis);
       this.showGraph();
     }
   }
@@ -237,23 +237,23 @@ class Study {
     find("study").dataset.decisions = state.decisions; // now all but what is thought is shown
   }
 
-  showFound(found, said = "") {
+  showAnalysis(analysis, said = "") {
     const { chances } = this.current;
-    this.showGauge(found ? found.chances : this.begun.length ? null : chances);
-    const moves = found?.moves ?? [];
-    if (found) {
-      said = [moves.length || found.chances !== null ? this.inWords(found.chances) : `${this.by} does not say what it expects`, `best ${found.line[0]}`];
-      if (found.depth) said.push(`depth ${found.depth}`);
-      if (found.nodes) said.push(`${found.nodes.toLocaleString("en")} nodes`);
+    this.showGauge(analysis ? analysis.chances : this.begun.length ? null : chances);
+    const moves = analysis?.moves ?? [];
+    if (analysis) {
+      said = [moves.length || analysis.chances !== null ? this.inWords(analysis.chances) : `${this.by} does not say what it expects`, `best ${analysis.line[0]}`];
+      if (analysis.depth) said.push(`depth ${analysis.depth}`);
+      if (analysis.nodes) said.push(`${analysis.nodes.toLocaleString("en")} nodes`);
       said = said.join(" · ");
     }
     find("study-said").textContent = said;
     find("study-lines").replaceChildren(...moves.slice(0, LINES).map((move) => this.row(move, ...move.line)));
     find("study-all").replaceChildren(...moves.map((move) => this.row(move, this.choice(move.action)?.text.trim() ?? "")));
     find("study-whose").textContent = moves.length ? `Best moves, with ${this.setting.players[this.state.mover]}'s winning chances` : "";
-    this.found = found;
+    this.analysis = analysis;
     this.showOverlay();
-    find("study").dataset.depth = found?.depth ?? "";
+    find("study").dataset.depth = analysis?.depth ?? "";
   }
 
   inWords(chances) {
@@ -263,7 +263,7 @@ class Study {
   }
 
   choice(action) {
-    return this.board.choices.find((each) => each.action === action);
+    return this.board.choices.find((choice) => choice.action === action);
   }
 
   row(move, ...texts) {
@@ -275,10 +275,10 @@ class Study {
   }
 
   showOverlay() {
-    const { found } = this;
+    const { analysis } = this;
     const what = find("overlay").value;
-    const arrows = what === "arrows" && found ? found.moves.slice(0, ARROWS).map((move, rank) => this.arrow(move, rank)) : [];
-    overlay(this.board, arrows.filter(Boolean), (what === "from" || what === "to") && found ? found[what] : []);
+    const arrows = what === "arrows" && analysis ? analysis.moves.slice(0, ARROWS).map((move, rank) => this.arrow(move, rank)) : [];
+    overlay(this.board, arrows.filter(Boolean), (what === "from" || what === "to") && analysis ? analysis[what] : []);
   }
 
   arrow({ action, mark }, rank) {
@@ -313,15 +313,15 @@ class Study {
   }
 
   turn(node) {
-    const found = button(node.text, () => this.go(node));
-    if (node === this.current) found.setAttribute("aria-current", "true");
+    const move = button(node.text, () => this.go(node));
+    if (node === this.current) move.setAttribute("aria-current", "true");
     const { mark, sign, loss, line } = node.judged ?? {};
     if (mark) {
-      found.append(element("span", { className: `sign ${mark.replace(" ", "-")}`, textContent: ` ${sign}`, ariaHidden: "true" }));
-      found.append(element("span", { className: "visually-hidden", textContent: `, ${mark}` }));
-      found.title = mark + (loss >= 2 ? `: ${loss} % lost, better ${line[0]}` : "");
+      move.append(element("span", { className: `sign ${mark.replace(" ", "-")}`, textContent: ` ${sign}`, ariaHidden: "true" }));
+      move.append(element("span", { className: "visually-hidden", textContent: `, ${mark}` }));
+      move.title = mark + (loss >= 2 ? `: ${loss} % lost, better ${line[0]}` : "");
     }
-    return element("li", { className: node.mover ? "second" : "first" }, found);
+    return element("li", { className: node.mover ? "second" : "first" }, move);
   }
 
   showGraph() {
@@ -330,7 +330,7 @@ class Study {
     drawGraph(find("graph"), line, this.current, this.setting.colours.map(([fill]) => fill), (node) => this.go(node));
     const marks = line.slice(1).map((node) => [node.mover, node.judged?.mark]);
     const told = this.setting.players.map((name, player) => {
-      const counts = ["best", "good", "doubtful", "blunder"].map((mark) => [mark, marks.filter((each) => each[0] === player && each[1] === mark).length]);
+      const counts = ["best", "good", "doubtful", "blunder"].map((mark) => [mark, marks.filter((judged) => judged[0] === player && judged[1] === mark).length]);
       return `${name}: ${counts.map(([mark, count]) => `${count} ${mark}${mark === "blunder" && count !== 1 ? "s" : ""}`).join(", ")}`;
     });
     const lines = told.map((textContent) => element("span", { textContent }));

@@ -43,15 +43,15 @@ export function made(name, attributes = {}) {
 }
 
 export function element(name, properties = {}, ...children) {
-  const found = Object.assign(document.createElement(name), properties);
-  found.append(...children);
-  return found;
+  const node = Object.assign(document.createElement(name), properties);
+  node.append(...children);
+  return node;
 }
 
 export function button(textContent, act, properties = {}) {
-  const found = element("button", { type: "button", textContent, ...properties });
-  found.addEventListener("click", act);
-  return found;
+  const node = element("button", { type: "button", textContent, ...properties });
+  node.addEventListener("click", act);
+  return node;
 }
 
 const same = (one, other) => one && other && one[0] === other[0] && one[1] === other[1];
@@ -108,7 +108,7 @@ export class Board {
   build() {
     const { cells, cell, margin, board, labels } = this.setting;
     const named = made("g", { class: "labels" });
-    named.append(...labels.map((each) => this.label(each)));
+    named.append(...labels.map((label) => this.label(label)));
     this.layers.ground.replaceChildren(this.turned(board), named);
     this.hits = new Map();
     const inRows = new Map();
@@ -172,9 +172,9 @@ export class Board {
   }
 
   begun() {
-    const found = new Map();
-    for (const choice of this.choices) for (const cell of choice.pieces) found.set(key(cell), cell);
-    return [...found.values()];
+    const pieces = new Map();
+    for (const choice of this.choices) for (const cell of choice.pieces) pieces.set(key(cell), cell);
+    return [...pieces.values()];
   }
 
   paint() {
@@ -190,17 +190,17 @@ export class Board {
 
   mark() {
     const { marks } = this.setting;
-    const found = this.state.captured.map((cell) => this.placed(marks.captured, cell));
+    const shown = this.state.captured.map((cell) => this.placed(marks.captured, cell));
     const targets = this.targets();
     if (this.hinted) {
       for (const cell of [this.hinted.pieces[0], this.hinted.cell]) {
-        if (cell) found.push(this.placed(marks.selected, cell, "hint"));
+        if (cell) shown.push(this.placed(marks.selected, cell, "hint"));
       }
     }
-    if (this.selected) found.push(this.placed(marks.selected, this.selected));
-    for (const { cell, isShot } of targets.values()) found.push(this.placed(isShot ? marks.shot : marks.target, cell));
+    if (this.selected) shown.push(this.placed(marks.selected, this.selected));
+    for (const { cell, isShot } of targets.values()) shown.push(this.placed(isShot ? marks.shot : marks.target, cell));
     this.pointer = this.placed(marks.pointer, this.pointed, "pointer");
-    this.layers.marks.replaceChildren(...found, this.pointer);
+    this.layers.marks.replaceChildren(...shown, this.pointer);
     const begun = new Set(this.begun().map(key));
     const letters = new Map(this.state.pieces.map(([row, column, letter]) => [key([row, column]), letter]));
     for (const [name, hit] of this.hits) {
@@ -219,17 +219,17 @@ export class Board {
   }
 
   targets() {
-    const found = new Map();
+    const targets = new Map();
     for (const choice of this.choices) {
       const fits = choice.pieces.length
         ? this.selected && choice.pieces.some((cell) => same(cell, this.selected))
         : choice.captures.length > 0 || !this.selected;
       if (!fits || !choice.cell) continue;
       const isHit = choice.isShot || (!choice.pieces.length && choice.captures.length > 0);
-      const before = found.get(key(choice.cell)); // where both go there, the shot's colour wins
-      found.set(key(choice.cell), { ...choice, isShot: isHit || Boolean(before?.isShot) });
+      const before = targets.get(key(choice.cell)); // where both go there, the shot's colour wins
+      targets.set(key(choice.cell), { ...choice, isShot: isHit || Boolean(before?.isShot) });
     }
-    return found;
+    return targets;
   }
 
   animate(moved) {
@@ -265,10 +265,10 @@ export class Board {
   /** Take a cell as piece or as target; return whether it meant something. */
   pick(cell) {
     this.close();
-    const begun = this.begun().some((each) => same(each, cell));
+    const begun = this.begun().some((piece) => same(piece, cell));
     const mine = this.choices.filter(
       (choice) => same(choice.cell, cell) &&
-        (choice.pieces.length ? choice.pieces.some((each) => same(each, this.selected)) : true),
+        (choice.pieces.length ? choice.pieces.some((piece) => same(piece, this.selected)) : true),
     );
     if (mine.length && !(begun && same(cell, this.selected))) {
       this.settle(mine, cell);
@@ -285,18 +285,18 @@ export class Board {
     return placeless.map(({ action, text }) => button(text.trim(), () => this.choose(action), { className: "main" }));
   }
 
-  settle(found, cell) {
-    if (found.length === 1) this.choose(found[0].action);
-    else this.inquire(found, cell);
+  settle(choices, cell) {
+    if (choices.length === 1) this.choose(choices[0].action);
+    else this.inquire(choices, cell);
   }
 
   /** Let people choose, at the place, between several choices with one target. */
-  inquire(found, cell) {
+  inquire(choices, cell) {
     const ask = element("div", { className: "ask" });
     ask.setAttribute("role", "menu");
-    const several = found.some((choice) => choice.isShot) && found.some((choice) => !choice.isShot);
-    for (const choice of found) {
-      const word = several ? `${choice.isShot ? WORDS.hit : WORDS.go}: ` : "";
+    const isMixed = choices.some((choice) => choice.isShot) && choices.some((choice) => !choice.isShot);
+    for (const choice of choices) {
+      const word = isMixed ? `${choice.isShot ? WORDS.hit : WORDS.go}: ` : "";
       const item = button(word + choice.text.trim(), () => this.choose(choice.action));
       item.setAttribute("role", "menuitem");
       ask.append(item);

@@ -46,7 +46,7 @@ export class Connection {
 export async function fetched(path, body, signal) {
   const options = body && { method: "POST", body: JSON.stringify(body), signal };
   const answer = await fetch(path, options);
-  const found = await answer.json();
-  if (!answer.ok) throw new Error(found.error);
-  return found;
+  const content = await answer.json();
+  if (!answer.ok) throw new Error(content.error);
+  return content;
 }

@@ -37,8 +37,8 @@ async function load(game) {
   shown = { game, lessons: [] };
   root.replaceChildren(element("p", { textContent: "Loading …" })); // the first time takes some seconds
   try {
-    const found = await fetched(`/lessons/${encodeURIComponent(game)}`);
-    if (shown.game === game) show(game, found);
+    const guide = await fetched(`/lessons/${encodeURIComponent(game)}`);
+    if (shown.game === game) show(game, guide);
   } catch (error) {
     await showGames(element("p", { className: "wrong", role: "alert", textContent: error.message }));
   }

@@ -19,7 +19,7 @@ export function overlay(board, arrows = [], heat = []) {
     text.classList.add("share");
     return text;
   });
-  board.layers.arrows.replaceChildren(...[...arrows].reverse().map((each) => arrow(each, centre, cell)), ...words);
+  board.layers.arrows.replaceChildren(...[...arrows].reverse().map((shape) => arrow(shape, centre, cell)), ...words);
 }
 
 function arrow({ from, to, colour, width }, centre, cell) {

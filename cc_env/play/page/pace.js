@@ -30,7 +30,7 @@ export class Pace {
     this.isOver = Boolean(result);
     this.isPaused = pace === null;
     this.pause.textContent = this.isPaused ? "Go on" : "Pause";
-    for (const each of [this.pause, this.step, this.select]) each.disabled = this.isOver;
+    for (const control of [this.pause, this.step, this.select]) control.disabled = this.isOver;
     if (!this.isPaused) this.select.value = PACES.find(([seconds]) => seconds >= pace)[0];
     else if (!this.select.value) this.select.value = 0.8;
   }

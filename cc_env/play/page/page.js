@@ -142,9 +142,9 @@ class Table {
       this.board.mark();
       this.panels.say("where to?");
     } else {
-      const found = this.board.choices.filter((choice) => several.includes(choice.action));
+      const choices = this.board.choices.filter((choice) => several.includes(choice.action));
       this.board.close();
-      this.board.inquire(found, found[0].cell);
+      this.board.inquire(choices, choices[0].cell);
     }
   }
 

@@ -96,9 +96,9 @@ export function filledOptions(form) {
 export function field(name, value, values) {
   const label = titled(name);
   const choices = typeof value === "boolean" ? [["False", "no"], ["True", "yes"]]
-    : values?.map((each) => [String(each), String(each).replaceAll("_", " ")]);
+    : values?.map((value) => [String(value), String(value).replaceAll("_", " ")]);
   if (choices) {
-    const select = element("select", { name: `option.${name}` }, ...choices.map(([each, said]) => choice(each, said)));
+    const select = element("select", { name: `option.${name}` }, ...choices.map(([value, said]) => choice(value, said)));
     select.value = typeof value === "boolean" ? (value ? "True" : "False") : String(value);
     return element("label", {}, label, select);
   }
@@ -109,9 +109,9 @@ export function field(name, value, values) {
 
 /** Return the number that a text says, with a point or a comma. */
 function number(text) {
-  const found = Number(text.replace(",", "."));
-  if (!(found > 0)) throw new Error(`minutes: '${text}' is not a number of minutes, such as 5 or 2.5`);
-  return found;
+  const minutes = Number(text.replace(",", "."));
+  if (!(minutes > 0)) throw new Error(`minutes: '${text}' is not a number of minutes, such as 5 or 2.5`);
+  return minutes;
 }
 
 function asked() {

@@ -12,9 +12,9 @@ export class Node {
   }
 
   get path() {
-    const found = [];
-    for (let node = this; node; node = node.parent) found.unshift(node);
-    return found;
+    const path = [];
+    for (let node = this; node; node = node.parent) path.unshift(node);
+    return path;
   }
 
   /** The decisions that lead here. */
@@ -24,21 +24,21 @@ export class Node {
 
   /** All nodes from the root through this one to the end of its line. */
   get line() {
-    const found = this.path;
-    while (found.at(-1).children.length) found.push(found.at(-1).children[0]);
-    return found;
+    const line = this.path;
+    while (line.at(-1).children.length) line.push(line.at(-1).children[0]);
+    return line;
   }
 
-  /** Return the child of a turn, which is made where there is none. */
+  /** Return the child of a turn, made if it is new. */
   add(turn, text, mover) {
-    const same = (child) => child.turn.length === turn.length && child.turn.every((each, at) => each === turn[at]);
+    const same = (child) => child.turn.length === turn.length && child.turn.every((action, at) => action === turn[at]);
     let child = this.children.find(same);
     if (!child) this.children.push((child = new Node(turn, text, mover, this)));
     return child;
   }
 
   remove() {
-    this.parent.children = this.parent.children.filter((each) => each !== this);
+    this.parent.children = this.parent.children.filter((child) => child !== this);
   }
 
   saved() {
@@ -52,11 +52,11 @@ export class Node {
 
 /** Return the rows of a list: each turn after `node`, with the variations beside it. */
 export function rows(node, row, list) {
-  const found = [];
+  const shown = [];
   for (let at = node; at.children.length; at = at.children[0]) {
     const [main, ...others] = at.children;
-    found.push(row(main));
-    for (const other of others) found.push(list(other, [row(other), ...rows(other, row, list)]));
+    shown.push(row(main));
+    for (const other of others) shown.push(list(other, [row(other), ...rows(other, row, list)]));
   }
-  return found;
+  return shown;
 }
