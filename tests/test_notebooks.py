@@ -12,23 +12,23 @@ NOTEBOOKS = sorted((Path(__file__).parents[1] / "notebooks").glob("*.ipynb"))
 
 CHECKS = {  # what holds after the last cell, in the short setting
     "four_games": """
-plays = [english.turn_texts(trap.position, one.line)[0] for one in trap_reports]
+plays = [english.turn_texts(trap.position, report.line)[0] for report in trap_reports]
 assert plays == 5 * ["55-44"] + 4 * ["55-46"], plays
 men = [list(english.pieces(match.position).values()) for match in (trap, shot)]
-assert [(one.count("r"), one.count("b")) for one in men] == [(10, 10), (7, 6)]
+assert [(pieces.count("r"), pieces.count("b")) for pieces in men] == [(10, 10), (7, 6)]
 assert again.turns == turns and len(turns) == 23
 assert exact == {"41-30": -1, "41-32": 0}
 assert lost.score == (-1, 1)
 assert (len(nine.legal_actions(walking)), len(nine.legal_actions(free))) == (9, 63)
-assert {name: len(one.turns) for name, one in wins.items()} == {
+assert {name: len(win.turns) for name, win in wins.items()} == {
     "free moves": 3,
     "no free moves": 5,
 }
 assert wins["free moves"].turns[0] == "OC-W"
-assert [one.margin is None for one in siege_reports] == [True, True, True, False, False]
+assert [report.margin is None for report in siege_reports] == [True, True, True, False, False]
 assert bombed.turns[-1] == "S 2 3 B 2 0" and bombed.result.reason == "halls"
 for name, tournament in tournaments.items():
-    scores = {one.name: one.line.score.value for one in tournament.standings.players}
+    scores = {row.name: row.line.score.value for row in tournament.standings.players}
     assert scores["minimax:normal"] > scores["random"], name
 assert counts["checkers"] == [7, 49, 302, 1469]
 assert counts["mini_checkers"] == [5, 25, 106, 369]
@@ -39,9 +39,9 @@ for choices, lengths, outcomes in walks.values():
     assert (outcomes >= 0).mean() > 0.95
 """,
     "quickstart": """
-score = found.standings.pair("learned:against=random", "random").line.score
+score = tournament.standings.pair("learned:against=random", "random").line.score
 assert score.value > 0.8, score  # untrained it is 0.4 to 0.7
-assert len(boards) == len(one.turns)
+assert len(boards) == len(shortest.turns)
 """,
     "self_play": """
 fresh = arena.hold(("fresh", "random"), games=40).standings.pair("fresh", "random").line.score

@@ -36,6 +36,9 @@ class Row(NamedTuple):
 def strength(block: Block) -> str:
     """Return the table of all measured matches of trained players, or of one game's."""
     rows = [row for row in matches() if row.config["game"] in (block.words or [*GAMES])]
+    rows.sort(
+        key=lambda row: ([*GAMES].index(row.config["game"]), [*row.config["options"].values()])
+    )
     shown = [*varying(rows)]
     cells = (
         (
