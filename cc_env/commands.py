@@ -54,6 +54,7 @@ try:
     from rich.table import Table
     from rich.text import Text
 
+    from cc_env.exact import command
     from cc_env.play import program_commands, tcp
     from cc_env.play.console import Console, check_place, read_lines
     from cc_env.play.console import save as save_game
@@ -548,5 +549,5 @@ def _print_turns(match: Match) -> None:
         console.print(f"\n{number}. {text}\n{picture}")
 
 
-for _command in program_commands.COMMANDS:
+for _command in (command.solve, *program_commands.COMMANDS):
     app.command()(_command)

@@ -58,6 +58,18 @@ class BadCheckpoint(CcEnvError):
     """Saved weights or a saved run that is damaged, or of another game, size or version."""
 
 
+class BadTable(CcEnvError):
+    """A table of exact values that is damaged, or of another game, other rules or a new version."""
+
+
+class MissingTable(CcEnvError):
+    """A position whose exact value is in no table that is there."""
+
+
+class NoRoom(CcEnvError):
+    """Work that needs more memory or more room on the disk than there is; nothing was begun."""
+
+
 class BadFolder(CcEnvError):
     """A folder that holds another run or tournament, or not the one that it should hold."""
 

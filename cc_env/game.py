@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from cc_env import rules
 from cc_env.errors import BadGame, BadOption, BadPosition, IllegalAction, UnknownOption, listed
+from cc_env.exact.numbering import Numbering
 from cc_env.grid import Cell, Grid
 from cc_env.look import Look, Track
 from cc_env.notation import Format, Notation, OnBroken, Played, Turn
@@ -28,6 +29,7 @@ __all__ = [  # all that the module of a game needs, beside `rules`
     "Grid",
     "Look",
     "Notation",
+    "Numbering",
     "OnBroken",
     "Played",
     "Search",
@@ -83,6 +85,7 @@ class Game:
     notation: Notation = field(default_factory=Notation)
     look: Look = field(default_factory=Look)
     search: Search = field(default_factory=Search)
+    numbering: Numbering | None = None  # None: the game cannot be solved, see `exact.numbering`
 
     def __post_init__(self) -> None:
         if not any(self.letters):

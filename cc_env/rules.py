@@ -100,6 +100,29 @@ def evaluate(position: Position, player: Int, evaluation: Any) -> Int:
     """Return what the position is worth to `player`, in hundredths of a piece."""
 
 
+@rule
+def sets_of(position: Position) -> tuple[np.uint64, ...]:
+    """Return the sets of cells that make up a position between turns, see `exact.numbering`."""
+
+
+@rule
+def state_of(position: Position) -> int:
+    """Return what a position has beside its sets: a small number; -1 if it is not numbered."""
+
+
+@rule(by=(2,))
+def from_sets(sets: NDArray[np.uint64], state: Int, like: Position) -> Position:
+    """Return the position with these sets, uint64[K], and this state; the first player moves.
+
+    In all else, such as the size of the board, it is like `like`.
+    """
+
+
+@rule
+def turns_to_draw(position: Position) -> int:
+    """Return in how many turns, at the earliest, the rules draw a game that makes no progress."""
+
+
 @rule(by=(1,))
 def load(row: NDArray[np.uint64], like: Position) -> Position:
     """Return the position, of the class of `like`, that `store` wrote into `row` (uint64[>= F])."""
@@ -195,6 +218,35 @@ def register_evaluation(
     evaluate.add(  # type: ignore[attr-defined]
         position_class, evaluation_class, function=evaluation
     )
+
+
+@jit
+def _one_state(position: Position) -> Int:
+    return np.int64(-1) if mid_turn(position) else np.int64(0)
+
+
+@jit
+def _unlimited(position: Position) -> Int:
+    return np.int64(2**31)
+
+
+def register_numbering(
+    position_class: type,
+    *,
+    sets_of: _Function,
+    from_sets: _Function,
+    state_of: _Function = _one_state,
+    turns_to_draw: _Function = _unlimited,
+) -> None:
+    """Make the positions of a game numbered, so that it can be solved: see `exact.numbering`.
+
+    By default a position between turns has nothing beside its sets, and no rule draws games that
+    make no progress.
+    """
+    given = {name: value for name, value in locals().items() if name != "position_class"}
+    sources.register(position_class.__module__, given)
+    for name, function in given.items():
+        globals()[name].add(position_class, function=function)
 
 
 def _tell_apart(named_tuple: type) -> None:

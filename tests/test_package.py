@@ -36,7 +36,11 @@ def test_the_wheel_holds_the_library_and_inside_it_what_learned(wheel):
     assert Path(wheel.filename).name.startswith(f"cc_env-{cc_env.__version__}-")
     assert {name.split("/")[0].split("-")[0] for name in names} == {"cc_env"}
     assert (
-        files("cc_env/**/*.py") | files("cc_env/play/page/*") | files("cc_env/lessons/*") <= names
+        files("cc_env/**/*.py")
+        | files("cc_env/play/page/*")
+        | files("cc_env/lessons/*")
+        | files("cc_env/exact/shipped/*.exact")
+        <= names
     )
     assert {"cc_env/py.typed", "cc_env/play/notebook.js", "cc_env/play/notebook.css"} <= names
     others = files("agents/**/*.py") | files("training/**/*.py") | {"training/arena/report.html"}

@@ -21,7 +21,7 @@ from cc_env import rules
 from cc_env.bits import ONE, ZERO, lowest, popcount, reverse, summed
 from cc_env.compile import jit
 from cc_env.errors import BadOption, BadPosition
-from cc_env.game import Game, Grid, Notation, Search
+from cc_env.game import Game, Grid, Notation, Numbering, Search
 from cc_env.games.jumps import (
     FORWARD,
     Word,
@@ -190,6 +190,21 @@ rules.register(
 )
 
 
+@jit
+def sets_of(position: Position) -> tuple[Word, Word]:
+    """As `rules.sets_of`: own and enemy men."""
+    return position.own, position.enemy
+
+
+@jit
+def from_sets(sets: NDArray[np.uint64], state: Int, like: Position) -> Position:
+    """As `rules.from_sets`."""
+    return Position(sets[0], sets[1], ZERO)
+
+
+rules.register_numbering(Position, sets_of=sets_of, from_sets=from_sets)
+
+
 class Published(NamedTuple):
     """The published evaluation: men, and how far each has come, in units of its own.
 
@@ -246,6 +261,15 @@ ENDED_BY = {  # in a sentence
 }
 
 
+NUMBERING = Numbering(
+    like=Position(ZERO, ZERO, ZERO),
+    cells=(int(_BOARD),) * 2,
+    weights=(1,),
+    most=ALL,
+    is_acyclic=True,
+)
+
+
 def make(first: Annotated[str, PLAYERS] = "black") -> Game:
     """Return the game; `first` is who begins, black (below) or white (above).
 
@@ -271,6 +295,7 @@ def make(first: Annotated[str, PLAYERS] = "black") -> Game:
             endings=ENDED_BY,
         ),
         search=Search(evaluations=EVALUATIONS, levels=LEVELS),
+        numbering=NUMBERING,
     )
 
 

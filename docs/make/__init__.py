@@ -4,6 +4,7 @@ blocks     comments of a page that become text: `<!-- make: planes checkers -->`
 facts      tables of a game: spaces, planes, options, endings, positions
 actions    what action ids mean, with the drawn index map
 rules      a game's lessons as the text of its rules
+exact      what the shipped tables of exact values say
 strength   what the tournaments of the trained networks measured
 commands   the reference of the command line
 api        the reference of the modules
@@ -11,6 +12,6 @@ notebooks  notebooks as pages, with the outputs that they are saved with
 hooks      what MkDocs calls
 """
 
-from docs.make import actions, api, commands, facts, rules, strength
+from docs.make import actions, api, commands, exact, facts, rules, strength
 
-MODULES = actions, api, commands, facts, rules, strength  # they register their blocks
+MODULES = actions, api, commands, exact, facts, rules, strength  # they register their blocks

@@ -18,9 +18,9 @@ from functools import partial
 from typing import Annotated
 
 from cc_env.errors import BadOption, is_whole
-from cc_env.game import Game, Look, Notation, Search
+from cc_env.game import Game, Look, Notation, Numbering, Search, Symmetry
 from cc_env.games.capture_conquer.evaluation import STANDARD, Published
-from cc_env.games.capture_conquer.rules import PLANES, SIZES, initial
+from cc_env.games.capture_conquer.rules import BOARD, PLANES, SIZES, initial
 from cc_env.games.capture_conquer.text import (
     action_cells,
     action_text,
@@ -53,6 +53,7 @@ def make(size: Annotated[int, SIZES] = 6, corner: int | None = None) -> Game:
     corner = CORNERS[size] if corner is None else corner
     if not is_whole(corner, 2) or corner >= size:
         raise BadOption(f"capture_conquer: corner={corner!r}; with size={size}, 2 to {size - 1}")
+    symmetries = (transposition(size),)
     return Game(
         name="capture_conquer",
         options={"size": size, "corner": int(corner)},
@@ -61,7 +62,7 @@ def make(size: Annotated[int, SIZES] = 6, corner: int | None = None) -> Game:
         action_cells=action_cells(size),
         planes=PLANES,
         players=("blue", "red"),
-        symmetries=(transposition(size),),
+        symmetries=symmetries,
         fits=partial(fits, size=size),
         notation=Notation(
             to_text=to_text,
@@ -72,4 +73,16 @@ def make(size: Annotated[int, SIZES] = 6, corner: int | None = None) -> Game:
         ),
         look=Look(goals=((size - 1, size - 1), (0, 0)), track=track, remark=remark),
         search=Search(evaluations={"standard": STANDARD[size], "published": Published()}),
+        numbering=numbering(size, symmetries),
+    )
+
+
+def numbering(size: int, symmetries: tuple[Symmetry, ...]) -> Numbering:
+    """Return how positions are numbered on a board of this size, whatever the corner."""
+    return Numbering(
+        like=initial(size, 2),
+        cells=(int(BOARD[size]),) * 2,
+        weights=(1,),
+        symmetries=symmetries,
+        options={"size": size},
     )

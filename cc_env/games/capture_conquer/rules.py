@@ -243,3 +243,18 @@ rules.register(
     outcome=outcome,
     observe=observe,
 )
+
+
+@jit
+def sets_of(position: Position) -> tuple[Word, Word]:
+    """As `rules.sets_of`: own and enemy pieces."""
+    return position.own, position.enemy
+
+
+@jit
+def from_sets(sets: NDArray[np.uint64], state: Int, like: Position) -> Position:
+    """As `rules.from_sets`."""
+    return Position(sets[0], sets[1], ZERO, ZERO, like.size)
+
+
+rules.register_numbering(Position, sets_of=sets_of, from_sets=from_sets)

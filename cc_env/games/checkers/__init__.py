@@ -23,18 +23,20 @@ from typing import Annotated
 import numpy as np
 
 from cc_env.errors import BadOption, is_whole
-from cc_env.game import Game, Look, Notation, Search
+from cc_env.game import Game, Look, Notation, Numbering, Search
 from cc_env.games.checkers import pdn
 from cc_env.games.checkers.evaluation import STANDARD, SYMMETRIC, Published
 from cc_env.games.checkers.rules import (
     ENDINGS,
     PLANES,
     STARTS,
+    USED,
     initial,
 )
 from cc_env.games.checkers.text import (
     GRID,
     LETTERS,
+    PIECES,
     action_text,
     ending,
     fits,
@@ -101,4 +103,18 @@ def make(
             remark=remark,
         ),
         search=Search(evaluations=EVALUATIONS, levels=LEVELS),
+        numbering=_numbering(crowning),
+    )
+
+
+def _numbering(crowning: str) -> Numbering:
+    """Return how positions are numbered; values leave the limit of turns without progress out."""
+    used, far = int(USED), 0xFF
+    return Numbering(
+        like=initial(crowning == "ends_move", 0),
+        cells=(used & ~far, used & ~(far << 56), used, used),  # a man on its far row is crowned
+        weights=(PIECES * 2 + 1, PIECES * 2),
+        kinds=("m", "k"),
+        most=PIECES,
+        options={"crowning": crowning},
     )

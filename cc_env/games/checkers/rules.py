@@ -29,6 +29,7 @@ _FAR_ROW = np.uint64(0xFF)  # row 0 in the mover's frame
 
 # The cells in use, and the table of actions: see `jumps.Tables`.
 CELLS = [(r, c) for r in range(SIZE) for c in range(SIZE) if (r + c) % 2 == 0]
+USED = np.uint64(sum(1 << (8 * row + column) for row, column in CELLS))
 STARTS, ENDINGS, STEP_ID, JUMP_ID = tables(CELLS, (*FORWARD, *BACKWARD))
 
 
@@ -206,4 +207,30 @@ rules.register(
     observe=observe,
     tactical_actions=tactical_actions,
     key=key,
+)
+
+
+@jit
+def sets_of(position: Position) -> tuple[Word, Word, Word, Word]:
+    """As `rules.sets_of`: own men, enemy men, own kings, enemy kings."""
+    own, enemy, kings = position.own, position.enemy, position.kings
+    return own & ~kings, enemy & ~kings, own & kings, enemy & kings
+
+
+@jit
+def from_sets(sets: NDArray[np.uint64], state: Int, like: Position) -> Position:
+    """As `rules.from_sets`."""
+    own, enemy, kings = sets[0] | sets[2], sets[1] | sets[3], sets[2] | sets[3]
+    return Position(own, enemy, kings, ZERO, ZERO, ZERO, like.options)
+
+
+@jit
+def turns_to_draw(position: Position) -> Int:
+    """As `rules.turns_to_draw`."""
+    limit = no_progress_limit(position)
+    return np.int64(limit - min(limit, position.idle)) if limit else np.int64(2**31)
+
+
+rules.register_numbering(
+    Position, sets_of=sets_of, from_sets=from_sets, turns_to_draw=turns_to_draw
 )

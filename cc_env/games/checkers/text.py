@@ -11,6 +11,7 @@ from cc_env.games.checkers.rules import (
     ENDINGS,
     SIZE,
     STARTS,
+    USED,
     Position,
     jumping,
     no_progress_limit,
@@ -21,7 +22,6 @@ from cc_env.games.jumps import move_text, read_position
 LETTERS = "rR", "bB"  # men and kings
 GRID = Grid(SIZE, SIZE, {(r, c): 8 * r + c for r, c in CELLS}, is_turned=True)
 PIECES = 12  # of each side, at the start
-_USED = np.uint64(sum(1 << (8 * row + column) for row, column in CELLS))
 
 
 def ending(position: Position) -> str:
@@ -81,7 +81,7 @@ def parse_position(text: str, options: np.uint64) -> Position:
 def fits(position: Position, options: np.uint64) -> NDArray[np.bool_]:
     """As `Game.fits`, with these options."""
     own, enemy, kings, jumper = position.own, position.enemy, position.kings, position.jumper
-    wrong = (own | enemy) & ~_USED | own & enemy | kings & ~(own | enemy) | jumper & ~own
+    wrong = (own | enemy) & ~USED | own & enemy | kings & ~(own | enemy) | jumper & ~own
     wrong |= jumper & (jumper - ONE)  # more than one
     is_count = position.idle < np.uint64(10**9)  # as a text can say it
     possible: NDArray[np.bool_] = (wrong == ZERO) & is_count & (position.player <= ONE)

@@ -26,12 +26,14 @@ import numpy as np
 
 from cc_env.bits import ZERO
 from cc_env.errors import BadOption
-from cc_env.game import Game, Look, Notation, Search
+from cc_env.game import Game, Look, Notation, Numbering, Search
 from cc_env.games.morris.evaluation import STANDARD
 from cc_env.games.morris.rules import (
+    ALL,
     BEADS,
     CELLS,
     COUNT_HAND,
+    FEW,
     FLYING,
     FREE_WHEN_MOVING,
     LINES,
@@ -104,6 +106,7 @@ def make(
             raise BadOption(f"morris: {name}={value!r}; it is {' or '.join(known)}")
         options |= known[value]
     nine = np.uint64(BEADS)
+    initial = Position(ZERO, ZERO, nine, nine, ZERO, ZERO, ZERO, ZERO, options)
     return Game(
         name="morris",
         options={
@@ -113,7 +116,7 @@ def make(
             "flying": bool(flying),
             "count_hand": bool(count_hand),
         },
-        initial=Position(ZERO, ZERO, nine, nine, ZERO, ZERO, ZERO, ZERO, options),
+        initial=initial,
         grid=GRID,
         action_cells=ACTION_CELLS,
         planes=PLANES,
@@ -129,4 +132,25 @@ def make(
         ),
         look=Look(lines=_LINES, names=dict(zip(CELLS, POINTS, strict=True)), remark=remark),
         search=Search(evaluations={"standard": STANDARD}),
+        numbering=_numbering(initial, free_move, removals),
+    )
+
+
+def _numbering(initial: Position, free_move: str, removals: str) -> Numbering:
+    """Return how the positions of the moving phase are numbered."""
+    options = int(initial.options)
+    return Numbering(
+        like=initial,
+        cells=(int(ALL),) * 2,
+        weights=(1,),
+        most=BEADS,
+        fewest=FEW,
+        states=1 if free_move == "never" else 4,
+        symmetries=symmetries(),
+        options={
+            "protect_mills": bool(options & int(PROTECT)),
+            "removals": removals,
+            "free_move": free_move if free_move == "never" else "moving_phase_only",
+            "flying": bool(options & int(FLYING)),
+        },
     )

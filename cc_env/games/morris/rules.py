@@ -272,3 +272,27 @@ rules.register(
     observe=observe,
     tactical_actions=tactical_actions,
 )
+
+
+@jit
+def sets_of(position: Position) -> tuple[Word, Word]:
+    """As `rules.sets_of`: own and enemy beads."""
+    return position.own, position.enemy
+
+
+@jit
+def state_of(position: Position) -> Int:
+    """As `rules.state_of`: whose moves are free, in the moving phase; others are not numbered."""
+    if position.pending or position.own_hand or position.enemy_hand:
+        return np.int64(-1)
+    return np.int64(position.own_free) + 2 * np.int64(position.enemy_free)
+
+
+@jit
+def from_sets(sets: NDArray[np.uint64], state: Int, like: Position) -> Position:
+    """As `rules.from_sets`."""
+    own_free, enemy_free = np.uint64(state & 1), np.uint64(state >> 1)
+    return Position(sets[0], sets[1], ZERO, ZERO, own_free, enemy_free, ZERO, ZERO, like.options)
+
+
+rules.register_numbering(Position, sets_of=sets_of, from_sets=from_sets, state_of=state_of)

@@ -1,0 +1,120 @@
+"""The command `solve` of `python -m cc_env`."""
+
+from pathlib import Path
+from typing import Annotated
+
+from cc_env import games, options
+from cc_env.errors import MissingExtra, quantity
+from cc_env.exact import solver
+from cc_env.exact.solver import Progress, Solver, Step, told_bytes
+from cc_env.exact.table import Header
+from cc_env.terminal import Terminal
+
+try:
+    import typer
+    from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as Bar
+except ImportError as missing:
+    raise MissingExtra("python -m cc_env", "typer and rich", "cli") from missing
+
+console = Terminal()
+
+
+def solve(
+    game: Annotated[str, typer.Argument(help="The game; `games` lists them.", show_default=False)],
+    pieces: Annotated[
+        str,
+        typer.Option(
+            help="The most pieces: N in all, or by side, as in 3v3; tables of fewer come first.",
+            show_default=False,
+        ),
+    ],
+    out: Annotated[
+        Path, typer.Option(metavar="FOLDER", help="The folder of the tables; it may have several.")
+    ] = Path("runs/tables"),
+    option: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--option", "-o", metavar="NAME=VALUE", help="An option of the game, e.g. size=5."
+        ),
+    ] = None,
+    threads: Annotated[
+        int | None, typer.Option(min=1, help="Threads; default: one for each core.")
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only tell size, memory and time.")
+    ] = False,
+) -> None:
+    """Solve a game with few pieces: a table of exact values for each material, verified.
+
+    Size, memory and time are told first. A run that was stopped goes on when it is called again.
+    """
+    made = games.make(game, **options.read(option or []))
+    steps = solver.plan(made, out, pieces)
+    left = [step for step in steps if not step.is_done]
+    if len(left) < len(steps):
+        console.print(f"{quantity(len(steps) - len(left), 'table')} of {len(steps)} there already")
+    if not left:
+        return
+    cores = threads or solver.cores()
+    solver.check_room(left, out)
+    console.print(_told(left, solver.seconds_of(made, left) / cores, cores))
+    if dry_run:
+        return
+    out.mkdir(parents=True, exist_ok=True)
+    for step in left:
+        console.print(_told_table(step, _run(Solver(made, step, threads=threads), step)))
+
+
+def _told(steps: list[Step], seconds: float, cores: int) -> str:
+    """Return what the work takes."""
+    numbers, positions = (sum(getattr(s, n) for s in steps) for n in ("numbers", "positions"))
+    memory = max(step.memory for step in steps)
+    return (
+        f"{quantity(len(steps), 'table')}, {steps[0].label} to {steps[-1].label}: "
+        f"{positions:,} positions, {numbers:,} without symmetric ones; "
+        f"{told_bytes(memory)} of memory, at most {told_bytes(2 * numbers)} on the disk, "
+        f"about {_told_time(seconds)} on {quantity(cores, 'core')}"
+    )
+
+
+def _told_time(seconds: float) -> str:
+    if seconds < 90:
+        return quantity(max(1, round(seconds)), "second")
+    if seconds < 5400:
+        return quantity(round(seconds / 60), "minute")
+    return f"{seconds / 3600:.1f} hours"
+
+
+def _told_table(step: Step, header: Header) -> str:
+    """Return what a finished table says, for each side to move."""
+    size = told_bytes(step.path.stat().st_size)
+    lines = [f"{step.label}: verified, {header.seconds:.1f} s of CPU, {size}"]
+    for view, label in zip(header.views, _labels(step.label), strict=False):
+        counts = f"{view.won:,} won, {view.drawn:,} drawn, {view.lost:,} lost"
+        text = f"  {label}, the first to move: {counts}"
+        if view.turns:
+            text += f"; at most {quantity(view.turns, 'turn')}, in '{view.longest}'"
+        lines.append(text)
+    return "\n".join(lines)
+
+
+def _labels(label: str) -> list[str]:
+    """Return the names of a material as either side sees it."""
+    return [label, "v".join(reversed(label.split("v")))]
+
+
+def _run(work: Solver, step: Step) -> Header:
+    """Solve a step; show how far it has come, on a terminal."""
+    columns = TextColumn("{task.description}"), BarColumn(20), TaskProgressColumn()
+    bar = Bar(*columns, TimeElapsedColumn(), console=console, transient=True)
+    bar.disable = not console.is_watched
+    with bar:
+        task = bar.add_task(step.label, total=1)
+
+        def show(progress: Progress) -> None:
+            text = f"{progress.label}, {progress.stage}"
+            bar.update(task, description=text, completed=progress.done, total=progress.total)
+
+        work.report = show
+        return work.solve()

@@ -1,0 +1,480 @@
+"""Solving a game: its materials one after the other, in steps that can be killed and continued.
+
+A material takes two bytes of memory for each of its positions and for each position that its turns
+lead to. Its passes run in several threads; once in a while, and when they are interrupted, what is
+known is written to a file beside the table (`.part`), from which the next run goes on. A finished
+material is verified before its table is written, by values and rules alone.
+"""
+
+import hashlib
+import json
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cc_env.errors import BadOption, BadTable, NoRoom, is_whole
+from cc_env.exact import retrograde
+from cc_env.exact.numbering import (
+    BLOCK,
+    Material,
+    code_of,
+    count,
+    make_numbers,
+    parse_pieces,
+    position_at,
+    size_of,
+    start_of,
+    views,
+)
+from cc_env.exact.retrograde import LOSSES, MISSING, WINS, Pass, Work
+from cc_env.exact.table import Header, View, file_name, write
+from cc_env.exact.tables import opened, rules_of
+from cc_env.exact.values import MOST_MARGIN, MOST_TURNS, UNKNOWN, turns_of
+from cc_env.game import Game
+
+PART = ".part"
+CHUNK = 2**15  # numbers that a thread takes at once
+SAVE_EVERY = 60.0  # seconds
+_WAVE = 64  # chunks for each thread, after which what is known can be saved
+_SAMPLES, _SAMPLE = 32, 256  # parts of the numbers, and how many of each, to measure speed by
+_LOOKS = 5  # at all positions, that solving and verifying take as long as
+_NESTED, _LONGEST = 16, 256  # lists of actions: of the decisions of a turn, of the turns of a game
+_LOST, _WON = 0, 1  # first index of a census
+
+
+@dataclass(frozen=True)
+class Step:
+    """A material that is to be solved."""
+
+    material: Material
+    label: str
+    path: Path
+    needed: tuple[Material, ...]  # the materials that its turns lead to
+    numbers: int  # values, for both sides to move
+    positions: int  # the same, symmetric ones included
+    memory: int  # bytes
+    is_done: bool  # its table is there
+
+    @property
+    def disk(self) -> int:
+        """Bytes on the disk at most: the saved state, and the table as if nothing compressed it."""
+        return 4 * self.numbers
+
+
+class Progress(NamedTuple):
+    """How far a step has come."""
+
+    label: str
+    stage: str  # what is being done
+    done: int  # numbers looked at in this stage
+    total: int
+    seconds: float  # since the stage began
+
+
+Report = Callable[[Progress], None]
+
+
+def plan(game: Game, folder: Path, pieces: str) -> list[Step]:
+    """Return the steps that solve all materials of up to so many pieces, see `parse_pieces`.
+
+    Raises BadOption for a game without numbers, or where the pieces do not make any position.
+    """
+    numbering = game.numbering
+    if numbering is None:
+        raise BadOption(f"{game.name}: it cannot be solved, its positions have no numbers")
+    sides, total = parse_pieces(pieces)
+    materials = numbering.materials(sides, total)
+    if not materials:
+        least = f"each side has {numbering.fewest} to {numbering.most} pieces"
+        raise BadOption(f"pieces={pieces!r}: {game.name} has no such position, {least}")
+    return [_step(game, folder, material) for material in materials]
+
+
+def _step(game: Game, folder: Path, material: Material) -> Step:
+    numbering = game.numbering
+    assert numbering is not None
+    needed = tuple(numbering.leads_to(material))
+    numbers = make_numbers(numbering, (*needed, material))
+    own = [size_of(view, numbers) for view in views([material])]
+    others = sum(size_of(view, numbers) for view in views(needed))
+    label = numbering.label(material)
+    path = folder / file_name(game.name, numbering.options, label)
+    tables = sum(part.nbytes for part in numbers[:-1])
+    return Step(
+        material=material,
+        label=label,
+        path=path,
+        needed=needed,
+        numbers=sum(own),
+        positions=sum(count(numbering, view) for view in views([material])),
+        memory=2 * (sum(own) + others) + tables + 8 * BLOCK,
+        is_done=path.exists(),
+    )
+
+
+def check_room(steps: Iterable[Step], folder: Path) -> None:
+    """Raise NoRoom where memory or disk do not suffice for the steps that are left."""
+    left = [step for step in steps if not step.is_done]
+    if not left:
+        return
+    largest = max(left, key=lambda step: step.memory)
+    available = available_memory()
+    if available is not None and largest.memory > available:
+        raise NoRoom(
+            f"{largest.label} needs {told_bytes(largest.memory)} of memory; "
+            f"{told_bytes(available)} are free; solve fewer pieces"
+        )
+    disk = sum(step.disk // 2 for step in left) + max(step.disk // 2 for step in left)
+    free = shutil.disk_usage(_existing(folder)).free
+    if disk > free:
+        raise NoRoom(
+            f"{folder}: the tables need up to {told_bytes(disk)}; "
+            f"{told_bytes(free)} are free on that disk"
+        )
+
+
+def _existing(folder: Path) -> Path:
+    """Return the folder, or the closest one above it that is there."""
+    folder = folder.absolute()
+    return next(path for path in (folder, *folder.parents) if path.is_dir())
+
+
+def available_memory() -> int | None:
+    """Return how many bytes of memory can be used; None where the system does not say."""
+    try:
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024
+    except (OSError, ValueError, IndexError):
+        pass
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):
+        return None
+
+
+def told_bytes(size: float) -> str:
+    """Return a number of bytes for people."""
+    for unit in ("bytes", "KiB", "MiB"):
+        if size < 1024:
+            return f"{size:,.0f} {unit}"
+        size /= 1024
+    return f"{size:,.1f} GiB"
+
+
+def seconds_of(game: Game, steps: Iterable[Step]) -> float:
+    """Return about how many seconds of CPU the steps take that are left, by a sample of positions.
+
+    Looking at all positions once takes a fraction of a solution that is much the same everywhere.
+    """
+    left = [step for step in steps if not step.is_done]
+    numbering = game.numbering
+    if numbering is None or not left:
+        return 0.0
+    largest = max(left, key=lambda step: step.numbers)
+    numbers = make_numbers(numbering, (*largest.needed, largest.material))
+    view = views([largest.material])[-1]
+    start, size = start_of(view, numbers), size_of(view, numbers)
+    values = np.zeros(start + size, np.uint16)  # read only, so that it takes no memory
+    work = Work(numbers, values, np.array(view, np.int64), np.int64(start))
+    legal, found = np.empty(_NESTED * game.num_actions, np.int32), np.zeros(3, np.int64)
+    retrograde.verify(work, numbering.like, 0, 1, legal, found)  # compiles
+    parts = np.linspace(0, max(size - _SAMPLE, 0), _SAMPLES, dtype=np.int64)
+    began = time.process_time()
+    for low in parts.tolist():
+        retrograde.verify(work, numbering.like, low, min(low + _SAMPLE, size), legal, found)
+    looked_at = sum(min(low + _SAMPLE, size) - low for low in parts.tolist())
+    each = (time.process_time() - began) / max(looked_at, 1)
+    seconds: float = _LOOKS * each * sum(step.numbers for step in left)
+    return seconds
+
+
+class Solver:
+    """Solves one material."""
+
+    def __init__(self, game: Game, step: Step, *, threads: int | None = None) -> None:
+        """Read the tables that are needed; raise BadTable where one is missing or damaged.
+
+        `threads` run at once, by default one for each core. Raises BadOption for fewer than one.
+        """
+        if threads is not None and not is_whole(threads, 1, 1024):
+            raise BadOption(f"threads={threads!r}; it is 1 to 1024")
+        assert game.numbering is not None
+        self.game, self.step, self._numbering = game, step, game.numbering
+        self.report: Report = lambda progress: None  # called once in a while
+        self._pool = _Pool(threads or cores())
+        self._numbers = make_numbers(self._numbering, (*step.needed, step.material))
+        self._views = views([step.material])
+        last = self._views[-1]
+        end = start_of(last, self._numbers) + size_of(last, self._numbers)
+        self._values = np.full(end, UNKNOWN, np.uint16)
+        self._census = np.zeros((2, MOST_MARGIN + 1, MOST_TURNS + 2), np.int64)  # by margin, turns
+        for material in step.needed:
+            self._read(material)
+        self._state = _State(step, game.max_margin)
+        self._saved = time.monotonic()
+        self._cpu = time.process_time()
+
+    def _read(self, material: Material) -> None:
+        """Read the values of a material that turns lead to."""
+        options, label = self._numbering.options, self._numbering.label(material)
+        path = self.step.path.parent / file_name(self.game.name, options, label)
+        try:
+            table = opened(path, self.game, material, self._numbers)
+        except FileNotFoundError:
+            raise BadTable(f"{path}: it is needed first, and missing") from None
+        for view, values in zip(views([material]), table.read(), strict=True):
+            part = self._part(view)
+            part[:] = values
+            retrograde.survey(part, self._census)
+        table.close()
+
+    def _part(self, view: Material) -> NDArray[np.uint16]:
+        """Return the values of a material as one side sees it."""
+        start = start_of(view, self._numbers)
+        return self._values[start : start + size_of(view, self._numbers)]
+
+    def solve(self) -> Header:
+        """Solve, verify and write the table; return what it says.
+
+        Whatever interrupts it, the next run goes on from there. Raises BadTable where turns lead to
+        positions without a value, or where verification finds a fault; OSError.
+        """
+        try:
+            if not self._state.load([self._part(view) for view in self._views]):
+                self._sum("first pass", retrograde.begin)
+                self._state.has_begun = True
+            if self._numbering.is_acyclic:
+                self._settle()
+            else:
+                self._passes()
+        except BaseException:
+            self._save()
+            raise
+        for view in self._views:
+            retrograde.draw_the_rest(self._part(view))
+        self._verify()
+        header = self._header()
+        write(self.step.path, header, [self._part(view) for view in self._views])
+        self._state.remove()
+        return header
+
+    def _settle(self) -> None:
+        legal = _LONGEST * self.game.num_actions
+        self._complain_of_missing(self._sum("settling", retrograde.settle, legal=legal))
+
+    def _passes(self) -> None:
+        """Do the passes, for the greatest margin first."""
+        state, census = self._state, self._census
+        for view in self._views:
+            retrograde.survey(self._part(view), census)
+        census[:, :, 0] += 1  # finished games that are in no table, such as those without pieces
+        while state.margin:
+            if census[:, state.margin, state.turns :].any():
+                self._pass()
+                state.turns += 1
+            else:
+                state.margin, state.turns = state.margin - 1, 0
+
+    def _pass(self) -> None:
+        """Find what is won or lost in one turn more than `turns`."""
+        margin, turns = self._state.margin, self._state.turns
+        losses, wins = self._census[:, margin, turns] > 0
+        if turns == MOST_TURNS:
+            raise BadTable(f"{self.step.label}: an end in more than {MOST_TURNS} turns")
+        if not (losses or wins):
+            return
+        sought = Pass(np.int64(margin), np.int64(turns + 1), losses, wins)
+        legal = _NESTED * self.game.num_actions
+        found = self._sum(f"turn {sought.turns}", retrograde.advance, sought, legal=legal)
+        self._complain_of_missing(found)
+        self._census[_WON, sought.margin, sought.turns] += found[WINS]
+        self._census[_LOST, sought.margin, sought.turns] += found[LOSSES]
+
+    def _complain_of_missing(self, found: NDArray[np.int64]) -> None:
+        if found[MISSING]:
+            raise BadTable(f"{self.step.label}: {found[MISSING]:,} turns lead to no table")
+
+    def _verify(self) -> None:
+        """Raise BadTable where a value does not follow from those that its turns lead to."""
+        faults = 0
+        legal = _NESTED * self.game.num_actions
+        for work, found in self._run("verifying", retrograde.verify, legal=legal):
+            if found[0] and not faults:
+                position = self._position(work.material, int(found[1]))
+            faults += int(found[0])
+        if faults:
+            text = self.game.to_text(position)
+            raise BadTable(f"{self.step.label}: {faults:,} wrong values, the first of '{text}'")
+
+    def _position(self, material: NDArray[np.int64], number: int) -> Any:
+        fields = position_at(number, material.tolist(), self._numbers, self._numbering.like)
+        return self.game.words(self.game.initial, fields)
+
+    def _sum(self, stage: str, function: Any, *more: Any, legal: int = 0) -> NDArray[np.int64]:
+        """Run a function over all numbers; return the sum of its counts, int64[3]."""
+        counts = np.zeros(3, np.int64)
+        for _, found in self._run(stage, function, *more, legal=legal):
+            counts += found
+        return counts
+
+    def _run(
+        self, stage: str, function: Any, *more: Any, legal: int = 0
+    ) -> Iterator[tuple[Work, NDArray[np.int64]]]:
+        """Run a function over all numbers, in threads; yield its counts, int64[3], by chunk.
+
+        `legal` is the size of its scratch space for actions. What is known is saved meanwhile.
+        """
+        tasks = list(self._tasks())
+        total, done = sum(high - low for _, low, high in tasks), 0
+        like, began = self._numbering.like, time.perf_counter()
+        waves = range(0, len(tasks), self._pool.threads * _WAVE)
+        for first in waves:
+            wave = tasks[first : first + waves.step]
+            yield from self._pool.run(function, wave, (like, *more), legal)
+            done += sum(high - low for _, low, high in wave)
+            seconds = time.perf_counter() - began
+            self.report(Progress(self.step.label, stage, done, total, seconds))
+            if time.monotonic() - self._saved > SAVE_EVERY and stage != "verifying":
+                self._save()
+
+    def _tasks(self) -> Iterator[tuple[Work, int, int]]:
+        for view in self._views:
+            start, size = start_of(view, self._numbers), len(self._part(view))
+            work = Work(self._numbers, self._values, np.array(view, np.int64), np.int64(start))
+            for low in range(0, size, CHUNK):
+                yield work, low, min(size, low + CHUNK)
+
+    def _save(self) -> None:
+        """Save what is known, once the first pass is done."""
+        if self._state.has_begun:
+            self._state.save([self._part(view) for view in self._views])
+        self._saved = time.monotonic()
+
+    def _header(self) -> Header:
+        return Header(
+            game=self.game.name,
+            options=dict(self._numbering.options),
+            rules=rules_of(self.game),
+            label=self.step.label,
+            views=tuple(map(self._view, self._views)),
+            seconds=round(time.process_time() - self._cpu, 1),
+        )
+
+    def _view(self, view: Material) -> View:
+        values, numbers = self._part(view), self._numbers
+        low, high = numbers.own_at[view[0] : view[0] + 2]
+        first, last = numbers.first[view[0] : view[0] + 2]
+        weights = np.bincount(numbers.orbit[first:last], minlength=high - low)
+        at = numbers.before_at[code_of(view, numbers)]
+        befores = numbers.before[at : at + high - low + 1]
+        counts = np.zeros(4, np.int64)  # lost, drawn, won, the number with the most turns
+        retrograde.summary(values, befores, weights, counts)
+        longest = int(counts[3])
+        turns = int(turns_of(int(values[longest]))) if len(values) else 0
+        position = self._position(np.array(view, np.int64), longest) if turns else None
+        return View(
+            material=view,
+            numbers=len(values),
+            won=int(counts[2]),
+            drawn=int(counts[1]),
+            lost=int(counts[0]),
+            turns=turns,
+            longest=self.game.to_text(position) if turns else "",
+        )
+
+
+class _Pool:
+    """Runs compiled functions that release the GIL over parts of the numbers, in threads."""
+
+    def __init__(self, threads: int) -> None:
+        self.threads = threads
+
+    def run(
+        self, function: Any, tasks: Sequence[tuple[Work, int, int]], more: Any, legal: int
+    ) -> list[tuple[Work, NDArray[np.int64]]]:
+        """Return the counts of each task."""
+        waiting = iter(tasks)
+        results: list[tuple[Work, NDArray[np.int64]]] = []
+
+        def lane(_: int) -> None:
+            scratch = [np.empty(legal, np.int32)] if legal else []
+            for work, low, high in waiting:
+                found = np.zeros(3, np.int64)
+                function(work, *more, low, high, *scratch, found)
+                results.append((work, found))
+
+        if self.threads == 1:
+            lane(0)
+        else:
+            with ThreadPoolExecutor(self.threads) as pool:
+                list(pool.map(lane, range(self.threads)))
+        return results
+
+
+class _State:
+    """What is known of a material that is not finished, in a file."""
+
+    def __init__(self, step: Step, margin: int) -> None:
+        self.has_begun = False  # the first pass is done
+        self.margin, self.turns = margin, 0  # the passes that are done, see `Solver._passes`
+        self._path = step.path.with_name(step.path.name + PART)
+
+    def save(self, parts: Sequence[NDArray[np.uint16]]) -> None:
+        """Write the file atomically; raise OSError."""
+        told = {"margin": self.margin, "turns": self.turns, "hash": _hash(parts)}
+        half = self._path.with_name(self._path.name + ".half")
+        try:
+            with half.open("wb") as file:
+                file.write(json.dumps(told).encode() + b"\n")
+                for part in parts:
+                    part.tofile(file)
+            half.replace(self._path)
+        finally:
+            half.unlink(missing_ok=True)
+
+    def load(self, parts: Sequence[NDArray[np.uint16]]) -> bool:
+        """Read the file into `parts`; return False, having changed nothing, if it is not whole."""
+        try:
+            with self._path.open("rb") as file:
+                told = json.loads(file.readline(1000))
+                read = [np.fromfile(file, np.uint16, len(part)) for part in parts]
+            if told["hash"] != _hash(read) or any(map(_differ, read, parts)):
+                return False
+            self.margin, self.turns = int(told["margin"]), int(told["turns"])
+            self.has_begun = True
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
+            return False
+        for part, values in zip(parts, read, strict=True):
+            part[:] = values
+        return True
+
+    def remove(self) -> None:
+        """Delete the file."""
+        self._path.unlink(missing_ok=True)
+
+
+def _hash(parts: Sequence[NDArray[np.uint16]]) -> str:
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(part.data)
+    return digest.hexdigest()
+
+
+def _differ(one: NDArray[np.uint16], other: NDArray[np.uint16]) -> bool:
+    return len(one) != len(other)
+
+
+def cores() -> int:
+    """Return how many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

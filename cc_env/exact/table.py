@@ -1,0 +1,238 @@
+"""A file with the exact values of one material, for both sides to move.
+
+    cc_env exact 1 LENGTH SHA256     version, bytes of the header, hash of the header and the index
+    {"game": "capture_conquer", …}   the header, JSON, see `Header`
+    index                            a block's length in the file, uint32, and 8 bytes of its hash
+    blocks                           of 32,768 values: all low bytes, all high bytes; zlib
+
+Files are only read, by mapping them into memory, and every byte of one is covered by a hash.
+"""
+
+import hashlib
+import json
+import mmap
+import os
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cc_env.errors import BadTable, is_number
+from cc_env.exact.numbering import BLOCK, Material
+
+SUFFIX = ".exact"
+VERSION = 1
+_MAGIC = "cc_env exact"
+_MOST_HEADER = 1 << 20
+_LEVEL = 9  # of zlib
+_ENTRY = np.dtype([("length", "<u4"), ("digest", "<u8")])
+
+
+@dataclass(frozen=True, kw_only=True)
+class View:
+    """What a table says of its positions as the side to move sees them."""
+
+    material: Material
+    numbers: int  # positions in the table
+    won: int  # positions, symmetric ones included
+    drawn: int
+    lost: int
+    turns: int  # of the longest win or loss
+    longest: str  # a position with it, as text; empty if all are draws
+
+
+@dataclass(frozen=True, kw_only=True)
+class Header:
+    """What a table is of."""
+
+    game: str
+    options: Mapping[str, Any]  # those that values depend on
+    rules: str  # the id of the environment, whose version rises with every change of the rules
+    label: str
+    views: tuple[View, ...]
+    seconds: float  # that it took to make and to verify it
+
+    @property
+    def materials(self) -> list[Material]:
+        return [view.material for view in self.views]
+
+
+def file_name(game: str, options: Mapping[str, Any], label: str) -> str:
+    """Return the name of the file of a material."""
+    chosen = ",".join(f"{name}={value}" for name, value in sorted(options.items()))
+    return "-".join(filter(None, (game, chosen, label))) + SUFFIX
+
+
+def write(path: Path, header: Header, values: Sequence[NDArray[np.uint16]]) -> None:
+    """Write a table atomically: the values of each view, uint16[numbers]; raise OSError.
+
+    A view begins with a block of its own.
+    """
+    blocks = [
+        part[begin : begin + BLOCK] for part in values for begin in range(0, len(part), BLOCK)
+    ]
+    half = path.with_name(path.name + ".half")
+    body = half.with_name(half.name + ".body")
+    index = np.zeros(len(blocks), _ENTRY)
+    try:
+        with body.open("wb") as file:
+            for row, block in zip(index, blocks, strict=True):
+                packed = _pack(block)
+                row["length"], row["digest"] = len(packed), _digest(packed)
+                file.write(packed)
+        told = json.dumps(asdict(header), ensure_ascii=False).encode()
+        first = f"{_MAGIC} {VERSION} {len(told)} {_hash(told, index.tobytes())}\n"
+        with half.open("wb") as file:
+            file.write(first.encode() + told + index.tobytes())
+            with body.open("rb") as compressed:
+                while part := compressed.read(1 << 20):
+                    file.write(part)
+            file.flush()
+            os.fsync(file.fileno())
+        half.replace(path)
+    finally:
+        half.unlink(missing_ok=True)
+        body.unlink(missing_ok=True)
+
+
+def _pack(block: NDArray[np.uint16]) -> bytes:
+    halves = np.ascontiguousarray(block.astype("<u2").view(np.uint8).reshape(-1, 2).T)
+    return zlib.compress(halves.tobytes(), _LEVEL)
+
+
+def _digest(packed: bytes) -> int:
+    return int.from_bytes(hashlib.blake2b(packed, digest_size=8).digest(), "little")
+
+
+def _hash(*parts: bytes) -> str:
+    return hashlib.sha256(b"".join(parts)).hexdigest()
+
+
+class Table:
+    """A table that is open for reading; its blocks are read when they are asked for."""
+
+    def __init__(self, path: Path) -> None:
+        """Map the file; raise BadTable where it is not a whole table, OSError."""
+        self.path = path
+        with path.open("rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            if not size:
+                raise BadTable(f"{path}: the file is empty")
+            self._bytes = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        end, length, digest = self._first_line()
+        told = self._bytes[end : end + length]
+        if len(told) < length:
+            raise BadTable(f"{path}: cut short, at {size:,} bytes")
+        self.header = self._header(told)
+        sizes = [-(-view.numbers // BLOCK) for view in self.header.views]
+        begin = end + length + sum(sizes) * _ENTRY.itemsize
+        index = self._bytes[end + length : begin]
+        if len(index) < sum(sizes) * _ENTRY.itemsize:
+            raise BadTable(f"{path}: cut short, at {size:,} bytes")
+        if _hash(told, index) != digest:
+            raise BadTable(f"{path}: altered; the header and the index do not have their hash")
+        self._index = np.frombuffer(index, _ENTRY)
+        self._ends = begin + np.cumsum(self._index["length"], dtype=np.int64)
+        wanted = int(self._ends[-1]) if len(self._ends) else begin
+        if size != wanted:
+            raise BadTable(f"{path}: {size:,} bytes; wanted: {wanted:,}, it was cut or added to")
+        self._first_blocks = np.cumsum([0, *sizes]).tolist()
+
+    def _first_line(self) -> tuple[int, int, str]:
+        """Return where the header begins, its length, and the hash."""
+        line = self._bytes[:256].split(b"\n")[0].decode("ascii", "replace")
+        words = line.removeprefix(f"{_MAGIC} ").split(" ")
+        if not line.startswith(f"{_MAGIC} ") or len(words) != 3:
+            raise BadTable(f"{self.path}: not a table of exact values")
+        version, length, digest = words
+        if version != str(VERSION):
+            raise BadTable(f"{self.path}: of version {version[:20]!r}; wanted: {VERSION}")
+        if not (length.isascii() and length.isdigit() and int(length[:8]) <= _MOST_HEADER):
+            raise BadTable(f"{self.path}: altered; a header of {length[:20]!r} bytes")
+        return len(line) + 1, int(length[:8]), digest
+
+    def _header(self, told: bytes) -> Header:
+        try:
+            words = json.loads(told)
+            views = tuple(_view(view) for view in words.pop("views"))
+            header = Header(views=views, **words)
+            _check_types(header)
+        except (ValueError, TypeError, AttributeError, KeyError, RecursionError):
+            raise BadTable(f"{self.path}: altered; the header cannot be read") from None
+        if not 1 <= len(views) <= 2:
+            raise BadTable(f"{self.path}: a table has one view or two, not {len(views)}")
+        return header
+
+    def check(self, game: str, options: Mapping[str, Any], rules: str, label: str) -> None:
+        """Raise BadTable unless the table is of this material of a game by these rules."""
+        header = self.header
+        found = header.game, dict(header.options), header.rules, header.label
+        if found != (game, dict(options), rules, label):
+            wanted = f"{label} of {game} {dict(options)} ({rules})"
+            it = f"{header.label} of {header.game} {dict(header.options)} ({header.rules})"
+            raise BadTable(f"{self.path}: wanted: {wanted}; found: {it:.300}")
+
+    def block(self, view: int, number: int) -> NDArray[np.uint16]:
+        """Return a block of values of a view; raise BadTable where it is damaged."""
+        at = self._first_blocks[view] + number
+        length, digest = self._index[at].tolist()
+        packed = self._bytes[int(self._ends[at]) - length : int(self._ends[at])]
+        size = min(BLOCK, self.header.views[view].numbers - number * BLOCK)
+        if _digest(packed) != digest:
+            raise BadTable(f"{self.path}: altered; block {at} does not have its hash")
+        raw = _unpack(packed, 2 * size)
+        if raw is None:
+            raise BadTable(f"{self.path}: block {at} does not hold {size:,} values")
+        halves = np.frombuffer(raw, np.uint8).reshape(2, size)
+        return np.ascontiguousarray(halves.T).view("<u2").ravel().astype(np.uint16)
+
+    def read(self, report: Callable[[int], None] = lambda values: None) -> list[NDArray[np.uint16]]:
+        """Return all values, uint16[numbers] by view; raise BadTable where a block is damaged.
+
+        `report` is called with the number of values that were read.
+        """
+        views = []
+        for view, told in enumerate(self.header.views):
+            values = np.empty(told.numbers, np.uint16)
+            for number in range(-(-told.numbers // BLOCK)):
+                block = self.block(view, number)
+                values[number * BLOCK : number * BLOCK + len(block)] = block
+                report(len(block))
+            views.append(values)
+        return views
+
+    def close(self) -> None:
+        """Unmap the file."""
+        self._bytes.close()
+
+
+def _check_types(header: Header) -> None:
+    """Raise TypeError where a field of a header that was read has the wrong type."""
+    texts = header.game, header.rules, header.label
+    is_right = all(isinstance(text, str) for text in texts) and isinstance(header.options, dict)
+    if not is_right or not is_number(header.seconds):
+        raise TypeError("a field")
+
+
+def _view(words: Any) -> View:
+    view = View(**{**words, "material": tuple(words["material"])})
+    counts = view.numbers, view.won, view.drawn, view.lost, view.turns, *view.material
+    if not all(type(number) is int and 0 <= number < 2**48 for number in counts):
+        raise ValueError("a count")
+    if not isinstance(view.longest, str):
+        raise ValueError("a position")
+    return view
+
+
+def _unpack(packed: bytes, size: int) -> bytes | None:
+    """Return `size` bytes, None where there are fewer or more."""
+    machine = zlib.decompressobj()
+    try:
+        raw = machine.decompress(packed, size + 1)
+    except zlib.error:
+        return None
+    return raw if len(raw) == size and machine.eof and not machine.unused_data else None

@@ -1,0 +1,340 @@
+"""All tables of a game in some folders: what a position is worth, and which actions keep that.
+
+    tables = Tables(games.make("capture_conquer", size=5))
+    solved = tables.probe(position)
+
+Files are opened, and their blocks read, when a position first needs them.
+"""
+
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cc_env import rules
+from cc_env.borrow import borrow
+from cc_env.catalogue import GAMES
+from cc_env.compile import jit
+from cc_env.errors import BadOption, BadTable, MissingTable, listed
+from cc_env.exact.numbering import (
+    BLOCK,
+    NOWHERE,
+    Material,
+    Numbering,
+    Numbers,
+    make_numbers,
+    place_of,
+    position_at,
+    size_of,
+    start_of,
+    swapped,
+    views,
+)
+from cc_env.exact.solved import NO_TABLES, Known, NoTables, certain
+from cc_env.exact.table import SUFFIX, Table, file_name
+from cc_env.exact.values import (
+    DRAWN,
+    LOST,
+    MARGIN_SHIFT,
+    MOST_MARGIN,
+    UNKNOWN,
+    final,
+    turn_before,
+    worth,
+)
+from cc_env.game import Game
+from cc_env.rules import Int, Position
+
+SHIPPED = Path(__file__).parent / "shipped"  # the small ones, which are part of the package
+
+_BLOCK_BITS = BLOCK.bit_length() - 1
+_MOST_WANTED = 4096  # blocks that one position can need
+_LEGAL, _MISSING, _WANTED = range(3)  # indices of `counts`
+
+
+class Solved(NamedTuple):
+    """The exact value of a position, to the player to move."""
+
+    value: int  # 1 won, 0 drawn, -1 lost
+    margin: int  # by which it is won or lost; 0 for a draw
+    turns: int  # until the game is over, a turn that has begun included; 0 for a draw
+    actions: tuple[int, ...]  # the legal ones, ascending; none where the game is over
+    values: tuple[int, ...]  # what each of them is worth to the player to move, as in `value`
+    keeping: tuple[int, ...]  # those that keep the value and the margin
+    best: tuple[int, ...]  # those of them that win soonest or lose latest
+
+
+class Probing(NamedTuple):
+    """What compiled code needs to look values up: the tables, as far as they have been read."""
+
+    numbers: Numbers
+    values: NDArray[np.uint16]
+    is_read: NDArray[np.bool_]  # by block
+    legal: NDArray[np.int32]  # scratch space for the actions of a turn
+    worths: NDArray[np.int64]  # [A] the values of the legal actions
+    wanted: NDArray[np.int64]  # blocks that have to be read first
+    counts: NDArray[np.int64]  # [3] legal actions, values that no table has, blocks wanted
+
+
+class Tables:
+    """The tables of a game that there are in some folders."""
+
+    def __init__(self, game: Game, *folders: str | os.PathLike[str]) -> None:
+        """Look into the folders; without any, use the tables that the package ships with.
+
+        Raises BadOption for a game whose positions are not numbered, or a folder that is not there.
+        """
+        if game.numbering is None:
+            raise BadOption(
+                f"{game.name}: there are no exact values, its positions have no numbers"
+            )
+        self.game, self._numbering = game, game.numbering
+        self.paths = _find(game, game.numbering, [Path(f) for f in folders] or [SHIPPED])
+        self._open: dict[Material, Table] = {}
+        numbers = make_numbers(game.numbering, self.paths)
+        self._blocks = _Blocks.of(list(self.paths), numbers)
+        count = self._blocks.total
+        self._probing = Probing(
+            numbers=numbers,
+            values=np.empty(count * BLOCK, np.uint16),  # memory is used where it is written to
+            is_read=np.zeros(count, np.bool_),
+            legal=np.empty(16 * game.num_actions, np.int32),
+            worths=np.empty(game.num_actions, np.int64),
+            wanted=np.empty(_MOST_WANTED, np.int64),
+            counts=np.zeros(3, np.int64),
+        )
+
+    @property
+    def labels(self) -> list[str]:
+        """The names of the materials that there are tables of."""
+        return [self._numbering.label(material) for material in self.paths]
+
+    @property
+    def sizes(self) -> list[int]:
+        """How many numbers each view has, see `position`: of a material as either side sees it."""
+        return [size_of(view, self._probing.numbers) for view in views(self.paths)]
+
+    def position(self, view: int, number: int) -> Position:
+        """Return the position with a number in a view, which is an index of `sizes`.
+
+        The first player is to move. The game may be over there.
+        """
+        material = views(self.paths)[view]
+        like, numbers = self.game.initial, self._probing.numbers
+        return self.game.words(like, position_at(number, material, numbers, like))
+
+    def __repr__(self) -> str:
+        return f"Tables({self.game!r}: {listed(self.labels) or 'none'})"
+
+    def fit(self, game: Game) -> bool:
+        """Return whether the values hold in a game: it has the same rules."""
+        other = game.numbering
+        same = other is not None and other.options == self._numbering.options
+        return same and game.name == self.game.name
+
+    def __contains__(self, position: Position) -> bool:
+        """Return whether the value of a position is known; raise BadTable for a damaged file."""
+        return self.find(position) is not None
+
+    def probe(self, position: Position) -> Solved:
+        """Return the exact value of a position, also of one within a turn or of a finished game.
+
+        Raises MissingTable where no table has it, BadTable for a damaged or unfitting file.
+        """
+        solved = self.find(position)
+        if solved is None:
+            has = listed(self.labels) or "none"
+            raise MissingTable(
+                f"no table has the value of '{self.game.to_text(position)}'; there are: {has}"
+            )
+        return solved
+
+    def find(self, position: Position) -> Solved | None:
+        """As `probe`, but None where no table has the value."""
+        probing = self._probing
+        while True:
+            value = _weigh(position, probing)
+            legal, missing, wanted = probing.counts.tolist()
+            if not wanted:
+                break
+            for block in probing.wanted[:wanted].tolist():
+                self._read(block)
+        if missing or value == UNKNOWN:
+            return None
+        return _solved(int(value), probing.legal[:legal].tolist(), probing.worths[:legal].tolist())
+
+    def known(self) -> Known:
+        """Read all tables into memory, for searches; raise BadTable."""
+        for block in np.flatnonzero(~self._probing.is_read).tolist():
+            self._read(block)
+        return Known(self._probing.numbers, self._probing.values)
+
+    def table(self, material: Material) -> Table:
+        """Return the open table of a material; raise BadTable, MissingTable."""
+        material = max(material, swapped(material))
+        if material not in self.paths:
+            raise MissingTable(f"there is no table {self._numbering.label(material)}")
+        if material not in self._open:
+            path, numbers = self.paths[material], self._probing.numbers
+            self._open[material] = opened(path, self.game, material, numbers)
+        return self._open[material]
+
+    def close(self) -> None:
+        """Unmap all files; what has been read stays."""
+        for table in self._open.values():
+            table.close()
+        self._open.clear()
+
+    def _read(self, block: int) -> None:
+        """Read a block of values; raise BadTable."""
+        if self._probing.is_read[block]:
+            return
+        material, view, number = self._blocks.where(block)
+        values = self.table(material).block(view, number)
+        self._probing.values[block * BLOCK : block * BLOCK + len(values)] = values
+        self._probing.is_read[block] = True
+
+
+class _Blocks(NamedTuple):
+    """Which block of values belongs to which table."""
+
+    first: list[int]  # of each view
+    owner: list[tuple[Material, int]]  # the material of the table, and which of its views it is
+    total: int
+
+    @classmethod
+    def of(cls, materials: list[Material], numbers: Numbers) -> "_Blocks":
+        first, owner, end = [], [], 0
+        for material in materials:
+            for index, view in enumerate(views([material])):
+                first.append(start_of(view, numbers) // BLOCK)
+                owner.append((material, index))
+                end = first[-1] + -(-size_of(view, numbers) // BLOCK)
+        return cls(first, owner, end)
+
+    def where(self, block: int) -> tuple[Material, int, int]:
+        """Return the material of a block's table, the view in it and the block's number there."""
+        at = int(np.searchsorted(self.first, block, "right")) - 1
+        return *self.owner[at], block - self.first[at]
+
+
+def known(tables: Tables | None, game: Game) -> Known | NoTables:
+    """Return what a search of `game` asks, all tables in memory; raise BadOption, BadTable."""
+    if tables is None:
+        return NO_TABLES
+    if not tables.fit(game):
+        raise BadOption(f"{tables!r} are not of {game!r}")
+    return tables.known()
+
+
+def _find(game: Game, numbering: Numbering, folders: Iterable[Path]) -> Mapping[Material, Path]:
+    """Return the files of the game's tables, by material, in the order they were solved in."""
+    paths: dict[Material, Path] = {}
+    before = file_name(game.name, numbering.options, "").removesuffix(SUFFIX)
+    for folder in folders:
+        if not folder.is_dir():
+            raise BadOption(f"{folder}: there is no such folder of tables")
+        for path in sorted(folder.glob(f"*{SUFFIX}")):
+            label = path.name.removesuffix(SUFFIX).removeprefix(f"{before}-")
+            material = numbering.material(label)
+            if material is not None and path.name == file_name(game.name, numbering.options, label):
+                paths.setdefault(material, path)
+    return dict(sorted(paths.items(), key=lambda item: (numbering.weight(item[0]), item[0])))
+
+
+def opened(path: Path, game: Game, material: Material, numbers: Numbers) -> Table:
+    """Return the open table of a material; raise BadTable where it is of anything else, OSError."""
+    assert game.numbering is not None
+    table = Table(path)
+    label = game.numbering.label(material)
+    table.check(game.name, game.numbering.options, rules_of(game), label)
+    found = [(view.numbers, view.material) for view in table.header.views]
+    wanted = [(size_of(view, numbers), view) for view in views([material])]
+    if found != wanted:
+        raise BadTable(f"{path}: numbers and materials {found}; wanted: {wanted}")
+    return table
+
+
+def rules_of(game: Game) -> str:
+    """Return the version of a game's rules, which is the id of its environment."""
+    return GAMES[game.name].environment if game.name in GAMES else game.name
+
+
+def _solved(value: int, legal: list[int], worths: list[int]) -> Solved:
+    kept = value >> MARGIN_SHIFT
+    return Solved(
+        value=_result(value),
+        margin=kept & MOST_MARGIN,
+        turns=value & (1 << MARGIN_SHIFT) - 1,
+        actions=tuple(legal),
+        values=tuple(map(_result, worths)),
+        keeping=tuple(
+            [a for a, one in zip(legal, worths, strict=True) if one >> MARGIN_SHIFT == kept]
+        ),
+        best=tuple([a for a, one in zip(legal, worths, strict=True) if one == value]),
+    )
+
+
+def _result(value: int) -> int:
+    return 0 if value == DRAWN else -1 if value & LOST else 1
+
+
+@jit
+def _weigh(position: Position, probing: Probing) -> Int:
+    """Return the value of a position; write its actions and their values to `probing`.
+
+    Blocks that have to be read first are written to `wanted`.
+    """
+    probing = borrow(probing)
+    for index in range(len(probing.counts)):
+        probing.counts[index] = 0
+    best: Int = np.int64(UNKNOWN) if rules.mid_turn(position) else final(position)
+    if best != UNKNOWN:
+        return best
+    count = rules.legal_actions(position, probing.legal)
+    probing.counts[_LEGAL] = count
+    for index in range(count):
+        after = rules.apply(position, np.int64(probing.legal[index]))
+        value = _after(after, probing, probing.legal[count:])
+        probing.worths[index] = value
+        if best == UNKNOWN or (value != UNKNOWN and worth(value) > worth(best)):
+            best = value
+    return best
+
+
+@jit
+def _after(position: Position, probing: Probing, legal: NDArray[np.int32]) -> Int:
+    """Return what an action is worth to its player that leads to `position`."""
+    if not rules.mid_turn(position):
+        value = _value(position, probing)
+        return value if value == UNKNOWN else turn_before(value)
+    best: Int = np.int64(UNKNOWN)
+    count = rules.legal_actions(position, legal)
+    for index in range(count):
+        after = rules.apply(position, np.int64(legal[index]))
+        value = _after(after, probing, legal[count:])
+        if best == UNKNOWN or (value != UNKNOWN and worth(value) > worth(best)):
+            best = value
+    return best
+
+
+@jit
+def _value(position: Position, probing: Probing) -> Int:
+    """Return the value of a position between turns; UNKNOWN where it has to be read, or is not."""
+    place = place_of(position, probing.numbers)
+    if place == NOWHERE:
+        value = final(position)
+        probing.counts[_MISSING] += value == UNKNOWN
+        return value
+    block = place >> _BLOCK_BITS
+    if not probing.is_read[block]:
+        if probing.counts[_WANTED] < len(probing.wanted):
+            probing.wanted[probing.counts[_WANTED]] = block
+            probing.counts[_WANTED] += 1
+        return np.int64(UNKNOWN)
+    value = certain(position, np.int64(probing.values[place]))
+    probing.counts[_MISSING] += value == UNKNOWN
+    return value

@@ -1,0 +1,22 @@
+"""What the tables of exact values that the package ships say, read from the tables."""
+
+from cc_env import games, options
+from cc_env.exact.tables import Tables
+from docs.make.blocks import Block, maker, table
+
+
+@maker
+def exact(block: Block) -> str:
+    """Return the counts of the shipped tables of a game, by material, either side to move."""
+    name, *given = block.words
+    game = games.make(name, **options.read(given))
+    tables = Tables(game)
+    rows = []
+    for material in tables.paths:
+        for view in tables.table(material).header.views:
+            side = f"{view.material[0]} v {view.material[1]}"
+            counts = (view.won + view.drawn + view.lost, view.won, view.drawn, view.lost)
+            longest = f"{view.turns}: `{view.longest}`" if view.turns else "0"
+            rows.append((side, *(f"{count:,}" for count in counts), longest))
+    heads = ["pieces, the first to move", "positions", "won", "drawn", "lost", "most turns"]
+    return table(heads, rows)

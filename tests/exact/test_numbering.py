@@ -1,0 +1,154 @@
+"""Numbering: each position has one number and each number one position, as many as published."""
+
+from dataclasses import replace
+from math import comb
+
+import numpy as np
+import pytest
+
+from cc_env import games
+from cc_env.compile import jit
+from cc_env.errors import BadOption
+from cc_env.exact.numbering import (
+    NOWHERE,
+    code_of,
+    count,
+    make_numbers,
+    parse_pieces,
+    place_of,
+    position_at,
+    position_of,
+    size_of,
+    start_of,
+    swapped,
+    views,
+)
+
+MADE = [
+    ("capture_conquer", {"size": 4}, "2v2"),
+    ("capture_conquer", {"size": 6}, "2v2"),
+    ("mini_checkers", {}, "2v2"),
+    ("checkers", {}, "2v1"),
+    ("morris", {"free_move": "never"}, "3v3"),
+    ("morris", {}, "3v3"),
+]
+
+
+def numbered(name, options, pieces):
+    game = games.make(name, **options)
+    materials = game.numbering.materials(*parse_pieces(pieces))
+    return game, materials, make_numbers(game.numbering, materials)
+
+
+@jit
+def count_wrong(material, start, size, numbers, like):
+    """Return how many numbers of a material are not those of their positions."""
+    sets, wrong = np.empty(len(material), np.uint64), 0
+    for number in range(size):
+        position = position_of(np.int64(number), material, numbers, like, sets)
+        wrong += place_of(position, numbers) != start + number
+    return wrong
+
+
+@pytest.mark.parametrize(("name", "options", "pieces"), MADE)
+def test_each_number_is_that_of_its_position(name, options, pieces):
+    game, materials, numbers = numbered(name, options, pieces)
+    like, end = game.numbering.like, 0
+    for material in views(materials):
+        start, size = start_of(material, numbers), size_of(material, numbers)
+        assert size > 0
+        assert start >= end
+        end = start + size
+        shape = np.array(material, np.int64)
+        assert count_wrong(shape, start, size, numbers, like) == 0
+
+
+@pytest.mark.parametrize(("name", "options", "pieces"), MADE)
+def test_no_position_is_left_out(name, options, pieces):
+    """Each number stands for as many positions as its first set has images; together it is all."""
+    game, materials, numbers = numbered(name, options, pieces)
+    for material in views(materials):
+        low, high = numbers.own_at[material[0] : material[0] + 2]
+        first, last = numbers.first[material[0] : material[0] + 2]
+        images = np.bincount(numbers.orbit[first:last], minlength=high - low)
+        at = int(numbers.before_at[code_of(material, numbers)])
+        rooms = np.diff(numbers.before[at : at + high - low + 1])
+        assert int(images @ rooms) == count(game.numbering, material)
+
+
+@pytest.mark.parametrize(("name", "options", "pieces"), MADE)
+def test_symmetric_positions_have_one_number_unless_their_own_pieces_are_symmetric(
+    name, options, pieces
+):
+    game, materials, numbers = numbered(name, options, pieces)
+    rng = np.random.default_rng(0)
+    for material in views(materials):
+        for number in rng.integers(size_of(material, numbers), size=10).tolist():
+            fields = position_at(number, material, numbers, game.numbering.like)
+            position = game.words(game.initial, fields)
+            for symmetry in game.symmetries:
+                image = symmetry.position(position)
+                same = place_of(image, numbers) == place_of(position, numbers)
+                assert same or image.own == position.own or is_fixed(game, position)
+
+
+def is_fixed(game, position):
+    """Return whether a symmetry leaves the own pieces where they are."""
+    return any(each.position(position).own == position.own for each in game.symmetries)
+
+
+@pytest.mark.parametrize(
+    ("pieces", "published"), [(1, 120), (2, 6_972), (3, 261_224), (4, 7_092_774), (5, 148_688_232)]
+)
+def test_draughts_have_the_published_numbers_of_positions(pieces, published):
+    """Schaeffer et al., "Solving checkers" (IJCAI 2005), table 1; either side may have none."""
+    numbering = replace(games.make("checkers").numbering, fewest=0)
+    materials = numbering.materials((pieces, pieces), pieces)
+    exactly = [material for material in views(materials) if sum(material) == pieces]
+    assert sum(count(numbering, material) for material in exactly) == published
+
+
+def test_capture_conquer_has_as_many_as_there_are_ways_to_place_pieces():
+    numbering = games.make("capture_conquer", size=6).numbering
+    assert count(numbering, (3, 3)) == comb(36, 3) * comb(33, 3) == 38_955_840
+
+
+def test_what_is_within_a_turn_or_has_other_material_has_no_number():
+    game, _, numbers = numbered("capture_conquer", {"size": 4}, "2v2")
+    assert place_of(game.initial, numbers) == NOWHERE
+    position = game.from_text("4/1rb1/1bb1/4 b")
+    assert place_of(position, numbers) == NOWHERE
+    game, _, numbers = numbered("morris", {"free_move": "never"}, "3v3")
+    assert place_of(game.initial, numbers) == NOWHERE
+    due = game.initial._replace(
+        own=np.uint64(7), enemy=np.uint64(0o7000), own_hand=np.uint64(0), enemy_hand=np.uint64(0)
+    )
+    assert place_of(due, numbers) != NOWHERE
+    assert place_of(due._replace(pending=np.uint64(1)), numbers) == NOWHERE
+    assert place_of(due._replace(own_free=np.uint64(1)), numbers) == NOWHERE
+
+
+def test_a_man_on_its_last_row_has_no_number():
+    game, _, numbers = numbered("checkers", {}, "1v1")
+    assert place_of(game.from_text("r7/8/8/8/8/8/8/7b r"), numbers) == NOWHERE
+    assert place_of(game.from_text("R7/8/8/8/8/8/8/7B r"), numbers) != NOWHERE
+
+
+def test_materials_have_names():
+    numbering = games.make("checkers").numbering
+    for material in numbering.materials((3, 2), 4):
+        assert numbering.material(numbering.label(material)) == material
+        assert numbering.material(numbering.label(swapped(material))) in (material, None)
+    assert numbering.label((2, 0, 1, 1)) == "2m1kv1k"
+    for label in ("", "v", "3", "3v2", "13mv1k", "1kv2m", "0m1kv1k", "2m1kv1k "):
+        assert numbering.material(label) is None
+    numbering = games.make("morris").numbering
+    assert [numbering.label(each) for each in numbering.materials((5, 4), 9)] == [
+        *("3v3", "4v3", "4v4", "5v3", "5v4")
+    ]
+
+
+@pytest.mark.parametrize("text", ["", "v", "3v", "3v3v3", "-1", "x", "٣", "999"])
+def test_wrong_pieces_are_refused(text):
+    with pytest.raises(BadOption, match="wanted: how many in all"):
+        parse_pieces(text)

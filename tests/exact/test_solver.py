@@ -1,0 +1,241 @@
+"""Solving: against a proof in plain Python, published counts, and runs that are stopped."""
+
+from unittest import mock
+
+import numpy as np
+import pytest
+from forward_proof import Board
+
+from cc_env import games
+from cc_env.errors import BadOption, BadTable, NoRoom
+from cc_env.exact import retrograde, solver
+from cc_env.exact.accuracy import evenly
+from cc_env.exact.numbering import make_numbers, position_at
+from cc_env.exact.table import Table
+from cc_env.exact.tables import Tables
+from cc_env.exact.values import result_of, turns_of
+from cc_env.search.alphabeta import AlphaBeta
+
+SMALL = games.make("capture_conquer", size=4)
+
+
+def solve(game, folder, pieces, **options):
+    """Solve with so many pieces; return the paths of the tables."""
+    steps = solver.plan(game, folder, pieces)
+    for step in steps:
+        solver.Solver(game, step, **options).solve()
+    return [step.path for step in steps]
+
+
+def proven(game, position):
+    """Return a position as `forward_proof` has it."""
+    sides, size = [0, 0], game.options["size"]
+    for (row, column), letter in game.pieces(position).items():
+        sides["br".index(letter)] |= 1 << (size * row + column)
+    return *sides, int(position.player)
+
+
+def assert_proven(game, paths, most):
+    """Compare every value in the tables with the proof, and how many there are of each."""
+    proof, compared = Board(game.options["size"]).solved(most), 0
+    for path in paths:
+        table = Table(path)
+        numbers = make_numbers(game.numbering, table.header.materials)
+        for view, values in zip(table.header.views, table.read(), strict=True):
+            for number, value in enumerate(values.tolist()):
+                fields = position_at(number, view.material, numbers, game.numbering.like)
+                position = game.words(game.initial, fields)
+                found = int(result_of(value)), int(turns_of(value))
+                assert found == proof[proven(game, position)], game.to_text(position)
+                compared += 1
+            sides = [
+                value[0]
+                for (blue, red, mover), value in proof.items()
+                if mover == 0 and (blue.bit_count(), red.bit_count()) == view.material
+            ]
+            counts = [sides.count(result) for result in (1, 0, -1)]
+            assert [view.won, view.drawn, view.lost] == counts
+    return compared
+
+
+def test_few_pieces_agree_with_a_proof_in_plain_python(tmp_path):
+    assert assert_proven(SMALL, solve(SMALL, tmp_path, "2v2"), 2) == 150 + 1974 + 6006
+
+
+@pytest.mark.slow
+def test_all_positions_of_4x4_agree_with_a_proof_in_plain_python(tmp_path):
+    assert assert_proven(SMALL, solve(SMALL, tmp_path, "3v3"), 3) == 147_542
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "pieces", "depth"),
+    [
+        ("capture_conquer", {"size": 5}, "2v2", 6),
+        ("checkers", {"no_progress_limit": None}, "2v1", 6),
+        ("checkers", {"no_progress_limit": None, "crowning": "ends_move"}, "1v1", 6),
+        ("morris", {"free_move": "never"}, "3v3", 3),
+        ("mini_checkers", {}, "2v2", 80),
+    ],
+)
+def test_alpha_beta_agrees(name, options, pieces, depth, tmp_path):
+    """It proves what the tables say, in as many turns; mini checkers it searches to the end."""
+    game = games.make(name, **options)
+    solve(game, tmp_path, pieces)
+    tables, search = Tables(game, tmp_path), AlphaBeta(game, table_megabytes=1)
+    rng, proven = np.random.default_rng(0), 0
+    for view, size in enumerate(tables.sizes):
+        for number in rng.integers(size, size=40).tolist():
+            position = tables.position(view, number)
+            solved = tables.probe(position)
+            if len(solved.actions) < 2:
+                continue
+            found = search.search(position, depth=depth)
+            margin = solved.value * solved.margin
+            if found.is_exact or found.margin:
+                assert found.margin == margin
+                proven += 1
+            else:
+                assert solved.turns > depth or margin == 0
+    assert proven > 5
+
+
+@pytest.mark.parametrize("size", [4, 5])
+def test_alpha_beta_needs_as_many_turns_in_capture_and_conquer(size):
+    """It has no quiescence there: what is won in n turns is proven at depth n, and not before."""
+    game = games.make("capture_conquer", size=size)
+    tables, search = Tables(game), AlphaBeta(game, table_megabytes=1)
+    compared = 0
+    for position in evenly(tables, 150):
+        solved = tables.probe(position)
+        if 1 < solved.turns <= 7 and len(solved.actions) > 1:
+            assert not search.search(position, depth=solved.turns - 1).margin
+            assert search.search(position, depth=solved.turns).margin == solved.value
+            compared += 1
+    assert compared > 30
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_threads_change_nothing(threads, tmp_path):
+    paths = solve(SMALL, tmp_path, "2v2", threads=threads)
+    headers = [Table(path).header for path in paths]
+    assert [header.views[0].won for header in headers] == [115, 1572, 7741]
+    assert [header.views[0].turns for header in headers] == [7, 1, 15]
+
+
+def interrupt(step, after, monkeypatch):
+    """Interrupt the solver after so many times that its threads ran, as by Ctrl-C."""
+    run, calls = solver._Pool.run, iter(range(after))
+
+    def stops(self, *given):
+        if next(calls, None) is None:
+            raise KeyboardInterrupt
+        return run(self, *given)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(solver._Pool, "run", stops)
+        with pytest.raises(KeyboardInterrupt):
+            solver.Solver(SMALL, step).solve()
+
+
+@pytest.mark.parametrize("after", [0, 1, 4, 9])
+def test_a_run_that_is_stopped_goes_on_to_the_same_table(after, tmp_path, monkeypatch):
+    whole, stopped = tmp_path / "whole", tmp_path / "stopped"
+    for folder in (whole, stopped):
+        folder.mkdir()
+    first = [read(path) for path in solve(SMALL, whole, "2v2")]
+    solve(SMALL, stopped, "2v1")
+    step = solver.plan(SMALL, stopped, "2v2")[-1]
+    interrupt(step, after, monkeypatch)
+    part = step.path.with_name(step.path.name + solver.PART)
+    assert part.exists() == (after > 0)
+    assert not step.path.exists()
+    passes = count_passes(monkeypatch)
+    solver.Solver(SMALL, step).solve()
+    assert len(passes) == 18 - after
+    assert not part.exists()
+    assert [read(path) for path in sorted(stopped.iterdir())] == first
+
+
+def read(path):
+    return [values.tolist() for values in Table(path).read()]
+
+
+def count_passes(monkeypatch):
+    """Return a list that grows by each call of the solver's threads."""
+    run, calls = solver._Pool.run, []
+
+    def counted(self, *given):
+        calls.append(given)
+        return run(self, *given)
+
+    monkeypatch.setattr(solver._Pool, "run", counted)
+    return calls
+
+
+@pytest.mark.parametrize("damage", ["cut", "byte", "words", "nothing"])
+def test_a_damaged_state_is_not_believed(damage, tmp_path, monkeypatch):
+    step = solver.plan(SMALL, tmp_path, "1v1")[-1]
+    interrupt(step, 3, monkeypatch)
+    part = step.path.with_name(step.path.name + solver.PART)
+    content = part.read_bytes()
+    damaged = {
+        "cut": content[:-3],
+        "byte": content[:-1] + bytes([content[-1] ^ 1]),
+        "words": b"[" * 5000,
+        "nothing": b"",
+    }
+    part.write_bytes(damaged[damage])
+    header = solver.Solver(SMALL, step).solve()
+    assert [header.views[0].won, header.views[0].drawn, header.views[0].lost] == [115, 71, 54]
+
+
+def test_a_wrong_value_is_found(tmp_path, monkeypatch):
+    step = solver.plan(SMALL, tmp_path, "1v1")[-1]
+    draw = retrograde.draw_the_rest
+
+    def wrong(values):
+        draw(values)
+        values[77] ^= 1
+
+    monkeypatch.setattr(retrograde, "draw_the_rest", wrong)
+    with pytest.raises(BadTable, match=r"1v1: .* wrong values, the first of '"):
+        solver.Solver(SMALL, step).solve()
+    assert not step.path.exists()
+
+
+def test_a_table_that_is_needed_has_to_be_there(tmp_path):
+    step = solver.plan(SMALL, tmp_path, "2v2")[-1]
+    with pytest.raises(BadTable, match="needed first, and missing"):
+        solver.Solver(SMALL, step)
+
+
+def test_too_little_room_is_said_before(tmp_path, monkeypatch):
+    steps = solver.plan(SMALL, tmp_path, "3v3")
+    solver.check_room(steps, tmp_path / "not" / "there")
+    with monkeypatch.context() as patch:
+        patch.setattr(solver, "available_memory", lambda: 1024)
+        with pytest.raises(NoRoom, match=r"3v3 needs .* of memory; 1 KiB are free"):
+            solver.check_room(steps, tmp_path)
+    monkeypatch.setattr(solver.shutil, "disk_usage", lambda path: mock.Mock(free=1000))
+    with pytest.raises(NoRoom, match="1,000 bytes are free on that disk"):
+        solver.check_room(steps, tmp_path)
+    for path in solve(SMALL, tmp_path, "1v1"):
+        assert path.exists()
+    solver.check_room(solver.plan(SMALL, tmp_path, "1v1"), tmp_path)
+
+
+def test_what_cannot_be_solved_is_refused(tmp_path):
+    with pytest.raises(BadOption, match="cannon: it cannot be solved"):
+        solver.plan(games.make("cannon"), tmp_path, "4")
+    with pytest.raises(BadOption, match="has no such position, each side has 3 to 9 pieces"):
+        solver.plan(games.make("morris"), tmp_path, "5")
+    with pytest.raises(BadOption, match="threads=0"):
+        solver.Solver(SMALL, solver.plan(SMALL, tmp_path, "1v1")[0], threads=0)
+
+
+def test_the_corner_does_not_matter(tmp_path):
+    solve(SMALL, tmp_path, "1v1")
+    other = games.make("capture_conquer", size=4, corner=3)
+    assert [step.is_done for step in solver.plan(other, tmp_path, "1v1")] == [True]
+    larger = games.make("capture_conquer", size=5)
+    assert [step.is_done for step in solver.plan(larger, tmp_path, "1v1")] == [False]

@@ -1,0 +1,228 @@
+"""Tables: what they say of positions, and that bad files are refused."""
+
+import json
+
+import numpy as np
+import pytest
+from conftest import command_line
+from test_solver import SMALL, solve
+
+from cc_env import games
+from cc_env.__main__ import main
+from cc_env.errors import BadOption, BadTable, MissingTable
+from cc_env.exact import table as files
+from cc_env.exact.numbering import BLOCK
+from cc_env.exact.table import Table
+from cc_env.exact.tables import Tables
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("tables")
+    solve(SMALL, folder, "2v2")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def tables(folder):
+    return Tables(SMALL, folder)
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "turns", "keeping"),
+    [
+        ("4/1br1/4/b2r b", 1, 1, ["1,1-1,3x1,2"]),  # leaves one piece
+        ("1r2/r3/2b1/b3 b", 1, 1, ["2,2-3,3"]),  # the far corner
+        ("4/4/4/2rb r", -1, 0, []),
+        ("4/4/rr2/1b1b r", -1, 0, []),
+    ],
+)
+def test_a_position_has_its_value(tables, text, value, turns, keeping):
+    position = SMALL.from_text(text)
+    solved = tables.probe(position)
+    assert (solved.value, solved.margin, solved.turns) == (value, abs(value), turns)
+    texts = [SMALL.turn_text(position, (action,)) for action in solved.best]
+    assert texts == keeping
+
+
+def test_values_follow_from_those_of_the_actions(tables):
+    """Along random games: the value is the best action's, and turns count down along best ones."""
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        position = SMALL.from_text("b2b/4/4/r2r b")
+        while len(SMALL.legal_actions(position)):
+            solved = tables.probe(position)
+            assert solved.actions == tuple(SMALL.legal_actions(position).tolist())
+            assert solved.value == max(solved.values)
+            assert set(solved.best) <= set(solved.keeping) <= set(solved.actions)
+            for action, value in zip(solved.actions, solved.values, strict=True):
+                assert (action in solved.keeping) == (value == solved.value)
+                after = SMALL.apply(position, action)
+                there = tables.probe(after)
+                within = SMALL.mid_turn(after)
+                assert there.value == (value if within else -value)
+                if action in solved.best and value:
+                    assert there.turns == solved.turns - (not within)
+            position = SMALL.apply(position, int(rng.choice(solved.actions)))
+
+
+def test_a_position_within_a_turn_has_the_value_of_its_best_capture(tables):
+    game = games.make("capture_conquer", size=4)
+    position = game.from_text("b3/rr2/4/4 b")
+    within = [game.apply(position, action) for action in game.legal_actions(position)]
+    for after in filter(game.mid_turn, within):
+        solved = tables.probe(after)
+        assert solved.value == max(solved.values)
+        assert solved.turns >= 1 or solved.value == 0
+
+
+def test_what_no_table_has_is_said(tables):
+    position = games.make("capture_conquer", size=4).initial
+    with pytest.raises(MissingTable, match="no table has the value of 'bb2/b3/3r/2rr b'; there"):
+        tables.probe(position)
+    assert position not in tables
+    assert tables.find(position) is None
+    assert SMALL.from_text("b3/4/4/3r b") in tables
+    with pytest.raises(MissingTable, match="there is no table 3v3"):
+        tables.table((3, 3))
+
+
+def test_positions_one_capture_above_the_tables_are_known_where_all_turns_capture(tables):
+    over = SMALL.from_text("4/4/bb2/b1rr r")
+    assert (over in tables) == all(
+        SMALL.apply(over, action) in tables for action in SMALL.legal_actions(over)
+    )
+
+
+def test_a_draw_by_the_rules_may_come_first(tmp_path):
+    """A win in more turns than are left to the draw for want of progress is not certain."""
+    free = games.make("checkers", no_progress_limit=None)
+    solve(free, tmp_path, "1v1")
+    text = "R7/8/8/8/8/8/6B1/8 r"
+    turns = Tables(free, tmp_path).probe(free.from_text(text)).turns
+    limited = games.make("checkers", no_progress_limit=20)
+    tables = Tables(limited, tmp_path)
+    for idle in (0, 19):
+        found = tables.find(limited.from_text(f"{text} {idle}" if idle else text))
+        if turns:
+            assert (found is None) == (turns > 20 - idle)
+        else:
+            assert found is None or found.value == 0
+
+
+def test_folders_are_looked_through(folder, tmp_path):
+    with pytest.raises(BadOption, match="there is no such folder of tables"):
+        Tables(SMALL, tmp_path / "nowhere")
+    with pytest.raises(BadOption, match="cannon: there are no exact values"):
+        Tables(games.make("cannon"), folder)
+    assert Tables(games.make("capture_conquer", size=5), folder).labels == []
+    assert Tables(SMALL, tmp_path, folder).labels == ["1v1", "2v1", "2v2"]
+    assert repr(Tables(SMALL, tmp_path)).endswith("corner=2): none)")
+
+
+@pytest.fixture
+def copied(folder, tmp_path):
+    for path in folder.iterdir():
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    return tmp_path
+
+
+def named(folder, label):
+    return folder / files.file_name("capture_conquer", {"size": 4}, label)
+
+
+POSITION = "b3/4/2r1/4 b"
+
+
+@pytest.mark.parametrize(
+    ("damage", "why"),
+    [
+        (lambda content: b"", "the file is empty"),
+        (lambda content: b"nonsense\n" + content, "not a table of exact values"),
+        (lambda content: content.replace(b"exact 1 ", b"exact 2 ", 1), "version '2'; wanted: 1"),
+        (lambda content: content[:200], "cut short, at 200 bytes"),
+        (lambda content: content[:-1], "wanted: .* it was cut or added to"),
+        (lambda content: content + b"x", "wanted: .* it was cut or added to"),
+        (lambda content: content[:-1] + bytes([content[-1] ^ 1]), "block 0 does not have its hash"),
+        (lambda content: content.replace(b'"lost"', b'"last"', 1), "do not have their hash|read"),
+        (lambda content: content.replace(b" 1 ", b" 1 9", 1), "altered|cut short"),
+    ],
+)
+def test_a_bad_file_is_refused(copied, damage, why):
+    path = named(copied, "1v1")
+    path.write_bytes(damage(path.read_bytes()))
+    with pytest.raises(BadTable, match=why):
+        Tables(SMALL, copied).probe(SMALL.from_text(POSITION))
+
+
+def test_a_table_of_something_else_is_refused(copied):
+    named(copied, "2v1").rename(named(copied, "1v1"))
+    with pytest.raises(BadTable, match=r"wanted: 1v1 of capture_conquer .*; found: 2v1 of"):
+        Tables(SMALL, copied).probe(SMALL.from_text(POSITION))
+    larger = games.make("capture_conquer", size=5)
+    other = copied / files.file_name("capture_conquer", {"size": 5}, "1v1")
+    named(copied, "1v1").rename(other)
+    with pytest.raises(BadTable, match=r"wanted: 1v1 of .*'size': 5.*found: 2v1 of .*'size': 4"):
+        Tables(larger, copied).probe(larger.from_text("b4/5/2r2/5/5 b"))
+
+
+def test_a_table_with_another_number_of_positions_is_refused(copied):
+    path = named(copied, "1v1")
+    table = Table(path)
+    (values,) = table.read()
+    words = {**files.asdict(table.header), "views": (table.header.views[0],)}
+    shorter = files.View(**{**files.asdict(table.header.views[0]), "numbers": 149})
+    files.write(path, files.Header(**{**words, "views": (shorter,)}), [values[:149]])
+    with pytest.raises(BadTable, match=r"\(149, \(1, 1\)\)\]; wanted: \[\(150, \(1, 1"):
+        Tables(SMALL, copied).probe(SMALL.from_text(POSITION))
+
+
+def test_a_table_is_written_and_read(tmp_path):
+    rng = np.random.default_rng(0)
+    values = [rng.integers(2**16, size=size).astype(np.uint16) for size in (2 * BLOCK + 1, 5)]
+    views = tuple(
+        files.View(
+            material=(2, 1), numbers=len(part), won=1, drawn=2, lost=3, turns=4, longest="b r"
+        )
+        for part in values
+    )
+    header = files.Header(
+        game="a", options={"size": 3}, rules="r", label="2v1", views=views, seconds=1.5
+    )
+    path = tmp_path / "x.exact"
+    files.write(path, header, values)
+    table = Table(path)
+    assert table.header == header
+    done = []
+    for one, other in zip(table.read(done.append), values, strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert done == [BLOCK, BLOCK, 1, 5]
+    np.testing.assert_array_equal(table.block(0, 2), values[0][-1:])
+    table.close()
+    assert [path.name for path in tmp_path.iterdir()] == ["x.exact"]
+
+
+def test_a_table_that_cannot_be_written_leaves_nothing(tmp_path, monkeypatch):
+    monkeypatch.setattr(files.os, "fsync", lambda file: (_ for _ in ()).throw(OSError("full")))
+    header = files.Header(game="a", options={}, rules="r", label="x", views=(), seconds=0)
+    with pytest.raises(OSError, match="full"):
+        files.write(tmp_path / "x.exact", header, [])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_command_tells_and_solves(tmp_path):
+    def run(*more, status=0):
+        command = "solve", "capture_conquer", "-o", "size=4", "--out", tmp_path, *more
+        return command_line(main, *command, status=status)
+
+    told = run("--pieces", "2v1", "--dry-run")
+    assert "2 tables, 1v1 to 2v1: 3,600 positions, 2,124 without symmetric ones" in told
+    assert list(tmp_path.iterdir()) == []
+    out = run("--pieces", "2v1", "--threads", 1)
+    assert "2v1: verified" in out
+    assert "  1v2, the first to move: 0 won, 0 drawn, 1,680 lost" in out
+    assert "2 tables of 2 there already" in run("--pieces", "2v1")
+    assert "wanted: how many in all" in str(run("--pieces", "many", status=2))
+    assert json.loads(
+        named(tmp_path, "1v1").read_bytes().split(b"\n", 1)[1][:400].split(b', "views"')[0] + b"}"
+    )

@@ -1,0 +1,69 @@
+"""Tables of exact values that somebody altered, also with the right hash: refused, or of use."""
+
+import hashlib
+import json
+import struct
+
+import pytest
+from fuzz.damage import bytes_damaged, json_damaged
+from fuzz.harness import refused_or_fine
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cc_env import games
+from cc_env.exact import solver
+from cc_env.exact.tables import Tables
+
+GAME = games.make("capture_conquer", size=4)
+POSITIONS = [GAME.from_text(text) for text in ("b3/4/2r1/4 b", "4/1b2/4/2r1 r", "3b/4/4/r3 b")]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("fuzz")
+
+
+@pytest.fixture(scope="module")
+def whole(folder):
+    """The table of one piece against one: its path, and its bytes."""
+    (step,) = solver.plan(GAME, folder, "1v1")
+    solver.Solver(GAME, step).solve()
+    return step.path, step.path.read_bytes()
+
+
+def probes(folder):
+    """Use the tables of a folder in every way."""
+    tables = Tables(GAME, folder)
+    found = [tables.find(position) for position in POSITIONS]
+    tables.table((1, 1)).read()
+    tables.close()
+    return found
+
+
+@given(st.data())
+def test_bytes(whole, folder, data):
+    """Every byte is covered by a hash: nothing that was altered is believed."""
+    path, content = whole
+    damaged = data.draw(bytes_damaged(content))
+    path.write_bytes(damaged)
+    found = refused_or_fine(probes, folder)
+    assert found is None or damaged == content
+
+
+@given(st.data())
+def test_headers_and_indices_with_the_right_hash(whole, folder, data):
+    path, content = whole
+    first, rest = content.split(b"\n", 1)
+    length = int(first.split()[3])
+    header, index, blocks = rest[:length], rest[length : length + 12], rest[length + 12 :]
+    if data.draw(st.booleans()):
+        header = json.dumps(data.draw(json_damaged(json.loads(header)))).encode()
+    else:
+        size = data.draw(st.integers(0, 2**32 - 1) | st.integers(0, 2 * len(blocks)))
+        digest = hashlib.blake2b(blocks[:size], digest_size=8).digest()
+        index = struct.pack("<I", size) + digest
+    right = hashlib.sha256(header + index).hexdigest()
+    path.write_bytes(
+        b"cc_env exact 1 %d %s\n" % (len(header), right.encode()) + header + index + blocks
+    )
+    refused_or_fine(probes, folder)
