@@ -22,6 +22,8 @@ import numpy as np
 from cc_env import options, trust
 from cc_env.catalogue import GAMES
 from cc_env.errors import BadPlayer, CcEnvError, MissingExtra, UnknownOption, listed
+from cc_env.exact.player import PerfectPlayer
+from cc_env.exact.tables import Tables
 from cc_env.game import Game, Turn
 from cc_env.referee import Clock, Decision, Player
 from cc_env.rules import Position
@@ -78,14 +80,16 @@ class MinimaxPlayer:
         seconds: float | None = None,
         evaluation: str | None = None,
         table_megabytes: float | None = None,
+        tables: str | Tables | None = None,
     ) -> None:
         """Limit each decision to `depth` turns, `nodes` positions or `seconds`, whatever is first.
 
         A clock shortens `seconds`, see `allowance`. A level is a name for such limits; limits given
         here override it. The default level is "normal". The transposition table has 16 megabytes,
         unless the level or `table_megabytes` says otherwise. `evaluation` is the name of one of the
-        game's evaluations. Raises UnknownOption for an unknown level or evaluation, BadOption for a
-        limit out of range.
+        game's evaluations; `tables` are exact values, or the folder that has them. Raises
+        UnknownOption for an unknown level or evaluation, BadOption for a limit out of range or a
+        folder that is not there, BadTable for a damaged table.
         """
         given: dict[str, Any] = {"depth": depth, "nodes": nodes, "seconds": seconds}
         given = {name: value for name, value in given.items() if value is not None}
@@ -100,7 +104,9 @@ class MinimaxPlayer:
         limits.check_seconds(self._seconds)
         chosen = game.evaluation(evaluation)
         table = given.get("table_megabytes", 16) if table_megabytes is None else table_megabytes
-        self._search = AlphaBeta(game, chosen, table_megabytes=table)
+        self._search = AlphaBeta(
+            game, chosen, table_megabytes=table, tables=_tables_of(game, tables)
+        )
 
     def choose(self, position: Position, rng: np.random.Generator, clock: Clock) -> Decision:
         """Return the first decision of the principal variation."""
@@ -134,12 +140,14 @@ class MCTSPlayer:
         playout: str = "evaluation",
         exploration: float = 1.0,
         evaluation: str | None = None,
+        tables: str | Tables | None = None,
     ) -> None:
         """Limit each decision to `simulations` or `seconds`; the default is 1000 simulations.
 
         `playout`, "random" or "evaluation", is how leaves are evaluated; `exploration` is the
-        constant of UCB1. Raises UnknownOption for an unknown playout or evaluation, BadOption for a
-        number out of range.
+        constant of UCB1; `tables` are exact values, or the folder that has them. Raises
+        UnknownOption for an unknown playout or evaluation, BadOption for a number out of range or
+        a folder that is not there, BadTable for a damaged table.
         """
         self._simulations, self._seconds = simulations, seconds
         if simulations is None and seconds is None:
@@ -147,7 +155,13 @@ class MCTSPlayer:
         limits.whole("simulations", simulations)
         limits.check_seconds(seconds)
         chosen = game.evaluation(evaluation)
-        self._search = TreeSearch(game, chosen, playout=playout, exploration=exploration)
+        self._search = TreeSearch(
+            game,
+            chosen,
+            playout=playout,
+            exploration=exploration,
+            tables=_tables_of(game, tables),
+        )
 
     def choose(self, position: Position, rng: np.random.Generator, clock: Clock) -> Decision:
         """Return the most visited decision."""
@@ -158,6 +172,30 @@ class MCTSPlayer:
     def stop(self) -> None:
         """End a search that runs in another thread with what it has found."""
         self._search.stop()
+
+
+def _tables_of(game: Game, tables: str | Tables | None) -> Tables | None:
+    return Tables(game, tables) if isinstance(tables, str) else tables
+
+
+def _perfect(
+    game: Game,
+    *,
+    level: str | None = None,
+    tables: str | None = None,
+    depth: int | None = None,
+    seconds: float | None = None,
+) -> Player:
+    """Return a player that keeps the exact value, by the tables that ship if no folder is given.
+
+    Where no table has a position it searches, see `MinimaxPlayer`. Raises UnknownOption for a level
+    other than "delay", else as `MinimaxPlayer`.
+    """
+    if level not in (None, "delay"):
+        raise UnknownOption(f"perfect has no level {level!r}; it has: delay")
+    found = Tables(game) if tables is None else Tables(game, tables)
+    search = MinimaxPlayer(game, depth=depth, seconds=seconds, tables=found)
+    return PerfectPlayer(game, found, search, delay=level is not None)
 
 
 class BotPlayer:
@@ -216,11 +254,14 @@ PLAYERS: dict[str, Factory] = {
     "greedy": GreedyPlayer,
     "minimax": MinimaxPlayer,
     "mcts": MCTSPlayer,
+    "perfect": _perfect,
     "program": _program,
     **{name: _bot(name) for entry in GAMES.values() for name in entry.bots},
 }
 
-_PLAYS: dict[str, Callable[[Game], bool]] = {}  # which games a registered player plays
+_PLAYS: dict[str, Callable[[Game], bool]] = {  # which games a player plays, if not all
+    "perfect": lambda game: game.numbering is not None
+}
 
 
 def make(name: str, game: Game, **changes: Any) -> Player:

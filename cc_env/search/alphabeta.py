@@ -5,9 +5,9 @@ Depth is counted in turns; a turn may take several decisions, each of which is a
 on, the value can differ from plain minimax: the transposition table may hold a position from a
 deeper search, or from a path on which a reply repeated it.
 
-A subtree searched to the end of the game, with nothing cut off by depth, is valid at every depth.
-Once this holds at the root, deepening stops. It also stops at a proven win or loss; in a game with
-margins, only at the greatest margin.
+A subtree searched to the end of the game, or to positions of exact value in tables, with nothing
+cut off by depth, is valid at every depth. Once this holds at the root, deepening stops. It also
+stops at a proven win or loss; in a game with margins, only at the greatest margin.
 
 Nodes are searched by principal variation search: the first action with the full window, the others
 with a null window, and again with the full window if they fail high (Reinefeld, 1983). Move
@@ -27,11 +27,23 @@ from numpy.typing import NDArray
 from cc_env import rules
 from cc_env.borrow import borrow
 from cc_env.compile import jit
+from cc_env.exact.solved import solved
+from cc_env.exact.tables import Tables, known
+from cc_env.exact.values import UNKNOWN
 from cc_env.game import Game
 from cc_env.rules import ONGOING, Bool, Int, Position
 from cc_env.search import limits, transposition
 from cc_env.search.result import SearchResult
-from cc_env.search.scores import INFINITE, MARGIN, PROVEN, WIN, expected, final, repeated
+from cc_env.search.scores import (
+    INFINITE,
+    MARGIN,
+    PROVEN,
+    WIN,
+    expected,
+    final,
+    of_value,
+    repeated,
+)
 from cc_env.search.transposition import EXACT, LOWER, NONE, TO_THE_END, UPPER, TableEntry
 from cc_env.search.workspace import (
     ACTION,
@@ -186,7 +198,9 @@ def _to_table(value: Int, ply: Int) -> Int:
 
 @jit
 def _end(position: Position, frame: Frame, player: Int, context: Context) -> tuple[bool, Int]:
-    """Return whether a position is a leaf (terminal, or at the horizon), and its value to `player`.
+    """Return whether a position is a leaf, and its value to `player`.
+
+    Leaves are terminal, of known exact value, or at the horizon.
 
     At the horizon the value is that of the quiescence search.
     """
@@ -195,6 +209,12 @@ def _end(position: Position, frame: Frame, player: Int, context: Context) -> tup
         context.workspace.counts[NODES] += 1
         context.workspace.lines[frame.ply, 0] = NONE
         return True, final(position, result, player, frame.ply)
+    exact = solved(position, context.tables)
+    if exact != UNKNOWN:
+        context.workspace.counts[NODES] += 1
+        context.workspace.lines[frame.ply, 0] = NONE
+        value = of_value(exact, frame.ply)
+        return True, value if rules.to_move(position) == player else -value
     if frame.depth > 0:
         return False, np.int64(0)
     context.workspace.counts[CUT_SHORT] += 1
@@ -371,21 +391,31 @@ class AlphaBeta:
     when the search ends.
     """
 
-    def __init__(self, game: Game, evaluation: Any = None, *, table_megabytes: float = 16) -> None:
-        """Allocate the transposition table and the workspace.
+    def __init__(
+        self,
+        game: Game,
+        evaluation: Any = None,
+        *,
+        table_megabytes: float = 16,
+        tables: Tables | None = None,
+    ) -> None:
+        """Allocate the transposition table and the workspace; read `tables`, the exact values.
 
         `evaluation` is as for `Game.evaluation`. Raises UnknownOption for an evaluation that the
-        game does not have, BadOption for a table size out of range.
+        game does not have, BadOption for a table size out of range or tables of another game,
+        BadTable for a damaged one.
         """
         self.game = game
         chosen = game.evaluation(evaluation)
-        self._context = Context(transposition.empty(table_megabytes), make_workspace(game), chosen)
-        self._megabytes, self._searches = table_megabytes, 0
+        table, workspace = transposition.empty(table_megabytes), make_workspace(game)
+        self._context = Context(table, workspace, chosen, known(tables, game))
+        self._megabytes, self._tables, self._searches = table_megabytes, tables, 0
         self.search(game.initial, depth=1)  # compiles, outside of any time limit
 
     def __reduce__(self) -> tuple[Callable[..., "AlphaBeta"], tuple[()]]:
         make = partial(AlphaBeta, self.game, self._context.evaluation)
-        return partial(make, table_megabytes=self._megabytes), ()  # buffers are not copied
+        # Buffers are not copied.
+        return partial(make, table_megabytes=self._megabytes, tables=self._tables), ()
 
     def search(
         self,

@@ -28,6 +28,8 @@ from numpy.typing import NDArray
 from cc_env import rules
 from cc_env.borrow import borrow
 from cc_env.compile import jit
+from cc_env.exact.solved import solved
+from cc_env.exact.values import UNKNOWN, result_of, turns_of
 from cc_env.rules import DRAW, ONGOING, Bool, Int, Position
 from cc_env.search import evaluations
 from cc_env.search.evaluations import Evaluations
@@ -90,6 +92,7 @@ class Forest(NamedTuple):
     cache: Evaluations
     legal: NDArray[np.int32]  # [A]: buffer for legal actions
     logits: NDArray[np.float32]  # [A]: buffer for the logits of the legal actions
+    tables: Any  # exact values, see `cc_env.exact.solved`
 
 
 class Improved(NamedTuple):
@@ -429,8 +432,17 @@ def _value(forest: Forest, settings: PUCTSettings, tree: Int, edge: Any) -> floa
 
 @jit
 def _set_terminal(position: Position, forest: Forest, node: Any, index: Int) -> Bool:
-    """Set the value of a new node that is terminal or won in one decision; return whether it is."""
+    """Set the value of a new node that is known without a network; return whether it is.
+
+    That is where the game is over, one decision wins, or tables have the exact value.
+    """
     result, proven = rules.outcome(position), PROVEN_WIN
+    exact = solved(position, forest.tables) if result == ONGOING else np.int64(UNKNOWN)
+    if exact != UNKNOWN and index:
+        node["children"] = ENDED
+        node["value"] = result_of(exact)
+        node["proven"] = result_of(exact) * (PROVEN_WIN - turns_of(exact))
+        return True
     if result == ONGOING:
         if index == 0 or _winning_action(position, forest) < 0:
             return False

@@ -18,6 +18,9 @@ from cc_env import randomness, rules
 from cc_env.borrow import borrow
 from cc_env.compile import jit
 from cc_env.errors import UnknownOption, listed
+from cc_env.exact.solved import solved
+from cc_env.exact.tables import Tables, known
+from cc_env.exact.values import UNKNOWN, result_of
 from cc_env.game import Game
 from cc_env.rules import FIRST, ONGOING, Bool, Int, Position
 from cc_env.search import limits
@@ -53,6 +56,7 @@ class UCTSettings(NamedTuple):
     exploration: np.float64  # the constant of UCB1
     by_evaluation: np.bool_  # else by random playouts
     evaluation: Any  # weights, a NamedTuple
+    tables: Any  # exact values, see `cc_env.exact.solved`
 
 
 @jit(nogil=True)
@@ -98,6 +102,7 @@ def _descend(
             if (
                 not is_due
                 or rules.outcome(position) != ONGOING
+                or (depth and solved(position, settings.tables) != UNKNOWN)
                 or not _expand(position, node, tree)
             ):
                 break
@@ -159,6 +164,10 @@ def _result(
 ) -> tuple[float, np.uint64]:
     """Return a leaf's value to the first player, -1 to 1, and the generator's next state."""
     result = rules.outcome(position)
+    exact = solved(position, settings.tables) if result == ONGOING else np.int64(UNKNOWN)
+    if exact != UNKNOWN:
+        value = np.float64(result_of(exact))
+        return value if rules.to_move(position) == FIRST else -value, state
     if settings.by_evaluation and result == ONGOING:
         score = rules.evaluate(position, np.int64(FIRST), settings.evaluation)
         return expected(np.int64(score)), state
@@ -184,18 +193,21 @@ class TreeSearch:
         playout: str = "evaluation",
         exploration: float = 1.0,
         capacity: int = 2**20,
+        tables: Tables | None = None,
     ) -> None:
         """Allocate a tree of `capacity` nodes; once it is full, simulations go on without growth.
 
-        `evaluation` is as for `Game.evaluation`; `exploration` is the constant of UCB1. Raises
-        UnknownOption for an unknown playout or evaluation, BadOption for a number out of range.
+        `evaluation` is as for `Game.evaluation`; `exploration` is the constant of UCB1; `tables`
+        have the exact values of leaves. Raises UnknownOption for an unknown playout or evaluation,
+        BadOption for a number out of range or tables of another game, BadTable for a damaged one.
         """
         if playout not in PLAYOUTS:
             raise UnknownOption(f"playout={playout!r}; there are: {listed(PLAYOUTS)}")
         limits.check_exploration(exploration)
         self.game = game
         chosen = game.evaluation(evaluation)
-        self._options = np.float64(exploration), np.bool_(playout == "evaluation"), chosen
+        by_evaluation, values = np.bool_(playout == "evaluation"), known(tables, game)
+        self._options = np.float64(exploration), by_evaluation, chosen, values
         capacity = max(limits.whole("capacity", capacity), 2 * game.num_actions)
         self._tree = Tree(
             first=np.empty(capacity, np.int32),

@@ -16,6 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cc_env.errors import BadOption
+from cc_env.exact.solved import Known, NoTables
+from cc_env.exact.tables import Tables, known
 from cc_env.game import Game
 from cc_env.rules import Position
 from cc_env.search import evaluations, forest, limits
@@ -45,13 +47,15 @@ class Trees:
         exploration: float = 1.5,
         contempt: float = 0.0,
         considered: int = 0,
+        tables: Tables | None = None,
     ) -> None:
         """Allocate `capacity` edges for each tree; None: enough for all its simulations.
 
         `batch` leaves of each tree are evaluated together. `exploration` is c_puct, the weight of
         the priors. `contempt` is the penalty of a drawn repetition to the root's player.
-        `considered` root actions enter Sequential Halving; 0: PUCT at the root, too.
-        Raises BadOption for values out of range.
+        `considered` root actions enter Sequential Halving; 0: PUCT at the root, too. `tables` have
+        the exact values of leaves. Raises BadOption for values out of range or tables of another
+        game, BadTable for a damaged one.
         """
         self.game, self.count = game, limits.whole("count", count)
         most = limits.whole("simulations", simulations)
@@ -72,7 +76,7 @@ class Trees:
             np.float64(contempt),
             np.int64(considered),
         )
-        self._forest = self._make_forest(capacity, self.count * batch)
+        self._forest = self._make_forest(capacity, self.count * batch, known(tables, game))
         shape = self.count, game.num_actions
         self._improved = Improved(
             np.empty(shape, np.int32),
@@ -82,7 +86,7 @@ class Trees:
         )
         self._current = self._settings
 
-    def _make_forest(self, capacity: int, leaves: int) -> Forest:
+    def _make_forest(self, capacity: int, leaves: int, tables: Known | NoTables) -> Forest:
         game, count, considered = self.game, self.count, int(self._settings.considered)
         tries = int(self._settings.simulations) if considered else 0
         rows = [_halving(number, tries) for number in range(considered + 1)]
@@ -105,6 +109,7 @@ class Trees:
             cache=evaluations.empty(),
             legal=np.empty(game.num_actions, np.int32),
             logits=np.empty(game.num_actions, np.float32),
+            tables=tables,
         )
 
     def begin(
@@ -220,6 +225,7 @@ class PUCT:
         exploration: float = 1.5,
         contempt: float = 0.0,
         capacity: int = MOST_EDGES,
+        tables: Tables | None = None,
     ) -> None:
         """Search with the network `evaluate`; the options are as for `Trees`.
 
@@ -227,7 +233,12 @@ class PUCT:
         """
         self.game, self._evaluate, self._batch = game, evaluate, limits.whole("batch", batch)
         self._trees = Trees(
-            game, batch=batch, exploration=exploration, contempt=contempt, capacity=capacity
+            game,
+            batch=batch,
+            exploration=exploration,
+            contempt=contempt,
+            capacity=capacity,
+            tables=tables,
         )
         self.search(game.initial, simulations=1)  # compiles
         self._trees.forget()

@@ -9,6 +9,7 @@ import numpy as np
 
 from cc_env import rules
 from cc_env.compile import jit
+from cc_env.exact.values import DRAWN, LOST, margin_of, turns_of
 from cc_env.rules import DRAW, Int, Position
 
 WIN = 1_000_000  # minus the number of decisions to the win
@@ -29,6 +30,18 @@ def final(position: Position, result: Int, player: Int, ply: Int) -> Int:
         return np.int64(0)
     score = WIN + MARGIN * (rules.margin(position) - 1) - ply
     return np.int64(score if result == player else -score)
+
+
+@jit
+def of_value(value: Int, ply: Int) -> Int:
+    """Return the score to the player to move of a position with an exact value, see `solved`.
+
+    As `final`; the turns that are left count as so many decisions.
+    """
+    if value == DRAWN:
+        return np.int64(0)
+    score = WIN + MARGIN * (margin_of(value) - 1) - ply - turns_of(value)
+    return np.int64(-score if value & LOST else score)
 
 
 @jit

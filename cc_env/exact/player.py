@@ -1,0 +1,54 @@
+"""The perfect player: it keeps the exact value wherever tables have it, and searches elsewhere."""
+
+import numpy as np
+
+from cc_env.exact.tables import Solved, Tables
+from cc_env.game import Game
+from cc_env.referee import Clock, Decision, Player
+from cc_env.rules import Position
+
+
+class PerfectPlayer:
+    """Plays a random one of the actions that keep the value; wins as soon as it can.
+
+    With `delay` it loses as late as it can and, among actions as good as each other, prefers those
+    after which most of the opponent's actions are mistakes. Source of the idea: Gévay and Danner,
+    "Calculating Ultra-Strong and Extended Solutions for Nine Men's Morris, Morabaraba, and Lasker
+    Morris" (2014).
+    """
+
+    def __init__(self, game: Game, tables: Tables, elsewhere: Player, *, delay: bool) -> None:
+        """Ask `elsewhere` where no table has a position."""
+        self._game, self._tables, self._elsewhere, self._delay = game, tables, elsewhere, delay
+
+    def choose(self, position: Position, rng: np.random.Generator, clock: Clock) -> Decision:
+        """Return an action that keeps the value."""
+        self._game.choices(position)  # raises where there are none
+        solved = self._tables.find(position)
+        if solved is None:
+            return self._elsewhere.choose(position, rng, clock)
+        actions = self._actions(position, solved)
+        details = {"turns": solved.turns, "margin": solved.margin * solved.value}
+        return Decision(int(rng.choice(actions)), float(solved.value), details)
+
+    def _actions(self, position: Position, solved: Solved) -> list[int]:
+        """Return the actions among which chance decides."""
+        soonest = solved.value > 0 or self._delay
+        actions = list(solved.best if soonest else solved.keeping)
+        if not self._delay or len(actions) == 1:
+            return actions
+        traps = [self._mistakes(self._game.apply(position, action)) for action in actions]
+        most = max(traps)
+        return [action for action, share in zip(actions, traps, strict=True) if share == most]
+
+    def _mistakes(self, position: Position) -> float:
+        """Return which share of the actions in a position does not keep its value."""
+        solved = self._tables.find(position)
+        if solved is None or not solved.actions or self._game.mid_turn(position):
+            return 0.0
+        return 1 - len(solved.keeping) / len(solved.actions)
+
+    def stop(self) -> None:
+        """End a search that runs in another thread with what it has found."""
+        if hasattr(self._elsewhere, "stop"):
+            self._elsewhere.stop()
