@@ -1,0 +1,223 @@
+"""How far a player is from perfect play: which share of its decisions keeps the exact value.
+
+    tables = Tables(games.make("capture_conquer", size=4))
+    print(measure(player, tables, evenly(tables, 1000, seed=0)).kept)
+
+Positions come from four sources: drawn `evenly` from all that the tables have, as a strong solution
+would be asked; `reached` in games against anybody; and `replies`, all that opponents can do against
+the player from the start, as a weak solution is asked. Source of the latter two measures: Ahmad,
+Sturtevant and Bowling, "Measuring the Solution Strength of Learning Agents in Adversarial Perfect
+Information Games" (2023).
+"""
+
+import math
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from cc_env import referee
+from cc_env.errors import BadOption, is_whole
+from cc_env.exact.tables import Solved, Tables
+from cc_env.game import Game
+from cc_env.referee import Clock, Player
+from cc_env.rules import Position
+
+_MOST_TRIES = 1000  # draws for each position that is wanted
+RESULTS = {1: "won", 0: "drawn", -1: "lost"}
+
+
+class Judged(NamedTuple):
+    """A decision, and what it was worth."""
+
+    position: Position
+    action: int
+    value: int  # of the position to the player: 1 won, 0 drawn, -1 lost
+    after: int  # what the action left of it
+    turns: int  # to the end, 0 for a draw
+    pieces: int  # on the board
+    is_forced: bool  # every action keeps the value
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether the decision kept the value."""
+        return self.after == self.value
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """What a player's decisions were worth."""
+
+    judged: tuple[Judged, ...]
+
+    @property
+    def decisions(self) -> int:
+        """How many decisions there were."""
+        return len(self.judged)
+
+    @property
+    def kept(self) -> float:
+        """The share of decisions that kept the value; NaN if there were none."""
+        return _share([one.is_kept for one in self.judged])
+
+    @property
+    def kept_where_free(self) -> float:
+        """The same share where not every action keeps the value; NaN if there were none."""
+        return _share([one.is_kept for one in self.judged if not one.is_forced])
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The 95 % interval of `kept`, by Wilson, if positions were drawn one by one."""
+        return wilson(sum(one.is_kept for one in self.judged), self.decisions)
+
+    @property
+    def misses(self) -> list[Judged]:
+        """The decisions that gave value away."""
+        return [one for one in self.judged if not one.is_kept]
+
+    def by(self, what: Callable[[Judged], int | str]) -> dict[int | str, "Accuracy"]:
+        """Return the decisions by what a function says of them, in ascending order."""
+        parts: dict[int | str, list[Judged]] = {}
+        for one in self.judged:
+            parts.setdefault(what(one), []).append(one)
+        return {key: Accuracy(tuple(parts[key])) for key in sorted(parts, key=_order)}
+
+
+def _order(key: int | str) -> tuple[bool, int | str]:
+    return isinstance(key, str), key
+
+
+def _share(kept: list[bool]) -> float:
+    return sum(kept) / len(kept) if kept else math.nan
+
+
+def wilson(hits: int, tries: int) -> tuple[float, float]:
+    """Return the 95 % interval of a share by Wilson's score."""
+    if not tries:
+        return 0.0, 1.0
+    z, share = 1.959964, hits / tries
+    middle = share + z * z / (2 * tries)
+    half = z * math.sqrt(share * (1 - share) / tries + z * z / (4 * tries * tries))
+    scale = 1 + z * z / tries
+    return (middle - half) / scale, (middle + half) / scale
+
+
+def measure(
+    player: Player, tables: Tables, positions: Iterable[Position], *, seed: int = 0
+) -> Accuracy:
+    """Ask a player in each position; raise MissingTable where no table has one.
+
+    Finished games are left out. Raises IllegalAction where the player chooses no legal action.
+    """
+    rng = np.random.default_rng(seed)
+    judged = []
+    for position in positions:
+        solved = tables.probe(position)
+        if solved.actions:
+            action = int(referee.fresh(player).choose(position, rng, Clock()).action)
+            judged.append(judge(tables.game, position, action, solved))
+    return Accuracy(tuple(judged))
+
+
+def judge(game: Game, position: Position, action: int, solved: Solved) -> Judged:
+    """Return what an action is worth; raise IllegalAction where it is not legal."""
+    if action not in solved.actions:
+        raise game.illegal(position, action)
+    return Judged(
+        position=position,
+        action=action,
+        value=solved.value,
+        after=solved.values[solved.actions.index(action)],
+        turns=solved.turns,
+        pieces=len(game.pieces(position)),
+        is_forced=len(set(solved.values)) == 1,
+    )
+
+
+def evenly(tables: Tables, count: int, *, seed: int = 0) -> Iterator[Position]:
+    """Yield positions of unfinished games, each number of the tables as likely as any other.
+
+    Raises BadOption for a count below 1, or tables in which every game is over.
+    """
+    _check(count)
+    rng = np.random.default_rng(seed)
+    sizes = np.array(tables.sizes)
+    if not sizes.sum():
+        raise BadOption(f"{tables!r}: there are no positions to draw from")
+    found = 0
+    for _ in range(_MOST_TRIES * count):
+        view = int(rng.choice(len(sizes), p=sizes / sizes.sum()))
+        position = tables.position(view, int(rng.integers(sizes[view])))
+        if len(tables.game.legal_actions(position)):
+            yield position
+            found += 1
+            if found == count:
+                return
+    raise BadOption(f"{tables!r}: hardly a game goes on there")
+
+
+def reached(
+    tables: Tables, player: Player, opponent: Player, games: int, *, seed: int = 0
+) -> Iterator[Position]:
+    """Yield the positions in which the player decides, in games against an opponent from the start.
+
+    It sits in both seats by turns. Positions that no table has are left out. Raises BadOption for
+    fewer games than 1.
+    """
+    _check(games)
+    for number in range(games):
+        seat = number % 2
+        listening = _Listening(referee.fresh(player), tables)
+        pair = [listening, opponent] if seat == 0 else [opponent, listening]
+        referee.play(tables.game, pair, seed=seed + number)
+        yield from listening.positions
+
+
+class _Listening:
+    """A player whose positions are kept."""
+
+    def __init__(self, player: Player, tables: Tables) -> None:
+        self._player, self._tables = player, tables
+        self.positions: list[Position] = []
+
+    def choose(
+        self, position: Position, rng: np.random.Generator, clock: Clock
+    ) -> referee.Decision:
+        if position in self._tables:
+            self.positions.append(position)
+        return self._player.choose(position, rng, clock)
+
+
+def replies(tables: Tables, player: Player, most: int, *, seed: int = 0) -> Iterator[Position]:
+    """Yield the positions in which the player decides from the start, whatever opponents reply.
+
+    In both seats; each position comes once, the nearest to the start first, at most so many. A
+    player that draws lots decides once in each. Raises BadOption for fewer than 1.
+    """
+    _check(most)
+    game, rng = tables.game, np.random.default_rng(seed)
+    seen: set[tuple[Position, int]] = {(game.initial, seat) for seat in (0, 1)}
+    waiting = deque((game.initial, seat) for seat in (0, 1))
+    found = 0
+    while waiting:
+        position, seat = waiting.popleft()
+        actions = game.legal_actions(position).tolist()
+        if actions and game.to_move(position) == seat:
+            if position in tables:
+                yield position
+                found += 1
+                if found == most:
+                    return
+            actions = [int(referee.fresh(player).choose(position, rng, Clock()).action)]
+        for action in actions:
+            after = game.apply(position, action), seat
+            if after not in seen:
+                seen.add(after)
+                waiting.append(after)
+
+
+def _check(count: int) -> None:
+    if not is_whole(count, 1):
+        raise BadOption(f"{count!r} positions or games; wanted: 1 or more")

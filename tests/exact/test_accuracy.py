@@ -1,0 +1,135 @@
+"""Accuracy: shares of decisions that keep the exact value, and where positions come from."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+from conftest import command_line
+
+from cc_env import games, players
+from cc_env.errors import BadOption, IllegalAction
+from cc_env.exact.accuracy import Accuracy, evenly, measure, reached, replies, wilson
+from cc_env.exact.tables import Tables
+from cc_env.referee import Decision
+from training import accuracy
+
+GAME = games.make("capture_conquer", size=4)
+TABLES = Tables(GAME)
+
+
+class Worst:
+    """Gives value away wherever it can."""
+
+    def choose(self, position, rng, clock):
+        solved = TABLES.probe(position)
+        return Decision(solved.actions[int(np.argmin(solved.values))])
+
+
+def test_the_perfect_player_keeps_everything():
+    perfect = players.make("perfect", GAME)
+    found = measure(perfect, TABLES, evenly(TABLES, 200))
+    assert (found.decisions, found.kept, found.kept_where_free, found.misses) == (200, 1, 1, [])
+
+
+def test_misses_are_those_that_give_value_away():
+    found = measure(Worst(), TABLES, evenly(TABLES, 200))
+    free = [one for one in found.judged if not one.is_forced]
+    assert 20 < len(free) < 200
+    assert found.kept_where_free == 0
+    assert found.misses == free
+    assert found.kept == pytest.approx(1 - len(free) / 200)
+    for one in free:
+        solved = TABLES.probe(one.position)
+        assert (one.value, one.turns) == (solved.value, solved.turns)
+        assert one.after == min(solved.values) < one.value
+
+
+def test_random_play_keeps_as_much_as_chance():
+    found = measure(players.make("random", GAME), TABLES, evenly(TABLES, 1500, seed=1), seed=2)
+    chance = [len(solved.keeping) / len(solved.actions) for solved in _solved(found)]
+    error = 3 * math.sqrt(np.mean(np.multiply(chance, np.subtract(1, chance))) / len(chance))
+    assert found.kept == pytest.approx(np.mean(chance), abs=error)
+
+
+def _solved(found):
+    return [TABLES.probe(one.position) for one in found.judged]
+
+
+def test_decisions_are_divided_by_anything():
+    found = measure(players.make("random", GAME), TABLES, evenly(TABLES, 300))
+    parts = found.by(lambda one: one.value)
+    assert list(parts) == [-1, 0, 1]
+    assert sum(part.decisions for part in parts.values()) == 300
+    assert parts[-1].kept == 1  # nothing is left to give away
+    assert list(found.by(lambda one: one.pieces)) == sorted(found.by(lambda one: one.pieces))
+    assert math.isnan(Accuracy(()).kept)
+
+
+def test_even_positions_are_of_all_materials_and_go_on():
+    drawn = list(evenly(TABLES, 500))
+    sides = {tuple(sorted((int(one.own).bit_count(), int(one.enemy).bit_count()))) for one in drawn}
+    assert {(3, 3), (2, 3), (1, 3)} <= sides
+    assert all(len(GAME.legal_actions(one)) for one in drawn)
+    assert list(evenly(TABLES, 500)) == drawn
+    assert list(evenly(TABLES, 500, seed=1)) != drawn
+
+
+def test_positions_of_games_are_those_in_which_the_player_decides():
+    perfect, random = players.make("perfect", GAME), players.make("random", GAME)
+    found = list(reached(TABLES, perfect, random, 4, seed=5))
+    assert GAME.initial in found
+    assert {int(one.player) for one in found} == {0, 1}
+
+
+def test_replies_are_all_that_opponents_can_do():
+    first = players.make("minimax:depth=2", GAME)
+    found = list(replies(TABLES, first, 10**6))
+    assert len(found) == len(set(found)) > 100
+    assert found[0] == GAME.initial
+    answers = {GAME.play_turn(GAME.initial, turn) for turn in GAME.turns(GAME.initial)}
+    assert answers <= set(found)  # in the second seat, after each first turn
+    assert list(replies(TABLES, first, 7)) == found[:7]
+
+
+def test_wilsons_interval_is_the_published_one():
+    """Agresti and Coull, "Approximate is better than exact" (1998): 0 of 10 and 5 of 10."""
+    assert wilson(0, 10) == pytest.approx((0, 0.2775), abs=1e-4)
+    assert wilson(5, 10) == pytest.approx((0.2366, 0.7634), abs=1e-4)
+    assert wilson(0, 0) == (0, 1)
+
+
+def test_what_cannot_be_is_refused():
+    with pytest.raises(BadOption, match="0 positions or games; wanted: 1 or more"):
+        list(evenly(TABLES, 0))
+    with pytest.raises(BadOption, match="no positions to draw from"):
+        list(evenly(Tables(games.make("checkers")), 1))
+
+    class Wrong:
+        def choose(self, position, rng, clock):
+            return Decision(-1)
+
+    with pytest.raises(IllegalAction):
+        measure(Wrong(), TABLES, [GAME.initial])
+
+
+def test_the_command_measures_and_draws(tmp_path):
+    command = "accuracy", "random", "perfect", "-o", "size=4", "--positions", 60, "--games", 2
+    out = command_line(accuracy.main, *command[1:], "--opponent", "random", "--out", tmp_path)
+    assert "all positions" in out
+    assert "100.0 %" in out
+    results = json.loads((tmp_path / "results.json").read_text())["players"]
+    assert results["perfect"]["all positions"]["kept"] == 1
+    assert 0 < results["random"]["all positions"]["kept"] < 1
+    assert set(results["random"]) == {
+        "all positions",
+        "against itself",
+        "against random",
+        "whatever is replied",
+    }
+    misses = [json.loads(line) for line in (tmp_path / "misses.jsonl").read_text().splitlines()]
+    assert {miss["player"] for miss in misses} == {"random"}
+    for miss in misses[:5]:
+        solved = TABLES.probe(GAME.from_text(miss["position"]))
+        assert miss["was"] == {1: "won", 0: "drawn", -1: "lost"}[solved.value]
+    assert (tmp_path / "accuracy.png").read_bytes()[:4] == b"\x89PNG"

@@ -1,0 +1,235 @@
+"""python -m training.accuracy PLAYER …: how many of a player's decisions keep the exact value.
+
+results.json   shares by source, value, turns to the end and pieces
+misses.jsonl   each decision that gave value away: position, action, what it was and what is left
+accuracy.png   the shares as charts
+"""
+
+import io
+import json
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import matplotlib
+import typer
+from matplotlib.figure import Figure
+
+from cc_env import files, games, players
+from cc_env.commands import GameName, Pairs, Size, folder_path, game_options, run
+from cc_env.exact import accuracy
+from cc_env.exact.accuracy import RESULTS, Accuracy, Judged
+from cc_env.exact.tables import Tables
+from cc_env.game import Game
+from cc_env.rules import Position
+from cc_env.terminal import Terminal, application, table_of_numbers
+from training.arena.charts import FAINT, STYLE
+from training.curves import COLOURS
+
+app = application()
+console = Terminal()
+
+EVENLY, REPLIES = "all positions", "whatever is replied"
+_BANDS = (1, 3, 5, 9, 15, 25)  # turns to the end: the least of each band
+_LEAST = 10  # decisions of a point in a chart
+
+
+@app.command()
+def measure(
+    player: Annotated[
+        list[str], typer.Argument(help="Names of players, e.g. policy.", metavar="PLAYER…")
+    ],
+    game: GameName = "capture_conquer",
+    size: Size = None,
+    option: Pairs = None,
+    tables: Annotated[
+        Path | None,
+        typer.Option(
+            parser=folder_path,
+            metavar="FOLDER",
+            help="Folder of the tables.",
+            show_default="those that ship",
+        ),
+    ] = None,
+    positions: Annotated[
+        int, typer.Option(min=1, help="Positions drawn from all, and of the replies at most.")
+    ] = 1000,
+    number: Annotated[
+        int, typer.Option("--games", min=1, help="Games against itself and each opponent.")
+    ] = 20,
+    opponent: Annotated[
+        list[str] | None,
+        typer.Option(help="Opponents besides itself.", show_default="random, minimax:depth=2"),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Seed of positions, games and players.")] = 0,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            parser=folder_path,
+            metavar="FOLDER",
+            help="Folder of the results.",
+            show_default="runs/…",
+        ),
+    ] = None,
+) -> None:
+    """Measure players on a solved game: the share of decisions that keep the exact value.
+
+    In positions drawn from all that the tables have, in games against itself and others, and in all
+    that can be replied to the player from the start.
+    """
+    made = games.make(game, **game_options(option, size))
+    known = Tables(made) if tables is None else Tables(made, tables)
+    opponents = opponent or ["random", "minimax:depth=2"]
+    for name in (*player, *opponents):
+        players.check(name)
+    measured = {}
+    for name in player:
+        measured[name] = dict(
+            sources(known, name, opponents, positions=positions, number=number, seed=seed)
+        )
+        show(name, measured[name])
+    folder = out or Path("runs") / folder_name(made, player)
+    folder.mkdir(parents=True, exist_ok=True)
+    save(folder, made, measured)
+    console.print(f"results, misses and charts: {folder}")
+
+
+def sources(
+    tables: Tables, name: str, opponents: Sequence[str], *, positions: int, number: int, seed: int
+) -> Iterator[tuple[str, Accuracy]]:
+    """Yield where positions come from, and the accuracy there of the player of this name."""
+    game = tables.game
+    player = players.make(name, game)
+
+    def measured(where: Iterator[Position]) -> Accuracy:
+        return accuracy.measure(player, tables, where, seed=seed)
+
+    yield EVENLY, measured(accuracy.evenly(tables, positions, seed=seed))
+    for label, opponent in [("itself", name), *zip(opponents, opponents, strict=True)]:
+        other = players.make(opponent, game)
+        where = accuracy.reached(tables, player, other, number, seed=seed)
+        yield f"against {label}", measured(where)
+    yield REPLIES, measured(accuracy.replies(tables, player, positions, seed=seed))
+
+
+def show(name: str, measured: dict[str, Accuracy]) -> None:
+    """Print what one player's decisions were worth."""
+    heads = "decisions", "kept", "95 %", "won", "drawn", "lost", "where not all do"
+    table = table_of_numbers(name, *heads)
+    for source, found in measured.items():
+        by_value = found.by(lambda one: one.value)
+        kept = [_percent(by_value[value].kept) if value in by_value else "-" for value in RESULTS]
+        low, high = found.interval
+        interval = f"{100 * low:.1f} to {100 * high:.1f}" if found.decisions else "-"
+        numbers = f"{found.decisions:,}", _percent(found.kept), interval, *kept
+        table.add_row(source, *numbers, _percent(found.kept_where_free))
+    console.show(table)
+
+
+def _percent(share: float) -> str:
+    return "-" if share != share else f"{100 * share:.1f} %"
+
+
+def folder_name(game: Game, names: Sequence[str]) -> str:
+    """Return a readable name for the folder of the results."""
+    options = "-".join(f"{name}={value}" for name, value in game.options.items())
+    words = re.sub(r"[^\w=]+", "-", f"accuracy {game.name} {options} {' '.join(names)}")
+    return words[:80].strip("-")
+
+
+def save(folder: Path, game: Game, measured: dict[str, dict[str, Accuracy]]) -> None:
+    """Write the files that the head of the module lists; raise OSError."""
+    results = {
+        name: {source: summary(found) for source, found in by_source.items()}
+        for name, by_source in measured.items()
+    }
+    told = {"game": game.name, "options": dict(game.options), "players": results}
+    files.write(folder / "results.json", json.dumps(told, indent=2, ensure_ascii=False) + "\n")
+    rows = [
+        json.dumps({"player": name, "source": source, **miss(game, one)}, ensure_ascii=False)
+        for name, by_source in measured.items()
+        for source, found in by_source.items()
+        for one in found.misses
+    ]
+    files.write(folder / "misses.jsonl", "".join(f"{row}\n" for row in rows))
+    files.write(folder / "accuracy.png", to_png(measured))
+
+
+def summary(found: Accuracy) -> dict[str, Any]:
+    """Return shares and numbers of decisions as JSON's values; null where there are none."""
+
+    def told(part: Accuracy) -> dict[str, Any]:
+        return {"decisions": part.decisions, "kept": _number(part.kept)}
+
+    return {
+        **told(found),
+        "interval": [round(bound, 6) for bound in found.interval],
+        "kept_where_free": _number(found.kept_where_free),
+        "by_value": {RESULTS[int(key)]: told(part) for key, part in found.by(_value).items()},
+        "by_turns": {str(key): told(part) for key, part in found.by(_band).items()},
+        "by_pieces": {str(key): told(part) for key, part in found.by(_pieces).items()},
+    }
+
+
+def _number(share: float) -> float | None:
+    return None if share != share else round(share, 6)
+
+
+def _value(one: Judged) -> int:
+    return one.value
+
+
+def _pieces(one: Judged) -> int:
+    return one.pieces
+
+
+def _band(one: Judged) -> int:
+    """Return the least number of turns of the band that a won or lost position is in; 0: a draw."""
+    return max((least for least in _BANDS if least <= one.turns), default=0)
+
+
+def miss(game: Game, one: Judged) -> dict[str, Any]:
+    """Return a decision that gave value away as JSON's values."""
+    return {
+        "position": game.to_text(one.position),
+        "action": game.action_text(one.position, one.action),
+        "was": RESULTS[one.value],
+        "is": RESULTS[one.after],
+        "turns": one.turns,
+    }
+
+
+def to_png(measured: dict[str, dict[str, Accuracy]]) -> bytes:
+    """Return a PNG: the shares by source, and by turns to the end in positions drawn from all."""
+    with matplotlib.rc_context(STYLE), io.BytesIO() as file:
+        figure = Figure(figsize=(10.4, 3.6), layout="constrained")
+        by_source, by_turns = figure.subplots(1, 2)
+        names = list(next(iter(measured.values())))
+        width = 0.8 / len(measured)
+        for place, (name, found) in enumerate(measured.items()):
+            colour = COLOURS[place % len(COLOURS)]
+            at = [row + width * (place - (len(measured) - 1) / 2) for row in range(len(names))]
+            shares = [100 * one.kept if one.decisions else 0 for one in found.values()]
+            by_source.barh(at, shares, width, color=colour, label=name)
+            bands = found[EVENLY].by(_band).items()
+            points = [(key, 100 * part.kept) for key, part in bands if part.decisions >= _LEAST]
+            if points:
+                by_turns.plot(*zip(*points, strict=True), marker="o", color=colour, label=name)
+        by_source.set(yticks=range(len(names)), yticklabels=names, xlabel="% that keep the value")
+        by_source.invert_yaxis()
+        by_turns.set(xlabel="turns to the end, from; 0: a draw", ylabel="% that keep the value")
+        for axes in (by_source, by_turns):
+            axes.grid(color=FAINT, alpha=0.25)
+        by_turns.legend(framealpha=0.7, edgecolor="none", fontsize=8.5)
+        figure.savefig(file, format="png", dpi=130, facecolor="white")
+        return file.getvalue()
+
+
+def main() -> int:
+    """Run the command line."""
+    return run(app)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
