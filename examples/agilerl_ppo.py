@@ -7,6 +7,7 @@ AgileRL reads `infos["action_mask"]` by itself. With SAME_STEP every step is one
 """
 
 import argparse
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -42,7 +43,8 @@ def main(size: int = 6, steps: int = 400_000, seed: int = 1) -> tuple[float, flo
     def choose(observations: np.ndarray, masks: np.ndarray) -> np.ndarray:
         return agent.get_action(observations, action_mask=masks)[0]
 
-    before, state = score(choose, "capture_conquer", size=size), {}
+    before = score(choose, "capture_conquer", size=size)
+    state: dict[str, Any] = {}
     for _ in range(-(-steps // (BOARDS * LENGTH))):
         _, *last = collect_rollouts(agent, envs, **state)
         names = "last_obs", "last_done", "last_scores", "last_info"

@@ -12,6 +12,7 @@ import argparse
 import gymnasium
 import numpy as np
 import torch
+from gymnasium.spaces import Box, Discrete
 from torch import Tensor, nn
 from torch.distributions import Categorical
 
@@ -51,6 +52,8 @@ def main(size: int = 6, steps: int = 400_000, seed: int = 1) -> tuple[float, flo
     """Train; return the scores against random play before and after."""
     torch.manual_seed(seed)
     envs = gymnasium.make_vec(ID, num_envs=BOARDS, size=size, autoreset_mode="SameStep")
+    assert isinstance(envs.single_observation_space, Box)
+    assert isinstance(envs.single_action_space, Discrete)
     shape, actions = envs.single_observation_space.shape, int(envs.single_action_space.n)
     agent = Agent(int(np.prod(shape)), actions)
     optimizer = torch.optim.Adam(agent.parameters(), lr=LEARNING_RATE, eps=1e-5)

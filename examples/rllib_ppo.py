@@ -81,8 +81,10 @@ def main(
     def choose(observations: np.ndarray, masks: np.ndarray) -> np.ndarray:
         planes = torch.as_tensor(observations).flatten(1).float()
         seen = {"observations": planes, "action_mask": torch.as_tensor(masks)}
+        module = algorithm.get_module(name)
+        assert module is not None
         with torch.no_grad():
-            outputs = algorithm.get_module(name).forward_inference({"obs": seen})
+            outputs = module.forward_inference({"obs": seen})
         return outputs["action_dist_inputs"].argmax(1).numpy()
 
     before = score(choose, "capture_conquer", size=size)

@@ -10,6 +10,7 @@ as in `sb3_masked.py`, learning takes a small part of the steps.
 """
 
 import argparse
+from typing import Any
 
 from stable_baselines3 import DQN, PPO
 
@@ -32,7 +33,8 @@ def main(
 ) -> tuple[float, float]:
     """Train; return the points against random play before and after."""
     env = OpponentVecEnv(game, 32, illegal="lose")
-    named = {"gamma": 0.97, "learning_rate": 1e-3, "seed": seed}
+    named: dict[str, Any] = {"gamma": 0.97, "learning_rate": 1e-3, "seed": seed}
+    model: PPO | DQN
     if algorithm == "ppo":
         model = PPO("MlpPolicy", env, n_steps=64, batch_size=256, ent_coef=0.01, **named)
     else:
