@@ -1,12 +1,15 @@
 """The documentation as a whole: it is built without a warning, and its examples run."""
 
+import importlib
 import re
+import shlex
 import subprocess
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+import typer
 
 from cc_env import games, players
 from cc_env.play.engine import Engine
@@ -15,6 +18,15 @@ ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PYTHON = re.compile(r"^( *)```python\n(.*?)^\1```", re.DOTALL | re.MULTILINE)
 WITH_PYTHON = sorted(page for page in DOCS.rglob("*.md") if PYTHON.search(page.read_text()))
+SHELL = re.compile(r"^ *```sh\n(.*?)^ *```", re.DOTALL | re.MULTILINE)
+SHOWN = [ROOT / "README.md", ROOT / "examples/README.md", *DOCS.rglob("*.md")]
+COMMANDS = {
+    line.partition(" #")[0].strip()
+    for page in SHOWN
+    for block in SHELL.findall(page.read_text())
+    for line in block.splitlines()
+    if re.match(r" *(cc_env|python -m (cc_env|training|agents)\S*) ", line)
+}
 SHORTER = {"learn(20_000)": "learn(600)", 'board("checkers"': '_ = board("checkers"'}
 
 
@@ -86,6 +98,22 @@ def test_the_python_of_a_page_runs(page, monkeypatch, tmp_path, capsys):
         for long, short in SHORTER.items():
             block = block.replace(long, short)
         exec(compile(block, page.name, "exec"), names)
+
+
+@pytest.mark.parametrize("command", sorted(COMMANDS))
+def test_the_command_lines_that_are_shown_are_accepted(command):
+    words = shlex.split(command)
+    module, words = (
+        ("cc_env.commands", words[1:]) if words[0] == "cc_env" else (words[2], words[3:])
+    )
+    module = {"cc_env": "cc_env.commands"}.get(module, module)
+    group = typer.main.get_command(importlib.import_module(module).app)
+    commands = getattr(group, "commands", {})
+    if commands:
+        word, *words = words
+        assert word.startswith("--install") or word in commands
+        group = commands.get(word, group)
+    group.make_context(command, words)
 
 
 def test_the_session_of_ugi_is_what_the_engine_answers():
