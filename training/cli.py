@@ -1,52 +1,93 @@
-"""What all training commands share: options, the course of a run, Ctrl-C and the progress bar."""
+"""The command line of a way to train: its options, and where its runs are."""
 
-import signal
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from inspect import Parameter, Signature
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
 from agents import NETWORK
 from cc_env import options, trust
+from cc_env.commands import Pairs, Size, game_options
 from cc_env.errors import BadOption
-from cc_env.terminal import Terminal
+from cc_env.terminal import application
 from training.arena.folder import CONFIG, read_config
-from training.config import build, merged, nested
+from training.checkpoints import CHECKPOINTS
+from training.config import build, merged, nested, type_of
+from training.console import console
 from training.evaluate import INTERRUPTED, RUNS
-from training.runs import CHECKPOINTS
-
-BAR = (
-    BarColumn(20),
-    TaskProgressColumn(),
-    TimeElapsedColumn(),
-    TextColumn("{task.fields[told]}"),
-)
-
-console = Terminal()
+from training.runs import LIMITS
 
 # Options that all training commands share. One that is not given has the default of the config or,
 # if a run continues, its saved value.
-GameName = Annotated[str | None, typer.Option("--game", "-g", help="Name of the game.")]
-Minutes = Annotated[float | None, typer.Option(help="Time budget.")]
-Seed = Annotated[
-    int | None, typer.Option(help="The same seed gives the same run, except with --minutes.")
-]
-Blocks = Annotated[int | None, typer.Option(help="Residual blocks of the network.")]
-Channels = Annotated[int | None, typer.Option(help="Channels of the network.")]
-Device = Annotated[str | None, typer.Option(help="cpu, cuda or cuda:N.")]
-Change = Annotated[
-    list[str] | None,
-    typer.Option("--set", metavar="NAME=VALUE", help="Any field of config.json: gate=0.55."),
-]
-Name = Annotated[
-    str | None, typer.Option(help="Folder of the run in runs/.", show_default="the game")
-]
-Resume = Annotated[
-    bool, typer.Option("--resume", help="Continue a run; its options need not be repeated.")
-]
+WHAT = {
+    "game": Annotated[str | None, typer.Option("--game", "-g", help="Name of the game.")],
+    "size": Size,
+    "option": Pairs,
+    "minutes": Annotated[float | None, typer.Option(help="Time budget.")],
+}
+HOW = {
+    "seed": Annotated[
+        int | None, typer.Option(help="The same seed gives the same run, except with --minutes.")
+    ],
+    "device": Annotated[str | None, typer.Option(help="cpu, cuda or cuda:N.")],
+    "change": Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="Any field of config.json: gate=0.55."),
+    ],
+    "name": Annotated[
+        str | None, typer.Option(help="Folder of the run in runs/.", show_default="the game")
+    ],
+    "resume": Annotated[
+        bool, typer.Option("--resume", help="Continue a run; its options need not be repeated.")
+    ],
+}
+
+
+def command(
+    way: str,
+    main: Callable[[Any, Path, bool], Any],
+    kind: type[Any],
+    about: str,
+    told: Mapping[str, str],
+) -> typer.Typer:
+    """Return the command line that trains in one way: `main(config, folder, resume)`.
+
+    `kind` is the class of the config, `about` a sentence for --help. `told` has further fields of
+    the config, dotted if nested, and what --help says of them: "network.blocks" is --blocks.
+    """
+    own = {_word(field): (type_of(kind, field) | None, text) for field, text in told.items()}
+    ours = {word: Annotated[hint, typer.Option(help=text)] for word, (hint, text) in own.items()}
+    hints: dict[str, Any] = {**WHAT, **ours, **HOW}
+
+    def train(**given: Any) -> None:
+        typed = {
+            field: given[_word(field)] for field in ("game", "minutes", *told, "seed", "device")
+        }
+        typed["options"] = game_options(given["option"], given["size"])
+        conduct(way, main, kind, typed, given["change"], given["name"], given["resume"])
+
+    train.__signature__ = Signature(  # type: ignore[attr-defined]
+        [
+            Parameter(
+                word,
+                Parameter.KEYWORD_ONLY,
+                annotation=hint,
+                default=False if word == "resume" else None,
+            )
+            for word, hint in hints.items()
+        ]
+    )
+    train.__annotations__ = hints
+    app = application()
+    app.command(help=about)(train)
+    return app
+
+
+def _word(field: str) -> str:
+    """Return the name of the option for a field of the config."""
+    return field.rpartition(".")[2]
 
 
 def conduct(
@@ -66,7 +107,7 @@ def conduct(
     """
     given = {key: value for key, value in typed.items() if value not in (None, {})}
     given |= options.read(change or [])
-    if {"rounds", "steps"} & given.keys():
+    if given.keys() & set(LIMITS):
         given.setdefault("minutes", None)
     values = nested(given)
     config = build(kind, values)
@@ -105,42 +146,3 @@ def _continued(path: Path, kind: type[Any], values: Mapping[str, Any]) -> Any:
             return build(kind, merged(read_config(path), values))
     except BadOption as error:
         raise BadOption(f"{path / CONFIG}: {error}") from error
-
-
-@contextmanager
-def interrupts() -> Iterator[Callable[[], bool]]:
-    """Yield a function that returns whether Ctrl-C was pressed in the block.
-
-    The first Ctrl-C only sets this flag, so that a run can finish its round and save. The second
-    one raises KeyboardInterrupt at once.
-    """
-    pressed = []
-
-    def press(*_: Any) -> None:
-        pressed.append(True)
-        signal.signal(signal.SIGINT, before)
-
-    before = signal.signal(signal.SIGINT, press)
-    try:
-        yield lambda: bool(pressed)
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-@contextmanager
-def progress() -> Iterator[Callable[[float, str], None]]:
-    """Yield a function that shows the share done, 0 to 1, and a status on a progress bar.
-
-    In a notebook nothing is shown.
-    """
-    with Progress(*BAR, console=console, disable=console.is_jupyter) as bar:
-        task = bar.add_task("training", total=1.0, told="")
-        yield lambda done, told: bar.update(task, completed=done, told=told)
-
-
-def say_if_finished(done: float) -> None:
-    """Print a message if the run is complete already."""
-    if done == 1:
-        console.print(
-            "this run is complete; --resume with a higher limit, such as --minutes, extends it"
-        )

@@ -40,7 +40,8 @@ def check_limits(**limits: float | None) -> None:
 
 def share_done(*spent: tuple[float, float | None]) -> float:
     """Return the share of a run that is done, 0 to 1, of pairs (spent, limit or None)."""
-    return min(1.0, max(used / limit for used, limit in spent if limit is not None))
+    shares = (used / limit for used, limit in spent if limit is not None)
+    return min(1.0, max(shares, default=0.0))
 
 
 def nested(pairs: Mapping[str, Any]) -> dict[str, Any]:
@@ -73,6 +74,13 @@ def build(kind: type[Config], values: Mapping[str, Any]) -> Config:
     BadOption if the config refuses a value.
     """
     return kind(**_ready(kind, values))
+
+
+def type_of(kind: type[Any], name: str) -> Any:
+    """Return the type of a field of a config, dotted if it is nested."""
+    first, _, rest = name.partition(".")
+    hint = get_type_hints(kind)[first]
+    return type_of(hint, rest) if rest else hint
 
 
 def _ready(kind: type[Any], values: Mapping[str, Any], inside: str = "") -> dict[str, Any]:

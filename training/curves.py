@@ -3,7 +3,6 @@
 import io
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import matplotlib
 import numpy as np
@@ -13,11 +12,10 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from training.arena.charts import FAINT, STYLE
+from training.log import Row
 
 COLOURS = ("#2f74c0", "#cf4a3e", "#3d9a50", "#e0a030", "#8256b0", "#4aa8b5", "#8a919c", "#b0568a")
 FEW = 60  # curves with more points have no markers
-
-Row = dict[str, Any]  # "step" and the numbers logged
 
 
 def to_png(rows: Sequence[Row], charts: Mapping[str, Sequence[str]]) -> bytes:

@@ -13,27 +13,24 @@ decisions (as `policy`, `alphazero` and `memory` do), and the machine computes t
 
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 import torch
-import typer
 from sb3_contrib import MaskablePPO
 
 from agents import NETWORK
 from agents.network import Network, Size, device_of, save
-from cc_env import games
-from cc_env.commands import Pairs, game_options, run
-from cc_env.commands import Size as BoardSize
-from cc_env.game import Game
-from cc_env.terminal import application
+from cc_env.commands import run as run_command
 from training import cli, runs, selfplay_env, state
 from training.arena import try_players
-from training.config import check_between, check_limits, check_wholes, share_done
+from training.checkpoints import Saved
+from training.config import check_between, check_wholes
 from training.gate import BEST, Rivals, meet
+from training.log import Row
 from training.masked_policy import Policy
 from training.overlapped import PlayAndLearn
 from training.pool import ITSELF, SNAPSHOTS, Pool, PoolSettings
@@ -50,21 +47,12 @@ LOGGED = {  # names of MaskablePPO: names in the log
     "learning_rate": "learning_rate",
 }
 
-app = application()
-
 
 @dataclass(frozen=True, kw_only=True)
-class Config:
+class Config(runs.Config):
     """The settings of a run."""
 
-    game: str = "capture_conquer"
-    options: Mapping[str, Any] = field(
-        default_factory=dict
-    )  # of the game; missing ones are filled in
-    minutes: float | None = 30  # time budget, earlier sessions included; None: no limit
     steps: int | None = None  # limit of the learner's decisions; None: no limit
-    seed: int = 0
-    device: str = "cpu"
     network: Size = field(default_factory=lambda: Size(blocks=2, channels=32, keys=16))
     boards: int = 512  # games at once
     n_steps: int = 32  # decisions per board between updates
@@ -85,27 +73,23 @@ class Config:
 
     def __post_init__(self) -> None:
         """Check the fields, and fill in the options of the game."""
-        check_limits(minutes=self.minutes, steps=self.steps)
+        super().__post_init__()
         check_wholes(self, boards=1, n_steps=1, batch_size=1, n_epochs=1, evaluate_every=1)
-        check_wholes(self, seed=0, opening_turns=0)
-        check_between(
-            self,
-            0,
-            1,
-            "learning_rate",
-            "last_learning_rate",
-            "gamma",
-            "gae_lambda",
-            "clip_range",
-            "gate",
-        )
-        check_between(self, 0, 1, "ent_coef", "last_ent_coef")
-        device_of(self.device)
-        object.__setattr__(self, "options", dict(self.make_game().options))
+        check_wholes(self, opening_turns=0)
+        check_between(self, 0, 1, "learning_rate", "last_learning_rate", "gamma", "gae_lambda")
+        check_between(self, 0, 1, "clip_range", "ent_coef", "last_ent_coef", "gate")
 
-    def make_game(self) -> Game:
-        """Return the game."""
-        return games.make(self.game, **self.options)
+
+def main(config: Config, path: Path, resume: bool = False) -> Row:
+    """Train in a folder, with a progress bar; return the last row of the log.
+
+    Raises as `runs.opened` and `runs.Run.steps`, and OSError if the disk is full.
+    """
+    torch.set_num_threads(1)
+    try_players((*config.pool.names, *config.rivals.names), config.make_game())
+    with runs.opened(path, asdict(config), resume, MAY_DIFFER) as run:
+        Training(config, run).train()
+    return run.rows[-1]
 
 
 class Training:
@@ -114,7 +98,6 @@ class Training:
     def __init__(self, config: Config, run: runs.Run) -> None:
         """Begin a run, or continue it from its newest checkpoint."""
         self.config, self.run, self.game = config, run, config.make_game()
-        self.steps, self.seconds, self.elo = 0, 0.0, 0.0
         torch.manual_seed(config.seed)
         self.network = Network(self.game, config.network)
         self.pool = Pool(self.game, self.network, config.pool, config.device)
@@ -122,11 +105,10 @@ class Training:
         self.env = selfplay_env.make(
             self.game, config.boards, opponents, config.opening_turns, config.seed
         )
-        self.ppo = PlayAndLearn(self._ppo, self.network)
-        run.restore(self._load)
-        self._saved_at = self.seconds
+        self.ppo = PlayAndLearn(self.make_ppo, self.network)
+        run.restore(self.load)
 
-    def _ppo(self, kind: type[MaskablePPO], network: Network) -> MaskablePPO:
+    def make_ppo(self, kind: type[MaskablePPO], network: Network) -> MaskablePPO:
         """Return the algorithm for a network."""
         config = self.config
         return kind(
@@ -144,42 +126,29 @@ class Training:
             device=device_of(config.device),
         )
 
-    def progress(self) -> float:
-        """Return the share of the run that is done, 0 to 1."""
-        config = self.config
-        return share_done((self.seconds / 60, config.minutes), (self.steps, config.steps))
-
     def now(self, first: float, last: float) -> float:
         """Return the present value of a linear schedule."""
-        return first + self.progress() * (last - first)
+        return first + self.run.progress() * (last - first)
 
-    def go(self) -> Iterator[None]:
-        """Train to the end; yield after each update; evaluate and save at intervals."""
-        every = self.config.evaluate_every
-        while self.progress() < 1:
-            began, before = time.perf_counter(), self.steps
-            numbers = self._improve()
-            self.seconds += time.perf_counter() - began
-            is_due = self.steps // every > before // every or self.progress() == 1
-            if is_due:
-                began = time.perf_counter()
-                numbers |= self._evaluate()
-                self.seconds += time.perf_counter() - began
-            self.run.log(self.steps, {**numbers, "minutes": self.seconds / 60})
-            if is_due or self.seconds - self._saved_at > runs.SAVE_EVERY:
-                self.save()
-            yield
+    def train(self) -> None:
+        """Train to the end; a step is a decision of the learner."""
+        run, config = self.run, self.config
+        for _ in run.steps(self.state, config.evaluate_every, charts(config), status):
+            numbers = self.improve()
+            run.advance(config.boards * config.n_steps)
+            if run.is_due:
+                numbers |= self.evaluate()
+            run.log(numbers)
 
-    def _improve(self) -> dict[str, float]:
+    def improve(self) -> dict[str, float]:
         """Play and learn once; return the numbers to log."""
-        self._seed()
+        self.seed()
         self.pool.follow(self.network)
         self.ppo.learner.ent_coef = self.now(self.config.ent_coef, self.config.last_ent_coef)
         before, began = self.env.seconds, time.perf_counter()
         played, learned = self.ppo.improve()
         state.check_finite(self.network)
         spent = time.perf_counter() - began
-        self.steps += self.config.boards * self.config.n_steps
         shares = {name: now - before[name] for name, now in self.env.seconds.items()}
         shares |= {"acting": played - sum(shares.values()), "learning": learned}
         scores = self.pool.take_scores()
@@ -190,44 +159,40 @@ class Training:
             **{f"learning against {name}": score for name, score in scores.items()},
         }
 
-    def _seed(self) -> None:
+    def seed(self) -> None:
         """Seed all generators of an update from the seed and the number of steps."""
-        drawn = np.random.SeedSequence((self.config.seed, self.steps)).generate_state(3)
+        drawn = np.random.SeedSequence((self.config.seed, self.run.step)).generate_state(3)
         np.random.seed(drawn[0])  # used by learning
         torch.manual_seed(int(drawn[1]))  # used by playing
         self.env.rng = np.random.default_rng(drawn[2])
 
-    def _evaluate(self) -> dict[str, float]:
+    def evaluate(self) -> dict[str, float]:
         """Play the network against rivals and the newest snapshot; add it if it reaches `gate`."""
         best = self.pool.newest
-        scores = meet(self.game, self.network, best, self.config.rivals, self.steps, **AS_PLAYED)
+        step = self.run.step
+        scores = meet(self.game, self.network, best, self.config.rivals, step, **AS_PLAYED)
         if best is None or scores[BEST] >= self.config.gate:
-            self.elo = scores["elo"]
             self.pool.join(self.network)
-            about = {"trained": "ppo", "config": asdict(self.config), "steps": self.steps, **scores}
+            about = {"trained": "ppo", "config": asdict(self.config), "steps": step, **scores}
             save(self.run.path / NETWORK, self.network, self.game, about)
         return {**scores, "joined": self.pool.joined}
 
-    def save(self) -> None:
-        """Write a checkpoint and draw the curves."""
-        arrays = state.flat(**self._parts()) | self.ppo.state() | selfplay_env.state(self.env)
-        about = {"seconds": self.seconds, "elo": self.elo, "joined": self.pool.joined}
-        self.run.checkpoint(self.steps, arrays, about)
-        self._saved_at = self.seconds
-        self.run.draw(charts(self.config))
+    def state(self) -> runs.State:
+        """Return what a checkpoint holds."""
+        arrays = state.flat(**self.parts()) | self.ppo.state() | selfplay_env.state(self.env)
+        return arrays, {"joined": self.pool.joined}
 
-    def _load(self, saved: runs.Saved) -> None:
+    def load(self, saved: Saved) -> None:
         """Continue from a checkpoint; raise BadCheckpoint if it does not fit this run."""
-        self.steps, self.pool.joined = saved.number, state.whole(saved.about, "joined")
-        self.seconds, self.elo = (state.number(saved.about, name) for name in ("seconds", "elo"))
-        state.load(saved.arrays, **self._parts())
+        self.pool.joined = state.whole(saved.about, "joined")
+        state.load(saved.arrays, **self.parts())
         self.ppo.load(saved.arrays)
         selfplay_env.load(self.env, saved.arrays)
         self.pool.renew()
         self.ppo.player._last_obs = self.env.boards.observations.copy()  # restored, without a reset
         self.ppo.player._last_episode_starts = self.env.lengths == 0
 
-    def _parts(self) -> dict[str, Any]:
+    def parts(self) -> dict[str, Any]:
         """Return the networks and the optimizer, by name."""
         snapshots = {f"snapshot {n}": network for n, network in enumerate(self.pool.networks)}
         return {
@@ -252,65 +217,29 @@ def charts(config: Config) -> dict[str, list[str]]:
     }
 
 
-def main(config: Config, path: Path, resume: bool = False) -> dict[str, Any]:
-    """Train in a folder, with a progress bar; return the last row of the log.
-
-    Ctrl-C finishes the update, saves a checkpoint and raises KeyboardInterrupt. Raises as
-    `runs.opened`, and OSError if the disk is full.
-    """
-    torch.set_num_threads(1)
-    try_players((*config.pool.names, *config.rivals.names), config.make_game())
-    with runs.opened(path, asdict(config), resume, MAY_DIFFER) as run, cli.interrupts() as pressed:
-        training = Training(config, run)
-        cli.say_if_finished(training.progress())
-        with cli.progress() as show:
-            for _ in training.go():
-                status = _status(run.rows[-1], training.elo)
-                show(training.progress(), status)
-                if pressed():
-                    training.save()
-                    raise KeyboardInterrupt
-    return run.rows[-1] if run.rows else {}
-
-
-def _status(row: Mapping[str, float], elo: float) -> str:
+def status(newest: Mapping[str, float]) -> str:
     """Return the state of training in a few words."""
-    speed, learning = row["steps_per_second"], row["learning_share"]
-    return f"{row['step']:,} steps, {speed:,.0f}/s, {learning:.0%} of it learning, Elo {elo:+.0f}"
+    speed, learning = newest["steps_per_second"], newest["learning_share"]
+    elo = f", Elo {newest['elo']:+.0f}" if "elo" in newest else ""
+    return f"{newest['step']:,} steps, {speed:,.0f}/s, {learning:.0%} of it learning{elo}"
 
 
-@app.command()
-def train(
-    game: cli.GameName = None,
-    size: BoardSize = None,
-    option: Pairs = None,
-    minutes: cli.Minutes = None,
-    steps: Annotated[int | None, typer.Option(help="Number of decisions of the learner.")] = None,
-    seed: cli.Seed = None,
-    blocks: cli.Blocks = None,
-    channels: cli.Channels = None,
-    device: cli.Device = None,
-    change: cli.Change = None,
-    name: cli.Name = None,
-    resume: cli.Resume = False,
-) -> None:
-    """Train a policy by MaskablePPO against a pool, by default for 30 minutes."""
-    typed = {
-        "game": game,
-        "options": game_options(option, size),
-        "steps": steps,
-        "minutes": minutes,
-        "seed": seed,
-        "network.blocks": blocks,
-        "network.channels": channels,
-        "device": device,
-    }
-    cli.conduct("ppo", main, Config, typed, change, name, resume)
+app = cli.command(
+    "ppo",
+    main,
+    Config,
+    "Train a policy by MaskablePPO against a pool, by default for 30 minutes.",
+    {
+        "steps": "Number of decisions of the learner.",
+        "network.blocks": "Residual blocks of the network.",
+        "network.channels": "Channels of the network.",
+    },
+)
 
 
 def command() -> int:
     """Run the command line; return the exit status, 2 for bad input."""
-    return run(app)
+    return run_command(app)
 
 
 if __name__ == "__main__":

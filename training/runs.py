@@ -1,133 +1,207 @@
-"""A training run on disk: config, log, checkpoints and curves.
+"""A training run: its settings, its folder and its loop.
 
-    config.json   the settings of the run; another config is another run
-    log.jsonl     one row of numbers per line, each with its step; also in tensorboard/
-    checkpoints/  the newest two, written atomically, each with a hash
-    curves.png    charts of the log
+    config.json       the settings of the run; another config is another run
+    log.jsonl         one row of numbers per line, each with its step; also in tensorboard/
+    checkpoints/      the newest two, written atomically, each with a hash
+    curves.png        charts of the log
+    best.safetensors  the best network so far
 
 A run continues from its newest intact checkpoint, even after the process was killed. Rows logged
-after that checkpoint are dropped, since their work is lost.
+after that checkpoint are dropped, since their work is lost. An algorithm trains like this:
+
+    with runs.opened(path, asdict(config), resume, MAY_DIFFER) as run:
+        ...                                # make networks, optimizers and whatever is trained
+        run.restore(load)                  # from the newest checkpoint, if there is one
+        for _ in run.steps(state, config.evaluate_every, charts, status):
+            numbers = ...                  # play and learn
+            run.advance()
+            if run.is_due:
+                numbers |= ...             # evaluate, and save the best network
+            run.log(numbers)
 """
 
 import json
-import math
-import os
-import warnings
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any, NamedTuple, TypeGuard
+from typing import IO, Any
 
 from numpy.typing import NDArray
-from torch.utils.tensorboard import SummaryWriter
 
-from agents.arrays import Arrays, load, save
-from cc_env.errors import BadCheckpoint, BadFolder, BadRecord
-from cc_env.files import drop_partial_line, lines, write
+from agents import NETWORK
+from agents.network import device_of
+from cc_env import games
+from cc_env.errors import BadCheckpoint, BadFolder
+from cc_env.files import write
+from cc_env.game import Game
 from training import curves
 from training.arena.folder import CONFIG, LOCK, differences, locked, read_config, to_text
-from training.config import merged
-from training.curves import Row
-from training.state import whole
+from training.checkpoints import Checkpoints, Saved
+from training.config import check_limits, check_wholes, merged, share_done
+from training.console import console, interrupts, progress
+from training.log import LOG, Log, Row
+from training.state import number
 
-LOG, CHECKPOINTS, CURVES, TENSORBOARD = "log.jsonl", "checkpoints", "curves.png", "tensorboard"
-CHECKPOINT = "checkpoint"  # kind of the files
+CURVES = "curves.png"
+LIMITS = "minutes", "rounds", "steps"  # fields of a config that limit the run; None: no limit
 SHAPE_FIELDS = "game", "options", "network"  # of the config: they determine the arrays
 SAVE_EVERY = 120  # seconds between checkpoints, besides those after evaluations
 
+State = tuple[Mapping[str, NDArray[Any]], Mapping[str, Any]]  # arrays, and JSON about them
 
-class Saved(NamedTuple):
-    """A checkpoint."""
 
-    number: int
-    arrays: dict[str, NDArray[Any]]
-    about: dict[str, Any]
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """The settings that all runs have; one with `rounds` or `steps` is limited by these, too."""
+
+    game: str = "capture_conquer"
+    options: Mapping[str, Any] = field(
+        default_factory=dict
+    )  # of the game; missing ones are filled in
+    minutes: float | None = 30  # time budget, earlier sessions included; None: no limit
+    seed: int = 0
+    device: str = "cpu"  # that learns
+
+    def __post_init__(self) -> None:
+        """Check the fields, and fill in the options of the game."""
+        check_limits(**{name: getattr(self, name) for name in LIMITS if hasattr(self, name)})
+        check_wholes(self, seed=0)
+        device_of(self.device)
+        object.__setattr__(self, "options", dict(self.make_game().options))
+
+    def make_game(self) -> Game:
+        """Return the game."""
+        return games.make(self.game, **self.options)
 
 
 class Run:
     """A run in progress; `opened` makes it."""
 
-    def __init__(self, path: Path, log: IO[bytes], config: Mapping[str, Any]) -> None:
-        """Open the newest intact checkpoint, if any; raise BadCheckpoint if all are broken."""
-        self.path, self._log = path, log
-        self._shape = {name: config[name] for name in SHAPE_FIELDS if name in config}
-        (path / CHECKPOINTS).mkdir(exist_ok=True)
-        for half in (path / CHECKPOINTS).glob("*.half"):
-            half.unlink()
-        self._older: Path | None = None
-        self._newest, logged = _newest_intact(path / CHECKPOINTS)
-        drop_partial_line(path / LOG)
-        numbered = list(lines(path / LOG))
-        self.rows: list[Row] = [_row(path / LOG, *line) for line in numbered[:logged]]
-        if numbered and not logged:
-            warnings.warn(
-                f"{path} was stopped before its first checkpoint; it starts again", stacklevel=2
-            )
-        os.truncate(path / LOG, sum(len(text.encode()) for _, text in numbered[:logged]))
-        begin = self.rows[-1]["step"] + 1 if self.rows else 0
-        self._board = SummaryWriter(str(path / TENSORBOARD), purge_step=begin, flush_secs=10)
+    def __init__(self, path: Path, file: IO[bytes], config: Mapping[str, Any]) -> None:
+        """Begin before the first step; raise BadCheckpoint if all checkpoints are broken.
 
-    def latest(self) -> Saved | None:
-        """Return the newest intact checkpoint, None before there is one.
-
-        Raises BadCheckpoint if it is of another game or network than this run's config.
+        `file` is the log, open for appending. Raises BadRecord if the log is invalid.
         """
-        if self._newest is None:
-            return None
-        header, arrays = _read(self._newest)
-        given = json.loads(to_text(self._shape))
-        if wrong := "; ".join(differences(header["run"], given)):
-            raise BadCheckpoint(f"{self._newest} is of another run: {wrong}")
-        return Saved(header["number"], arrays, header["about"])
+        self.path = path
+        self.step, self.seconds = 0, 0.0  # so far, in earlier sessions, too
+        self._limits = {name: config.get(name) for name in LIMITS}
+        shape = {name: config[name] for name in SHAPE_FIELDS if name in config}
+        self._checkpoints = Checkpoints(path, shape)
+        self._log = Log(path, file, self._checkpoints.logged)
+        self._open = ExitStack()
+        self._open.callback(self._log.close)
+        self.is_due = False  # whether this step ends with an evaluation; known after `advance`
+        self._every, self._step_before = 1, 0
+        self._saved_at, self._counted_at = 0.0, time.perf_counter()
 
-    def restore(self, take: Callable[[Saved], None]) -> None:
-        """Call `take` with the newest intact checkpoint, if there is one.
+    @property
+    def rows(self) -> list[Row]:
+        """The log: "step" and the numbers of each row."""
+        return self._log.rows
 
-        Raises BadCheckpoint as `latest` and `take`.
+    def progress(self) -> float:
+        """Return the share of the run that is done, 0 to 1."""
+        minutes, *steps = (self._limits[name] for name in LIMITS)
+        return share_done((self.seconds / 60, minutes), *((self.step, limit) for limit in steps))
+
+    def restore(self, load: Callable[[Saved], None]) -> None:
+        """Continue from the newest intact checkpoint, if there is one: call `load` with it.
+
+        Raises BadCheckpoint if it is of another game or network than the config, and as `load`.
         """
         if saved := self.latest():
             try:
-                take(saved)
+                self.step, self.seconds = saved.number, number(saved.about, "seconds")
+                load(saved)
             except BadCheckpoint as error:
-                raise BadCheckpoint(f"{self._newest}: {error}") from error
+                raise BadCheckpoint(f"{saved.path}: {error}") from error
+        self._saved_at = self.seconds
 
-    def log(self, step: int, numbers: Mapping[str, float | None]) -> None:
-        """Append a row, without None, NaN and infinities; raise OSError."""
-        row = {name: float(value) for name, value in numbers.items() if _is_number(value)}
-        self.rows.append({"step": step, **row})
-        self._log.write(json.dumps(self.rows[-1]).encode() + b"\n")
-        self._log.flush()
-        for name, value in row.items():
-            self._board.add_scalar(name, value, step)
+    def latest(self) -> Saved | None:
+        """Return the newest intact checkpoint, None before there is one; raise as `restore`."""
+        return self._checkpoints.latest()
 
-    def checkpoint(
-        self, number: int, arrays: Mapping[str, NDArray[Any]], about: Mapping[str, Any]
-    ) -> None:
-        """Save arrays of any shape and numeric dtype with a description `about` them (JSON).
+    def steps(
+        self,
+        state: Callable[[], State],
+        every: int,
+        charts: Mapping[str, Sequence[str]],
+        status: Callable[[Row], str],
+    ) -> Iterator[None]:
+        """Yield until the run is complete; the body of the loop is a step of training.
 
-        `number` increases from checkpoint to checkpoint. Raises OSError, and then keeps the earlier
-        ones.
+        It calls `advance`, evaluates the network if `is_due`, and calls `log`. After an evaluation,
+        which is due whenever `every` steps are complete, and every SAVE_EVERY seconds, the `state`
+        is saved and the charts are drawn (see `draw`). A progress bar shows the `status`, of the
+        newest value of each column of the log. A complete run has a best network; without one, it
+        trains a step longer. Ctrl-C finishes the step, saves, and raises KeyboardInterrupt; a
+        second one raises it at once, and the work since the last checkpoint is lost.
         """
-        os.fsync(self._log.fileno())
-        path = self.path / CHECKPOINTS / f"{number:06d}.safetensors"
-        logged = len(self.rows)
-        header = {"run": self._shape, "number": number, "logged": logged, "about": about}
-        save(path, CHECKPOINT, arrays, header)
-        if path != self._newest:
-            self._older, self._newest = self._newest, path
-        for other in set(path.parent.glob("*.safetensors")) - {self._older, path}:
-            other.unlink()
+        self._every = every
+        is_complete = self.progress() == 1 and (self.path / NETWORK).exists()
+        if is_complete:
+            console.print(
+                "this run is complete; --resume with a higher limit, such as --minutes, extends it"
+            )
+        pressed = self._open.enter_context(interrupts())
+        show = self._open.enter_context(progress())
+        while not is_complete:
+            self._step_before, self._counted_at = self.step, time.perf_counter()
+            yield
+            assert self.step > self._step_before, "a step calls advance"
+            is_complete, is_stopped = self.progress() == 1, pressed()
+            if self.is_due or is_stopped or self.seconds - self._saved_at > SAVE_EVERY:
+                self.save(*state())
+                self.draw(charts)
+            self._show(show, status(self._log.newest))
+            if is_stopped:
+                raise KeyboardInterrupt
+
+    def _show(self, show: Callable[[float, str], None], told: str) -> None:
+        show(self.progress(), told)
+        if self.is_due and not console.is_terminal:
+            console.print(f"{self.seconds / 60:.1f} minutes: {told}")
+
+    def advance(self, count: int = 1) -> None:
+        """Count steps and the time that they took; set `is_due`, which it always is at the end."""
+        self.step += count
+        self._count_time()
+        is_multiple = self.step // self._every > self._step_before // self._every
+        self.is_due = is_multiple or self.progress() == 1
+
+    def _count_time(self) -> None:
+        before, self._counted_at = self._counted_at, time.perf_counter()
+        self.seconds += self._counted_at - before
+
+    def log(self, numbers: Mapping[str, float | None]) -> None:
+        """Log these numbers and the minutes so far, without None, NaN and infinities.
+
+        Raises OSError.
+        """
+        if self.is_due:  # otherwise the run might end here, without an evaluation
+            self._count_time()
+        self._log.add(self.step, {**numbers, "minutes": self.seconds / 60})
+
+    def save(self, arrays: Mapping[str, NDArray[Any]], about: Mapping[str, Any]) -> None:
+        """Save a checkpoint for `restore`.
+
+        Arrays are of any shape and numeric dtype; `about` is a description of them (JSON).
+        Raises OSError, and then keeps the earlier ones.
+        """
+        self._log.sync()
+        timed = {**about, "seconds": self.seconds}
+        self._checkpoints.save(self.step, arrays, timed, len(self.rows))
+        self._saved_at = self.seconds
 
     def draw(self, charts: Mapping[str, Sequence[str]]) -> None:
-        """Draw curves.png: for each title a chart of these columns of the log.
-
-        The x-axis is the column "minutes" if the rows have it, else the step.
-        """
+        """Draw curves.png: for each title a chart of these columns of the log over the minutes."""
         write(self.path / CURVES, curves.to_png(self.rows, charts))
 
     def close(self) -> None:
-        """Close the files of TensorBoard."""
-        self._board.close()
+        """Remove the progress bar, leave Ctrl-C as it was, and close the files of TensorBoard."""
+        self._open.close()
 
 
 @contextmanager
@@ -149,69 +223,18 @@ def opened(
     if not resume and exists:
         raise BadFolder(f"{path} exists: --resume continues it, another --name begins a new run")
     path.mkdir(parents=True, exist_ok=True)
-    with locked(path), (path / LOG).open("ab") as log:
+    with locked(path), (path / LOG).open("ab") as file:
         if resume:
             _check(path, config, may_differ)
         else:
             write(path / CONFIG, to_text(config))
-        run = Run(path, log, config)
+        run = Run(path, file, config)
         try:
             if resume:
                 write(path / CONFIG, to_text(config))
             yield run
         finally:
             run.close()
-
-
-def _newest_intact(folder: Path) -> tuple[Path | None, int]:
-    """Return the newest intact checkpoint and the number of rows logged before it.
-
-    Warns of broken ones; raises BadCheckpoint if all are broken.
-    """
-    broken: list[BadCheckpoint] = []
-    for path in sorted(folder.glob("*.safetensors"), key=_number, reverse=True):
-        try:
-            logged = _read(path)[0]["logged"]
-        except BadCheckpoint as error:
-            broken.append(error)
-            continue
-        for failure in broken:
-            warnings.warn(f"{failure}; continuing from {path.name}", stacklevel=2)
-        return path, logged
-    if broken:
-        raise BadCheckpoint(f"{broken[0]}; no other checkpoint is intact")
-    return None, 0
-
-
-def _read(path: Path) -> tuple[dict[str, Any], Arrays]:
-    """Return the header and the arrays of a checkpoint; raise BadCheckpoint as `load`."""
-    header, arrays = load(path, CHECKPOINT)
-    for name in ("run", "about"):
-        if not isinstance(header.get(name), dict):
-            raise BadCheckpoint(f"{path}: {name} is {header.get(name)!r:.40}; wanted an object")
-    for name in ("number", "logged"):
-        try:
-            whole(header, name)
-        except BadCheckpoint as error:
-            raise BadCheckpoint(f"{path}: {error}") from None
-    return header, arrays
-
-
-def _row(path: Path, number: int, text: str) -> Row:
-    """Return the row of a line of the log; raise BadRecord, with its number, if it is invalid."""
-    try:
-        row = json.loads(text)
-        return {name: float(value) for name, value in row.items()} | {"step": int(row["step"])}
-    except (
-        *(ValueError, TypeError, KeyError, AttributeError),
-        *(OverflowError, RecursionError),
-    ) as error:
-        raise BadRecord(f"{path}, line {number}: not a row of numbers: {error!r}") from None
-
-
-def _number(path: Path) -> int:
-    """Return the number in the name of a checkpoint, -1 without one."""
-    return int(path.stem) if path.stem.isdecimal() else -1
 
 
 def _is_unused(path: Path) -> bool:
@@ -231,7 +254,3 @@ def _check(path: Path, config: Mapping[str, Any], may_differ: Sequence[str]) -> 
         given.pop(name, None)
     if wrong := "; ".join(differences(saved, given)):
         raise BadFolder(f"{path} is another run: {wrong}; wanted the same, or another --name")
-
-
-def _is_number(value: float | None) -> TypeGuard[float]:
-    return value is not None and math.isfinite(value)

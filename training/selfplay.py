@@ -91,6 +91,21 @@ class Tally:
             *(a + b for a, b in zip(vars(self).values(), vars(other).values(), strict=True))
         )
 
+    def numbers(self, seconds: float) -> dict[str, float]:
+        """Return what is logged of self-play that took so many seconds."""
+        games = max(1, self.games)
+        return {
+            "games": self.games,
+            "decisions_per_second": self.decisions / seconds,
+            "evaluated_per_second": self.evaluated / seconds,
+            "network_share": self.network_seconds / self.seconds,
+            "search_share": self.search_seconds / self.seconds,
+            "turns_per_game": self.turns / games,
+            "draws_percent": 100 * self.draws / games,
+            "first_wins_percent": 100 * self.first_wins / games,
+            **({"opponents": self.points / self.met} if self.met else {}),
+        }
+
 
 @dataclass
 class _Game:

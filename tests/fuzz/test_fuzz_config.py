@@ -9,7 +9,8 @@ from fuzz.harness import refused_or_fine
 from hypothesis import given
 from hypothesis import strategies as st
 
-from training import alphazero, cli, ppo, runs
+from training import alphazero, cli, log, ppo
+from training.arena.folder import CONFIG
 
 KINDS = {algorithm.__name__: algorithm.Config for algorithm in (alphazero, ppo)}
 GOOD = {name: json.loads(json.dumps(asdict(kind()))) for name, kind in KINDS.items()}
@@ -28,23 +29,23 @@ def reads(path, name):
 @given(st.data())
 def test_altered_configs(place, name, data):
     text = json.dumps(data.draw(json_damaged(GOOD[name])))
-    (place / runs.CONFIG).write_text(text, encoding="utf-8")
+    (place / CONFIG).write_text(text, encoding="utf-8")
     refused_or_fine(reads, place, name)
 
 
 @given(st.data())
 def test_configs_of_other_bytes(place, data):
     content = json.dumps(GOOD["training.ppo"]).encode()
-    (place / runs.CONFIG).write_bytes(data.draw(bytes_damaged(content)))
+    (place / CONFIG).write_bytes(data.draw(bytes_damaged(content)))
     refused_or_fine(reads, place, "training.ppo")
 
 
 @given(JSON.map(json.dumps) | st.text() | st.integers(1, 10**5).map(lambda depth: "[" * depth))
 def test_any_config(place, text):
-    (place / runs.CONFIG).write_text(text, encoding="utf-8")
+    (place / CONFIG).write_text(text, encoding="utf-8")
     refused_or_fine(reads, place, "training.alphazero")
 
 
 @given(json_damaged({"step": 1, "loss": 0.5}).map(json.dumps) | st.text())
 def test_altered_rows_of_logs(place, text):
-    refused_or_fine(runs._row, place / runs.LOG, 3, text)
+    refused_or_fine(log.row_of, place / log.LOG, 3, text)

@@ -18,7 +18,7 @@ from agents.network import Evaluator, Network, Size, load, save
 from cc_env import games
 from cc_env.envs.opponents import Opponent, drawn
 from cc_env.referee import Clock
-from training import runs, selfplay_env, state
+from training import checkpoints, selfplay_env, state
 from training.replay import Replay, Samples, sparse
 
 GAME = games.make("capture_conquer", size=4)
@@ -161,7 +161,7 @@ def checkpoint():
 
 def goes_on(path):
     """Take a checkpoint as training does; whatever is taken has to be of use."""
-    header, content = runs._read(path)
+    header, content = checkpoints.read(path)
     about = header["about"]
     parts, replay, env = learner(), Replay(GAME, 12), environment()
     state.whole(about, "steps")
@@ -184,7 +184,7 @@ def go_on(replay, env):
 @given(st.data())
 def test_altered_checkpoints(place, data):
     header, content = data.draw(altered(*checkpoint()))
-    arrays.save(place, runs.CHECKPOINT, content, header)
+    arrays.save(place, checkpoints.CHECKPOINT, content, header)
     taken = refused_or_fine(goes_on, place)
     assert taken is None or survives(go_on, *taken), "it crashes what goes on from it"
 
@@ -192,6 +192,6 @@ def test_altered_checkpoints(place, data):
 @given(st.data())
 def test_checkpoints_of_other_bytes(place, data):
     header, content = checkpoint()
-    arrays.save(place, runs.CHECKPOINT, content, header)
+    arrays.save(place, checkpoints.CHECKPOINT, content, header)
     place.write_bytes(data.draw(bytes_damaged(place.read_bytes())))
     refused_or_fine(goes_on, place)

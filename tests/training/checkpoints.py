@@ -5,7 +5,7 @@ import shutil
 import numpy as np
 
 from agents import arrays
-from training import runs
+from training.checkpoints import CHECKPOINT, CHECKPOINTS
 
 
 def alter(run, copy, part, change):
@@ -14,14 +14,14 @@ def alter(run, copy, part, change):
     `change` returns the new one, None for none. The other checkpoints are left out.
     """
     shutil.copytree(run, copy)
-    *others, newest = sorted((copy / runs.CHECKPOINTS).iterdir())
+    *others, newest = sorted((copy / CHECKPOINTS).iterdir())
     for other in others:
         other.unlink()
-    header, saved = arrays.load(newest, runs.CHECKPOINT)
+    header, saved = arrays.load(newest, CHECKPOINT)
     where = saved if part in saved else header["about"]
     if (new := change(where.pop(part))) is not None:
         where[part] = new
-    arrays.save(newest, runs.CHECKPOINT, saved, header)
+    arrays.save(newest, CHECKPOINT, saved, header)
 
 
 def numbers(change):

@@ -200,7 +200,7 @@ def test_what_somebody_altered_in_a_checkpoint_is_refused(
         runs.opened(tmp_path / "run", asdict(replace(TINY, rounds=2)), True) as run,
         pytest.raises(BadCheckpoint, match=rf"000002\.safetensors: {why}"),
     ):
-        run.restore(other._load)
+        run.restore(other.load)
 
 
 @pytest.fixture(scope="module")
@@ -216,29 +216,44 @@ def other(tmp_path_factory):
 def test_a_network_that_loses_does_not_become_the_best(tmp_path, monkeypatch):
     scores = iter([{"elo": 0.0}, {"elo": 0.0, "best": 0.49}, {"elo": 0.0, "best": 0.5}])
     monkeypatch.setattr("training.alphazero.meet", lambda *_: next(scores))
-    with runs.opened(tmp_path / "run", {}, False) as run:
-        training = Training(replace(TINY, rounds=6), run)
-        kept = []
-        for numbers in training.go():
-            if "elo" in numbers:
-                kept.append(load(tmp_path / "run" / NETWORK, training.game)[1]["round"])
-        training.close()
+    config, kept = replace(TINY, rounds=6), []
+    with (
+        runs.opened(tmp_path / "run", asdict(config), False) as run,
+        closing(Training(config, run)) as training,
+    ):
+        evaluate = training.evaluate
+
+        def evaluate_and_look():
+            numbers = evaluate()
+            kept.append(load(tmp_path / "run" / NETWORK, training.game)[1]["round"])
+            return numbers
+
+        monkeypatch.setattr(training, "evaluate", evaluate_and_look)
+        training.train()
     assert kept == [2, 2, 6]
 
 
-def test_a_run_that_diverges_says_so_and_saves_nothing_of_it(tmp_path):
-    with runs.opened(tmp_path / "run", asdict(TINY), False) as run:
-        training = Training(TINY, run)
-        with closing(training):
-            rounds = training.go()
-            while "policy_loss" not in next(rounds):
-                pass
-            training.save()
-            next(training.learner.average.parameters()).data[0] = float("nan")
-            with pytest.raises(Diverged, match="no longer finite"):
-                next(rounds)
-            arrays = run.latest().arrays.values()
-            assert all(np.isfinite(array).all() for array in arrays if array.dtype.kind == "f")
+def test_a_run_that_diverges_says_so_and_saves_nothing_of_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(runs, "SAVE_EVERY", 0)
+    with (
+        runs.opened(tmp_path / "run", asdict(TINY), False) as run,
+        closing(Training(TINY, run)) as training,
+    ):
+        learn, learned = training.learn, []
+
+        def learn_once():
+            if learned:
+                next(training.learner.average.parameters()).data[0] = float("nan")
+            learned.extend(learn())
+            return {}
+
+        monkeypatch.setattr(training, "learn", learn_once)
+        with pytest.raises(Diverged, match="no longer finite"):
+            training.train()
+        assert "policy_loss" in learned
+        assert run.latest().number == run.step > 0
+        arrays = run.latest().arrays.values()
+        assert all(np.isfinite(array).all() for array in arrays if array.dtype.kind == "f")
 
 
 def test_bad_settings_are_refused():

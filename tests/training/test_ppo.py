@@ -25,7 +25,7 @@ from agents.network import Evaluator, Network, Size, load
 from cc_env.catalogue import GAMES, Entry
 from cc_env.errors import BadCheckpoint, BadFolder, BadOption
 from cc_env.referee import Clock
-from training import ppo, runs
+from training import checkpoints, ppo, runs
 from training.gate import Rivals
 from training.pool import PoolSettings
 from training.ppo import Config, Training, command, main
@@ -57,7 +57,7 @@ def timeless(rows):
 
 
 def checkpoint_of(path):
-    return arrays.load(max((path / "checkpoints").iterdir()), runs.CHECKPOINT)[1]
+    return arrays.load(max((path / "checkpoints").iterdir()), checkpoints.CHECKPOINT)[1]
 
 
 # It learns
@@ -159,9 +159,9 @@ def test_the_same_seed_and_steps_are_the_same_run(whole, tmp_path):
 def test_stopped_and_continued_a_run_is_as_if_it_had_never_been(whole, tmp_path, monkeypatch, step):
     log = runs.Run.log
 
-    def log_and_press(run, at, numbers):
-        log(run, at, numbers)
-        if at == step:
+    def log_and_press(run, numbers):
+        log(run, numbers)
+        if run.step == step:
             signal.raise_signal(signal.SIGINT)
 
     monkeypatch.setattr(runs.Run, "log", log_and_press)
@@ -180,13 +180,13 @@ class Killed(BaseException):
 @pytest.mark.parametrize(
     ("where", "call"),
     [
-        ("training.runs.save", 2),
+        ("training.checkpoints.save", 2),
         *(
             pytest.param(*place, marks=pytest.mark.slow)
             for place in (
                 ("training.ppo.PlayAndLearn.improve", 2),  # nothing is saved yet, it starts again
                 ("training.ppo.save", 1),  # of the best network, of which no checkpoint knows
-                ("training.runs.save", 1),
+                ("training.checkpoints.save", 1),
                 ("training.runs.Run.draw", 1),
                 ("training.runs.Run.log", 4),
             )
@@ -333,7 +333,7 @@ def test_a_finished_run_goes_on_to_more_steps(whole, tmp_path):
         ("snapshot 1.stem.bias", numbers(np.nan), "snapshot 1.stem.bias has values that are not"),
         ("optimizer.0.exp_avg", lambda array: None, "there is no array optimizer.0.exp_avg"),
         ("joined", lambda _: "1", "joined is '1'; wanted a whole number"),
-        ("elo", lambda _: float("nan"), "elo is nan; wanted a number"),
+        ("seconds", lambda _: float("nan"), "seconds is nan; wanted a number"),
     ],
 )
 def test_what_somebody_altered_in_a_checkpoint_is_refused(
@@ -344,7 +344,7 @@ def test_what_somebody_altered_in_a_checkpoint_is_refused(
         runs.opened(tmp_path / "run", asdict(TINY), True) as run,
         pytest.raises(BadCheckpoint, match=rf"001024\.safetensors: {why}"),
     ):
-        run.restore(other._load)
+        run.restore(other.load)
 
 
 @pytest.fixture(scope="module")
@@ -370,10 +370,9 @@ def training(tmp_path):
 
 def test_it_saves_now_and_then_where_nothing_is_evaluated(tmp_path, monkeypatch):
     monkeypatch.setattr(runs, "SAVE_EVERY", 0)
-    with runs.opened(tmp_path / "run", {}, False) as run:
-        training = Training(replace(TINY, evaluate_every=10**6), run)
-        next(training.go())
-        assert run.latest().number == training.steps
+    main(replace(TINY, steps=512, evaluate_every=10**6), tmp_path / "run")
+    saved = {int(file.stem) for file in (tmp_path / "run/checkpoints").iterdir()}
+    assert saved == {256, 512}
 
 
 def test_what_is_not_worse_than_the_best_joins_the_pool_and_is_the_best(training, monkeypatch):
@@ -389,7 +388,7 @@ def test_what_is_not_worse_than_the_best_joins_the_pool_and_is_the_best(training
     best = []
     for number, joined in enumerate([1, 1, 2, 2, 3]):
         torch.nn.init.constant_(training.network.value[2].bias, number)
-        assert training._evaluate()["joined"] == joined
+        assert training.evaluate()["joined"] == joined
         network, about = load(training.run.path / NETWORK, training.game)
         best.append(network.value[2].bias.item())
     assert best == [0, 0, 2, 2, 4]

@@ -12,9 +12,10 @@ import pytest
 from conftest import wait_for
 from tensorboard.summary.writer import event_file_writer
 
+from agents import NETWORK
 from agents.arrays import load, save
 from cc_env.errors import BadCheckpoint, BadFolder, BadRecord, FolderInUse
-from training import cli, curves, runs
+from training import checkpoints, curves, runs
 
 ROOT = Path(__file__).parents[2]
 CONFIG = {"game": "capture_conquer", "options": {"size": 6}, "minutes": 3, "rates": (0.1, 0.2)}
@@ -39,20 +40,31 @@ def opened(path, resume=False, **change):
 
 def same(saved, number):
     assert saved.number == number
-    assert saved.about == {"number": number, "name": "ö"}
+    assert saved.about == {"number": number, "name": "ö", "seconds": saved.about["seconds"]}
     assert saved.arrays.keys() == arrays(number).keys()
     for name, array in arrays(number).items():
         np.testing.assert_array_equal(saved.arrays[name], array, strict=True)
     return True
 
 
+def log(run, step, numbers):
+    run.step = step
+    run.log(numbers)
+
+
+def save_as(run, number, arrays, about):
+    run.step = number
+    run.save(arrays, about)
+
+
 def work(run, numbers):
     """Log two rows and write a checkpoint for each number, then log a row more."""
     for number in numbers:
-        run.log(10 * number, {"loss": 1 / number, "score": None})
-        run.log(10 * number + 5, {"loss": 1 / number, "score": 0.5, "minutes": number})
-        run.checkpoint(number, arrays(number), {"number": number, "name": "ö"})
-    run.log(10 * number + 9, {"loss": float("nan")})
+        log(run, 10 * number, {"loss": 1 / number, "score": None})
+        run.seconds = 60 * number
+        log(run, 10 * number + 5, {"loss": 1 / number, "score": 0.5})
+        save_as(run, number, arrays(number), {"number": number, "name": "ö"})
+    log(run, 10 * number + 9, {"loss": float("nan")})
 
 
 @pytest.fixture
@@ -111,7 +123,7 @@ def test_the_newest_two_checkpoints_are_kept(path):
 def test_the_newest_is_the_one_with_the_highest_number(tmp_path):
     with opened(tmp_path / "run") as run:
         for number in (999_999, 1_000_000):
-            run.checkpoint(number, arrays(number), {"number": number, "name": "ö"})
+            save_as(run, number, arrays(number), {"number": number, "name": "ö"})
     saved, _ = go_on(tmp_path / "run")
     assert same(saved, 1_000_000)
 
@@ -119,9 +131,9 @@ def test_the_newest_is_the_one_with_the_highest_number(tmp_path):
 def test_the_log_has_what_was_logged_until_the_checkpoint(path):
     assert logged(path) == [10, 15, 20, 25, 30, 35, 39]
     with opened(path, resume=True) as run:
-        assert run.rows[0] == {"step": 10, "loss": 1.0}
+        assert run.rows[0] == {"step": 10, "loss": 1.0, "minutes": 0.0}
         assert run.rows[-1] == {"step": 35, "loss": 1 / 3, "score": 0.5, "minutes": 3.0}
-        run.log(40, {"loss": np.float32(0.5), "games": np.int64(3)})
+        log(run, 40, {"loss": np.float32(0.5), "games": np.int64(3)})
     assert logged(path) == [10, 15, 20, 25, 30, 35, 40]
     assert json.loads((path / "log.jsonl").read_text().splitlines()[-1])["loss"] == 0.5
 
@@ -129,8 +141,8 @@ def test_the_log_has_what_was_logged_until_the_checkpoint(path):
 def test_a_row_that_was_half_written_is_dropped(path):
     whole = (path / "log.jsonl").read_bytes()
     with opened(path, resume=True) as run:
-        run.checkpoint(4, {}, {})
-        run.log(40, {"loss": 0.25})
+        save_as(run, 4, {}, {})
+        log(run, 40, {"loss": 0.25})
     with (path / "log.jsonl").open("ab") as file:
         file.write(b'{"step": 50, "lo')
     with opened(path, resume=True) as run:
@@ -140,7 +152,7 @@ def test_a_row_that_was_half_written_is_dropped(path):
 
 def test_a_run_killed_before_its_first_checkpoint_starts_again(tmp_path):
     with opened(tmp_path / "run") as run:
-        run.log(1, {"loss": 1})
+        log(run, 1, {"loss": 1})
     with (
         pytest.warns(UserWarning, match="stopped before its first checkpoint; it starts again"),
         opened(tmp_path / "run", resume=True) as run,
@@ -152,7 +164,7 @@ def test_tensorboard_forgets_what_was_lost(path):
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
     with opened(path, resume=True) as run:
-        run.log(38, {"loss": 0.5})
+        log(run, 38, {"loss": 0.5})
     events = EventAccumulator(str(path / "tensorboard")).Reload()
     assert [event.step for event in events.Scalars("loss")] == [10, 15, 20, 25, 30, 35, 38]
     assert events.Scalars("score")[-1].value == 0.5
@@ -202,7 +214,7 @@ def test_a_broken_checkpoint_is_passed_over(path, broken):
 
 
 def test_a_checkpoint_written_again_leaves_the_older_one(path):
-    go_on(path, then=lambda run: [run.checkpoint(number, {}, {}) for number in (4, 5, 5)])
+    go_on(path, then=lambda run: [save_as(run, number, {}, {}) for number in (4, 5, 5)])
     assert sorted(checkpoint(path, 1).parent.iterdir()) == [
         checkpoint(path, 4),
         checkpoint(path, 5),
@@ -234,8 +246,8 @@ def test_a_checkpoint_of_another_game_is_refused(path, tmp_path):
     ids=str,
 )
 def test_a_checkpoint_whose_header_cannot_be_is_passed_over(path, change):
-    header, saved = load(checkpoint(path, 3), runs.CHECKPOINT)
-    save(checkpoint(path, 3), runs.CHECKPOINT, saved, {**header, **change})
+    header, saved = load(checkpoint(path, 3), checkpoints.CHECKPOINT)
+    save(checkpoint(path, 3), checkpoints.CHECKPOINT, saved, {**header, **change})
     with pytest.warns(UserWarning, match=r"000003.* wanted .*continuing from 000002"):
         saved, _ = go_on(path)
     assert same(saved, 2)
@@ -258,7 +270,7 @@ def test_what_was_broken_is_kept_until_the_next_checkpoint_and_never_counts(path
         go_on(path)
     assert checkpoint(path, 3).exists()
     with pytest.warns(UserWarning, match="continuing from"):
-        go_on(path, then=lambda run: run.checkpoint(2, {}, {}))
+        go_on(path, then=lambda run: save_as(run, 2, {}, {}))
     assert sorted(checkpoint(path, 1).parent.iterdir()) == [checkpoint(path, 2)]
 
 
@@ -274,7 +286,7 @@ def test_where_no_checkpoint_is_whole_nothing_is_begun(path):
 def test_another_format_is_refused(path, monkeypatch):
     monkeypatch.setattr("agents.arrays.FORMAT", 2)
     with pytest.raises(BadCheckpoint, match=r"format 1, written by .*; wanted .* of format 2"):
-        load(checkpoint(path, 3), runs.CHECKPOINT)
+        load(checkpoint(path, 3), checkpoints.CHECKPOINT)
 
 
 def test_a_full_disk_leaves_what_was_there(path, monkeypatch):
@@ -283,7 +295,7 @@ def test_a_full_disk_leaves_what_was_there(path, monkeypatch):
         full = OSError("no space left")
         monkeypatch.setattr("os.fsync", lambda _: (_ for _ in ()).throw(full))
         with pytest.raises(OSError, match="no space left"):
-            run.checkpoint(4, arrays(4), {})
+            save_as(run, 4, arrays(4), {})
         assert {file: file.read_bytes() for file in checkpoint(path, 1).parent.iterdir()} == before
         assert same(run.latest(), 3)
 
@@ -295,13 +307,12 @@ import numpy as np
 from training import runs
 
 with runs.opened(Path(sys.argv[1]), {}, resume=sys.argv[2] == "resume") as run:
-    saved = run.latest()
-    number = saved.number if saved else 0
+    run.restore(lambda saved: None)
     while True:
-        number += 1
-        run.log(number, {"loss": 1 / number})
-        run.checkpoint(number, {"all": np.full(1_000_000, number)}, {})
-        run.log(number, {"lost": 1})
+        run.advance()
+        run.log({"loss": 1 / run.step})
+        run.save({"all": np.full(1_000_000, run.step)}, {})
+        run.log({"lost": 1})
 """
 
 
@@ -323,7 +334,8 @@ def test_killed_while_it_saves_a_run_goes_on(tmp_path):
             number = saved.number
             assert (saved.arrays["all"] == number).all()
             assert [row["step"] for row in run.rows if "loss" in row] == [*range(1, number + 1)]
-            assert run.rows[-1] == {"step": number, "loss": 1 / number}
+            last = {**run.rows[-1], "minutes": 0}
+            assert last == {"step": number, "loss": 1 / number, "minutes": 0}
             assert not any(half.glob("*.half"))
 
 
@@ -433,15 +445,142 @@ def test_a_folder_in_use_is_refused(path):
     go_on(path)
 
 
-# Ctrl-C
+# The loop
 
 
-def test_ctrl_c_is_asked_about_once_and_interrupts_the_second_time():
-    with cli.interrupts() as pressed:
-        assert not pressed()
-        signal.raise_signal(signal.SIGINT)
-        assert pressed()
-        with pytest.raises(KeyboardInterrupt):
+def noop(run):
+    """Do nothing."""
+
+
+def count(path, resume=False, every=2, by=1, work=noop, dawdle=noop, **limits):
+    """Train what only counts: its state is the number of its steps; return those evaluated."""
+    config, counted, evaluated = {"minutes": None, "rounds": None} | limits, [0], []
+
+    def load(saved):
+        counted[0] = int(saved.arrays["counted"])
+
+    with runs.opened(path, config, resume, runs.LIMITS) as run:
+        run.restore(load)
+        assert counted[0] == run.step
+        for _ in run.steps(
+            lambda: ({"counted": np.array(counted[0])}, {}),
+            every,
+            {"Loss": ["loss"]},
+            lambda newest: f"{newest['step']} steps",
+        ):
+            work(run)
+            counted[0] += by
+            run.advance(by)
+            dawdle(run)
+            if run.is_due:
+                evaluated.append(run.step)
+                (path / NETWORK).touch()
+            run.log({"loss": counted[0]})
+    return evaluated
+
+
+def minutes(path):
+    return [json.loads(line)["minutes"] for line in (path / "log.jsonl").read_text().splitlines()]
+
+
+@pytest.mark.usefixtures("without_curves")
+def test_evaluations_are_due_at_multiples_and_at_the_end(tmp_path):
+    assert count(tmp_path / "ones", rounds=5) == [2, 4, 5]
+    assert logged(tmp_path / "ones") == [1, 2, 3, 4, 5]
+    assert count(tmp_path / "threes", every=4, by=3, rounds=13) == [6, 9, 12, 15]
+
+
+@pytest.mark.usefixtures("without_curves")
+def test_after_evaluations_it_is_saved_and_told(tmp_path, capsys):
+    count(tmp_path, every=3, rounds=7)
+    assert sorted(checkpoint(tmp_path, 1).parent.iterdir()) == [
+        checkpoint(tmp_path, 6),
+        checkpoint(tmp_path, 7),
+    ]
+    told = capsys.readouterr().out.splitlines()
+    assert [line for line in told if line.startswith("0.0 minutes")] == [
+        f"0.0 minutes: {steps} steps" for steps in (3, 6, 7)
+    ]
+
+
+def test_curves_are_drawn_whenever_it_is_saved(tmp_path, monkeypatch):
+    drawn = []
+    monkeypatch.setattr(runs.Run, "draw", lambda run, charts: drawn.append((run.step, charts)))
+    monkeypatch.setattr(runs, "SAVE_EVERY", 0)
+    count(tmp_path, every=10, rounds=2)
+    assert drawn == [(1, {"Loss": ["loss"]}), (2, {"Loss": ["loss"]})]
+
+
+@pytest.mark.usefixtures("without_curves")
+def test_it_is_limited_by_minutes_of_all_sessions(tmp_path, stopwatch):
+    watch = stopwatch()
+
+    def work(run):
+        watch.now += 90
+
+    count(tmp_path, every=100, work=work, minutes=4)
+    assert minutes(tmp_path) == [1.5, 3, 4.5]
+    watch.now += 10_000
+    count(tmp_path, resume=True, every=100, work=work, minutes=7)
+    assert minutes(tmp_path) == [1.5, 3, 4.5, 6, 7.5]
+
+
+@pytest.mark.usefixtures("without_curves")
+def test_a_run_never_ends_without_an_evaluation(tmp_path, stopwatch):
+    """Time that goes by after `advance` has said that none is due is not counted."""
+    watch = stopwatch()
+
+    def dawdle(run):
+        watch.now += 60
+
+    assert count(tmp_path, every=3, dawdle=dawdle, minutes=1) == [3]
+
+
+@pytest.mark.usefixtures("without_curves")
+def test_a_complete_run_says_so_and_trains_a_step_only_for_want_of_a_network(tmp_path, capsys):
+    count(tmp_path, rounds=3)
+    capsys.readouterr()
+    assert count(tmp_path, resume=True, rounds=3) == []
+    assert "this run is complete; --resume with a higher limit" in capsys.readouterr().out
+    (tmp_path / NETWORK).unlink()
+    assert count(tmp_path, resume=True, rounds=2) == [4]
+    assert logged(tmp_path) == [1, 2, 3, 4]
+    assert count(tmp_path, resume=True, rounds=6) == [6]
+
+
+@pytest.mark.usefixtures("without_curves")
+def test_ctrl_c_finishes_the_step_and_saves(tmp_path):
+    def press(run):
+        if run.step == 2:
             signal.raise_signal(signal.SIGINT)
+
     with pytest.raises(KeyboardInterrupt):
+        count(tmp_path, every=100, work=press, rounds=5)
+    assert logged(tmp_path) == [1, 2, 3]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert count(tmp_path, resume=True, every=100, rounds=5) == [5]
+    assert logged(tmp_path) == [1, 2, 3, 4, 5]
+
+
+def test_a_second_ctrl_c_or_an_error_ends_it_at_once(tmp_path):
+    def press_twice(run):
         signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)
+
+    def fail(run):
+        raise Killed
+
+    for name, body, error in (
+        ("pressed", press_twice, KeyboardInterrupt),
+        ("failed", fail, Killed),
+    ):
+        with pytest.raises(error):
+            count(tmp_path / name, work=body, rounds=5)
+        assert logged(tmp_path / name) == []
+        assert not list((tmp_path / name / "checkpoints").iterdir())
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_step_that_counts_nothing_is_an_error(tmp_path):
+    with pytest.raises(AssertionError, match="a step calls advance"):
+        count(tmp_path, by=0, rounds=5)
