@@ -58,7 +58,7 @@ def solve(
         return
     cores = threads or solver.cores()
     solver.check_room(left, out)
-    console.print(_told(left, solver.seconds_of(made, left) / cores, cores))
+    console.print(_told(left, solver.seconds_of(made, left), cores))
     if dry_run:
         return
     out.mkdir(parents=True, exist_ok=True)
@@ -66,7 +66,7 @@ def solve(
         console.print(_told_table(step, _run(Solver(made, step, threads=threads), step)))
 
 
-def _told(steps: list[Step], seconds: float, cores: int) -> str:
+def _told(steps: list[Step], seconds: tuple[float, float], cores: int) -> str:
     """Return what the work takes."""
     numbers, positions = (sum(getattr(s, n) for s in steps) for n in ("numbers", "positions"))
     memory = max(step.memory for step in steps)
@@ -74,7 +74,8 @@ def _told(steps: list[Step], seconds: float, cores: int) -> str:
         f"{quantity(len(steps), 'table')}, {steps[0].label} to {steps[-1].label}: "
         f"{positions:,} positions, {numbers:,} without symmetric ones; "
         f"{told_bytes(memory)} of memory, at most {told_bytes(2 * numbers)} on the disk, "
-        f"about {_told_time(seconds)} on {quantity(cores, 'core')}"
+        f"{_told_time(seconds[0] / cores)} to {_told_time(seconds[1] / cores)} "
+        f"on {quantity(cores, 'core')}"
     )
 
 

@@ -45,7 +45,7 @@ CHUNK = 2**15  # numbers that a thread takes at once
 SAVE_EVERY = 60.0  # seconds
 _WAVE = 64  # chunks for each thread, after which what is known can be saved
 _SAMPLES, _SAMPLE = 32, 256  # parts of the numbers, and how many of each, to measure speed by
-_LOOKS = 5  # at all positions, that solving and verifying take as long as
+_LOOKS = 3, 40  # at all positions, that solving takes as long as: where ends are near, and far
 _NESTED, _LONGEST = 16, 256  # lists of actions: of the decisions of a turn, of the turns of a game
 _LOST, _WON = 0, 1  # first index of a census
 
@@ -170,15 +170,16 @@ def told_bytes(size: float) -> str:
     return f"{size:,.1f} GiB"
 
 
-def seconds_of(game: Game, steps: Iterable[Step]) -> float:
-    """Return about how many seconds of CPU the steps take that are left, by a sample of positions.
+def seconds_of(game: Game, steps: Iterable[Step]) -> tuple[float, float]:
+    """Return how many seconds of CPU the steps that are left take, at least and at most.
 
-    Looking at all positions once takes a fraction of a solution that is much the same everywhere.
+    That is by a sample of positions, and rough: nobody knows before how many turns wins take, and
+    so how many passes there are.
     """
     left = [step for step in steps if not step.is_done]
     numbering = game.numbering
     if numbering is None or not left:
-        return 0.0
+        return 0.0, 0.0
     largest = max(left, key=lambda step: step.numbers)
     numbers = make_numbers(numbering, (*largest.needed, largest.material))
     view = views([largest.material])[-1]
@@ -193,8 +194,8 @@ def seconds_of(game: Game, steps: Iterable[Step]) -> float:
         retrograde.verify(work, numbering.like, low, min(low + _SAMPLE, size), legal, found)
     looked_at = sum(min(low + _SAMPLE, size) - low for low in parts.tolist())
     each = (time.process_time() - began) / max(looked_at, 1)
-    seconds: float = _LOOKS * each * sum(step.numbers for step in left)
-    return seconds
+    once: float = each * sum(step.numbers for step in left)
+    return _LOOKS[0] * once, _LOOKS[1] * once
 
 
 class Solver:
