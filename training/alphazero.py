@@ -28,7 +28,8 @@ import numpy as np
 import torch
 
 from agents import NETWORK
-from agents.network import Network, Size, device_of, save
+from agents.learned import PolicyPlayer
+from agents.network import Evaluator, Network, Size, device_of, save
 from cc_env.commands import run as run_command
 from cc_env.errors import BadCheckpoint
 from training import cli, engines, learner, runs, selfplay, state
@@ -161,7 +162,9 @@ class Training:
         """Play the newest network against rivals and the best one; save it if it reaches `gate`."""
         newest = Network(self.game, self.config.network)
         newest.load_state_dict(self.learner.average.state_dict())
-        scores = meet(self.game, newest, self.best, self.config.rivals, self.run.step)
+        player = PolicyPlayer(self.game, Evaluator(newest))
+        other = PolicyPlayer(self.game, Evaluator(self.best)) if self.best else None
+        scores = meet(self.game, player, other, self.config.rivals, self.run.step)
         if self.best is None or scores[BEST] >= self.config.gate:
             self.best = newest
             about = {"trained": "alphazero", "round": self.run.step, "config": asdict(self.config)}

@@ -1,14 +1,11 @@
-"""Evaluation of a network in training: its policy against rivals and the best network so far."""
+"""Evaluation in training: the newest player against rivals and the best one so far."""
 
 from dataclasses import dataclass
-from functools import partial
-from typing import Any
 
-from agents.learned import PolicyPlayer
-from agents.network import Evaluator, Network
 from cc_env import players
 from cc_env.errors import BadOption, is_whole, listed
 from cc_env.game import Game
+from cc_env.referee import Player
 from training import arena
 
 NEWEST, BEST = "newest", "best"
@@ -35,32 +32,25 @@ class Rivals:
 
 
 def meet(
-    game: Game,
-    newest: Network,
-    best: Network | None,
-    rivals: Rivals,
-    seed: int,
-    **how: Any,
+    game: Game, newest: Player, best: Player | None, rivals: Rivals, seed: int
 ) -> dict[str, float]:
-    """Return the newest network's score, 0 to 1, against each rival and "best", and its "elo".
+    """Return the newest player's score, 0 to 1, against each rival and "best", and its "elo".
 
-    Without a best network there is no score for it. `how` are options of `PolicyPlayer`.
+    Without a best player there is no score for it.
     """
-    entrants = {NEWEST: newest} | ({BEST: best} if best else {})
-    factories = {
-        name: partial(PolicyPlayer, evaluate=Evaluator(network), **how)
-        for name, network in entrants.items()
-    }
-    with players.named(**factories):
-        standings = arena.hold(
-            (*entrants, *rivals.names),
-            game.name,
-            options=game.options,
-            games=rivals.games,
-            seed=seed,
-            anchor=rivals.anchor,
-        ).standings
-    others = [name for name in (BEST, *rivals.names) if name in {*entrants, *rivals.names}]
+    entrants: dict[str, str | Player] = {NEWEST: newest}
+    if best is not None:
+        entrants[BEST] = best
+    entrants |= {name: name for name in rivals.names}
+    standings = arena.hold(
+        entrants,
+        game.name,
+        options=game.options,
+        games=rivals.games,
+        seed=seed,
+        anchor=rivals.anchor,
+    ).standings
+    others = [name for name in (BEST, *rivals.names) if name in entrants]
     scores = {name: standings.pair(NEWEST, name).line.score.value for name in others}
     ratings = {player.name: player.elo.value for player in standings.players}
     return {**scores, "elo": ratings[NEWEST]}

@@ -23,7 +23,8 @@ import torch
 from sb3_contrib import MaskablePPO
 
 from agents import NETWORK
-from agents.network import Network, Size, device_of, save
+from agents.learned import PolicyPlayer
+from agents.network import Evaluator, Network, Size, device_of, save
 from cc_env.commands import run as run_command
 from training import cli, runs, selfplay_env, state
 from training.arena import try_players
@@ -36,7 +37,7 @@ from training.overlapped import PlayAndLearn
 from training.pool import ITSELF, SNAPSHOTS, Pool, PoolSettings
 
 MAY_DIFFER = "minutes", "steps", "device"  # when a run is continued
-AS_PLAYED = {"mirrored": False, "contempt": 0.0}  # options of the player `ppo`
+AS_PLAYED: dict[str, Any] = {"mirrored": False, "contempt": 0.0}  # options of the player `ppo`
 LOGGED = {  # names of MaskablePPO: names in the log
     "policy_gradient_loss": "policy_loss",
     "value_loss": "value_loss",
@@ -170,7 +171,9 @@ class Training:
         """Play the network against rivals and the newest snapshot; add it if it reaches `gate`."""
         best = self.pool.newest
         step = self.run.step
-        scores = meet(self.game, self.network, best, self.config.rivals, step, **AS_PLAYED)
+        player = PolicyPlayer(self.game, Evaluator(self.network), **AS_PLAYED)
+        other = PolicyPlayer(self.game, Evaluator(best), **AS_PLAYED) if best else None
+        scores = meet(self.game, player, other, self.config.rivals, step)
         if best is None or scores[BEST] >= self.config.gate:
             self.pool.join(self.network)
             about = {"trained": "ppo", "config": asdict(self.config), "steps": step, **scores}

@@ -7,12 +7,14 @@ import resource
 import shutil
 import subprocess
 import sys
+import threading
 from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from arena_players import Lowest
 from conftest import wait_for
 
 import agents
@@ -127,6 +129,37 @@ def test_a_match_is_held_in_this_process_by_players_that_are_named_here(monkeypa
     tournament = arena.hold(("candidate", HIGHEST), options={"size": 4}, games=4)
     assert tournament.standings.pair(HIGHEST, "candidate").line.games == 4
     assert len(made) == 1 + 4, "one to try, then a fresh one for each game"
+
+
+def test_players_are_entrants_beside_names():
+    game = games.make("capture_conquer", size=4)
+    lowest, how = Lowest(game), {"options": {"size": 4}, "games": 4}
+    wanted = arena.hold((LOWEST, "random"), **how).standings.pair(LOWEST, "random").line
+    assert arena.hold((lowest, "random"), **how).standings.pair("Lowest", "random").line == wanted
+    alias = {"mine": lowest, "theirs": LOWEST, "random": "random"}
+    standings = arena.hold(alias, **how).standings
+    assert {player.name for player in standings.players} == set(alias)
+    assert standings.pair("mine", "theirs").line.score.value == 0.5
+    assert not {"Lowest", "mine", "theirs"} & set(agents.PLAYERS)
+
+
+@pytest.mark.slow
+def test_players_go_to_processes_as_copies():
+    lowest, how = Lowest(games.make("capture_conquer", size=4)), {"options": {"size": 4}}
+    here = arena.hold((lowest, "random"), games=4, **how).records
+    there = arena.hold((lowest, "random"), games=4, workers=2, **how).records
+    assert [game.turns for game in here.values()] == [game.turns for game in there.values()]
+
+
+def test_players_that_cannot_be_entrants_are_refused():
+    lowest = Lowest(games.make("capture_conquer"))
+    with pytest.raises(BadPlayer, match="Lowest twice; wanted different ones; a mapping names"):
+        arena.hold((lowest, lowest))
+    with pytest.raises(BadPlayer, match=r"5 is not a player; wanted: a player's name or an object"):
+        arena.hold((5, "random"))
+    lowest.lock = threading.Lock()
+    with pytest.raises(BadPlayer, match=r"Lowest cannot go to another process \(.*; workers=0"):
+        arena.hold((lowest, "random"), workers=1)
 
 
 @pytest.mark.slow

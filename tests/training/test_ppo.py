@@ -378,8 +378,9 @@ def test_it_saves_now_and_then_where_nothing_is_evaluated(tmp_path, monkeypatch)
 def test_what_is_not_worse_than_the_best_joins_the_pool_and_is_the_best(training, monkeypatch):
     scores = [None, 0.44, 0.45, 0.2, 0.8]
 
-    def meet(game, newest, best, rivals, seed, mirrored, contempt):
-        assert (mirrored, contempt) == (False, 0)
+    def meet(game, newest, best, rivals, seed):
+        for player in filter(None, (newest, best)):
+            assert (player._mirrored, player._contempt) == (False, 0)
         score = scores.pop(0)
         assert (best is None) == (score is None)
         return {"random": 0.75, "elo": 10.0} | ({} if best is None else {"best": score})

@@ -1,6 +1,6 @@
 """The arena: tournaments of players, with ratings and confidence intervals.
 
-    hold   a match or a tournament in memory: hold(("new", "old"), games=40).standings
+    hold   a match or a tournament in memory: hold(("random", player), games=40).standings
     run    a tournament in a folder; after an interruption the same call continues it
 
 `tables.show` prints a tournament, `report.write` writes it as an HTML page.
@@ -10,7 +10,7 @@ during the tournament, the games run one after the other in one process, and als
 the players had learned before.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
@@ -22,7 +22,9 @@ from cc_env.files import write
 from cc_env.game import Game
 from cc_env.match import Limits
 from cc_env.record import Record
-from training.arena import folder
+from cc_env.referee import Player
+from training.arena import entrants, folder
+from training.arena.entrants import Entrants
 from training.arena.ratings import Interval
 from training.arena.schedule import Config, Pairing, schedule, try_players
 from training.arena.standings import Standings, standings
@@ -80,7 +82,7 @@ class Tournament:
 
 
 def hold(
-    names: Iterable[str],
+    players: Entrants,
     game: str = "capture_conquer",
     *,
     workers: int | None = 0,
@@ -89,19 +91,26 @@ def hold(
 ) -> Tournament:
     """Play a tournament without writing files; `config` are further fields of `Config`.
 
+    Players are spoken names, made anew for each game, and objects with `choose`, which play all of
+    their games (see `cc_env.referee.fresh`) under the names of their classes. A mapping gives other
+    names to either.
+
     With 0 workers the games are played in this process, which also knows players that were added
-    by `agents.register`; other numbers as in `run`. Raises BadOption if a player cannot be made
-    or a field of the config is invalid, ChildProcessError if a game could not be played.
+    by `agents.register`; other numbers as in `run`: each game then has pickled copies of objects.
+    Raises BadOption if a player cannot be made or pickled or a field of the config is invalid,
+    ChildProcessError if a game could not be played.
     """
-    complete = Config(players=tuple(names), game=game, **config)
-    play_all = _mapper(engine, workers, complete.learn)
-    plan, records = schedule(complete), {}
-    learners = _learners(complete, try_players(complete.players, complete.make_game()))
-    for pairing, record in play_all(partial(_play_scheduled, complete), plan):
-        if isinstance(record, Failure):
-            raise ChildProcessError(f"game {pairing.index} could not be played: {record}")
-        records[pairing.index] = record
-        _learn(learners, record)
+    named = entrants.by_name(players)
+    with entrants.known(named):
+        complete = Config(players=tuple(named), game=game, **config)
+        play_all = _mapper(engine, workers, complete.learn)
+        plan, records = schedule(complete), {}
+        learners = _learners(complete, try_players(complete.players, complete.make_game()))
+        for pairing, record in play_all(_work(complete, named, workers), plan):
+            if isinstance(record, Failure):
+                raise ChildProcessError(f"game {pairing.index} could not be played: {record}")
+            records[pairing.index] = record
+            _learn(learners, record)
     return Tournament(complete, plan, dict(sorted(records.items())), {})
 
 
@@ -152,6 +161,20 @@ def run(
 
 def _play_scheduled(config: Config, pairing: Pairing) -> Record:
     return play_pairing(config.make_game(), pairing, config.limits)
+
+
+def _work(
+    config: Config, named: Mapping[str, str | Player], workers: int | None
+) -> Callable[[Pairing], Record]:
+    """Return what plays a game: here by the players themselves, elsewhere by copies of them."""
+    if workers == 0 or config.learn:
+        return partial(_play_scheduled, config)
+    return partial(_play_sent, config, entrants.pickled(named))
+
+
+def _play_sent(config: Config, sent: Mapping[str, bytes], pairing: Pairing) -> Record:
+    with entrants.known(entrants.unpickled(sent, pairing.players)):
+        return _play_scheduled(config, pairing)
 
 
 def play_pairing(game: Game, pairing: Pairing, limits: Limits | None = None) -> Record:
