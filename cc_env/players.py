@@ -193,9 +193,9 @@ def _perfect(
     """
     if level not in (None, "delay"):
         raise UnknownOption(f"perfect has no level {level!r}; it has: delay")
-    found = Tables(game) if tables is None else Tables(game, tables)
-    search = MinimaxPlayer(game, depth=depth, seconds=seconds, tables=found)
-    return PerfectPlayer(game, found, search, delay=level is not None)
+    known = Tables(game) if tables is None else Tables(game, tables)
+    search = MinimaxPlayer(game, depth=depth, seconds=seconds, tables=known)
+    return PerfectPlayer(game, known, search, delay=level is not None)
 
 
 class BotPlayer:

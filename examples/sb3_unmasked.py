@@ -1,4 +1,4 @@
-"""Stable-Baselines3: PPO and DQN, which know no masks; the environment says what is illegal.
+"""Stable-Baselines3: PPO and DQN, which use no masks; the environment says what is illegal.
 
 Run        python -m examples.sb3_unmasked --algorithm dqn --steps 300000
 Reached    82.0 % (5.0 % untrained) of tic-tac-toe by PPO in 20,000 steps, 7 s of CPU time;

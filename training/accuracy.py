@@ -117,13 +117,13 @@ def show(name: str, measured: dict[str, Accuracy]) -> None:
     """Print what one player's decisions were worth."""
     heads = "decisions", "kept", "95 %", "won", "drawn", "lost", "where not all do"
     table = table_of_numbers(name, *heads)
-    for source, found in measured.items():
-        by_value = found.by(lambda one: one.value)
+    for source, share in measured.items():
+        by_value = share.by(lambda decision: decision.value)
         kept = [_percent(by_value[value].kept) if value in by_value else "-" for value in RESULTS]
-        low, high = found.interval
-        interval = f"{100 * low:.1f} to {100 * high:.1f}" if found.decisions else "-"
-        numbers = f"{found.decisions:,}", _percent(found.kept), interval, *kept
-        table.add_row(source, *numbers, _percent(found.kept_where_free))
+        low, high = share.interval
+        interval = f"{100 * low:.1f} to {100 * high:.1f}" if share.decisions else "-"
+        numbers = f"{share.decisions:,}", _percent(share.kept), interval, *kept
+        table.add_row(source, *numbers, _percent(share.kept_where_free))
     console.show(table)
 
 
@@ -141,34 +141,34 @@ def folder_name(game: Game, names: Sequence[str]) -> str:
 def save(folder: Path, game: Game, measured: dict[str, dict[str, Accuracy]]) -> None:
     """Write the files that the head of the module lists; raise OSError."""
     results = {
-        name: {source: summary(found) for source, found in by_source.items()}
+        name: {source: summary(share) for source, share in by_source.items()}
         for name, by_source in measured.items()
     }
     told = {"game": game.name, "options": dict(game.options), "players": results}
     files.write(folder / "results.json", json.dumps(told, indent=2, ensure_ascii=False) + "\n")
     rows = [
-        json.dumps({"player": name, "source": source, **miss(game, one)}, ensure_ascii=False)
+        json.dumps({"player": name, "source": source, **miss(game, decision)}, ensure_ascii=False)
         for name, by_source in measured.items()
-        for source, found in by_source.items()
-        for one in found.misses
+        for source, share in by_source.items()
+        for decision in share.misses
     ]
     files.write(folder / "misses.jsonl", "".join(f"{row}\n" for row in rows))
     files.write(folder / "accuracy.png", to_png(measured))
 
 
-def summary(found: Accuracy) -> dict[str, Any]:
-    """Return shares and numbers of decisions as JSON's values; null where there are none."""
+def summary(share: Accuracy) -> dict[str, Any]:
+    """Return shares and numbers of decisions as JSON's values; null without decisions."""
 
     def told(part: Accuracy) -> dict[str, Any]:
         return {"decisions": part.decisions, "kept": _number(part.kept)}
 
     return {
-        **told(found),
-        "interval": [round(bound, 6) for bound in found.interval],
-        "kept_where_free": _number(found.kept_where_free),
-        "by_value": {RESULTS[int(key)]: told(part) for key, part in found.by(_value).items()},
-        "by_turns": {str(key): told(part) for key, part in found.by(_band).items()},
-        "by_pieces": {str(key): told(part) for key, part in found.by(_pieces).items()},
+        **told(share),
+        "interval": [round(bound, 6) for bound in share.interval],
+        "kept_where_free": _number(share.kept_where_free),
+        "by_value": {RESULTS[int(key)]: told(part) for key, part in share.by(_value).items()},
+        "by_turns": {str(key): told(part) for key, part in share.by(_band).items()},
+        "by_pieces": {str(key): told(part) for key, part in share.by(_pieces).items()},
     }
 
 
@@ -176,27 +176,27 @@ def _number(share: float) -> float | None:
     return None if share != share else round(share, 6)
 
 
-def _value(one: Judged) -> int:
-    return one.value
+def _value(decision: Judged) -> int:
+    return decision.value
 
 
-def _pieces(one: Judged) -> int:
-    return one.pieces
+def _pieces(decision: Judged) -> int:
+    return decision.pieces
 
 
-def _band(one: Judged) -> int:
+def _band(decision: Judged) -> int:
     """Return the least number of turns of the band that a won or lost position is in; 0: a draw."""
-    return max((least for least in _BANDS if least <= one.turns), default=0)
+    return max((least for least in _BANDS if least <= decision.turns), default=0)
 
 
-def miss(game: Game, one: Judged) -> dict[str, Any]:
+def miss(game: Game, decision: Judged) -> dict[str, Any]:
     """Return a decision that gave value away as JSON's values."""
     return {
-        "position": game.to_text(one.position),
-        "action": game.action_text(one.position, one.action),
-        "was": RESULTS[one.value],
-        "is": RESULTS[one.after],
-        "turns": one.turns,
+        "position": game.to_text(decision.position),
+        "action": game.action_text(decision.position, decision.action),
+        "was": RESULTS[decision.value],
+        "is": RESULTS[decision.after],
+        "turns": decision.turns,
     }
 
 
@@ -207,12 +207,12 @@ def to_png(measured: dict[str, dict[str, Accuracy]]) -> bytes:
         by_source, by_turns = figure.subplots(1, 2)
         names = list(next(iter(measured.values())))
         width = 0.8 / len(measured)
-        for place, (name, found) in enumerate(measured.items()):
+        for place, (name, accuracies) in enumerate(measured.items()):
             colour = COLOURS[place % len(COLOURS)]
             at = [row + width * (place - (len(measured) - 1) / 2) for row in range(len(names))]
-            shares = [100 * one.kept if one.decisions else 0 for one in found.values()]
+            shares = [100 * share.kept if share.decisions else 0 for share in accuracies.values()]
             by_source.barh(at, shares, width, color=colour, label=name)
-            bands = found[EVENLY].by(_band).items()
+            bands = accuracies[EVENLY].by(_band).items()
             points = [(key, 100 * part.kept) for key, part in bands if part.decisions >= _LEAST]
             if points:
                 by_turns.plot(*zip(*points, strict=True), marker="o", color=colour, label=name)

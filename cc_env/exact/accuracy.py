@@ -60,28 +60,28 @@ class Accuracy:
     @property
     def kept(self) -> float:
         """The share of decisions that kept the value; NaN if there were none."""
-        return _share([one.is_kept for one in self.judged])
+        return _share([decision.is_kept for decision in self.judged])
 
     @property
     def kept_where_free(self) -> float:
         """The same share where not every action keeps the value; NaN if there were none."""
-        return _share([one.is_kept for one in self.judged if not one.is_forced])
+        return _share([decision.is_kept for decision in self.judged if not decision.is_forced])
 
     @property
     def interval(self) -> tuple[float, float]:
         """The 95 % interval of `kept`, by Wilson, if positions were drawn one by one."""
-        return wilson(sum(one.is_kept for one in self.judged), self.decisions)
+        return wilson(sum(decision.is_kept for decision in self.judged), self.decisions)
 
     @property
     def misses(self) -> list[Judged]:
         """The decisions that gave value away."""
-        return [one for one in self.judged if not one.is_kept]
+        return [decision for decision in self.judged if not decision.is_kept]
 
     def by(self, what: Callable[[Judged], int | str]) -> dict[int | str, "Accuracy"]:
         """Return the decisions by what a function says of them, in ascending order."""
         parts: dict[int | str, list[Judged]] = {}
-        for one in self.judged:
-            parts.setdefault(what(one), []).append(one)
+        for decision in self.judged:
+            parts.setdefault(what(decision), []).append(decision)
         return {key: Accuracy(tuple(parts[key])) for key in sorted(parts, key=_order)}
 
 
@@ -146,14 +146,14 @@ def evenly(tables: Tables, count: int, *, seed: int = 0) -> Iterator[Position]:
     sizes = np.array(tables.sizes)
     if not sizes.sum():
         raise BadOption(f"{tables!r}: there are no positions to draw from")
-    found = 0
+    drawn = 0
     for _ in range(_MOST_TRIES * count):
         view = int(rng.choice(len(sizes), p=sizes / sizes.sum()))
         position = tables.position(view, int(rng.integers(sizes[view])))
         if len(tables.game.legal_actions(position)):
             yield position
-            found += 1
-            if found == count:
+            drawn += 1
+            if drawn == count:
                 return
     raise BadOption(f"{tables!r}: hardly a game goes on there")
 
@@ -200,15 +200,15 @@ def replies(tables: Tables, player: Player, most: int, *, seed: int = 0) -> Iter
     game, rng = tables.game, np.random.default_rng(seed)
     seen: set[tuple[Position, int]] = {(game.initial, seat) for seat in (0, 1)}
     waiting = deque((game.initial, seat) for seat in (0, 1))
-    found = 0
+    yielded = 0
     while waiting:
         position, seat = waiting.popleft()
         actions = game.legal_actions(position).tolist()
         if actions and game.to_move(position) == seat:
             if position in tables:
                 yield position
-                found += 1
-                if found == most:
+                yielded += 1
+                if yielded == most:
                     return
             actions = [int(referee.fresh(player).choose(position, rng, Clock()).action)]
         for action in actions:

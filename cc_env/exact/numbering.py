@@ -78,10 +78,10 @@ class Numbering:
         kinds = "".join(
             f"(?:([0-9]{{1,2}}){kind})?" if kind else "([0-9]{1,2})" for kind in self.kinds
         )
-        found = re.fullmatch(f"{kinds}v{kinds}", label)
-        if not found:
+        match = re.fullmatch(f"{kinds}v{kinds}", label)
+        if not match:
             return None
-        counts = [int(count or 0) for count in found.groups()]
+        counts = [int(count or 0) for count in match.groups()]
         kinds_count = len(self.kinds)
         pairs = zip(counts[:kinds_count], counts[kinds_count:], strict=True)
         material = tuple(count for pair in pairs for count in pair)
@@ -102,14 +102,14 @@ class Numbering:
             for counts in itertools.product(range(most + 1), repeat=len(self.kinds))
             if self.fewest <= sum(counts) <= most
         ]
-        found = []
+        solvable = []
         for own, enemy in itertools.product(one_side, repeat=2):
             weaker, stronger = sorted((sum(own), sum(enemy)))
             fits = stronger <= max(sides) and weaker <= min(sides) and weaker + stronger <= total
             material = tuple(n for pair in zip(own, enemy, strict=True) for n in pair)
             if fits and material >= swapped(material):
-                found.append(material)
-        return sorted(found, key=lambda material: (self.weight(material), material))
+                solvable.append(material)
+        return sorted(solvable, key=lambda material: (self.weight(material), material))
 
     def weight(self, material: Material) -> int:
         """Return the sum of the weights of the pieces: no turn raises it."""
@@ -134,7 +134,9 @@ def swapped(material: Material) -> Material:
 
 def views(materials: Iterable[Material]) -> list[Material]:
     """Return the materials as either side sees them, each view once."""
-    return list(dict.fromkeys(view for one in materials for view in (one, swapped(one))))
+    return list(
+        dict.fromkeys(view for material in materials for view in (material, swapped(material)))
+    )
 
 
 class Numbers(NamedTuple):
@@ -164,14 +166,14 @@ def rank(cells: np.uint64, free: np.uint64, choose: NDArray[np.int64]) -> Int:
 
     `choose`, int64[65, limit + 1], are binomial coefficients.
     """
-    found: Int = np.int64(0)
+    number: Int = np.int64(0)
     size = 1
     while cells:
         cell = lowest_bit(cells)
         cells ^= cell
-        found += choose[popcount(free & (cell - ONE)), size]
+        number += choose[popcount(free & (cell - ONE)), size]
         size += 1
-    return found
+    return number
 
 
 @jit
@@ -180,7 +182,7 @@ def ranked(number: Int, size: Int, free: np.uint64, choose: NDArray[np.int64]) -
 
     `choose`, int64[65, limit + 1], are binomial coefficients.
     """
-    found = ZERO
+    cells = ZERO
     below = popcount(free)
     while size:
         cell = ONE << (_63 - lowest(reverse(free)))
@@ -188,19 +190,19 @@ def ranked(number: Int, size: Int, free: np.uint64, choose: NDArray[np.int64]) -
         below -= 1
         if choose[below, size] <= number:
             number -= choose[below, size]
-            found |= cell
+            cells |= cell
             size -= 1
-    return found
+    return cells
 
 
 @jit
 def moved(cells: np.uint64, images: NDArray[np.uint64]) -> np.uint64:
     """Return the image of a set, by the images of the cells, uint64[64]."""
-    found = ZERO
+    image = ZERO
     while cells:
-        found |= ONE << images[lowest(cells)]
+        image |= ONE << images[lowest(cells)]
         cells &= cells - ONE
-    return found
+    return image
 
 
 @jit
@@ -450,7 +452,7 @@ def _find_orbits(
 
     The representative is the image with the least rank.
     """
-    found = 0
+    count = 0
     for row in range(len(orbit)):
         here = ranked(np.int64(row), np.int64(size), cells, choose)
         least: Int = np.int64(row)
@@ -461,11 +463,11 @@ def _find_orbits(
                 least, by = there, np.int64(symmetry)
         image[row] = by
         if by == 0:
-            orbit[row], own[found] = found, here
-            found += 1
+            orbit[row], own[count] = count, here
+            count += 1
         else:
             orbit[row] = orbit[least]
-    return found
+    return count
 
 
 def parse_pieces(text: str) -> tuple[tuple[int, int], int]:

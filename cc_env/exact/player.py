@@ -23,7 +23,7 @@ class PerfectPlayer:
 
     def choose(self, position: Position, rng: np.random.Generator, clock: Clock) -> Decision:
         """Return an action that keeps the value."""
-        self._game.choices(position)  # raises where there are none
+        self._game.choices(position)  # raises where the game is over
         solved = self._tables.find(position)
         if solved is None:
             return self._elsewhere.choose(position, rng, clock)

@@ -121,13 +121,13 @@ def _verdict(
     for index in range(count):
         after = rules.apply(position, np.int64(legal[index]))
         if rules.mid_turn(after):
-            one = _verdict(after, work, sought, legal[count:], counts)
+            reply = _verdict(after, work, sought, legal[count:], counts)
         else:
-            one = _of_turn(_read(after, work, counts), sought)
-        if one == _WINS:
-            return one
-        if one == _OPEN:
-            verdict = one
+            reply = _of_turn(_read(after, work, counts), sought)
+        if reply == _WINS:
+            return reply
+        if reply == _OPEN:
+            verdict = reply
             if not sought.for_wins:
                 break
     return verdict

@@ -186,15 +186,15 @@ def seconds_of(game: Game, steps: Iterable[Step]) -> tuple[float, float]:
     start, size = start_of(view, numbers), size_of(view, numbers)
     values = np.zeros(start + size, np.uint16)  # read only, so that it takes no memory
     work = Work(numbers, values, np.array(view, np.int64), np.int64(start))
-    legal, found = np.empty(_NESTED * game.num_actions, np.int32), np.zeros(3, np.int64)
-    retrograde.verify(work, numbering.like, 0, 1, legal, found)  # compiles
+    legal, faults = np.empty(_NESTED * game.num_actions, np.int32), np.zeros(3, np.int64)
+    retrograde.verify(work, numbering.like, 0, 1, legal, faults)  # compiles
     parts = np.linspace(0, max(size - _SAMPLE, 0), _SAMPLES, dtype=np.int64)
     began = time.process_time()
     for low in parts.tolist():
-        retrograde.verify(work, numbering.like, low, min(low + _SAMPLE, size), legal, found)
+        retrograde.verify(work, numbering.like, low, min(low + _SAMPLE, size), legal, faults)
     looked_at = sum(min(low + _SAMPLE, size) - low for low in parts.tolist())
-    each = (time.process_time() - began) / max(looked_at, 1)
-    once: float = each * sum(step.numbers for step in left)
+    cost = (time.process_time() - began) / max(looked_at, 1)
+    once: float = cost * sum(step.numbers for step in left)
     return _LOOKS[0] * once, _LOOKS[1] * once
 
 
@@ -295,23 +295,23 @@ class Solver:
             return
         sought = Pass(np.int64(margin), np.int64(turns + 1), losses, wins)
         legal = _NESTED * self.game.num_actions
-        found = self._sum(f"turn {sought.turns}", retrograde.advance, sought, legal=legal)
-        self._complain_of_missing(found)
-        self._census[_WON, sought.margin, sought.turns] += found[WINS]
-        self._census[_LOST, sought.margin, sought.turns] += found[LOSSES]
+        changed = self._sum(f"turn {sought.turns}", retrograde.advance, sought, legal=legal)
+        self._complain_of_missing(changed)
+        self._census[_WON, sought.margin, sought.turns] += changed[WINS]
+        self._census[_LOST, sought.margin, sought.turns] += changed[LOSSES]
 
-    def _complain_of_missing(self, found: NDArray[np.int64]) -> None:
-        if found[MISSING]:
-            raise BadTable(f"{self.step.label}: {found[MISSING]:,} turns lead to no table")
+    def _complain_of_missing(self, changed: NDArray[np.int64]) -> None:
+        if changed[MISSING]:
+            raise BadTable(f"{self.step.label}: {changed[MISSING]:,} turns lead to no table")
 
     def _verify(self) -> None:
         """Raise BadTable where a value does not follow from those that its turns lead to."""
         faults = 0
         legal = _NESTED * self.game.num_actions
-        for work, found in self._run("verifying", retrograde.verify, legal=legal):
-            if found[0] and not faults:
-                position = self._position(work.material, int(found[1]))
-            faults += int(found[0])
+        for work, wrong in self._run("verifying", retrograde.verify, legal=legal):
+            if wrong[0] and not faults:
+                position = self._position(work.material, int(wrong[1]))
+            faults += int(wrong[0])
         if faults:
             text = self.game.to_text(position)
             raise BadTable(f"{self.step.label}: {faults:,} wrong values, the first of '{text}'")
@@ -323,8 +323,8 @@ class Solver:
     def _sum(self, stage: str, function: Any, *more: Any, legal: int = 0) -> NDArray[np.int64]:
         """Run a function over all numbers; return the sum of its counts, int64[3]."""
         counts = np.zeros(3, np.int64)
-        for _, found in self._run(stage, function, *more, legal=legal):
-            counts += found
+        for _, part in self._run(stage, function, *more, legal=legal):
+            counts += part
         return counts
 
     def _run(
@@ -409,9 +409,9 @@ class _Pool:
         def lane(_: int) -> None:
             scratch = [np.empty(legal, np.int32)] if legal else []
             for work, low, high in waiting:
-                found = np.zeros(3, np.int64)
-                function(work, *more, low, high, *scratch, found)
-                results.append((work, found))
+                counts = np.zeros(3, np.int64)
+                function(work, *more, low, high, *scratch, counts)
+                results.append((work, counts))
 
         if self.threads == 1:
             lane(0)
@@ -470,8 +470,8 @@ def _hash(parts: Sequence[NDArray[np.uint16]]) -> str:
     return digest.hexdigest()
 
 
-def _differ(one: NDArray[np.uint16], other: NDArray[np.uint16]) -> bool:
-    return len(one) != len(other)
+def _differ(first: NDArray[np.uint16], other: NDArray[np.uint16]) -> bool:
+    return len(first) != len(other)
 
 
 def cores() -> int:

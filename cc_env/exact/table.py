@@ -170,8 +170,8 @@ class Table:
     def check(self, game: str, options: Mapping[str, Any], rules: str, label: str) -> None:
         """Raise BadTable unless the table is of this material of a game by these rules."""
         header = self.header
-        found = header.game, dict(header.options), header.rules, header.label
-        if found != (game, dict(options), rules, label):
+        told = header.game, dict(header.options), header.rules, header.label
+        if told != (game, dict(options), rules, label):
             wanted = f"{label} of {game} {dict(options)} ({rules})"
             it = f"{header.label} of {header.game} {dict(header.options)} ({header.rules})"
             raise BadTable(f"{self.path}: wanted: {wanted}; found: {it:.300}")

@@ -251,10 +251,10 @@ def opened(path: Path, game: Game, material: Material, numbers: Numbers) -> Tabl
     table = Table(path)
     label = game.numbering.label(material)
     table.check(game.name, game.numbering.options, rules_of(game), label)
-    found = [(view.numbers, view.material) for view in table.header.views]
+    given = [(view.numbers, view.material) for view in table.header.views]
     wanted = [(size_of(view, numbers), view) for view in views([material])]
-    if found != wanted:
-        raise BadTable(f"{path}: numbers and materials {found}; wanted: {wanted}")
+    if given != wanted:
+        raise BadTable(f"{path}: numbers and materials {given}; wanted: {wanted}")
     return table
 
 
@@ -272,9 +272,9 @@ def _solved(value: int, legal: list[int], worths: list[int]) -> Solved:
         actions=tuple(legal),
         values=tuple(map(_result, worths)),
         keeping=tuple(
-            [a for a, one in zip(legal, worths, strict=True) if one >> MARGIN_SHIFT == kept]
+            [a for a, worth in zip(legal, worths, strict=True) if worth >> MARGIN_SHIFT == kept]
         ),
-        best=tuple([a for a, one in zip(legal, worths, strict=True) if one == value]),
+        best=tuple([a for a, worth in zip(legal, worths, strict=True) if worth == value]),
     )
 
 

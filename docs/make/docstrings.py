@@ -81,7 +81,7 @@ def _lines(lines: list[str]) -> Iterator[str]:
 
 
 def _column(lines: list[str]) -> int:
-    """Return the column in which the texts of definitions stand, 0 where there are none."""
+    """Return the column in which the texts of definitions stand, 0 without definitions."""
     indents = [len(line) - len(line.lstrip()) for line in lines]
     columns = [indent for indent in indents if indent >= LEAST]
     columns += [len(match[0]) for match in map(_SPACED.match, lines) if match]

@@ -55,24 +55,24 @@ class Board:
         """Return the positions after every turn."""
         mover = position[2]
         own, enemy = position[mover], position[1 - mover]
-        found = set()
+        after = set()
         for start in self.bits:
             if own & start:
                 for end in self.steps[mover][start]:
                     if not end & (own | enemy):
-                        found.add((own ^ start | end, enemy))
-                self.walk(start, start, own, enemy, 0, 0, found)
-        return [(theirs, mine, 0) if mover else (mine, theirs, 1) for mine, theirs in found]
+                        after.add((own ^ start | end, enemy))
+                self.walk(start, start, own, enemy, 0, 0, after)
+        return [(theirs, mine, 0) if mover else (mine, theirs, 1) for mine, theirs in after]
 
-    def walk(self, start, cell, own, enemy, used, captured, found):
+    def walk(self, start, cell, own, enemy, used, captured, after):
         """Add where chains lead that have come to `cell`; the piece still stands on its start."""
         for over, end in self.hops[cell]:
             is_free = not end & (own | enemy)
             if is_free and over & (own | enemy) and not over & (used | start):
                 is_first = over & enemy and not captured
                 taken, left = (over, enemy ^ over) if is_first else (captured, enemy)
-                found.add((own ^ start | end, left))
-                self.walk(start, end, own, left, used | over, taken, found)
+                after.add((own ^ start | end, left))
+                self.walk(start, end, own, left, used | over, taken, after)
 
     def solved(self, most):
         """Return the value of every position to the player to move: (1, 0 or -1, turns to the end).
@@ -90,10 +90,12 @@ class Board:
         for turns in count(1):
             now = {}
             for position, after in undecided.items():
-                known = [values.get(one) or self.without_pieces(one) for one in after]
-                if any(one and one[0] < 0 for one in known):
+                known = [
+                    values.get(successor) or self.without_pieces(successor) for successor in after
+                ]
+                if any(value and value[0] < 0 for value in known):
                     now[position] = (1, turns)
-                elif all(one and one[0] > 0 for one in known):
+                elif all(value and value[0] > 0 for value in known):
                     now[position] = (-1, turns)
             if not now:
                 return values | dict.fromkeys(undecided, (0, 0))

@@ -28,68 +28,74 @@ class Worst:
 
 def test_the_perfect_player_keeps_everything():
     perfect = players.make("perfect", GAME)
-    found = measure(perfect, TABLES, evenly(TABLES, 200))
-    assert (found.decisions, found.kept, found.kept_where_free, found.misses) == (200, 1, 1, [])
+    accuracy = measure(perfect, TABLES, evenly(TABLES, 200))
+    assert (accuracy.decisions, accuracy.kept, accuracy.kept_where_free) == (200, 1, 1)
+    assert not accuracy.misses
 
 
 def test_misses_are_those_that_give_value_away():
-    found = measure(Worst(), TABLES, evenly(TABLES, 200))
-    free = [one for one in found.judged if not one.is_forced]
+    accuracy = measure(Worst(), TABLES, evenly(TABLES, 200))
+    free = [decision for decision in accuracy.judged if not decision.is_forced]
     assert 20 < len(free) < 200
-    assert found.kept_where_free == 0
-    assert found.misses == free
-    assert found.kept == pytest.approx(1 - len(free) / 200)
-    for one in free:
-        solved = TABLES.probe(one.position)
-        assert (one.value, one.turns) == (solved.value, solved.turns)
-        assert one.after == min(solved.values) < one.value
+    assert accuracy.kept_where_free == 0
+    assert accuracy.misses == free
+    assert accuracy.kept == pytest.approx(1 - len(free) / 200)
+    for decision in free:
+        solved = TABLES.probe(decision.position)
+        assert (decision.value, decision.turns) == (solved.value, solved.turns)
+        assert decision.after == min(solved.values) < decision.value
 
 
 def test_random_play_keeps_as_much_as_chance():
-    found = measure(players.make("random", GAME), TABLES, evenly(TABLES, 1500, seed=1), seed=2)
-    chance = [len(solved.keeping) / len(solved.actions) for solved in _solved(found)]
+    accuracy = measure(players.make("random", GAME), TABLES, evenly(TABLES, 1500, seed=1), seed=2)
+    chance = [len(solved.keeping) / len(solved.actions) for solved in _solved(accuracy)]
     error = 3 * math.sqrt(np.mean(np.multiply(chance, np.subtract(1, chance))) / len(chance))
-    assert found.kept == pytest.approx(np.mean(chance), abs=error)
+    assert accuracy.kept == pytest.approx(np.mean(chance), abs=error)
 
 
-def _solved(found):
-    return [TABLES.probe(one.position) for one in found.judged]
+def _solved(accuracy):
+    return [TABLES.probe(decision.position) for decision in accuracy.judged]
 
 
 def test_decisions_are_divided_by_anything():
-    found = measure(players.make("random", GAME), TABLES, evenly(TABLES, 300))
-    parts = found.by(lambda one: one.value)
+    accuracy = measure(players.make("random", GAME), TABLES, evenly(TABLES, 300))
+    parts = accuracy.by(lambda decision: decision.value)
     assert list(parts) == [-1, 0, 1]
     assert sum(part.decisions for part in parts.values()) == 300
     assert parts[-1].kept == 1  # nothing is left to give away
-    assert list(found.by(lambda one: one.pieces)) == sorted(found.by(lambda one: one.pieces))
+    assert list(accuracy.by(lambda decision: decision.pieces)) == sorted(
+        accuracy.by(lambda decision: decision.pieces)
+    )
     assert math.isnan(Accuracy(()).kept)
 
 
 def test_even_positions_are_of_all_materials_and_go_on():
     drawn = list(evenly(TABLES, 500))
-    sides = {tuple(sorted((int(one.own).bit_count(), int(one.enemy).bit_count()))) for one in drawn}
+    sides = {
+        tuple(sorted((int(position.own).bit_count(), int(position.enemy).bit_count())))
+        for position in drawn
+    }
     assert {(3, 3), (2, 3), (1, 3)} <= sides
-    assert all(len(GAME.legal_actions(one)) for one in drawn)
+    assert all(len(GAME.legal_actions(position)) for position in drawn)
     assert list(evenly(TABLES, 500)) == drawn
     assert list(evenly(TABLES, 500, seed=1)) != drawn
 
 
 def test_positions_of_games_are_those_in_which_the_player_decides():
     perfect, random = players.make("perfect", GAME), players.make("random", GAME)
-    found = list(reached(TABLES, perfect, random, 4, seed=5))
-    assert GAME.initial in found
-    assert {int(one.player) for one in found} == {0, 1}
+    positions = list(reached(TABLES, perfect, random, 4, seed=5))
+    assert GAME.initial in positions
+    assert {int(position.player) for position in positions} == {0, 1}
 
 
 def test_replies_are_all_that_opponents_can_do():
     first = players.make("minimax:depth=2", GAME)
-    found = list(replies(TABLES, first, 10**6))
-    assert len(found) == len(set(found)) > 100
-    assert found[0] == GAME.initial
+    positions = list(replies(TABLES, first, 10**6))
+    assert len(positions) == len(set(positions)) > 100
+    assert positions[0] == GAME.initial
     answers = {GAME.play_turn(GAME.initial, turn) for turn in GAME.turns(GAME.initial)}
-    assert answers <= set(found)  # in the second seat, after each first turn
-    assert list(replies(TABLES, first, 7)) == found[:7]
+    assert answers <= set(positions)  # in the second seat, after each first turn
+    assert list(replies(TABLES, first, 7)) == positions[:7]
 
 
 def test_wilsons_interval_is_the_published_one():

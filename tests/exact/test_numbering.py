@@ -94,7 +94,7 @@ def test_symmetric_positions_have_one_number_unless_their_own_pieces_are_symmetr
 
 def is_fixed(game, position):
     """Return whether a symmetry leaves the own pieces where they are."""
-    return any(each.position(position).own == position.own for each in game.symmetries)
+    return any(symmetry.position(position).own == position.own for symmetry in game.symmetries)
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ def test_materials_have_names():
     for label in ("", "v", "3", "3v2", "13mv1k", "1kv2m", "0m1kv1k", "2m1kv1k "):
         assert numbering.material(label) is None
     numbering = games.make("morris").numbering
-    assert [numbering.label(each) for each in numbering.materials((5, 4), 9)] == [
+    assert [numbering.label(material) for material in numbering.materials((5, 4), 9)] == [
         *("3v3", "4v3", "4v4", "5v3", "5v4")
     ]
 

@@ -124,15 +124,15 @@ def test_alpha_beta_with_tables_is_exact_at_depth_1():
     search = AlphaBeta(GAME, table_megabytes=1, tables=TABLES)
     for start in starts(30, seed=2):
         solved = TABLES.probe(start)
-        found = search.search(start, depth=4)
+        result = search.search(start, depth=4)
         if len(solved.actions) == 1:
             continue
-        assert found.is_exact or abs(found.score) >= PROVEN
-        assert found.action in solved.keeping
-        assert found.value == solved.value
-        assert found.depth <= 1
+        assert result.is_exact or abs(result.score) >= PROVEN
+        assert result.action in solved.keeping
+        assert result.value == solved.value
+        assert result.depth <= 1
         if solved.value:
-            assert found.action in solved.best
+            assert result.action in solved.best
 
 
 def indifferent(planes):
@@ -150,12 +150,12 @@ def test_tree_searches_take_values_from_tables(kind):
     for start in starts(30, seed=3):
         solved = TABLES.probe(start)
         limit = {"simulations": 200}
-        found = (
+        result = (
             with_tables.search(start, rng, **limit)
             if kind == "mcts"
             else with_tables.search(start, **limit)
         )
-        assert found.action in solved.keeping
+        assert result.action in solved.keeping
 
 
 def test_players_with_tables_are_made_by_name(tmp_path):

@@ -45,8 +45,8 @@ def assert_proven(game, paths, most):
             for number, value in enumerate(values.tolist()):
                 fields = position_at(number, view.material, numbers, game.numbering.like)
                 position = game.words(game.initial, fields)
-                found = int(result_of(value)), int(turns_of(value))
-                assert found == proof[proven(game, position)], game.to_text(position)
+                solved = int(result_of(value)), int(turns_of(value))
+                assert solved == proof[proven(game, position)], game.to_text(position)
                 compared += 1
             sides = [
                 value[0]
@@ -89,10 +89,10 @@ def test_alpha_beta_agrees(name, options, pieces, depth, tmp_path):
             solved = tables.probe(position)
             if len(solved.actions) < 2:
                 continue
-            found = search.search(position, depth=depth)
+            result = search.search(position, depth=depth)
             margin = solved.value * solved.margin
-            if found.is_exact or found.margin:
-                assert found.margin == margin
+            if result.is_exact or result.margin:
+                assert result.margin == margin
                 proven += 1
             else:
                 assert solved.turns > depth or margin == 0

@@ -103,11 +103,11 @@ def test_a_draw_by_the_rules_may_come_first(tmp_path):
     limited = games.make("checkers", no_progress_limit=20)
     tables = Tables(limited, tmp_path)
     for idle in (0, 19):
-        found = tables.find(limited.from_text(f"{text} {idle}" if idle else text))
+        known = tables.find(limited.from_text(f"{text} {idle}" if idle else text))
         if turns:
-            assert (found is None) == (turns > 20 - idle)
+            assert (known is None) == (turns > 20 - idle)
         else:
-            assert found is None or found.value == 0
+            assert known is None or known.value == 0
 
 
 def test_folders_are_looked_through(folder, tmp_path):
@@ -194,8 +194,8 @@ def test_a_table_is_written_and_read(tmp_path):
     table = Table(path)
     assert table.header == header
     done = []
-    for one, other in zip(table.read(done.append), values, strict=True):
-        np.testing.assert_array_equal(one, other)
+    for block, other in zip(table.read(done.append), values, strict=True):
+        np.testing.assert_array_equal(block, other)
     assert done == [BLOCK, BLOCK, 1, 5]
     np.testing.assert_array_equal(table.block(0, 2), values[0][-1:])
     table.close()

@@ -34,10 +34,10 @@ def whole(folder):
 def probes(folder):
     """Use the tables of a folder in every way."""
     tables = Tables(GAME, folder)
-    found = [tables.find(position) for position in POSITIONS]
+    solved = [tables.find(position) for position in POSITIONS]
     tables.table((1, 1)).read()
     tables.close()
-    return found
+    return solved
 
 
 @given(st.data())
@@ -46,8 +46,8 @@ def test_bytes(whole, folder, data):
     path, content = whole
     damaged = data.draw(bytes_damaged(content))
     path.write_bytes(damaged)
-    found = refused_or_fine(probes, folder)
-    assert found is None or damaged == content
+    solved = refused_or_fine(probes, folder)
+    assert solved is None or damaged == content
 
 
 @given(st.data())

@@ -8,7 +8,7 @@ from cc_env.search import transposition
 from cc_env.search.transposition import EXACT, LOWER, NONE, UPPER, TableEntry
 
 
-def found(value=5, action=7, depth=3, bound=EXACT):
+def entry(value=5, action=7, depth=3, bound=EXACT):
     return TableEntry(*map(np.int64, (value, action, depth, bound)))
 
 
@@ -26,7 +26,7 @@ def probe(entries, key):
 def test_a_stored_entry_is_found(value, action, bound):
     entries = transposition.empty(1)
     for depth in (1, 100):
-        keep(entries, 2**63 + 12, found(value, action, depth, bound), age=63)
+        keep(entries, 2**63 + 12, entry(value, action, depth, bound), age=63)
         assert probe(entries, 2**63 + 12) == (value, action, depth, bound)
     assert probe(entries, 12) == (0, NONE, 0, 0)
 
@@ -34,18 +34,18 @@ def test_a_stored_entry_is_found(value, action, bound):
 def test_a_bucket_keeps_the_deepest_and_the_latest():
     entries = transposition.empty(1)[:2]  # one bucket
     assert entries.shape == (2, 2)
-    keep(entries, 1, found(depth=5))
-    keep(entries, 2, found(depth=3))
-    keep(entries, 3, found(depth=4))
+    keep(entries, 1, entry(depth=5))
+    keep(entries, 2, entry(depth=3))
+    keep(entries, 3, entry(depth=4))
     assert [probe(entries, key)[2] for key in (1, 2, 3)] == [5, 0, 4]
-    keep(entries, 4, found(depth=6))
+    keep(entries, 4, entry(depth=6))
     assert [probe(entries, key)[2] for key in (1, 3, 4)] == [0, 4, 6]
 
 
 def test_entries_of_older_searches_are_replaced():
     entries = transposition.empty(1)[:2]
-    keep(entries, 1, found(depth=50), age=1)
-    keep(entries, 2, found(depth=1), age=2)
+    keep(entries, 1, entry(depth=50), age=1)
+    keep(entries, 2, entry(depth=1), age=2)
     assert [probe(entries, key)[2] for key in (1, 2)] == [0, 1]
 
 
