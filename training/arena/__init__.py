@@ -91,7 +91,7 @@ def hold(
 ) -> Tournament:
     """Play a tournament without writing files; `config` are further fields of `Config`.
 
-    Players are spoken names, made anew for each game, and objects with `choose`, which play all of
+    Players are spoken names, made again for each game, and objects with `choose`, which play all of
     their games (see `cc_env.referee.fresh`) under the names of their classes. A mapping gives other
     names to either.
 
