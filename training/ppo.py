@@ -162,9 +162,9 @@ class Training:
 
     def seed(self) -> None:
         """Seed all generators of an update from the seed and the number of steps."""
-        drawn = np.random.SeedSequence((self.config.seed, self.run.step)).generate_state(3)
+        drawn = self.run.seeds(3)
         np.random.seed(drawn[0])  # used by learning
-        torch.manual_seed(int(drawn[1]))  # used by playing
+        torch.manual_seed(drawn[1])  # used by playing
         self.env.rng = np.random.default_rng(drawn[2])
 
     def evaluate(self) -> dict[str, float]:

@@ -28,6 +28,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from agents import NETWORK
@@ -86,6 +87,7 @@ class Run:
         """
         self.path = path
         self.step, self.seconds = 0, 0.0  # so far, in earlier sessions, too
+        self._seed = config.get("seed", 0)
         self._limits = {name: config.get(name) for name in LIMITS}
         shape = {name: config[name] for name in SHAPE_FIELDS if name in config}
         self._checkpoints = Checkpoints(path, shape)
@@ -105,6 +107,14 @@ class Run:
         """Return the share of the run that is done, 0 to 1."""
         minutes, *steps = (self._limits[name] for name in LIMITS)
         return share_done((self.seconds / 60, minutes), *((self.step, limit) for limit in steps))
+
+    def seeds(self, count: int) -> list[int]:
+        """Return seeds for this step, below 2**32, which follow from the config's and `step`.
+
+        Steps that draw from them alone are the same in a run that was killed and continued.
+        """
+        drawn = np.random.SeedSequence((self._seed, self.step)).generate_state(count)
+        return [int(seed) for seed in drawn]
 
     def restore(self, load: Callable[[Saved], None]) -> None:
         """Continue from the newest intact checkpoint, if there is one: call `load` with it.

@@ -1,6 +1,6 @@
 """Playing and learning at the same time: who learns from what."""
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
@@ -14,8 +14,9 @@ from training.ppo import Training
 def start(tmp_path):
 
     def start(name="run", **change):
-        with runs.opened(tmp_path / name, {}, False) as run:
-            return Training(replace(TINY, **change), run)
+        config = replace(TINY, **change)
+        with runs.opened(tmp_path / name, asdict(config), False) as run:
+            return Training(config, run)
 
     return start
 

@@ -1,0 +1,76 @@
+"""The algorithm of the tutorial learns, and a run of it that was continued is the same run."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from agents import NETWORK, arrays
+from agents.learned import PolicyPlayer
+from agents.network import Evaluator, Network, Size, load
+from cc_env.catalogue import GAMES, Entry
+from cc_env.referee import Clock
+from training.gate import Rivals
+
+TESTS = Path(__file__).parents[1]
+
+pytestmark = pytest.mark.usefixtures("without_curves")
+
+
+@pytest.fixture
+def reinforce(monkeypatch):
+    """The module, where the toy game of `heap` is known."""
+    for folder in (TESTS.parent / "docs/tutorials", TESTS / "training"):
+        monkeypatch.syspath_prepend(folder)
+    monkeypatch.setitem(GAMES, "heap", Entry("heap", "heap/Heap-v0"))
+    import reinforce
+
+    return reinforce
+
+
+def config_of(reinforce, **change):
+    config = reinforce.Config(
+        game="heap",
+        minutes=None,
+        rounds=90,
+        network=Size(blocks=1, channels=32, keys=8),
+        boards=128,
+        learning_rate=5e-3,
+        evaluate_every=30,
+        rivals=Rivals(names=("random",), anchor="random", games=20),
+    )
+    return replace(config, **change)
+
+
+def test_it_learns_a_game_that_nobody_knows_untaught(reinforce, tmp_path):
+    import heap
+
+    game, config = heap.make(), config_of(reinforce)
+
+    def skill(network):
+        player = PolicyPlayer(game, Evaluator(network))
+        rng = np.random.default_rng(0)
+        return heap.share_of_best(lambda position: player.choose(position, rng, Clock()).action)
+
+    for seed in range(5):
+        torch.manual_seed(seed)
+        assert skill(Network(game, config.network)) < 0.7
+    last = reinforce.main(config, tmp_path / "run")
+    network, about = load(tmp_path / "run" / NETWORK, game)
+    assert about["trained"] == "reinforce"
+    assert last["random"] >= 0.75
+    assert skill(network) >= 0.9
+
+
+def test_a_continued_run_is_the_same_run(reinforce, tmp_path):
+    short = config_of(reinforce, boards=16, rounds=4, evaluate_every=2)
+    reinforce.main(short, tmp_path / "whole")
+    reinforce.main(replace(short, rounds=2), tmp_path / "parts")
+    reinforce.main(short, tmp_path / "parts", resume=True)
+    newest = "checkpoints/000004.safetensors"
+    whole, parts = (
+        arrays.load(tmp_path / name / newest, "checkpoint")[1] for name in ("whole", "parts")
+    )
+    np.testing.assert_equal(whole, parts)
