@@ -8,6 +8,7 @@ import json
 import re
 import subprocess
 from pathlib import Path
+from textwrap import dedent
 
 import pytest
 
@@ -51,12 +52,14 @@ def text_of(path):
 
 
 def code_of(path):
-    """Return the Python of a file; of a notebook that of its cells, without commands."""
-    if path.suffix != ".ipynb":
-        return path.read_text(encoding="utf-8")
-    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-    code = ("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
-    return "\n".join(re.sub(r"(?m)^[%!].*$", "", cell) for cell in code)
+    """Return the Python of a file, of the blocks of a page, or of the cells of a notebook."""
+    text = path.read_text(encoding="utf-8")
+    if path.suffix == ".py":
+        return text
+    if path.suffix == ".md":
+        return "\n".join(map(dedent, re.findall(r"^ *```python\n(.*?)^ *```", text, re.S | re.M)))
+    cells = (cell for cell in json.loads(text)["cells"] if cell["cell_type"] == "code")
+    return "\n".join(re.sub(r"(?m)^[%!].*$", "", "".join(cell["source"])) for cell in cells)
 
 
 def bound(code):
@@ -76,7 +79,7 @@ FILES = written()
 @pytest.mark.skipif(not FILES, reason="an archive without its history")
 def test_variables_are_called_by_nouns():
     for path in FILES:
-        if path.suffix in (".py", ".ipynb"):
+        if path.suffix in (".py", ".ipynb", ".md"):
             wrong = [(name, line) for name, line in bound(code_of(path)) if name in NAMES]
             assert not wrong, path
         if path.suffix == ".js":
