@@ -6,6 +6,7 @@ import shlex
 import subprocess
 import sys
 from html.parser import HTMLParser
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -101,15 +102,15 @@ def test_the_python_of_a_page_runs(page, monkeypatch, tmp_path, capsys):
 
 
 @pytest.mark.parametrize("command", sorted(COMMANDS))
-def test_the_command_lines_that_are_shown_are_accepted(command):
+def test_the_command_lines_that_are_shown_are_accepted(command, monkeypatch):
+    monkeypatch.syspath_prepend(DOCS / "tutorials")  # has what is copied into training/
     words = shlex.split(command)
-    module, words = (
-        ("cc_env.commands", words[1:]) if words[0] == "cc_env" else (words[2], words[3:])
-    )
-    module = {"cc_env": "cc_env.commands"}.get(module, module)
-    group = typer.main.get_command(importlib.import_module(module).app)
-    commands = getattr(group, "commands", {})
-    if commands:
+    module, words = ("cc_env", words[1:]) if words[0] == "cc_env" else (words[2], words[3:])
+    module = "cc_env.commands" if module == "cc_env" else module
+    is_copied = find_spec(module) is None
+    app = importlib.import_module(module.removeprefix("training.") if is_copied else module).app
+    group = typer.main.get_command(app)
+    if commands := getattr(group, "commands", {}):
         word, *words = words
         assert word.startswith("--install") or word in commands
         group = commands.get(word, group)
