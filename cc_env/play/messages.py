@@ -1,4 +1,4 @@
-"""Messages of faces to a sitting: JSON's values that come from anywhere, so they are checked."""
+"""Messages of front ends to a sitting: JSON's values from anywhere, so they are checked."""
 
 from collections.abc import Collection, Mapping
 from typing import Any, TypeVar

@@ -1,7 +1,7 @@
 """A sitting: a game in progress between two seats, each taken by a person or by a player.
 
 It goes decision by decision, by the same rules, limits, clock and checks as `cc_env.referee.play`.
-The terminal and every other face show it and hand it what people choose; they know no rules.
+The terminal and every other front end show it and hand it what people choose; they know no rules.
 """
 
 import math

@@ -1,7 +1,7 @@
-"""A sitting as data for faces that draw for themselves, such as the page: JSON's values alone.
+"""A sitting as data for front ends that draw for themselves, such as the page: JSON's values alone.
 
-A face gets the `setting` of a game once and its `state` after every decision. It draws the shapes
-that it is given and lets people point at the choices; it knows no rules.
+A front end gets the `setting` of a game once and its `state` after every decision. It draws the
+shapes that it is given and lets people point at the choices; it knows no rules.
 """
 
 import math
@@ -16,7 +16,7 @@ from cc_env.play.sitting import Sitting
 from cc_env.play.telling import ending, summary
 from cc_env.rules import Position
 
-ORIGIN: Cell = (0, 0)  # where pieces and marks are drawn; a face moves them by whole cells
+ORIGIN: Cell = (0, 0)  # where pieces and marks are drawn; front ends move them by whole cells
 
 
 def setting(game: Game) -> dict[str, Any]:
@@ -46,7 +46,7 @@ def setting(game: Game) -> dict[str, Any]:
 def state(sitting: Sitting, turns_from: int = 0) -> dict[str, Any]:
     """Return what there is to draw, what can be chosen, and how the game stands.
 
-    Of the turns come those from this index on, in place of all that a face has from there on.
+    Of the turns come those from this index on, in place of all that a front end has from there on.
     """
     game, last = sitting.game, sitting.last
     decided, is_person = _decided(game, last), sitting.is_person_to_move

@@ -1,4 +1,4 @@
-"""A sitting as data: whatever a face needs, in JSON's values, for every game."""
+"""A sitting as data: whatever a front end needs, in JSON's values, for every game."""
 
 import json
 
@@ -18,7 +18,7 @@ PEOPLE = HUMAN, HUMAN
 
 
 def drawn(setting, state):
-    """Return the pieces of a state as a face draws them: moved from the origin by whole cells."""
+    """Return the pieces of a state as front ends draw them: moved from the origin by cells."""
     step, primitives = setting["cell"], []
     for row, column, letter in state["pieces"]:
         for kind, *shape in setting["figures"][letter]:
