@@ -15,7 +15,12 @@ import numpy as np
 import pytest
 import ray
 import torch
-from test_processes import work
+from tasks import (
+    check_that_a_worker_is_another_process_of_one_thread,
+    check_that_all_tasks_are_answered,
+    check_that_who_stops_iterating_stops_the_tasks,
+    work,
+)
 
 from agents.network import Evaluator, Network, Size
 from cc_env import games, record
@@ -24,7 +29,6 @@ from training import alphazero, arena, engines
 from training.arena.folder import GAMES, RESULTS
 from training.gate import Rivals
 from training.learner import LearnerSettings
-from training.processes import THREADS, Failure
 from training.replay import Samples
 from training.selfplay import SelfPlaySettings, SelfPlayWorker, Tally
 
@@ -273,28 +277,16 @@ def test_a_run_of_alphazero_learns_from_the_cluster_and_goes_on_in_threads(clust
 def test_tasks_are_answered_as_by_processes(cluster):
     from training.cluster_tasks import map_unordered
 
-    values = dict(map_unordered(work, [1, "die", 2, "fail", 3, "exit", 4], 2))
-    assert {task: value for task, value in values.items() if isinstance(task, int)} == {
-        1: 1,
-        2: 4,
-        3: 9,
-        4: 16,
-    }
-    assert values["die"] == "its process died 2 times (WorkerCrashedError)"
-    assert values["fail"] == "RuntimeError: broken"
-    assert values["exit"] == "SystemExit: 3"
-    assert all(isinstance(values[task], Failure) for task in ("die", "fail", "exit"))
-    ((_, (process, threads)),) = map_unordered(work, ["who"])
-    assert process != os.getpid()
-    assert threads == ["1"] * len(THREADS)
+    death = "its process died 2 times (WorkerCrashedError)"
+    check_that_all_tasks_are_answered(map_unordered, death)
+    check_that_a_worker_is_another_process_of_one_thread(map_unordered)
 
 
 def test_who_stops_iterating_stops_the_tasks(cluster):
     from training.cluster_tasks import map_unordered
 
-    playing = map_unordered(work, [1, "sleep", "sleep"], 2)
-    assert next(playing) == (1, 1)
-    playing.close()  # otherwise there were no room for others
+    check_that_who_stops_iterating_stops_the_tasks(map_unordered)
+    # Otherwise there were no room for others.
     assert list(map_unordered(work, [1, 2])) in ([(1, 1), (2, 4)], [(2, 4), (1, 1)])
 
 

@@ -5,28 +5,17 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
+from tasks import (
+    check_that_a_worker_is_another_process_of_one_thread,
+    check_that_all_tasks_are_answered,
+    check_that_who_stops_iterating_stops_the_tasks,
+    work,
+)
 
-from training.processes import THREADS, Failure, map_unordered
-
-
-def work(task):
-    """Do what the task says, in the worker."""
-    match task:
-        case "die":
-            os.kill(os.getpid(), 9)
-        case "exit":
-            raise SystemExit(3)
-        case "fail":
-            raise RuntimeError("broken")
-        case "sleep":
-            time.sleep(3600)
-        case "who":
-            return os.getpid(), [os.environ[name] for name in THREADS]
-    return task * task
+from training.processes import map_unordered
 
 
 class Unloadable:
@@ -41,17 +30,7 @@ def test_without_workers_it_all_happens_here_in_order():
 
 
 def test_a_process_that_dies_takes_only_its_own_task_along():
-    values = dict(map_unordered(work, [1, "die", 2, "fail", 3, "exit", 4], 2))
-    assert {task: value for task, value in values.items() if isinstance(task, int)} == {
-        1: 1,
-        2: 4,
-        3: 9,
-        4: 16,
-    }
-    assert values["die"] == "its process died (SIGKILL)"
-    assert values["fail"] == "RuntimeError: broken"
-    assert values["exit"] == "SystemExit: 3"
-    assert all(isinstance(values[task], Failure) for task in ("die", "fail", "exit"))
+    check_that_all_tasks_are_answered(map_unordered, "its process died (SIGKILL)")
 
 
 def hears_interrupts(task):
@@ -75,17 +54,11 @@ def test_no_worker_hears_interrupts_not_even_the_first_of_a_process():
 
 
 def test_workers_have_one_thread_and_leave_this_process_as_it_was():
-    before = dict(os.environ)
-    ((_, (process, threads)),) = map_unordered(work, ["who"], 3)
-    assert process != os.getpid()
-    assert threads == ["1"] * len(THREADS)
-    assert dict(os.environ) == before
+    check_that_a_worker_is_another_process_of_one_thread(map_unordered)
 
 
 def test_who_stops_iterating_stops_the_workers():
-    playing = map_unordered(work, [1, "sleep", "sleep"], 2)
-    assert next(playing) == (1, 1)
-    playing.close()  # waits for them to have ended
+    check_that_who_stops_iterating_stops_the_tasks(map_unordered)  # waits for them to have ended
     assert not multiprocessing.active_children()
 
 
