@@ -125,6 +125,7 @@ def folder(tmp_path_factory):
     patch.setattr(tcp.socket, "create_connection", no_connection)
     patch.setattr(tcp.socket, "create_server", no_server)
     patch.setattr(server.uvicorn.Server, "run", started)
+    patch.setattr(server.uvicorn.Config, "configure_logging", lambda _: None)  # absl closes stderr
     patch.setattr(commands.typer, "launch", lambda _: 0)
     patch.setattr(commands, "count", lambda *_, **__: 1)
     patch.setattr(commands, "uses", lambda name: games.make(name) and ())
