@@ -23,7 +23,7 @@ import typer
 
 from agents import MEMORY
 from cc_env import files, games
-from cc_env.commands import Pairs, file_path, game_options, run
+from cc_env.arguments import Pairs, file_path, game_options
 from cc_env.errors import BadRecord, UnknownOption, is_whole, listed
 from cc_env.game import Game, Turn
 from cc_env.games.morris import tree
@@ -32,7 +32,7 @@ from cc_env.match import FAULTS
 from cc_env.record import Record, replay
 from cc_env.referee import Clock, Decision
 from cc_env.rules import FIRST_WINS, SECOND_WINS, Position
-from cc_env.terminal import Terminal, application
+from cc_env.terminal import Terminal, application, run
 
 CREDITS = "result", "mills"
 MERGES = "add", "replace"

@@ -23,7 +23,7 @@ def main() -> int:
 
     try:
         from benchmarks.commands import app
-        from cc_env.commands import run
+        from cc_env.terminal import run
     except MissingExtra as missing:
         print(missing, file=sys.stderr)
         return 2

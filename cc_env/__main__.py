@@ -16,7 +16,8 @@ def main() -> int:
     if word in checkout.TOOLS:
         return _run_tool(word, rest)
     try:
-        from cc_env.commands import app, run
+        from cc_env.commands import app
+        from cc_env.terminal import run
     except MissingExtra as missing:
         print(missing, file=sys.stderr)
         return 2

@@ -6,9 +6,8 @@ import secrets
 import sys
 import time
 from collections.abc import Iterable, Iterator
-from io import TextIOWrapper
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
@@ -17,20 +16,19 @@ from cc_env import (
     checkout,
     files,
     games,
-    options,
     oracle,
     players,
     randomness,
     record,
     trust,
 )
+from cc_env.arguments import GameName, Pairs, PositionText, file_path, folder_path, game_options
 from cc_env.cache import NOT_KEPT
 from cc_env.catalogue import GAMES
 from cc_env.compile import quietly
 from cc_env.errors import (
     BadOption,
     BadRecord,
-    CcEnvError,
     IllegalAction,
     MissingExtra,
     listed,
@@ -75,58 +73,6 @@ GC_THRESHOLD = 1000  # generation-1 collections for each full one, which pauses 
 SWITCH_INTERVAL = 0.0005  # seconds; short, so that a thinking thread does not delay answers
 _FORMAT_NAMES = ", ".join(f"{end} {name}" for name, entry in GAMES.items() for end in entry.formats)
 
-GameName = Annotated[str, typer.Option("--game", "-g", help="The game; `games` lists them.")]
-Pairs = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--option", "-o", metavar="NAME=VALUE", help="An option of the game, e.g. size=8."
-    ),
-]
-
-
-Size = Annotated[int | None, typer.Option(help="Short for -o size=…")]
-PositionText = Annotated[
-    str | None,
-    typer.Option("--position", "-p", help="Position as text; default: the initial position."),
-]
-
-
-def file_path(text: str | Path) -> Path:
-    """Return the path of a file as typed; raise BadParameter if it has no file name."""
-    path = folder_path(text)
-    if not path.name:
-        raise typer.BadParameter(f"{text!r} is not the name of a file")
-    return path
-
-
-def folder_path(text: str | Path) -> Path:
-    """Return the path of a folder as typed; raise BadParameter for an empty text."""
-    if not str(text).strip():
-        raise typer.BadParameter("the name is empty; . is the current folder")
-    return Path(text)
-
-
-def game_options(option: list[str] | None, size: int | None = None) -> dict[str, Any]:
-    """Return the options of a game as typed; raise BadOption for anything but NAME=VALUE."""
-    return options.read([*([] if size is None else [f"size={size}"]), *(option or [])])
-
-
-def run(commands: typer.Typer) -> int:
-    """Run a command line; return the exit status: 0, or 2 after an error message for bad input."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):  # names may hold characters that it cannot encode
-            stream.reconfigure(errors="backslashreplace")
-    checkout.know_learned_players()
-    try:
-        commands()
-    except (CcEnvError, MissingExtra, OSError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    except MemoryError as error:
-        print(f"error: there is not enough memory for this: {error}", file=sys.stderr)
-        return 2
-    return 0
-
 
 def _print_version(asked: bool) -> None:
     if asked:
@@ -148,7 +94,7 @@ def _all(
 
 @app.command("games")
 def list_games() -> None:
-    """List the games: environments, options with defaults, evaluations, levels and bots."""
+    """List the games: environments, options, evaluations and bots."""
     table = Table.grid(padding=(0, 2))
     for name, entry in GAMES.items():
         game, defaults = games.make(name), games.option_defaults(name)
@@ -177,7 +123,7 @@ def perft(
         bool, typer.Option("--decisions", help="Count decisions instead; a turn may take several.")
     ] = False,
 ) -> None:
-    """Count the sequences of turns from a position (perft), for each depth."""
+    """Count the sequences of turns from a position, for each depth."""
     made, start = _begin(game, option, position)
     console.print(str(draw(made, start)))
     count(made, start, 1, decisions=decisions)  # compiles
@@ -192,9 +138,10 @@ def perft(
 def warm(
     game: Annotated[list[str] | None, typer.Argument(help="The games; default: all.")] = None,
 ) -> None:
-    """Compile everything that games, players and environments need, so that later runs start fast.
+    """Compile everything beforehand, so that later runs start fast.
 
-    The exit status is 1 if compiled code could not be written to disk.
+    That is what games, players and environments need. The exit status is 1 if compiled code could
+    not be written to disk.
     """
     bar = RichConsole(stderr=True)
     NOT_KEPT.clear()
@@ -279,7 +226,10 @@ def play(
         typer.Option(help="Seed of all random choices; default: a new one for each game."),
     ] = None,
 ) -> None:
-    """Play in the terminal: against a player or another person, or watch two players."""
+    """Play in the terminal, against a player or another person.
+
+    With players in both seats you watch them.
+    """
     made, start = _begin(game, option, position)
     limits = Limits(
         max_turns=max_turns, seconds_per_game=seconds, seconds_per_turn=seconds_per_turn
@@ -397,9 +347,10 @@ def replay(
         ),
     ] = False,
 ) -> None:
-    """Replay recorded games and print how each ended; exit with status 2 at the first broken one.
+    """Replay recorded games and print how each ended.
 
-    With --keep-going, exit with status 1 at the end if any game is broken.
+    Exit with status 2 at the first broken game; with --keep-going, with status 1 at the end if any
+    game is broken.
     """
     name = game or _game_of(file)
     if game is not None and RECORD in file.suffixes:

@@ -7,6 +7,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 from cc_env.errors import BadRecord
 
@@ -29,10 +30,17 @@ def lines(path: Path) -> Iterator[tuple[int, str]]:
 
 def write(path: Path, content: str | bytes) -> None:
     """Write a file atomically; raise OSError and keep the old content on failure."""
+    with writing(path) as file:
+        file.write(content.encode() if isinstance(content, str) else content)
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[BinaryIO]:
+    """Open a file to be written atomically; raise OSError and keep the old content on failure."""
     half = path.with_name(path.name + ".half")
     try:
         with _named(path), half.open("wb") as file:
-            file.write(content.encode() if isinstance(content, str) else content)
+            yield file
             file.flush()
             os.fsync(file.fileno())
         half.replace(path)

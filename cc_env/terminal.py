@@ -6,6 +6,7 @@ Output to a file or a pipe is as wide as necessary: no line is wrapped.
 import os
 import sys
 from collections.abc import Iterator
+from io import TextIOWrapper
 from typing import Any
 
 import typer
@@ -14,6 +15,9 @@ from rich.measure import measure_renderables
 from rich.padding import Padding
 from rich.table import Column, Table
 from rich.text import Text
+
+from cc_env import checkout
+from cc_env.errors import CcEnvError, MissingExtra
 
 UNBOUNDED = 10_000  # columns
 GAP = 2  # blanks between columns, and before the indented lines of a stacked table
@@ -24,6 +28,23 @@ def application(**settings: Any) -> typer.Typer:
     watched = sys.stdout.isatty() and sys.stderr.isatty()
     defaults = {"add_completion": False, "rich_markup_mode": "rich" if watched else None}
     return typer.Typer(pretty_exceptions_enable=False, **{**defaults, **settings})
+
+
+def run(commands: typer.Typer) -> int:
+    """Run a command line; return the exit status: 0, or 2 after an error message for bad input."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):  # names may hold characters that it cannot encode
+            stream.reconfigure(errors="backslashreplace")
+    checkout.know_learned_players()
+    try:
+        commands()
+    except (CcEnvError, MissingExtra, OSError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    except MemoryError as error:
+        print(f"error: there is not enough memory for this: {error}", file=sys.stderr)
+        return 2
+    return 0
 
 
 def table_of_numbers(name: str, *numbers: str) -> Table:

@@ -12,7 +12,7 @@ import typer
 from conftest import ORACLE, command_line
 
 from agents.memory import Memory
-from cc_env import __version__, commands, games, record, referee
+from cc_env import __version__, commands, games, record, referee, terminal
 from cc_env.__main__ import main
 from cc_env.catalogue import GAMES, Entry
 from cc_env.errors import BadGame, BadOption, MissingExtra
@@ -393,5 +393,5 @@ def test_a_missing_extra_is_said_in_one_line(capsys, monkeypatch):
 
     monkeypatch.setattr("sys.argv", ["wants"])
     monkeypatch.setattr(app, "pretty_exceptions_enable", False)
-    assert commands.run(app) == 2
+    assert terminal.run(app) == 2
     assert capsys.readouterr().err == "error: this needs that: pip install 'cc_env[other]'\n"

@@ -8,6 +8,7 @@ ROOT = Path(__file__).parents[1]
 # From the bottom up; modules of one line may import each other.
 LAYERS = [
     ["cc_env.catalogue", "cc_env.sources", "cc_env.borrow", "cc_env.errors", "cc_env.checkout"],
+    ["cc_env.threads", "cc_env.confidence"],
     ["cc_env.files", "cc_env.options", "cc_env.cache", "cc_env.trust"],
     ["cc_env.compile"],
     ["cc_env.bits", "cc_env.grid"],
@@ -31,6 +32,7 @@ LAYERS = [
     ["cc_env.envs", "cc_env.openspiel"],
     ["cc_env"],
     ["cc_env.play.wire", "cc_env.play.tournament", "cc_env.play.engine"],
+    ["cc_env.arguments"],
     ["cc_env.play.program_commands"],
     ["cc_env.terminal"],
     ["cc_env.exact.command"],

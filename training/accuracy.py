@@ -17,13 +17,13 @@ import typer
 from matplotlib.figure import Figure
 
 from cc_env import files, games, players
-from cc_env.commands import GameName, Pairs, Size, folder_path, game_options, run
+from cc_env.arguments import GameName, Pairs, Results, Size, folder_path, game_options
 from cc_env.exact import accuracy
 from cc_env.exact.accuracy import RESULTS, Accuracy, Judged
 from cc_env.exact.tables import Tables
 from cc_env.game import Game
 from cc_env.rules import Position
-from cc_env.terminal import Terminal, application, table_of_numbers
+from cc_env.terminal import Terminal, application, run, table_of_numbers
 from training.arena.charts import FAINT, STYLE
 from training.curves import COLOURS
 
@@ -38,7 +38,7 @@ _LEAST = 10  # decisions of a point in a chart
 @app.command()
 def measure(
     player: Annotated[
-        list[str], typer.Argument(help="Names of players, e.g. policy.", metavar="PLAYER…")
+        list[str], typer.Argument(help="Names of players, e.g. policy.", metavar="PLAYER")
     ],
     game: GameName = "capture_conquer",
     size: Size = None,
@@ -63,20 +63,12 @@ def measure(
         typer.Option(help="Opponents besides itself.", show_default="random, minimax:depth=2"),
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of positions, games and players.")] = 0,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            parser=folder_path,
-            metavar="FOLDER",
-            help="Folder of the results.",
-            show_default="runs/…",
-        ),
-    ] = None,
+    out: Results = None,
 ) -> None:
-    """Measure players on a solved game: the share of decisions that keep the exact value.
+    """Measure players on a solved game: how many decisions are right.
 
-    In positions drawn from all that the tables have, in games against itself and others, and in all
-    that can be replied to the player from the start.
+    Right are those that keep the exact value. Positions are drawn from all that the tables have,
+    met in games against itself and others, or all that can be replied to the player from the start.
     """
     made = games.make(game, **game_options(option, size))
     known = Tables(made) if tables is None else Tables(made, tables)
@@ -120,7 +112,7 @@ def show(name: str, measured: dict[str, Accuracy]) -> None:
     for source, share in measured.items():
         by_value = share.by(lambda decision: decision.value)
         kept = [_percent(by_value[value].kept) if value in by_value else "-" for value in RESULTS]
-        low, high = share.interval
+        _, low, high = share.interval
         interval = f"{100 * low:.1f} to {100 * high:.1f}" if share.decisions else "-"
         numbers = f"{share.decisions:,}", _percent(share.kept), interval, *kept
         table.add_row(source, *numbers, _percent(share.kept_where_free))
@@ -164,7 +156,7 @@ def summary(share: Accuracy) -> dict[str, Any]:
 
     return {
         **told(share),
-        "interval": [round(bound, 6) for bound in share.interval],
+        "interval": [round(bound, 6) for bound in share.interval[1:]],
         "kept_where_free": _number(share.kept_where_free),
         "by_value": {RESULTS[int(key)]: told(part) for key, part in share.by(_value).items()},
         "by_turns": {str(key): told(part) for key, part in share.by(_band).items()},

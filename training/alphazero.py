@@ -30,8 +30,8 @@ import torch
 from agents import NETWORK
 from agents.learned import PolicyPlayer
 from agents.network import Evaluator, Network, Size, device_of, save
-from cc_env.commands import run as run_command
 from cc_env.errors import BadCheckpoint
+from cc_env.terminal import run as run_command
 from training import cli, engines, learner, runs, selfplay, state
 from training.arena import try_players
 from training.checkpoints import Saved

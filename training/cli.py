@@ -9,7 +9,7 @@ import typer
 
 from agents import NETWORK
 from cc_env import options, trust
-from cc_env.commands import Pairs, Size, game_options
+from cc_env.arguments import Pairs, Size, game_options
 from cc_env.errors import BadOption
 from cc_env.terminal import application
 from training.arena.folder import CONFIG, read_config

@@ -8,8 +8,7 @@ from typing import Annotated
 import typer
 
 from agents.network import Size
-from cc_env.commands import run
-from cc_env.terminal import Terminal, application
+from cc_env.terminal import Terminal, application, run
 from training import alphazero, arena, evaluate
 from training.runs import CURVES
 

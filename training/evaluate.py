@@ -11,10 +11,10 @@ from typing import Annotated, Any
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from cc_env.commands import GameName, Pairs, Size, folder_path, game_options, run
+from cc_env.arguments import GameName, Pairs, Results, Size, game_options
 from cc_env.errors import BadRecord, listed
 from cc_env.match import Limits
-from cc_env.terminal import Terminal, application
+from cc_env.terminal import Terminal, application, run
 from training import arena
 from training.arena.tables import show
 
@@ -29,7 +29,7 @@ console = Terminal()
 def evaluate(
     players: Annotated[
         list[str],
-        typer.Argument(help="Names of players, e.g. random minimax:depth=3.", metavar="PLAYER…"),
+        typer.Argument(help="Names of players, e.g. random minimax:depth=3.", metavar="PLAYER"),
     ],
     game: GameName = "capture_conquer",
     size: Size = None,
@@ -62,15 +62,7 @@ def evaluate(
     engine: Annotated[
         str, typer.Option(help="Where games run: processes, or ray for a cluster.")
     ] = "processes",
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            parser=folder_path,
-            metavar="FOLDER",
-            help="Folder of the results.",
-            show_default="runs/…",
-        ),
-    ] = None,
+    out: Results = None,
 ) -> None:
     """Rate players: every pair plays the same openings in both seats.
 

@@ -25,7 +25,7 @@ from sb3_contrib import MaskablePPO
 from agents import NETWORK
 from agents.learned import PolicyPlayer
 from agents.network import Evaluator, Network, Size, device_of, save
-from cc_env.commands import run as run_command
+from cc_env.terminal import run as run_command
 from training import cli, runs, selfplay_env, state
 from training.arena import try_players
 from training.checkpoints import Saved

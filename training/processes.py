@@ -23,11 +23,6 @@ class Failure(str):
     """The reason why a task has no value."""
 
 
-def cores() -> int:
-    """Return the number of cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 def map_unordered(
     work: Callable[[Task], Value], tasks: Iterable[Task], workers: int
 ) -> Iterator[tuple[Task, Value | Failure]]:

@@ -22,14 +22,15 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
-from cc_env import commands, record
 from cc_env import games as table_of_games
+from cc_env import record, terminal
 from cc_env.errors import BadOption
 from cc_env.game import Game
 from cc_env.match import FAULTS
 from cc_env.openings import openings
 from cc_env.pictures import frames
 from cc_env.terminal import Terminal, application, table_of_numbers
+from cc_env.threads import cores
 from training import arena, processes
 from training.arena.schedule import Pairing, game_seed
 from training.arena.standings import POINTS, Line, tally
@@ -338,7 +339,7 @@ def run(
         list[str] | None,
         typer.Argument(
             help="Players that play themselves; default: minimax and mcts.",
-            metavar="[PLAYER…]",
+            metavar="PLAYER",
             show_default=False,
         ),
     ] = None,
@@ -358,7 +359,7 @@ def run(
     second = [
         match for size in STRONG for match in seat_advantage(size, seat_games, seed, names or ())
     ]
-    rows = _play_with_progress(first + second, processes.cores() if workers is None else workers)
+    rows = _play_with_progress(first + second, cores() if workers is None else workers)
     console.print(f"The published experiments. smart: {SMART}\n")
     console.show(published_table(rows[: len(first)]))
     _show_game(rows[len(first) - 1].records[0])
@@ -391,7 +392,7 @@ def _show_game(game: record.Record) -> None:
 
 def main() -> int:
     """Run the command line; return the exit status, 2 for bad input."""
-    return commands.run(app)
+    return terminal.run(app)
 
 
 if __name__ == "__main__":

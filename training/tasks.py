@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any
 
 from cc_env.errors import BadOption, UnknownOption, is_whole, listed
+from cc_env.threads import cores
 from training import processes
 
 ENGINES = "processes", "ray"
@@ -25,7 +26,7 @@ def mapper(engine: str = "processes", workers: int | None = None) -> Mapper:
     if workers is not None and not is_whole(workers, least):
         raise BadOption(f"workers={workers!r}; it is a whole number from {least} ({why})")
     if engine == "processes":
-        count = processes.cores() if workers is None else workers
+        count = cores() if workers is None else workers
         return partial(processes.map_unordered, workers=count)
     from training import cluster, cluster_tasks  # imported late: a second, and needs the extra
 

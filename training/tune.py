@@ -20,8 +20,9 @@ from rich.progress import track
 from scipy.optimize import minimize
 
 from cc_env import games, players, rules
-from cc_env.commands import GameName, Pairs, Size, game_options, run
+from cc_env.arguments import GameName, Pairs, Size, game_options
 from cc_env.compile import jit
+from cc_env.confidence import Interval
 from cc_env.errors import BadOption
 from cc_env.game import Game
 from cc_env.openings import after_random_turns
@@ -29,9 +30,8 @@ from cc_env.players import MinimaxPlayer
 from cc_env.referee import Clock
 from cc_env.rules import ONGOING, Position
 from cc_env.search.scores import SCALE
-from cc_env.terminal import Terminal, application
+from cc_env.terminal import Terminal, application, run
 from training import arena
-from training.arena.ratings import Interval
 from training.arena.wording import interval, percent
 
 Weights = NDArray[np.int64]

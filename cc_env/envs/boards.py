@@ -30,7 +30,6 @@ from cc_env.envs.kernels import (
     Replies,
     Settings,
 )
-from cc_env.envs.threads import Threads
 from cc_env.errors import (
     BadOption,
     BadPosition,
@@ -43,6 +42,7 @@ from cc_env.errors import (
 )
 from cc_env.game import Game, Turn
 from cc_env.rules import Position
+from cc_env.threads import Threads
 
 LONGEST = 1023  # turns back that a repetition is seen where no limit says how long games are
 MOST_BOARDS = 2**31 - 1

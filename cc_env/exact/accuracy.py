@@ -19,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cc_env import referee
+from cc_env.confidence import Interval, wilson
 from cc_env.errors import BadOption, is_whole
 from cc_env.exact.tables import Solved, Tables
 from cc_env.game import Game
@@ -68,9 +69,9 @@ class Accuracy:
         return _share([decision.is_kept for decision in self.judged if not decision.is_forced])
 
     @property
-    def interval(self) -> tuple[float, float]:
-        """The 95 % interval of `kept`, by Wilson, if positions were drawn one by one."""
-        return wilson(sum(decision.is_kept for decision in self.judged), self.decisions)
+    def interval(self) -> Interval:
+        """`kept` with its 95 % interval, if positions were drawn one by one; 0 to 1 if none was."""
+        return wilson(self.kept, self.decisions) if self.judged else Interval(math.nan, 0.0, 1.0)
 
     @property
     def misses(self) -> list[Judged]:
@@ -91,17 +92,6 @@ def _order(key: int | str) -> tuple[bool, int | str]:
 
 def _share(kept: list[bool]) -> float:
     return sum(kept) / len(kept) if kept else math.nan
-
-
-def wilson(hits: int, tries: int) -> tuple[float, float]:
-    """Return the 95 % interval of a share by Wilson's score."""
-    if not tries:
-        return 0.0, 1.0
-    z, share = 1.959964, hits / tries
-    middle = share + z * z / (2 * tries)
-    half = z * math.sqrt(share * (1 - share) / tries + z * z / (4 * tries * tries))
-    scale = 1 + z * z / tries
-    return (middle - half) / scale, (middle + half) / scale
 
 
 def measure(

@@ -3,12 +3,14 @@
 from pathlib import Path
 from typing import Annotated
 
-from cc_env import games, options
+from cc_env import games
+from cc_env.arguments import Pairs, folder_path, game_options
 from cc_env.errors import MissingExtra, quantity
 from cc_env.exact import solver
 from cc_env.exact.solver import Progress, Solver, Step, told_bytes
 from cc_env.exact.table import Header
 from cc_env.terminal import Terminal
+from cc_env.threads import cores
 
 try:
     import typer
@@ -30,14 +32,10 @@ def solve(
         ),
     ],
     out: Annotated[
-        Path, typer.Option(metavar="FOLDER", help="The folder of the tables; it may have several.")
+        Path,
+        typer.Option(parser=folder_path, metavar="FOLDER", help="The folder of the tables."),
     ] = Path("runs/tables"),
-    option: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--option", "-o", metavar="NAME=VALUE", help="An option of the game, e.g. size=5."
-        ),
-    ] = None,
+    option: Pairs = None,
     threads: Annotated[
         int | None, typer.Option(min=1, help="Threads; default: one for each core.")
     ] = None,
@@ -45,20 +43,21 @@ def solve(
         bool, typer.Option("--dry-run", help="Only tell size, memory and time.")
     ] = False,
 ) -> None:
-    """Solve a game with few pieces: a table of exact values for each material, verified.
+    """Solve a game with few pieces: verified tables of exact values.
 
-    Size, memory and time are told first. A run that was stopped goes on when it is called again.
+    There is a table for each material. Size, memory and time are told first. A run that was stopped
+    goes on when it is called again.
     """
-    made = games.make(game, **options.read(option or []))
+    made = games.make(game, **game_options(option))
     steps = solver.plan(made, out, pieces)
     left = [step for step in steps if not step.is_done]
     if len(left) < len(steps):
         console.print(f"{quantity(len(steps) - len(left), 'table')} of {len(steps)} there already")
     if not left:
         return
-    cores = threads or solver.cores()
+    count = threads or cores()
     solver.check_room(left, out)
-    console.print(_told(left, solver.seconds_of(made, left), cores))
+    console.print(_told(left, solver.seconds_of(made, left), count))
     if dry_run:
         return
     out.mkdir(parents=True, exist_ok=True)
@@ -66,7 +65,7 @@ def solve(
         console.print(_told_table(step, _run(Solver(made, step, threads=threads), step)))
 
 
-def _told(steps: list[Step], seconds: tuple[float, float], cores: int) -> str:
+def _told(steps: list[Step], seconds: tuple[float, float], count: int) -> str:
     """Return what the work takes."""
     numbers, positions = (sum(getattr(s, n) for s in steps) for n in ("numbers", "positions"))
     memory = max(step.memory for step in steps)
@@ -74,8 +73,8 @@ def _told(steps: list[Step], seconds: tuple[float, float], cores: int) -> str:
         f"{quantity(len(steps), 'table')}, {steps[0].label} to {steps[-1].label}: "
         f"{positions:,} positions, {numbers:,} without symmetric ones; "
         f"{told_bytes(memory)} of memory, at most {told_bytes(2 * numbers)} on the disk, "
-        f"{_told_time(seconds[0] / cores)} to {_told_time(seconds[1] / cores)} "
-        f"on {quantity(cores, 'core')}"
+        f"{_told_time(seconds[0] / count)} to {_told_time(seconds[1] / count)} "
+        f"on {quantity(count, 'core')}"
     )
 
 

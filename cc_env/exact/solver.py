@@ -38,7 +38,9 @@ from cc_env.exact.retrograde import LOSSES, MISSING, WINS, Pass, Work
 from cc_env.exact.table import Header, View, file_name, write
 from cc_env.exact.tables import opened, rules_of
 from cc_env.exact.values import MOST_MARGIN, MOST_TURNS, UNKNOWN, turns_of
+from cc_env.files import writing
 from cc_env.game import Game
+from cc_env.threads import cores
 
 PART = ".part"
 CHUNK = 2**15  # numbers that a thread takes at once
@@ -211,7 +213,7 @@ class Solver:
         assert game.numbering is not None
         self.game, self.step, self._numbering = game, step, game.numbering
         self.report: Report = lambda progress: None  # called once in a while
-        self._pool = _Pool(threads or cores())
+        self._threads = threads or cores()
         self._numbers = make_numbers(self._numbering, (*step.needed, step.material))
         self._views = views([step.material])
         last = self._views[-1]
@@ -337,10 +339,10 @@ class Solver:
         tasks = list(self._tasks())
         total, done = sum(high - low for _, low, high in tasks), 0
         like, began = self._numbering.like, time.perf_counter()
-        waves = range(0, len(tasks), self._pool.threads * _WAVE)
+        waves = range(0, len(tasks), self._threads * _WAVE)
         for first in waves:
             wave = tasks[first : first + waves.step]
-            yield from self._pool.run(function, wave, (like, *more), legal)
+            yield from _counted(function, wave, ((like, *more), legal), self._threads)
             done += sum(high - low for _, low, high in wave)
             seconds = time.perf_counter() - began
             self.report(Progress(self.step.label, stage, done, total, seconds))
@@ -393,32 +395,30 @@ class Solver:
         )
 
 
-class _Pool:
-    """Runs compiled functions that release the GIL over parts of the numbers, in threads."""
+def _counted(
+    function: Any, tasks: Sequence[tuple[Work, int, int]], given: tuple[Any, int], threads: int
+) -> list[tuple[Work, NDArray[np.int64]]]:
+    """Run a compiled function that releases the GIL in threads; return the counts of each task.
 
-    def __init__(self, threads: int) -> None:
-        self.threads = threads
+    `given` are its further arguments, and the length of the scratch array of legal actions.
+    """
+    more, legal = given
+    waiting = iter(tasks)
+    results: list[tuple[Work, NDArray[np.int64]]] = []
 
-    def run(
-        self, function: Any, tasks: Sequence[tuple[Work, int, int]], more: Any, legal: int
-    ) -> list[tuple[Work, NDArray[np.int64]]]:
-        """Return the counts of each task."""
-        waiting = iter(tasks)
-        results: list[tuple[Work, NDArray[np.int64]]] = []
+    def lane(_: int) -> None:
+        scratch = [np.empty(legal, np.int32)] if legal else []
+        for work, low, high in waiting:
+            counts = np.zeros(3, np.int64)
+            function(work, *more, low, high, *scratch, counts)
+            results.append((work, counts))
 
-        def lane(_: int) -> None:
-            scratch = [np.empty(legal, np.int32)] if legal else []
-            for work, low, high in waiting:
-                counts = np.zeros(3, np.int64)
-                function(work, *more, low, high, *scratch, counts)
-                results.append((work, counts))
-
-        if self.threads == 1:
-            lane(0)
-        else:
-            with ThreadPoolExecutor(self.threads) as pool:
-                list(pool.map(lane, range(self.threads)))
-        return results
+    if threads == 1:
+        lane(0)
+    else:
+        with ThreadPoolExecutor(threads) as pool:
+            list(pool.map(lane, range(threads)))
+    return results
 
 
 class _State:
@@ -432,15 +432,10 @@ class _State:
     def save(self, parts: Sequence[NDArray[np.uint16]]) -> None:
         """Write the file atomically; raise OSError."""
         told = {"margin": self.margin, "turns": self.turns, "hash": _hash(parts)}
-        half = self._path.with_name(self._path.name + ".half")
-        try:
-            with half.open("wb") as file:
-                file.write(json.dumps(told).encode() + b"\n")
-                for part in parts:
-                    part.tofile(file)
-            half.replace(self._path)
-        finally:
-            half.unlink(missing_ok=True)
+        with writing(self._path) as file:
+            file.write(json.dumps(told).encode() + b"\n")
+            for part in parts:
+                part.tofile(file)
 
     def load(self, parts: Sequence[NDArray[np.uint16]]) -> bool:
         """Read the file into `parts`; return False, having changed nothing, if it is not whole."""
@@ -448,7 +443,7 @@ class _State:
             with self._path.open("rb") as file:
                 told = json.loads(file.readline(1000))
                 read = [np.fromfile(file, np.uint16, len(part)) for part in parts]
-            if told["hash"] != _hash(read) or any(map(_differ, read, parts)):
+            if told["hash"] != _hash(read) or list(map(len, read)) != list(map(len, parts)):
                 return False
             self.margin, self.turns = int(told["margin"]), int(told["turns"])
             self.has_begun = True
@@ -468,14 +463,3 @@ def _hash(parts: Sequence[NDArray[np.uint16]]) -> str:
     for part in parts:
         digest.update(part.data)
     return digest.hexdigest()
-
-
-def _differ(first: NDArray[np.uint16], other: NDArray[np.uint16]) -> bool:
-    return len(first) != len(other)
-
-
-def cores() -> int:
-    """Return how many cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

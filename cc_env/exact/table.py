@@ -12,6 +12,7 @@ import hashlib
 import json
 import mmap
 import os
+import shutil
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -23,6 +24,7 @@ from numpy.typing import NDArray
 
 from cc_env.errors import BadTable, is_number
 from cc_env.exact.numbering import BLOCK, Material
+from cc_env.files import writing
 
 SUFFIX = ".exact"
 VERSION = 1
@@ -75,8 +77,7 @@ def write(path: Path, header: Header, values: Sequence[NDArray[np.uint16]]) -> N
     blocks = [
         part[begin : begin + BLOCK] for part in values for begin in range(0, len(part), BLOCK)
     ]
-    half = path.with_name(path.name + ".half")
-    body = half.with_name(half.name + ".body")
+    body = path.with_name(path.name + ".body.half")
     index = np.zeros(len(blocks), _ENTRY)
     try:
         with body.open("wb") as file:
@@ -86,16 +87,10 @@ def write(path: Path, header: Header, values: Sequence[NDArray[np.uint16]]) -> N
                 file.write(packed)
         told = json.dumps(asdict(header), ensure_ascii=False).encode()
         first = f"{_MAGIC} {VERSION} {len(told)} {_hash(told, index.tobytes())}\n"
-        with half.open("wb") as file:
+        with writing(path) as file, body.open("rb") as compressed:
             file.write(first.encode() + told + index.tobytes())
-            with body.open("rb") as compressed:
-                while part := compressed.read(1 << 20):
-                    file.write(part)
-            file.flush()
-            os.fsync(file.fileno())
-        half.replace(path)
+            shutil.copyfileobj(compressed, file)
     finally:
-        half.unlink(missing_ok=True)
         body.unlink(missing_ok=True)
 
 

@@ -12,7 +12,8 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
-from cc_env import games, options, players, record, referee
+from cc_env import games, players, record, referee
+from cc_env.arguments import GameName, Pairs, game_options
 from cc_env.errors import BadOption, MissingExtra, quantity
 from cc_env.game import Game
 from cc_env.games.cannon import log
@@ -30,11 +31,6 @@ try:
 except ImportError as missing:
     raise MissingExtra("python -m cc_env", "typer and rich", "cli") from missing
 
-GameName = Annotated[str, typer.Option("--game", "-g", help="Which game; `games` lists them.")]
-Pairs = Annotated[
-    list[str] | None,
-    typer.Option("--option", "-o", metavar="NAME=VALUE", help="An option of the game, e.g. rows=8"),
-]
 Protocol = Annotated[str, typer.Option(help="cannon, that of the Cannon tournament, or ugi.")]
 Seed = Annotated[int, typer.Option(help="Seed of all random choices.", min=0, max=2**31 - 1)]
 
@@ -60,12 +56,12 @@ def engine(
     option: Pairs = None,
     seed: Seed = 0,
 ) -> None:
-    """Let a player speak UGI on stdin and stdout, as UCI's engines do; any game can be set.
+    """Let a player speak UGI on stdin and stdout, for any game.
 
-    `python -m pydoc cc_env.play.engine` tells the lines of UGI.
+    That is UCI for all games: `python -m pydoc cc_env.play.engine` tells the lines of UGI.
     """
     say = _Printer()
-    made = games.make(game, **options.read(option or []))
+    made = games.make(game, **game_options(option))
     serve(Engine(player, made, say, seed=seed), Channel(sys.stdin.fileno()), say)
 
 
@@ -105,9 +101,12 @@ def host(
     ] = None,
     seed: Seed = 0,
 ) -> None:
-    """Host a game of two programs, which connect over TCP; players here can take seats, too."""
+    """Host a game of two programs, which connect over TCP.
+
+    Players here can take seats, too.
+    """
     check_seconds(seconds=seconds, patience=patience)
-    made, names = games.make(game, **options.read(option or [])), player or []
+    made, names = games.make(game, **game_options(option)), player or []
     if len(names) > 2:
         raise BadOption(f"{len(names)} players; a game has two")
     if check_protocol(protocol) == "cannon":

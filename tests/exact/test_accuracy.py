@@ -9,7 +9,7 @@ from conftest import command_line
 
 from cc_env import games, players
 from cc_env.errors import BadOption, IllegalAction
-from cc_env.exact.accuracy import Accuracy, evenly, measure, reached, replies, wilson
+from cc_env.exact.accuracy import Accuracy, evenly, measure, reached, replies
 from cc_env.exact.tables import Tables
 from cc_env.referee import Decision
 from training import accuracy
@@ -96,13 +96,6 @@ def test_replies_are_all_that_opponents_can_do():
     answers = {GAME.play_turn(GAME.initial, turn) for turn in GAME.turns(GAME.initial)}
     assert answers <= set(positions)  # in the second seat, after each first turn
     assert list(replies(TABLES, first, 7)) == positions[:7]
-
-
-def test_wilsons_interval_is_the_published_one():
-    """Agresti and Coull, "Approximate is better than exact" (1998): 0 of 10 and 5 of 10."""
-    assert wilson(0, 10) == pytest.approx((0, 0.2775), abs=1e-4)
-    assert wilson(5, 10) == pytest.approx((0.2366, 0.7634), abs=1e-4)
-    assert wilson(0, 0) == (0, 1)
 
 
 def test_what_cannot_be_is_refused():

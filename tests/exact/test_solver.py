@@ -124,15 +124,15 @@ def test_threads_change_nothing(threads, tmp_path):
 
 def interrupt(step, after, monkeypatch):
     """Interrupt the solver after so many times that its threads ran, as by Ctrl-C."""
-    run, calls = solver._Pool.run, iter(range(after))
+    run, calls = solver._counted, iter(range(after))
 
-    def stops(self, *given):
+    def stops(*given):
         if next(calls, None) is None:
             raise KeyboardInterrupt
-        return run(self, *given)
+        return run(*given)
 
     with monkeypatch.context() as patch:
-        patch.setattr(solver._Pool, "run", stops)
+        patch.setattr(solver, "_counted", stops)
         with pytest.raises(KeyboardInterrupt):
             solver.Solver(SMALL, step).solve()
 
@@ -162,13 +162,13 @@ def read(path):
 
 def count_passes(monkeypatch):
     """Return a list that grows by each call of the solver's threads."""
-    run, calls = solver._Pool.run, []
+    run, calls = solver._counted, []
 
-    def counted(self, *given):
+    def counted(*given):
         calls.append(given)
-        return run(self, *given)
+        return run(*given)
 
-    monkeypatch.setattr(solver._Pool, "run", counted)
+    monkeypatch.setattr(solver, "_counted", counted)
     return calls
 
 

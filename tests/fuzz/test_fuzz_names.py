@@ -16,7 +16,7 @@ from starlette.testclient import TestClient
 import agents
 import benchmarks.commands
 from agents.memory import app as memory_app
-from cc_env import commands, games, options, players, referee
+from cc_env import commands, games, options, players, referee, terminal
 from cc_env.catalogue import GAMES
 from cc_env.envs.aec import BoardGameAEC
 from cc_env.envs.single import BoardGameEnv
@@ -130,7 +130,10 @@ def folder(tmp_path_factory):
     patch.setattr(commands, "count", lambda *_, **__: 1)
     patch.setattr(commands, "uses", lambda name: games.make(name) and ())
     conduct = cli.conduct
-    untrained = lambda way, _, *given: conduct(way, lambda *_: None, *given)  # noqa: E731
+
+    def untrained(way, _, *given):
+        conduct(way, lambda *_: None, *given)
+
     patch.setattr(cli, "conduct", untrained)
     patch.setattr(alphazero, "main", lambda *_: None)  # which demo calls
     patch.setattr(evaluate, "hold", lambda config, *_, **__: tried(config))
@@ -244,7 +247,7 @@ def status(app, line):
         for name, value in (("argv", ["command", *line]), ("stdout", said), ("stderr", said)):
             patch.setattr(sys, name, value)
         try:
-            code = commands.run(app)
+            code = terminal.run(app)
         except SystemExit as end:
             code = end.code or 0
     said.seek(0)

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from cc_env import record
+from cc_env.confidence import Interval
 from cc_env.terminal import Terminal
 from training import arena
 from training.arena import charts, report
-from training.arena.ratings import Interval
 from training.arena.standings import Line, Pair, Standing, Standings
 from training.arena.tables import show
 from training.arena.wording import elo, milliseconds, percent, summary

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from cc_env import players, referee
+from cc_env.confidence import Interval
 from cc_env.errors import BadOption, listed
 from cc_env.files import write
 from cc_env.game import Game
@@ -25,7 +26,6 @@ from cc_env.record import Record
 from cc_env.referee import Player
 from training.arena import entrants, folder
 from training.arena.entrants import Entrants
-from training.arena.ratings import Interval
 from training.arena.schedule import Config, Pairing, schedule, try_players
 from training.arena.standings import Standings, standings
 from training.processes import Failure

@@ -24,24 +24,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from cc_env.confidence import Interval, Z, wilson
+
 Array = NDArray[np.float64]
 
-Z = 1.959964  # quantile of the normal distribution for 95 %, two-sided
 UPPER = 0.975  # probability of that quantile
 ELO = 400 / np.log(10)  # Elo per unit of log odds
 PRIOR = 0.5  # wins that both players of a pair start with: one drawn game
-
-
-class Interval(NamedTuple):
-    """An estimate with its 95 % confidence interval."""
-
-    value: float
-    low: float
-    high: float
-
-    def minus(self, zero: float) -> "Interval":
-        """Return the interval shifted down by `zero`."""
-        return Interval(self.value - zero, self.low - zero, self.high - zero)
 
 
 class Games(NamedTuple):
@@ -63,14 +52,7 @@ def score(points: Array, openings: NDArray[np.int64]) -> Interval:
     spread = padded.var() / (
         padded.mean() * (1 - padded.mean())
     )  # 1 if every opening scores 0 or 1
-    return _wilson(float(points.mean()), len(means) / float(spread))
-
-
-def _wilson(value: float, trials: float) -> Interval:
-    shrunk = 1 + Z**2 / trials
-    centre = (value + Z**2 / (2 * trials)) / shrunk
-    half = Z / shrunk * np.sqrt(value * (1 - value) / trials + Z**2 / (4 * trials**2))
-    return Interval(value, max(0.0, float(centre - half)), min(1.0, float(centre + half)))
+    return wilson(float(points.mean()), len(means) / float(spread))
 
 
 def elo(games: Games, players: int, anchor: int | None = None) -> list[Interval]:

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from cc_env import games
+from cc_env.confidence import Interval
 from cc_env.match import FAULTS
 from cc_env.record import Record
-from training.arena.ratings import Games, Interval, elo, score
+from training.arena.ratings import Games, elo, score
 from training.arena.schedule import Config
 
 POINTS = {"1-0": 1.0, "1/2-1/2": 0.5, "0-1": 0.0}  # of the first seat

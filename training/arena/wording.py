@@ -1,6 +1,6 @@
 """Numbers and the conclusion as text, for the terminal and the report."""
 
-from training.arena.ratings import Interval
+from cc_env.confidence import Interval
 from training.arena.standings import Standings
 
 

@@ -9,8 +9,8 @@ import gymnasium
 import numpy as np
 import pytest
 
-from cc_env.envs.threads import Threads
 from cc_env.errors import BadOption, IllegalAction
+from cc_env.threads import Threads
 
 BOARDS = 11
 

@@ -1,9 +1,14 @@
-"""Boards in several threads at once, which compiled code lets run beside each other."""
+"""Threads, which compiled code lets run beside each other, and the cores for them."""
 
 import itertools
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
+
+
+def cores() -> int:
+    """Return the number of cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class Threads:
