@@ -64,7 +64,7 @@ _MORE = ", ".join(checkout.TOOLS)
 app = application(
     no_args_is_help=True,
     add_completion=True,
-    epilog=f"More commands, each with a --help of its own (extra train): {_MORE}.",
+    epilog=f"\b\nMore commands, each with a --help of its own (extra train):\n{_MORE}",
 )
 console = Terminal()
 
@@ -467,7 +467,10 @@ def check(
         typer.Option("--game", "-g", help="The game; default: by the file name."),
     ] = None,
 ) -> None:
-    """Compare recorded positions with the rules; exit with status 1 if any differs."""
+    """Compare recorded positions with the rules.
+
+    Exit with status 1 if any differs.
+    """
     agreed, differing = 0, 0
     name = game or file.name.split(".")[0]
     if not file.exists():

@@ -45,6 +45,12 @@ def test_games():
         assert known <= set(re.split(r"[,\s]+", block))
 
 
+@pytest.mark.parametrize("name", typer.main.get_command(commands.app).commands)
+def test_what_a_command_does_fits_a_line_of_the_list(name):
+    command = typer.main.get_command(commands.app).commands[name]
+    assert not command.get_short_help_str(65).endswith("...")  # as many columns as 80 leave it
+
+
 def test_it_is_a_command_of_its_own():
     command = [sys.executable, "-m", "cc_env", "perft"]
     done = subprocess.run([*command, "-d", "1"], capture_output=True, text=True, check=True)

@@ -75,15 +75,15 @@ def measure(
     opponents = opponent or ["random", "minimax:depth=2"]
     for name in (*player, *opponents):
         players.check(name)
+    folder = out or Path("runs") / folder_name(made, player)
+    folder.mkdir(parents=True, exist_ok=True)
     measured = {}
     for name in player:
         measured[name] = dict(
             sources(known, name, opponents, positions=positions, number=number, seed=seed)
         )
         show(name, measured[name])
-    folder = out or Path("runs") / folder_name(made, player)
-    folder.mkdir(parents=True, exist_ok=True)
-    save(folder, made, measured)
+        save(folder, made, measured)
     console.print(f"results, misses and charts: {folder}")
 
 
