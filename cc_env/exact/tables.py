@@ -96,6 +96,9 @@ class Tables:
         self._open: dict[Material, Table] = {}
         numbers = make_numbers(game.numbering, self.paths)
         self._blocks = _Blocks.of(list(self.paths), numbers)
+        self._views = views(self.paths)
+        self.sizes = [size_of(view, numbers) for view in self._views]
+        """How many numbers each view has, see `position`: of a material as either side sees it."""
         count = self._blocks.total
         self._probing = Probing(
             numbers=numbers,
@@ -112,19 +115,13 @@ class Tables:
         """The names of the materials that there are tables of."""
         return [self._numbering.label(material) for material in self.paths]
 
-    @property
-    def sizes(self) -> list[int]:
-        """How many numbers each view has, see `position`: of a material as either side sees it."""
-        return [size_of(view, self._probing.numbers) for view in views(self.paths)]
-
     def position(self, view: int, number: int) -> Position:
         """Return the position with a number in a view, which is an index of `sizes`.
 
         The first player is to move. The game may be over there.
         """
-        material = views(self.paths)[view]
         like, numbers = self.game.initial, self._probing.numbers
-        return self.game.words(like, position_at(number, material, numbers, like))
+        return self.game.words(like, position_at(number, self._views[view], numbers, like))
 
     def __repr__(self) -> str:
         return f"Tables({self.game!r}: {listed(self.labels) or 'none'})"

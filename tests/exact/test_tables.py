@@ -205,7 +205,7 @@ def test_a_table_is_written_and_read(tmp_path):
 def test_a_table_that_cannot_be_written_leaves_nothing(tmp_path, monkeypatch):
     monkeypatch.setattr("os.fsync", lambda file: (_ for _ in ()).throw(OSError(28, "full")))
     header = files.Header(game="a", options={}, rules="r", label="x", views=(), seconds=0)
-    with pytest.raises(OSError, match="full.*x.exact"):
+    with pytest.raises(OSError, match=r"full.*x\.exact"):
         files.write(tmp_path / "x.exact", header, [])
     assert list(tmp_path.iterdir()) == []
 
