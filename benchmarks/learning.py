@@ -78,14 +78,14 @@ def _self_play() -> Callable[[int], list[Any]]:
 
     from agents import shipped
     from agents.network import load
-    from training.engines import Threads
+    from training.engines import ThreadEngine
     from training.selfplay import SelfPlaySettings
 
     torch.set_num_threads(1)
     game = games.make("capture_conquer")
     network, _ = load(shipped(game, "alphazero"), game)
     settings = SelfPlaySettings(boards=BOARDS, simulations=SIMULATIONS, opponents_share=0)
-    engine = Threads(game, settings, 2, (0,), "cpu")
+    engine = ThreadEngine(game, settings, 2, (0,), "cpu")
 
     def play(decisions: int) -> list[Any]:
         engine.start(network, decisions)

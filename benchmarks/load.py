@@ -126,7 +126,7 @@ def serving(folder: Path, games: int) -> Iterator[Server]:
             process.kill()
 
 
-class Table(asyncio.Protocol):
+class Connection(asyncio.Protocol):
     """A WebSocket connection to a game, with all of its seats.
 
     It has its own framing code, which is fast: clients and server share the cores.
@@ -251,72 +251,75 @@ def _masked(kind: int, content: bytes) -> bytes:
     return head + (size.to_bytes(2, "big") if size >= 126 else b"") + bytes(4) + content
 
 
-async def _person(table: Table, kind: str, until: float, measured: Measured) -> None:
+async def _person(connection: Connection, kind: str, until: float, measured: Measured) -> None:
     """Play a move per period, in one game after another, until the time is up."""
-    at = time.perf_counter() + table._rng.random() * PERIOD
+    at = time.perf_counter() + connection._rng.random() * PERIOD
     while at < until:
         await asyncio.sleep(at - time.perf_counter())
-        if table.state["result"]:
-            table.leave()
-            await table.sit(kind, (HUMAN, HUMAN))
-        measured.answers.append(await table.move())
-        measured.received += table.bytes
+        if connection.state["result"]:
+            connection.leave()
+            await connection.sit(kind, (HUMAN, HUMAN))
+        measured.answers.append(await connection.move())
+        measured.received += connection.bytes
         at += PERIOD
 
 
-async def _thinkers(table: Table, kind: str, until: float) -> None:
+async def _thinkers(connection: Connection, kind: str, until: float) -> None:
     """Play against THINKER without pauses, in one game after another, until the time is up."""
-    await table.sit(kind, (HUMAN, THINKER))
+    await connection.sit(kind, (HUMAN, THINKER))
     while time.perf_counter() < until:
-        if table.state["result"]:
-            table.leave()
-            await table.sit(kind, (HUMAN, THINKER))
-        await table.move()
-        await table.wait_for_turn()
-    table.leave()
+        if connection.state["result"]:
+            connection.leave()
+            await connection.sit(kind, (HUMAN, THINKER))
+        await connection.move()
+        await connection.wait_for_turn()
+    connection.leave()
 
 
-async def _opened(server: Server, load: Load, rng: random.Random) -> list[Table]:
+async def _opened(server: Server, load: Load, rng: random.Random) -> list[Connection]:
     """Open all measured games, AT_ONCE at a time."""
     slots = asyncio.Semaphore(AT_ONCE)
-    tables = [Table(server, random.Random(rng.random())) for _ in range(load.games)]
+    connections = [Connection(server, random.Random(rng.random())) for _ in range(load.games)]
 
-    async def sit(number: int, table: Table) -> None:
+    async def sit(number: int, connection: Connection) -> None:
         async with slots:
-            await table.sit(load.kinds[number % len(load.kinds)], (HUMAN, HUMAN))
+            await connection.sit(load.kinds[number % len(load.kinds)], (HUMAN, HUMAN))
 
-    await asyncio.gather(*(sit(number, table) for number, table in enumerate(tables)))
-    return tables
+    await asyncio.gather(
+        *(sit(number, connection) for number, connection in enumerate(connections))
+    )
+    return connections
 
 
 async def _run(server: Server, load: Load) -> Measured:
     measured, rng = Measured(), random.Random(load.seed)
     for kind in load.kinds:  # everything is compiled before the measurement
         for seats in ((HUMAN, HUMAN), (HUMAN, THINKER)):
-            table = Table(server, rng)
-            await table.sit(kind, seats)
-            await table.move()
-            await table.wait_for_turn()
-            table.leave()
+            connection = Connection(server, rng)
+            await connection.sit(kind, seats)
+            await connection.move()
+            await connection.wait_for_turn()
+            connection.leave()
     before = server.kilobytes
-    tables = await _opened(server, load, rng)
+    connections = await _opened(server, load, rng)
     measured.kilobytes = (server.kilobytes - before) / load.games
     until = time.perf_counter() + load.seconds
     kinds = [load.kinds[number % len(load.kinds)] for number in range(load.games)]
     gc.disable()  # pauses of the clients would count as latency
     people = [
-        _person(table, kind, until, measured) for table, kind in zip(tables, kinds, strict=True)
+        _person(connection, kind, until, measured)
+        for connection, kind in zip(connections, kinds, strict=True)
     ]
     others = [
-        _thinkers(Table(server, rng), kinds[number % len(kinds)], until)
+        _thinkers(Connection(server, rng), kinds[number % len(kinds)], until)
         for number in range(load.thinking)
     ]
     measured.busy -= server.busy
     await asyncio.gather(*people, *others)
     gc.enable()
     measured.busy += server.busy
-    for table in tables:
-        table.leave()
+    for connection in connections:
+        connection.leave()
     return measured
 
 

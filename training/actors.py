@@ -20,7 +20,7 @@ from cc_env.game import Game
 from training.cluster import OPTIONS, connected
 from training.engines import Results
 from training.replay import Samples
-from training.selfplay import SelfPlaySettings, SelfPlayWorker, Tally
+from training.selfplay import SelfPlaySettings, SelfPlayTally, SelfPlayWorker
 
 TICK = 1.0  # seconds between checks for pending workers
 PATIENCE = 60.0  # seconds until there is a warning of a pending worker
@@ -62,7 +62,7 @@ class SelfPlayActor:
 
     def play(
         self, weights: Weights, simulations: int | None, parts: int
-    ) -> list[tuple[Samples, Tally]]:
+    ) -> list[tuple[Samples, SelfPlayTally]]:
         """Take a decision on each board; return the samples in `parts` parts."""
         if weights.number != self._number:
             network = Network(self._game, weights.size)
@@ -74,11 +74,13 @@ class SelfPlayActor:
         return split(*self._self_play.play(self._evaluate, 1, simulations), parts)
 
 
-def split(samples: Samples, tally: Tally, parts: int) -> list[tuple[Samples, Tally]]:
+def split(
+    samples: Samples, tally: SelfPlayTally, parts: int
+) -> list[tuple[Samples, SelfPlayTally]]:
     """Return the samples in `parts` parts, in order; the first one has the tally."""
     columns: Any = (np.array_split(column, parts) for column in samples)
     pieces = itertools.starmap(Samples, zip(*columns, strict=True))
-    return list(zip(pieces, [tally, *(Tally() for _ in range(parts - 1))], strict=True))
+    return list(zip(pieces, [tally, *(SelfPlayTally() for _ in range(parts - 1))], strict=True))
 
 
 class _Work(NamedTuple):

@@ -40,7 +40,7 @@ from training.gate import BEST, Rivals, meet
 from training.learner import Learner
 from training.log import Row
 from training.replay import Replay
-from training.selfplay import Tally
+from training.selfplay import SelfPlayTally
 
 MAY_DIFFER = "minutes", "rounds", "workers", "engine", "device"  # when a run is continued
 
@@ -132,7 +132,7 @@ class Training:
         results = self.engine.finish()
         for samples, _ in results:
             self.replay.add(samples)
-        tally = sum((tally for _, tally in results), Tally())
+        tally = sum((tally for _, tally in results), SelfPlayTally())
         played = tally.numbers(time.perf_counter() - began)
         return {**losses, **played, "samples": self.replay.added, "simulations": simulations}
 

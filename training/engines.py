@@ -7,14 +7,14 @@ from agents.network import Evaluator, Network
 from cc_env.errors import UnknownOption
 from cc_env.game import Game
 from training.replay import Samples
-from training.selfplay import SelfPlaySettings, SelfPlayWorker, Tally
+from training.selfplay import SelfPlaySettings, SelfPlayTally, SelfPlayWorker
 
 ENGINES = "threads", "ray"
 
-Results = list[tuple[Samples, Tally]]
+Results = list[tuple[Samples, SelfPlayTally]]
 
 
-class Engine(Protocol):
+class SelfPlayEngine(Protocol):
     """Workers that play self-play games in the background."""
 
     def start(self, network: Network, decisions: int, simulations: int | None = None) -> None:
@@ -27,7 +27,7 @@ class Engine(Protocol):
         """Stop the workers."""
 
 
-class Threads:
+class ThreadEngine:
     """Workers in threads of this process; search and network release the GIL."""
 
     def __init__(
@@ -44,7 +44,7 @@ class Threads:
             SelfPlayWorker(game, settings, (*seed, worker)) for worker in range(workers)
         ]
         self._pool = ThreadPoolExecutor(workers)
-        self._playing: list[Future[tuple[Samples, Tally]]] = []
+        self._playing: list[Future[tuple[Samples, SelfPlayTally]]] = []
 
     def start(self, network: Network, decisions: int, simulations: int | None = None) -> None:
         """Let all workers play."""
@@ -82,11 +82,11 @@ def make(
     workers: int,
     seed: tuple[int, ...],
     device: str,
-) -> Engine:
+) -> SelfPlayEngine:
     """Return an engine by its name; only threads use the `device`. Raises as `check`."""
     check(name)
     if name == "threads":
-        return Threads(game, settings, workers, seed, device)
+        return ThreadEngine(game, settings, workers, seed, device)
     from training.actors import Cluster
 
     return Cluster(game, settings, workers, seed)

@@ -114,7 +114,7 @@ class Experiment:
 
 
 @dataclass(frozen=True, eq=False)
-class Row:
+class PlayedExperiment:
     """An experiment with its results."""
 
     experiment: Experiment
@@ -219,7 +219,7 @@ def play_experiments(
     *,
     workers: int = 0,
     on_progress: arena.Progress = lambda finished, total: None,
-) -> list[Row]:
+) -> list[PlayedExperiment]:
     """Play experiments in worker processes; 0: in this process.
 
     Raises ChildProcessError if a game could not be played or a player failed in it.
@@ -240,10 +240,10 @@ def play_experiments(
     return [_row(experiment, games[which]) for which, experiment in enumerate(wanted)]
 
 
-def _row(experiment: Experiment, games: dict[int, "_Played"]) -> Row:
+def _row(experiment: Experiment, games: dict[int, "_Played"]) -> PlayedExperiment:
     played = [games[index] for index in sorted(games)]
     seconds = mean(game.seconds for game in played)
-    return Row(experiment, tuple(game.record for game in played), seconds)
+    return PlayedExperiment(experiment, tuple(game.record for game in played), seconds)
 
 
 class _Task(NamedTuple):
@@ -273,7 +273,7 @@ def _warm_up(experiment: Experiment) -> None:
     arena.play_pairing(experiment.make_game(), replace(experiment, games=1).plan()[0])
 
 
-def together(rows: Sequence[Row]) -> Line:
+def together(rows: Sequence[PlayedExperiment]) -> Line:
     """Return the results of the first seat in all these matches, which have the same openings.
 
     Games from one opening may be correlated, so intervals are clustered by opening.
@@ -287,7 +287,7 @@ def numbered(game: record.Record) -> list[str]:
     return [f"{number}. {text}" for number, text in enumerate(game.turns, 1)]
 
 
-def published_table(rows: Iterable[Row]) -> Table:
+def published_table(rows: Iterable[PlayedExperiment]) -> Table:
     """Return a table of the experiments, each with the published result below it."""
     table = table_of_numbers("first – second", "games", *MEASURED)
     for row in rows:
@@ -305,7 +305,7 @@ def published_table(rows: Iterable[Row]) -> Table:
     return table
 
 
-def seats_table(rows: Sequence[Row]) -> Table:
+def seats_table(rows: Sequence[PlayedExperiment]) -> Table:
     """Return a table of the results of the first seat, per player and in all per size of board."""
     table = table_of_numbers("player, in both seats", *MEASURED, "drawn by")
     for size in dict.fromkeys(row.experiment.size for row in rows):
@@ -325,7 +325,7 @@ def _result(line: Line, is_deterministic: bool = False) -> tuple[str, str]:
     return f"{line.wins} : {line.losses} : {line.draws}", f"{percent(line.score.value)} ({known})"
 
 
-def _length(row: Row) -> tuple[str, str]:
+def _length(row: PlayedExperiment) -> tuple[str, str]:
     return f"{row.turns:.1f}", f"{row.seconds:.2g}"
 
 
@@ -367,7 +367,7 @@ def run(
     console.show(seats_table(rows[len(first) :]))
 
 
-def _play_with_progress(wanted: Sequence[Experiment], workers: int) -> list[Row]:
+def _play_with_progress(wanted: Sequence[Experiment], workers: int) -> list[PlayedExperiment]:
     """Play experiments with a progress bar."""
     columns = TextColumn("games"), BarColumn(None), MofNCompleteColumn(), TimeRemainingColumn()
     quiet = not console.is_watched

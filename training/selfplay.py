@@ -71,7 +71,7 @@ class SelfPlaySettings:
 
 
 @dataclass
-class Tally:
+class SelfPlayTally:
     """Counts and times of self-play."""
 
     decisions: int = 0
@@ -86,8 +86,8 @@ class Tally:
     search_seconds: float = 0.0
     seconds: float = 0.0
 
-    def __add__(self, other: "Tally") -> "Tally":
-        return Tally(
+    def __add__(self, other: "SelfPlayTally") -> "SelfPlayTally":
+        return SelfPlayTally(
             *(a + b for a, b in zip(vars(self).values(), vars(other).values(), strict=True))
         )
 
@@ -149,13 +149,13 @@ class SelfPlayWorker:
 
     def play(
         self, evaluate: Evaluate, decisions: int, simulations: int | None = None
-    ) -> tuple[Samples, Tally]:
+    ) -> tuple[Samples, SelfPlayTally]:
         """Take `decisions` on each board; return the samples of the games that ended.
 
         `simulations` per decision default to those of the settings. Raises Diverged if the network
         returns values that are not finite.
         """
-        began, tally = time.perf_counter(), Tally()
+        began, tally = time.perf_counter(), SelfPlayTally()
         if evaluate is not self._evaluate:
             self._trees.forget()
             self._evaluate = evaluate
@@ -176,7 +176,7 @@ class SelfPlayWorker:
         """Make `play`, called in another thread, return after the present decisions."""
         self._stopped = True
 
-    def _search(self, evaluate: Evaluate, simulations: int, tally: Tally) -> None:
+    def _search(self, evaluate: Evaluate, simulations: int, tally: SelfPlayTally) -> None:
         clock = time.perf_counter
         before = clock()
         rows, earlier = self._boards.positions, self._boards.occurred
@@ -211,7 +211,7 @@ class SelfPlayWorker:
                 search.chosen[board] = game.opponent.choose(position, self._rng, Clock()).action
         self._boards.step(search.chosen)
 
-    def _finish(self, board: int, tally: Tally) -> Samples:
+    def _finish(self, board: int, tally: SelfPlayTally) -> Samples:
         """Return the samples of a finished game, and count it."""
         game = self._games[board]
         result = int(self._boards.outcomes[board])

@@ -107,7 +107,7 @@ def _hash(*parts: bytes) -> str:
     return hashlib.sha256(b"".join(parts)).hexdigest()
 
 
-class Table:
+class ExactTable:
     """A table that is open for reading; its blocks are read when they are asked for."""
 
     def __init__(self, path: Path) -> None:

@@ -34,7 +34,7 @@ from cc_env.exact.numbering import (
     views,
 )
 from cc_env.exact.solved import NO_TABLES, Known, NoTables, certain
-from cc_env.exact.table import SUFFIX, Table, file_name
+from cc_env.exact.table import SUFFIX, ExactTable, file_name
 from cc_env.exact.values import (
     DRAWN,
     LOST,
@@ -93,7 +93,7 @@ class Tables:
             )
         self.game, self._numbering = game, game.numbering
         self.paths = _find(game, game.numbering, [Path(f) for f in folders] or [SHIPPED])
-        self._open: dict[Material, Table] = {}
+        self._open: dict[Material, ExactTable] = {}
         numbers = make_numbers(game.numbering, self.paths)
         self._blocks = _Blocks.of(list(self.paths), numbers)
         self._views = views(self.paths)
@@ -169,7 +169,7 @@ class Tables:
             self._read(block)
         return Known(self._probing.numbers, self._probing.values)
 
-    def table(self, material: Material) -> Table:
+    def table(self, material: Material) -> ExactTable:
         """Return the open table of a material; raise BadTable, MissingTable."""
         material = max(material, swapped(material))
         if material not in self.paths:
@@ -242,10 +242,10 @@ def _find(game: Game, numbering: Numbering, folders: Iterable[Path]) -> Mapping[
     return dict(sorted(paths.items(), key=lambda item: (numbering.weight(item[0]), item[0])))
 
 
-def opened(path: Path, game: Game, material: Material, numbers: Numbers) -> Table:
+def opened(path: Path, game: Game, material: Material, numbers: Numbers) -> ExactTable:
     """Return the open table of a material; raise BadTable where it is of anything else, OSError."""
     assert game.numbering is not None
-    table = Table(path)
+    table = ExactTable(path)
     label = game.numbering.label(material)
     table.check(game.name, game.numbering.options, rules_of(game), label)
     given = [(view.numbers, view.material) for view in table.header.views]

@@ -25,7 +25,7 @@ _NOT_FIRST = np.uint64(0xFEFEFEFEFEFEFEFE)  # columns
 _NOT_LAST = np.uint64(0x7F7F7F7F7F7F7F7F)
 
 
-class Tables(NamedTuple):
+class JumpTables(NamedTuple):
     """The cells of the actions, and the actions of the cells."""
 
     starts: NDArray[np.uint64]  # [A] where each starts, as a bit
@@ -34,7 +34,7 @@ class Tables(NamedTuple):
     jump_id: NDArray[np.int32]  # [64, D] the jump
 
 
-def tables(cells: Sequence[Cell], directions: Sequence[Cell]) -> Tables:
+def tables(cells: Sequence[Cell], directions: Sequence[Cell]) -> JumpTables:
     """Return the tables of all steps and jumps on an empty board; ids ascend by start, then end."""
     ids = np.zeros((2, 64, len(directions)), np.int32)
     cells_of: list[tuple[int, int]] = []
@@ -49,7 +49,7 @@ def tables(cells: Sequence[Cell], directions: Sequence[Cell]) -> Tables:
                 ids[far - 1, 8 * row + column, direction] = len(cells_of)
                 cells_of.append((8 * row + column, 8 * end[0] + end[1]))
     starts, ends = np.array(cells_of, np.uint64).T.copy()
-    return Tables(starts, ends, *ids)
+    return JumpTables(starts, ends, *ids)
 
 
 @jit
@@ -81,7 +81,7 @@ def write(pieces: Word, ways: Any, ids: NDArray[np.int32], out: NDArray[np.int32
     """Write the ids of the actions of these pieces into `out`, ascending; return how many.
 
     `ways` are D sets, the pieces that can go in each direction; `ids`, int32[64, D], is one of
-    the `Tables`, `out` int32[>= A].
+    the `JumpTables`, `out` int32[>= A].
     """
     count = 0
     while pieces:

@@ -53,7 +53,7 @@ LEVELS = {
 _18 = np.uint64(18)
 _BOARD = np.uint64(sum(1 << bit for bit in GRID.bits.values()))
 
-# The table of actions, see `jumps.Tables`, and the pass, on no cell.
+# The table of actions, see `jumps.JumpTables`, and the pass, on no cell.
 _STARTS, _ENDINGS, STEP_ID, JUMP_ID = tables(CELLS, FORWARD)
 PASS = len(_STARTS)  # its id; how many others there are
 STARTS, ENDINGS = (np.append(cells, np.uint64(63)) for cells in (_STARTS, _ENDINGS))

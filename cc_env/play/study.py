@@ -18,7 +18,7 @@ from cc_env.play import telling
 from cc_env.play.telling import analysis, winning_chances
 from cc_env.referee import Clock, Decision, Player, fresh
 from cc_env.rules import ONGOING, Position, reward
-from cc_env.search.compare import Compared, Line, follow
+from cc_env.search.compare import Compared, Variation, follow
 
 
 class Mark(NamedTuple):
@@ -77,7 +77,7 @@ class Analysis:
 
     line: Turn  # what it would play and expects then
     value: float | None  # to the player to move, -1 to 1; None if it does not say
-    lines: tuple[Line, ...] = ()  # of all decisions, the best first; () if it does not say
+    lines: tuple[Variation, ...] = ()  # of all decisions, the best first; () if it does not say
     depth: int | None = None
     nodes: int | None = None
     shares: Mapping[int, float] = field(default_factory=dict)  # how much it likes each action
@@ -125,7 +125,7 @@ def analyse(game: Game, position: Position, player: Player, time: Time) -> Analy
     return Analysis(
         line,
         value,
-        (Line(line, value), *lines[1:]) if lines and value is not None else (),
+        (Variation(line, value), *lines[1:]) if lines and value is not None else (),
         decision.details.get("depth"),
         decision.details.get("nodes"),
         _shares(decision),
@@ -160,7 +160,7 @@ def judge(game: Game, position: Position, turn: Turn, player: Player, time: Time
 
 def compare(
     game: Game, position: Position, turns: Sequence[Turn], player: Player, time: Time
-) -> tuple[Line, ...]:
+) -> tuple[Variation, ...]:
     """Return what a player thinks that turns are worth; nothing where it does not say."""
     if isinstance(player, Comparing):
         return player.compare(position, turns, time.left).lines
@@ -176,16 +176,16 @@ def compare(
 
 def _ask_after(
     game: Game, position: Position, turn: Turn, player: Player, clock: Clock
-) -> Line | None:
+) -> Variation | None:
     after, actions, _ = follow(game, position, turn)
     mover, outcome = game.to_move(position), game.outcome(after)
     if outcome != ONGOING:
-        return Line(actions, float(reward(outcome, mover)))
+        return Variation(actions, float(reward(outcome, mover)))
     decision = fresh(player).choose(after, np.random.default_rng(0), clock)
     if decision.value is None:
-        return Line(actions, 0.0) if len(game.legal_actions(after)) == 1 else None
+        return Variation(actions, 0.0) if len(game.legal_actions(after)) == 1 else None
     sign = 1 if game.to_move(after) == mover else -1
-    return Line((*actions, int(decision.action)), sign * float(decision.value))
+    return Variation((*actions, int(decision.action)), sign * float(decision.value))
 
 
 def _clock(seconds: float) -> Clock:

@@ -17,7 +17,7 @@ from cc_env.search.scores import PROVEN, expected, final
 from cc_env.search.workspace import MOST_DEPTH, PLIES
 
 
-class Line(NamedTuple):
+class Variation(NamedTuple):
     """A turn, or its first decisions, with its value to the player to move."""
 
     actions: Turn  # the principal variation, which begins with the turn
@@ -28,7 +28,7 @@ class Line(NamedTuple):
 class Compared(NamedTuple):
     """The values of the compared turns."""
 
-    lines: tuple[Line, ...]  # in the order of the turns given
+    lines: tuple[Variation, ...]  # in the order of the turns given
     depth: int  # turns searched, the compared one included
     nodes: int  # positions visited
 
@@ -90,7 +90,7 @@ def follow(game: Game, position: Position, turn: Turn) -> Followed:
 
 def _search_child(
     search: AlphaBeta, root: Position, child: Followed, depth: int, left: Callable[[], float]
-) -> tuple[Line, SearchResult | None]:
+) -> tuple[Variation, SearchResult | None]:
     """Return the line through a child, and the result of its search (None: no search was needed).
 
     Proven scores count decisions from the root, as in a single search.
@@ -100,16 +100,16 @@ def _search_child(
     if result != ONGOING:
         ply = np.int64(len(actions))
         score = int(final(position, np.int64(result), np.int64(player), ply))
-        return Line(actions, expected(score), score), None
+        return Variation(actions, expected(score), score), None
     if len(game.legal_actions(position)) == 1:  # still forced
-        return Line(actions, 0.0), None
+        return Variation(actions, 0.0), None
     searched = search.search(position, depth=max(1, depth - turns), seconds=max(0.0, left()))
     assert searched.score is not None
     sign = 1 if game.to_move(position) == player else -1
     score = sign * searched.score
     if abs(score) >= PROVEN:
         score -= int(math.copysign(len(actions), score))
-    return Line(actions + searched.line, expected(score), score), searched
+    return Variation(actions + searched.line, expected(score), score), searched
 
 
 def _is_cut_short(result: SearchResult, depth: int) -> bool:

@@ -11,7 +11,7 @@ from cc_env.errors import BadOption, BadTable, NoRoom
 from cc_env.exact import retrograde, solver
 from cc_env.exact.accuracy import evenly
 from cc_env.exact.numbering import make_numbers, position_at
-from cc_env.exact.table import Table
+from cc_env.exact.table import ExactTable
 from cc_env.exact.tables import Tables
 from cc_env.exact.values import result_of, turns_of
 from cc_env.search.alphabeta import AlphaBeta
@@ -39,7 +39,7 @@ def assert_proven(game, paths, most):
     """Compare every value in the tables with the proof, and how many there are of each."""
     proof, compared = Board(game.options["size"]).solved(most), 0
     for path in paths:
-        table = Table(path)
+        table = ExactTable(path)
         numbers = make_numbers(game.numbering, table.header.materials)
         for view, values in zip(table.header.views, table.read(), strict=True):
             for number, value in enumerate(values.tolist()):
@@ -117,7 +117,7 @@ def test_alpha_beta_needs_as_many_turns_in_capture_and_conquer(size):
 @pytest.mark.parametrize("threads", [1, 2, 3])
 def test_threads_change_nothing(threads, tmp_path):
     paths = solve(SMALL, tmp_path, "2v2", threads=threads)
-    headers = [Table(path).header for path in paths]
+    headers = [ExactTable(path).header for path in paths]
     assert [header.views[0].won for header in headers] == [115, 1572, 7741]
     assert [header.views[0].turns for header in headers] == [7, 1, 15]
 
@@ -157,7 +157,7 @@ def test_a_run_that_is_stopped_goes_on_to_the_same_table(after, tmp_path, monkey
 
 
 def read(path):
-    return [values.tolist() for values in Table(path).read()]
+    return [values.tolist() for values in ExactTable(path).read()]
 
 
 def count_passes(monkeypatch):

@@ -12,7 +12,7 @@ from cc_env.__main__ import main
 from cc_env.errors import BadOption, BadTable, MissingTable
 from cc_env.exact import table as files
 from cc_env.exact.numbering import BLOCK
-from cc_env.exact.table import Table
+from cc_env.exact.table import ExactTable
 from cc_env.exact.tables import Tables
 
 
@@ -168,7 +168,7 @@ def test_a_table_of_something_else_is_refused(copied):
 
 def test_a_table_with_another_number_of_positions_is_refused(copied):
     path = named(copied, "1v1")
-    table = Table(path)
+    table = ExactTable(path)
     (values,) = table.read()
     words = {**files.asdict(table.header), "views": (table.header.views[0],)}
     shorter = files.View(**{**files.asdict(table.header.views[0]), "numbers": 149})
@@ -191,7 +191,7 @@ def test_a_table_is_written_and_read(tmp_path):
     )
     path = tmp_path / "x.exact"
     files.write(path, header, values)
-    table = Table(path)
+    table = ExactTable(path)
     assert table.header == header
     done = []
     for block, other in zip(table.read(done.append), values, strict=True):

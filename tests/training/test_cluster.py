@@ -30,7 +30,7 @@ from training.arena.folder import GAMES, RESULTS
 from training.gate import Rivals
 from training.learner import LearnerSettings
 from training.replay import Samples
-from training.selfplay import SelfPlaySettings, SelfPlayWorker, Tally
+from training.selfplay import SelfPlaySettings, SelfPlayTally, SelfPlayWorker
 
 HERE = Path(__file__).parent
 SETTINGS = SelfPlaySettings(boards=8, simulations=4, considered=4, max_turns=6)
@@ -240,7 +240,7 @@ def test_samples_go_in_parts_that_are_small_enough_to_leave_their_node_at_once()
         rng.random((count, 64)).astype(np.float16),
         rng.random(count).astype(np.float32),
     )
-    parts = split(samples, Tally(decisions=8), 3)
+    parts = split(samples, SelfPlayTally(decisions=8), 3)
     assert [len(part.values) for part, _ in parts] == [PART, PART, PART - 1]
     assert [tally.decisions for _, tally in parts] == [8, 0, 0]
     assert all(len(pickle.dumps(part)) < 100_000 for part in parts)

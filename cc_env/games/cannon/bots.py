@@ -34,7 +34,7 @@ BLANK = 20  # that a neutral one does
 NEAR_HALLS = 7, 2  # the row from which, or up to which, it is near the halls of black, of white
 
 
-class View(NamedTuple):
+class Candidates(NamedTuple):
     """What a player looks at: the K legal actions, all arrays being [K], and its soldiers."""
 
     actions: NDArray[np.int32]
@@ -53,8 +53,8 @@ class View(NamedTuple):
         return ~(self.takes_soldier | self.takes_hall)
 
 
-def look(game: Game, position: Position) -> View:
-    """Return the view of a position by the player to move."""
+def look(game: Game, position: Position) -> Candidates:
+    """Return the legal actions of a position as the player to move sees them."""
     planes, (_, rows, columns) = game.observe(position), game.observation_shape
     own, _, enemies, enemy_halls = planes[:4].reshape(4, -1).astype(bool)
     actions = game.legal_actions(position)
@@ -64,7 +64,7 @@ def look(game: Game, position: Position) -> View:
     count_attacks(position, counts)
     danger = counts[1][cells][::-1] * np.repeat(_weights(game, position, rows), columns)
     is_bomb = starts == ends
-    return View(
+    return Candidates(
         actions=actions,
         starts=starts,
         ends=ends,
@@ -126,24 +126,24 @@ class Bot:
 
     def __call__(self, position: Position, rng: np.random.Generator) -> int:
         """Return an action."""
-        view = look(self._game, position)
-        place = self._known(position, view)
+        candidates = look(self._game, position)
+        place = self._known(position, candidates)
         if place is None:
-            best = np.flatnonzero(view.takes_hall)
-            place = int(rng.choice(best if len(best) else self.among(view)))
+            best = np.flatnonzero(candidates.takes_hall)
+            place = int(rng.choice(best if len(best) else self.among(candidates)))
         self._turns += 1
-        self._blank = self._blank + 1 if view.is_blank[place] else 0
-        return int(view.actions[place])
+        self._blank = self._blank + 1 if candidates.is_blank[place] else 0
+        return int(candidates.actions[place])
 
-    def among(self, view: View) -> NDArray[np.int64]:
-        """Return the best actions if no hall can be taken: int64[≥ 1], indices into the view."""
+    def among(self, candidates: Candidates) -> NDArray[np.int64]:
+        """Return the best actions if no hall can be taken: int64[≥ 1] of indices into the K."""
         raise NotImplementedError
 
-    def _known(self, position: Position, view: View) -> int | None:
+    def _known(self, position: Position, candidates: Candidates) -> int | None:
         turns = FIRST_TURNS[self._game.to_move(position)]
         if self._game.observation_shape[1:] != (8, 8) or self._turns >= len(turns):
             return None
-        texts = [self._game.action_text(position, int(action)) for action in view.actions]
+        texts = [self._game.action_text(position, int(action)) for action in candidates.actions]
         text = turns[self._turns]
         return texts.index(text) if text in texts else None
 
@@ -154,20 +154,20 @@ class Aggressive(Bot):
     To wait is a shot at nothing, or a move to where nobody attacks.
     """
 
-    def among(self, view: View) -> NDArray[np.int64]:
+    def among(self, candidates: Candidates) -> NDArray[np.int64]:
         """As `Bot.among`."""
-        if view.takes_soldier.any():
-            return _where(view.takes_soldier, -view.attacked)
+        if candidates.takes_soldier.any():
+            return _where(candidates.takes_soldier, -candidates.attacked)
         if self._blank < QUIET:
-            for safe in self.waits(view):
+            for safe in self.waits(candidates):
                 if safe.any():
                     return np.flatnonzero(safe)
         self._blank = 0
-        return _where(view.is_blank & ~view.is_bomb, view.danger)
+        return _where(candidates.is_blank & ~candidates.is_bomb, candidates.danger)
 
-    def waits(self, view: View) -> tuple[NDArray[np.bool_], ...]:
+    def waits(self, candidates: Candidates) -> tuple[NDArray[np.bool_], ...]:
         """Return which actions are ways to wait, bool[K] for each way, the better ways first."""
-        return (view.is_blank & (view.danger == 0),)
+        return (candidates.is_blank & (candidates.danger == 0),)
 
 
 class Enhanced(Aggressive):
@@ -177,10 +177,10 @@ class Enhanced(Aggressive):
         super().__init__(game)
         self._columns = game.observation_shape[2]
 
-    def waits(self, view: View) -> tuple[NDArray[np.bool_], ...]:
+    def waits(self, candidates: Candidates) -> tuple[NDArray[np.bool_], ...]:
         """As `Aggressive.waits`."""
-        (safe,) = super().waits(view)
-        forward = view.ends // self._columns < view.starts // self._columns
+        (safe,) = super().waits(candidates)
+        forward = candidates.ends // self._columns < candidates.starts // self._columns
         return safe & forward, safe
 
 
@@ -191,26 +191,26 @@ class Defensive(Bot):
     danger is least.
     """
 
-    def among(self, view: View) -> NDArray[np.int64]:
+    def among(self, candidates: Candidates) -> NDArray[np.int64]:
         """As `Bot.among`."""
-        most = max(view.soldiers.values())
-        threatened = [cell for cell, danger in view.soldiers.items() if danger == most]
-        moves = ~view.is_bomb & np.isin(view.starts, threatened)
-        safe = moves & (view.danger == 0)
-        takes, is_bomb = view.takes_soldier, view.is_bomb
+        most = max(candidates.soldiers.values())
+        threatened = [cell for cell, danger in candidates.soldiers.items() if danger == most]
+        moves = ~candidates.is_bomb & np.isin(candidates.starts, threatened)
+        safe = moves & (candidates.danger == 0)
+        takes, is_bomb = candidates.takes_soldier, candidates.is_bomb
         for wanted in (safe & takes, safe, is_bomb & takes, is_bomb, takes):
             if wanted.any():
                 return np.flatnonzero(wanted)
-        return _where(moves if moves.any() else ~view.is_bomb, view.danger)
+        return _where(moves if moves.any() else ~candidates.is_bomb, candidates.danger)
 
 
 class Neutral(Defensive):
     """As defensive, but after some turns that take nothing it plays the first legal action."""
 
-    def among(self, view: View) -> NDArray[np.int64]:
+    def among(self, candidates: Candidates) -> NDArray[np.int64]:
         """As `Bot.among`."""
         if self._blank < BLANK:
-            return super().among(view)
+            return super().among(candidates)
         self._blank = 0
         return np.zeros(1, np.int64)
 

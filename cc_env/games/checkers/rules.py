@@ -27,7 +27,7 @@ PLANES = "own men", "own kings", "enemy men", "enemy kings", "piece that jumps o
 
 _FAR_ROW = np.uint64(0xFF)  # row 0 in the mover's frame
 
-# The cells in use, and the table of actions: see `jumps.Tables`.
+# The cells in use, and the table of actions: see `jumps.JumpTables`.
 CELLS = [(r, c) for r in range(SIZE) for c in range(SIZE) if (r + c) % 2 == 0]
 USED = np.uint64(sum(1 << (8 * row + column) for row, column in CELLS))
 STARTS, ENDINGS, STEP_ID, JUMP_ID = tables(CELLS, (*FORWARD, *BACKWARD))
