@@ -63,8 +63,9 @@ class Game:
     beginning with the one that stands for the player; by default the initials of `players`.
     `action_cells`, for networks and pictures, are the cells of an observation where an action
     starts and ends, row * W + column in the mover's frame: the same cell twice for an action on one
-    cell, H * W twice for an action without a cell. Actions may share their cells where they are
-    never legal together. By default there is an action for each cell.
+    cell, H * W twice for an action without a cell; int64[A] is the cell of each action, in games
+    where all are on one. Actions may share their cells where they are never legal together. By
+    default there is an action for each cell.
 
     Raises BadGame where these do not fit together.
     """
@@ -90,8 +91,10 @@ class Game:
     def __post_init__(self) -> None:
         if not any(self.letters):
             object.__setattr__(self, "letters", tuple(name[:1] for name in self.players))
-        if not len(self.action_cells):
-            object.__setattr__(self, "action_cells", self.grid.single_cells)
+        try:
+            object.__setattr__(self, "action_cells", self.grid.ends(self.action_cells))
+        except BadGame as error:
+            raise BadGame(f"{self.name}: {error}") from None
         for wrong in self._contradictions():
             raise BadGame(f"{self.name}: {wrong}")
 
@@ -107,9 +110,6 @@ class Game:
         for letter in (*look.figures, *look.kinds, *self.pieces(self.initial).values()):
             if letter not in both:
                 yield f"the piece {letter!r} is nobody's; letters={self.letters!r}"
-        size, ends = self.grid.rows * self.grid.columns, self.action_cells
-        if ends.ndim != 2 or ends.shape[1] != 2 or ends.min() < 0 or ends.max() > size:
-            yield f"action_cells are not int64[actions, 2] with values of 0 to {size}"
 
     @property
     def num_actions(self) -> int:

@@ -11,9 +11,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from cc_env.errors import BadPosition
+from cc_env.errors import BadGame, BadPosition
 
 Cell = tuple[int, int]  # (row, column) from the upper left, in the fixed frame of the board
 
@@ -41,6 +41,28 @@ class Grid:
     def single_cells(self) -> NDArray[np.int64]:
         """The `Game.action_cells` of a game with an action for each cell: int64[H * W, 2]."""
         return np.arange(self.rows * self.columns).repeat(2).reshape(-1, 2)
+
+    def ends(self, action_cells: ArrayLike) -> NDArray[np.int64]:
+        """Return the cells where each action starts and ends, int64[A, 2], from those of a game.
+
+        They are given so, or as int64[A], the one cell of each; where nothing is given, each cell
+        has an action. Raises BadGame where they are neither.
+        """
+        size = self.rows * self.columns
+        try:
+            cells = np.asarray(action_cells)
+        except ValueError as error:  # rows of several lengths
+            raise BadGame(f"action_cells are not an array: {error}") from None
+        if not cells.size:
+            return self.single_cells
+        ends = cells.repeat(2).reshape(-1, 2) if cells.ndim == 1 else cells
+        is_shaped = ends.ndim == 2 and ends.shape[1] == 2 and ends.dtype.kind in "iu"
+        if not is_shaped or ends.min() < 0 or ends.max() > size:
+            shape = ", ".join(map(str, cells.shape))
+            came = f"{cells.dtype}[{shape}], such as {cells.flat[0]} and {cells.flat[-1]}"
+            wanted = f"int64[actions, 2], or int64[actions] for actions on one cell, of 0 to {size}"
+            raise BadGame(f"action_cells are {came}; wanted: {wanted}")
+        return ends.astype(np.int64)
 
     @cached_property
     def frames(self) -> tuple[Mapping[Cell, int], Mapping[Cell, int]]:

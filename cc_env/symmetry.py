@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from cc_env.grid import Cell, Grid
 from cc_env.rules import Position
@@ -31,15 +31,15 @@ def symmetry(
     name: str,
     grid: Grid,
     image: Callable[[Cell], Cell],
-    action_cells: NDArray[np.int64] | None = None,
+    action_cells: ArrayLike | None = None,
 ) -> Symmetry:
     """Return the symmetry that takes each cell in use to its `image`, in the mover's frame.
 
     For games whose positions have their sets of cells in the fields `own` and `enemy`. An action
-    goes to the one with the images of its cells (`action_cells`, int64[A, 2], as in `Game`); where
-    several share those, to the one in the same place among them.
+    goes to the one with the images of its cells (`action_cells`, int64[A, 2] or int64[A], as in
+    `Game`); where several share those, to the one in the same place among them.
     """
-    action_cells = grid.single_cells if action_cells is None else action_cells
+    ends = grid.ends(() if action_cells is None else action_cells)
     bits = {bit: grid.bits[image(cell)] for cell, bit in grid.bits.items()}
 
     def moved(cells: np.uint64) -> np.uint64:
@@ -53,9 +53,9 @@ def symmetry(
     for row, column in grid.bits:
         to[row * grid.columns + column] = np.dot(image((row, column)), (grid.columns, 1))
     sharing: dict[tuple[int, ...], list[int]] = defaultdict(list)
-    for action, ends in enumerate(action_cells.tolist()):
-        sharing[tuple(ends)].append(action)
-    actions = np.empty(len(action_cells), np.int32)
-    for ends, there in sharing.items():
-        actions[there] = sharing[tuple(to[list(ends)].tolist())]
+    for action, cells in enumerate(ends.tolist()):
+        sharing[tuple(cells)].append(action)
+    actions = np.empty(len(ends), np.int32)
+    for shared, there in sharing.items():
+        actions[there] = sharing[tuple(to[list(shared)].tolist())]
     return Symmetry(name, position, actions, np.argsort(to[:size]))

@@ -8,7 +8,7 @@ import pytest
 from cc_env import games
 from cc_env.bits import ZERO
 from cc_env.errors import BadGame, BadPosition
-from cc_env.game import Game, Grid, Look, Notation
+from cc_env.game import Game, Grid, Look, Notation, symmetry
 
 ONE_ROW = {"name": "row", "grid": Grid(1, 4), "planes": ("own",), "players": ("red", "black")}
 
@@ -84,6 +84,17 @@ def test_by_default_there_is_an_action_for_each_cell_and_it_is_called_by_it(tict
     assert tictactoe.track(tictactoe.initial, (5,)) == (((1, 2),), ())
 
 
+def test_cells_of_actions_may_be_a_list_or_one_cell_each(tictactoe):
+    start = tictactoe.initial
+    lists = Game(initial=start, action_cells=[(0, 1), (2, 2)], **ONE_ROW)
+    assert lists.action_cells.dtype == np.int64
+    assert [lists.action_text(start, action) for action in (0, 1)] == ["00-01", "02"]
+    single = Game(initial=start, action_cells=[3, 1], **ONE_ROW)
+    assert single.action_cells.tolist() == [[3, 3], [1, 1]]
+    mirror = symmetry("mirror", single.grid, lambda cell: (0, 3 - cell[1]), [3, 0])
+    assert mirror.actions.tolist() == [1, 0]
+
+
 def test_moves_are_called_by_both_cells_and_passes_by_none(tictactoe):
     start = tictactoe.initial
     cells = np.array([[0, 1], [1, 0], [4, 4]])
@@ -140,8 +151,14 @@ def test_how_a_game_ended_is_draw_or_won(tictactoe):
         ({"letters": ("r1", "b")}, "none in common"),
         ({"look": Look(figures={"K": "king"})}, "the piece 'K' is nobody's"),
         ({"look": Look(pieces=lambda position: {(0, 0): "x"})}, "the piece 'x' is nobody's"),
-        ({"action_cells": np.array([[0, 5]])}, r"not int64\[actions, 2\] with values of 0 to 4"),
-        ({"action_cells": np.array([0, 1])}, r"not int64\[actions, 2\]"),
+        (
+            {"action_cells": np.array([[0, 5]])},
+            r"row: action_cells are int64\[1, 2\], such as 0 and 5; wanted: .* of 0 to 4",
+        ),
+        ({"action_cells": [0, -1]}, r"wanted: int64\[actions, 2\], or int64\[actions\] for"),
+        ({"action_cells": [[0], [1]]}, r"action_cells are int64\[2, 1\]"),
+        ({"action_cells": [(0, 1), (1,)]}, "action_cells are not an array: setting an array"),
+        ({"action_cells": ["a", "b"]}, r"action_cells are <U1\[2\]"),
         ({"initial": Heap(ZERO, ZERO)}, "wanted: fields own, enemy, player, or functions pieces"),
         ({"initial": Heap(ZERO, ZERO), "notation": Notation(to_text=str)}, "or functions pieces"),
     ],
