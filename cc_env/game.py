@@ -235,7 +235,8 @@ class Game:
         """Return where the pieces of a legal turn went, finished or not, and what it captured.
 
         By default the cells of its actions, and those that the opponent's pieces left meanwhile. An
-        action on a single cell that captures what stands there goes nowhere.
+        action on a single cell that captures what stands there goes nowhere; one that puts a piece
+        elsewhere, which may have fallen, goes there.
         """
         if self.look.track:
             return self.look.track(position, turn)
@@ -244,12 +245,20 @@ class Game:
             ends = self._ends(position, action)  # IndexError, where it is not an action at all
             after = self.words(position, rules.apply(position, action))
             taken = self._taken(position, after)
+            if len(set(ends)) == 1 and len(put := self._put(position, after)) == 1:
+                ends = put
             if set(ends) != set(taken):
                 path += ends[:1] if path[-1:] != list(ends[:1]) else ()
                 path += ends[1:] if ends[:1] != ends[1:] else ()
             captured += taken
             position = after
         return Track(tuple(path), tuple(captured))
+
+    def _put(self, before: Position, after: Position) -> tuple[Cell, ...]:
+        """Return the cells that pieces of the player to move stand on after, but not before."""
+        letters, were = self.letters[self.to_move(before)], self.pieces(before)
+        pieces = self.pieces(after).items()
+        return tuple(c for c, own in pieces if own in letters and were.get(c, " ") not in letters)
 
     def _taken(self, before: Position, after: Position) -> list[Cell]:
         """Return the cells that pieces of the opponent stood on before, but not after."""

@@ -208,3 +208,12 @@ def stopwatch(monkeypatch):
         return made
 
     return start
+
+
+@pytest.fixture(scope="module")
+def tutorials():
+    """The folder of the tutorials; their games can be imported meanwhile."""
+    folder = Path(__file__).parents[1] / "docs/tutorials"
+    sys.path.append(str(folder))
+    yield folder
+    sys.path.remove(str(folder))

@@ -13,6 +13,7 @@ import pytest
 import typer
 
 from cc_env import games, players
+from cc_env.checkout import TOOLS
 from cc_env.play.engine import Engine
 
 ROOT = Path(__file__).parents[2]
@@ -105,6 +106,8 @@ def test_the_python_of_a_page_runs(page, monkeypatch, tmp_path, capsys):
 def test_the_command_lines_that_are_shown_are_accepted(command, monkeypatch):
     monkeypatch.syspath_prepend(DOCS / "tutorials")  # has what is copied into training/
     words = shlex.split(command)
+    if words[0] == "cc_env" and words[1] in TOOLS:
+        words = ["python", "-m", TOOLS[words[1]], *words[2:]]
     module, words = ("cc_env", words[1:]) if words[0] == "cc_env" else (words[2], words[3:])
     module = "cc_env.commands" if module == "cc_env" else module
     is_copied = find_spec(module) is None

@@ -1,25 +1,18 @@
 """The game of the tutorial is a game, by somebody else's count."""
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 from cc_env import games
 from cc_env.perft import perft
 
-DOCS = Path(__file__).parents[2] / "docs"
-
 
 @pytest.fixture(scope="module")
-def game():
-    sys.path.append(str(DOCS / "tutorials"))
-    yield games.make("breakthrough")
-    sys.path.remove(str(DOCS / "tutorials"))
+def game(tutorials):
+    return games.make("breakthrough")
 
 
-def test_it_has_as_many_sequences_of_moves_as_openspiel_counts(game):
+def test_it_has_as_many_sequences_of_moves_as_openspiel_counts(game, tutorials):
     spiel = pytest.importorskip("pyspiel").load_game("breakthrough(rows=6,columns=6)")
 
     def count(state, depth):
@@ -27,7 +20,7 @@ def test_it_has_as_many_sequences_of_moves_as_openspiel_counts(game):
             return int(depth == 0)
         return sum(count(state.child(action), depth - 1) for action in state.legal_actions())
 
-    told = (DOCS / "tutorials/your_game.md").read_text()
+    told = (tutorials / "your_game.md").read_text()
     for depth in range(1, 5):
         ours = perft(game, game.initial, depth)
         assert ours == count(spiel.new_initial_state(), depth)
