@@ -19,7 +19,7 @@ from pathlib import Path
 
 from cc_env.errors import BadCheckpoint, listed
 from cc_env.game import Game
-from cc_env.players import PLAYERS, make, register
+from cc_env.players import PLAYERS, make, register, tables_of
 from cc_env.referee import Player
 
 __all__ = ["PLAYERS", "make", "register"]
@@ -62,10 +62,14 @@ def alphazero(
     batch: int = 16,
     exploration: float = 1.5,
     contempt: float = CONTEMPT,
+    tables: str | None = None,
     path: str | None = None,
     device: str = "cpu",
 ) -> Player:
-    """Return a player that searches with a network; for the options see `AlphaZeroPlayer`."""
+    """Return a player that searches with a network; for the options see `AlphaZeroPlayer`.
+
+    `tables` is a folder of exact values.
+    """
     from agents.learned import AlphaZeroPlayer, evaluator
 
     network = evaluator(_file(game, "alphazero", path), game, device)
@@ -77,6 +81,7 @@ def alphazero(
         batch=batch,
         exploration=exploration,
         contempt=contempt,
+        tables=tables_of(game, tables),
     )
 
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from agents import CONTEMPT
 from agents.network import Evaluator, load
+from cc_env.exact.tables import Tables
 from cc_env.files import fingerprint
 from cc_env.game import Game
 from cc_env.players import allowance
@@ -154,18 +155,26 @@ class AlphaZeroPlayer(_WithCourse):
         batch: int = 16,
         exploration: float = 1.5,
         contempt: float = CONTEMPT,
+        tables: Tables | None = None,
     ) -> None:
         """Limit the search of a decision by simulations, seconds or both; default: 64 simulations.
 
         `batch` leaves of the tree are evaluated together. `exploration` is the weight of the policy
-        in the PUCT formula. A draw by repetition has the value -`contempt`. Raises BadOption on
-        values out of range.
+        in the PUCT formula. A draw by repetition has the value -`contempt`. `tables` have the exact
+        values of leaves. Raises BadOption on values out of range, BadTable for a damaged table.
         """
         limits.whole("simulations", simulations)
         limits.check_seconds(seconds)
         default = SIMULATIONS if simulations is None and seconds is None else simulations
         self._simulations, self._seconds = default, seconds
-        self._search = PUCT(game, evaluate, batch=batch, exploration=exploration, contempt=contempt)
+        self._search = PUCT(
+            game,
+            evaluate,
+            batch=batch,
+            exploration=exploration,
+            contempt=contempt,
+            tables=tables,
+        )
         self.fingerprint = getattr(evaluate, "fingerprint", "")
         self._game, self._course = game, _Course(game)
 

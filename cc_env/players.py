@@ -105,7 +105,7 @@ class MinimaxPlayer:
         chosen = game.evaluation(evaluation)
         table = given.get("table_megabytes", 16) if table_megabytes is None else table_megabytes
         self._search = AlphaBeta(
-            game, chosen, table_megabytes=table, tables=_tables_of(game, tables)
+            game, chosen, table_megabytes=table, tables=tables_of(game, tables)
         )
 
     def choose(self, position: Position, rng: np.random.Generator, clock: Clock) -> Decision:
@@ -160,7 +160,7 @@ class MCTSPlayer:
             chosen,
             playout=playout,
             exploration=exploration,
-            tables=_tables_of(game, tables),
+            tables=tables_of(game, tables),
         )
 
     def choose(self, position: Position, rng: np.random.Generator, clock: Clock) -> Decision:
@@ -174,7 +174,8 @@ class MCTSPlayer:
         self._search.stop()
 
 
-def _tables_of(game: Game, tables: str | Tables | None) -> Tables | None:
+def tables_of(game: Game, tables: str | Tables | None) -> Tables | None:
+    """Return exact values, or those in a folder; raise BadOption as `Tables`."""
     return Tables(game, tables) if isinstance(tables, str) else tables
 
 

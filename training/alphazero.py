@@ -32,7 +32,7 @@ from agents.learned import PolicyPlayer
 from agents.network import Evaluator, Network, Size, device_of, save
 from cc_env.errors import BadCheckpoint
 from cc_env.terminal import run as run_command
-from training import cli, engines, learner, runs, selfplay, state
+from training import cli, engines, gate, learner, runs, selfplay, state
 from training.arena import try_players
 from training.checkpoints import Saved
 from training.config import check_between, check_wholes
@@ -203,9 +203,8 @@ class Training:
 def charts(config: Config) -> dict[str, list[str]]:
     """Return the charts of curves.png: title and columns of the log."""
     return {
-        "score of the policy against": [*config.rivals.names, BEST],
+        **gate.charts(config.make_game(), config.rivals),
         "score of self-play against its opponents": ["opponents"],
-        f"Elo; {config.rivals.anchor} has 0": ["elo"],
         "loss": ["policy_loss", "value_loss"],
         "decisions of self-play a second": ["decisions_per_second"],
         "shares of the workers' time": ["network_share", "search_share"],

@@ -1,11 +1,22 @@
-"""Evaluation in training: the newest player against rivals and the best one so far."""
+"""Evaluation in training: the newest player against rivals and the best one so far, and the truth.
 
+On boards that are solved the log tells, too, which share of the player's decisions is right: of
+those in all positions that are drawn, `accuracy`; of those where an action can be wrong,
+`accuracy_where_free`. The positions are the same at every evaluation. See `cc_env.exact.accuracy`.
+"""
+
+import math
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
 
-from cc_env import players
+from cc_env import games, players
 from cc_env.errors import BadOption, is_whole, listed
+from cc_env.exact.accuracy import evenly, measure
+from cc_env.exact.tables import Tables
 from cc_env.game import Game
 from cc_env.referee import Player
+from cc_env.rules import Position
 from training import arena
 
 NEWEST, BEST = "newest", "best"
@@ -13,11 +24,13 @@ NEWEST, BEST = "newest", "best"
 
 @dataclass(frozen=True, kw_only=True)
 class Rivals:
-    """The players that networks are evaluated against."""
+    """The players that networks are evaluated against, and the exact values."""
 
     names: tuple[str, ...] = ("random", "minimax:depth=1", "minimax:depth=3")
     anchor: str = "minimax:depth=3"  # the rival whose Elo is 0
     games: int = 40  # per opponent; even
+    positions: int = 500  # drawn from tables of exact values, to judge decisions in; 0: none
+    tables: str | None = None  # the folder of the tables; None: those that ship
 
     def __post_init__(self) -> None:
         """Raise BadOption if a player does not exist, or the number of games is not even."""
@@ -29,6 +42,8 @@ class Rivals:
             )
         if not is_whole(self.games, 2) or self.games % 2:
             raise BadOption(f"games={self.games!r}; it is even, 2 or more")
+        if not is_whole(self.positions, 0):
+            raise BadOption(f"positions={self.positions!r}; it is a whole number, 0 or more")
 
 
 def meet(
@@ -36,7 +51,8 @@ def meet(
 ) -> dict[str, float]:
     """Return the newest player's score, 0 to 1, against each rival and "best", and its "elo".
 
-    Without a best player there is no score for it.
+    Without a best player there is no score for it. On a solved board its accuracies are added.
+    Raises BadTable where the file of a table is damaged.
     """
     entrants: dict[str, str | Player] = {NEWEST: newest}
     if best is not None:
@@ -53,4 +69,44 @@ def meet(
     others = [name for name in (BEST, *rivals.names) if name in entrants]
     scores = {name: standings.pair(NEWEST, name).line.score.value for name in others}
     ratings = {player.name: player.elo.value for player in standings.players}
-    return {**scores, "elo": ratings[NEWEST]}
+    return {**scores, "elo": ratings[NEWEST], **_accuracies(game, newest, rivals)}
+
+
+def charts(game: Game, rivals: Rivals) -> dict[str, list[str]]:
+    """Return the charts of what `meet` says: title and columns of the log."""
+    exact = {"share of decisions that keep the exact value": ["accuracy", "accuracy_where_free"]}
+    return {
+        "score of the policy against": [*rivals.names, BEST],
+        f"Elo; {rivals.anchor} has 0": ["elo"],
+        **(exact if _exam_of(game, rivals) else {}),
+    }
+
+
+def _accuracies(game: Game, player: Player, rivals: Rivals) -> dict[str, float]:
+    exam = _exam_of(game, rivals)
+    if exam is None:
+        return {}
+    measured = measure(player, *exam)
+    told = {"accuracy": measured.kept, "accuracy_where_free": measured.kept_where_free}
+    return {name: share for name, share in told.items() if not math.isnan(share)}
+
+
+def _exam_of(game: Game, rivals: Rivals) -> tuple[Tables, tuple[Position, ...]] | None:
+    """Return tables and positions of a solved game; None where its start is in no table.
+
+    Raises BadOption for a folder that is not there.
+    """
+    if game.numbering is None or not rivals.positions:
+        return None
+    return _drawn(game.name, tuple(game.options.items()), rivals)
+
+
+@lru_cache(1)
+def _drawn(
+    name: str, options: tuple[tuple[str, Any], ...], rivals: Rivals
+) -> tuple[Tables, tuple[Position, ...]] | None:
+    game = games.make(name, **dict(options))
+    tables = Tables(game) if rivals.tables is None else Tables(game, rivals.tables)
+    if game.initial not in tables:
+        return None
+    return tables, tuple(evenly(tables, rivals.positions))

@@ -26,7 +26,7 @@ from agents import NETWORK
 from agents.learned import PolicyPlayer
 from agents.network import Evaluator, Network, Size, device_of, save
 from cc_env.terminal import run as run_command
-from training import cli, runs, selfplay_env, state
+from training import cli, gate, runs, selfplay_env, state
 from training.arena import try_players
 from training.checkpoints import Saved
 from training.config import check_between, check_wholes
@@ -209,8 +209,7 @@ def charts(config: Config) -> dict[str, list[str]]:
     """Return the charts of curves.png: title and columns of the log."""
     against = [ITSELF, SNAPSHOTS, *config.pool.names]
     return {
-        "score of the policy against": [*config.rivals.names, BEST],
-        f"Elo; {config.rivals.anchor} has 0": ["elo"],
+        **gate.charts(config.make_game(), config.rivals),
         "score while learning": [f"learning against {name}" for name in against],
         "loss": ["policy_loss", "value_loss"],
         "learning": ["approx_kl", "clip_fraction", "explained_variance"],

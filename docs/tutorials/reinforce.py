@@ -29,7 +29,7 @@ from cc_env.envs.boards import Autoreset, Boards
 from cc_env.game import Game
 from cc_env.rules import ONGOING
 from cc_env.terminal import run as run_command
-from training import cli, runs, state
+from training import cli, gate, runs, state
 from training.config import check_between, check_wholes
 from training.gate import Rivals, meet
 from training.log import Row
@@ -70,8 +70,7 @@ def main(config: Config, path: Path, resume: bool = False) -> Row:
     optimizer = torch.optim.Adam(network.parameters(), config.learning_rate)
     parts: dict[str, Any] = {"network": network, "optimizer": optimizer}
     charts = {
-        "score of the policy against": config.rivals.names,
-        f"Elo; {config.rivals.anchor} has 0": ["elo"],
+        **gate.charts(game, config.rivals),
         "value loss": ["value_loss"],
         "entropy of the policy": ["entropy"],
     }

@@ -9,6 +9,8 @@ from agents.learned import AlphaZeroPlayer, PolicyPlayer, ask, evaluator
 from agents.network import Network, Size, load, save
 from cc_env import games, players, referee
 from cc_env.errors import BadCheckpoint, BadOption
+from cc_env.exact.accuracy import evenly, measure
+from cc_env.exact.tables import SHIPPED, Tables
 from cc_env.referee import Clock
 
 CYCLES = {  # a position, and turns that lead back to it
@@ -143,6 +145,19 @@ def test_a_search_knows_what_occurred_in_its_game(game, file, monkeypatch):
         position = game.apply(after, int(game.legal_actions(after)[0]))
     player.choose(game.initial, rng, Clock())  # the next game
     assert asked[-1] == (game.initial, ())
+
+
+def test_a_search_with_tables_keeps_the_value_whatever_the_network_says(tmp_path):
+    game = games.make("capture_conquer", size=4)
+    torch.manual_seed(0)
+    file = tmp_path / "network.safetensors"
+    save(file, Network(game, Size(blocks=1, channels=8)), game, {})
+    names = f"alphazero:path={file}", f"alphazero:path={file},tables={SHIPPED}"
+    tables = Tables(game)
+    without, with_tables = (
+        measure(players.make(name, game), tables, evenly(tables, 60)) for name in names
+    )
+    assert with_tables.kept == 1 > without.kept
 
 
 def test_it_plays_a_match_to_the_end(game, file):

@@ -104,6 +104,7 @@ def test_a_run_leaves_a_folder(whole):
     rows = read_log(whole)
     assert [row["step"] for row in rows] == [1, 2, 3, 4]
     assert [row["step"] for row in rows if "elo" in row] == [2, 4]
+    assert [row["step"] for row in rows if 0 < row.get("accuracy", 0) < 1] == [2, 4]
     for row in rows:
         assert row["decisions_per_second"] > 0
         assert 0 < row["network_share"] + row["search_share"] < 1
