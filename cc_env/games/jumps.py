@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cc_env.bits import ONE, ZERO, lowest, lowest_bit
+from cc_env.bits import ZERO, lowest, lowest_bit
 from cc_env.compile import jit
 from cc_env.errors import BadPosition
 from cc_env.grid import Cell, Grid
@@ -30,6 +30,7 @@ class JumpTables(NamedTuple):
 
     starts: NDArray[np.uint64]  # [A] where each starts, as a bit
     ends: NDArray[np.uint64]  # [A] where each ends
+    jumped: NDArray[np.uint64]  # [A] the set of the cell that each passes, ZERO for a step
     step_id: NDArray[np.int32]  # [64, D] the step from a cell in a direction
     jump_id: NDArray[np.int32]  # [64, D] the jump
 
@@ -49,7 +50,9 @@ def tables(cells: Sequence[Cell], directions: Sequence[Cell]) -> JumpTables:
                 ids[far - 1, 8 * row + column, direction] = len(cells_of)
                 cells_of.append((8 * row + column, 8 * end[0] + end[1]))
     starts, ends = np.array(cells_of, np.uint64).T.copy()
-    return JumpTables(starts, ends, *ids)
+    passed = np.uint64(1) << (starts + ends) // np.uint64(2)
+    is_jump = np.maximum(starts, ends) - np.minimum(starts, ends) > _9
+    return JumpTables(starts, ends, np.where(is_jump, passed, ZERO), *ids)
 
 
 @jit
@@ -93,13 +96,6 @@ def write(pieces: Word, ways: Any, ids: NDArray[np.int32], out: NDArray[np.int32
                 out[count] = row[direction]
                 count += 1
     return count
-
-
-@jit
-def middle(start: Word, end: Word) -> Word:
-    """Return the set of the cell that a jump from bit to bit passes, ZERO for a step."""
-    is_step = max(start, end) - min(start, end) <= _9
-    return ZERO if is_step else ONE << ((start + end) >> ONE)
 
 
 def move_text(start: Cell, end: Cell) -> str:

@@ -27,7 +27,6 @@ from cc_env.games.jumps import (
     Word,
     down_left,
     down_right,
-    middle,
     move_text,
     read_position,
     tables,
@@ -54,7 +53,7 @@ _18 = np.uint64(18)
 _BOARD = np.uint64(sum(1 << bit for bit in GRID.bits.values()))
 
 # The table of actions, see `jumps.JumpTables`, and the pass, on no cell.
-_STARTS, _ENDINGS, STEP_ID, JUMP_ID = tables(CELLS, FORWARD)
+_STARTS, _ENDINGS, JUMPED, STEP_ID, JUMP_ID = tables(CELLS, FORWARD)
 PASS = len(_STARTS)  # its id; how many others there are
 STARTS, ENDINGS = (np.append(cells, np.uint64(63)) for cells in (_STARTS, _ENDINGS))
 
@@ -122,14 +121,8 @@ def apply(position: Position, action: Int) -> Position:
     own, enemy = position.own, position.enemy
     if action != PASS:
         own ^= ONE << STARTS[action] | ONE << ENDINGS[action]
-        enemy &= ~jumped(action)
+        enemy &= ~JUMPED[action]
     return Position(turned(enemy), turned(own), position.player ^ ONE)
-
-
-@jit
-def jumped(action: Int) -> Word:
-    """Return the cell that an action jumps over, ZERO for others."""
-    return middle(STARTS[action], ENDINGS[action])
 
 
 @jit

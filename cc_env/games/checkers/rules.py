@@ -14,7 +14,6 @@ from cc_env.games.jumps import (
     Word,
     down_left,
     down_right,
-    middle,
     tables,
     up_left,
     up_right,
@@ -30,7 +29,7 @@ _FAR_ROW = np.uint64(0xFF)  # row 0 in the mover's frame
 # The cells in use, and the table of actions: see `jumps.JumpTables`.
 CELLS = [(r, c) for r in range(SIZE) for c in range(SIZE) if (r + c) % 2 == 0]
 USED = np.uint64(sum(1 << (8 * row + column) for row, column in CELLS))
-STARTS, ENDINGS, STEP_ID, JUMP_ID = tables(CELLS, (*FORWARD, *BACKWARD))
+STARTS, ENDINGS, JUMPED, STEP_ID, JUMP_ID = tables(CELLS, (*FORWARD, *BACKWARD))
 
 
 class Position(NamedTuple):
@@ -113,7 +112,7 @@ def _write(ways: Ways, ids: NDArray[np.int32], out: NDArray[np.int32]) -> int:
 def apply(position: Position, action: Int) -> Position:
     """As `rules.apply`."""
     start, end = ONE << STARTS[action], ONE << ENDINGS[action]
-    captured = jumped(action)
+    captured = JUMPED[action]
     is_man = not position.kings & start
     is_crowned = is_man and end & _FAR_ROW
     kings = position.kings & ~(start | captured)
@@ -135,12 +134,6 @@ def apply(position: Position, action: Int) -> Position:
         position.player ^ ONE,
         position.options,
     )
-
-
-@jit
-def jumped(action: Int) -> Word:
-    """Return the cell that an action jumps over, ZERO for a step."""
-    return middle(STARTS[action], ENDINGS[action])
 
 
 @jit
