@@ -28,12 +28,23 @@ WORST = (
 )
 
 
+TIMES = 1000  # that a position's legal actions are generated: one call from Python takes longer
+
+
 class Cost(NamedTuple):
     """The cost of a position, in microseconds."""
 
     legal: float  # to generate the legal actions
     slowest: float  # to play the slowest of them, or to generate its capture decisions
     everything: float  # to generate them and play them all
+
+
+@jit
+def _legal(position: Position, times: int, out: NDArray[np.int32]) -> int:
+    actions = 0
+    for _ in range(times):
+        actions += rules.legal_actions(position, out)
+    return actions
 
 
 @jit
@@ -47,7 +58,7 @@ def _everything(position: Position, out: NDArray[np.int32]) -> int:
 def cost(game: Game, position: Position, repeats: int = 5) -> Cost:
     """Measure a position; return minima over repeats, since other programs interfere."""
     out = np.empty(game.num_actions, np.int32)
-    legal = _microseconds(lambda: rules.legal_actions(position, out), repeats)
+    legal = _microseconds(lambda: _legal(position, TIMES, out), repeats) / TIMES
     slowest = 0.0
     for action in map(int, game.legal_actions(position)):
         slowest = max(slowest, _microseconds(lambda a=action: rules.apply(position, a), repeats))
