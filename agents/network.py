@@ -22,12 +22,15 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from agents import arrays
+from agents.compiled import CompiledNetwork
 from cc_env import __version__
 from cc_env.catalogue import GAMES
 from cc_env.errors import BadCheckpoint, BadOption, UnknownOption, is_whole, listed
 from cc_env.game import Game
+from cc_env.search.puct import Evaluate
 
-BATCHES = 16  # batches are padded to a multiple of this: few shapes, each optimised once
+BATCHES = 16  # torch's batches are padded to a multiple: few shapes, each optimised once
+WAYS = "torch", "compiled"  # to run a network
 
 
 @dataclass(frozen=True)
@@ -53,7 +56,7 @@ class Network(nn.Module):
         """Make an untrained network; its weights are drawn from torch's global generator."""
         super().__init__()
         self.size = size = size or Size()
-        planes, rows, columns = game.observation_shape
+        self.shape = planes, rows, columns = game.observation_shape
         self.stem = nn.Conv2d(planes, size.channels, 3, padding=1)
         blocks = (_Block(size.channels, size.reach) for _ in range(size.blocks))
         self.tower = nn.Sequential(*blocks)
@@ -97,26 +100,61 @@ class _Block(nn.Module):
 
 
 class Evaluator:
-    """A network for inference: NumPy arrays in and out, in the machine's fastest dtype.
+    """A network for inference: NumPy arrays in and out, by the machine's fastest way.
 
-    That is bfloat16 on GPUs that support it and on CPUs with AMX, else float32.
+    That is torch in bfloat16 on GPUs that support it and on CPUs with AMX, torch in float32 on
+    other GPUs, and compiled code in float32 (`agents.compiled`) on other CPUs.
     """
 
-    def __init__(self, network: Network, device: str = "cpu", *, mirrored: bool = True) -> None:
-        """Copy the weights to the device; raise UnknownOption as `device_of`.
+    def __init__(
+        self,
+        network: Network,
+        device: str = "cpu",
+        *,
+        mirrored: bool = True,
+        by: str | None = None,
+    ) -> None:
+        """Copy the weights to the device.
 
-        `mirrored` says whether the network was trained on symmetric images of its positions.
+        `mirrored` says whether the network was trained on symmetric images of its positions. `by`
+        is "torch" or "compiled"; None: the faster. Raises UnknownOption as `device_of` or for
+        another `by`, BadOption for compiled code on a GPU, Diverged as `CompiledNetwork`.
         """
         self.mirrored = mirrored
         self.fingerprint = ""  # hash of the file that the weights were loaded from
-        self._device = device_of(device)
-        self._dtype = fast_dtype(self._device)
+        where = device_of(device)
+        self.by = _fastest(where) if by is None else by
+        if self.by not in WAYS:
+            raise UnknownOption(f"by={by!r}; it is one of: {listed(WAYS)}")
+        if self.by == "compiled" and where.type != "cpu":
+            raise BadOption(f"by='compiled', device={device!r}; compiled code runs on the CPU")
+        self._answer: Evaluate = (
+            compiled(network) if self.by == "compiled" else _ByTorch(network, where)
+        )
+
+    def __call__(self, planes: NDArray[np.int8]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Return logits float32[B, A] and values float32[B] of planes int8[B, C, H, W]."""
+        return self._answer(planes)
+
+
+def compiled(network: Network) -> CompiledNetwork:
+    """Return a network as compiled code; raise as `CompiledNetwork`."""
+    weights = {name: tensor.float().cpu().numpy() for name, tensor in network.state_dict().items()}
+    _, rows, columns = network.shape
+    pairs = np.stack(np.divmod(network.pairs.cpu().numpy(), rows * columns + 1), 1)
+    return CompiledNetwork(weights, network.shape, network.size.reach, pairs)
+
+
+class _ByTorch:
+    """The network as it was learned, in the device's fastest dtype."""
+
+    def __init__(self, network: Network, device: torch.device) -> None:
+        self._device, self._dtype = device, fast_dtype(device)
         copied = copy.deepcopy(network).requires_grad_(False)
         self._network = copied.to(self._device, self._dtype)
         self._network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
     def __call__(self, planes: NDArray[np.int8]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Return logits float32[B, A] and values float32[B] of planes int8[B, C, H, W]."""
         count = len(planes)
         batch = torch.zeros((-count % BATCHES + count, *planes.shape[1:]), dtype=torch.int8)
         batch[:count] = torch.from_numpy(planes)
@@ -126,6 +164,11 @@ class Evaluator:
             )
             logits, values = self._network(ready)
         return logits[:count].cpu().numpy(), values[:count].cpu().numpy()
+
+
+def _fastest(device: torch.device) -> str:
+    quick = device.type != "cpu" or fast_dtype(device) == torch.bfloat16
+    return "torch" if quick else "compiled"
 
 
 def device_of(name: str) -> torch.device:

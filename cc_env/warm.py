@@ -15,6 +15,7 @@ from cc_env.game import Game
 from cc_env.referee import Clock
 from cc_env.search.puct import PUCT
 
+NETWORK = "policy"  # a player that asks a network
 MOST_TURNS = 100  # of the game played: enough to reach captures and their notation
 
 
@@ -42,13 +43,15 @@ def uses(name: str) -> Iterator[Use]:
 
 
 def _players(game: Game) -> Iterator[str]:
-    """Yield players that together use every search."""
+    """Yield players that together use every search, and the compiled network if there is one."""
     for evaluation in game.search.evaluations:
         yield f"greedy:evaluation={evaluation}"
         yield f"minimax:depth=1,evaluation={evaluation}"
         yield f"mcts:simulations=1,evaluation={evaluation}"
     yield "mcts:simulations=1,playout=random"
     yield from game.search.bots
+    if NETWORK in players.who_plays(game):  # registered where the learned players are at hand
+        yield NETWORK
 
 
 def _rules(game: Game) -> None:

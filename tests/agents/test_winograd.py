@@ -1,0 +1,88 @@
+"""Winograd's convolution, piece by piece; test_compiled.py has the whole beside torch's."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from agents.lanes import NARROW
+from agents.winograd import (
+    ABREAST,
+    FILTERS,
+    MOST_POINTS,
+    SIZES,
+    Line,
+    evaluate,
+    interpolate,
+    points,
+    tiling,
+)
+from cc_env.compile import jit
+
+BOARDS = [*product((3, 4, 6, 7, 9), (3, 5, 6, 8, 10)), (1, 7), (2, 2)]
+
+
+@jit
+def to_points(size, numbers, values):
+    evaluate(size, Line(numbers, 0, NARROW), Line(values, 0, NARROW))
+
+
+@jit
+def from_points(size, values, numbers):
+    interpolate(size, Line(values, 0, NARROW), Line(numbers, 0, NARROW))
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_line_is_convolved(size):
+    rng = np.random.default_rng(size)
+    numbers = rng.integers(-9, 10, (size + 2, NARROW)).astype(np.float32)
+    weights = rng.integers(-9, 10, 3)
+    values, out = np.zeros_like(numbers), np.zeros((size, NARROW), np.float32)
+    to_points(size, numbers.copy(), values)
+    values *= (FILTERS[size] @ weights).astype(np.float32)[:, None]
+    from_points(size, values, out)
+    wanted = [np.correlate(line, weights, "valid") for line in numbers.T]
+    np.testing.assert_allclose(out.T, wanted, atol=1e-3)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_line_may_replace_itself(size):
+    numbers = np.random.default_rng(0).standard_normal((size + 2, NARROW)).astype(np.float32)
+    values = np.zeros_like(numbers)
+    to_points(size, numbers.copy(), values)
+    to_points(size, numbers, numbers)
+    assert np.array_equal(numbers, values)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_filters_are_transformed_by_rows_and_columns(size):
+    filters = np.random.default_rng(0).standard_normal((2, 3, 3, 3)).astype(np.float32)
+    line = FILTERS[size]
+    wanted = [[line @ kernel @ line.T for kernel in row] for row in filters]
+    values = points(filters, size)
+    assert values.shape == ((size + 2) ** 2, 2, 3)
+    np.testing.assert_allclose(
+        np.moveaxis(values, 0, -1), np.reshape(wanted, (2, 3, -1)), atol=1e-6
+    )
+
+
+@pytest.mark.parametrize("reach", [1, 2, 3])
+@pytest.mark.parametrize(("rows", "columns"), BOARDS)
+def test_each_cell_is_in_a_tile_that_has_all_that_it_depends_on(rows, columns, reach):
+    tiles = tiling(rows, columns, reach)
+    size, outside = tiles.size, rows * columns + 1
+    assert len(tiles.sources) % ABREAST == 0
+    assert tiles.sources.shape[1] == (size + 2) ** 2 <= MOST_POINTS
+    met = np.sort(tiles.targets[tiles.targets >= 0])
+    assert met.tolist() == list(range(rows * columns))
+    for sources, targets in zip(tiles.sources, tiles.targets, strict=True):
+        square = sources.reshape(size + 2, size + 2)
+        for (row, column), target in np.ndenumerate(targets.reshape(size, size)):
+            if target < 0:
+                continue
+            at = divmod(target, columns)
+            for down, right in product(range(3), repeat=2):
+                place = at[0] + reach * (down - 1), at[1] + reach * (right - 1)
+                inside = 0 <= place[0] < rows and 0 <= place[1] < columns
+                wanted = place[0] * columns + place[1] if inside else outside
+                assert square[row + down, column + right] == wanted
