@@ -2,18 +2,24 @@
 
 import time
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
 
-from benchmarks.measure import Chunk, Tally, Task, all_cores, timed
+from benchmarks.measure import RUNS, Chunk, Tally, Task, all_cores, timed
 from cc_env import games
 
 SIMULATIONS = 64  # per decision
 BOARDS = 128  # per thread
 DECISIONS = 4  # per board and chunk
 LONG = 20  # times the length of a run: until games end as often as they begin
+COMPARED = (  # unit, figure of `_in_turn`, note
+    ("decisions/s", "compiled", "the network compiled, by CPU time"),
+    ("decisions/s", "torch", "the network by torch, by CPU time"),
+    ("times", "CPU", "compiled network over torch's, by CPU time"),
+    ("times", "wall", "compiled network over torch's, by the clock on the wall"),
+)
 
 
 def tasks() -> list[Task]:
@@ -21,11 +27,16 @@ def tasks() -> list[Task]:
     batched = (
         f"two threads on two cores, {BOARDS} boards each, {SIMULATIONS} simulations a decision"
     )
+    alone = f"one thread, {BOARDS} boards, both in turn"
     return [
         _task("decisions/s", timed(_batched), batched),
         _task("games/hour", lambda seconds: _cost(seconds)[0], batched),
         _task(
             "%", lambda seconds: _cost(seconds)[1], f"the network's share of the time; {batched}"
+        ),
+        *(
+            _task(unit, partial(_compared, figure=figure), f"{note}; {alone}")
+            for unit, figure, note in COMPARED
         ),
         _task(
             "decisions/s", timed(_plain), "a plain loop: one thread, one game, one leaf at a time"
@@ -70,6 +81,46 @@ def _cost(seconds: float) -> tuple[float, float]:
                 games_ended += tally.games
                 network, spent = network + tally.network_seconds, spent + tally.seconds
         return 3600 * games_ended / (time.perf_counter() - began), 100 * network / spent
+
+
+def _compared(seconds: float, figure: str) -> float:
+    return _in_turn(seconds)[figure]
+
+
+@cache
+def _in_turn(seconds: float) -> dict[str, float]:
+    """Return the figures of COMPARED: self-play with the network compiled and by torch."""
+    plays = {by: _worker(by) for by in ("compiled", "torch")}
+    spent = {by: np.zeros(2) for by in plays}  # seconds of CPU time and on the wall
+    for play in plays.values():
+        play()
+    rounds = 0
+    while rounds < 3 or spent["compiled"][0] < RUNS * seconds:
+        rounds += 1
+        for by, play in plays.items():
+            began = np.array((time.process_time(), time.perf_counter()))
+            play()
+            spent[by] += np.array((time.process_time(), time.perf_counter())) - began
+    done = rounds * DECISIONS * BOARDS
+    times = spent["torch"] / spent["compiled"]
+    rates = {by: float(done / sums[0]) for by, sums in spent.items()}
+    return {**rates, "CPU": float(times[0]), "wall": float(times[1])}
+
+
+def _worker(by: str) -> Callable[[], Any]:
+    """Return a function that takes DECISIONS on the boards of a worker."""
+    import torch
+
+    from agents import shipped
+    from agents.network import Evaluator, load
+    from training.selfplay import SelfPlaySettings, SelfPlayWorker
+
+    torch.set_num_threads(1)
+    game = games.make("capture_conquer")
+    evaluate = Evaluator(load(shipped(game, "alphazero"), game)[0], by=by)
+    settings = SelfPlaySettings(boards=BOARDS, simulations=SIMULATIONS, opponents_share=0)
+    worker = SelfPlayWorker(game, settings, 0)
+    return lambda: worker.play(evaluate, DECISIONS)
 
 
 def _self_play() -> Callable[[int], list[Any]]:
