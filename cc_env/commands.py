@@ -14,6 +14,7 @@ import numpy as np
 from cc_env import (
     __version__,
     checkout,
+    conformance,
     files,
     games,
     oracle,
@@ -457,20 +458,47 @@ def _game_of(file: Path) -> str | None:
 @app.command()
 def check(
     file: Annotated[
-        Path,
+        Path | None,
         typer.Argument(
             parser=file_path, metavar="FILE", help="Recorded positions.", show_default=False
         ),
-    ],
+    ] = None,
     game: Annotated[
         str | None,
         typer.Option("--game", "-g", help="The game; default: by the file name."),
     ] = None,
+    option: Pairs = None,
 ) -> None:
-    """Compare recorded positions with the rules.
+    """Check the rules: by recorded positions, or else by random games.
 
-    Exit with status 1 if any differs.
+    Without a file, random games show whether the game keeps what every game promises. The exit
+    status is 1 if anything differs.
     """
+    if file is None:
+        if game is None:
+            raise BadOption("there is nothing to check; name a file, or a game: --game NAME")
+        agrees = _conforms(games.make(game, **game_options(option)))
+    elif option:
+        raise BadOption(f"{file}: its positions say their options; leave --option out")
+    else:
+        agrees = _agrees(file, game)
+    if not agrees:
+        raise typer.Exit(1)
+
+
+def _conforms(game: Game) -> bool:
+    """Print what a game does not keep, as far as random games show it; return whether it does."""
+    faults = list(conformance.check(game))
+    for fault in faults:
+        led = f", after {fault.action}" if fault.action else ""
+        console.print(f"in '{fault.position}'{led}: {fault.wrong}", markup=False)
+    verdict = quantity(len(faults), "fault") if faults else "it keeps what every game promises"
+    console.print(f"{conformance.GAMES} random games of {game.name}: {verdict}")
+    return not faults
+
+
+def _agrees(file: Path, game: str | None) -> bool:
+    """Print where recorded positions differ from the rules; return whether all agree."""
     agreed, differing = 0, 0
     name = game or file.name.split(".")[0]
     if not file.exists():
@@ -487,8 +515,7 @@ def check(
             place = f"line {checked.line}: '{checked.position}'"
             console.print(f"{place}: {listed(checked.differences)}", markup=False)
     console.print(f"{agreed:,} of {agreed + differing:,} positions agree")
-    if differing:
-        raise typer.Exit(1)
+    return not differing
 
 
 def _begin(game: str, option: list[str] | None, position: str | None) -> tuple[Game, Position]:

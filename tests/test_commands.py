@@ -12,7 +12,7 @@ import typer
 from conftest import ORACLE, command_line
 
 from agents.memory import Memory
-from cc_env import __version__, commands, games, record, referee, terminal
+from cc_env import __version__, commands, conformance, games, record, referee, terminal
 from cc_env.__main__ import main
 from cc_env.catalogue import GAMES, Entry
 from cc_env.errors import BadGame, BadOption, MissingExtra
@@ -278,6 +278,17 @@ def test_check(tmp_path):
     assert "0 of 1 positions agree" in out
 
 
+def test_check_without_recorded_positions(monkeypatch):
+    monkeypatch.setattr(conformance, "GAMES", 2)
+    out = run("check", "--game", "elsewhere.tictactoe")
+    assert "2 random games of elsewhere.tictactoe: it keeps what every game promises" in out
+    fault = conformance.Fault("3/3/3 x", "00", "outcome 7; wanted: another")
+    monkeypatch.setattr(conformance, "check", lambda game: [fault])
+    out = run("check", "--game", "elsewhere.tictactoe", status=1)
+    assert "in '3/3/3 x', after 00: outcome 7; wanted: another" in out
+    assert "elsewhere.tictactoe: 1 fault" in out
+
+
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
@@ -292,6 +303,11 @@ def test_check(tmp_path):
         (["perft", "-g", "cc_env.players"], "no game 'cc_env.players'"),
         (["check", "README.md", "-g", "cc_env.players"], "cc_env.players has no recorded pos"),
         (["check", "README.md", "-g", "json"], "no game 'json'"),
+        (["check"], "there is nothing to check; name a file, or a game: --game NAME"),
+        (
+            ["check", "README.md", "-g", "checkers", "-o", "crowning=ends_move"],
+            "leave --option out",
+        ),
         (
             ["analyse", "greedy:evaluation=5"],
             "evaluation=5 is not a name; capture_conquer has: ",

@@ -31,6 +31,7 @@ LAYERS = [
     ["cc_env.players"],
     ["cc_env.envs", "cc_env.openspiel"],
     ["cc_env"],
+    ["cc_env.conformance"],
     ["cc_env.play.wire", "cc_env.play.tournament", "cc_env.play.engine"],
     ["cc_env.arguments"],
     ["cc_env.play.program_commands"],
