@@ -69,10 +69,13 @@ def test_first_uses_are_measured_in_new_processes_with_caches_of_their_own(monke
 def test_self_play_is_measured_with_and_without_batches(monkeypatch):
     monkeypatch.setattr(learning, "BOARDS", 32)
     monkeypatch.setattr(learning, "SIMULATIONS", 8)
-    batched, games_an_hour, share, plain = commands.measured(learning.tasks(), TINY)
+    batched, games_an_hour, share, *in_turn, plain = commands.measured(learning.tasks(), TINY)
     assert batched.value > plain.value > 0
     assert games_an_hour.value > 0
     assert 0 < share.value < 100
+    compiled, torch, cpu_times, wall_times = (measured.value for measured in in_turn)
+    assert cpu_times == pytest.approx(compiled / torch)
+    assert wall_times > 0
 
 
 def test_the_command_prints_the_picked_rows_as_a_github_table(capsys):
