@@ -76,6 +76,12 @@ def tasks() -> list[Task]:
             "alpha-beta", 6, lambda game: partial(AlphaBeta(game).search, depth=9), "to depth 9"
         ),
         _search(
+            "alpha-beta",
+            6,
+            lambda game: partial(AlphaBeta(game, "learned").search, depth=9),
+            "to depth 9, evaluation=learned",
+        ),
+        _search(
             "alpha-beta", 8, lambda game: partial(AlphaBeta(game).search, depth=7), "to depth 7"
         ),
         _depth(6, 9),

@@ -62,6 +62,10 @@ class BadTable(CcEnvError):
     """A table of exact values that is damaged, or of another game, other rules or a new version."""
 
 
+class BadNetwork(CcEnvError):
+    """The network of an evaluation that is damaged, or of another game, options or version."""
+
+
 class MissingTable(CcEnvError):
     """A position whose exact value is in no table that is there."""
 

@@ -18,6 +18,7 @@ LAYERS = [
     ["cc_env.game", "cc_env.notation", "cc_env.look"],
     ["cc_env.exact.retrograde", "cc_env.exact.solved", "cc_env.exact.table"],
     ["cc_env.exact.tables"],
+    ["cc_env.learned"],
     ["cc_env.games", "cc_env.search"],
     ["cc_env.exact.solver"],
     ["cc_env.openings", "cc_env.perft", "cc_env.playouts", "cc_env.match", "cc_env.pictures"],

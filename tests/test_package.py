@@ -40,6 +40,7 @@ def test_the_wheel_holds_the_library_and_inside_it_what_learned(wheel):
         | files("cc_env/play/page/*")
         | files("cc_env/lessons/*")
         | files("cc_env/exact/shipped/*.exact")
+        | files("cc_env/learned/shipped/*.network")
         <= names
     )
     assert {"cc_env/py.typed", "cc_env/play/notebook.js", "cc_env/play/notebook.css"} <= names

@@ -15,13 +15,15 @@ from cc_env import trust
 from cc_env.catalogue import GAMES
 from cc_env.errors import BadGame, CcEnvError, UnknownOption, listed
 from cc_env.game import Game
+from cc_env.learned.files import with_learned
 
 
 def make(name: str, /, **options: Any) -> Game:
     """Return the game `name` with these options.
 
     Raises UnknownOption for an unknown game or option, with a list of the known ones; BadOption for
-    a value out of range; BadGame if its module fails to make the game.
+    a value out of range; BadGame if its module fails to make the game; BadNetwork where the network
+    that the package has for it is damaged.
     """
     known = option_defaults(name)
     if unknown := sorted(set(options) - set(known)):
@@ -39,7 +41,7 @@ def make(name: str, /, **options: Any) -> Game:
         raise BadGame(f"the game {name} calls itself {game.name!r}; wanted: its name here")
     _check_entry(game)
     trust.allow(name)
-    return game
+    return with_learned(game)
 
 
 def _check_entry(game: Game) -> None:

@@ -133,7 +133,7 @@ def _enter(
     nothing = np.int64(NONE)
     if frame.ply >= PLIES - 1:
         context.workspace.counts[CUT_SHORT] += 1
-        return True, _worth(position, rules.to_move(position), context), nothing
+        return True, _worth(position, rules.to_move(position), context.evaluation, context), nothing
     if _is_repeated(key, frame.ply, context):
         context.workspace.counts[CUT_SHORT] += 1
         return True, repeated(position, rules.to_move(position)), nothing
@@ -234,7 +234,7 @@ def _quiesce(position: Position, frame: Frame, context: Context) -> Int:
     context.workspace.counts[NODES] += 1
     context.workspace.lines[ply, 0] = NONE
     player = rules.to_move(position)
-    best = _worth(position, player, context)
+    best = _worth(position, player, context.evaluation, context)
     base = ply * len(context.workspace.legal)
     count = 0
     if ply < PLIES - 1:
@@ -284,18 +284,18 @@ def _rank(position: Position, frame: Frame, without: Int, context: Context) -> I
 
 @jit
 def _static(position: Position, player: Int, context: Context) -> Int:
-    """Return the static value to `player`: the final score, or the evaluation."""
+    """Return the value that orders actions, to `player`: final score, or a quick evaluation."""
     result = rules.outcome(position)
     if result != ONGOING:
         return final(position, result, player, np.int64(0))
-    return _worth(position, player, context)
+    return _worth(position, player, context.ordering, context)
 
 
 @jit
-def _worth(position: Position, player: Int, context: Context) -> Int:
+def _worth(position: Position, player: Int, evaluation: Any, context: Context) -> Int:
     """Return the evaluation to `player`, always computed from the root player's side."""
     root = context.workspace.counts[ROOT_PLAYER]
-    value = rules.evaluate(position, root, context.evaluation)
+    value = rules.evaluate(position, root, evaluation)
     return value if player == root else -value
 
 
@@ -408,7 +408,8 @@ class AlphaBeta:
         self.game = game
         chosen = game.evaluation(evaluation)
         table, workspace = transposition.empty(table_megabytes), make_workspace(game)
-        self._context = Context(table, workspace, chosen, known(tables, game))
+        quick = getattr(chosen, "base", chosen)  # a learned evaluation is worth its time at leaves
+        self._context = Context(table, workspace, chosen, quick, known(tables, game))
         self._megabytes, self._tables, self._searches = table_megabytes, tables, 0
         self.search(game.initial, depth=1)  # compiles, outside of any time limit
 

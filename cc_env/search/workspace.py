@@ -30,6 +30,7 @@ class Context(NamedTuple):
     table: Table
     workspace: Any  # a record, see `make_workspace`
     evaluation: Any  # weights, a NamedTuple
+    ordering: Any  # those of the evaluation that orders actions
     tables: Any  # exact values, see `cc_env.exact.solved`
 
 

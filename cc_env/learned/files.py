@@ -1,0 +1,217 @@
+"""The file of a network, and the networks that the package ships with.
+
+    cc_env network 1 LENGTH SHA256   version, bytes of the header, hash of all that follows
+    {"game": "capture_conquer", …}   the header, JSON, see `Header`
+    weights                          the arrays of `IntegerNetwork` but `windows`, zlib
+
+A file runs no code. It is read only where all of it has its hash, it is of this game, its options
+and rules, and no sum can overflow.
+"""
+
+import functools
+import hashlib
+import json
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cc_env import files, rules
+from cc_env.catalogue import GAMES
+from cc_env.errors import BadNetwork, is_whole
+from cc_env.game import Game
+from cc_env.learned.lanes import LANES, UNITS
+from cc_env.learned.network import CELLS, STATES, IntegerNetwork, Learned, check, learned
+
+SUFFIX = ".network"
+VERSION = 1
+SHIPPED = Path(__file__).parent / "shipped"
+NAME = "learned"  # of the evaluation, among those of its game
+MOST_SETS, MOST_WINDOWS = 16, 49
+MOST_BYTES = 1 << 22  # of a file
+
+_MAGIC = "cc_env network"
+_LEVEL = 9  # of zlib
+_ALIGNMENT = 64  # bytes: a row of the first layer crosses no line of a processor's cache
+
+
+@dataclass(frozen=True, kw_only=True)
+class Header:
+    """What a network is of."""
+
+    game: str
+    options: Mapping[str, Any]
+    rules: str  # the id of the environment, whose version rises with every change of the rules
+    sets: int  # of cells that it sees
+    windows: tuple[int, ...]  # the first cell of each
+
+
+def file_name(game: Game) -> str:
+    """Return the name of the file of a game and its options."""
+    chosen = ",".join(f"{name}={value}" for name, value in sorted(game.options.items()))
+    return "-".join(filter(None, (game.name, chosen))) + SUFFIX
+
+
+def with_learned(game: Game) -> Game:
+    """Return the game, with the evaluation "learned" if the package has a network for it."""
+    path = SHIPPED / file_name(game)
+    if not path.is_file():
+        return game
+    evaluation = correcting(game, _shipped(path, game.name, tuple(game.options.items())))
+    evaluations = {**game.search.evaluations, NAME: evaluation}
+    return replace(game, search=replace(game.search, evaluations=evaluations))
+
+
+def correcting(game: Game, network: IntegerNetwork) -> Learned:
+    """Return the game's first evaluation, corrected by a network."""
+    rules.register_evaluation(type(game.initial), Learned, learned)
+    return Learned(game.evaluation(), network)
+
+
+@functools.cache
+def _shipped(path: Path, game: str, options: tuple[tuple[str, Any], ...]) -> IntegerNetwork:
+    return _read(path, game, dict(options))
+
+
+def read(path: Path, game: Game) -> IntegerNetwork:
+    """Return the network of a file; raise BadNetwork unless it is whole and of this game, OSError.
+
+    Its options have to be those of the game, and its rules the current ones.
+    """
+    return _read(path, game.name, game.options)
+
+
+def _read(path: Path, game: str, options: Mapping[str, Any]) -> IntegerNetwork:
+    with path.open("rb") as file:
+        content = file.read(MOST_BYTES + 1)
+    try:
+        header, packed = _opened(content)
+        _check_game(header, game, options)
+        network = _network(header, packed)
+        check(network)
+    except BadNetwork as error:
+        raise BadNetwork(f"{path}: {error}") from None
+    return network
+
+
+def write(path: Path, game: Game, network: IntegerNetwork) -> None:
+    """Write a network atomically; raise BadNetwork where a sum could overflow, OSError."""
+    check(network)
+    header = Header(
+        game=game.name,
+        options=dict(game.options),
+        rules=_rules_of(game.name),
+        sets=len(network.cells) // (CELLS * LANES),
+        windows=tuple(network.windows.tolist()),
+    )
+    told = json.dumps(asdict(header), ensure_ascii=False).encode()
+    arrays = [np.asarray(getattr(network, name)) for name, _ in _layout(header)]
+    packed = zlib.compress(b"".join(_little(array).tobytes() for array in arrays), _LEVEL)
+    first = f"{_MAGIC} {VERSION} {len(told)} {_hash(told + packed)}\n"
+    files.write(path, first.encode() + told + packed)
+
+
+def _opened(content: bytes) -> tuple[Header, bytes]:
+    """Return the header and the packed weights; raise BadNetwork where they lack their hash."""
+    line, _, rest = content.partition(b"\n")
+    words = line[:256].decode("ascii", "replace").removeprefix(f"{_MAGIC} ").split(" ")
+    if not line.startswith(f"{_MAGIC} ".encode()) or len(words) != 3:
+        raise BadNetwork("not a network of an evaluation")
+    version, length, digest = words
+    if version != str(VERSION):
+        raise BadNetwork(f"of version {version[:20]!r}; wanted: {VERSION}")
+    if len(content) > MOST_BYTES:
+        raise BadNetwork(f"more than {MOST_BYTES:,} bytes; wanted: fewer")
+    if _hash(rest) != digest or not (length.isascii() and length[:9].isdigit()):
+        raise BadNetwork(f"altered or cut short, at {len(content):,} bytes; its hash is another")
+    end = int(length[:9])
+    return _header(rest[:end]), rest[end:]
+
+
+def _header(told: bytes) -> Header:
+    try:
+        words = json.loads(told)
+        header = Header(windows=tuple(words.pop("windows")), **words)
+    except (ValueError, TypeError, AttributeError, KeyError, RecursionError):
+        raise BadNetwork("the header cannot be read") from None
+    if not all(isinstance(text, str) for text in (header.game, header.rules)):
+        raise BadNetwork("the header's game and rules are not texts")
+    if not is_whole(header.sets, 0) or header.sets > MOST_SETS:
+        raise BadNetwork(f"sees {header.sets!r} sets of cells; wanted: 0 to {MOST_SETS}")
+    cells = all(is_whole(cell, 0) and cell < CELLS for cell in header.windows)
+    if not cells or len(header.windows) > MOST_WINDOWS:
+        raise BadNetwork(f"the windows are not cells, at most {MOST_WINDOWS} of 0 to {CELLS - 1}")
+    return header
+
+
+def _check_game(header: Header, game: str, options: Mapping[str, Any]) -> None:
+    """Raise BadNetwork unless the network is of this game by these rules."""
+    if (header.game, header.options, header.rules) != (game, dict(options), _rules_of(game)):
+        wanted = f"{game} {dict(options)} ({_rules_of(game)})"
+        given = f"{header.game} {header.options} ({header.rules})"
+        raise BadNetwork(f"wanted: {wanted}; found: {given:.300}")
+
+
+def _network(header: Header, packed: bytes) -> IntegerNetwork:
+    """Return the network; raise BadNetwork unless there are as many weights as the header says."""
+    size = sum(count * kind.itemsize for _, (count, kind) in _layout(header))
+    machine = zlib.decompressobj()
+    try:
+        raw = machine.decompress(packed, size + 1)
+    except zlib.error:
+        raise BadNetwork("the weights cannot be unpacked") from None
+    if len(raw) != size or not machine.eof or machine.unused_data:
+        raise BadNetwork(f"the weights are not {size:,} bytes")
+    arrays, begin = {}, 0
+    for name, (count, kind) in _layout(header):
+        arrays[name] = np.frombuffer(raw, kind, count, begin)
+        begin += count * kind.itemsize
+    bias = np.int64(arrays.pop("third_bias")[0])
+    windows = np.array(header.windows, np.uint64)
+    return aligned(IntegerNetwork(windows=windows, **arrays, third_bias=bias))
+
+
+def aligned(network: IntegerNetwork) -> IntegerNetwork:
+    """Return the network with its arrays in the machine's order of bytes, and aligned."""
+    arrays = network._asdict()
+    bias = np.int64(arrays.pop("third_bias"))
+    return IntegerNetwork(
+        **{name: _aligned(array) for name, array in arrays.items()}, third_bias=bias
+    )
+
+
+def _aligned(array: NDArray[Any]) -> NDArray[Any]:
+    kind = array.dtype.newbyteorder("=")
+    room = np.empty(array.size * kind.itemsize + _ALIGNMENT, np.uint8)
+    begin = -room.ctypes.data % _ALIGNMENT
+    placed = room[begin : begin + array.size * kind.itemsize].view(kind)
+    placed[:] = array.ravel()
+    return placed
+
+
+def _layout(header: Header) -> Iterator[tuple[str, tuple[int, np.dtype[Any]]]]:
+    """Yield the arrays in a file: name, and how many numbers of which type."""
+    int16, int32, int64 = np.dtype("<i2"), np.dtype("<i4"), np.dtype("<i8")
+    yield "cells", (header.sets * CELLS * LANES, int16)
+    yield "states", (len(header.windows) * STATES * LANES, int16)
+    yield "first_bias", (LANES, int16)
+    yield "second", (LANES * UNITS, int16)
+    yield "second_bias", (UNITS, int32)
+    yield "third", (UNITS, int32)
+    yield "third_bias", (1, int64)
+
+
+def _little(array: NDArray[Any]) -> NDArray[Any]:
+    return array.astype(array.dtype.newbyteorder("<"))
+
+
+def _rules_of(game: str) -> str:
+    return GAMES[game].environment if game in GAMES else game
+
+
+def _hash(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()

@@ -1,0 +1,137 @@
+"""A small network of integers that corrects a game's own evaluation, in compiled code.
+
+    active inputs --table, int16--> 64 units --int16--> 32 units --int32--> points
+
+The inputs are those of `rules.sets_of`, in the frame of the player to move: the cells of each set,
+or of the first few; and windows of 2 by 2 cells, by what the first two sets, own and enemy, have
+there. Few are active at a time, so the first layer is a sum of rows. All is exact: results are the
+same on every machine, and `check` refuses weights with which a sum could overflow.
+
+Shapes: S sets, each a word of 64 cells; W windows; LANES and UNITS the units of the layers.
+"""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cc_env import rules
+from cc_env.bits import ONE, lowest
+from cc_env.compile import jit
+from cc_env.errors import BadNetwork
+from cc_env.learned.lanes import LANES, UNITS, clipped, combined, plus, row_at, weighted
+from cc_env.rules import Int, Position
+
+CELLS = 64  # of a set
+STATES = 81  # of a window: 4 cells, each empty, own or enemy
+FIRST_UNIT = (
+    128  # what stands for 1 in the sums of the first layer, and in what comes of the second
+)
+SECOND_SHIFT = 10  # the sums of the second layer are so many times 2 finer
+THIRD_SHIFT = 13  # the sum of the third, of a point
+MOST_ACTIVE = 1023  # units are clipped to 0..MOST_ACTIVE
+MOST_CORRECTION = 2_000  # points; the network adds no more
+
+_4, _6, _3_BITS = np.uint64(4), np.uint64(6), np.uint64(3)
+_HIGH = np.uint64(12)
+
+# STATE[own | enemy << 4]: the state of a window in which these bits are set.
+STATE = np.array(
+    [
+        sum(3**n * ((bits >> n & 1) + 2 * (bits >> 4 + n & 1)) for n in range(4))
+        for bits in range(256)
+    ],
+    np.int64,
+)
+
+
+class IntegerNetwork(NamedTuple):
+    """The weights; arrays are contiguous."""
+
+    windows: NDArray[np.uint64]  # [W] the bit of each window's first cell
+    cells: NDArray[np.int16]  # [S * CELLS * LANES] rows of the first layer
+    states: NDArray[np.int16]  # [W * STATES * LANES] rows of the first layer
+    first_bias: NDArray[np.int16]  # [LANES]
+    second: NDArray[np.int16]  # [LANES * UNITS], see `lanes.weighted`
+    second_bias: NDArray[np.int32]  # [UNITS]
+    third: NDArray[np.int32]  # [UNITS]
+    third_bias: np.int64
+
+
+class Learned(NamedTuple):
+    """An evaluation of any game: another one, corrected by a network."""
+
+    base: Any
+    network: IntegerNetwork
+
+
+@jit
+def learned(position: Position, player: Int, evaluation: Learned) -> Int:
+    """As `rules.evaluate`; within a turn what the base says."""
+    value = np.int64(rules.evaluate(position, player, evaluation.base))
+    if rules.mid_turn(position):
+        return value
+    points = correction(position, evaluation.network)
+    return value + points if rules.to_move(position) == player else value - points
+
+
+@jit
+def correction(position: Position, network: IntegerNetwork) -> Int:
+    """Return the points that the network adds, to the player to move."""
+    sets = rules.sets_of(position)
+    sums = row_at(network.first_bias, np.int64(0))
+    own, enemy = sets[0], sets[1]
+    for window in range(len(network.windows)):
+        place = network.windows[window]
+        state = STATE[_four(own >> place) | _four(enemy >> place) << _4]
+        sums = plus(sums, row_at(network.states, (STATES * window + state) * LANES))
+    for number in range(min(len(sets), len(network.cells) // (CELLS * LANES))):
+        cells = sets[number]
+        while cells:
+            row = CELLS * number + np.int64(lowest(cells))
+            cells &= cells - ONE
+            sums = plus(sums, row_at(network.cells, row * LANES))
+    units = weighted(clipped(sums, MOST_ACTIVE), network.second, network.second_bias)
+    total = combined(units, network.third, SECOND_SHIFT, MOST_ACTIVE) + network.third_bias
+    points: Int = min(max(total >> THIRD_SHIFT, -MOST_CORRECTION), MOST_CORRECTION)
+    return points
+
+
+@jit
+def _four(cells: np.uint64) -> np.uint64:
+    """Return the cells 0, 1, 8 and 9 as four bits."""
+    return cells & _3_BITS | cells >> _6 & _HIGH
+
+
+def check(network: IntegerNetwork) -> None:
+    """Raise BadNetwork unless no sum can overflow, whatever the position."""
+    for name, worst, most in _sums(network):
+        if worst > most:
+            raise BadNetwork(
+                f"the sums of the {name} can reach {worst:,}; wanted: at most {most:,}"
+            )
+
+
+def _sums(network: IntegerNetwork) -> Iterator[tuple[str, int, int]]:
+    """Yield a name, the greatest absolute sum and the limit, for each layer.
+
+    Of a window one state is active at a time, of cells any number.
+    """
+    cells = _absolute(network.cells).reshape(-1, LANES).sum(0)
+    states = _absolute(network.states).reshape(-1, STATES, LANES).max(1).sum(0)
+    first = cells + states + _absolute(network.first_bias)
+    yield "first layer", int(first.max()), 2**15 - 1
+    second = _absolute(network.second).reshape(UNITS, UNITS, 2).sum((0, 2))
+    yield "second layer", _worst(second, network.second_bias), 2**31 - 1
+    third = _absolute(network.third).sum()
+    yield "third layer", _worst(third, np.zeros(1)), 2**31 - 1
+    yield "third bias", abs(int(network.third_bias)), 2**40
+
+
+def _absolute(array: NDArray[Any]) -> NDArray[np.int64]:
+    return np.abs(array.astype(np.int64))
+
+
+def _worst(weights: NDArray[np.int64], bias: NDArray[Any]) -> int:
+    return int((MOST_ACTIVE * weights + _absolute(bias)).max())

@@ -1,0 +1,62 @@
+"""Networks of evaluations that somebody altered, also with the right hash: refused, or of use."""
+
+import hashlib
+import json
+import zlib
+
+import numpy as np
+import pytest
+from fuzz.damage import bytes_damaged, json_damaged
+from fuzz.harness import refused_or_fine
+from hypothesis import given
+from hypothesis import strategies as st
+from learned.networks import plain, random_network
+
+from cc_env import games, rules
+from cc_env.learned.files import correcting, read, write
+
+GAME = games.make("capture_conquer", size=4)
+NETWORK = random_network(np.random.default_rng(0), (0, 1, 9))
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    return tmp_path_factory.mktemp("fuzz") / "altered.network"
+
+
+@pytest.fixture(scope="module")
+def whole(path):
+    write(path, GAME, NETWORK)
+    return path.read_bytes()
+
+
+def used(path):
+    """Read the network, and evaluate a position by it."""
+    network, position = read(path, GAME), GAME.initial
+    base = rules.evaluate(position, 0, GAME.evaluation())
+    return network, rules.evaluate(position, 0, correcting(GAME, network)) - base
+
+
+@given(st.data())
+def test_bytes(path, whole, data):
+    """Every byte is covered by a hash: nothing that was altered is believed."""
+    damaged = data.draw(bytes_damaged(whole))
+    path.write_bytes(damaged)
+    assert refused_or_fine(used, path) is None or damaged == whole
+
+
+@given(st.data())
+def test_headers_and_weights_with_the_right_hash(path, whole, data):
+    first, rest = whole.split(b"\n", 1)
+    end = int(first.split()[3])
+    told, raw = rest[:end], zlib.decompress(rest[end:])
+    if data.draw(st.booleans()):
+        told = json.dumps(data.draw(json_damaged(json.loads(told)))).encode()
+    else:
+        raw = data.draw(bytes_damaged(raw))
+    packed = zlib.compress(raw, 1)
+    digest = hashlib.sha256(told + packed).hexdigest()
+    content = b"cc_env network 1 %d %s\n" % (len(told), digest.encode()) + told + packed
+    path.write_bytes(content)
+    used_network = refused_or_fine(used, path)
+    assert used_network is None or used_network[1] == plain(GAME.initial, used_network[0])

@@ -1,0 +1,147 @@
+"""Files of networks: what was written is read, and nothing else is believed."""
+
+import hashlib
+import json
+import zlib
+
+import numpy as np
+import pytest
+from learned.networks import random_network
+
+from cc_env import games
+from cc_env.errors import BadNetwork
+from cc_env.learned import files
+from cc_env.learned.files import SHIPPED, file_name, read, with_learned, write
+
+GAME = games.make("capture_conquer", size=5)
+
+
+@pytest.fixture
+def network():
+    return random_network(np.random.default_rng(0), (0, 9, 27))
+
+
+@pytest.fixture
+def path(tmp_path, network):
+    place = tmp_path / file_name(GAME)
+    write(place, GAME, network)
+    return place
+
+
+def altered(path, change=lambda header: None, weights=lambda raw: raw, pack=zlib.compress):
+    """Write the file again, its header changed in place and its weights as returned, hashed."""
+    first, rest = path.read_bytes().split(b"\n", 1)
+    end = int(first.split()[3])
+    header, raw = json.loads(rest[:end]), zlib.decompress(rest[end:])
+    change(header)
+    told, packed = json.dumps(header).encode(), pack(weights(raw))
+    digest = hashlib.sha256(told + packed).hexdigest()
+    path.write_bytes(b"cc_env network 1 %d %s\n" % (len(told), digest.encode()) + told + packed)
+
+
+def refused(path, words, game=GAME):
+    with pytest.raises(BadNetwork, match=words) as caught:
+        read(path, game)
+    assert str(path) in str(caught.value)
+
+
+def test_what_is_written_is_read(path, network):
+    again = read(path, GAME)
+    for name, array in network._asdict().items():
+        loaded = getattr(again, name)
+        assert np.array_equal(array, loaded), name
+        assert array.dtype == loaded.dtype
+        assert name == "third_bias" or loaded.ctypes.data % 64 == 0
+    assert path.name == "capture_conquer-corner=3,size=5.network"
+
+
+def test_a_file_of_another_game_or_option_is_refused(path):
+    told = r"wanted: capture_conquer {'size': 6, 'corner': 3} .*; found: .*'size': 5"
+    refused(path, told, games.make("capture_conquer"))
+    refused(path, "wanted: checkers", games.make("checkers"))
+    altered(path, lambda header: header.update(rules="cc_env/CaptureConquer-v9"))
+    refused(path, "CaptureConquer-v0.*found.*CaptureConquer-v9")
+
+
+def test_every_byte_counts(path):
+    whole = path.read_bytes()
+    for place in range(0, len(whole), 97):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+        refused(path, r"\w")
+    for length in (0, 5, 40, 200, len(whole) - 1):
+        path.write_bytes(whole[:length])
+        refused(path, r"\w")
+    path.write_bytes(whole + b"\n")
+    refused(path, "altered or cut short")
+
+
+def test_a_file_of_a_newer_version_says_so(path):
+    path.write_bytes(path.read_bytes().replace(b"network 1 ", b"network 2 ", 1))
+    refused(path, "of version '2'; wanted: 1")
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda header: header.update(sets=3), "the weights are not"),
+        (lambda header: header.update(sets=10**9), "sees 1000000000 sets of cells"),
+        (lambda header: header.update(sets="2"), "sees '2' sets"),
+        (lambda header: header.update(windows=[0, 9, 64]), "the windows are not cells"),
+        (lambda header: header.update(windows=[0] * 50), "the windows are not cells"),
+        (lambda header: header.update(windows=None), "the header cannot be read"),
+        (lambda header: header.update(more=1), "the header cannot be read"),
+        (lambda header: header.pop("game"), "the header cannot be read"),
+        (lambda header: header.update(game=7), "not texts"),
+    ],
+)
+def test_a_wrong_header_with_the_right_hash_is_refused(path, change, words):
+    altered(path, change)
+    refused(path, words)
+
+
+def test_weights_that_are_too_few_too_many_or_not_packed_are_refused(path):
+    whole = path.read_bytes()
+    for weights in (lambda raw: raw[:-1], lambda raw: raw + b"\0", lambda raw: b""):
+        path.write_bytes(whole)
+        altered(path, weights=weights)
+        refused(path, "the weights are not")
+    path.write_bytes(whole)
+    altered(path, pack=lambda raw: b"zlib would not write this")
+    refused(path, "cannot be unpacked")
+
+
+def test_weights_out_of_range_are_neither_read_nor_written(path, network):
+    largest = np.full(len(network.first_bias), 2**15 - 1, np.int16)
+    begin = 2 * (len(network.cells) + len(network.states))
+    spoilt = largest.astype("<i2").tobytes()
+    altered(path, weights=lambda raw: raw[:begin] + spoilt + raw[begin + len(spoilt) :])
+    refused(path, "the sums of the first layer can reach")
+    before = path.read_bytes()
+    with pytest.raises(BadNetwork, match="first layer"):
+        write(path, GAME, network._replace(first_bias=largest))
+    assert path.read_bytes() == before
+
+
+def test_a_file_that_is_too_long_is_not_read_to_its_end(path, monkeypatch):
+    monkeypatch.setattr(files, "MOST_BYTES", 1000)
+    refused(path, "more than 1,000 bytes")
+
+
+def test_the_shipped_networks_are_found_by_game_and_options():
+    shipped = sorted(SHIPPED.glob("*.network"))
+    assert shipped
+    names = set()
+    for name in games.GAMES:
+        game = games.make(name)
+        names |= {file_name(game)} if "learned" in game.search.evaluations else set()
+    assert names <= {path.name for path in shipped}
+    assert sum(path.stat().st_size for path in shipped) < 200_000 * len(shipped)
+
+
+def test_a_damaged_installation_says_which_file(monkeypatch, path):
+    monkeypatch.setattr(files, "SHIPPED", path.parent)
+    assert "learned" in with_learned(GAME).search.evaluations
+    files._shipped.cache_clear()
+    path.write_bytes(b"")
+    with pytest.raises(BadNetwork, match=r"corner=3,size=5\.network: not a network"):
+        games.make("capture_conquer", size=5)

@@ -1,0 +1,142 @@
+"""What a network of an evaluation adds: the same as a plain computation, on both sides."""
+
+import numpy as np
+import pytest
+from learned.networks import plain, random_network
+
+from cc_env import games, players, rules
+from cc_env.errors import BadNetwork
+from cc_env.learned.files import correcting
+from cc_env.learned.lanes import LANES, UNITS
+from cc_env.learned.network import MOST_CORRECTION, STATES, check
+from cc_env.openings import after_random_turns
+from cc_env.referee import Clock
+from cc_env.rules import ONGOING
+from cc_env.search.scores import PROVEN
+
+WINDOWS = [(), (0,), tuple(8 * row + column for row in range(5) for column in range(5)), (7, 63)]
+
+
+def positions(game, count, seed=0):
+    rng = np.random.default_rng(seed)
+    drawn = [after_random_turns(game, int(rng.integers(20)), rng) for _ in range(count)]
+    return [position for position in drawn if game.outcome(position) == ONGOING]
+
+
+@pytest.mark.parametrize("windows", WINDOWS, ids=len)
+@pytest.mark.parametrize("name", ["capture_conquer", "checkers", "mini_checkers"])
+def test_a_network_adds_what_a_plain_computation_does(name, windows):
+    game, rng = games.make(name), np.random.default_rng(len(windows))
+    sets = 4 if name == "checkers" else 2
+    network = random_network(rng, windows, sets)
+    evaluation, added = correcting(game, network), set()
+    for position in positions(game, 60):
+        for player in (0, 1):
+            base = rules.evaluate(position, player, game.evaluation())
+            points = rules.evaluate(position, player, evaluation) - base
+            right = plain(position, network) * (1 if player == game.to_move(position) else -1)
+            assert points == right
+            added.add(points)
+    assert len(added) > 20
+    assert max(map(abs, added)) < MOST_CORRECTION
+
+
+@pytest.mark.parametrize("sets", [0, 1])
+def test_a_network_may_see_the_first_sets_alone(sets):
+    game = games.make("capture_conquer")
+    network = random_network(np.random.default_rng(0), WINDOWS[2], sets)
+    evaluation = correcting(game, network)
+    for position in positions(game, 20):
+        player = game.to_move(position)
+        base = rules.evaluate(position, player, game.evaluation())
+        assert rules.evaluate(position, player, evaluation) - base == plain(position, network)
+
+
+def test_within_a_turn_the_base_is_asked():
+    game = games.make("capture_conquer")
+    evaluation = correcting(game, random_network(np.random.default_rng(0)))
+    rng, asked = np.random.default_rng(0), 0
+    for before in positions(game, 200):
+        for action in game.legal_actions(before):
+            position = game.apply(before, int(action))
+            if game.mid_turn(position):
+                base = rules.evaluate(position, 0, game.evaluation())
+                assert rules.evaluate(position, 0, evaluation) == base
+                asked += 1
+    assert asked > 3, rng
+
+
+def test_however_large_the_weights_the_sum_is_bounded():
+    game = games.make("capture_conquer")
+    network = random_network(np.random.default_rng(0))
+    network.third[:] = 60_000
+    network.second[:] = np.abs(network.second)
+    check(network)
+    evaluation = correcting(game, network)
+    values = [rules.evaluate(p, game.to_move(p), evaluation) for p in positions(game, 20)]
+    assert max(values) < PROVEN
+    assert max(plain(p, network) for p in positions(game, 20)) == MOST_CORRECTION
+
+
+def test_weights_with_which_a_sum_could_overflow_are_refused():
+    rng = np.random.default_rng(0)
+    whole = random_network(rng, (0, 1, 2))
+    check(whole)
+    for name, index, value, layer in (
+        ("cells", slice(None), 300, "first layer"),
+        ("states", 2 * STATES * LANES + 5, 32_767, "first layer"),
+        ("first_bias", 3, -(2**15), "first layer"),
+        ("second_bias", UNITS - 1, -(2**31), "second layer"),
+        ("third", slice(None), 70_000, "third layer"),
+    ):
+        network = whole._replace(**{name: getattr(whole, name).copy()})
+        getattr(network, name)[index] = value
+        with pytest.raises(BadNetwork, match=f"the sums of the {layer} can reach"):
+            check(network)
+    with pytest.raises(BadNetwork, match="third bias"):
+        check(whole._replace(third_bias=np.int64(2**50)))
+
+
+def test_the_largest_weights_that_are_accepted_are_summed_exactly():
+    """Sums come within one of the limits of int16 and int32, in every lane."""
+    game = games.make("capture_conquer")
+    network = random_network(np.random.default_rng(0), sets=2)
+    for array in (network.cells, network.first_bias, network.second, network.second_bias):
+        array[:] = 0
+    network.first_bias[:] = 2**15 - 1
+    network.second[:] = 32_767
+    network.second_bias[:] = 2**31 - 1 - 64 * 1023 * 32_767
+    network.third[:] = 65_000
+    check(network)
+    evaluation, position = correcting(game, network), game.initial
+    base = rules.evaluate(position, 0, game.evaluation())
+    assert plain(position, network) == MOST_CORRECTION
+    assert rules.evaluate(position, 0, evaluation) - base == MOST_CORRECTION
+
+
+LEARNED = [name for name in games.GAMES if "learned" in games.make(name).search.evaluations]
+
+
+@pytest.mark.parametrize("name", LEARNED)
+def test_shipped_networks_add_what_a_plain_computation_does(name):
+    game = games.make(name)
+    evaluation = game.evaluation("learned")
+    check(evaluation.network)
+    values = set()
+    for position in positions(game, 100, seed=1):
+        player = game.to_move(position)
+        base = rules.evaluate(position, player, evaluation.base)
+        points = rules.evaluate(position, player, evaluation) - base
+        assert points == plain(position, evaluation.network)
+        values.add(points)
+    assert len(values) > 20
+
+
+@pytest.mark.parametrize("name", ["greedy:", "minimax:depth=2,", "mcts:simulations=20,"])
+def test_players_play_by_the_learned_evaluation(name):
+    game = games.make("capture_conquer")
+    player = players.make(f"{name}evaluation=learned", game)
+    decision = player.choose(game.initial, np.random.default_rng(0), Clock())
+    assert decision.action in game.legal_actions(game.initial)
+    assert {"standard", "learned"} <= set(game.search.evaluations)
+    assert "learned" not in games.make("capture_conquer", corner=4).search.evaluations
