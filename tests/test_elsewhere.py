@@ -7,6 +7,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 import gymnasium
 import numpy as np
@@ -153,4 +154,18 @@ def test_a_game_has_to_be_called_as_it_is_found(monkeypatch):
     other = replace(module.make(), name="tictactoe")
     monkeypatch.setattr(module, "make", lambda: other)
     with pytest.raises(BadGame, match="calls itself 'tictactoe'; wanted: its name here"):
+        games.make(NAME)
+
+
+def test_a_game_whose_rules_are_not_registered_is_refused(monkeypatch):
+    class Position(NamedTuple):
+        own: np.uint64
+        enemy: np.uint64
+        player: np.uint64
+
+    module = games.module(NAME)
+    other = replace(module.make(), initial=Position(*module.make().initial))
+    monkeypatch.setattr(module, "make", lambda: other)
+    says = r"tictactoe: no outcome is registered for Position; wanted: rules.register\(Position"
+    with pytest.raises(BadGame, match=says):
         games.make(NAME)

@@ -11,7 +11,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any, get_type_hints
 
-from cc_env import trust
+from cc_env import rules, trust
 from cc_env.catalogue import GAMES
 from cc_env.errors import BadGame, CcEnvError, UnknownOption, listed
 from cc_env.game import Game
@@ -39,9 +39,20 @@ def make(name: str, /, **options: Any) -> Game:
         raise UnknownOption(f"there is no game {name!r} (what its make returns is not a Game)")
     if game.name != name:  # records would not find it again
         raise BadGame(f"the game {name} calls itself {game.name!r}; wanted: its name here")
+    _check_rules(game)
     _check_entry(game)
     trust.allow(name)
     return with_learned(game)
+
+
+def _check_rules(game: Game) -> None:
+    """Raise BadGame if no rules are registered for the positions of the game."""
+    kind = type(game.initial)
+    try:
+        rules.outcome.choose([kind])  # type: ignore[attr-defined]
+    except TypeError as error:
+        wanted = f"rules.register({kind.__name__}, …), in the module of the game"
+        raise BadGame(f"{game.name}: {error}; wanted: {wanted}") from None
 
 
 def _check_entry(game: Game) -> None:
