@@ -62,7 +62,7 @@ def _compiled(game: Game) -> Iterator[Fault]:
         "legal_actions": lambda: (start, legal),
         "outcome": lambda: (start,),
         "apply": lambda: (start, int(legal[0])),
-        "observe": lambda: (start, 0, np.empty(game.observation_shape, np.int8)),
+        "observe": lambda: (start, 0, _planes(game)[1]),
         "mid_turn": lambda: (start,),
         "key": lambda: (start,),
     }
@@ -224,16 +224,19 @@ def _turn(game: Game, position: Position, legal: NDArray[np.int32]) -> Iterator[
             yield f"after {text} its turn goes on (mid_turn); wanted: the same player, no end"
 
 
+def _planes(game: Game) -> tuple[NDArray[np.int8], NDArray[np.int8]]:
+    """Return an int8 array with room on both sides, and the planes in it, int8[C, H, W]."""
+    room = np.full(int(np.prod(game.observation_shape)) + 2 * _ROOM, _EMPTY, np.int8)
+    return room, room[_ROOM:-_ROOM].reshape(game.observation_shape)
+
+
 def _observation(game: Game, position: Position, legal: NDArray[np.int32]) -> Iterator[str]:
     """Yield what is wrong with the planes that either player sees."""
-    shape = game.observation_shape
-    size = int(np.prod(shape))
     for player in (0, 1):
-        room = np.full(size + 2 * _ROOM, _EMPTY, np.int8)
-        planes = room[_ROOM : _ROOM + size].reshape(shape)
+        room, planes = _planes(game)
         rules.observe(position, player, planes)
-        if (room[:_ROOM] != _EMPTY).any() or (room[_ROOM + size :] != _EMPTY).any():
-            yield f"observe writes outside of planes, int8{list(shape)}, for player {player}"
+        if (room[:_ROOM] != _EMPTY).any() or (room[-_ROOM:] != _EMPTY).any():
+            yield f"observe writes outside of planes, int8{list(planes.shape)}, for player {player}"
         for plane in range(len(planes)):
             values = set(np.unique(planes[plane]).tolist())
             if _EMPTY in values:
@@ -290,9 +293,11 @@ def _symmetries(game: Game, position: Position, legal: NDArray[np.int32]) -> Ite
         if images != there:
             yield f"{name}: legal in the image are {there}; wanted: {images}"
             return
-        planes = game.observe(position)
+        (_, planes), (_, seen) = _planes(game), _planes(game)
+        rules.observe(position, game.to_move(position), planes)
+        rules.observe(image, game.to_move(image), seen)
         turned = planes.reshape(len(planes), -1)[:, symmetry.cells].reshape(planes.shape)
-        if not np.array_equal(turned, game.observe(image)):
+        if not np.array_equal(turned, seen):
             yield f"{name}: the image is seen in another way than the planes' own image"
         for action in map(int, legal):
             after = symmetry.position(game.words(position, rules.apply(position, action)))

@@ -110,6 +110,15 @@ def test_a_rule_that_breaks_a_promise_is_told(game, with_rule, rule, function, s
     assert any(says in fault for fault in faults(game))
 
 
+def test_observe_is_never_called_without_room_around_its_planes(game, with_rule):
+    """What a wrong one writes there would otherwise break the process, not the game."""
+    rooms = []
+    with_rule("observe", lambda true, *rest: rooms.append(rest[2].base) or true(*rest))
+    with_rule("apply", overwrite)  # a fault, so no environment is made
+    assert faults(game)
+    assert min(len(room) for room in rooms) == 27 + 2 * conformance._ROOM
+
+
 def test_a_fault_says_where_and_after_which_action(game, with_rule):
     with_rule("apply", overwrite)
     (fault,) = [told for told in conformance.check(game, games=2) if "both have bits" in told.wrong]
