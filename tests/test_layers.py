@@ -26,7 +26,7 @@ LAYERS = [
     ["cc_env.oracle"],
     ["cc_env.record"],
     ["cc_env.referee"],
-    ["cc_env.exact.accuracy", "cc_env.exact.player"],
+    ["cc_env.exact.accuracy", "cc_env.exact.player", "cc_env.exact.hardest"],
     ["cc_env.play.channel", "cc_env.play.words", "cc_env.play.process", "cc_env.play.tcp"],
     ["cc_env.play.program"],
     ["cc_env.players"],

@@ -20,6 +20,7 @@ from cc_env import files, games, players
 from cc_env.arguments import GameName, Pairs, Results, Size, folder_path, game_options
 from cc_env.exact import accuracy
 from cc_env.exact.accuracy import RESULTS, Accuracy, Judged
+from cc_env.exact.hardest import hardest
 from cc_env.exact.tables import Tables
 from cc_env.game import Game
 from cc_env.rules import Position
@@ -30,7 +31,7 @@ from training.curves import COLOURS
 app = application()
 console = Terminal()
 
-EVENLY, REPLIES = "all positions", "whatever is replied"
+EVENLY, REPLIES, HARDEST = "all positions", "whatever is replied", "the hardest"
 _BANDS = (1, 3, 5, 9, 15, 25)  # turns to the end: the least of each band
 _LEAST = 10  # decisions of a point in a chart
 
@@ -103,6 +104,8 @@ def sources(
         where = accuracy.reached(tables, player, other, number, seed=seed)
         yield f"against {label}", measured(where)
     yield REPLIES, measured(accuracy.replies(tables, player, positions, seed=seed))
+    if suite := [hard.position for hard in hardest(game) if hard.position in tables]:
+        yield HARDEST, measured(iter(suite))
 
 
 def show(name: str, measured: dict[str, Accuracy]) -> None:

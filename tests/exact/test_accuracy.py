@@ -125,6 +125,7 @@ def test_the_command_measures_and_draws(tmp_path):
         "against itself",
         "against random",
         "whatever is replied",
+        "the hardest",
     }
     misses = [json.loads(line) for line in (tmp_path / "misses.jsonl").read_text().splitlines()]
     assert {miss["player"] for miss in misses} == {"random"}

@@ -24,7 +24,7 @@ from cc_env.envs.vector import BoardGameVectorEnv
 from cc_env.match import Limits
 from cc_env.play import program_commands, server, tcp
 from cc_env.players import RandomPlayer
-from training import accuracy, alphazero, cli, demo, evaluate, ppo, published, tune
+from training import accuracy, alphazero, cli, demo, evaluate, hardest, ppo, published, tune
 
 WORDS = """ 0 1 -1 2 3 4 8 100 -0.5 0.5 1.5 1e999 -1e999 1e300 9999999999999999999 1_0 0x10 True
 False None [] [1] {} {1:2} () (1,) '' 'x' b'x' 1j ... nan inf - -- . .. / * é × = : , size standard
@@ -140,6 +140,7 @@ def folder(tmp_path_factory):
     patch.setattr(tune, "tune", lambda *_: ())
     patch.setattr(accuracy, "sources", lambda *_, **__: ())
     patch.setattr(accuracy, "save", lambda *_: None)
+    patch.setattr(hardest, "hard", lambda *_: ())
     patch.setattr(published, "_play_with_progress", lambda *_: sys.exit())
     patch.setattr(benchmarks.commands, "measured", lambda *_: [])
     yield path
@@ -215,6 +216,7 @@ APPS = {
     "ppo": ppo.app,
     "tune": tune.app,
     "accuracy": accuracy.app,
+    "hardest": hardest.app,
     "demo": demo.app,
     "benchmarks": benchmarks.commands.app,
 }

@@ -1,0 +1,81 @@
+"""The hardest positions: that they are what they are said to be, and how they are found."""
+
+import json
+
+import pytest
+from conftest import command_line
+
+from cc_env import games, players
+from cc_env.errors import BadRecord
+from cc_env.exact.accuracy import measure
+from cc_env.exact.hardest import hardest, read, suite_name
+from cc_env.exact.tables import Tables
+from training import hardest as search
+
+BOARDS = {size: games.make("capture_conquer", size=size) for size in (4, 5)}
+LINE = {"position": "1bb1/4/b1r1/2rr b", "action": "0,2-0,0", "turns": 27, "missed": 7}
+
+
+@pytest.mark.parametrize("size", BOARDS)
+def test_in_each_one_action_alone_keeps_the_win_and_alpha_beta_misses_it(size):
+    game = BOARDS[size]
+    tables, suite = Tables(game), hardest(game)
+    assert len({game.key(hard.position) for hard in suite}) == len(suite) == 100
+    assert [hard.missed for hard in suite] == sorted((h.missed for h in suite), reverse=True)
+    for hard in suite:
+        solved = tables.probe(hard.position)
+        assert (solved.value, solved.keeping, solved.turns) == (1, (hard.action,), hard.turns)
+        assert len(solved.actions) >= search.FEWEST
+        assert search.choice(game, hard.position, hard.missed) != hard.action
+        if hard.missed < 14:  # the greatest depth that was tried
+            assert search.choice(game, hard.position, hard.missed + 1) == hard.action
+
+
+def test_a_suite_tells_strong_players_from_weak_ones():
+    game, tables = BOARDS[4], Tables(BOARDS[4])
+    positions = [hard.position for hard in hardest(game)]
+
+    def solved_by(name):
+        return measure(players.make(name, game), tables, positions).kept
+
+    assert solved_by("random") < 0.4
+    assert solved_by("minimax:depth=3") < 0.8  # none is missed by depths 10 to 14
+    assert solved_by("minimax:depth=12") == solved_by("perfect") == 1
+
+
+def test_games_without_tables_have_no_suite():
+    assert hardest(games.make("cannon")) == hardest(games.make("checkers")) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "wanted"),
+    [
+        ({"position": "1bb1/4/b1r1/2rr x"}, "line 2"),
+        ({"action": "0,2-3,3"}, "'0,2-3,3' is not legal in '1bb1/4/b1r1/2rr b'"),
+        ({"action": ["0,2-0,0"]}, "line 2"),
+        ({"turns": -1}, "turns=-1; wanted: a whole number, 0 or more"),
+        ({"missed": "7"}, "missed='7'; wanted: a whole number"),
+    ],
+)
+def test_a_file_that_is_no_suite_is_refused_with_its_line(change, wanted, tmp_path):
+    path = tmp_path / "suite.jsonl"
+    path.write_text(f"{json.dumps(LINE)}\n{json.dumps(LINE | change)}\n")
+    with pytest.raises(BadRecord, match=r"suite\.jsonl, line 2: ") as refused:
+        read(path, BOARDS[4])
+    assert wanted in str(refused.value)
+    path.write_text(json.dumps(LINE))
+    (hard,) = read(path, BOARDS[4])
+    assert hard.told(BOARDS[4]) == LINE
+
+
+def test_the_command_finds_them(tmp_path):
+    path = tmp_path / suite_name(BOARDS[4])
+    command = "--size", 4, "--positions", 1500, "--number", 5, "--depth", 6, "--out", path
+    assert "5 positions, of " in command_line(search.main, *command)
+    suite = read(path, BOARDS[4])
+    assert [hard.missed for hard in suite] == sorted((h.missed for h in suite), reverse=True)
+    assert all(1 <= hard.missed <= 6 for hard in suite)
+    first = path.read_bytes()
+    command_line(search.main, *command)
+    assert path.read_bytes() == first
+    assert "No such file" in command_line(search.main, "--out", tmp_path / "no" / "x", status=2)
