@@ -1,7 +1,8 @@
 """AgileRL: PPO with masks on our vector environment, as it is.
 
 Run        python -m examples.agilerl_ppo --steps 400000
-Reached    87.5 % (54.8 % untrained) on 4×4 in 12,000 steps, 3 s of CPU time
+Reached    90.3 % (53.5 % untrained) in 90 s of CPU time;
+           on 4×4 in 12,000 steps 87.5 % (54.8 %), 3 s
 
 AgileRL reads `infos["action_mask"]` by itself. With SAME_STEP every step is one to learn from.
 """

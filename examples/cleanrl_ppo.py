@@ -1,7 +1,8 @@
 """CleanRL's loop: PPO in one file, with masks, on our vector environment; torch alone.
 
 Run        python -m examples.cleanrl_ppo --steps 400000
-Reached    98.0 % (41.0 % untrained) on 4×4 in 16,384 steps, 4 s of CPU time
+Reached    100.0 % (63.5 % untrained) in 74 s of CPU time;
+           on 4×4 in 16,384 steps 98.0 % (41.0 %), 4 s
 
 The vector environment begins games again in the same step (SAME_STEP), so every step is learned
 from, as in CleanRL's files of the time before Gymnasium's NEXT_STEP.

@@ -1,7 +1,8 @@
 """PettingZoo: both players in turn (AEC); one policy for both learns by REINFORCE; torch alone.
 
 Run        python -m examples.pettingzoo_self_play --steps 300000
-Reached    95.8 % (41.0 % untrained) on 4×4 in 10,000 steps, 5 s of CPU time
+Reached    98.3 % (63.5 % untrained) in 101 s of CPU time;
+           on 4×4 in 10,000 steps 95.8 % (41.0 %), 5 s
 
 `env.last()` says what the agent to move sees, in its own frame; the mask is in the infos.
 PettingZoo steps one board at a time, so this shows how it works, not how to train fast.

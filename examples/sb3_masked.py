@@ -1,7 +1,8 @@
 """Stable-Baselines3: MaskablePPO on one board, on boards in processes, on many boards at once.
 
 Run        python -m examples.sb3_masked --steps 200000 --boards many
-Reached    93.0 % (53.0 % untrained) on 4×4 in 8,000 steps, 5 s of CPU time
+Reached    100.0 % (63.0 % untrained) in 107 s of CPU time;
+           on 4×4 in 8,000 steps 93.0 % (53.0 %), 5 s
 """
 
 import argparse
