@@ -1,4 +1,4 @@
-"""The Capturing & Conquering family of board games as reinforcement-learning environments.
+"""Two-player board games as reinforcement-learning environments: C&C and four others.
 
 Importing this package registers the environments:
 

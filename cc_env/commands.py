@@ -90,7 +90,7 @@ def _all(
         ),
     ] = False,
 ) -> None:
-    """Board games of the Capturing & Conquering family: count, analyse, replay and check."""
+    """Two-player board games: play, learn, analyse, replay, check and solve them."""
 
 
 @app.command("games")
