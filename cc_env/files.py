@@ -24,6 +24,8 @@ def lines(path: Path) -> Iterator[tuple[int, str]]:
             for number, text in enumerate(file, 1):
                 if text.strip():
                     yield number, text
+    except FileNotFoundError as error:
+        raise BadRecord(f"{path}: there is no such file") from error
     except (OSError, EOFError, UnicodeDecodeError, zlib.error) as error:
         raise BadRecord(f"{path}, after line {number}: {error}") from error
 

@@ -260,6 +260,8 @@ PLAYERS: dict[str, Factory] = {
     **{name: _bot(name) for entry in GAMES.values() for name in entry.bots},
 }
 
+LEARNED = "policy", "alphazero", "ppo", "memory"  # registered by `agents`, if that is imported
+
 _PLAYS: dict[str, Callable[[Game], bool]] = {  # which games a player plays, if not all
     "perfect": lambda game: game.numbering is not None
 }
@@ -354,7 +356,9 @@ def _parse(name: str) -> tuple[Factory, dict[str, Any]]:
     factory = _imported(kind) if "." in kind else PLAYERS.get(kind)
     if factory is None:
         known = f"there are: {listed(sorted(PLAYERS), 99)}, and MODULE.NAME of any module that can "
-        known += "be imported, such as agents.policy in a checkout"
+        known += "be imported"
+        if kind in LEARNED:
+            known += f"; {kind} is known after cc_env.checkout.know_learned_players()"
         raise UnknownOption(f"there is no player {kind!r}; {known}")
     defaults = _defaults(kind, factory)
     words = options.split(rest)

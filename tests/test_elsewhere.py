@@ -142,6 +142,7 @@ def test_its_environment_is_played_by_minimax():
             "tic-tac-toe",
             "'tic-tac-toe' .* is not the name of a module.; there are: .*, and any module",
         ),
+        ("cc_env/Checkers-v0", "is the id of an environment; its game is 'checkers'"),
     ],
 )
 def test_modules_without_a_game_are_refused(name, says):

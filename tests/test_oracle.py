@@ -163,6 +163,11 @@ def test_a_cut_file_is_refused_after_the_last_good_line(tmp_path):
         list(oracle.compare(path, "capture_conquer"))
 
 
+def test_a_file_that_is_not_there_is_refused(tmp_path):
+    with pytest.raises(BadRecord, match=r"nowhere.jsonl: there is no such file$"):
+        list(oracle.compare(tmp_path / "nowhere.jsonl", "capture_conquer"))
+
+
 def test_a_file_without_positions_is_refused(tmp_path):
     with pytest.raises(BadRecord, match="no recorded position in it"):
         compare(tmp_path, "", "")

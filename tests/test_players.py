@@ -353,3 +353,10 @@ def test_other_threads_run_on_while_a_player_searches():
     searches = [alphabeta.deepen, mcts.grow, greedy._score]
     searches += [forest.begin, forest.select, forest.expand, forest.improved]
     assert all(function.targetoptions["nogil"] for function in searches)
+
+
+def test_a_learned_player_that_is_not_registered_yet_is_told_how(monkeypatch):
+    assert set(players.LEARNED) <= set(players.PLAYERS)  # agents is imported here
+    monkeypatch.delitem(players.PLAYERS, "alphazero")
+    with pytest.raises(BadOption, match="no player 'alphazero'; .*know_learned_players"):
+        players.make("alphazero:simulations=8", games.make("capture_conquer"))

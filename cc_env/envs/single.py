@@ -76,9 +76,9 @@ class BoardGameEnv(CopiedWhole, gymnasium.Env[Observation, np.int64]):
         """
         self.game = make_game(BoardGameEnv, game, options)
         if opponent is None:
-            raise BadPlayer(
-                "None is not a player; wanted: a player's name, a player, or a function"
-            )
+            would_do = "a player's name, a player, or a function"
+            self_play = "for self-play gymnasium.make_vec or PettingZoo"
+            raise BadPlayer(f"None is not a player; wanted: {would_do}; {self_play}")
         self.render_mode = render_mode
         self._renderer = Renderer(render_mode, self.game.name)
         self._boards = Boards(

@@ -85,8 +85,8 @@ class BoardGameVectorEnv(CopiedWhole, VectorEnv[Batch, NDArray[np.int64], NDArra
         The other arguments are those of `BoardGameEnv`.
         """
         if render_mode not in (None, *self.metadata["render_modes"]):
-            there_is = listed(self.metadata["render_modes"])
-            raise UnknownOption(f"unknown render_mode {render_mode!r}; there is: {there_is}")
+            there_are = listed(self.metadata["render_modes"])
+            raise UnknownOption(f"unknown render_mode {render_mode!r}; there are: {there_are}")
         self.autoreset_mode = _autoreset_mode(autoreset_mode)
         self.metadata = {**self.metadata, "autoreset_mode": self.autoreset_mode}
         self.game = make_game(BoardGameVectorEnv, game, options)

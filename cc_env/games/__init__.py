@@ -98,6 +98,8 @@ def module(name: str) -> ModuleType:
         raise UnknownOption(f"there is no game {name!r}; {there}")
     if name in GAMES:
         return import_module(GAMES[name].module)
+    if of_id := [game for game, entry in GAMES.items() if entry.environment == name]:
+        raise UnknownOption(f"{name!r} is the id of an environment; its game is {of_id[0]!r}")
     try:
         loaded = trust.load(name, name)
     except ImportError as error:
