@@ -358,5 +358,5 @@ def test_other_threads_run_on_while_a_player_searches():
 def test_a_learned_player_that_is_not_registered_yet_is_told_how(monkeypatch):
     assert set(players.LEARNED) <= set(players.PLAYERS)  # agents is imported here
     monkeypatch.delitem(players.PLAYERS, "alphazero")
-    with pytest.raises(BadOption, match="no player 'alphazero'; .*know_learned_players"):
+    with pytest.raises(BadOption, match=r"no player 'alphazero'; .*know_learned_players"):
         players.make("alphazero:simulations=8", games.make("capture_conquer"))
