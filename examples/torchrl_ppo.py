@@ -3,8 +3,8 @@
 Run        python -m examples.torchrl_ppo --steps 100000
 Reached    96.5 % (41.0 % untrained) on 4×4 in 8,192 steps, 16 s of CPU time
 
-`GymEnv` makes the environment by its id just as well; the mask is then in the info alone, so the
-wrapper that puts it into the observation is the shorter way.
+`GymEnv` makes the environment by its id just as well, but reads the mask of the info only if
+`env.set_info_dict_reader` tells it to; the wrapper that puts it into the observation is shorter.
 """
 
 import argparse

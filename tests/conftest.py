@@ -3,6 +3,7 @@
 import collections
 import contextlib
 import gzip
+import importlib.util
 import io
 import itertools
 import os
@@ -217,3 +218,14 @@ def tutorials():
     sys.path.append(str(folder))
     yield folder
     sys.path.remove(str(folder))
+
+
+@pytest.fixture
+def heavy():
+    """Return a function that skips a test where a library is missing, but in `make examples`."""
+
+    def need(package):
+        if not importlib.util.find_spec(package) and os.environ.get("CC_ENV_EXAMPLES") != "all":
+            pytest.skip(f"{package} is in .venv-examples: make examples")
+
+    return need

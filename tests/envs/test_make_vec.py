@@ -1,7 +1,4 @@
-"""`gymnasium.make_vec` in all of its modes, and Gymnasium's wrappers for vectors around ours."""
-
-import sys
-import types
+"""`gymnasium.make_vec` in all of its modes."""
 
 import gymnasium
 import numpy as np
@@ -112,37 +109,3 @@ def test_statistics_of_episodes_are_those_of_the_games(mode, autoreset_mode):
         begun = ~over | (autoreset_mode == AutoresetMode.SAME_STEP)
     assert {-1.0, 1.0} <= set(returns)
     envs.close()
-
-
-@EACH_MODE
-def test_videos_run_at_the_speed_of_the_environment(mode, tmp_path, monkeypatch):
-    made = []
-
-    class Clip:
-        def __init__(self, frames, fps):
-            made.append((len(frames), frames[0].shape, fps))
-
-        def write_videofile(self, path, **arguments):
-            assert path.startswith(str(tmp_path))
-
-    clips = "moviepy.video.io.ImageSequenceClip"  # stands in for moviepy, which we do without
-    for name in ("moviepy", "moviepy.video", "moviepy.video.io", clips):
-        monkeypatch.setitem(sys.modules, name, types.ModuleType(name))
-    monkeypatch.setattr(sys.modules[clips], "ImageSequenceClip", Clip, raising=False)
-    envs = make(mode, render_mode="rgb_array")
-    assert envs.metadata["render_fps"] == gymnasium.make(ID).metadata["render_fps"] == 2
-    with pytest.warns(UserWarning, match="Overwriting existing videos"):
-        video = wrappers.RecordVideo(
-            envs, str(tmp_path), step_trigger=lambda step: step == 0, video_length=4
-        )
-    video.reset(seed=1)
-    video.action_space.seed(1)
-    for _ in range(6):
-        video.step(video.action_space.sample())
-    size = sum(frame.size for frame in envs.render())
-    video.close()
-    (length, shape, fps), *more = made
-    assert not more
-    assert fps == 2
-    assert length in (4, 5)  # Gymnasium's vectors get one more
-    assert np.prod(shape) == size

@@ -1,8 +1,6 @@
 """Each example learns something in its quick setting; the heavy ones do in `make examples`."""
 
 import importlib
-import importlib.util
-import os
 import re
 from pathlib import Path
 
@@ -51,10 +49,9 @@ def test_a_light_example_learns(case):
 @pytest.mark.slow
 @pytest.mark.filterwarnings("default")  # the libraries' own
 @pytest.mark.parametrize("case", HEAVY, ids=lambda case: f"{case[0]}-{case[1].get('players', '')}")
-def test_a_heavy_example_learns(case):
-    package = {"rllib": "tree"}.get(library := case[0].split("_")[0], library)
-    if not importlib.util.find_spec(package) and os.environ.get("CC_ENV_EXAMPLES") != "all":
-        pytest.skip(f"{library} is in .venv-examples: make examples")
+def test_a_heavy_example_learns(case, heavy):
+    library = case[0].split("_")[0]
+    heavy({"rllib": "tree"}.get(library, library))
     check(*case)
 
 
