@@ -24,9 +24,9 @@ def test_by_gym_env_with_the_mask_of_the_info(heavy):
     env.set_info_dict_reader(default_info_dict_reader(["action_mask"], spec))
     to_bool = DTypeCastTransform(torch.int8, torch.bool, in_keys=["action_mask"])
     env = TransformedEnv(env, Compose(to_bool, ActionMask()))
-    check_env_specs(env)
     torch.manual_seed(1)
     env.set_seed(1)
+    check_env_specs(env)
     played = env.rollout(200, break_when_any_done=False)
     assert played["action_mask"].gather(1, played["action"][:, None]).all()
     assert played["action_mask"].float().mean() < 0.2
@@ -45,8 +45,8 @@ def test_by_pettingzoo_wrapper_with_both_players(masks, heavy):
 
     env = aec.env(size=4)
     env = PettingZooWrapper(aec.MaskInObservation(env) if masks else env, use_mask=True)
-    check_env_specs(env)
     torch.manual_seed(1)
+    check_env_specs(env)
     played = env.rollout(200, break_when_any_done=False)
     moves = [played[agent, "mask"][:, 0] for agent in ("player_0", "player_1")]
     assert (moves[0] ^ moves[1]).all()  # one of both
