@@ -69,6 +69,7 @@ def test_alpha_beta_solves_it(tictactoe):
     assert play(tictactoe, pair).result == "1/2-1/2"
 
 
+@pytest.mark.slow
 def test_players_meet_in_processes_and_games_are_replayed(tmp_path):
     config = arena.Config(
         players=("minimax:depth=9", "mcts:simulations=50", "random"),
@@ -91,6 +92,7 @@ def test_pictures_have_its_letters(tictactoe):
 
 
 @pytest.mark.usefixtures("without_curves")
+@pytest.mark.slow
 def test_networks_are_trained_and_play_by_name(tictactoe, tmp_path):
     rivals = Rivals(names=("random",), anchor="random", games=4)
     config = Config(

@@ -90,8 +90,8 @@ def test_positions_of_games_are_those_in_which_the_player_decides():
 
 def test_replies_are_all_that_opponents_can_do():
     first = players.make("minimax:depth=2", GAME)
-    positions = list(replies(TABLES, first, 10**6))
-    assert len(positions) == len(set(positions)) > 100
+    positions = list(replies(TABLES, first, 1000))
+    assert len(positions) == len(set(positions)) == 1000
     assert positions[0] == GAME.initial
     answers = {GAME.play_turn(GAME.initial, turn) for turn in GAME.turns(GAME.initial)}
     assert answers <= set(positions)  # in the second seat, after each first turn

@@ -63,6 +63,7 @@ def checkpoint_of(path):
 # It learns
 
 
+@pytest.mark.slow
 def test_it_learns_a_game_that_nobody_knows_untaught(tmp_path, monkeypatch):
     monkeypatch.setitem(GAMES, "heap", Entry("heap", "heap/Heap-v0"))
     config = replace(
