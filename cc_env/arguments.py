@@ -50,3 +50,12 @@ Results = Annotated[
         parser=folder_path, metavar="FOLDER", help="Folder of the results.", show_default="runs/…"
     ),
 ]
+TablesFolder = Annotated[
+    Path | None,
+    typer.Option(
+        parser=folder_path,
+        metavar="FOLDER",
+        help="Folder of the tables.",
+        show_default="those that ship",
+    ),
+]

@@ -17,7 +17,7 @@ import typer
 from matplotlib.figure import Figure
 
 from cc_env import files, games, players
-from cc_env.arguments import GameName, Pairs, Results, Size, folder_path, game_options
+from cc_env.arguments import GameName, Pairs, Results, Size, TablesFolder, game_options
 from cc_env.exact import accuracy
 from cc_env.exact.accuracy import RESULTS, Accuracy, Judged
 from cc_env.exact.hardest import hardest
@@ -44,15 +44,7 @@ def measure(
     game: GameName = "capture_conquer",
     size: Size = None,
     option: Pairs = None,
-    tables: Annotated[
-        Path | None,
-        typer.Option(
-            parser=folder_path,
-            metavar="FOLDER",
-            help="Folder of the tables.",
-            show_default="those that ship",
-        ),
-    ] = None,
+    tables: TablesFolder = None,
     positions: Annotated[
         int, typer.Option(min=1, help="Positions drawn from all, and of the replies at most.")
     ] = 1000,

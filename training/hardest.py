@@ -15,7 +15,7 @@ import typer
 from rich.progress import track
 
 from cc_env import files, games
-from cc_env.arguments import GameName, Pairs, Size, file_path, folder_path, game_options
+from cc_env.arguments import GameName, Pairs, Size, TablesFolder, file_path, game_options
 from cc_env.exact.accuracy import evenly
 from cc_env.exact.hardest import Hard, suite_name
 from cc_env.exact.tables import Solved, Tables
@@ -35,15 +35,7 @@ def search(
     game: GameName = "capture_conquer",
     size: Size = None,
     option: Pairs = None,
-    tables: Annotated[
-        Path | None,
-        typer.Option(
-            parser=folder_path,
-            metavar="FOLDER",
-            help="Folder of the tables.",
-            show_default="those that ship",
-        ),
-    ] = None,
+    tables: TablesFolder = None,
     positions: Annotated[int, typer.Option(min=1, help="Positions to draw.")] = 200_000,
     number: Annotated[int, typer.Option(min=1, help="Positions to keep.")] = 100,
     depth: Annotated[
