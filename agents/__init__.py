@@ -13,10 +13,13 @@ Networks take `path=…`, the folder of a run or a file of weights. The default 
 `weights/`, for the games that have one.
 """
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Mapping
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
+from cc_env import games
 from cc_env.errors import BadCheckpoint, listed
 from cc_env.game import Game
 from cc_env.players import PLAYERS, make, register, tables_of
@@ -26,7 +29,7 @@ __all__ = ["PLAYERS", "make", "register"]
 
 WEIGHTS = Path(__file__).parent / "weights"
 MEMORY = "runs/memory.sqlite"
-NETWORK = "best.safetensors"  # file name in the folder of a run
+NETWORK, CONFIG = "best.safetensors", "config.json"  # file names in the folder of a run
 CONTEMPT = 0.25  # value of a draw by repetition: -CONTEMPT, where a win is 1
 
 
@@ -110,13 +113,21 @@ def shipped(game: Game, way: str) -> Path:
     """Return the file of weights that cc_env ships for a game; raise BadCheckpoint without one."""
     path = _shipped_file(game, way)
     if not path.exists():
-        folders = (file.parent.name for file in (WEIGHTS / way).glob(f"*/{NETWORK}"))
+        configs = (json.loads(file.read_text()) for file in (WEIGHTS / way).glob(f"*/{CONFIG}"))
+        there = sorted(_as_typed(config["game"], config["options"]) for config in configs)
+        wanted = f"cc_env train-{way} trains a network, then {way}:path=FOLDER plays"
         raise BadCheckpoint(
-            f"cc_env ships no {way} weights for {game!r}, only for: "
-            f"{listed(sorted(folders)) or 'nothing'}; "
-            f"python -m training.{way} trains a network, for path=…"
+            f"cc_env ships no {way} weights for {_as_typed(game.name, game.options)}, only for: "
+            f"{listed(there) or 'nothing'}; {wanted}"
         )
     return path
+
+
+def _as_typed(name: str, options: Mapping[str, Any]) -> str:
+    """Return a game's name, with those of its options that differ from the default."""
+    usual = games.make(name).options
+    chosen = [f"{option}={options[option]}" for option in usual if options[option] != usual[option]]
+    return " ".join([name, *chosen])
 
 
 def _shipped_file(game: Game, way: str) -> Path:

@@ -2,8 +2,11 @@
 
 import math
 from collections.abc import Iterable
+from difflib import get_close_matches
 
 import numpy as np
+
+SIMILAR = 0.7  # of 1, from where on `difflib` takes two words for the same one, misspelt
 
 
 class CcEnvError(ValueError):
@@ -118,6 +121,13 @@ def listed(items: Iterable[object], limit: int = 12) -> str:
     texts = [str(item) for item in items]
     more = f", … ({len(texts)} in all)" if len(texts) > limit else ""
     return ", ".join(texts[:limit]) + more
+
+
+def meant(word: object, known: Iterable[str]) -> str:
+    """Return "did you mean NAME? " for the known name most like a word, case aside; else ""."""
+    names = {name.lower(): name for name in known}
+    near = get_close_matches(str(word).strip().lower(), names, 1, SIMILAR)
+    return f"did you mean {names[near[0]]}? " if near else ""
 
 
 def quantity(count: int, name: str) -> str:

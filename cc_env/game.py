@@ -5,7 +5,7 @@ position, N positions.
 """
 
 import operator
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,7 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cc_env import rules
-from cc_env.errors import BadGame, BadOption, BadPosition, IllegalAction, UnknownOption, listed
+from cc_env.errors import (
+    BadGame,
+    BadOption,
+    BadPosition,
+    IllegalAction,
+    UnknownOption,
+    listed,
+    meant,
+)
 from cc_env.exact.numbering import Numbering
 from cc_env.grid import Cell, Grid
 from cc_env.look import Look, Track
@@ -320,6 +328,9 @@ class Game:
 
     def play_turn(self, position: Position, turn: Turn) -> Position:
         """Return the position after these actions; raise IllegalAction where one is not legal."""
+        if isinstance(turn, str) or not isinstance(turn, Iterable):
+            wanted = "wanted: action ids, as game.parse_turn(position, TEXT) returns them"
+            raise IllegalAction(f"{turn!r} is not a turn; {wanted}; game.apply plays a single id")
         for action in turn:
             position = self.apply(position, action)
         return position
@@ -377,13 +388,14 @@ class Game:
         """
         if hasattr(which, "_fields"):  # a NamedTuple of weights
             return which
+        known = self.search.evaluations
+        has = listed(known) or "none"
         if which is not None and not isinstance(which, str):
-            has = listed(self.search.evaluations) or "none"
             raise BadOption(f"evaluation={which!r} is not a name; {self.name} has: {has}")
-        if not self.search.evaluations or (which and which not in self.search.evaluations):
-            has = listed(self.search.evaluations) or "none"
-            raise UnknownOption(f"{self.name} has no evaluation {which or ''!r}; it has: {has}")
-        return self.search.evaluations[which or next(iter(self.search.evaluations))]
+        if not known or (which and which not in known):
+            has = f"{meant(which, known)}it has: {has}"
+            raise UnknownOption(f"{self.name} has no evaluation {which or ''!r}; {has}")
+        return known[which or next(iter(known))]
 
     def turns(self, position: Position) -> Iterator[Turn]:
         """Yield every turn that is legal now, or the rest of it within a turn."""

@@ -12,7 +12,7 @@ The class or function is called with the game and the options as keyword argumen
 
 import inspect
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, cast
@@ -21,7 +21,7 @@ import numpy as np
 
 from cc_env import options, trust
 from cc_env.catalogue import GAMES
-from cc_env.errors import BadPlayer, CcEnvError, MissingExtra, UnknownOption, listed
+from cc_env.errors import BadPlayer, CcEnvError, MissingExtra, UnknownOption, listed, meant
 from cc_env.exact.player import PerfectPlayer
 from cc_env.exact.tables import Tables
 from cc_env.game import Game, Turn
@@ -95,7 +95,8 @@ class MinimaxPlayer:
         given = {name: value for name, value in given.items() if value is not None}
         levels = {**LEVELS, **game.search.levels}
         if level is not None and level not in list(levels):
-            raise UnknownOption(f"minimax has no level {level!r}; it has: {listed(levels)}")
+            has = f"{meant(level, levels)}it has: {listed(levels)}"
+            raise UnknownOption(f"minimax has no level {level!r}; {has}")
         if level is not None or not given:
             given = {**levels[level or "normal"], **given}
         self._depth, self._nodes, self._seconds = map(given.get, ("depth", "nodes", "seconds"))
@@ -262,6 +263,13 @@ PLAYERS: dict[str, Factory] = {
 
 LEARNED = "policy", "alphazero", "ppo", "memory"  # registered by `agents`, if that is imported
 
+_NUMBERS = {  # the option that a player's number without a name is meant for
+    "minimax": "depth",
+    "perfect": "depth",
+    "mcts": "simulations",
+    "alphazero": "simulations",
+}
+
 _PLAYS: dict[str, Callable[[Game], bool]] = {  # which games a player plays, if not all
     "perfect": lambda game: game.numbering is not None
 }
@@ -359,16 +367,20 @@ def _parse(name: str) -> tuple[Factory, dict[str, Any]]:
         known += "be imported"
         if kind in LEARNED:
             known += f"; {kind} is known after cc_env.checkout.know_learned_players()"
-        raise UnknownOption(f"there is no player {kind!r}; {known}")
+        raise UnknownOption(f"there is no player {kind!r}; {meant(kind, PLAYERS)}{known}")
     defaults = _defaults(kind, factory)
     words = options.split(rest)
     levels = [word for word in words if "=" not in word]
+    numbers = [level for level in levels if level.isdecimal()]
+    if numbers and kind in _NUMBERS:
+        near = f"{kind}:{_NUMBERS[kind]}={numbers[0]}"
+        raise UnknownOption(f"player {kind} has no level {numbers[0]!r}; did you mean {near}?")
     if levels and "level" not in defaults:
         raise UnknownOption(f"player {kind} has no levels, such as {levels[0]!r}")
     given = options.read(word if "=" in word else f"level={word}" for word in words)
     if unknown := sorted(set(given) - set(defaults)):
-        has = listed(f"{key}={value}" for key, value in defaults.items()) or "none"
-        raise UnknownOption(f"player {kind} has no option {listed(unknown)}; it has: {has}")
+        has = f"{meant(unknown[0], defaults)}it has: {listed(_with_values(defaults)) or 'none'}"
+        raise UnknownOption(f"player {kind} has no option {listed(unknown)}; {has}")
     if factory is _program:
         trust.check_program(str(given.get("command")))
     return factory, given
@@ -383,6 +395,11 @@ def _defaults(kind: str, factory: Factory) -> dict[str, Any]:
     if not parameters:
         raise BadPlayer(f"player {kind!r} cannot be made with a game: it takes no arguments")
     return {parameter.name: parameter.default for parameter in parameters[1:]}
+
+
+def _with_values(defaults: Mapping[str, Any]) -> list[str]:
+    """Return the names of options, those with a default other than None as NAME=VALUE."""
+    return [name if value is None else f"{name}={value}" for name, value in defaults.items()]
 
 
 def _imported(path: str) -> Factory:

@@ -399,9 +399,8 @@ def test_analyse_says_whatever_a_player_knows(tmp_path):
 
 
 def test_analyse_says_what_is_wrong():
-    assert "there is no player 'minmax'; there are: aggressive" in run(
-        "analyse", "minmax", status=2
-    )
+    said = "there is no player 'minmax'; did you mean minimax? there are: aggressive"
+    assert said in run("analyse", "minmax", status=2)
     over = run("analyse", "random", "-p", "bb4/6/6/6/6/rr3b r", status=2)
     assert "the game is over (conquest)" in over
 

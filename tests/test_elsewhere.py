@@ -144,6 +144,8 @@ def test_its_environment_is_played_by_minimax():
             "tic-tac-toe",
             "'tic-tac-toe' .* is not the name of a module.; there are: .*, and any module",
         ),
+        ("Checkers", r"did you mean checkers\? there are: cannon, "),
+        ("MiniCheckers", r"did you mean mini_checkers\? there are: "),
         ("cc_env/Checkers-v0", "is the id of an environment; its game is 'checkers'"),
     ],
 )

@@ -7,7 +7,7 @@ import pytest
 
 from cc_env import games
 from cc_env.bits import ZERO
-from cc_env.errors import BadGame, BadPosition
+from cc_env.errors import BadGame, BadPosition, IllegalAction
 from cc_env.game import Game, Grid, Look, Notation, symmetry
 
 ONE_ROW = {"name": "row", "grid": Grid(1, 4), "planes": ("own",), "players": ("red", "black")}
@@ -173,3 +173,11 @@ def test_pieces_belong_to_the_player_whose_letters_they_have():
     assert [game.owner(letter) for letter in "rRbB"] == [0, 0, 1, 1]
     with pytest.raises(BadGame, match="the piece 'x' is nobody's"):
         game.owner("x")
+
+
+@pytest.mark.parametrize("turn", ["A1", "", 4])
+def test_what_is_not_a_turn_is_told_what_makes_one(tictactoe, turn):
+    with pytest.raises(
+        IllegalAction, match=r"is not a turn; .* game\.parse_turn\(position, TEXT\)"
+    ):
+        tictactoe.play_turn(tictactoe.initial, turn)

@@ -438,7 +438,10 @@ def test_a_match_starts_from_a_position_only(game):
         ({"seed": -1}, "seed=-1; it is a whole number from 0"),
         ({"seed": "x"}, "seed='x'"),
         ({"names": (1, "b")}, "1 is not a name"),
-        ({"players": ("random", "random")}, "'random' is not a player: it has no method choose"),
+        (
+            {"players": ("random", "random")},
+            "no method choose; players.make.'random', game. makes one",
+        ),
     ],
 )
 def test_the_referee_refuses_what_it_cannot_begin_with(game, arguments, says):

@@ -4,7 +4,6 @@ import inspect
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from difflib import get_close_matches
 from functools import partial
 from typing import Any
 
@@ -39,6 +38,7 @@ from cc_env.errors import (
     UnknownOption,
     is_whole,
     listed,
+    meant,
 )
 from cc_env.game import Game, Turn
 from cc_env.rules import Position
@@ -392,7 +392,8 @@ def reset_options(options: object, known: Sequence[str] | None = None) -> Mappin
         would_do = 'a dict, such as {"position": TEXT}'
         raise BadOption(f"options={options!r} of reset; wanted: None or {would_do}")
     if known and (unknown := [name for name in options if name not in known]):
-        raise UnknownOption(f"reset has no option {listed(unknown)}; it has: {listed(known)}")
+        has = f"{meant(unknown[0], known)}it has: {listed(known)}"
+        raise UnknownOption(f"reset has no option {listed(unknown)}; {has}")
     return options
 
 
@@ -404,11 +405,9 @@ def make_game(environment: type, game: str, options: Mapping[str, Any]) -> Game:
         own = [
             parameter.name for parameter in parameters if parameter.name not in ("game", "options")
         ]
-        near = get_close_matches(unknown[0], own + of_game, 1)
-        meant = f"; did you mean {near[0]}?" if near else ";"
         there = f"{game} has: {listed(of_game, 99)}; every game: {listed(own, 99)}"
         got = f"{environment.__name__}() got an unexpected keyword argument '{unknown[0]}'"
-        raise UnknownKeyword(f"{got}{meant} {there}")
+        raise UnknownKeyword(f"{got}; {meant(unknown[0], own + of_game)}{there}")
     return games.make(game, **options)
 
 

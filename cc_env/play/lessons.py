@@ -14,7 +14,7 @@ from typing import Any
 
 from cc_env import games
 from cc_env.catalogue import GAMES
-from cc_env.errors import BadOption, UnknownOption, listed
+from cc_env.errors import BadOption, UnknownOption, listed, meant
 from cc_env.game import Cell, Game
 from cc_env.pictures import draw
 from cc_env.pictures.text import to_text
@@ -66,7 +66,9 @@ class Guide:
 def guide_of(name: str) -> Guide:
     """Return the lessons of a game; raises UnknownOption for an unknown game."""
     if name not in GAMES:
-        raise UnknownOption(f"there are no lessons for {name[:40]!r}; there are: {listed(GAMES)}")
+        near = meant(name[:40], GAMES)
+        there = f"{near}there are: {listed(GAMES)}"
+        raise UnknownOption(f"there are no lessons for {name[:40]!r}; {there}")
     entries = tomllib.loads((FOLDER / f"{name}.toml").read_text(encoding="utf-8"))
     lessons = tuple(Lesson(**entry) for entry in entries["lessons"])
     return Guide(name, entries["introduction"], lessons)

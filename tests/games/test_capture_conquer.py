@@ -322,6 +322,8 @@ def test_unknown_names_are_refused_with_the_known_ones():
         games.make("chess")
     with pytest.raises(UnknownOption, match=r"no option colour; it has: size, corner"):
         games.make("capture_conquer", colour="blue")
+    with pytest.raises(UnknownOption, match=r"no option sise; did you mean size\? it has: size"):
+        games.make("capture_conquer", sise=6)
 
 
 @pytest.mark.parametrize(

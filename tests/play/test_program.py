@@ -193,7 +193,11 @@ def test_a_budget_is_for_the_whole_game(game, bot):
         ("command=sh,protocol=uci", UnknownOption, "protocol='uci'; there are: ugi, cannon"),
         ("command=sh,seconds=0", BadOption, "seconds=0; it is more than 0"),
         ("command=sh,budget=many", BadOption, "budget='many'; it is more than 0"),
-        ("command=sh,speed=1,sed=2", UnknownOption, "has no option sed, speed; it has: command="),
+        (
+            "command=sh,speed=1,sed=2",
+            UnknownOption,
+            "has no option sed, speed; it has: command, protocol=ugi",
+        ),
     ],
 )
 def test_what_is_not_a_program_is_told(game, given, kind, says):

@@ -44,7 +44,7 @@ def test_the_seed_decides_openings_and_games():
         ({"players": ("random", "random:x=1")}, "no option x"),
         ({"players": ("random", "nowhere.Player")}, "nowhere"),
         ({"game": "chess"}, "no game 'chess' .*; there are: .*capture_conquer"),
-        ({"options": {"sise": 6}}, "no option sise; it has: size, corner"),
+        ({"options": {"sise": 6}}, "no option sise; did you mean size. it has: size, corner"),
         ({"options": {"size": 9}}, "sizes are 4 to 8"),
         ({"games": 7}, "games=7; it is even"),
         ({"games": 0}, "games=0"),
