@@ -10,6 +10,7 @@ import contextlib
 import functools
 import inspect
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar, TypeVar, overload
@@ -21,10 +22,12 @@ from numba.core.datamodel import models, register_default
 
 from cc_env import sources
 from cc_env.cache import DiskCache, modules_of
+from cc_env.errors import BadGame
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 QUIET = "CC_ENV_QUIET"  # environment variable that hides messages about compiling
+_LEFT_OUT = "Failed", "During", "File ", "<source", "There are "  # lines of compilers' messages
 OPTIONS = {"nopython": True, "error_model": "numpy", "boundscheck": False}
 
 
@@ -154,6 +157,15 @@ def _announce(subject: str) -> None:
             print(f"cc_env: compiling {subject} ({why})", file=sys.stderr)
 
 
+def essence(error: BaseException) -> str:
+    """Return what the compiler says, and the line of the source, in one line of text."""
+    text = re.sub(r"\x1b\[\d+m", "", str(error))
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    said = [line for line in lines if not line.startswith(_LEFT_OUT)]
+    where = [line.rstrip(":") for line in lines if line.startswith("File ")]
+    return "; ".join([" ".join(said[:2]), *where[:1]])
+
+
 def _game_of(module: str) -> str:
     """Return the name of the game that a module belongs to, else the module's own name."""
     names = module.split(".")
@@ -189,6 +201,19 @@ class _Compiled(registry.CPUDispatcher):
     @property
     def _numba_type_(self) -> Any:
         return types.Dispatcher(self._inlined)
+
+    def _compile_for_args(self, *arguments: Any, **by_name: Any) -> Any:
+        """Compile for these arguments; raise BadGame where another package's game fails to."""
+        try:
+            return super()._compile_for_args(*arguments, **by_name)
+        except errors.NumbaError as error:
+            modules = modules_of(map(self.typeof_pyval, arguments))
+            others = sorted(name for name in modules if not name.startswith("cc_env."))
+            if not others:
+                raise
+            told = f"the game {others[0]} cannot be compiled: {essence(error)}"
+            check = f"cc_env check --game {others[0]} says which rule is wrong"
+            raise BadGame(f"{told}; {check}") from error
 
     def __reduce__(self) -> Any:
         """Pickle and copy by name, as functions are, or, without one, by its Python function."""

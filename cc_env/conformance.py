@@ -6,7 +6,6 @@ called one by one, with room around what they write, so that a wrong one is told
 Shapes: A actions, C planes of an observation, H rows and W columns of the board.
 """
 
-import re
 from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any, NamedTuple
@@ -17,7 +16,9 @@ from numba.core.errors import NumbaError
 from numpy.typing import NDArray
 
 from cc_env import rules
+from cc_env.compile import essence
 from cc_env.envs.vector import BoardGameVectorEnv
+from cc_env.errors import BadGame
 from cc_env.game import Game
 from cc_env.rules import DRAW, ONGOING, Position
 
@@ -27,6 +28,7 @@ _TURNS = 200  # of a position, whose notation is read back
 _ROOM = 4096  # elements around what rules write
 _FIRST = {"legal actions", "turn"}  # what the other properties trust
 _EMPTY = 99  # what is in that room, and in what they have not written
+_WORDS = "words mixed with plain integers become floats, so wrap these in np.uint64"
 
 Property = Callable[[Game, Position, NDArray[np.int32]], Iterator[str]]
 
@@ -71,22 +73,13 @@ def _compiled(game: Game) -> Iterator[Fault]:
         try:
             rule = getattr(rules, name).choose(list(map(type, given)))
             rule(*given)
-        except (NumbaError, TypeError) as error:
-            yield Fault(game.to_text(start), "", f"{name} cannot be compiled: {_short(error)}")
+        except (BadGame, NumbaError, TypeError) as error:
+            said = essence(error.__cause__ or error)
+            yield Fault(game.to_text(start), "", f"{name} cannot be compiled: {said}; {_WORDS}")
             continue
         for signature in getattr(rule, "nopython_signatures", ()) if name == "apply" else ():
             if signature.return_type != wanted:
                 yield Fault(game.to_text(start), "", f"apply returns {_fields(game, signature)}")
-
-
-def _short(error: Exception) -> str:
-    """Return what a compiler's message says and where, without the ways it went."""
-    text = re.sub(r"\x1b\[\d+m", "", str(error))
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    where = [line.rstrip(":") for line in lines if line.startswith("File ")][-1:]
-    said = [line for line in lines if not line.startswith(("Failed", "During", "File ", "<source"))]
-    hint = "words mixed with plain integers become floats, so wrap these in np.uint64"
-    return "; ".join([" ".join(said[:2]), *where, hint])
 
 
 def _fields(game: Game, signature: types.Type) -> str:

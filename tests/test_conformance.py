@@ -1,5 +1,6 @@
 """An author is told what a game does not keep: a broken one for each property is caught."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 from cc_env import conformance, games, rules
 from cc_env.bits import ONE
 from cc_env.compile import jit
+from cc_env.errors import BadGame
 from cc_env.look import Look, Track
 from cc_env.notation import Notation
 
@@ -192,6 +194,17 @@ def player_as_an_integer(position, action):
 def test_words_mixed_with_integers_are_told(game, monkeypatch, function, says):
     monkeypatch.setitem(rules.apply._chosen, (type(game.initial),), function)
     assert [says in fault for fault in faults(game)] == [True]
+
+
+def test_a_game_that_cannot_be_compiled_is_told_in_one_line(game):
+    with pytest.raises(BadGame) as told:
+        marked_by_a_float(game.initial, 1)
+    said = str(told.value)
+    assert said.startswith("the game elsewhere.tictactoe cannot be compiled: No implementation of")
+    assert re.search(
+        r'uint64, float64\); File ".*test_conformance.py", line \d+; cc_env check ', said
+    )
+    assert "\n" not in said
 
 
 def test_a_mask_that_is_not_the_list_is_told(game, monkeypatch):
