@@ -90,7 +90,7 @@ class Diverged(CcEnvError):
 
 
 class EpisodeOver(CcEnvError):
-    """A step after the end of an episode: call `reset` first."""
+    """A step after the end of an episode, or anything before the first one: call `reset`."""
 
 
 class MissingExtra(ImportError):

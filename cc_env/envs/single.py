@@ -132,21 +132,21 @@ class BoardGameEnv(CopiedWhole, gymnasium.Env[Observation, np.int64]):
 
     @property
     def position(self) -> Position:
-        """Return the position on the board, for `self.game`."""
+        """The position on the board, for `self.game`; raises EpisodeOver before the first reset."""
         return self._boards.position()
 
     def picture(self, select: Cell | None = None) -> Picture:
         """Return the board with the last turn and, where `select` names a cell, the legal targets
-        of its piece.
+        of its piece; raise EpisodeOver before the first reset.
         """
         last, end = self._boards.last_turn(), self._boards.over()
         return draw(self.game, self.position, last=last, select=select, end=end)
 
-    def _repr_svg_(self) -> str:
-        return self.picture()._repr_svg_()
+    def _repr_svg_(self) -> str | None:
+        return self.picture()._repr_svg_() if self._boards.begun else None
 
     def render(self) -> Any:
-        """Return the frame that `render_mode` asks for, or show it."""
+        """Return the frame that `render_mode` asks for, or show it; raise as `picture`."""
         if self.render_mode is None:
             gymnasium.logger.warn(
                 "render() has nothing to do: make the environment with a render_mode"

@@ -10,7 +10,7 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from cc_env.envs import opponents
-from cc_env.envs.boards import Boards, make_game, reset_options
+from cc_env.envs.boards import NOT_BEGUN, Boards, make_game, reset_options
 from cc_env.envs.kernels import Autoreset
 from cc_env.envs.opponents import Function
 from cc_env.envs.rendering import FRAMES_PER_SECOND, MODES, Renderer
@@ -92,7 +92,7 @@ class BoardGameVectorEnv(CopiedWhole, VectorEnv[Batch, NDArray[np.int64], NDArra
         self.game = make_game(BoardGameVectorEnv, game, options)
         self.num_envs, self.render_mode = num_envs, render_mode
         self._renderer = Renderer(render_mode, self.game.name)
-        self._copy, self._begun = copy, False
+        self._copy = copy
         self._boards = Boards(
             self.game,
             num_envs,
@@ -129,11 +129,10 @@ class BoardGameVectorEnv(CopiedWhole, VectorEnv[Batch, NDArray[np.int64], NDArra
         seeds = _seeds(seed)
         if isinstance(seeds, list) and len(seeds) != self.num_envs:
             raise BadOption(f"{len(seeds)} seeds for {self.num_envs} boards")
-        begins = seeds is not None or not self._begun
+        begins = seeds is not None or not self._boards.begun
         streams = self._boards.streams(seeds) if begins else None
         self._boards.reset(which, positions, streams)
         super().reset(seed=seeds if isinstance(seeds, int) else None)
-        self._begun = True
         return self._out(self._boards.observations), self._info()
 
     def step(self, actions: NDArray[np.int64]) -> Step:
@@ -148,8 +147,8 @@ class BoardGameVectorEnv(CopiedWhole, VectorEnv[Batch, NDArray[np.int64], NDArra
             raise IllegalAction(f"actions must be integers: {error}") from None
         if chosen.shape != (self.num_envs,):
             raise IllegalAction(f"actions have shape {chosen.shape}; wanted: ({self.num_envs},)")
-        if not self._begun:
-            raise EpisodeOver("no episode has begun; call reset() before step()")
+        if not self._boards.begun:
+            raise EpisodeOver(f"{NOT_BEGUN}; call reset() before step()")
         self._actions[:] = chosen
         boards, seats = self._boards, self._boards.seats
         boards.step(self._actions)
@@ -171,8 +170,6 @@ class BoardGameVectorEnv(CopiedWhole, VectorEnv[Batch, NDArray[np.int64], NDArra
         Raises BadOption where there is no such board, EpisodeOver before the first reset.
         """
         self._check(board)
-        if not self._begun:
-            raise EpisodeOver("no episode has begun; call reset() first")
         return self._boards.position(board)
 
     def end(self, board: int) -> Info:
@@ -181,7 +178,7 @@ class BoardGameVectorEnv(CopiedWhole, VectorEnv[Batch, NDArray[np.int64], NDArra
         Where it ended in the last step, too. Raises BadOption where it goes on.
         """
         self._check(board)
-        if not self._begun or not self._boards.ended(board):
+        if not self._boards.begun or not self._boards.ended(board):
             raise BadOption(f"board {board}: its game is not over, or the next one goes on")
         return self._boards.end(board)
 
@@ -211,7 +208,7 @@ class BoardGameVectorEnv(CopiedWhole, VectorEnv[Batch, NDArray[np.int64], NDArra
         """Return which boards are to begin, None for all; raise BadOption."""
         if wanted is None:
             return None
-        if not self._begun:
+        if not self._boards.begun:
             raise BadOption("reset_mask: the first reset is of all boards")
         try:
             mask = np.asarray(wanted)

@@ -196,3 +196,12 @@ def test_without_pettingzoo_the_error_says_what_to_install(monkeypatch):
     monkeypatch.setattr(builtins, "__import__", no_pettingzoo)
     with pytest.raises(ImportError, match=r"pip install 'cc_env\[pettingzoo\]'"):
         import cc_env.envs.aec  # noqa: F401
+
+
+def test_unknown_options_of_reset_are_refused_and_change_nothing():
+    env = aec.env()
+    env.reset(options={"position": "6/1bb3/1brrr1/1r1r2/6/6 b"})
+    before = env.unwrapped.position
+    with pytest.raises(UnknownOption, match=r"no option positon; did you mean position\?"):
+        env.reset(options={"positon": "6/6/6/6/5b/3brr b"})
+    assert env.unwrapped.position == before

@@ -10,7 +10,11 @@ from gymnasium.utils.env_checker import check_env
 
 import cc_env
 from cc_env.catalogue import GAMES
+from cc_env.envs.aec import BoardGameAEC
 from cc_env.envs.rendering import MODES, Renderer
+from cc_env.envs.single import BoardGameEnv
+from cc_env.envs.vector import BoardGameVectorEnv
+from cc_env.errors import EpisodeOver
 
 with warnings.catch_warnings():  # of PettingZoo's own, about the environments that its tests import
     warnings.simplefilter("ignore")
@@ -142,3 +146,36 @@ def test_many_boards_are_played_to_the_end(name, options, opponent):
         assert set(np.unique(rewards)) <= {-1.0, 0.0, 1.0}
         ended += int((terminated | truncated).sum())
     assert ended > 16
+
+
+@pytest.mark.parametrize(
+    ("kind", "ask"),
+    [
+        (BoardGameEnv, lambda env: env.step(0)),
+        (BoardGameEnv, lambda env: env.position),
+        (BoardGameEnv, lambda env: env.picture()),
+        (BoardGameEnv, lambda env: env.render()),
+        (BoardGameVectorEnv, lambda envs: envs.step([0])),
+        (BoardGameVectorEnv, lambda envs: envs.position(0)),
+        (BoardGameVectorEnv, lambda envs: envs.render()),
+        (BoardGameAEC, lambda env: env.step(0)),
+        (BoardGameAEC, lambda env: env.position),
+        (BoardGameAEC, lambda env: env.picture()),
+        (BoardGameAEC, lambda env: env.render()),
+        (BoardGameAEC, lambda env: env.observe("player_0")),
+    ],
+)
+def test_before_the_first_reset_there_is_no_board(kind, ask):
+    env = kind("morris", render_mode="ansi")
+    with pytest.raises(EpisodeOver, match=r"no episode has begun; call reset\(\)"):
+        ask(env)
+    env.reset(seed=1)
+    ask(env)
+
+
+@pytest.mark.parametrize("kind", [BoardGameEnv, BoardGameAEC])
+def test_a_notebook_shows_the_board_from_the_first_reset_on(kind):
+    env = kind("morris")
+    assert env._repr_svg_() is None
+    env.reset(seed=1)
+    assert env._repr_svg_().startswith("<svg")
