@@ -16,6 +16,7 @@ TOOLS = {  # commands of cc_env and the modules that run them
     "arena": "training.evaluate",
     "train-alphazero": "training.alphazero",
     "train-ppo": "training.ppo",
+    "train-evaluation": "training.evaluation",
     "tune": "training.tune",
     "accuracy": "training.accuracy",
     "published": "training.published",

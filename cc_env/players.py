@@ -25,6 +25,7 @@ from cc_env.errors import BadPlayer, CcEnvError, MissingExtra, UnknownOption, li
 from cc_env.exact.player import PerfectPlayer
 from cc_env.exact.tables import Tables
 from cc_env.game import Game, Turn
+from cc_env.learned.files import evaluation_of
 from cc_env.referee import Clock, Decision, Player
 from cc_env.rules import Position
 from cc_env.search import greedy, limits
@@ -51,12 +52,12 @@ class RandomPlayer:
 class GreedyPlayer:
     """Looks one turn ahead: wins if it can, else maximizes the evaluation; breaks ties randomly."""
 
-    def __init__(self, game: Game, *, evaluation: str | None = None) -> None:
-        """Use the evaluation with this name, by default the game's first.
+    def __init__(self, game: Game, *, evaluation: Any = None) -> None:
+        """Use this evaluation, see `learned.files.evaluation_of`; by default the game's first.
 
         Raises UnknownOption for an evaluation that the game does not have.
         """
-        self._game, self._evaluation = game, game.evaluation(evaluation)
+        self._game, self._evaluation = game, evaluation_of(game, evaluation)
         greedy.scores(game, game.initial, self._evaluation)  # compiles
 
     def choose(self, position: Position, rng: np.random.Generator, clock: Clock) -> Decision:
@@ -78,7 +79,7 @@ class MinimaxPlayer:
         depth: int | None = None,
         nodes: int | None = None,
         seconds: float | None = None,
-        evaluation: str | None = None,
+        evaluation: Any = None,
         table_megabytes: float | None = None,
         tables: str | Tables | None = None,
     ) -> None:
@@ -103,7 +104,7 @@ class MinimaxPlayer:
         limits.whole("depth", self._depth, MOST_DEPTH)
         limits.whole("nodes", self._nodes)
         limits.check_seconds(self._seconds)
-        chosen = game.evaluation(evaluation)
+        chosen = evaluation_of(game, evaluation)
         table = given.get("table_megabytes", 16) if table_megabytes is None else table_megabytes
         self._search = AlphaBeta(
             game, chosen, table_megabytes=table, tables=tables_of(game, tables)
@@ -140,7 +141,7 @@ class MCTSPlayer:
         seconds: float | None = None,
         playout: str = "evaluation",
         exploration: float = 1.0,
-        evaluation: str | None = None,
+        evaluation: Any = None,
         tables: str | Tables | None = None,
     ) -> None:
         """Limit each decision to `simulations` or `seconds`; the default is 1000 simulations.
@@ -155,7 +156,7 @@ class MCTSPlayer:
             self._simulations = 1000
         limits.whole("simulations", simulations)
         limits.check_seconds(seconds)
-        chosen = game.evaluation(evaluation)
+        chosen = evaluation_of(game, evaluation)
         self._search = TreeSearch(
             game,
             chosen,

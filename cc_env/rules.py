@@ -106,6 +106,14 @@ def sets_of(position: Position) -> tuple[np.uint64, ...]:
 
 
 @rule
+def inputs_of(position: Position) -> tuple[np.uint64, ...]:
+    """Return what a learned evaluation sees between turns: sets of up to 64 cells or facts.
+
+    They are in the frame of the player to move, and each is always in the same place.
+    """
+
+
+@rule
 def state_of(position: Position) -> int:
     """Return what a position has beside its sets: a small number; -1 if it is not numbered."""
 
@@ -200,9 +208,7 @@ def register(
     """
     given = {name: value for name, value in locals().items() if name != "position_class"}
     _tell_apart(position_class)
-    sources.register(position_class.__module__, given)
-    for name, function in given.items():
-        globals()[name].add(position_class, function=function)
+    _add(position_class, given)
     load.add(position_class, function=_loader(position_class))  # type: ignore[attr-defined]
 
 
@@ -214,7 +220,8 @@ def register_evaluation(
     `evaluation_class` is a NamedTuple of the weights.
     """
     _tell_apart(evaluation_class)
-    sources.register(evaluation_class.__module__, {position_class.__name__: evaluation})
+    if evaluation.__module__ != evaluation_class.__module__:  # whose source counts anyway
+        sources.register(evaluation_class.__module__, {position_class.__name__: evaluation})
     evaluate.add(  # type: ignore[attr-defined]
         position_class, evaluation_class, function=evaluation
     )
@@ -244,6 +251,15 @@ def register_numbering(
     make no progress.
     """
     given = {name: value for name, value in locals().items() if name != "position_class"}
+    _add(position_class, given)
+
+
+def register_inputs(position_class: type, inputs_of: _Function) -> None:
+    """Let a learned evaluation see what `inputs_of` returns; often it is the game's `sets_of`."""
+    _add(position_class, {"inputs_of": inputs_of})
+
+
+def _add(position_class: type, given: dict[str, _Function]) -> None:
     sources.register(position_class.__module__, given)
     for name, function in given.items():
         globals()[name].add(position_class, function=function)

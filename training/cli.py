@@ -51,11 +51,13 @@ def command(
     kind: type[Any],
     about: str,
     told: Mapping[str, str],
+    best: str = NETWORK,
 ) -> typer.Typer:
     """Return the command line that trains in one way: `main(config, folder, resume)`.
 
     `kind` is the class of the config, `about` a sentence for --help. `told` has further fields of
-    the config, dotted if nested, and what --help says of them: "network.blocks" is --blocks.
+    the config, dotted if nested, and what --help says of them: "network.blocks" is --blocks. `best`
+    is the name of the file of the best network.
     """
     own = {_word(field): (type_of(kind, field) | None, text) for field, text in told.items()}
     ours = {word: Annotated[hint, typer.Option(help=text)] for word, (hint, text) in own.items()}
@@ -66,7 +68,7 @@ def command(
             field: given[_word(field)] for field in ("game", "minutes", *told, "seed", "device")
         }
         typed["options"] = game_options(given["option"], given["size"])
-        conduct(way, main, kind, typed, given["change"], given["name"], given["resume"])
+        conduct(way, main, kind, typed, given["change"], given["name"], given["resume"], best)
 
     train.__signature__ = Signature(  # type: ignore[attr-defined]
         [
@@ -98,6 +100,7 @@ def conduct(
     change: Sequence[str] | None,
     name: str | None,
     resume: bool,
+    best: str,
 ) -> None:
     """Run a training command: call `main` with a config and a folder of `RUNS`.
 
@@ -128,7 +131,7 @@ def conduct(
         raise typer.Exit(INTERRUPTED) from None
     except OSError as error:
         raise OSError(f"{error}; --resume continues {path} from its last checkpoint") from error
-    console.print(f"the best network: {path / NETWORK}")
+    console.print(f"the best network: {path / best}")
 
 
 def _folder(name: str) -> str:

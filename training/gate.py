@@ -47,12 +47,17 @@ class Rivals:
 
 
 def meet(
-    game: Game, newest: Player, best: Player | None, rivals: Rivals, seed: int
+    game: Game,
+    newest: Player,
+    best: Player | None,
+    rivals: Rivals,
+    seed: int,
+    workers: int | None = 0,
 ) -> dict[str, float]:
     """Return the newest player's score, 0 to 1, against each rival and "best", and its "elo".
 
-    Without a best player there is no score for it. On a solved board its accuracies are added.
-    Raises BadTable where the file of a table is damaged.
+    Without a best player there is no score for it; `workers` are those of `arena.hold`. On a
+    solved board its accuracies are added. Raises BadTable where the file of a table is damaged.
     """
     entrants: dict[str, str | Player] = {NEWEST: newest}
     if best is not None:
@@ -65,6 +70,7 @@ def meet(
         games=rivals.games,
         seed=seed,
         anchor=rivals.anchor,
+        workers=workers,
     ).standings
     others = [name for name in (BEST, *rivals.names) if name in entrants]
     scores = {name: standings.pair(NEWEST, name).line.score.value for name in others}

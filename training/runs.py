@@ -4,7 +4,7 @@
     log.jsonl         one row of numbers per line, each with its step; also in tensorboard/
     checkpoints/      the newest two, written atomically, each with a hash
     curves.png        charts of the log
-    best.safetensors  the best network so far
+    best.safetensors  the best network so far; a learned evaluation is in best.network
 
 A run continues from its newest intact checkpoint, even after the process was killed. Rows logged
 after that checkpoint are dropped, since their work is lost. An algorithm trains like this:
@@ -80,12 +80,13 @@ class Config:
 class Run:
     """A run in progress; `opened` makes it."""
 
-    def __init__(self, path: Path, file: IO[bytes], config: Mapping[str, Any]) -> None:
+    def __init__(self, path: Path, file: IO[bytes], config: Mapping[str, Any], best: str) -> None:
         """Begin before the first step; raise BadCheckpoint if all checkpoints are broken.
 
-        `file` is the log, open for appending. Raises BadRecord if the log is invalid.
+        `file` is the log, open for appending; `best` the name of the file of the best network.
+        Raises BadRecord if the log is invalid.
         """
-        self.path = path
+        self.path, self._best = path, path / best
         self.step, self.seconds = 0, 0.0  # so far, in earlier sessions, too
         self._seed = config.get("seed", 0)
         self._limits = {name: config.get(name) for name in LIMITS}
@@ -150,7 +151,7 @@ class Run:
         second one raises it at once, and the work since the last checkpoint is lost.
         """
         self._every = every
-        is_complete = self.progress() == 1 and (self.path / NETWORK).exists()
+        is_complete = self.progress() == 1 and self._best.exists()
         if is_complete:
             console.print(
                 "this run is complete; --resume with a higher limit, such as --minutes, extends it"
@@ -216,10 +217,15 @@ class Run:
 
 @contextmanager
 def opened(
-    path: Path, config: Mapping[str, Any], resume: bool, may_differ: Sequence[str] = ()
+    path: Path,
+    config: Mapping[str, Any],
+    resume: bool,
+    may_differ: Sequence[str] = (),
+    best: str = NETWORK,
 ) -> Iterator[Run]:
     """Begin a run in a new folder or, with `resume`, continue the run in a folder.
 
+    `best` is the name of the file in which the algorithm keeps the best network.
     A run exists as soon as its config is written, which happens first. Before anything changes,
     raises BadFolder if there is a run but not `resume`, or the reverse, or if its config differs in
     other keys than `may_differ`, and FolderInUse if another process works there. Raises
@@ -238,7 +244,7 @@ def opened(
             _check(path, config, may_differ)
         else:
             write(path / CONFIG, to_text(config))
-        run = Run(path, file, config)
+        run = Run(path, file, config, best)
         try:
             if resume:
                 write(path / CONFIG, to_text(config))

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from cc_env import files, rules
 from cc_env.catalogue import GAMES
-from cc_env.errors import BadNetwork, is_whole
+from cc_env.errors import BadNetwork, UnknownOption, is_whole
 from cc_env.game import Game
 from cc_env.learned.lanes import LANES, UNITS
 from cc_env.learned.network import CELLS, STATES, IntegerNetwork, Learned, check, learned
@@ -58,6 +58,7 @@ def file_name(game: Game) -> str:
 
 def with_learned(game: Game) -> Game:
     """Return the game, with the evaluation "learned" if the package has a network for it."""
+    rules.register_evaluation(type(game.initial), Learned, learned)
     path = SHIPPED / file_name(game)
     if not path.is_file():
         return game
@@ -66,10 +67,33 @@ def with_learned(game: Game) -> Game:
     return replace(game, search=replace(game.search, evaluations=evaluations))
 
 
+def evaluation_of(game: Game, which: Any = None) -> Any:
+    """As `Game.evaluation`; `which` may also be the path of a file of a network.
+
+    Such a path ends in SUFFIX; what comes of it is the first evaluation, corrected. Raises as
+    `Game.evaluation` and `read`.
+    """
+    if isinstance(which, str) and which.endswith(SUFFIX):
+        return correcting(game, read(Path(which), game))
+    return game.evaluation(which)
+
+
 def correcting(game: Game, network: IntegerNetwork) -> Learned:
-    """Return the game's first evaluation, corrected by a network."""
-    rules.register_evaluation(type(game.initial), Learned, learned)
+    """Return the game's first evaluation, corrected by a network; raise as `check_inputs`."""
+    check_inputs(game)
     return Learned(game.evaluation(), network)
+
+
+def check_inputs(game: Game) -> None:
+    """Raise UnknownOption unless a network can correct an evaluation of the game."""
+    game.evaluation()
+    try:
+        rules.inputs_of.choose([type(game.initial)])  # type: ignore[attr-defined]
+    except TypeError:
+        raise UnknownOption(
+            f"{game.name} does not say what a network sees; "
+            "wanted: rules.register_inputs(Position, inputs_of), in its module"
+        ) from None
 
 
 @functools.cache

@@ -2,10 +2,10 @@
 
     active inputs --table, int16--> 64 units --int16--> 32 units --int32--> points
 
-The inputs are those of `rules.sets_of`, in the frame of the player to move: the cells of each set,
-or of the first few; and windows of 2 by 2 cells, by what the first two sets, own and enemy, have
-there. Few are active at a time, so the first layer is a sum of rows. All is exact: results are the
-same on every machine, and `check` refuses weights with which a sum could overflow.
+The inputs are those of `rules.inputs_of`, in the frame of the player to move: the cells of each
+set, or of the first few; and windows of 2 by 2 cells, by what the first two sets, own and enemy,
+have there. Few are active at a time, so the first layer is a sum of rows. All is exact: results are
+the same on every machine, and `check` refuses weights with which a sum could overflow.
 
 Shapes: S sets, each a word of 64 cells; W windows; LANES and UNITS the units of the layers.
 """
@@ -79,7 +79,7 @@ def learned(position: Position, player: Int, evaluation: Learned) -> Int:
 @jit
 def correction(position: Position, network: IntegerNetwork) -> Int:
     """Return the points that the network adds, to the player to move."""
-    sets = rules.sets_of(position)
+    sets = rules.inputs_of(position)
     sums = row_at(network.first_bias, np.int64(0))
     own, enemy = sets[0], sets[1]
     for window in range(len(network.windows)):

@@ -39,7 +39,7 @@ def random_network(rng, windows=(), sets=2):
 
 def plain(position, network):
     """Return what the network adds, in Python's integers and NumPy's longest."""
-    sets = [int(word) for word in rules.sets_of(position)]
+    sets = [int(word) for word in rules.inputs_of(position)]
     cells = network.cells.astype(np.int64).reshape(-1, CELLS, LANES)
     states = network.states.astype(np.int64).reshape(-1, STATES, LANES)
     first = network.first_bias.astype(np.int64)

@@ -433,6 +433,19 @@ rules.register(
 )
 
 
+@jit
+def inputs_of(position: Position) -> tuple[np.uint64, ...]:
+    """As `rules.inputs_of`: the two words of own and enemy soldiers, own and enemy halls."""
+    soldiers, halls, enemies, enemy_halls = sides(position)
+    return (
+        *(soldiers.low, soldiers.high, enemies.low, enemies.high),
+        *(halls.low, halls.high, enemy_halls.low, enemy_halls.high),
+    )
+
+
+rules.register_inputs(Position, inputs_of)
+
+
 def initial(rows: int, columns: int, options: np.uint64) -> Position:
     """Return the start position."""
     shape = SHAPES.index((rows, columns))

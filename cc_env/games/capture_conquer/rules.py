@@ -258,3 +258,4 @@ def from_sets(sets: NDArray[np.uint64], state: Int, like: Position) -> Position:
 
 
 rules.register_numbering(Position, sets_of=sets_of, from_sets=from_sets)
+rules.register_inputs(Position, sets_of)

@@ -227,3 +227,4 @@ def turns_to_draw(position: Position) -> Int:
 rules.register_numbering(
     Position, sets_of=sets_of, from_sets=from_sets, turns_to_draw=turns_to_draw
 )
+rules.register_inputs(Position, sets_of)

@@ -46,6 +46,10 @@ PROTECT, ONE_REMOVAL, NEVER_FREE, FREE_WHEN_MOVING, FLYING, COUNT_HAND = (
     np.uint64(1 << bit) for bit in range(6)
 )
 
+# Bits of `inputs_of`, above the points: how many beads are in hand, whether moves are free.
+_IN_HAND = np.uint64(NUM_POINTS)
+_IS_FREE = np.uint64(NUM_POINTS + BEADS + 1)
+
 # Tables by point: the mills through it, less the point itself, and its neighbours.
 MILLS = np.zeros((NUM_POINTS, 2), np.uint64)
 NEIGHBOURS = np.zeros(NUM_POINTS, np.uint64)
@@ -296,3 +300,16 @@ def from_sets(sets: NDArray[np.uint64], state: Int, like: Position) -> Position:
 
 
 rules.register_numbering(Position, sets_of=sets_of, from_sets=from_sets, state_of=state_of)
+
+
+@jit
+def inputs_of(position: Position) -> tuple[Word, Word]:
+    """As `rules.inputs_of`: own and enemy beads, with those in hand, and whether moves are free."""
+    own_hand = ONE << (_IN_HAND + position.own_hand)
+    enemy_hand = ONE << (_IN_HAND + position.enemy_hand)
+    own = position.own | own_hand | position.own_free << _IS_FREE
+    enemy = position.enemy | enemy_hand | position.enemy_free << _IS_FREE
+    return own, enemy
+
+
+rules.register_inputs(Position, inputs_of)

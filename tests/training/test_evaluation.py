@@ -1,0 +1,144 @@
+"""Training of learned evaluations: they learn, a run goes on, and players play by their files."""
+
+import json
+import sys
+from dataclasses import replace
+
+import heap
+import numpy as np
+import pytest
+from checkpoints import alter, numbers
+
+from cc_env import games, players
+from cc_env.catalogue import GAMES, Entry
+from cc_env.errors import BadCheckpoint, BadFolder, BadNetwork, BadOption, UnknownOption
+from cc_env.learned import files
+from cc_env.referee import Clock
+from training.evaluation import FILE, Config, command, main
+from training.gate import Rivals
+
+pytestmark = pytest.mark.usefixtures("without_curves")
+
+TINY = Config(
+    options={"size": 4},
+    minutes=None,
+    rounds=2,
+    positions=1500,
+    depth=2,
+    epochs=2,
+    batch_size=128,
+    opening_turns=6,
+    exploration=0.05,
+    limit="nodes=300",
+    rivals=Rivals(names=("minimax:depth=1",), anchor="minimax:depth=1", games=2, positions=0),
+    workers=0,
+)
+
+
+def log_of(path):
+    return [json.loads(line) for line in (path / "log.jsonl").read_text().splitlines()]
+
+
+def timeless(rows):
+    times = "minutes", "_seconds", "_per_second"
+    return [{name: row[name] for name in row if not name.endswith(times)} for row in rows]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    path = tmp_path_factory.mktemp("runs") / "run"
+    main(TINY, path)
+    return path
+
+
+def test_results_are_predicted_better_than_without_the_network(run):
+    for row in log_of(run):
+        assert row["loss"] < row["loss_uncorrected"]
+        assert 0 <= row["drawn"] < 1
+    assert row["positions"] > 2 * 0.9 * TINY.positions
+    assert row["adopted"] >= 1
+
+
+def test_its_file_plays_by_its_path(run):
+    game = games.make("capture_conquer", size=4)
+    for name in ("greedy:", "minimax:depth=2,", "mcts:simulations=20,"):
+        player = players.make(f"{name}evaluation={run / FILE}", game)
+        decision = player.choose(game.initial, np.random.default_rng(0), Clock())
+        assert decision.action in game.legal_actions(game.initial)
+    with pytest.raises(BadNetwork, match="wanted: capture_conquer"):
+        players.make(f"minimax:evaluation={run / FILE}", games.make("capture_conquer", size=5))
+    with pytest.raises(FileNotFoundError):
+        players.make("minimax:evaluation=nowhere.network", game)
+
+
+def test_a_killed_run_goes_on_as_if_it_had_never_stopped(run, tmp_path):
+    path = tmp_path / "run"
+    main(replace(TINY, rounds=1), path)
+    main(TINY, path, resume=True)
+    assert timeless(log_of(path)) == timeless(log_of(run))
+    assert (path / FILE).read_bytes() == (run / FILE).read_bytes()
+
+
+def test_only_so_many_positions_are_remembered(tmp_path):
+    row = main(replace(TINY, remembered=2000), tmp_path / "run")
+    assert row["positions"] == 2000
+
+
+@pytest.mark.parametrize(
+    ("part", "change", "words"),
+    [
+        ("sample.inputs", lambda array: None, "no array sample.inputs"),
+        ("sample.games", lambda array: array[1:], "sample.games is int32"),
+        ("sample.base", lambda array: array.astype(np.float64), "sample.base is float64"),
+        ("sample.targets", numbers(2), "sample.targets is not between 0 and 1"),
+        ("sample.results", numbers(np.nan), "sample.results is not between 0 and 1"),
+        ("best.second.weight", lambda array: None, "no array best.second.weight"),
+        ("network.cells.bias", numbers(np.inf), "network.cells.bias has values that are not"),
+        ("adopted", lambda adopted: "often", "adopted is 'often'"),
+    ],
+)
+def test_an_altered_checkpoint_is_refused(run, tmp_path, part, change, words):
+    alter(run, tmp_path / "run", part, change)
+    with pytest.raises(BadCheckpoint, match=words):
+        main(replace(TINY, rounds=3), tmp_path / "run", resume=True)
+
+
+def test_another_run_is_not_continued(run):
+    with pytest.raises(BadFolder, match="depth"):
+        main(replace(TINY, depth=3, rounds=3), run, resume=True)
+
+
+def test_a_game_that_says_not_what_a_network_sees_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setitem(GAMES, "heap", Entry("heap", "heap/Heap-v0"))
+    assert heap.HEAP
+    rivals = Rivals(names=("random",), anchor="random")
+    with pytest.raises(UnknownOption, match="heap has no evaluation"):
+        main(Config(game="heap", rivals=rivals), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+    with pytest.raises(UnknownOption, match="does not say what a network sees; wanted: rules"):
+        files.check_inputs(_with_evaluation(games.make("heap")))
+
+
+def _with_evaluation(game):
+    return replace(game, search=replace(game.search, evaluations={"standard": ()}))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"positions": 10}, {"depth": 0}, {"weight": 2}, {"engine": "threads"}, {"workers": -1}],
+)
+def test_settings_out_of_range_are_refused(wrong):
+    with pytest.raises((BadOption, UnknownOption), match=next(iter(wrong))):
+        replace(TINY, **wrong)
+
+
+def test_the_command_trains_and_says_where_the_network_is(monkeypatch, tmp_path, capsys):
+    monkeypatch.chdir(tmp_path)
+    typed = "--size 4 --rounds 1 --positions 1000 --depth 1 --workers 0 --name it --set epochs=1"
+    rivals = "rivals.names=['random']", "rivals.anchor=random", "rivals.games=2", "limit=depth=1"
+    changes = [word for change in rivals for word in ("--set", change)]
+    monkeypatch.setattr(sys, "argv", ["evaluation", *typed.split(), *changes])
+    with pytest.raises(SystemExit, match="0"):
+        command()
+    assert f"the best network: runs/it/{FILE}" in capsys.readouterr().out
+    assert (tmp_path / "runs" / "it" / FILE).is_file()

@@ -1,0 +1,104 @@
+"""The network in floating point and in integers: the same, within what rounding does."""
+
+import numpy as np
+import pytest
+import torch
+from learned.test_learned_network import positions
+
+from cc_env import games, rules
+from cc_env.learned.files import correcting
+from cc_env.learned.network import CELLS, MOST_CORRECTION, check
+from cc_env.search.scores import SCALE
+from training.small_network import SmallNetwork, integers, permutation, windows_of
+
+GAMES = {
+    "capture_conquer": 25,
+    "checkers": 0,
+    "mini_checkers": 0,
+    "morris": 0,
+    "cannon": 0,
+}
+
+
+def bits_of(drawn):
+    sets = np.array([rules.inputs_of(position) for position in drawn], np.uint64)
+    return torch.from_numpy(np.unpackbits(sets.view(np.uint8), axis=1, bitorder="little"))
+
+
+def network_of(game, scale=0.3):
+    torch.manual_seed(0)
+    network = SmallNetwork(len(rules.inputs_of(game.initial)), windows_of(game.grid))
+    with torch.no_grad():
+        for parameter in network.parameters():
+            parameter.normal_(0, scale)
+        network.states.weight.mul_(0.3)
+    return network
+
+
+@pytest.mark.parametrize(("name", "windows"), GAMES.items())
+def test_integers_say_what_torch_does(name, windows):
+    game = games.make(name)
+    network = network_of(game)
+    assert len(network.windows) == windows
+    drawn = [p for p in positions(game, 100) if not game.mid_turn(p)]
+    evaluation = correcting(game, integers(network))
+    with torch.no_grad():
+        wanted = network(bits_of(drawn)).numpy() * SCALE / 2
+    base = game.evaluation()
+    points = [
+        rules.evaluate(position, game.to_move(position), evaluation)
+        - rules.evaluate(position, game.to_move(position), base)
+        for position in drawn
+    ]
+    wanted = wanted.clip(-MOST_CORRECTION, MOST_CORRECTION)
+    assert np.ptp(wanted) > 200
+    assert np.abs(points - wanted).max() < 0.02 * np.ptp(wanted)
+
+
+def test_a_new_network_adds_nothing():
+    game = games.make("capture_conquer")
+    network = SmallNetwork(2, windows_of(game.grid))
+    evaluation = correcting(game, integers(network))
+    for position in positions(game, 20):
+        base = rules.evaluate(position, 0, game.evaluation())
+        assert rules.evaluate(position, 0, evaluation) == base
+
+
+@pytest.mark.parametrize(("size", "count"), [(4, 9), (6, 25), (8, 49)])
+def test_boards_whose_cells_are_all_in_use_have_windows(size, count):
+    windows = windows_of(games.make("capture_conquer", size=size).grid)
+    assert len(windows) == count
+    assert windows.max() == 9 * (size - 2)
+
+
+@pytest.mark.parametrize("name", ["capture_conquer", "morris"])
+def test_images_of_positions_have_permuted_bits(name):
+    game = games.make(name)
+    drawn = positions(game, 50)
+    assert game.symmetries
+    for symmetry in game.symmetries:
+        images = [type(game.initial)(*symmetry.position(position)) for position in drawn]
+        places = permutation(symmetry, game.grid, len(rules.inputs_of(game.initial)))
+        assert torch.equal(bits_of(drawn)[:, places], bits_of(images))
+
+
+@pytest.mark.parametrize("name", ["capture_conquer", "cannon"])
+@pytest.mark.parametrize("scale", [0.1, 5, 1000])
+def test_however_large_weights_become_they_are_kept_in_range(name, scale):
+    network = network_of(games.make(name), scale)
+    network.keep_in_range()
+    check(integers(network))  # raises BadNetwork
+
+
+def test_bits_that_are_forgotten_count_no_longer():
+    game = games.make("morris")
+    network = network_of(game)
+    bits = torch.zeros(2 * CELLS, dtype=torch.bool)
+    bits[[3, 70]] = True
+    network.forget(bits)
+    board = torch.zeros((1, 2 * CELLS), dtype=torch.uint8)
+    empty = network(board)
+    board[0, [3, 70]] = 1
+    assert torch.equal(network(board), empty)
+    board[0, 4] = 1
+    assert not torch.equal(network(board), empty)

@@ -1,0 +1,233 @@
+"""Games of the alpha-beta search against itself, in compiled code: what an evaluation learns from.
+
+Shapes: N positions, S sets of a position (see `rules.inputs_of`), M turns of the longest game.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cc_env import randomness, rules
+from cc_env.borrow import borrow
+from cc_env.compile import jit
+from cc_env.exact.solved import NO_TABLES
+from cc_env.game import Game
+from cc_env.learned.files import correcting
+from cc_env.learned.network import IntegerNetwork
+from cc_env.rules import DRAW, ONGOING, Int, Position
+from cc_env.search import transposition
+from cc_env.search.alphabeta import deepen
+from cc_env.search.scores import PROVEN, expected
+from cc_env.search.transposition import NONE
+from cc_env.search.workspace import (
+    AGE,
+    MARGINS,
+    MAX_DEPTH,
+    MAX_NODES,
+    PLIES,
+    ROOT_PLAYER,
+    SALT,
+    VALUE,
+    Context,
+    make_workspace,
+)
+
+LONGEST = 200  # turns; then a game is a draw
+_MOST_NODES = 500_000  # of a search
+_TABLE_MEGABYTES = 0.5
+_PERMILLE = 1000
+_REPETITIONS = 3  # end a game as a draw, where the rules have no limit of their own
+
+
+class Pace(NamedTuple):
+    """How games are played."""
+
+    depth: np.int64  # of the search, in turns
+    opening: np.int64  # most random turns at the start, drawn from 0
+    exploration: np.int64  # random decisions among a thousand, afterwards
+
+
+class Sample(NamedTuple):
+    """Positions in which a turn began, game after game. Numbers are the player to move's."""
+
+    inputs: NDArray[np.uint64]  # [N, S]
+    base: NDArray[np.int32]  # [N]: what the game's first evaluation says
+    targets: NDArray[np.float32]  # [N]: the result to expect, 0 to 1, see `play`
+    results: NDArray[np.float32]  # [N]: of the game: 0 a loss, 0.5 a draw, 1 a win
+    games: NDArray[np.int32]  # [N]: the number of the game, from 0
+
+
+class _Notes(NamedTuple):
+    """What is noted of the turns of a game until it is over."""
+
+    keys: NDArray[np.uint64]  # [M]
+    players: NDArray[np.int8]  # [M]: to move
+    scores: NDArray[np.int64]  # [M]: of the search
+    is_random: NDArray[np.bool_]  # [M]: the turn began with a random decision
+
+
+def play(
+    game: Game, network: IntegerNetwork | None, pace: Pace, weight: float, count: int, seed: int
+) -> Sample:
+    """Play games by the first evaluation, corrected by the network if there is one; sample them.
+
+    Returns `count` positions or a few less: only whole games count. The target of a position is a
+    mean of what the search expects in it and of the target of the next one, which weighs `weight`,
+    0 to 1; in the last one the result of the game takes its place. Where a random decision follows
+    or the result is proven, it is what the search expects.
+    """
+    base = game.evaluation()
+    chosen = base if network is None else correcting(game, network)
+    table = transposition.empty(_TABLE_MEGABYTES)
+    context = Context(table, make_workspace(game), chosen, base, NO_TABLES)
+    context.workspace["counts"][MARGINS] = game.max_margin
+    sample = empty(game, count)
+    notes = _Notes(
+        np.zeros(LONGEST, np.uint64),
+        np.zeros(LONGEST, np.int8),
+        np.zeros(LONGEST, np.int64),
+        np.zeros(LONGEST, np.bool_),
+    )
+    state = randomness.streams(seed, 1)[0]
+    limit = game.repetition_limit or _REPETITIONS
+    done = _play(game.initial, pace, weight, context, notes, limit, state, sample)
+    return picked(sample, slice(done))
+
+
+def empty(game: Game, count: int) -> Sample:
+    """Return a sample of so many positions, all zeros."""
+    return Sample(
+        np.zeros((count, len(rules.inputs_of(game.initial))), np.uint64),
+        np.zeros(count, np.int32),
+        np.zeros(count, np.float32),
+        np.zeros(count, np.float32),
+        np.zeros(count, np.int32),
+    )
+
+
+@jit(nogil=True)
+def _play(
+    start: Position,
+    pace: Pace,
+    weight: float,
+    context: Context,
+    notes: _Notes,
+    limit: Int,
+    state: np.uint64,
+    out: Sample,
+) -> Int:
+    """Play until `out` has no room for another game; return how many positions it has."""
+    context, notes, out = borrow(context), borrow(notes), borrow(out)
+    line = np.full(PLIES, NONE, np.int32)
+    legal = context.workspace.legal
+    first: Int = np.int64(0)
+    number = 0
+    while True:
+        state = randomness.advance(state)
+        opening = randomness.below(state, pace.opening + 1)
+        position, row = start, first
+        turn: Int = np.int64(0)
+        result = rules.outcome(position)
+        while result == ONGOING and turn < LONGEST:
+            began = not rules.mid_turn(position)
+            if began:
+                notes.keys[turn] = rules.key(position)
+                if _repetitions(notes.keys, turn) >= limit:
+                    result = rules.repetition_outcome(position)
+                    break
+            state = randomness.advance(state)
+            is_random = turn < opening or randomness.below(state, _PERMILLE) < pace.exploration
+            if began and turn >= opening:
+                if row == len(out.base):
+                    return first
+                _search(position, pace.depth, context, line)
+                player = rules.to_move(position)
+                inputs = rules.inputs_of(position)
+                for place in range(len(inputs)):
+                    out.inputs[row, place] = inputs[place]
+                out.base[row] = rules.evaluate(position, player, context.ordering)
+                out.games[row] = number
+                notes.players[row - first] = player
+                notes.scores[row - first] = context.workspace.counts[VALUE]
+                notes.is_random[row - first] = is_random
+                row += 1
+            elif not is_random:
+                _search(position, pace.depth, context, line)
+            action = np.int64(line[0])
+            if is_random:
+                count = rules.legal_actions(position, legal)
+                state = randomness.advance(state)
+                action = np.int64(legal[randomness.below(state, count)])
+            position = rules.apply(position, action)
+            turn += not rules.mid_turn(position)
+            result = rules.outcome(position)
+        _judge(first, row, result, weight, notes, out)
+        number += 1
+        first = row
+
+
+@jit
+def _judge(first: Int, end: Int, result: Int, weight: float, notes: _Notes, out: Sample) -> None:
+    """Write the results and targets of a game's positions `first` to `end`."""
+    later = 0.5  # the target of the next position, to the first player
+    if result not in (DRAW, ONGOING):
+        later = 1.0 - result
+    final = later
+    for row in range(end - 1, first - 1, -1):
+        player, score = notes.players[row - first], notes.scores[row - first]
+        out.results[row] = final if player == 0 else 1 - final
+        target = (1 + expected(score)) / 2
+        if not notes.is_random[row - first] and abs(score) < PROVEN:
+            target += weight * ((later if player == 0 else 1 - later) - target)
+        out.targets[row] = target
+        later = target if player == 0 else 1 - target
+
+
+@jit
+def _repetitions(keys: NDArray[np.uint64], turn: Int) -> Int:
+    """Return how often the position of this turn has occurred so far."""
+    count: Int = np.int64(0)
+    for earlier in range(turn + 1):
+        count += keys[earlier] == keys[turn]
+    return count
+
+
+@jit
+def _search(position: Position, depth: Int, context: Context, line: NDArray[np.int32]) -> None:
+    """Search as `AlphaBeta.search`: nothing is left of earlier searches."""
+    workspace = context.workspace
+    counts = workspace.counts
+    for ply in range(PLIES):
+        workspace.killers[ply, 0] = NONE
+        workspace.killers[ply, 1] = NONE
+    for player in range(2):
+        for action in range(workspace.history.shape[1]):
+            workspace.history[player, action] = 0
+    searches, margins = counts[SALT] + 1, counts[MARGINS]
+    for index in range(len(counts)):
+        counts[index] = 0
+    counts[MAX_DEPTH], counts[MAX_NODES], counts[MARGINS] = depth, _MOST_NODES, margins
+    counts[ROOT_PLAYER] = rules.to_move(position)
+    counts[SALT] = searches
+    counts[AGE] = searches % transposition.AGES
+    if counts[AGE] == 0:  # ages wrap around: drop all entries
+        for slot in range(len(context.table)):
+            context.table[slot, 0] = 0
+            context.table[slot, 1] = 0
+    deepen(position, context, line)
+
+
+def picked(sample: Sample, rows: Any) -> Sample:
+    """Return some positions: a slice, or an array of their rows."""
+    return Sample(*(part[rows] for part in sample))
+
+
+def joined(samples: list[Sample]) -> Sample:
+    """Return the positions of several samples, one after the other, with games numbered through."""
+    begins = np.cumsum([0, *(sample.games.max(initial=-1) + 1 for sample in samples[:-1])])
+    numbered = [
+        sample._replace(games=(sample.games + begin).astype(np.int32))
+        for sample, begin in zip(samples, begins, strict=True)
+    ]
+    return Sample(*map(np.concatenate, zip(*numbered, strict=True)))

@@ -1,0 +1,164 @@
+"""The small network of a learned evaluation, as torch trains it, and as integers.
+
+`cc_env.learned.network` says what it is. In training each cell of a window has weights of its own,
+too, so that what is learned of a cell in one state of a window counts in the others; the integers
+have the sums. Units here are those of the integers by FIRST_UNIT, and what comes of the network is
+in SCALE / 2 points: as a logit of the expected result.
+
+Shapes: B positions, S sets, W windows; LANES and UNITS the units of the layers.
+"""
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from cc_env.grid import Grid
+from cc_env.learned.files import aligned
+from cc_env.learned.lanes import LANES, UNITS
+from cc_env.learned.network import (
+    CELLS,
+    FIRST_UNIT,
+    MOST_ACTIVE,
+    SECOND_SHIFT,
+    STATES,
+    THIRD_SHIFT,
+    IntegerNetwork,
+)
+from cc_env.search.scores import SCALE
+from cc_env.symmetry import Symmetry
+
+_CORNERS = np.array([0, 1, 8, 9])  # of a window, from its first cell
+_OWN, _ENEMY = 3 ** np.arange(4), 2 * 3 ** np.arange(4)  # what the cells add to the state
+_ACTIVE = MOST_ACTIVE / FIRST_UNIT
+_POINTS = SCALE / 2 * (1 << THIRD_SHIFT) / FIRST_UNIT  # integers of the third layer for 1
+# Bounds of the first layer's sums, and of weights of the others; a little less than `check` admits.
+_FIRST = 0.98 * 2**15 / FIRST_UNIT
+_SECOND = 0.98 * min(2**15, 2**31 / MOST_ACTIVE / (LANES + 1)) / (1 << SECOND_SHIFT)
+_THIRD = 0.98 * 2**31 / MOST_ACTIVE / (UNITS + 1) / _POINTS
+
+
+class SmallNetwork(nn.Module):
+    """The network in floating point; it adds nothing before it is trained."""
+
+    _corners: Tensor  # [W, 4]: the cells of each window
+    _begins: Tensor  # [W]: the row of its first state
+
+    def __init__(self, sets: int, windows: NDArray[np.int64]) -> None:
+        """Make a network of so many sets, and of windows with these first cells, int64[W]."""
+        super().__init__()
+        self.windows = windows
+        corners = torch.from_numpy(windows[:, None] + _CORNERS)
+        self.register_buffer("_corners", corners, persistent=False)
+        self.register_buffer("_begins", torch.arange(len(windows)) * STATES, persistent=False)
+        self.cells = nn.Linear(sets * CELLS, LANES)
+        self.states = nn.EmbeddingBag(max(1, len(windows)) * STATES, LANES, mode="sum")
+        self.second = nn.Linear(LANES, UNITS)
+        self.third = nn.Linear(UNITS, 1)
+        nn.init.zeros_(self.states.weight)
+        nn.init.zeros_(self.third.weight)
+        nn.init.zeros_(self.third.bias)
+
+    def forward(self, bits: Tensor) -> Tensor:
+        """Return logits float32[B] for the bits of the sets, uint8[B, S * CELLS]."""
+        sums = self.cells(bits.float())
+        if len(self.windows):
+            sums = sums + self.states(self._states_of(bits) + self._begins)
+        units = self.second(sums.clamp(0, _ACTIVE)).clamp(0, _ACTIVE)
+        return self.third(units)[:, 0]  # type: ignore[no-any-return]
+
+    def _states_of(self, bits: Tensor) -> Tensor:
+        """Return the states of the windows, int64[B, W]."""
+        own, enemy = bits[:, self._corners], bits[:, CELLS + self._corners]
+        return (own * torch.from_numpy(_OWN) + enemy * torch.from_numpy(_ENEMY)).sum(2)
+
+    @torch.no_grad()
+    def forget(self, bits: Tensor) -> None:
+        """Set the weights of these bits to 0: bool[S * CELLS], those that never were set."""
+        self.cells.weight[:, bits] = 0
+
+    @torch.no_grad()
+    def keep_in_range(self) -> None:
+        """Make weights smaller where a sum of the integers could overflow."""
+        states = self.states.weight.view(-1, STATES, LANES).abs().amax(1).sum(0)
+        worst = states + self.cells.weight.abs().sum(1) + self.cells.bias.abs()  # [LANES]
+        factors = (_FIRST / worst).clamp(max=1)
+        self.states.weight.mul_(factors)
+        self.cells.weight.mul_(factors[:, None])
+        self.cells.bias.mul_(factors)
+        for layer, most in ((self.second, _SECOND), (self.third, _THIRD)):
+            layer.weight.clamp_(-most, most)
+            layer.bias.clamp_(-most, most)
+
+
+def windows_of(grid: Grid) -> NDArray[np.int64]:
+    """Return the first cells of all windows: four cells in a square, with bits as in the network.
+
+    Only boards whose cells are all in use, in rows of eight bits, have windows.
+    """
+    bits = grid.bits
+    squares = {
+        bit: [bits.get((row + down, column + right), -1) for down in (0, 1) for right in (0, 1)]
+        for (row, column), bit in bits.items()
+    }
+    firsts = [bit for bit, square in squares.items() if square == (bit + _CORNERS).tolist()]
+    covered = {bit for first in firsts for bit in squares[first]}
+    return np.array(sorted(firsts) if covered == set(bits.values()) else [], np.int64)
+
+
+def permutation(symmetry: Symmetry, grid: Grid, sets: int) -> NDArray[np.int64]:
+    """Return where a symmetry takes the bits of sets from, int64[S * CELLS].
+
+    The sets of a position's image are `bits[:, permutation]`; other bits stay where they are.
+    """
+    places = np.full(grid.rows * grid.columns, -1)
+    for (row, column), bit in grid.bits.items():
+        places[row * grid.columns + column] = bit
+    comes_from = np.arange(CELLS)
+    in_use = places >= 0
+    comes_from[places[in_use]] = places[symmetry.cells][in_use]
+    return (CELLS * np.arange(sets)[:, None] + comes_from).ravel()
+
+
+def integers(network: SmallNetwork) -> IntegerNetwork:
+    """Return the network in integers."""
+    state = {name: value.cpu().double().numpy() for name, value in network.state_dict().items()}
+    cells = state["cells.weight"].T.copy()  # [S * CELLS, LANES]
+    states = state["states.weight"].reshape(-1, STATES, LANES)[: len(network.windows)]
+    if len(network.windows):
+        states = states + _of_cells(network.windows, cells[: 2 * CELLS])
+        cells[: 2 * CELLS] = 0
+    if not cells.any():
+        cells = cells[:0]
+    pairs = state["second.weight"].T.reshape(LANES // 2, 2, UNITS).transpose(0, 2, 1)
+    return aligned(
+        IntegerNetwork(
+            windows=network.windows.astype(np.uint64),
+            cells=_rounded(cells, FIRST_UNIT).astype(np.int16),
+            states=_rounded(states, FIRST_UNIT).astype(np.int16),
+            first_bias=_rounded(state["cells.bias"], FIRST_UNIT).astype(np.int16),
+            second=_rounded(pairs, 1 << SECOND_SHIFT).astype(np.int16),
+            second_bias=_rounded(state["second.bias"], FIRST_UNIT << SECOND_SHIFT).astype(np.int32),
+            third=_rounded(state["third.weight"], _POINTS).astype(np.int32),
+            third_bias=np.int64(_rounded(state["third.bias"], _POINTS * FIRST_UNIT)[0]),
+        )
+    )
+
+
+def _of_cells(windows: NDArray[np.int64], cells: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return what the weights of cells, float64[2 * CELLS, LANES], add to states of windows.
+
+    Each cell is shared equally by the windows that it is in. Returns float64[W, STATES, LANES].
+    """
+    corners = windows[:, None] + _CORNERS  # [W, 4]
+    often = np.bincount(corners.ravel(), minlength=CELLS)
+    digits = np.arange(STATES)[:, None] // 3 ** np.arange(4) % 3  # [STATES, 4]
+    own, enemy = (cells[part * CELLS :][corners] / often[corners][..., None] for part in (0, 1))
+    shares = np.zeros((len(windows), STATES, LANES))
+    for kind, share in ((1, own), (2, enemy)):
+        shares += np.einsum("sc,wcl->wsl", digits == kind, share)
+    return shares
+
+
+def _rounded(values: NDArray[np.float64], unit: float) -> NDArray[np.float64]:
+    return np.rint(values * unit).ravel()
