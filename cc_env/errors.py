@@ -123,7 +123,7 @@ def listed(items: Iterable[object], limit: int = 12) -> str:
     return ", ".join(texts[:limit]) + more
 
 
-def meant(word: object, known: Iterable[str]) -> str:
+def suggestion(word: object, known: Iterable[str]) -> str:
     """Return "did you mean NAME? " for the known name most like a word, case aside; else ""."""
     names = {name.lower(): name for name in known}
     near = get_close_matches(str(word).strip().lower(), names, 1, SIMILAR)

@@ -7,6 +7,7 @@ position, N positions.
 import operator
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from cc_env.errors import (
     IllegalAction,
     UnknownOption,
     listed,
-    meant,
+    suggestion,
 )
 from cc_env.exact.numbering import Numbering
 from cc_env.grid import Cell, Grid
@@ -115,6 +116,12 @@ class Game:
         if not all(own) and not set(_SETS) <= set(self.initial._fields):
             wanted = f"fields {listed(_SETS)}, or functions pieces, to_text and parse_position"
             yield f"positions have the fields {listed(self.initial._fields)}; wanted: {wanted}"
+        for what, labels, count in (
+            ("rows", look.rows, self.grid.rows),
+            ("columns", look.columns, self.grid.columns),
+        ):
+            if labels and len(labels) != count:
+                yield f"{what}={labels!r} of its look; wanted: {count} labels, or ()"
         for letter in (*look.figures, *look.kinds, *self.pieces(self.initial).values()):
             if letter not in both:
                 yield f"the piece {letter!r} is nobody's; letters={self.letters!r}"
@@ -128,6 +135,15 @@ class Game:
     def observation_shape(self) -> tuple[int, int, int]:
         """The shape of an observation: (C, H, W)."""
         return len(self.planes), self.grid.rows, self.grid.columns
+
+    @cached_property
+    def labels(self) -> tuple[list[str], list[str]]:
+        """What the rows, from the top, and the columns, from the left, are called."""
+        rows, columns = self.look.rows, self.look.columns
+        return (
+            list(rows or map(str, range(self.grid.rows))),
+            list(columns or map(str, range(self.grid.columns))),
+        )
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Game":
         return self  # nothing in it changes
@@ -216,16 +232,16 @@ class Game:
     def action_text(self, position: Position, action: int) -> str:
         """Return the notation of an action, legal or not; a turn's is the sum of its actions'.
 
-        By default its cell or cells, such as 41-30: row and column, from the upper left; or their
-        names.
+        By default its cell or cells, such as 41-30: the labels of row and column, or their names.
         """
         if self.notation.action_text:
             return self.notation.action_text(position, action)
         return "-".join(map(self._cell_text, dict.fromkeys(self._ends(position, action)))) or "pass"
 
     def _cell_text(self, cell: Cell) -> str:
-        comma = "," if max(self.grid.rows, self.grid.columns) > 10 else ""
-        return self.look.names.get(cell) or f"{cell[0]}{comma}{cell[1]}"
+        (row, column), (rows, columns) = cell, self.labels
+        comma = "," if max(map(len, rows + columns)) > 1 else ""
+        return self.look.names.get(cell) or f"{rows[row]}{comma}{columns[column]}"
 
     def _ends(self, position: Position, action: int) -> tuple[Cell, ...]:
         """Return the cells of the board where an action starts and ends, none if it has none."""
@@ -393,7 +409,7 @@ class Game:
         if which is not None and not isinstance(which, str):
             raise BadOption(f"evaluation={which!r} is not a name; {self.name} has: {has}")
         if not known or (which and which not in known):
-            has = f"{meant(which, known)}it has: {has}"
+            has = f"{suggestion(which, known)}it has: {has}"
             raise UnknownOption(f"{self.name} has no evaluation {which or ''!r}; {has}")
         return known[which or next(iter(known))]
 

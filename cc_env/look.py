@@ -1,6 +1,6 @@
 """How a game looks in pictures: its pieces, its board, and what a turn did there."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -33,5 +33,7 @@ class Look:
     dark: int = 1  # the dark cells are those whose row + column is odd; 0: even
     lines: tuple[tuple[Cell, Cell], ...] = ()  # of a board of points
     names: Mapping[Cell, str] = field(default_factory=dict)  # of its points, as in notation
+    rows: Sequence[str] = ()  # what rows are called, as in notation, from the top; default: 0, 1, …
+    columns: Sequence[str] = ()  # the same of columns, from the left
     remark: Callable[[Position], str] = lambda position: ""  # what is due and no piece shows
     shooters: Callable[[Position, int], Iterable[Cell]] = lambda position, action: ()

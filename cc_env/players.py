@@ -21,7 +21,7 @@ import numpy as np
 
 from cc_env import options, trust
 from cc_env.catalogue import GAMES
-from cc_env.errors import BadPlayer, CcEnvError, MissingExtra, UnknownOption, listed, meant
+from cc_env.errors import BadPlayer, CcEnvError, MissingExtra, UnknownOption, listed, suggestion
 from cc_env.exact.player import PerfectPlayer
 from cc_env.exact.tables import Tables
 from cc_env.game import Game, Turn
@@ -96,7 +96,7 @@ class MinimaxPlayer:
         given = {name: value for name, value in given.items() if value is not None}
         levels = {**LEVELS, **game.search.levels}
         if level is not None and level not in list(levels):
-            has = f"{meant(level, levels)}it has: {listed(levels)}"
+            has = f"{suggestion(level, levels)}it has: {listed(levels)}"
             raise UnknownOption(f"minimax has no level {level!r}; {has}")
         if level is not None or not given:
             given = {**levels[level or "normal"], **given}
@@ -368,7 +368,7 @@ def _parse(name: str) -> tuple[Factory, dict[str, Any]]:
         known += "be imported"
         if kind in LEARNED:
             known += f"; {kind} is known after cc_env.checkout.know_learned_players()"
-        raise UnknownOption(f"there is no player {kind!r}; {meant(kind, PLAYERS)}{known}")
+        raise UnknownOption(f"there is no player {kind!r}; {suggestion(kind, PLAYERS)}{known}")
     defaults = _defaults(kind, factory)
     words = options.split(rest)
     levels = [word for word in words if "=" not in word]
@@ -380,7 +380,9 @@ def _parse(name: str) -> tuple[Factory, dict[str, Any]]:
         raise UnknownOption(f"player {kind} has no levels, such as {levels[0]!r}")
     given = options.read(word if "=" in word else f"level={word}" for word in words)
     if unknown := sorted(set(given) - set(defaults)):
-        has = f"{meant(unknown[0], defaults)}it has: {listed(_with_values(defaults)) or 'none'}"
+        has = (
+            f"{suggestion(unknown[0], defaults)}it has: {listed(_with_values(defaults)) or 'none'}"
+        )
         raise UnknownOption(f"player {kind} has no option {listed(unknown)}; {has}")
     if factory is _program:
         trust.check_program(str(given.get("command")))

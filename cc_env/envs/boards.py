@@ -38,7 +38,7 @@ from cc_env.errors import (
     UnknownOption,
     is_whole,
     listed,
-    meant,
+    suggestion,
 )
 from cc_env.game import Game, Turn
 from cc_env.rules import Position
@@ -401,7 +401,7 @@ def reset_options(options: object, known: Sequence[str]) -> Mapping[str, Any]:
         would_do = 'a dict, such as {"position": TEXT}'
         raise BadOption(f"options={options!r} of reset; wanted: None or {would_do}")
     if unknown := [name for name in options if name not in known]:
-        has = f"{meant(unknown[0], known)}it has: {listed(known)}"
+        has = f"{suggestion(unknown[0], known)}it has: {listed(known)}"
         raise UnknownOption(f"reset has no option {listed(unknown)}; {has}")
     return options
 
@@ -416,7 +416,7 @@ def make_game(environment: type, game: str, options: Mapping[str, Any]) -> Game:
         ]
         there = f"{game} has: {listed(of_game, 99)}; every game: {listed(own, 99)}"
         got = f"{environment.__name__}() got an unexpected keyword argument '{unknown[0]}'"
-        raise UnknownKeyword(f"{got}; {meant(unknown[0], own + of_game)}{there}")
+        raise UnknownKeyword(f"{got}; {suggestion(unknown[0], own + of_game)}{there}")
     return games.make(game, **options)
 
 

@@ -13,7 +13,7 @@ from typing import Any, get_type_hints
 
 from cc_env import rules, trust
 from cc_env.catalogue import GAMES
-from cc_env.errors import BadGame, CcEnvError, UnknownOption, listed, meant
+from cc_env.errors import BadGame, CcEnvError, UnknownOption, listed, suggestion
 from cc_env.game import Game
 from cc_env.learned.files import with_learned
 
@@ -27,7 +27,7 @@ def make(name: str, /, **options: Any) -> Game:
     """
     known = option_defaults(name)
     if unknown := sorted(set(options) - set(known)):
-        has = f"{meant(unknown[0], known)}it has: {listed(known)}"
+        has = f"{suggestion(unknown[0], known)}it has: {listed(known)}"
         raise UnknownOption(f"{name} has no option {listed(unknown)}; {has}")
     try:
         game = module(name).make(**options)
@@ -94,9 +94,8 @@ def option_values(name: str) -> dict[str, list[Any]]:
 
 def module(name: str) -> ModuleType:
     """Return the module of the game `name`; raise UnknownOption with the games that there are."""
-    there = (
-        f"{meant(name, GAMES)}there are: {listed(sorted(GAMES))}, and any module that has a game"
-    )
+    there = f"there are: {listed(sorted(GAMES))}, and any module that has a game"
+    there = suggestion(name, GAMES) + there
     if not isinstance(name, str):
         raise UnknownOption(f"there is no game {name!r}; {there}")
     if name in GAMES:

@@ -22,6 +22,7 @@ class Picture:
     dark: int = 1  # parity of row + column of the dark squares
     lines: tuple[tuple[Cell, Cell], ...] = ()  # lines of a board of points; () for squares
     names: Mapping[Cell, str] = field(default_factory=dict)  # names of points; empty for squares
+    labels: tuple[Sequence[str], Sequence[str]] = (), ()  # of rows and columns; unused for points
     goals: tuple[Cell, ...] = ()  # goal of the first and of the second player
     path: tuple[Cell, ...] = ()  # cells visited in the last turn
     captured: tuple[Cell, ...] = ()  # cells of pieces captured in the last turn
@@ -97,6 +98,7 @@ def draw(
         dark=game.look.dark,
         lines=game.look.lines,
         names=game.look.names,
+        labels=game.labels,
         goals=game.look.goals,
         path=path,
         captured=captured,

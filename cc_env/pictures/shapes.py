@@ -10,7 +10,7 @@ from cc_env.game import Cell
 from cc_env.pictures import Picture
 
 CELL = 60  # edge of a cell
-MARGIN = 28  # around the board, for row and column numbers
+MARGIN = 28  # around the board, for the labels of rows and columns
 FOOT = 30  # below the board, for the caption
 
 BOARD = ("#f3ead7", "#e6d8bd")
@@ -20,6 +20,7 @@ COLOURS = {
     "red": ("#cf4a3e", "#86271f"),
     "black": ("#3c3c3c", "#141414"),
     "white": ("#fafafa", "#8a8a8a"),
+    "yellow": ("#f7d038", "#8f6f00"),
 }
 HEAT = "#d9480f"  # colour of the hottest cells
 LEAST_LABEL = 0.02  # heat from which a cell is labelled with its percentage
@@ -162,7 +163,7 @@ def _colours(picture: Picture, letter: str) -> tuple[str, str]:
 
 def _ink(fill: str) -> str:
     """Return the colour of words on a piece."""
-    return INK if fill == COLOURS["white"][0] else "#ffffff"
+    return INK if fill in (COLOURS["white"][0], COLOURS["yellow"][0]) else "#ffffff"
 
 
 def _figure(kind: str, x: float, y: float, fill: str, rim: str) -> list[Shape]:
@@ -220,15 +221,15 @@ def _caption(picture: Picture) -> Shape:
 
 
 def labels(picture: Picture) -> list[Shape]:
-    """Return the names of points, or the numbers of rows and columns."""
+    """Return the names of points, or the labels of rows and columns."""
     if picture.names:
         named = ((_centre(point), name) for point, name in picture.names.items())
         return [Words(x + 22, y - 21, name, 14, INK) for (x, y), name in named]
-    numbers: list[Shape] = []
-    for row in range(picture.rows):
-        y = MARGIN + (row + 0.5) * CELL
-        numbers += [Words(MARGIN / 2, y, str(row), 15, INK)]
-    for column in range(picture.columns):
-        x = MARGIN + (column + 0.5) * CELL
-        numbers += [Words(x, MARGIN / 2, str(column), 15, INK)]
-    return numbers
+    rows, columns = (
+        [(MARGIN + (number + 0.5) * CELL, label) for number, label in enumerate(labels)]
+        for labels in picture.labels
+    )
+    return [
+        *(Words(MARGIN / 2, y, label, 15, INK) for y, label in rows),
+        *(Words(x, MARGIN / 2, label, 15, INK) for x, label in columns),
+    ]

@@ -8,7 +8,13 @@ from cc_env.pictures import Picture
 HIGH, WIDE = 2, 4  # distance of neighbouring points, in lines and characters
 
 # SGR codes of a terminal: for pieces by the owner's name, then for marks.
-COLOURS = {"blue": "1;34", "red": "1;31", "black": "1;37;40", "white": "1;30;47"}
+COLOURS = {
+    "blue": "1;34",
+    "red": "1;31",
+    "black": "1;37;40",
+    "white": "1;30;47",
+    "yellow": "1;33",
+}
 OTHER, TARGET, SHOT, LAST = "1", "1;32", "1;35", "33"
 
 Paint = Callable[[str, Cell], str]  # (text of a cell, cell) -> text to print
@@ -19,7 +25,7 @@ def to_text(picture: Picture, paint: Paint = lambda sign, cell: sign) -> str:
 
     Letters are pieces. Marks follow the letter: + for a cell on the last turn's path, x for a
     captured piece, < for the selected piece, * for a legal target, ! for a shot, & for both. A
-    board of squares has row and column numbers; a board of points has its lines, pieces in
+    board of squares has the labels of rows and columns; a board of points has its lines, pieces in
     brackets, and the names of free points.
     """
     rows = _points(picture, paint) if picture.names else _cells(picture, paint)
@@ -58,15 +64,14 @@ def _mark(picture: Picture, cell: Cell) -> str:
 
 
 def _cells(picture: Picture, paint: Paint) -> list[str]:
-    columns = range(picture.columns)
     rows = []
-    for row in range(picture.rows):
-        line = f"{row:2} "
-        for cell in ((row, column) for column in columns):
+    for row, label in enumerate(picture.labels[0]):
+        line = f"{label:>2} "
+        for cell in ((row, column) for column in range(picture.columns)):
             sign = picture.pieces.get(cell, "") + _mark(picture, cell) or "."
             line += paint(sign, cell) + " " * (2 - len(sign))
         rows.append(line.rstrip())
-    return ["   " + " ".join(map(str, columns)), *rows]
+    return ["   " + " ".join(picture.labels[1]), *rows]
 
 
 def _points(picture: Picture, paint: Paint) -> list[str]:

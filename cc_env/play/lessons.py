@@ -14,11 +14,11 @@ from typing import Any
 
 from cc_env import games
 from cc_env.catalogue import GAMES
-from cc_env.errors import BadOption, UnknownOption, listed, meant
+from cc_env.errors import BadOption, UnknownOption, listed, suggestion
 from cc_env.game import Cell, Game
 from cc_env.pictures import draw
 from cc_env.pictures.text import to_text
-from cc_env.play import view
+from cc_env.play import pointing, view
 from cc_env.play.choices import Choice, choices
 from cc_env.play.sitting import HUMAN, Sitting
 from cc_env.play.telling import ending
@@ -66,7 +66,7 @@ class Guide:
 def guide_of(name: str) -> Guide:
     """Return the lessons of a game; raises UnknownOption for an unknown game."""
     if name not in GAMES:
-        near = meant(name[:40], GAMES)
+        near = suggestion(name[:40], GAMES)
         there = f"{near}there are: {listed(GAMES)}"
         raise UnknownOption(f"there are no lessons for {name[:40]!r}; {there}")
     entries = tomllib.loads((FOLDER / f"{name}.toml").read_text(encoding="utf-8"))
@@ -140,7 +140,7 @@ def asked(game: Game, choice: Choice) -> str:
 
 
 def _place(game: Game, cell: Cell) -> str:
-    return game.look.names.get(cell) or f"row {cell[0]}, column {cell[1]}"
+    return game.look.names.get(cell) or "row {}, column {}".format(*pointing.place(game, cell))
 
 
 def _paragraphs(text: str) -> list[str]:

@@ -51,7 +51,13 @@ def meant(
 
 def cell_name(game: Game, cell: Cell) -> str:
     """Return what a cell is called: its name, or its row and column."""
-    return game.look.names.get(cell) or f"{cell[0]} {cell[1]}"
+    return game.look.names.get(cell) or " ".join(place(game, cell))
+
+
+def place(game: Game, cell: Cell) -> tuple[str, str]:
+    """Return what the row and the column of a cell are called."""
+    (row, column), (rows, columns) = cell, game.labels
+    return rows[row], columns[column]
 
 
 def _numbered(moves: Sequence[Choice], number: int) -> Choice:
@@ -62,16 +68,15 @@ def _numbered(moves: Sequence[Choice], number: int) -> Choice:
 
 def _cells(game: Game, text: str) -> list[Cell]:
     """Return the one or two cells that a text names, none where it is not of that kind."""
-    words = text.split()
-    if len(words) in (2, 4) and all(re.fullmatch(r"\d{1,2}", word) for word in words):
-        numbers = list(map(int, words))
-        cells = list(zip(numbers[::2], numbers[1::2], strict=True))
-        _, rows, columns = game.observation_shape
-        for row, column in cells:
-            if not (row < rows and column < columns):
-                board = f"rows are 0 to {rows - 1}, columns 0 to {columns - 1}"
-                raise IllegalAction(f"{row} {column} is off the board: {board}")
-        return cells
+    words, (rows, columns) = text.split(), game.labels
+    if len(words) in (2, 4):
+        places = list(zip(words[::2], words[1::2], strict=True))
+        if all(row in rows and column in columns for row, column in places):
+            return [(rows.index(row), columns.index(column)) for row, column in places]
+        if all(re.fullmatch(r"\d{1,2}", word) for word in words):
+            board = f"rows are {rows[0]} to {rows[-1]}, columns {columns[0]} to {columns[-1]}"
+            off = next(place for place in places if place[0] not in rows or place[1] not in columns)
+            raise IllegalAction(f"{' '.join(off)} is off the board: {board}")
     named = {name.lower(): cell for cell, name in game.look.names.items()}
     letters = "".join(words).lower()
     if letters and len(letters) <= 2 and set(letters) <= set(named):

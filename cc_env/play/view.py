@@ -6,6 +6,7 @@ shapes that it is given and lets people point at the choices; it knows no rules.
 
 import math
 from collections.abc import Iterable
+from itertools import product
 from typing import Any
 
 from cc_env.game import Cell, Game, Turn
@@ -106,8 +107,8 @@ def _cells(picture: Picture) -> dict[Cell, str]:
     """Return the cells that there are, with their names."""
     if picture.names:
         return dict(picture.names)
-    rows, columns = range(picture.rows), range(picture.columns)
-    return {(row, column): f"{row} {column}" for row in rows for column in columns}
+    rows, columns = map(enumerate, picture.labels)
+    return {(at, to): f"{row} {column}" for (at, row), (to, column) in product(rows, columns)}
 
 
 def _top(picture: Picture) -> int:

@@ -12,10 +12,11 @@ import numpy as np
 from cc_env import rules
 from cc_env.bits import ONE, ZERO, summed
 from cc_env.compile import jit
-from cc_env.game import Game, Grid, Notation, Search, symmetry
+from cc_env.game import Game, Grid, Look, Notation, Search, symmetry
 from cc_env.rules import DRAW, ONGOING
 
 ROWS, COLUMNS = 6, 7
+LETTERS = "abcdefg"  # of the columns
 CELLS = [(row, column) for row in range(ROWS) for column in range(COLUMNS)]
 ALL = np.uint64(2 ** len(CELLS) - 1)
 DOWN = np.uint64(COLUMNS)  # how far it is to the cell below
@@ -126,8 +127,9 @@ def make():
         players=("yellow", "red"),
         action_cells=top,
         symmetries=(symmetry("mirror", grid, lambda cell: (cell[0], 6 - cell[1]), top),),
+        look=Look(columns=LETTERS),
         notation=Notation(
-            action_text=lambda position, action: "abcdefg"[action],
+            action_text=lambda position, action: LETTERS[action],
             endings={"won": "four in a line", "draw": "the board is full"},
         ),
         search=Search(evaluations={"standard": Chances()}),

@@ -15,6 +15,7 @@ import cc_env
 from cc_env import games
 from cc_env.envs import aec
 from cc_env.perft import perft
+from cc_env.pictures import draw
 from cc_env.rules import DRAW, ONGOING
 
 with warnings.catch_warnings():  # of PettingZoo's own, about the environments that its tests import
@@ -140,3 +141,8 @@ def test_many_boards_end_by_four_in_a_line(registered):
         *_, over, _, infos = envs.step(envs.action_space.sample())
         ends.update(infos["outcome"][over].tolist())
     assert ends >= {0, 1}
+
+
+def test_its_columns_are_labelled_as_in_its_notation(game):
+    assert str(draw(game, game.initial)).startswith("   a b c d e f g\n 0 .")
+    assert game.turn_text(game.initial, (3,)) == "d"

@@ -11,7 +11,8 @@ import pytest
 
 from cc_env import games
 from cc_env.catalogue import GAMES
-from cc_env.errors import BadOption
+from cc_env.errors import BadGame, BadOption
+from cc_env.look import Look
 from cc_env.match import Match
 from cc_env.pictures import Picture, Sheet, draw, frames, heat
 from cc_env.pictures.pixels import to_pixels
@@ -28,6 +29,7 @@ from cc_env.pictures.shapes import (
     Disc,
     Square,
     Words,
+    labels,
     shapes,
 )
 from cc_env.pictures.svg import to_svg
@@ -550,3 +552,18 @@ def test_beads_that_may_be_removed_are_marked(morris):
     shown = draw(protecting, position, select=taken[0])
     assert (shown.shots, shown.targets) == (tuple(taken), ())
     assert "(b)!" in to_text(shown)
+
+
+def test_rows_and_columns_are_called_as_the_look_says():
+    game = games.make("elsewhere.tictactoe")
+    game = replace(game, look=Look(rows="321", columns="abc"))
+    assert str(draw(game, game.initial)).splitlines()[:2] == ["   a b c", " 3 . . ."]
+    drawn = labels(draw(game, game.initial))
+    assert [words.text for words in drawn] == ["3", "2", "1", "a", "b", "c"]
+    assert [words.y for words in drawn[:3]] == [58, 118, 178]
+    assert game.action_text(game.initial, 5) == "2c"
+
+
+def test_each_row_and_column_needs_a_label():
+    with pytest.raises(BadGame, match=r"columns='ab' of its look; wanted: 3 labels, or \(\)"):
+        replace(games.make("elsewhere.tictactoe"), look=Look(columns="ab"))

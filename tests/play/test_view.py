@@ -1,15 +1,18 @@
 """A sitting as data: whatever a front end needs, in JSON's values, for every game."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from cc_env import games
 from cc_env.catalogue import GAMES
+from cc_env.errors import IllegalAction
+from cc_env.look import Look
 from cc_env.match import Limits
 from cc_env.pictures import draw, shapes
-from cc_env.play import view
+from cc_env.play import pointing, view
 from cc_env.play.choices import choices
 from cc_env.play.sitting import HUMAN, Sitting
 from cc_env.referee import Decision
@@ -140,3 +143,14 @@ def test_the_first_player_begins_where_its_pieces_stand():
         "morris": 1,
         "cannon": 1,
     }
+
+
+def test_cells_are_called_and_pointed_at_by_the_labels_of_the_board():
+    game = games.make("elsewhere.tictactoe")
+    game = replace(game, look=Look(rows="321", columns="abc"))
+    moves = choices(game, game.initial)
+    assert pointing.cell_name(game, (1, 2)) == "2 c"
+    assert pointing.meant(game, game.initial, moves, None, "2 c").turn == (5,)
+    with pytest.raises(IllegalAction, match="0 1 is off the board: rows are 3 to 1, columns a to"):
+        pointing.meant(game, game.initial, moves, None, "0 1")
+    assert view.setting(game)["cells"][5] == [1, 2, "2 c"]
