@@ -14,7 +14,7 @@ from cc_env import games, players, record, rules
 from cc_env.errors import BadOption, BadPosition, BadRecord, IllegalAction
 from cc_env.game import Played
 from cc_env.games.checkers import pdn
-from cc_env.games.checkers.evaluation import SYMMETRIC, Published
+from cc_env.games.checkers.evaluation import NEARNESS, SYMMETRIC, Published
 from cc_env.games.checkers.rules import CELLS
 from cc_env.grid import Grid
 from cc_env.match import Limits, Match
@@ -179,6 +179,39 @@ def test_the_symmetric_evaluation_gives_both_sides_what_is_published_for_one(che
         black, red = (rules.evaluate(seen, 1, tiles) for seen in (position, other))
         assert rules.evaluate(position, 1, both) == black - red
         assert rules.evaluate(position, 0, both) == red - black
+
+
+@pytest.mark.parametrize("level", ["normal", "hard", "depth=6"])
+def test_a_won_ending_is_won(checkers, level):
+    """Four kings and two men against a king: once, only moves were repeated."""
+    position, rng = checkers.from_text("2R1R3/3r4/2R5/1R6/8/8/r5B1/8 b 8"), np.random.default_rng(0)
+    red = players.make(f"minimax:{level}", checkers)
+    black = players.make("minimax:depth=6", checkers)
+    for _ in range(80):
+        mover = black if checkers.to_move(position) else red
+        position = checkers.apply(position, mover.choose(position, rng, Clock()).action)
+        if checkers.outcome(position) != ONGOING:
+            break
+    assert checkers.outcome(position) == 0
+
+
+def test_a_side_with_few_pieces_is_chased_by_either_player(checkers):
+    standard = checkers.evaluation()
+    weights = np.zeros_like(standard.weights)
+    weights[NEARNESS] = 1
+    nearness = standard._replace(weights=weights)
+    for text, value in (
+        ("8/8/2R5/8/4b3/8/8/1R6 r 0", 11),  # 8 less two rows and columns, 8 less three
+        ("8/8/2R5/8/4b3/8/6R1/8 r 0", 12),
+        ("8/8/2R5/8/4b3/8/6r1/8 r 0", 6),  # a man does not chase
+        ("8/8/2B5/8/4r3/8/6B1/8 r 0", -12),
+        ("8/8/2R5/8/4b3/8/8/1R6 b 0", 11),
+        ("8/8/2R5/8/4b3/8/8/8 r 0", 0),  # neither is ahead
+        ("8/8/2R5/1R6/4b3/1R3b2/6b1/1R6 r 0", 0),  # three are more than a few
+    ):
+        position = checkers.from_text(text)
+        assert rules.evaluate(position, 0, nearness) == value, text
+        assert rules.evaluate(position, 1, nearness) == -value
 
 
 def test_one_ply_ahead_it_chooses_as_well_as_was_recorded(checkers):

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cc_env import rules
-from cc_env.bits import ZERO, popcount, reverse, summed
+from cc_env.bits import ONE, ZERO, lowest, popcount, reverse, summed
 from cc_env.compile import jit
 from cc_env.games.checkers.fitted import WEIGHTS
 from cc_env.games.checkers.rules import CELLS, Position, stepping
@@ -19,14 +19,18 @@ MEN, KINGS = 0, 64
 TEMPO, STEPS = 128, 129
 LEAD = 130
 STAGES = 7  # 0 to 3 pieces, 4 to 7, ... 24
-NUM_WEIGHTS = LEAD + STAGES
+NEARNESS = LEAD + STAGES
+NUM_WEIGHTS = NEARNESS + 1
+FEW = 2  # pieces, with which the weaker side is chased
+FAR = 8  # rows or columns, more than any two cells are apart
 
 
 class Standard(NamedTuple):
     """Our own evaluation: men and kings by their cells, possible steps, being to move, the lead.
 
     It is the sum of `weights` (int64[NUM_WEIGHTS]), times what they count on the mover's side
-    minus what they count on the opponent's. The fewer pieces there are the more a lead is worth.
+    minus what they count on the opponent's. The fewer pieces there are the more a lead is worth; a
+    side with few pieces, and less than the other, is worse off the nearer its opponent's kings are.
     """
 
     weights: NDArray[np.int64]
@@ -44,6 +48,10 @@ def standard(position: Position, player: Int, evaluation: Standard) -> Int:
     value += (_steps(position) - _steps(turned)) * weights[STEPS]
     count, others = popcount(own), popcount(enemy)
     value += (count - others) * weights[LEAD + (count + others) // 4]
+    if others < count and others <= FEW:
+        value += _nearness(own & kings, enemy) * weights[NEARNESS]
+    elif count < others and count <= FEW:
+        value -= _nearness(enemy & kings, own) * weights[NEARNESS]
     return value if player == np.int64(position.player) else -value
 
 
@@ -58,6 +66,24 @@ def _steps(position: Position) -> Int:
     ways = stepping(position)
     up = popcount(ways.up_left) + popcount(ways.up_right)
     return up + popcount(ways.down_left) + popcount(ways.down_right)
+
+
+@jit
+def _nearness(kings: Word, pieces: Word) -> Int:
+    """Return the sum, over the kings, of FAR less the distance from the nearest of these pieces."""
+    total: Int = np.int64(0)
+    while kings:
+        cell = np.int64(lowest(kings))
+        kings &= kings - ONE
+        distance: Int = np.int64(FAR)
+        others = pieces
+        while others:
+            other = np.int64(lowest(others))
+            others &= others - ONE
+            rows, columns = abs((cell >> 3) - (other >> 3)), abs((cell & 7) - (other & 7))
+            distance = min(distance, max(rows, columns))
+        total += FAR - distance
+    return total
 
 
 class Published(NamedTuple):

@@ -2,7 +2,10 @@
 
 `python -m training.tune --game checkers` makes such a table and shows its matches. The first eight
 lines are men, the next eight kings, by their cells in the mover's frame, its target on top; then
-come being to move, steps, and a lead by how many pieces there are.
+come being to move, steps, a lead by how many pieces there are, and, chosen by hand, the nearness of
+kings to a side with few pieces, whom they chase. Without it, won endings are repeated until they
+are draws; with it the search scores, in 400 games each, 53.5 % (51.9 – 55.0) at depth 2, 53.3 %
+(51.5 – 55.0) at depth 4, 50.6 % (49.0 – 52.3) at depth 6.
 
 Against `published` at the same depth they score, in 400 games of `python -m training.evaluate
 minimax:depth=4 minimax:depth=4,evaluation=published --game checkers --games 400` and the like:
@@ -30,5 +33,5 @@ WEIGHTS = [
     32, 0, 27, 0, 16, 0, 10, 0,
     0, 59, 0, 12, 0, 9, 0, -27,
     12, -1, 165, 98, 85, 78, 61, 54,
-    0,
+    0, 10,
 ]
