@@ -51,7 +51,7 @@ def _task(unit: str, measure: Callable[[float], float], note: str) -> Task:
         package="cc_env",
         unit=unit,
         measure=measure,
-        needs="cc_env[train]",
+        needs="'.[train]'",
         note=note,
     )
 

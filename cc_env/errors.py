@@ -97,7 +97,8 @@ class MissingExtra(ImportError):
     """A package is missing that an extra of the installation provides."""
 
     def __init__(self, what: str, package: str, extra: str) -> None:
-        super().__init__(f"{what} needs {package}: pip install 'cc_env[{extra}]'")
+        command = f"pip install '.[{extra}]' in the checkout of cc_env"
+        super().__init__(f"{what} needs {package}: {command}")
 
 
 def is_whole(value: object, least: int, most: int = 2**31 - 1) -> bool:

@@ -415,4 +415,5 @@ def test_a_missing_extra_is_said_in_one_line(capsys, monkeypatch):
     monkeypatch.setattr("sys.argv", ["wants"])
     monkeypatch.setattr(app, "pretty_exceptions_enable", False)
     assert terminal.run(app) == 2
-    assert capsys.readouterr().err == "error: this needs that: pip install 'cc_env[other]'\n"
+    told = "error: this needs that: pip install '.[other]' in the checkout of cc_env\n"
+    assert capsys.readouterr().err == told

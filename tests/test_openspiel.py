@@ -321,7 +321,7 @@ def test_what_cannot_be_asked_or_played_is_refused_and_changes_nothing():
 def test_openspiel_is_an_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "pyspiel", None)
     monkeypatch.delitem(sys.modules, "cc_env.openspiel")
-    with pytest.raises(ImportError, match=r"needs open_spiel: pip install 'cc_env\[openspiel\]'"):
+    with pytest.raises(ImportError, match=r"needs open_spiel: pip install '.\[openspiel\]' in the"):
         import cc_env.openspiel  # noqa: F401
 
 

@@ -135,7 +135,7 @@ def test_without_anywidget_it_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "anywidget", None)
     monkeypatch.delitem(sys.modules, "cc_env.play.notebook", raising=False)
     monkeypatch.delattr(play, "notebook", raising=False)
-    with pytest.raises(MissingExtra, match=r"needs anywidget: pip install 'cc_env\[notebook\]'"):
+    with pytest.raises(MissingExtra, match=r"needs anywidget: pip install '.\[notebook\]' in the"):
         play.board("mini_checkers")
 
 

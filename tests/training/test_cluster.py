@@ -334,7 +334,7 @@ def test_without_ray_it_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     monkeypatch.delitem(sys.modules, "training.cluster", raising=False)
     monkeypatch.delattr("training.cluster", raising=False)
-    wanted = r"engine 'ray' needs ray: pip install 'cc_env\[ray\]'"
+    wanted = r"engine 'ray' needs ray: pip install '.\[ray\]' in the"
     with pytest.raises(MissingExtra, match=wanted):
         alphazero.Config(engine="ray")
     with pytest.raises(MissingExtra, match=wanted):
