@@ -113,8 +113,12 @@ def test_networks_are_trained_and_play_by_name(tictactoe, tmp_path):
     assert not any(player.faults for player in tournament.standings.players)
 
 
-def test_the_commands_know_it():
-    command = [sys.executable, "-m", "cc_env", "perft", "--game", NAME, "--depth", "3"]
+@pytest.mark.parametrize("way", ["module", "script"])
+def test_the_commands_know_what_is_in_the_current_folder(way, tmp_path):
+    script = tmp_path / "cc_env_script.py"  # as pip installs it: its own folder is in sys.path
+    script.write_text("import sys\nfrom cc_env.__main__ import main\nsys.exit(main())\n")
+    started = {"module": ["-m", "cc_env"], "script": [str(script)]}[way]
+    command = [sys.executable, *started, "perft", "--game", NAME, "--depth", "3"]
     here = Path(__file__).parent
     done = subprocess.run(command, cwd=here, capture_output=True, text=True, check=True)
     assert "depth 3: 504" in done.stdout

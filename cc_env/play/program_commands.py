@@ -85,8 +85,11 @@ def host(
         ),
     ] = None,
     seat: Annotated[
-        int, typer.Option(min=1, max=2, help="The seat of the only player here; 1 moves first.")
-    ] = 2,
+        int,
+        typer.Option(
+            min=0, max=1, help="The seat of the only player here: 0 moves first, 1 second."
+        ),
+    ] = 1,
     seconds: Annotated[float, typer.Option(help="Time limit of each program for the game.")] = 150,
     patience: Annotated[
         float, typer.Option(help="Seconds to wait for clients, and for each to be ready or move.")
@@ -121,7 +124,7 @@ def host(
             raise TimeoutError(f"{told}; wanted: {2 - len(here)}")
         hold = _hold_tournament if protocol == "cannon" else _hold_ugi
         order = [*sockets, *here]
-        if len(here) == seat == 1:
+        if len(here) == 1 and seat == 0:
             order.reverse()
         for line in hold(made, order, _Terms(names, seconds, patience, seed), note):
             print(line)

@@ -35,7 +35,7 @@ def test_programs_connect_and_play(tmp_path):
 
 
 def test_who_connects_and_talks_nonsense_loses(tmp_path):
-    process, port, path = hosted(tmp_path, "-g", "morris", "-p", "random", "--seat", 1)
+    process, port, path = hosted(tmp_path, "-g", "morris", "-p", "random", "--seat", 0)
     with socket.create_connection(("127.0.0.1", port)) as connection:
         connection.sendall(b"ugiok\nreadyok\n" + b"info string hello\nbestmove nowhere\n")
         out, _ = process.communicate()
@@ -55,5 +55,7 @@ def test_an_unknown_protocol_is_told():
     assert "there are: ugi, cannon" in out
     out = command_line(main, "host", "-g", "checkers", status=2)
     assert "is for the game cannon, not for checkers" in out
+    out = command_line(main, "host", "-p", "random", "--seat", 2, status=2)
+    assert "'--seat': " in out
     out = command_line(main, "host", "--protocol", "ugi", "--patience", 0.05, status=2)
     assert "0 clients came in 0.05 s; wanted: 2" in out
