@@ -33,12 +33,12 @@ from agents.winograd import (
     spread,
     tiling,
 )
+from cc_env import cacheline
 from cc_env.borrow import borrow
 from cc_env.compile import jit
 from cc_env.errors import Diverged
 
 OUTPUTS = 4  # channels out that `multiply` calculates at the same time
-LINE = 64  # bytes of a line of the processor's cache
 ONE, ZERO = np.float32(1), np.float32(0)
 _PAIR = "first", "second"  # convolutions of a block
 
@@ -389,8 +389,4 @@ def _workspaces(kinds: Sequence[Tiling], inputs: int, outputs: int) -> list[Work
 
 
 def _zeros(*shape: int) -> Floats:
-    """Return zeros that begin with a line of the processor's cache."""
-    size = math.prod(shape)
-    memory = np.zeros(size * 4 + LINE, np.uint8)
-    start = -memory.ctypes.data % LINE
-    return memory[start : start + size * 4].view(np.float32).reshape(shape)
+    return cacheline.zeros(shape, np.dtype(np.float32))

@@ -1,6 +1,7 @@
 """The catalogue of games: every game has one entry here, and a module."""
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 
 class Entry(NamedTuple):
@@ -24,3 +25,14 @@ GAMES = {
         formats=(".log",),
     ),
 }
+
+
+def rules_of(game: str) -> str:
+    """Return the version of a game's rules, which is the id of its environment."""
+    return GAMES[game].environment if game in GAMES else game
+
+
+def file_stem(game: str, options: Mapping[str, Any], label: str = "") -> str:
+    """Return the name, without a suffix, of a file that is of a game with these options."""
+    chosen = ",".join(f"{name}={value}" for name, value in sorted(options.items()))
+    return "-".join(filter(None, (game, chosen, label)))

@@ -11,8 +11,8 @@ import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from cc_env.catalogue import file_stem
 from cc_env.errors import BadRecord, CcEnvError, is_whole
-from cc_env.exact.table import file_name
 from cc_env.exact.tables import SHIPPED
 from cc_env.files import lines
 from cc_env.game import Game
@@ -48,7 +48,7 @@ def hardest(game: Game) -> list[Hard]:
 def suite_name(game: Game) -> str:
     """Return the name of the file of a game's suite."""
     assert game.numbering is not None
-    return Path(file_name(game.name, game.numbering.options, "hardest")).stem + ".jsonl"
+    return file_stem(game.name, game.numbering.options, "hardest") + ".jsonl"
 
 
 def read(path: Path, game: Game) -> list[Hard]:

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from cc_env.catalogue import file_stem, rules_of
 from cc_env.errors import BadOption, BadTable, NoRoom, is_whole
 from cc_env.exact import retrograde
 from cc_env.exact.numbering import (
@@ -35,8 +36,8 @@ from cc_env.exact.numbering import (
     views,
 )
 from cc_env.exact.retrograde import LOSSES, MISSING, WINS, Pass, Work
-from cc_env.exact.table import Header, View, file_name, write
-from cc_env.exact.tables import opened, rules_of
+from cc_env.exact.table import SUFFIX, Header, View, write
+from cc_env.exact.tables import opened
 from cc_env.exact.values import MOST_MARGIN, MOST_TURNS, UNKNOWN, turns_of
 from cc_env.files import writing
 from cc_env.game import Game
@@ -108,7 +109,7 @@ def _step(game: Game, folder: Path, material: Material) -> Step:
     own = [size_of(view, numbers) for view in views([material])]
     others = sum(size_of(view, numbers) for view in views(needed))
     label = numbering.label(material)
-    path = folder / file_name(game.name, numbering.options, label)
+    path = folder / f"{file_stem(game.name, numbering.options, label)}{SUFFIX}"
     tables = sum(part.nbytes for part in numbers[:-1])
     return Step(
         material=material,
@@ -229,7 +230,7 @@ class Solver:
     def _read(self, material: Material) -> None:
         """Read the values of a material that turns lead to."""
         options, label = self._numbering.options, self._numbering.label(material)
-        path = self.step.path.parent / file_name(self.game.name, options, label)
+        path = self.step.path.parent / f"{file_stem(self.game.name, options, label)}{SUFFIX}"
         try:
             table = opened(path, self.game, material, self._numbers)
         except FileNotFoundError:
@@ -366,7 +367,7 @@ class Solver:
         return Header(
             game=self.game.name,
             options=dict(self._numbering.options),
-            rules=rules_of(self.game),
+            rules=rules_of(self.game.name),
             label=self.step.label,
             views=tuple(map(self._view, self._views)),
             seconds=round(time.process_time() - self._cpu, 1),

@@ -63,12 +63,6 @@ class Header:
         return [view.material for view in self.views]
 
 
-def file_name(game: str, options: Mapping[str, Any], label: str) -> str:
-    """Return the name of the file of a material."""
-    chosen = ",".join(f"{name}={value}" for name, value in sorted(options.items()))
-    return "-".join(filter(None, (game, chosen, label))) + SUFFIX
-
-
 def write(path: Path, header: Header, values: Sequence[NDArray[np.uint16]]) -> None:
     """Write a table atomically: the values of each view, uint16[numbers]; raise OSError.
 

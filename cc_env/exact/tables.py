@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from cc_env import rules
 from cc_env.borrow import borrow
-from cc_env.catalogue import GAMES
+from cc_env.catalogue import file_stem, rules_of
 from cc_env.compile import jit
 from cc_env.errors import BadOption, BadTable, MissingTable, listed
 from cc_env.exact.numbering import (
@@ -34,7 +34,7 @@ from cc_env.exact.numbering import (
     views,
 )
 from cc_env.exact.solved import NO_TABLES, Known, NoTables, certain
-from cc_env.exact.table import SUFFIX, ExactTable, file_name
+from cc_env.exact.table import SUFFIX, ExactTable
 from cc_env.exact.values import (
     DRAWN,
     LOST,
@@ -230,14 +230,14 @@ def known(tables: Tables | None, game: Game) -> Known | NoTables:
 def _find(game: Game, numbering: Numbering, folders: Iterable[Path]) -> Mapping[Material, Path]:
     """Return the files of the game's tables, by material, in the order they were solved in."""
     paths: dict[Material, Path] = {}
-    before = file_name(game.name, numbering.options, "").removesuffix(SUFFIX)
+    before = file_stem(game.name, numbering.options)
     for folder in folders:
         if not folder.is_dir():
             raise BadOption(f"{folder}: there is no such folder of tables")
         for path in sorted(folder.glob(f"*{SUFFIX}")):
             label = path.name.removesuffix(SUFFIX).removeprefix(f"{before}-")
             material = numbering.material(label)
-            if material is not None and path.name == file_name(game.name, numbering.options, label):
+            if material is not None and path.stem == file_stem(game.name, numbering.options, label):
                 paths.setdefault(material, path)
     return dict(sorted(paths.items(), key=lambda item: (numbering.weight(item[0]), item[0])))
 
@@ -247,17 +247,12 @@ def opened(path: Path, game: Game, material: Material, numbers: Numbers) -> Exac
     assert game.numbering is not None
     table = ExactTable(path)
     label = game.numbering.label(material)
-    table.check(game.name, game.numbering.options, rules_of(game), label)
+    table.check(game.name, game.numbering.options, rules_of(game.name), label)
     given = [(view.numbers, view.material) for view in table.header.views]
     wanted = [(size_of(view, numbers), view) for view in views([material])]
     if given != wanted:
         raise BadTable(f"{path}: numbers and materials {given}; wanted: {wanted}")
     return table
-
-
-def rules_of(game: Game) -> str:
-    """Return the version of a game's rules, which is the id of its environment."""
-    return GAMES[game.name].environment if game.name in GAMES else game.name
 
 
 def _solved(value: int, legal: list[int], worths: list[int]) -> Solved:

@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cc_env import files, rules
-from cc_env.catalogue import GAMES
+from cc_env import cacheline, files, rules
+from cc_env.catalogue import file_stem, rules_of
 from cc_env.errors import BadNetwork, UnknownOption, is_whole
 from cc_env.game import Game
 from cc_env.learned.lanes import LANES, UNITS
@@ -36,7 +36,6 @@ MOST_BYTES = 1 << 22  # of a file
 
 _MAGIC = "cc_env network"
 _LEVEL = 9  # of zlib
-_ALIGNMENT = 64  # bytes: a row of the first layer crosses no line of a processor's cache
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,13 +51,12 @@ class Header:
 
 def file_name(game: Game) -> str:
     """Return the name of the file of a game and its options."""
-    chosen = ",".join(f"{name}={value}" for name, value in sorted(game.options.items()))
-    return "-".join(filter(None, (game.name, chosen))) + SUFFIX
+    return file_stem(game.name, game.options) + SUFFIX
 
 
 def with_learned(game: Game) -> Game:
     """Return the game, with the evaluation "learned" if the package has a network for it."""
-    rules.register_evaluation(type(game.initial), Learned, learned)
+    rules.register_evaluation(type(game.initial), Learned, learned, lambda chosen: chosen.base)
     path = SHIPPED / file_name(game)
     if not path.is_file():
         return game
@@ -128,7 +126,7 @@ def write(path: Path, game: Game, network: IntegerNetwork) -> None:
     header = Header(
         game=game.name,
         options=dict(game.options),
-        rules=_rules_of(game.name),
+        rules=rules_of(game.name),
         sets=len(network.cells) // (CELLS * LANES),
         windows=tuple(network.windows.tolist()),
     )
@@ -174,8 +172,8 @@ def _header(told: bytes) -> Header:
 
 def _check_game(header: Header, game: str, options: Mapping[str, Any]) -> None:
     """Raise BadNetwork unless the network is of this game by these rules."""
-    if (header.game, header.options, header.rules) != (game, dict(options), _rules_of(game)):
-        wanted = f"{game} {dict(options)} ({_rules_of(game)})"
+    if (header.game, header.options, header.rules) != (game, dict(options), rules_of(game)):
+        wanted = f"{game} {dict(options)} ({rules_of(game)})"
         given = f"{header.game} {header.options} ({header.rules})"
         raise BadNetwork(f"wanted: {wanted}; found: {given:.300}")
 
@@ -200,7 +198,10 @@ def _network(header: Header, packed: bytes) -> IntegerNetwork:
 
 
 def aligned(network: IntegerNetwork) -> IntegerNetwork:
-    """Return the network with its arrays in the machine's order of bytes, and aligned."""
+    """Return the network with its arrays in the machine's order of bytes, and aligned.
+
+    So no row of the first layer crosses a line of the processor's cache.
+    """
     arrays = network._asdict()
     bias = np.int64(arrays.pop("third_bias"))
     return IntegerNetwork(
@@ -209,10 +210,7 @@ def aligned(network: IntegerNetwork) -> IntegerNetwork:
 
 
 def _aligned(array: NDArray[Any]) -> NDArray[Any]:
-    kind = array.dtype.newbyteorder("=")
-    room = np.empty(array.size * kind.itemsize + _ALIGNMENT, np.uint8)
-    begin = -room.ctypes.data % _ALIGNMENT
-    placed = room[begin : begin + array.size * kind.itemsize].view(kind)
+    placed = cacheline.zeros(array.size, array.dtype.newbyteorder("="))
     placed[:] = array.ravel()
     return placed
 
@@ -231,10 +229,6 @@ def _layout(header: Header) -> Iterator[tuple[str, tuple[int, np.dtype[Any]]]]:
 
 def _little(array: NDArray[Any]) -> NDArray[Any]:
     return array.astype(array.dtype.newbyteorder("<"))
-
-
-def _rules_of(game: str) -> str:
-    return GAMES[game].environment if game in GAMES else game
 
 
 def _hash(content: bytes) -> str:

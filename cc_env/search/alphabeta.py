@@ -408,8 +408,8 @@ class AlphaBeta:
         self.game = game
         chosen = game.evaluation(evaluation)
         table, workspace = transposition.empty(table_megabytes), make_workspace(game)
-        quick = getattr(chosen, "base", chosen)  # a learned evaluation is worth its time at leaves
-        self._context = Context(table, workspace, chosen, quick, known(tables, game))
+        ordering = rules.ordering_of(chosen)
+        self._context = Context(table, workspace, chosen, ordering, known(tables, game))
         self._megabytes, self._tables, self._searches = table_megabytes, tables, 0
         self.search(game.initial, depth=1)  # compiles, outside of any time limit
 

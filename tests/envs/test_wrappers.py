@@ -63,15 +63,26 @@ CHANGES = [
 NAMES = ["flatten", "dtype", "statistics", "transform", "clip"]
 
 
+def single(wrap):
+    """Return the bare and the wrapped environment, whose next games begin by themselves."""
+    envs = gymnasium.make(ID, size=4), wrap(wrappers, gymnasium.make(ID, size=4))
+    return tuple(map(wrappers.Autoreset, envs))
+
+
+def batch(mode):
+    """Return the same of vectors of this mode."""
+    return lambda wrap: (make(mode), wrap(vector, make(mode)))
+
+
 @pytest.mark.parametrize(("wrap", "planes", "rewards"), CHANGES, ids=NAMES)
-@pytest.mark.parametrize("mode", MODES)
-def test_wrappers_of_vectors_change_what_they_say_and_nothing_else(mode, wrap, planes, rewards):
-    bare, wrapped = make(mode), wrap(vector, make(mode))
+@pytest.mark.parametrize("both", [single, *map(batch, MODES)], ids=["single", *MODES])
+def test_wrappers_change_what_they_say_and_nothing_else(both, wrap, planes, rewards):
+    bare, wrapped = both(wrap)
     seen, infos = bare.reset(seed=1)
     observed, told = wrapped.reset(seed=1)
     bare.action_space.seed(2)
     ended = 0
-    for _ in range(50):
+    for _ in range(100):
         same(observed, planes(seen))
         same(told["action_mask"], infos["action_mask"])
         assert wrapped.observation_space.contains(observed)
@@ -97,25 +108,6 @@ def test_samples_of_a_wrapped_vector_are_legal(mode):
         assert (legal | ~infos["action_mask"].any(1)).all()  # a game that is over
         *_, infos = envs.step(actions)
     envs.close()
-
-
-@pytest.mark.parametrize(("wrap", "planes", "rewards"), CHANGES, ids=NAMES)
-def test_wrappers_of_one_environment_change_what_they_say_and_nothing_else(wrap, planes, rewards):
-    bare, wrapped = gymnasium.make(ID, size=4), wrap(wrappers, gymnasium.make(ID, size=4))
-    for seed in range(5):
-        seen, info = bare.reset(seed=seed)
-        observed, told = wrapped.reset(seed=seed)
-        wrapped.action_space.seed(seed)
-        ends = (False, False)
-        while not any(ends):
-            same(observed, planes(seen))
-            same(told["action_mask"], info["action_mask"])
-            assert wrapped.observation_space.contains(observed)
-            action = wrapped.action_space.sample()
-            seen, points, *ends, info = bare.step(action)
-            observed, paid, *over, told = wrapped.step(action)
-            assert paid == rewards(points)
-            assert over == ends
 
 
 def test_stacked_frames_are_those_of_the_last_steps():

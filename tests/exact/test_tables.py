@@ -9,6 +9,7 @@ from test_solver import SMALL, solve
 
 from cc_env import games
 from cc_env.__main__ import main
+from cc_env.catalogue import file_stem
 from cc_env.errors import BadOption, BadTable, MissingTable
 from cc_env.exact import table as files
 from cc_env.exact.numbering import BLOCK
@@ -128,7 +129,7 @@ def copied(folder, tmp_path):
 
 
 def named(folder, label):
-    return folder / files.file_name("capture_conquer", {"size": 4}, label)
+    return folder / (file_stem("capture_conquer", {"size": 4}, label) + files.SUFFIX)
 
 
 POSITION = "b3/4/2r1/4 b"
@@ -160,7 +161,7 @@ def test_a_table_of_something_else_is_refused(copied):
     with pytest.raises(BadTable, match=r"wanted: 1v1 of capture_conquer .*; found: 2v1 of"):
         Tables(SMALL, copied).probe(SMALL.from_text(POSITION))
     larger = games.make("capture_conquer", size=5)
-    other = copied / files.file_name("capture_conquer", {"size": 5}, "1v1")
+    other = copied / (file_stem("capture_conquer", {"size": 5}, "1v1") + files.SUFFIX)
     named(copied, "1v1").rename(other)
     with pytest.raises(BadTable, match=r"wanted: 1v1 of .*'size': 5.*found: 2v1 of .*'size': 4"):
         Tables(larger, copied).probe(larger.from_text("b4/5/2r2/5/5 b"))

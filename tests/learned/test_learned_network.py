@@ -12,6 +12,7 @@ from cc_env.learned.network import MOST_CORRECTION, STATES, check
 from cc_env.openings import after_random_turns
 from cc_env.referee import Clock
 from cc_env.rules import ONGOING
+from cc_env.search.alphabeta import AlphaBeta
 from cc_env.search.scores import PROVEN
 
 WINDOWS = [(), (0,), tuple(8 * row + column for row in range(5) for column in range(5)), (7, 63)]
@@ -140,3 +141,13 @@ def test_players_play_by_the_learned_evaluation(name):
     assert decision.action in game.legal_actions(game.initial)
     assert {"standard", "learned"} <= set(game.search.evaluations)
     assert "learned" not in games.make("capture_conquer", corner=4).search.evaluations
+
+
+def test_moves_are_ordered_by_the_evaluation_that_is_corrected():
+    game = games.make("capture_conquer")
+    base, corrected = game.evaluation("standard"), game.evaluation("learned")
+    assert rules.ordering_of(corrected) is corrected.base
+    assert rules.ordering_of(base) is base
+    context = AlphaBeta(game, "learned")._context
+    assert context.evaluation is corrected
+    assert context.ordering is corrected.base
