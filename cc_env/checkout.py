@@ -17,6 +17,7 @@ TOOLS = {  # commands of cc_env and the modules that run them
     "train-alphazero": "training.alphazero",
     "train-ppo": "training.ppo",
     "train-evaluation": "training.evaluation",
+    "train-distillation": "training.distillation",
     "tune": "training.tune",
     "accuracy": "training.accuracy",
     "published": "training.published",

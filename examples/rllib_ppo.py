@@ -1,8 +1,8 @@
 """RLlib: PPO with RLlib's own masking module; against an opponent, or both players by one policy.
 
-Run        python -m examples.rllib_ppo --steps 100000
-           python -m examples.rllib_ppo --steps 100000 --players both
-Reached    94.5 % (42.3 % untrained) on 4×4 in 8,192 steps, 22 s of CPU time;
+Run        python -m examples.rllib_ppo --size 4 --steps 8192
+           python -m examples.rllib_ppo --size 4 --steps 8192 --players both
+Reached    94.5 % (42.3 % untrained) in 22 s of CPU time;
            as both players 91.8 %, 64 s
 
 RLlib's module wants observations {"observations": a flat float vector, "action_mask"};

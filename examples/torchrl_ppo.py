@@ -1,7 +1,8 @@
 """TorchRL: PPO with masks, by its GymWrapper, ActionMask and MaskedCategorical.
 
 Run        python -m examples.torchrl_ppo --steps 100000
-Reached    96.5 % (41.0 % untrained) on 4×4 in 8,192 steps, 16 s of CPU time
+Reached    100.0 % (63.5 % untrained) in 137 s of CPU time;
+           on 4×4 in 8,192 steps 96.5 % (41.0 %), 16 s
 
 `GymEnv` makes the environment by its id just as well, but reads the mask of the info only if
 `env.set_info_dict_reader` tells it to; the wrapper that puts it into the observation is shorter.

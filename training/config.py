@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
-from typing import Any, TypeVar, get_origin, get_type_hints
+from types import NoneType, UnionType
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 from cc_env.errors import BadOption, UnknownOption, is_whole, listed
 
@@ -105,6 +106,9 @@ def _fitting(name: str, value: Any, hint: Any) -> Any:
 
     Raises BadOption if the value is of another kind.
     """
+    kinds = [part for part in get_args(hint) if part is not NoneType]
+    if isinstance(hint, UnionType) and len(kinds) == 1:
+        return value if value is None else _fitting(name, value, kinds[0])
     kind = get_origin(hint) or hint
     if kind is tuple:
         words = (value,) if isinstance(value, str) else value

@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from agents.arrays import expect
 from cc_env import options, rules
 from cc_env.errors import BadCheckpoint
+from cc_env.game import Game
 from cc_env.learned import files
 from cc_env.learned.network import CELLS
 from cc_env.players import MinimaxPlayer
@@ -39,10 +40,18 @@ from training.checkpoints import Saved
 from training.config import check_between, check_wholes
 from training.gate import BEST, Rivals, meet
 from training.log import Row
-from training.processes import Failure
-from training.search_play import Pace, Sample, picked
-from training.small_network import SmallNetwork, integers, permutation, windows_of
-from training.tasks import mapper
+from training.small_network import (
+    Sample,
+    SmallNetwork,
+    empty,
+    integers,
+    joined,
+    permutation,
+    picked,
+    sample_of,
+    windows_of,
+)
+from training.tasks import mapper, values
 
 FILE = f"best{files.SUFFIX}"  # in the folder of the run
 MAY_DIFFER = "minutes", "rounds", "workers", "engine", "device"  # when a run is continued
@@ -113,7 +122,7 @@ class Training:
         make = partial(SmallNetwork, sets, windows_of(self.game.grid))
         self.network, self.best = make(), make()
         self.adopted = 0  # how often the best network was replaced; 0: there is none yet
-        self.sample = search_play.empty(self.game, 0)
+        self.sample = empty(sets)
         own = np.arange(sets * CELLS)
         images = (permutation(image, self.game.grid, sets) for image in self.game.symmetries)
         self.images = torch.from_numpy(np.array([own, *images]))
@@ -131,18 +140,15 @@ class Training:
     def play(self) -> dict[str, float]:
         """Let the best network play against itself; return the numbers to log."""
         config, began = self.config, time.perf_counter()
-        per_mille = round(1000 * config.exploration)
-        pace = Pace(*map(np.int64, (config.depth, config.opening_turns, per_mille)))
-        network = integers(self.best) if self.adopted else None
+        pace = search_play.pace(config.depth, config.opening_turns, config.exploration)
+        evaluation = self.game.evaluation()
+        if self.adopted:
+            evaluation = files.correcting(self.game, integers(self.best))
         count = -(-config.positions // _TASK)
         size = -(-config.positions // count)
-        work = partial(_play, self.game, network, pace, config.weight, size)
-        played = dict(mapper(config.engine, config.workers)(work, self.run.seeds(count)))
-        if failed := next((part for part in played.values() if isinstance(part, Failure)), None):
-            raise ChildProcessError(f"games of self-play could not be played: {failed}")
-        samples = [played[seed] for seed in sorted(played)]
-        new = search_play.joined(samples)
-        both = search_play.joined([self.sample, new])
+        work = partial(_play, self.game, evaluation, pace, config.weight, size)
+        new = joined(values(mapper(config.engine, config.workers), work, self.run.seeds(count)))
+        both = joined([self.sample, new])
         self.sample = picked(both, slice(-config.remembered, None))
         spent = time.perf_counter() - began
         return {
@@ -259,9 +265,9 @@ class Training:
         return {"network": self.network, "best": self.best}
 
 
-def _play(*given: Any) -> Sample:
-    """As `search_play.play`, in a worker."""
-    return search_play.play(*given)
+def _play(game: Game, *given: Any) -> Sample:
+    """Play in a worker, as `search_play.play`."""
+    return sample_of(game, search_play.play(game, *given))
 
 
 def _bits(sets: NDArray[np.uint64]) -> NDArray[np.uint8]:

@@ -1,6 +1,6 @@
-"""Games of the alpha-beta search against itself, in compiled code: what an evaluation learns from.
+"""Games of the alpha-beta search against itself, in compiled code: what networks learn from.
 
-Shapes: N positions, S sets of a position (see `rules.inputs_of`), M turns of the longest game.
+Shapes: N decisions, F fields of a position; T turns and M decisions of the longest game.
 """
 
 from typing import Any, NamedTuple
@@ -13,8 +13,6 @@ from cc_env.borrow import borrow
 from cc_env.compile import jit
 from cc_env.exact.solved import NO_TABLES
 from cc_env.game import Game
-from cc_env.learned.files import correcting
-from cc_env.learned.network import IntegerNetwork
 from cc_env.rules import DRAW, ONGOING, Int, Position
 from cc_env.search import transposition
 from cc_env.search.alphabeta import deepen
@@ -34,6 +32,7 @@ from cc_env.search.workspace import (
 )
 
 LONGEST = 200  # turns; then a game is a draw
+_MOST_DECISIONS = 4 * LONGEST  # likewise
 _MOST_NODES = 500_000  # of a search
 _TABLE_MEGABYTES = 0.5
 _PERMILLE = 1000
@@ -48,62 +47,62 @@ class Pace(NamedTuple):
     exploration: np.int64  # random decisions among a thousand, afterwards
 
 
-class Sample(NamedTuple):
-    """Positions in which a turn began, game after game. Numbers are the player to move's."""
+class Played(NamedTuple):
+    """Decisions of games, game after game, but for those of the openings."""
 
-    inputs: NDArray[np.uint64]  # [N, S]
-    base: NDArray[np.int32]  # [N]: what the game's first evaluation says
-    targets: NDArray[np.float32]  # [N]: the result to expect, 0 to 1, see `play`
-    results: NDArray[np.float32]  # [N]: of the game: 0 a loss, 0.5 a draw, 1 a win
+    positions: NDArray[np.uint64]  # [N, F]
+    actions: NDArray[np.int32]  # [N]: the best one by the search, even where another was played
+    begins: NDArray[np.bool_]  # [N]: a turn begins here
+    targets: NDArray[np.float32]  # [N]: the result to expect, 0 to 1, to the player to move
+    results: NDArray[np.float32]  # [N]: of the game to it: 0 a loss, 0.5 a draw, 1 a win
     games: NDArray[np.int32]  # [N]: the number of the game, from 0
 
 
 class _Notes(NamedTuple):
-    """What is noted of the turns of a game until it is over."""
+    """What is noted of a game until it is over."""
 
-    keys: NDArray[np.uint64]  # [M]
+    keys: NDArray[np.uint64]  # [T]: of the positions in which turns began
     players: NDArray[np.int8]  # [M]: to move
     scores: NDArray[np.int64]  # [M]: of the search
-    is_random: NDArray[np.bool_]  # [M]: the turn began with a random decision
+    is_random: NDArray[np.bool_]  # [M]: another action was played than the best
 
 
-def play(
-    game: Game, network: IntegerNetwork | None, pace: Pace, weight: float, count: int, seed: int
-) -> Sample:
-    """Play games by the first evaluation, corrected by the network if there is one; sample them.
+def pace(depth: int, opening: int, exploration: float) -> Pace:
+    """Return a pace; `exploration` is a share, 0 to 1."""
+    return Pace(np.int64(depth), np.int64(opening), np.int64(round(_PERMILLE * exploration)))
 
-    Returns `count` positions or a few less: only whole games count. The target of a position is a
-    mean of what the search expects in it and of the target of the next one, which weighs `weight`,
-    0 to 1; in the last one the result of the game takes its place. Where a random decision follows
-    or the result is proven, it is what the search expects.
+
+def play(game: Game, evaluation: Any, pace: Pace, weight: float, count: int, seed: int) -> Played:
+    """Play games by an evaluation, which is as for `Game.evaluation`.
+
+    Returns `count` decisions or a few less: only whole games count. The target of a decision is a
+    mean of what the search expects and of the target when the next turn begins, which weighs
+    `weight`, 0 to 1; in the last turn the result of the game takes its place. Where a random action
+    is played or the result is proven, it is what the search expects.
     """
-    base = game.evaluation()
-    chosen = base if network is None else correcting(game, network)
-    table = transposition.empty(_TABLE_MEGABYTES)
-    context = Context(table, make_workspace(game), chosen, base, NO_TABLES)
+    chosen = game.evaluation(evaluation)
+    table, quick = transposition.empty(_TABLE_MEGABYTES), rules.ordering_of(chosen)
+    context = Context(table, make_workspace(game), chosen, quick, NO_TABLES)
     context.workspace["counts"][MARGINS] = game.max_margin
-    sample = empty(game, count)
+    played = Played(
+        np.zeros((count, len(game.initial)), np.uint64),
+        np.zeros(count, np.int32),
+        np.zeros(count, np.bool_),
+        np.zeros(count, np.float32),
+        np.zeros(count, np.float32),
+        np.zeros(count, np.int32),
+    )
     notes = _Notes(
         np.zeros(LONGEST, np.uint64),
-        np.zeros(LONGEST, np.int8),
-        np.zeros(LONGEST, np.int64),
-        np.zeros(LONGEST, np.bool_),
+        np.zeros(_MOST_DECISIONS, np.int8),
+        np.zeros(_MOST_DECISIONS, np.int64),
+        np.zeros(_MOST_DECISIONS, np.bool_),
     )
     state = randomness.streams(seed, 1)[0]
     limit = game.repetition_limit or _REPETITIONS
-    done = _play(game.initial, pace, weight, context, notes, limit, state, sample)
-    return picked(sample, slice(done))
-
-
-def empty(game: Game, count: int) -> Sample:
-    """Return a sample of so many positions, all zeros."""
-    return Sample(
-        np.zeros((count, len(rules.inputs_of(game.initial))), np.uint64),
-        np.zeros(count, np.int32),
-        np.zeros(count, np.float32),
-        np.zeros(count, np.float32),
-        np.zeros(count, np.int32),
-    )
+    done = _play(game.initial, pace, weight, context, notes, limit, state, played)
+    parts: list[Any] = [part[:done] for part in played]
+    return Played(*parts)
 
 
 @jit(nogil=True)
@@ -115,9 +114,9 @@ def _play(
     notes: _Notes,
     limit: Int,
     state: np.uint64,
-    out: Sample,
+    out: Played,
 ) -> Int:
-    """Play until `out` has no room for another game; return how many positions it has."""
+    """Play until `out` has no room for another game; return how many decisions it has."""
     context, notes, out = borrow(context), borrow(notes), borrow(out)
     line = np.full(PLIES, NONE, np.int32)
     legal = context.workspace.legal
@@ -129,31 +128,27 @@ def _play(
         position, row = start, first
         turn: Int = np.int64(0)
         result = rules.outcome(position)
-        while result == ONGOING and turn < LONGEST:
-            began = not rules.mid_turn(position)
-            if began:
+        while result == ONGOING and turn < LONGEST and row - first < _MOST_DECISIONS:
+            begins = not rules.mid_turn(position)
+            if begins:
                 notes.keys[turn] = rules.key(position)
                 if _repetitions(notes.keys, turn) >= limit:
                     result = rules.repetition_outcome(position)
                     break
             state = randomness.advance(state)
             is_random = turn < opening or randomness.below(state, _PERMILLE) < pace.exploration
-            if began and turn >= opening:
-                if row == len(out.base):
+            if turn >= opening:
+                if row == len(out.actions):
                     return first
                 _search(position, pace.depth, context, line)
-                player = rules.to_move(position)
-                inputs = rules.inputs_of(position)
-                for place in range(len(inputs)):
-                    out.inputs[row, place] = inputs[place]
-                out.base[row] = rules.evaluate(position, player, context.ordering)
+                rules.store(position, out.positions[row])
+                out.actions[row] = line[0]
+                out.begins[row] = begins
                 out.games[row] = number
-                notes.players[row - first] = player
+                notes.players[row - first] = rules.to_move(position)
                 notes.scores[row - first] = context.workspace.counts[VALUE]
                 notes.is_random[row - first] = is_random
                 row += 1
-            elif not is_random:
-                _search(position, pace.depth, context, line)
             action = np.int64(line[0])
             if is_random:
                 count = rules.legal_actions(position, legal)
@@ -168,9 +163,9 @@ def _play(
 
 
 @jit
-def _judge(first: Int, end: Int, result: Int, weight: float, notes: _Notes, out: Sample) -> None:
-    """Write the results and targets of a game's positions `first` to `end`."""
-    later = 0.5  # the target of the next position, to the first player
+def _judge(first: Int, end: Int, result: Int, weight: float, notes: _Notes, out: Played) -> None:
+    """Write the results and targets of a game's decisions, `first` to `end`."""
+    later = 0.5  # the target when the next turn begins, to the first player
     if result not in (DRAW, ONGOING):
         later = 1.0 - result
     final = later
@@ -181,7 +176,8 @@ def _judge(first: Int, end: Int, result: Int, weight: float, notes: _Notes, out:
         if not notes.is_random[row - first] and abs(score) < PROVEN:
             target += weight * ((later if player == 0 else 1 - later) - target)
         out.targets[row] = target
-        later = target if player == 0 else 1 - target
+        if out.begins[row]:
+            later = target if player == 0 else 1 - target
 
 
 @jit
@@ -216,18 +212,3 @@ def _search(position: Position, depth: Int, context: Context, line: NDArray[np.i
             context.table[slot, 0] = 0
             context.table[slot, 1] = 0
     deepen(position, context, line)
-
-
-def picked(sample: Sample, rows: Any) -> Sample:
-    """Return some positions: a slice, or an array of their rows."""
-    return Sample(*(part[rows] for part in sample))
-
-
-def joined(samples: list[Sample]) -> Sample:
-    """Return the positions of several samples, one after the other, with games numbered through."""
-    begins = np.cumsum([0, *(sample.games.max(initial=-1) + 1 for sample in samples[:-1])])
-    numbered = [
-        sample._replace(games=(sample.games + begin).astype(np.int32))
-        for sample, begin in zip(samples, begins, strict=True)
-    ]
-    return Sample(*map(np.concatenate, zip(*numbered, strict=True)))

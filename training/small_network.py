@@ -5,14 +5,20 @@ too, so that what is learned of a cell in one state of a window counts in the ot
 have the sums. Units here are those of the integers by FIRST_UNIT, and what comes of the network is
 in SCALE / 2 points: as a logit of the expected result.
 
-Shapes: B positions, S sets, W windows; LANES and UNITS the units of the layers.
+Shapes: N positions, B of a batch, S sets, W windows; LANES and UNITS the units of the layers.
 """
+
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from cc_env import rules
+from cc_env.borrow import borrow
+from cc_env.compile import jit
+from cc_env.game import Game
 from cc_env.grid import Grid
 from cc_env.learned.files import aligned
 from cc_env.learned.lanes import LANES, UNITS
@@ -25,8 +31,10 @@ from cc_env.learned.network import (
     THIRD_SHIFT,
     IntegerNetwork,
 )
+from cc_env.rules import Position
 from cc_env.search.scores import SCALE
 from cc_env.symmetry import Symmetry
+from training.search_play import Played
 
 _CORNERS = np.array([0, 1, 8, 9])  # of a window, from its first cell
 _OWN, _ENEMY = 3 ** np.arange(4), 2 * 3 ** np.arange(4)  # what the cells add to the state
@@ -36,6 +44,16 @@ _POINTS = SCALE / 2 * (1 << THIRD_SHIFT) / FIRST_UNIT  # integers of the third l
 _FIRST = 0.98 * 2**15 / FIRST_UNIT
 _SECOND = 0.98 * min(2**15, 2**31 / MOST_ACTIVE / (LANES + 1)) / (1 << SECOND_SHIFT)
 _THIRD = 0.98 * 2**31 / MOST_ACTIVE / (UNITS + 1) / _POINTS
+
+
+class Sample(NamedTuple):
+    """Positions in which a turn began, game after game. Numbers are the player to move's."""
+
+    inputs: NDArray[np.uint64]  # [N, S]
+    base: NDArray[np.int32]  # [N]: what the game's first evaluation says
+    targets: NDArray[np.float32]  # [N]: the result to expect, 0 to 1
+    results: NDArray[np.float32]  # [N]: of the game: 0 a loss, 0.5 a draw, 1 a win
+    games: NDArray[np.int32]  # [N]: the number of the game, from 0
 
 
 class SmallNetwork(nn.Module):
@@ -162,3 +180,53 @@ def _of_cells(windows: NDArray[np.int64], cells: NDArray[np.float64]) -> NDArray
 
 def _rounded(values: NDArray[np.float64], unit: float) -> NDArray[np.float64]:
     return np.rint(values * unit).ravel()
+
+
+def sample_of(game: Game, played: Played) -> Sample:
+    """Return what a network learns from these games."""
+    rows = played.begins
+    positions = played.positions[rows]
+    inputs = np.zeros((len(positions), len(rules.inputs_of(game.initial))), np.uint64)
+    base = np.zeros(len(positions), np.int32)
+    _look(game.initial, positions, game.evaluation(), inputs, base)
+    return Sample(inputs, base, played.targets[rows], played.results[rows], played.games[rows])
+
+
+@jit(nogil=True)
+def _look(
+    like: Position,
+    positions: NDArray[np.uint64],
+    evaluation: Any,
+    inputs: NDArray[np.uint64],
+    base: NDArray[np.int32],
+) -> None:
+    positions, inputs, base = borrow(positions), borrow(inputs), borrow(base)
+    for row in range(len(positions)):
+        position = rules.load(positions[row], like)
+        sets = rules.inputs_of(position)
+        for place in range(len(sets)):
+            inputs[row, place] = sets[place]
+        base[row] = rules.evaluate(position, rules.to_move(position), evaluation)
+
+
+def picked(sample: Sample, rows: Any) -> Sample:
+    """Return some positions: a slice, or an array of their rows."""
+    return Sample(*(part[rows] for part in sample))
+
+
+def joined(samples: list[Sample]) -> Sample:
+    """Return the positions of several samples, one after the other, with games numbered through."""
+    begins = np.cumsum([0, *(sample.games.max(initial=-1) + 1 for sample in samples[:-1])])
+    numbered = [
+        sample._replace(games=(sample.games + begin).astype(np.int32))
+        for sample, begin in zip(samples, begins, strict=True)
+    ]
+    return Sample(*map(np.concatenate, zip(*numbered, strict=True)))
+
+
+def empty(sets: int) -> Sample:
+    """Return a sample without positions, of so many sets."""
+    numbers = np.zeros(0, np.float32), np.zeros(0, np.float32)
+    return Sample(
+        np.zeros((0, sets), np.uint64), np.zeros(0, np.int32), *numbers, np.zeros(0, np.int32)
+    )

@@ -1,6 +1,6 @@
 """Where tasks run that need no other: in processes of this machine, or on a Ray cluster."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -11,6 +11,15 @@ from training import processes
 ENGINES = "processes", "ray"
 
 Mapper = Callable[..., Iterator[tuple[Any, Any]]]  # called with the work and the tasks
+
+
+def values(run: Mapper, work: Callable[[Any], Any], tasks: Sequence[Any]) -> list[Any]:
+    """Return the value of each task, in their order; raise ChildProcessError if one has none."""
+    of_task = dict(run(work, tasks))
+    for task, value in of_task.items():
+        if isinstance(value, processes.Failure):
+            raise ChildProcessError(f"task {task} could not be done: {value}")
+    return [of_task[task] for task in tasks]
 
 
 def mapper(engine: str = "processes", workers: int | None = None) -> Mapper:

@@ -9,10 +9,12 @@ from fuzz.harness import refused_or_fine
 from hypothesis import given
 from hypothesis import strategies as st
 
-from training import alphazero, cli, evaluation, log, ppo
+from training import alphazero, cli, distillation, evaluation, log, ppo
 from training.arena.folder import CONFIG
 
-KINDS = {algorithm.__name__: algorithm.Config for algorithm in (alphazero, evaluation, ppo)}
+KINDS = {
+    algorithm.__name__: algorithm.Config for algorithm in (alphazero, distillation, evaluation, ppo)
+}
 GOOD = {name: json.loads(json.dumps(asdict(kind()))) for name, kind in KINDS.items()}
 
 

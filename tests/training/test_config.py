@@ -33,6 +33,7 @@ class Whole:
     part: Part = field(default_factory=lambda: Part(size=2))
     names: tuple[str, ...] = ("a",)
     count: int | None = None
+    word: str | None = None
 
 
 def test_values_that_are_not_given_are_the_defaults_of_their_place():
@@ -46,6 +47,11 @@ def test_what_was_saved_comes_back(kind):
     config = build(kind, {"options": {"size": 4}, "network": {"blocks": 1}, "minutes": 5})
     assert build(kind, json.loads(json.dumps(asdict(config)))) == config
     assert config.network.channels == kind().network.channels
+
+
+def test_a_word_may_be_missing():
+    assert build(Whole, {"word": "it"}).word == "it"
+    assert build(Whole, {"word": None}).word is None
 
 
 def test_a_word_is_a_tuple_of_one():
@@ -69,12 +75,13 @@ def test_new_values_take_the_place_of_old_ones():
 @pytest.mark.parametrize(
     ("values", "why"),
     [
-        ({"other": 1}, "there is no other; there are: part, names, count"),
+        ({"other": 1}, "there is no other; there are: part, names, count, word"),
         ({"part": {"other": 1}}, "there is no part.other; there are: size, rate"),
         ({"names": 5}, "names=5; wanted a word, or several as"),
         ({"names": [1]}, r"names=\[1\]; wanted a word, or several as"),
         ({"count": "abc"}, "count='abc'; wanted a number, or None"),
         ({"count": {"x": 1}}, "count={'x': 1}; wanted a number, or None"),
+        ({"word": 3}, "word=3; wanted a word"),
         ({"part": 3}, "part=3; wanted part.PART=VALUE"),
         ({"part": {"size": 0}}, "size=0; it is a whole number from 1"),
         ({"part": {"size": 1.5}}, "size=1.5; it is a whole number from 1"),

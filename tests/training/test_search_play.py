@@ -7,13 +7,18 @@ from cc_env import games, rules
 from cc_env.rules import FIRST
 from cc_env.search.alphabeta import AlphaBeta
 from cc_env.search.scores import PROVEN, expected
-from training.search_play import Pace, joined, picked, play
+from training import search_play
+from training.small_network import joined, picked, sample_of
 
 GAME = games.make("capture_conquer", size=4)
 
 
 def pace(depth=2, opening=6, exploration=0):
-    return Pace(np.int64(depth), np.int64(opening), np.int64(exploration))
+    return search_play.pace(depth, opening, exploration)
+
+
+def play(game, *given):
+    return sample_of(game, search_play.play(game, *given))
 
 
 def positions_of(sample):
@@ -48,7 +53,7 @@ def test_results_and_base_are_those_of_the_player_to_move(sample):
 
 
 def test_without_weight_of_what_follows_targets_are_values_of_the_search():
-    sample = play(GAME, None, pace(depth=3, exploration=100), 0, 60, 2)
+    sample = play(GAME, None, pace(depth=3, exploration=0.1), 0, 60, 2)
     search = AlphaBeta(GAME)
     for position, target in zip(positions_of(sample), sample.targets, strict=True):
         result = search.search(position, depth=3)

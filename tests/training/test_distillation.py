@@ -1,0 +1,141 @@
+"""Distillation: a policy becomes what its teacher does, and a run goes on."""
+
+import json
+import sys
+from dataclasses import replace
+
+import heap
+import numpy as np
+import pytest
+from checkpoints import alter, numbers
+
+from agents import NETWORK
+from agents.learned import PolicyPlayer
+from agents.network import Evaluator, Size, load
+from cc_env import players, rules
+from cc_env.catalogue import GAMES, Entry
+from cc_env.errors import BadCheckpoint, UnknownOption
+from cc_env.openings import after_random_turns
+from cc_env.referee import Clock
+from training.distillation import Config, Training, command, main
+from training.gate import Rivals
+from training.learner import LearnerSettings
+
+pytestmark = pytest.mark.usefixtures("without_curves")
+
+TINY = Config(
+    options={"size": 4},
+    minutes=None,
+    rounds=4,
+    network=Size(blocks=1, channels=8, keys=4),
+    learn=LearnerSettings(batch_size=128, learning_rate=5e-3),
+    depth=2,
+    opening_turns=6,
+    decisions=1500,
+    evaluate_every=2,
+    rivals=Rivals(names=("random",), anchor="random", games=2, positions=0),
+    workers=0,
+)
+
+
+def log_of(path):
+    return [json.loads(line) for line in (path / "log.jsonl").read_text().splitlines()]
+
+
+def timeless(rows):
+    times = "minutes", "_seconds", "_per_second"
+    return [{name: row[name] for name in row if not name.endswith(times)} for row in rows]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    path = tmp_path_factory.mktemp("runs") / "run"
+    main(TINY, path)
+    return path
+
+
+def agreement(player, teacher, game, count=150):
+    """Return how often two players choose the same action."""
+    rng = np.random.default_rng(3)
+    same = []
+    while len(same) < count:
+        position = after_random_turns(game, int(rng.integers(8)), rng)
+        if game.outcome(position) == rules.ONGOING and len(game.legal_actions(position)) > 1:
+            choices = {p.choose(position, rng, Clock()).action for p in (player, teacher)}
+            same.append(len(choices) == 1)
+    return float(np.mean(same))
+
+
+@pytest.mark.slow
+def test_the_policy_chooses_as_its_teacher_does(tmp_path):
+    config = replace(TINY, rounds=10, decisions=6000, network=Size(blocks=2, channels=16, keys=8))
+    main(config, tmp_path / "run")
+    game = config.make_game()
+    teacher = players.make("minimax:depth=2", game)
+    network, _ = load(tmp_path / "run" / NETWORK, game)
+    learned = PolicyPlayer(game, Evaluator(network), mirrored=False)
+    untaught = players.make("random", game)
+    assert agreement(learned, teacher, game) > 0.6
+    assert agreement(untaught, teacher, game) < 0.4
+
+
+def test_losses_fall(run):
+    first, *_, last = log_of(run)
+    assert last["policy_loss"] < 0.8 * first["policy_loss"]
+    assert last["value_loss"] < first["value_loss"]
+
+
+def test_a_killed_run_goes_on_as_if_it_had_never_stopped(run, tmp_path, monkeypatch):
+    path, learn = tmp_path / "run", Training.learn
+
+    def killed_in_round_4(self, made):
+        if self.run.step == 3:
+            raise ChildProcessError
+        return learn(self, made)
+
+    monkeypatch.setattr(Training, "learn", killed_in_round_4)
+    with pytest.raises(ChildProcessError):
+        main(TINY, path)
+    monkeypatch.undo()
+    main(TINY, path, resume=True)
+    assert timeless(log_of(path)) == timeless(log_of(run))
+
+
+@pytest.mark.parametrize(
+    ("part", "change", "words"),
+    [
+        ("replay.positions", lambda array: None, "no array replay.positions"),
+        ("replay.positions", numbers(2**63), "replay.positions"),
+        ("replay.values", numbers(3), "replay.values has values that are not -1 to 1"),
+        ("average.stem.weight", lambda array: None, "no array average.stem.weight"),
+        ("added", lambda added: -1, "added is -1"),
+    ],
+)
+def test_an_altered_checkpoint_is_refused(run, tmp_path, part, change, words):
+    alter(run, tmp_path / "run", part, change)
+    with pytest.raises(BadCheckpoint, match=words):
+        main(replace(TINY, rounds=6), tmp_path / "run", resume=True)
+
+
+def test_the_teacher_is_checked_before_anything_is_written(tmp_path, monkeypatch):
+    with pytest.raises(UnknownOption, match="no evaluation 'best'"):
+        main(replace(TINY, evaluation="best"), tmp_path / "run")
+    with pytest.raises(FileNotFoundError):
+        main(replace(TINY, evaluation="nowhere.network"), tmp_path / "run")
+    monkeypatch.setitem(GAMES, "heap", Entry("heap", "heap/Heap-v0"))
+    assert heap.HEAP
+    with pytest.raises(UnknownOption, match="heap has no evaluation"):
+        main(replace(TINY, game="heap", options={}), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_the_command_trains(monkeypatch, tmp_path, capsys):
+    monkeypatch.chdir(tmp_path)
+    typed = "--size 4 --rounds 1 --depth 1 --workers 0 --blocks 1 --channels 8 --name it"
+    given = "decisions=1000", "rivals.names=['random']", "rivals.anchor=random", "rivals.games=2"
+    changes = [word for change in given for word in ("--set", change)]
+    monkeypatch.setattr(sys, "argv", ["distillation", *typed.split(), *changes])
+    with pytest.raises(SystemExit, match="0"):
+        command()
+    assert f"the best network: runs/it/{NETWORK}" in capsys.readouterr().out
+    assert (tmp_path / "runs" / "it" / NETWORK).is_file()
