@@ -29,7 +29,7 @@ def _run_tool(word: str, rest: list[str]) -> int:
     if not checkout.reach():
         print(f"error: cc_env {word} needs the packages agents and training", file=sys.stderr)
         return 2
-    sys.argv = [f"cc_env {word}", *rest]
+    sys.argv = [f"cc_env {word}", *rest]  # usage names the command by the first
     try:
         runpy.run_module(checkout.TOOLS[word], run_name="__main__")
     except ModuleNotFoundError as missing:

@@ -36,8 +36,9 @@ def run(commands: typer.Typer) -> int:
         if isinstance(stream, TextIOWrapper):  # names may hold characters that it cannot encode
             stream.reconfigure(errors="backslashreplace")
     checkout.know_learned_players()
+    program = sys.argv[0] if " " in sys.argv[0] else None  # a module that runs as cc_env WORD
     try:
-        commands()
+        commands(prog_name=program)
     except (CcEnvError, MissingExtra, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

@@ -379,6 +379,12 @@ def test_turns_of_a_line_are_told_apart():
     assert re.search(r"^line +1\. S \d \d M \d \d  2\. S \d \d M \d \d$", out, re.MULTILINE)
 
 
+def test_the_usage_of_a_command_of_training_names_it_as_it_was_typed():
+    said = run("train-alphazero", "--no-such-option", status=2)
+    assert said.startswith("Usage: cc_env train-alphazero [OPTIONS]\n")
+    assert "Try 'cc_env train-alphazero --help' for help." in said
+
+
 def test_the_version():
     assert run("--version") == f"cc_env {__version__}\n"
 

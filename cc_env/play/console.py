@@ -1,6 +1,7 @@
 """Play in the terminal, line by line; lines from a file or a pipe do as well."""
 
 import contextlib
+import re
 import sys
 import textwrap
 import time
@@ -220,7 +221,8 @@ class Console:
             elif line:
                 self._move(line)
         except (CcEnvError, OSError) as error:
-            self._say(f"no: {error}")
+            is_word = isinstance(error, IllegalAction) and not re.search(r"\d", line)
+            self._say(f"no: {error}{'; help tells what can be typed' if is_word else ''}")
 
     def _move(self, text: str) -> None:
         sitting = self.sitting
