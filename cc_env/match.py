@@ -1,5 +1,6 @@
 """A game in progress between two players, and the limits that a match sets to it."""
 
+import operator
 from collections import Counter
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -82,8 +83,9 @@ class Match:
         if self.result is not None:
             raise IllegalAction(f"action {action!r}: the game is over ({self.result.reason})")
         after = self.game.apply(self.position, action, self.legal)
+        action = operator.index(action)  # of NumPy's integers and arrays, too
         self._text += self.game.action_text(self.position, action)
-        self._turn += (int(action),)
+        self._turn += (action,)
         self.position, self._legal, self.mover = after, None, self.game.to_move(after)
         if not self.game.mid_turn(after):
             self.turns.append(self._text)

@@ -7,7 +7,7 @@
     PACKAGE.MODULE.CLASS:…     a class or function of another package that can be imported
 
 The class or function is called with the game and the options as keyword arguments, and returns a
-`cc_env.referee.Player`.
+`cc_env.referee.Player`. `of` takes a function of observations, such as a trained policy, as well.
 """
 
 import inspect
@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cc_env import options, trust
 from cc_env.catalogue import GAMES
@@ -36,6 +37,7 @@ from cc_env.search.scores import expected
 from cc_env.search.workspace import MOST_DEPTH
 
 Factory = Callable[..., Player]
+Function = Callable[[NDArray[np.int8], dict[str, Any]], Any]  # (observation, info) -> action
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,24 @@ class RandomPlayer:
     def choose(self, position: Position, rng: np.random.Generator, clock: Clock) -> Decision:
         """Return a random legal action."""
         return Decision(int(rng.choice(self.game.choices(position))))
+
+
+@dataclass(frozen=True)
+class FunctionPlayer:
+    """Plays what a function chooses that is told what a learner in an environment is told.
+
+    That is the observation, int8[C, H, W], and an info with the `action_mask`, int8[num_actions],
+    and the `seat`, 0 or 1.
+    """
+
+    game: Game
+    function: Function
+
+    def choose(self, position: Position, rng: np.random.Generator, clock: Clock) -> Decision:
+        """Return the function's action."""
+        mask, seat = self.game.action_mask(position), self.game.to_move(position)
+        observation = self.game.observe(position)
+        return Decision(self.function(observation, {"action_mask": mask, "seat": seat}))
 
 
 class GreedyPlayer:
@@ -297,16 +317,22 @@ def make(name: str, game: Game, **changes: Any) -> Player:
 
 
 def of(opponent: object, game: Game) -> Player:
-    """Return the player that `opponent` is or names.
+    """Return the player that `opponent` is or names, or who plays what this function chooses.
 
     Raises BadPlayer for anything else, and as `make`.
     """
     if isinstance(opponent, str):
         return make(opponent, game)
-    if not hasattr(opponent, "choose"):
-        would_do = "a player's name or an object with choose(position, rng, clock)"
-        raise BadPlayer(f"{opponent!r} is not a player; wanted: {would_do}")
-    return cast(Player, opponent)
+    if isinstance(opponent, type):
+        would_do = f"a player that it makes, such as {opponent.__name__}(game)"
+        raise BadPlayer(f"{opponent.__name__} is a class, not a player; wanted: {would_do}")
+    if hasattr(opponent, "choose"):
+        return cast(Player, opponent)
+    if callable(opponent):
+        return FunctionPlayer(game, opponent)
+    would_do = "a player's name, an object with choose(position, rng, clock), or a function "
+    would_do += "(observation, info) -> action"
+    raise BadPlayer(f"{opponent!r} is not a player; wanted: {would_do}")
 
 
 def check(name: str) -> None:

@@ -128,7 +128,8 @@ def _check(players: Sequence[Player], names: Sequence[str], seed: int) -> None:
         raise BadOption(f"{len(players)} players and {len(names)} names; wanted: two of each")
     for player, name in zip(players, names, strict=True):
         if not hasattr(player, "choose"):
-            near = f"; players.make({player!r}, game) makes one" if isinstance(player, str) else ""
+            would_do = isinstance(player, str) or callable(player)
+            near = f"; players.of({player!r}, game) makes one" if would_do else ""
             raise BadPlayer(f"{player!r} is not a player: it has no method choose{near}")
         if not isinstance(name, str):
             raise BadOption(f"{name!r} is not a name")

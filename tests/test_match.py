@@ -440,7 +440,7 @@ def test_a_match_starts_from_a_position_only(game):
         ({"names": (1, "b")}, "1 is not a name"),
         (
             {"players": ("random", "random")},
-            "no method choose; players.make.'random', game. makes one",
+            "no method choose; players.of.'random', game. makes one",
         ),
     ],
 )

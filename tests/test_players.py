@@ -100,6 +100,29 @@ def test_what_cannot_play_is_not_a_player(game):
         players.make("builtins.repr", game)
 
 
+def test_a_function_of_observations_is_a_player(game):
+    def last_legal(observation, info):
+        assert observation.shape == game.observation_shape
+        seats.add(info["seat"])
+        return np.array(np.flatnonzero(info["action_mask"])[-1])  # as policies of SB3 return it
+
+    seats = set()
+    pair = players.of(last_legal, game), Lowest(game, highest=True)
+    played = referee.play(game, pair)
+    expected = referee.play(game, (Lowest(game, highest=True),) * 2)
+    assert played.turns == expected.turns
+    assert played.reason not in ("error", "illegal")
+    referee.play(game, pair[::-1])
+    assert seats == {0, 1}
+
+
+def test_a_class_is_not_a_player_but_makes_one(game):
+    with pytest.raises(BadPlayer, match=r"Lowest is a class, .* such as Lowest\(game\)"):
+        players.of(Lowest, game)
+    with pytest.raises(BadPlayer, match="Lowest is a class"):
+        gymnasium.make("cc_env/CaptureConquer-v0", opponent=Lowest)
+
+
 def test_values_are_python_literals_or_words():
     assert read(["a=1", "b=2.5", "c=None", "d=word", "e='x=y'", " f = 1 "]) == {
         "a": 1, "b": 2.5, "c": None, "d": "word", "e": "x=y", "f": 1,

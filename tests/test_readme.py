@@ -12,13 +12,15 @@ README = (ROOT / "README.md").read_text()
 
 
 @pytest.mark.slow
-def test_the_python_examples_run():
+def test_the_python_examples_run(capsys):
     blocks = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
-    assert len(blocks) == 2
+    assert len(blocks) == 3
     names = {}
     for block in blocks:
         exec(block.replace("learn(20_000)", "learn(600)"), names)
     assert names["infos"]["action_mask"].shape == (1024, 410)
+    assert capsys.readouterr().out == "0.587\n"
+    assert "print(measure(agent, tables, evenly(tables, 1000)).kept)  # 0.587;" in README
 
 
 def test_files_and_pictures_that_it_names_exist():

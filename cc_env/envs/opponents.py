@@ -17,9 +17,8 @@ from cc_env.envs import boards
 from cc_env.envs.boards import Boards
 from cc_env.envs.kernels import Replies
 from cc_env.game import Game
+from cc_env.players import Function
 from cc_env.referee import Clock, Player, fresh
-
-Function = Callable[[NDArray[np.int8], dict[str, Any]], Any]  # (observation, info) -> action
 
 
 def of(opponent: str | Player | Function | None, game: Game) -> boards.Opponent | Replies:
@@ -31,9 +30,10 @@ def of(opponent: str | Player | Function | None, game: Game) -> boards.Opponent 
         return Replies.NONE
     if opponent == "random":
         return Replies.RANDOM
-    if callable(opponent) and not hasattr(opponent, "choose"):
-        return _Asks(opponent)
-    return _Plays(players.of(opponent, game))
+    player = players.of(opponent, game)
+    if isinstance(player, players.FunctionPlayer):
+        return _Asks(player.function)
+    return _Plays(player)
 
 
 class _Asks:

@@ -7,9 +7,9 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
-from cc_env.envs.opponents import Function
 from cc_env.envs.vector import BoardGameVectorEnv
 from cc_env.errors import BadOption, is_whole
+from cc_env.players import Function
 from cc_env.referee import Player
 
 # observations int8[N, C, H, W] and masks int8[N, A] -> legal actions int[N]

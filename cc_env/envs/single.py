@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from cc_env import randomness
 from cc_env.envs import opponents
 from cc_env.envs.boards import Boards, make_game, reset_options
-from cc_env.envs.opponents import Function
 from cc_env.envs.rendering import FRAMES_PER_SECOND, MODES, Renderer
 from cc_env.envs.spaces import CopiedWhole, LegalActions, flattened, masked_space, planes_space
 from cc_env.errors import BadPlayer
 from cc_env.game import Cell
 from cc_env.pictures import Picture, draw
+from cc_env.players import Function
 from cc_env.referee import Player
 from cc_env.rules import Position
 

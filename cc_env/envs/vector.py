@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from cc_env.envs import opponents
 from cc_env.envs.boards import NOT_BEGUN, Boards, make_game, reset_options
 from cc_env.envs.kernels import Autoreset
-from cc_env.envs.opponents import Function
 from cc_env.envs.rendering import FRAMES_PER_SECOND, MODES, Renderer
 from cc_env.envs.spaces import CopiedWhole, LegalActionBatch, planes_space
 from cc_env.errors import BadOption, EpisodeOver, IllegalAction, UnknownOption, is_whole, listed
 from cc_env.pictures import Picture, draw
+from cc_env.players import Function
 from cc_env.referee import Player
 from cc_env.rules import Position
 

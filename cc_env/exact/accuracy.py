@@ -3,11 +3,12 @@
     tables = Tables(games.make("capture_conquer", size=4))
     print(measure(player, tables, evenly(tables, 1000, seed=0)).kept)
 
-Positions come from four sources: drawn `evenly` from all that the tables have, as a strong solution
-would be asked; `reached` in games against anybody; and `replies`, all that opponents can do against
-the player from the start, as a weak solution is asked. Source of the latter two measures: Ahmad,
-Sturtevant and Bowling, "Measuring the Solution Strength of Learning Agents in Adversarial Perfect
-Information Games" (2023).
+Three functions yield positions: `evenly` draws from all that the tables have, which asks for a
+strong solution of the game; `reached` has those of games against an opponent; `replies` follows
+every reply of an opponent from the start, which asks for a weak solution. Source of the latter two:
+Ahmad, Sturtevant and Bowling, "Measuring the Solution Strength of Learning Agents in Adversarial
+Perfect Information Games" (2023). A policy that is a function is measured as
+`players.of(function, game)`.
 """
 
 import math

@@ -29,7 +29,7 @@ def _lesson(page: Page, name: str, lesson: Lesson) -> str:
     parts = [f"### {lesson.title}", lesson.text.strip()]
     if lesson.options:
         options = ", ".join(f"`{key}={value!r}`" for key, value in lesson.options.items())
-        parts.append(f"The boards have the options {options}.")
+        parts.append(f"The boards below are those of {options}.")
     parts.append(page.picture(to_svg(*boards, columns=2), alt) + "{ .boards }")
     if sitting.result:
         told = ending(sitting)

@@ -393,7 +393,7 @@ def test_a_refused_step_changes_no_board(actions, why):
     ("arguments", "why"),
     [
         ({"opponent": "kasparov"}, "no player 'kasparov'; there are: .*greedy"),
-        ({"opponent": 7}, "7 is not a player; wanted: a player's name or an object"),
+        ({"opponent": 7}, "7 is not a player; wanted: a player's name, an object"),
         ({"autoreset_mode": "Sometimes"}, "NextStep"),
         ({"render_mode": "human"}, "ansi, rgb_array"),
         ({"size": 1}, "sizes are 4 to 8"),

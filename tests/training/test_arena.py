@@ -155,7 +155,7 @@ def test_players_that_cannot_be_entrants_are_refused():
     lowest = Lowest(games.make("capture_conquer"))
     with pytest.raises(BadPlayer, match="Lowest twice; wanted different ones; a mapping names"):
         arena.hold((lowest, lowest))
-    with pytest.raises(BadPlayer, match=r"5 is not a player; wanted: a player's name or an object"):
+    with pytest.raises(BadPlayer, match=r"5 is not a player; wanted: a player's name, an object"):
         arena.hold((5, "random"))
     lowest.lock = threading.Lock()
     with pytest.raises(BadPlayer, match=r"Lowest cannot go to another process \(.*; workers=0"):
