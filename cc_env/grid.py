@@ -2,6 +2,8 @@
 
 A text has rows from the top joined by /, a letter for each piece, and digits for empty cells:
 2b3/6.
+
+Shapes: H rows and W columns of a board, A actions.
 """
 
 import re

@@ -8,6 +8,8 @@
 
 The class or function is called with the game and the options as keyword arguments, and returns a
 `cc_env.referee.Player`. `of` takes a function of observations, such as a trained policy, as well.
+
+Shapes: C planes, H rows and W columns of an observation.
 """
 
 import inspect

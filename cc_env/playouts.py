@@ -1,4 +1,7 @@
-"""Whole games between random players in compiled code, for statistics and benchmarks."""
+"""Whole games between random players in compiled code, for statistics and benchmarks.
+
+Shapes: A actions.
+"""
 
 from typing import NamedTuple
 

@@ -1,7 +1,7 @@
 """The rules of every game under the same names, for compiled code.
 
 Shapes: A action ids, C planes of an observation, H rows and W columns of the board, F fields of a
-position.
+position, K sets of a numbering.
 
 A game defines these functions for its own `Position`, a NamedTuple whose fields are all
 `np.uint64`, and registers them with `register`. Other modules call only the generic functions

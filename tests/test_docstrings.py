@@ -1,4 +1,4 @@
-"""Public functions that take or return arrays say their shapes and dtypes."""
+"""Public functions that take or return arrays say their shapes and dtypes, in defined letters."""
 
 import ast
 import re
@@ -12,6 +12,16 @@ SHAPE = re.compile(r"\b(bool|u?int\d*|float\d+)\[[^]]+\]|\[[A-Z][^]]*\]")
 ELSEWHERE = re.compile(
     r"\b[Aa]s `|any shape|`shape`|\bas arrays \w+\.[A-Z]|`(snapshot|state|flat)`"
 )
+
+TOLD = re.compile(r"(?:\b(?:bool|u?int\d*|float\d+)|# )\[([^]\n]+)\]")  # a shape in any text
+LETTER = re.compile(r"(?<![\w.])[A-Z](?![\w.(])")
+
+
+def undefined(source):
+    """Return the letters of shapes in a module that its docstring does not define."""
+    told = ast.get_docstring(ast.parse(source)) or ""
+    used = {letter for shape in TOLD.findall(source) for letter in LETTER.findall(shape)}
+    return used - set(LETTER.findall(re.sub(r"\[[^]]*\]", "", told)))
 
 
 def silent(tree, prefix=""):
@@ -37,3 +47,23 @@ def test_a_function_that_tells_no_shape_is_noticed():
     assert list(silent(tree)) == ["f"]
     tree = ast.parse('def f(x: NDArray[np.int8]) -> int:\n    """Count the ones of int8[N]."""')
     assert not list(silent(tree))
+
+
+@pytest.mark.parametrize("package", ["cc_env", "agents", "training"])
+def test_the_letters_of_shapes_are_defined_once_a_module(package):
+    for path in (ROOT / package).rglob("*.py"):
+        assert not undefined(path.read_text()), path
+
+
+@pytest.mark.parametrize(
+    ("head", "letters"),
+    [
+        ("Rows.", {"N", "B"}),
+        ("Rows, int8[N, B].", {"N", "B"}),
+        ("Shapes: N rows.", {"B"}),
+        ("Shapes: N rows, B = 2.", set()),
+    ],
+)
+def test_a_letter_that_is_not_defined_is_noticed(head, letters):
+    body = 'def f(x):\n    """Return int64[N] for float32[>= 2 * B, WIDTH]."""'
+    assert undefined(f'"""{head}"""\n{body}') == letters

@@ -1,4 +1,7 @@
-"""Charts of a training run: columns of its log over time."""
+"""Charts of a training run: columns of its log over time.
+
+Shapes: N steps of a log.
+"""
 
 import io
 import math

@@ -10,6 +10,8 @@ them as `best.network`. The player `minimax:evaluation=runs/NAME/best.network` p
 
 The same seed gives the same run if it is limited by rounds, not minutes, the games of the gate do
 not depend on the clock (`--set limit=nodes=20000`), and the machine computes the same.
+
+Shapes: N positions, B of a batch, S sets of CELLS cells that the network sees.
 """
 
 import sys
@@ -188,7 +190,10 @@ class Training:
 
     @torch.no_grad()
     def losses(self, rows: torch.Tensor) -> dict[str, float]:
-        """Return how well results of games are predicted, by the network and without it."""
+        """Return how well results of games are predicted, by the network and without it.
+
+        The games are those of the rows int64[N] of the sample.
+        """
         if not len(rows):
             return {}
         sums = np.zeros(3)
@@ -202,7 +207,10 @@ class Training:
         return dict(zip(names, (sums / len(rows)).tolist(), strict=True))
 
     def batch(self, rows: torch.Tensor, image: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        """Return bits uint8[B, S * CELLS], base logits, targets and results of these rows."""
+        """Return bits uint8[B, S * CELLS], base logits, targets and results float32[B].
+
+        They are those of the rows int64[B] of the sample, seen in the image int64[S * CELLS].
+        """
         some = picked(self.sample, rows.numpy())
         bits = torch.from_numpy(_bits(some.inputs))[:, image]
         base = torch.from_numpy(some.base.astype(np.float32)) * (2 / SCALE)

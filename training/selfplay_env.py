@@ -1,4 +1,7 @@
-"""The environment of PPO's self-play: boards against a pool, from random openings; its state."""
+"""The environment of PPO's self-play: boards against a pool, from random openings; its state.
+
+Shapes: N boards.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

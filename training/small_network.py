@@ -110,9 +110,10 @@ class SmallNetwork(nn.Module):
 
 
 def windows_of(grid: Grid) -> NDArray[np.int64]:
-    """Return the first cells of all windows: four cells in a square, with bits as in the network.
+    """Return the first cells of all windows, int64[W].
 
-    Only boards whose cells are all in use, in rows of eight bits, have windows.
+    A window is four cells in a square, with bits as in the network. Only boards whose cells are all
+    in use, in rows of eight bits, have windows.
     """
     bits = grid.bits
     squares = {

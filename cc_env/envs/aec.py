@@ -1,4 +1,7 @@
-"""The PettingZoo environment (AEC): both players in turn."""
+"""The PettingZoo environment (AEC): both players in turn.
+
+Shapes: C planes, H rows and W columns of an observation.
+"""
 
 from typing import Any
 

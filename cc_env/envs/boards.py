@@ -1,4 +1,8 @@
-"""Any number of boards of one game, stepped by one compiled call; the environments use them."""
+"""Any number of boards of one game, stepped by one compiled call; the environments use them.
+
+Shapes: N boards, M of them, or M starts; C planes, H rows and W columns of an observation; K keys
+of a game's positions.
+"""
 
 import inspect
 import operator

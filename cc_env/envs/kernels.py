@@ -1,7 +1,8 @@
 """What happens on boards, compiled: resets, steps, random replies, limits, and what is seen.
 
 A board is a row of unsigned words: the fields of its position, those of the position in which the
-last turn began, then the five columns named below. N boards, planes of shape [C, H, W].
+last turn began, then the five columns named below. N boards, M of them or M starts;
+C planes, H rows and W columns of an observation; K keys of a game's positions.
 """
 
 from enum import IntEnum

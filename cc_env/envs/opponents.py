@@ -1,7 +1,8 @@
 """Who answers on boards: a player, or a function that is told what a learner would be told.
 
-And several of them, one drawn for each game, each asked about many boards at once: shapes are
-[M, ...] for M boards.
+And several of them, one drawn for each game, each asked about many boards at once.
+
+Shapes: N boards, M of them; C planes, H rows and W columns of an observation.
 """
 
 import time

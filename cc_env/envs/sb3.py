@@ -1,6 +1,6 @@
 """The environment for Stable-Baselines3: many boards at once, against one opponent or several.
 
-Shapes: N boards, observations [C, H, W], A actions.
+Shapes: N boards, A actions; C planes, H rows and W columns of an observation.
 """
 
 import io

@@ -1,4 +1,7 @@
-"""How well a policy plays: whole games against a player, many at once."""
+"""How well a policy plays: whole games against a player, many at once.
+
+Shapes: N boards, A actions; C planes, H rows and W columns of an observation.
+"""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,7 @@
-"""The Gymnasium environment: one learner against an opponent."""
+"""The Gymnasium environment: one learner against an opponent.
+
+Shapes: A actions; C planes, H rows and W columns of an observation.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,4 +1,7 @@
-"""Action spaces whose samples are legal, so that the loop of every tutorial plays a whole game."""
+"""Action spaces whose samples are legal, so that the loop of every tutorial plays a whole game.
+
+Shapes: N boards, A actions; C planes, H rows and W columns of an observation.
+"""
 
 from typing import Any, NamedTuple, Protocol
 

@@ -1,4 +1,7 @@
-"""The vector environment: any number of boards, stepped by one compiled call."""
+"""The vector environment: any number of boards, stepped by one compiled call.
+
+Shapes: N boards; C planes, H rows and W columns of an observation.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

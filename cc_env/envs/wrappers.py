@@ -1,4 +1,7 @@
-"""Wrappers for environments that Gymnasium makes of ours."""
+"""Wrappers for environments that Gymnasium makes of ours.
+
+Shapes: N environments.
+"""
 
 from typing import Any
 

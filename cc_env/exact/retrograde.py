@@ -12,6 +12,8 @@ Where no position can come again (`Numbering.is_acyclic`), values are settled by
 
 Turns of several decisions are followed to their end. Source of the method: Thompson, "Retrograde
 analysis of certain endgames", ICCA Journal 9 (1986); Ströhlein (1970).
+
+Shapes: K sets of a numbering, A actions, N values.
 """
 
 from typing import NamedTuple

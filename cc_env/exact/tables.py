@@ -4,6 +4,8 @@
     solved = tables.probe(position)
 
 Files are opened, and their blocks read, when a position first needs them.
+
+Shapes: A actions.
 """
 
 import os

@@ -27,11 +27,11 @@ Actions    One decision each, with its id in the frame of the player to move, as
            cc_env. Where a turn takes several, the same player is to move again. Texts of actions
            are our notation.
 
-Tensors    float32[C + 2, H, W], the same for observation and information state: the C planes named
-           in `game.game.planes`, as the player asked for sees them, in the frame of that player; a
-           plane of ones for player 0; and a plane of ones for the player to move. The last two let
-           a network tell for whom a value is, which OpenSpiel's AlphaZero needs. Neither the number
-           of decisions nor earlier positions are in them.
+Tensors    float32[C + 2, H, W], the same for observation and information state: the C planes of
+           H rows and W columns that `game.game.planes` names, as the player asked for sees them, in
+           the frame of that player; a plane of ones for player 0; and a plane of ones for the
+           player to move. The last two let a network tell for whom a value is, which OpenSpiel's
+           AlphaZero needs. Neither the number of decisions nor earlier positions are in them.
 
 Strings    Of an observation, the position; of an information state, the history; of a state, the
            position and whatever else the rest of the game depends on, so that algorithms may take
@@ -135,7 +135,7 @@ class BoardGame(pyspiel.Game):
         return self._play(node.row.copy(), action)
 
     def position(self, row: NDArray[np.uint64]) -> Position:
-        """Return the position of a row, uint64[F + 5 + keys], see `course`."""
+        """Return the position of a row, uint64[fields + 5 + keys], see `course`."""
         return type(self.game.initial)(*row[: len(self.game.initial)])
 
     def _begin(self, text: str) -> _Node:

@@ -3,6 +3,8 @@
 A course is a row of unsigned words, uint64[F + 5 + K]: the F fields of its position, the five
 columns named below, and, where occurrences count, the K keys of the positions between turns, in the
 order of the game.
+
+Shapes: C planes, H rows and W columns of an observation.
 """
 
 import numpy as np

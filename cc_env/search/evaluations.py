@@ -3,7 +3,8 @@
 An entry holds the value and the logits of the legal actions; the logits are stored in a ring buffer
 in which the newest replace the oldest. The key is a hash of the observation and the legal actions.
 
-Shapes: S slots, R logits in the ring, [C, H, W] an observation, A = `num_actions`.
+Shapes: S slots, R logits in the ring, A = `num_actions`; C planes, H rows and W columns of an
+observation.
 """
 
 from typing import NamedTuple

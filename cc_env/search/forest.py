@@ -16,7 +16,7 @@ Danihelka et al., "Policy improvement by planning with Gumbel", 2022, sections 2
 PUCT selects there too (Silver et al., "Mastering the game of Go without human knowledge", 2017).
 
 Shapes: T trees, N nodes and E edges of each, A = `num_actions`, F fields of a position, L leaves in
-a batch, S simulations, [C, H, W] an observation.
+a batch, S simulations; C planes, H rows and W columns of an observation.
 """
 
 import math

@@ -4,7 +4,7 @@ The caller runs the network: `Trees.select` returns a batch of observations, `Tr
 their evaluations. The algorithm is in forest.py.
 
 Shapes: T trees, F fields of a position, A = `num_actions`, L leaves in a batch, K earlier
-positions, [C, H, W] an observation.
+positions; C planes, H rows and W columns of an observation.
 """
 
 import math

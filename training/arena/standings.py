@@ -1,4 +1,7 @@
-"""The standings of a tournament: ratings, scores of pairs and seats, endings, thinking times."""
+"""The standings of a tournament: ratings, scores of pairs and seats, endings, thinking times.
+
+Shapes: N games.
+"""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence

@@ -3,6 +3,8 @@
 All share the danger of a cell: how many enemy soldiers could take there by a step, sideways or by
 a retreat, and how many enemy cannons could hit it; half as much again near the own halls. Where
 several actions are as good, one is drawn. They look at nothing that comes after their turn.
+
+Shapes: K actions among which a bot chooses.
 """
 
 from collections.abc import Callable

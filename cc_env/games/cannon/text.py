@@ -1,4 +1,7 @@
-"""Cannon as text and on the board: positions, commands, endings, and what a turn did."""
+"""Cannon as text and on the board: positions, commands, endings, and what a turn did.
+
+Shapes: A actions.
+"""
 
 from collections import Counter
 from collections.abc import Iterator

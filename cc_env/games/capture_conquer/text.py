@@ -1,4 +1,7 @@
-"""C&C as text and on the board: positions, actions, endings, and what a turn did."""
+"""C&C as text and on the board: positions, actions, endings, and what a turn did.
+
+Shapes: A actions.
+"""
 
 from functools import cache, lru_cache, partial
 
