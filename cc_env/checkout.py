@@ -20,6 +20,7 @@ TOOLS = {  # commands of cc_env and the modules that run them
     "train-distillation": "training.distillation",
     "tune": "training.tune",
     "accuracy": "training.accuracy",
+    "hardest": "training.hardest",
     "published": "training.published",
     "memory": "agents.memory",
 }
