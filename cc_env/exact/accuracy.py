@@ -1,14 +1,14 @@
 """How far a player is from perfect play: which share of its decisions keeps the exact value.
 
     tables = Tables(games.make("capture_conquer", size=4))
-    print(measure(player, tables, evenly(tables, 1000, seed=0)).kept)
+    print(measure("greedy", tables, evenly(tables, 1000, seed=0)).kept)
 
 Three functions yield positions: `evenly` draws from all that the tables have, which asks for a
 strong solution of the game; `reached` has those of games against an opponent; `replies` follows
 every reply of an opponent from the start, which asks for a weak solution. Source of the latter two:
 Ahmad, Sturtevant and Bowling, "Measuring the Solution Strength of Learning Agents in Adversarial
-Perfect Information Games" (2023). A policy that is a function is measured as
-`players.of(function, game)`.
+Perfect Information Games" (2023). Who is measured is a player's spoken name, a player, or a
+function `(observation, info) -> action`, as an environment's opponent is.
 """
 
 import math
@@ -19,11 +19,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cc_env import referee
+from cc_env import players, referee
 from cc_env.confidence import Interval, wilson
-from cc_env.errors import BadOption, is_whole
+from cc_env.errors import BadOption, is_whole, quantity
 from cc_env.exact.tables import Solved, Tables
 from cc_env.game import Game
+from cc_env.players import Function
 from cc_env.referee import Clock, Player
 from cc_env.rules import Position
 
@@ -53,6 +54,12 @@ class Accuracy:
     """What a player's decisions were worth."""
 
     judged: tuple[Judged, ...]
+
+    def __repr__(self) -> str:
+        """Return it in one line, without the decisions."""
+        kept, low, high = (100 * share for share in self.interval)
+        decisions = quantity(self.decisions, "decision")
+        return f"<Accuracy: {kept:.1f} % ({low:.1f} – {high:.1f}) of {decisions} kept the value>"
 
     @property
     def decisions(self) -> int:
@@ -96,13 +103,18 @@ def _share(kept: list[bool]) -> float:
 
 
 def measure(
-    player: Player, tables: Tables, positions: Iterable[Position], *, seed: int = 0
+    player: str | Player | Function,
+    tables: Tables,
+    positions: Iterable[Position],
+    *,
+    seed: int = 0,
 ) -> Accuracy:
     """Ask a player in each position; raise MissingTable where no table has one.
 
-    Finished games are left out. Raises IllegalAction where the player chooses no legal action.
+    Finished games are left out. Raises IllegalAction where the player chooses no legal action, and
+    as `players.of`.
     """
-    rng = np.random.default_rng(seed)
+    player, rng = players.of(player, tables.game), np.random.default_rng(seed)
     judged = []
     for position in positions:
         solved = tables.probe(position)
@@ -150,14 +162,20 @@ def evenly(tables: Tables, count: int, *, seed: int = 0) -> Iterator[Position]:
 
 
 def reached(
-    tables: Tables, player: Player, opponent: Player, games: int, *, seed: int = 0
+    tables: Tables,
+    player: str | Player | Function,
+    opponent: str | Player | Function,
+    games: int,
+    *,
+    seed: int = 0,
 ) -> Iterator[Position]:
     """Yield the positions in which the player decides, in games against an opponent from the start.
 
     It sits in both seats by turns. Positions that no table has are left out. Raises BadOption for
-    fewer games than 1.
+    fewer games than 1, and as `players.of`.
     """
     _check(games)
+    player, opponent = (players.of(seated, tables.game) for seated in (player, opponent))
     for number in range(games):
         seat = number % 2
         listening = _Listening(referee.fresh(player), tables)
@@ -181,13 +199,17 @@ class _Listening:
         return self._player.choose(position, rng, clock)
 
 
-def replies(tables: Tables, player: Player, most: int, *, seed: int = 0) -> Iterator[Position]:
+def replies(
+    tables: Tables, player: str | Player | Function, most: int, *, seed: int = 0
+) -> Iterator[Position]:
     """Yield the positions in which the player decides from the start, whatever opponents reply.
 
     In both seats; each position comes once, the nearest to the start first, at most so many. A
-    player that draws lots decides once in each. Raises BadOption for fewer than 1.
+    player that draws lots decides once in each. Raises BadOption for fewer than 1, and as
+    `players.of`.
     """
     _check(most)
+    player = players.of(player, tables.game)
     game, rng = tables.game, np.random.default_rng(seed)
     seen: set[tuple[Position, int]] = {(game.initial, seat) for seat in (0, 1)}
     waiting = deque((game.initial, seat) for seat in (0, 1))

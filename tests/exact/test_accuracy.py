@@ -8,7 +8,7 @@ import pytest
 from conftest import command_line
 
 from cc_env import games, players
-from cc_env.errors import BadOption, IllegalAction
+from cc_env.errors import BadOption, BadPlayer, IllegalAction
 from cc_env.exact.accuracy import Accuracy, evenly, measure, reached, replies
 from cc_env.exact.tables import Tables
 from cc_env.referee import Decision
@@ -31,6 +31,28 @@ def test_the_perfect_player_keeps_everything():
     accuracy = measure(perfect, TABLES, evenly(TABLES, 200))
     assert (accuracy.decisions, accuracy.kept, accuracy.kept_where_free) == (200, 1, 1)
     assert not accuracy.misses
+
+
+def test_a_name_and_a_function_of_observations_are_measured_as_players_are():
+    def first_legal(observation, info):
+        assert observation.shape == GAME.observation_shape
+        return info["action_mask"].argmax()
+
+    assert measure("perfect", TABLES, evenly(TABLES, 50)).kept == 1
+    measured = measure(first_legal, TABLES, evenly(TABLES, 50))
+    assert [judged.action for judged in measured.judged] == [
+        GAME.legal_actions(judged.position)[0] for judged in measured.judged
+    ]
+    assert {GAME.to_move(position) for position in replies(TABLES, first_legal, 20)} == {0, 1}
+    assert len(list(reached(TABLES, first_legal, "random", 2))) > 4
+    with pytest.raises(BadPlayer, match="5 is not a player"):
+        measure(5, TABLES, evenly(TABLES, 50))
+
+
+def test_it_is_told_in_one_line():
+    told = repr(measure("perfect", TABLES, evenly(TABLES, 200)))
+    assert told == "<Accuracy: 100.0 % (98.1 – 100.0) of 200 decisions kept the value>"
+    assert repr(Accuracy(())).endswith("of 0 decisions kept the value>")
 
 
 def test_misses_are_those_that_give_value_away():
