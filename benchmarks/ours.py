@@ -109,7 +109,7 @@ def _task(what: str, unit: str, prepare: Any, needs: str = "", note: str = "") -
 
 def _compiled(called: str, make: Callable[[], Game]) -> Task:
     what = f"compiled random play, {called}"
-    return _task(what, "decisions/s", lambda: _play(make()), note="start to end")
+    return _task(what, "decisions/s", lambda: _playouts(make()), note="start to end")
 
 
 def _listing(size: int) -> Task:
@@ -285,7 +285,7 @@ def _agents() -> Chunk:
     return loops.agents(make("aec", ENVIRONMENT), lambda observation, info: info["action_mask"])
 
 
-def _play(game: Game) -> Chunk:
+def _playouts(game: Game) -> Chunk:
     seeds = itertools.count()
 
     def chunk() -> Tally:

@@ -74,7 +74,7 @@ def _differences(recording: Recording) -> Iterator[str]:
     game, position = recording.game, recording.position
     for number, text in enumerate(recording.played, 1):
         try:
-            position = _play(game, position, text)
+            position = _follow(game, position, text)
         except CcEnvError as error:
             yield f"turn {number}: {error}"
             return
@@ -100,7 +100,7 @@ def _differences(recording: Recording) -> Iterator[str]:
             return
 
 
-def _play(game: Game, position: Position, text: str) -> Position:
+def _follow(game: Game, position: Position, text: str) -> Position:
     """Return the position after a decision or a turn."""
     for action in map(int, game.legal_actions(position)):
         if game.action_text(position, action) == text:

@@ -29,12 +29,12 @@ def play_randomly(game: Game, games: int, seed: int = 0, max_turns: int = 1000) 
     """Play `games` games from the start, every legal action of a decision equally likely."""
     counts = np.zeros(len(Playouts._fields), np.int64)
     state = randomness.streams(seed, 1)[0]
-    _play(game.initial, games, state, max_turns, np.empty(game.num_actions, np.int32), counts)
+    _play_games(game.initial, games, state, max_turns, np.empty(game.num_actions, np.int32), counts)
     return Playouts(*counts.tolist())
 
 
 @jit
-def _play(
+def _play_games(
     start: Position,
     games: int,
     state: np.uint64,

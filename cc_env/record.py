@@ -146,12 +146,12 @@ def replay(record: Record) -> Match:
         match = Match(game, start, Limits(**record.limits))
     except (CcEnvError, TypeError) as error:
         raise BadRecord(str(error)) from error
-    _play(match, record.turns)
+    _play_turns(match, record.turns)
     _check_end(record, match)
     return match
 
 
-def _play(match: Match, turns: Iterable[str | Turn]) -> None:
+def _play_turns(match: Match, turns: Iterable[str | Turn]) -> None:
     """Play turns, as texts or actions; raise BadRecord, naming the turn, where one cannot be."""
     for number, turn in enumerate(turns, 1):
         try:
@@ -276,7 +276,7 @@ def played_of(match: Match, players: tuple[str, str]) -> Played:
 def play_through(game: Game, played: Played) -> Match:
     """Return the match of a game in a file; raise BadRecord where the rules contradict it."""
     match = Match(played.game or game, played.start, Limits(max_turns=None, repetitions=None))
-    _play(match, played.turns)
+    _play_turns(match, played.turns)
     if played.fault and played.outcome != ONGOING:
         if match.result:
             why = f"after the game was over ({match.result.reason})"

@@ -109,3 +109,13 @@ def test_bindings_of_every_kind_are_seen():
     names = sorted(name for name, _ in bound(code) if name in NAMES)
     assert names == ["each", "found", "found", "one"]
     assert BINDING.findall("const found = 1; list.map((each) => each)")
+
+
+@pytest.mark.skipif(not FILES, reason="an archive without its history")
+def test_play_is_the_name_of_handlers_of_that_message_alone():
+    """Nine functions were called `_play`, each for something else."""
+    paths = [path for path in FILES if path.suffix == ".py"]
+    called = {
+        path.stem for path in paths if re.search(r"^ *(async )?def _play\(", text_of(path), re.M)
+    }
+    assert called == {"notebook", "room"}

@@ -119,7 +119,7 @@ class Training:
         count = -(-config.decisions // _TASK)
         size = -(-config.decisions // count)
         evaluation = evaluation_of(self.game, config.evaluation)
-        work = partial(_play, self.game, evaluation, pace, config.weight, size)
+        work = partial(_samples, self.game, evaluation, pace, config.weight, size)
         for samples in values(mapper(config.engine, config.workers), work, self.run.seeds(count)):
             self.replay.add(samples)
         made = min(self.replay.added, config.decisions)
@@ -180,7 +180,7 @@ class Training:
         return {**self.learner.parts(), **best}
 
 
-def _play(game: Game, *given: Any) -> Samples:
+def _samples(game: Game, *given: Any) -> Samples:
     """Play in a worker, as `search_play.play`; return the decisions as samples."""
     played = search_play.play(game, *given)
     count = len(played.actions)

@@ -148,7 +148,7 @@ class Training:
             evaluation = files.correcting(self.game, integers(self.best))
         count = -(-config.positions // _TASK)
         size = -(-config.positions // count)
-        work = partial(_play, self.game, evaluation, pace, config.weight, size)
+        work = partial(_sample, self.game, evaluation, pace, config.weight, size)
         new = joined(values(mapper(config.engine, config.workers), work, self.run.seeds(count)))
         both = joined([self.sample, new])
         self.sample = picked(both, slice(-config.remembered, None))
@@ -273,7 +273,7 @@ class Training:
         return {"network": self.network, "best": self.best}
 
 
-def _play(game: Game, *given: Any) -> Sample:
+def _sample(game: Game, *given: Any) -> Sample:
     """Play in a worker, as `search_play.play`."""
     return sample_of(game, search_play.play(game, *given))
 

@@ -100,13 +100,13 @@ def play(game: Game, evaluation: Any, pace: Pace, weight: float, count: int, see
     )
     state = randomness.streams(seed, 1)[0]
     limit = game.repetition_limit or _REPETITIONS
-    done = _play(game.initial, pace, weight, context, notes, limit, state, played)
+    done = _play_games(game.initial, pace, weight, context, notes, limit, state, played)
     parts: list[Any] = [part[:done] for part in played]
     return Played(*parts)
 
 
 @jit(nogil=True)
-def _play(
+def _play_games(
     start: Position,
     pace: Pace,
     weight: float,

@@ -171,7 +171,7 @@ def answer(
         board = _board(batch, which[place], legal)
         row = board.row
         is_opening = row[TURNS] == ZERO
-        position = _play(rules.load(row, start), np.int64(actions[place]), board)
+        position = _advance(rules.load(row, start), np.int64(actions[place]), board)
         result, over = _status(position, settings, board)
         if is_opening:
             row[DONE] = over
@@ -203,7 +203,7 @@ def _decide(action: Int, start: Position, settings: Settings, batch: Batch, boar
         result: Int = 1 - rules.to_move(before)
     else:
         chosen = action if is_legal else _draw(before, board)
-        position = _reply(_play(before, chosen, board), settings, board)
+        position = _reply(_advance(before, chosen, board), settings, board)
         result, ended = _status(position, settings, board)
         over = np.int64(ended)
     _conclude(position, viewer, result, over, start, settings, batch, board)
@@ -290,7 +290,7 @@ def _begin(position: Position, settings: Settings, board: Board) -> Position:
 
 
 @jit
-def _play(position: Position, action: Int, board: Board) -> Position:
+def _advance(position: Position, action: Int, board: Board) -> Position:
     """Return the position after a legal action, its turn counted where it ends one."""
     row, keys = board.row, board.keys
     if not rules.mid_turn(position):
@@ -312,7 +312,7 @@ def _reply(position: Position, settings: Settings, board: Board) -> Position:
         _, over = _status(position, settings, board)
         if over:
             break
-        position = _play(position, _draw(position, board), board)
+        position = _advance(position, _draw(position, board), board)
     return position
 
 

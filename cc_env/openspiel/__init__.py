@@ -132,7 +132,7 @@ class BoardGame(pyspiel.Game):
         """Return what follows upon an action; raise IllegalAction where it is not legal."""
         if action not in node.legal:
             raise self._illegal(node, action)
-        return self._play(node.row.copy(), action)
+        return self._node_after(node.row.copy(), action)
 
     def position(self, row: NDArray[np.uint64]) -> Position:
         """Return the position of a row, uint64[fields + 5 + keys], see `course`."""
@@ -140,9 +140,9 @@ class BoardGame(pyspiel.Game):
 
     def _begin(self, text: str) -> _Node:
         position = self.game.from_text(text) if text else self.game.initial
-        return self._play(course.begin(self.game, position, *self._limits), course.NOTHING)
+        return self._node_after(course.begin(self.game, position, *self._limits), course.NOTHING)
 
-    def _play(self, row: NDArray[np.uint64], action: int) -> _Node:
+    def _node_after(self, row: NDArray[np.uint64], action: int) -> _Node:
         legal = np.empty(self._num_actions, np.int32)
         count, mover, lead = course.play(self.game.initial, row, action, legal)
         return _Node(row, legal[:count].tolist(), int(mover), int(lead))

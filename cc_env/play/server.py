@@ -88,7 +88,7 @@ def application(
         Route("/games", _open, methods=["POST"]),
         Route("/games/{file}", _export),
         *ROUTES,
-        WebSocketRoute("/play/{name}", _play),
+        WebSocketRoute("/play/{name}", _serve_guest),
         Mount("/static", StaticFiles(directory=PAGE)),
     ]
     app = Starlette(routes=routes, lifespan=lifespan, exception_handlers={CcEnvError: _refusal})
@@ -208,7 +208,7 @@ class Allowance:
         return self._left >= 0
 
 
-async def _play(socket: WebSocket) -> None:
+async def _serve_guest(socket: WebSocket) -> None:
     """Seat a guest, then do what it asks for, until it goes."""
     lobby: Lobby = socket.app.state.lobby
     await socket.accept()

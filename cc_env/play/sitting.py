@@ -111,7 +111,7 @@ class Sitting:
         if self.result is not None or action not in self.match.legal:
             self.match.play(action)  # refuses
         if not self._stop_clock():
-            self._play(Decision(int(action)))
+            self._accept(Decision(int(action)))
 
     def play_turn(self, turn: Turn) -> None:
         """Play a whole turn of a person; raises as `play`, before anything is played."""
@@ -151,7 +151,7 @@ class Sitting:
         if self._stop_clock() or self._is_fault(mover, fault, decision):
             return None
         assert decision is not None
-        self._play(decision)
+        self._accept(decision)
         return decision
 
     def start_clock(self) -> None:
@@ -179,7 +179,7 @@ class Sitting:
         """Play what was decided before, in so many seconds; raises IllegalAction."""
         self.game.apply(self.position, decision.action)
         self._timer.add(seconds)
-        self._play(decision)
+        self._accept(decision)
         self._restart_clock()
 
     def end(self, result: Result, detail: str = "") -> None:
@@ -290,7 +290,7 @@ class Sitting:
         sitting.match.result, sitting.detail = match.result, kept.detail
         return sitting
 
-    def _play(self, decision: Decision) -> None:
+    def _accept(self, decision: Decision) -> None:
         if self.offered != self.mover:  # who moves instead of accepting declines
             self.offered = None
         self.match.play(decision.action)

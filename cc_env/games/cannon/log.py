@@ -150,10 +150,10 @@ class _Reading:
         elif self.last == "INIT":
             _check_board(self.game, message["data"])
         elif message["data"]:
-            self._play(message["data"], client)
+            self._play_command(message["data"], client)
         self._end(message["meta"])
 
-    def _play(self, command: str, client: int) -> None:
+    def _play_command(self, command: str, client: int) -> None:
         to_move = self.game.to_move(self.position)
         if client != to_move:
             raise BadRecord(f"client {client} has a command; to move is {to_move}")
