@@ -380,9 +380,11 @@ def test_turns_of_a_line_are_told_apart():
 
 
 def test_the_usage_of_a_command_of_training_names_it_as_it_was_typed():
-    said = run("train-alphazero", "--no-such-option", status=2)
-    assert said.startswith("Usage: cc_env train-alphazero [OPTIONS]\n")
-    assert "Try 'cc_env train-alphazero --help' for help." in said
+    command = [sys.executable, "-m", "cc_env", "train-alphazero", "--no-such-option"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert done.stderr.startswith("Usage: cc_env train-alphazero [OPTIONS]\n")
+    assert "Try 'cc_env train-alphazero --help' for help." in done.stderr
 
 
 def test_the_version():

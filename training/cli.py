@@ -100,7 +100,7 @@ def conduct(
     change: Sequence[str] | None,
     name: str | None,
     resume: bool,
-    best: str,
+    best: str = NETWORK,
 ) -> None:
     """Run a training command: call `main` with a config and a folder of `RUNS`.
 
