@@ -68,7 +68,7 @@ def agreement(player, teacher, game, count=150):
 
 @pytest.mark.slow
 def test_the_policy_chooses_as_its_teacher_does(tmp_path):
-    config = replace(TINY, rounds=10, decisions=6000, network=Size(blocks=2, channels=16, keys=8))
+    config = replace(TINY, rounds=6, decisions=6000, network=Size(blocks=2, channels=16, keys=8))
     main(config, tmp_path / "run")
     game = config.make_game()
     teacher = players.make("minimax:depth=2", game)
