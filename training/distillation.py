@@ -40,7 +40,6 @@ from training.replay import WIDTH, Replay, Samples
 from training.tasks import mapper, values
 
 MAY_DIFFER = "minutes", "rounds", "workers", "engine", "device"  # when a run is continued
-_TASK = 20_000  # decisions that a worker plays at a time
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,6 +98,7 @@ class Training:
         self.learner = Learner(network, config.learn, device_of(config.device))
         self.replay = Replay(self.game, config.replay)
         self.best: Network | None = None
+        self.evaluation = evaluation_of(self.game, config.evaluation)
         run.restore(self.load)
 
     def train(self) -> None:
@@ -116,10 +116,8 @@ class Training:
         """Let the teacher play; return the numbers to log."""
         config, began = self.config, time.perf_counter()
         pace = search_play.pace(config.depth, config.opening_turns, config.exploration)
-        count = -(-config.decisions // _TASK)
-        size = -(-config.decisions // count)
-        evaluation = evaluation_of(self.game, config.evaluation)
-        work = partial(_samples, self.game, evaluation, pace, config.weight, size)
+        count, size = search_play.tasks(config.decisions)
+        work = partial(_samples, self.game, self.evaluation, pace, config.weight, size)
         for samples in values(mapper(config.engine, config.workers), work, self.run.seeds(count)):
             self.replay.add(samples)
         made = min(self.replay.added, config.decisions)

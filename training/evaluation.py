@@ -31,7 +31,7 @@ from cc_env import options, rules
 from cc_env.errors import BadCheckpoint
 from cc_env.game import Game
 from cc_env.learned import files
-from cc_env.learned.network import CELLS
+from cc_env.learned.network import CELLS, IntegerNetwork
 from cc_env.players import MinimaxPlayer
 from cc_env.search.scores import SCALE
 from cc_env.terminal import run as run_command
@@ -59,7 +59,6 @@ FILE = f"best{files.SUFFIX}"  # in the folder of the run
 MAY_DIFFER = "minutes", "rounds", "workers", "engine", "device"  # when a run is continued
 LIMIT = "seconds=0.02"  # of a decision in evaluations
 _HELD_OUT = 20  # one game in so many is not learned from
-_TASK = 20_000  # positions that a worker plays at a time
 _PASS = 16_384  # positions at a time without gradients
 _RANGE_EVERY = 50  # gradient steps
 
@@ -146,8 +145,7 @@ class Training:
         evaluation = self.game.evaluation()
         if self.adopted:
             evaluation = files.correcting(self.game, integers(self.best))
-        count = -(-config.positions // _TASK)
-        size = -(-config.positions // count)
+        count, size = search_play.tasks(config.positions)
         work = partial(_sample, self.game, evaluation, pace, config.weight, size)
         new = joined(values(mapper(config.engine, config.workers), work, self.run.seeds(count)))
         both = joined([self.sample, new])
@@ -227,10 +225,10 @@ class Training:
         """Play the rivals and the best network; replace it if the new one reaches `gate`."""
         began = time.perf_counter()
         newest = integers(self.network)
-        best = self.player(self.best) if self.adopted else None
+        best = self.player(integers(self.best)) if self.adopted else None
         scores = meet(
             self.game,
-            self.player(self.network),
+            self.player(newest),
             best,
             self.config.rivals,
             self.run.step,
@@ -242,9 +240,9 @@ class Training:
             files.write(self.run.path / FILE, self.game, newest)
         return {**scores, "adopted": self.adopted, "gate_seconds": time.perf_counter() - began}
 
-    def player(self, network: SmallNetwork) -> MinimaxPlayer:
+    def player(self, network: IntegerNetwork) -> MinimaxPlayer:
         """Return the player with this network, limited as in evaluations."""
-        evaluation = files.correcting(self.game, integers(network))
+        evaluation = files.correcting(self.game, network)
         limit = options.read([self.config.limit])
         return MinimaxPlayer(self.game, evaluation=evaluation, table_megabytes=4, **limit)
 

@@ -33,6 +33,7 @@ from cc_env.search.workspace import (
 
 LONGEST = 200  # turns; then a game is a draw
 _MOST_DECISIONS = 4 * LONGEST  # likewise
+_TASK = 20_000  # decisions that a worker plays at a time
 _MOST_NODES = 500_000  # of a search
 _TABLE_MEGABYTES = 0.5
 _PERMILLE = 1000
@@ -103,6 +104,12 @@ def play(game: Game, evaluation: Any, pace: Pace, weight: float, count: int, see
     done = _play_games(game.initial, pace, weight, context, notes, limit, state, played)
     parts: list[Any] = [part[:done] for part in played]
     return Played(*parts)
+
+
+def tasks(count: int) -> tuple[int, int]:
+    """Return how many tasks play `count` decisions or positions, and how many each has."""
+    number = -(-count // _TASK)
+    return number, -(-count // number)
 
 
 @jit(nogil=True)
