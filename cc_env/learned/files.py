@@ -1,11 +1,11 @@
 """The file of a network, and the networks that the package ships with.
 
-    cc_env network 1 LENGTH SHA256   version, bytes of the header, hash of all that follows
+    cc_env network 2 LENGTH SHA256   version, bytes of the header, hash of all that follows
     {"game": "capture_conquer", …}   the header, JSON, see `Header`
     weights                          the arrays of `IntegerNetwork` but `windows`, zlib
 
 A file runs no code. It is read only where all of it has its hash, it is of this game, its options
-and rules, and no sum can overflow.
+and rules, it corrects the evaluation that the game has now, and no sum can overflow.
 """
 
 import functools
@@ -15,7 +15,7 @@ import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +28,7 @@ from cc_env.learned.lanes import LANES, UNITS
 from cc_env.learned.network import CELLS, STATES, IntegerNetwork, Learned, check, learned
 
 SUFFIX = ".network"
-VERSION = 1
+VERSION = 2
 SHIPPED = Path(__file__).parent / "shipped"
 NAME = "learned"  # of the evaluation, among those of its game
 MOST_SETS, MOST_WINDOWS = 16, 49
@@ -47,6 +47,7 @@ class Header:
     rules: str  # the id of the environment, whose version rises with every change of the rules
     sets: int  # of cells that it sees
     windows: tuple[int, ...]  # the first cell of each
+    corrects: str  # the hash of the evaluation that it was trained to correct, see `identity`
 
 
 def file_name(game: Game) -> str:
@@ -60,7 +61,7 @@ def with_learned(game: Game) -> Game:
     path = SHIPPED / file_name(game)
     if not path.is_file():
         return game
-    evaluation = correcting(game, _shipped(path, game.name, tuple(game.options.items())))
+    evaluation = correcting(game, _shipped(path, _Wanted.of(game)))
     evaluations = {**game.search.evaluations, NAME: evaluation}
     return replace(game, search=replace(game.search, evaluations=evaluations))
 
@@ -94,25 +95,62 @@ def check_inputs(game: Game) -> None:
         ) from None
 
 
+class _Wanted(NamedTuple):
+    """What a network has to be of."""
+
+    game: str
+    options: tuple[tuple[str, Any], ...]
+    rules: str
+    corrects: str
+
+    @classmethod
+    def of(cls, game: Game) -> Self:
+        base = identity(game.evaluation())
+        return cls(game.name, tuple(sorted(game.options.items())), rules_of(game.name), base)
+
+    def __str__(self) -> str:
+        return f"{self.game} {dict(self.options)} ({self.rules})"
+
+
+def identity(evaluation: Any) -> str:
+    """Return a hash of an evaluation: the names of its types, and its numbers."""
+    digest = hashlib.sha256()
+    for part in _flat(evaluation):
+        digest.update(part)
+    return digest.hexdigest()
+
+
+def _flat(evaluation: Any) -> Iterator[bytes]:
+    if isinstance(evaluation, tuple):
+        yield f"{type(evaluation).__name__} {len(evaluation)}\n".encode()
+        for part in evaluation:
+            yield from _flat(part)
+    else:
+        array = np.asarray(evaluation)
+        yield f"{array.dtype.name} {array.shape}\n".encode()
+        yield _little(array).tobytes()
+
+
 @functools.cache
-def _shipped(path: Path, game: str, options: tuple[tuple[str, Any], ...]) -> IntegerNetwork:
-    return _read(path, game, dict(options))
+def _shipped(path: Path, wanted: _Wanted) -> IntegerNetwork:
+    return _read(path, wanted)
 
 
 def read(path: Path, game: Game) -> IntegerNetwork:
     """Return the network of a file; raise BadNetwork unless it is whole and of this game, OSError.
 
-    Its options have to be those of the game, and its rules the current ones.
+    Its options have to be those of the game, its rules the current ones, and the evaluation that it
+    corrects the game's first.
     """
-    return _read(path, game.name, game.options)
+    return _read(path, _Wanted.of(game))
 
 
-def _read(path: Path, game: str, options: Mapping[str, Any]) -> IntegerNetwork:
+def _read(path: Path, wanted: _Wanted) -> IntegerNetwork:
     with path.open("rb") as file:
         content = file.read(MOST_BYTES + 1)
     try:
         header, packed = _opened(content)
-        _check_game(header, game, options)
+        _check_game(header, wanted)
         network = _network(header, packed)
         check(network)
     except BadNetwork as error:
@@ -129,6 +167,7 @@ def write(path: Path, game: Game, network: IntegerNetwork) -> None:
         rules=rules_of(game.name),
         sets=len(network.cells) // (CELLS * LANES),
         windows=tuple(network.windows.tolist()),
+        corrects=identity(game.evaluation()),
     )
     told = json.dumps(asdict(header), ensure_ascii=False).encode()
     arrays = [np.asarray(getattr(network, name)) for name, _ in _layout(header)]
@@ -160,8 +199,10 @@ def _header(told: bytes) -> Header:
         header = Header(windows=tuple(words.pop("windows")), **words)
     except (ValueError, TypeError, AttributeError, KeyError, RecursionError):
         raise BadNetwork("the header cannot be read") from None
-    if not all(isinstance(text, str) for text in (header.game, header.rules)):
-        raise BadNetwork("the header's game and rules are not texts")
+    if not all(isinstance(text, str) for text in (header.game, header.rules, header.corrects)):
+        raise BadNetwork("the header's game, rules and evaluation are not texts")
+    if not isinstance(header.options, dict):
+        raise BadNetwork("the header's options are not named")
     if not is_whole(header.sets, 0) or header.sets > MOST_SETS:
         raise BadNetwork(f"sees {header.sets!r} sets of cells; wanted: 0 to {MOST_SETS}")
     cells = all(is_whole(cell, 0) and cell < CELLS for cell in header.windows)
@@ -170,12 +211,17 @@ def _header(told: bytes) -> Header:
     return header
 
 
-def _check_game(header: Header, game: str, options: Mapping[str, Any]) -> None:
-    """Raise BadNetwork unless the network is of this game by these rules."""
-    if (header.game, header.options, header.rules) != (game, dict(options), rules_of(game)):
-        wanted = f"{game} {dict(options)} ({rules_of(game)})"
-        given = f"{header.game} {header.options} ({header.rules})"
-        raise BadNetwork(f"wanted: {wanted}; found: {given:.300}")
+def _check_game(header: Header, wanted: _Wanted) -> None:
+    """Raise BadNetwork unless the network is of this game, by these rules and this evaluation."""
+    options = tuple(sorted(header.options.items()))
+    given = _Wanted(header.game, options, header.rules, header.corrects)
+    if given[:3] != wanted[:3]:
+        raise BadNetwork(f"wanted: {wanted}; found: {str(given):.300}")
+    if given.corrects != wanted.corrects:
+        raise BadNetwork(
+            f"it corrects another evaluation than {wanted.game} has now, the one with the hash "
+            f"{given.corrects:.12}; wanted: {wanted.corrects:.12}. Train it again"
+        )
 
 
 def _network(header: Header, packed: bytes) -> IntegerNetwork:

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import zlib
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from learned.networks import random_network
 from cc_env import games
 from cc_env.errors import BadNetwork
 from cc_env.learned import files
-from cc_env.learned.files import SHIPPED, file_name, read, with_learned, write
+from cc_env.learned.files import SHIPPED, file_name, identity, read, with_learned, write
 
 GAME = games.make("capture_conquer", size=5)
 
@@ -36,7 +37,7 @@ def altered(path, change=lambda header: None, weights=lambda raw: raw, pack=zlib
     change(header)
     told, packed = json.dumps(header).encode(), pack(weights(raw))
     digest = hashlib.sha256(told + packed).hexdigest()
-    path.write_bytes(b"cc_env network 1 %d %s\n" % (len(told), digest.encode()) + told + packed)
+    path.write_bytes(b"cc_env network 2 %d %s\n" % (len(told), digest.encode()) + told + packed)
 
 
 def refused(path, words, game=GAME):
@@ -56,11 +57,25 @@ def test_what_is_written_is_read(path, network):
 
 
 def test_a_file_of_another_game_or_option_is_refused(path):
-    told = r"wanted: capture_conquer {'size': 6, 'corner': 3} .*; found: .*'size': 5"
+    told = r"wanted: capture_conquer {'corner': 3, 'size': 6} .*; found: .*'size': 5"
     refused(path, told, games.make("capture_conquer"))
     refused(path, "wanted: checkers", games.make("checkers"))
     altered(path, lambda header: header.update(rules="cc_env/CaptureConquer-v9"))
     refused(path, "CaptureConquer-v0.*found.*CaptureConquer-v9")
+
+
+def test_a_network_that_corrects_another_evaluation_is_refused(path):
+    base = GAME.evaluation()
+    others = {
+        "a weight": base._replace(weights=base.weights + np.eye(1, len(base.weights), 3, int)[0]),
+        "its order": base._replace(weights=base.weights[::-1]),
+        "its type": (base.weights,),
+    }
+    assert identity(base) == identity(base._replace(weights=base.weights.copy()))
+    assert len({identity(other) for other in others.values()} | {identity(base)}) == 4
+    changed = {**GAME.search.evaluations, "standard": others["a weight"]}
+    game = replace(GAME, search=replace(GAME.search, evaluations=changed))
+    refused(path, "it corrects another evaluation than capture_conquer has now", game)
 
 
 def test_every_byte_counts(path):
@@ -76,8 +91,8 @@ def test_every_byte_counts(path):
 
 
 def test_a_file_of_a_newer_version_says_so(path):
-    path.write_bytes(path.read_bytes().replace(b"network 1 ", b"network 2 ", 1))
-    refused(path, "of version '2'; wanted: 1")
+    path.write_bytes(path.read_bytes().replace(b"network 2 ", b"network 3 ", 1))
+    refused(path, "of version '3'; wanted: 2")
 
 
 @pytest.mark.parametrize(
@@ -92,6 +107,9 @@ def test_a_file_of_a_newer_version_says_so(path):
         (lambda header: header.update(more=1), "the header cannot be read"),
         (lambda header: header.pop("game"), "the header cannot be read"),
         (lambda header: header.update(game=7), "not texts"),
+        (lambda header: header.update(corrects=None), "not texts"),
+        (lambda header: header.update(options=[["size", 5]]), "options are not named"),
+        (lambda header: header.pop("corrects"), "the header cannot be read"),
     ],
 )
 def test_a_wrong_header_with_the_right_hash_is_refused(path, change, words):
