@@ -69,13 +69,13 @@ class Config(runs.Config):
 
     minutes: float | None = 60  # time budget, earlier sessions included; None: no limit
     rounds: int | None = None  # limit of rounds; None: no limit
-    positions: int = 500_000  # of self-play in a round
-    remembered: int = 3_000_000  # newest positions that are learned from
+    positions: int = 800_000  # of self-play in a round
+    remembered: int = 4_000_000  # newest positions that are learned from
     depth: int = 4  # of the search in self-play, in turns
     opening_turns: int = 12  # most random turns at the start of a game, drawn from 0
     exploration: float = 0.02  # share of random decisions after the opening
     weight: float = 0.7  # lambda: of later positions in a target, relative to the search
-    epochs: int = 8  # passes over the remembered positions in a round
+    epochs: int = 5  # passes over the remembered positions in a round
     batch_size: int = 2048  # positions in a gradient step
     learning_rate: float = 2e-3  # of Adam; falls to 0 in each round
     limit: str = LIMIT  # of the network's decisions in evaluations, an option of `minimax`

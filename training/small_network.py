@@ -5,7 +5,7 @@ too, so that what is learned of a cell in one state of a window counts in the ot
 have the sums. Units here are those of the integers by FIRST_UNIT, and what comes of the network is
 in SCALE / 2 points: as a logit of the expected result.
 
-Shapes: N positions, B of a batch, S sets, W windows; LANES and UNITS the units of the layers.
+Shapes: N positions, B of a batch, S sets, W windows; WIDTH and UNITS the units of the layers.
 """
 
 from typing import Any, NamedTuple
@@ -21,7 +21,7 @@ from cc_env.compile import jit
 from cc_env.game import Game
 from cc_env.grid import Grid
 from cc_env.learned.files import aligned
-from cc_env.learned.lanes import LANES, UNITS
+from cc_env.learned.lanes import UNITS
 from cc_env.learned.network import (
     CELLS,
     FIRST_UNIT,
@@ -29,6 +29,7 @@ from cc_env.learned.network import (
     SECOND_SHIFT,
     STATES,
     THIRD_SHIFT,
+    WIDTH,
     IntegerNetwork,
 )
 from cc_env.rules import Position
@@ -42,7 +43,7 @@ _ACTIVE = MOST_ACTIVE / FIRST_UNIT
 _POINTS = SCALE / 2 * (1 << THIRD_SHIFT) / FIRST_UNIT  # integers of the third layer for 1
 # Bounds of the first layer's sums, and of weights of the others; a little less than `check` admits.
 _FIRST = 0.98 * 2**15 / FIRST_UNIT
-_SECOND = 0.98 * min(2**15, 2**31 / MOST_ACTIVE / (LANES + 1)) / (1 << SECOND_SHIFT)
+_SECOND = 0.98 * min(2**15, 2**31 / MOST_ACTIVE / (WIDTH + 1)) / (1 << SECOND_SHIFT)
 _THIRD = 0.98 * 2**31 / MOST_ACTIVE / (UNITS + 1) / _POINTS
 
 
@@ -69,9 +70,9 @@ class SmallNetwork(nn.Module):
         corners = torch.from_numpy(windows[:, None] + _CORNERS)
         self.register_buffer("_corners", corners, persistent=False)
         self.register_buffer("_begins", torch.arange(len(windows)) * STATES, persistent=False)
-        self.cells = nn.Linear(sets * CELLS, LANES)
-        self.states = nn.EmbeddingBag(max(1, len(windows)) * STATES, LANES, mode="sum")
-        self.second = nn.Linear(LANES, UNITS)
+        self.cells = nn.Linear(sets * CELLS, WIDTH)
+        self.states = nn.EmbeddingBag(max(1, len(windows)) * STATES, WIDTH, mode="sum")
+        self.second = nn.Linear(WIDTH, UNITS)
         self.third = nn.Linear(UNITS, 1)
         nn.init.zeros_(self.states.weight)
         nn.init.zeros_(self.third.weight)
@@ -98,8 +99,8 @@ class SmallNetwork(nn.Module):
     @torch.no_grad()
     def keep_in_range(self) -> None:
         """Make weights smaller where a sum of the integers could overflow."""
-        states = self.states.weight.view(-1, STATES, LANES).abs().amax(1).sum(0)
-        worst = states + self.cells.weight.abs().sum(1) + self.cells.bias.abs()  # [LANES]
+        states = self.states.weight.view(-1, STATES, WIDTH).abs().amax(1).sum(0)
+        worst = states + self.cells.weight.abs().sum(1) + self.cells.bias.abs()  # [WIDTH]
         factors = (_FIRST / worst).clamp(max=1)
         self.states.weight.mul_(factors)
         self.cells.weight.mul_(factors[:, None])
@@ -142,14 +143,14 @@ def permutation(symmetry: Symmetry, grid: Grid, sets: int) -> NDArray[np.int64]:
 def integers(network: SmallNetwork) -> IntegerNetwork:
     """Return the network in integers."""
     state = {name: value.cpu().double().numpy() for name, value in network.state_dict().items()}
-    cells = state["cells.weight"].T.copy()  # [S * CELLS, LANES]
-    states = state["states.weight"].reshape(-1, STATES, LANES)[: len(network.windows)]
+    cells = state["cells.weight"].T.copy()  # [S * CELLS, WIDTH]
+    states = state["states.weight"].reshape(-1, STATES, WIDTH)[: len(network.windows)]
     if len(network.windows):
         states = states + _of_cells(network.windows, cells[: 2 * CELLS])
         cells[: 2 * CELLS] = 0
     if not cells.any():
         cells = cells[:0]
-    pairs = state["second.weight"].T.reshape(LANES // 2, 2, UNITS).transpose(0, 2, 1)
+    pairs = state["second.weight"].T.reshape(WIDTH // 2, 2, UNITS).transpose(0, 2, 1)
     return aligned(
         IntegerNetwork(
             windows=network.windows.astype(np.uint64),
@@ -165,15 +166,15 @@ def integers(network: SmallNetwork) -> IntegerNetwork:
 
 
 def _of_cells(windows: NDArray[np.int64], cells: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return what the weights of cells, float64[2 * CELLS, LANES], add to states of windows.
+    """Return what the weights of cells, float64[2 * CELLS, WIDTH], add to states of windows.
 
-    Each cell is shared equally by the windows that it is in. Returns float64[W, STATES, LANES].
+    Each cell is shared equally by the windows that it is in. Returns float64[W, STATES, WIDTH].
     """
     corners = windows[:, None] + _CORNERS  # [W, 4]
     often = np.bincount(corners.ravel(), minlength=CELLS)
     digits = np.arange(STATES)[:, None] // 3 ** np.arange(4) % 3  # [STATES, 4]
     own, enemy = (cells[part * CELLS :][corners] / often[corners][..., None] for part in (0, 1))
-    shares = np.zeros((len(windows), STATES, LANES))
+    shares = np.zeros((len(windows), STATES, WIDTH))
     for kind, share in ((1, own), (2, enemy)):
         shares += np.einsum("sc,wcl->wsl", digits == kind, share)
     return shares

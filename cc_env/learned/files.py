@@ -24,8 +24,8 @@ from cc_env import cacheline, files, rules
 from cc_env.catalogue import file_stem, rules_of
 from cc_env.errors import BadNetwork, UnknownOption, is_whole
 from cc_env.game import Game
-from cc_env.learned.lanes import LANES, UNITS
-from cc_env.learned.network import CELLS, STATES, IntegerNetwork, Learned, check, learned
+from cc_env.learned.lanes import UNITS
+from cc_env.learned.network import CELLS, STATES, WIDTH, IntegerNetwork, Learned, check, learned
 
 SUFFIX = ".network"
 VERSION = 2
@@ -165,7 +165,7 @@ def write(path: Path, game: Game, network: IntegerNetwork) -> None:
         game=game.name,
         options=dict(game.options),
         rules=rules_of(game.name),
-        sets=len(network.cells) // (CELLS * LANES),
+        sets=len(network.cells) // (CELLS * WIDTH),
         windows=tuple(network.windows.tolist()),
         corrects=identity(game.evaluation()),
     )
@@ -216,7 +216,7 @@ def _check_game(header: Header, wanted: _Wanted) -> None:
     options = tuple(sorted(header.options.items()))
     given = _Wanted(header.game, options, header.rules, header.corrects)
     if given[:3] != wanted[:3]:
-        raise BadNetwork(f"wanted: {wanted}; found: {str(given):.300}")
+        raise BadNetwork(f"wanted: {wanted}; found: {given!s:.300}")
     if given.corrects != wanted.corrects:
         raise BadNetwork(
             f"it corrects another evaluation than {wanted.game} has now, the one with the hash "
@@ -264,10 +264,10 @@ def _aligned(array: NDArray[Any]) -> NDArray[Any]:
 def _layout(header: Header) -> Iterator[tuple[str, tuple[int, np.dtype[Any]]]]:
     """Yield the arrays in a file: name, and how many numbers of which type."""
     int16, int32, int64 = np.dtype("<i2"), np.dtype("<i4"), np.dtype("<i8")
-    yield "cells", (header.sets * CELLS * LANES, int16)
-    yield "states", (len(header.windows) * STATES * LANES, int16)
-    yield "first_bias", (LANES, int16)
-    yield "second", (LANES * UNITS, int16)
+    yield "cells", (header.sets * CELLS * WIDTH, int16)
+    yield "states", (len(header.windows) * STATES * WIDTH, int16)
+    yield "first_bias", (WIDTH, int16)
+    yield "second", (WIDTH * UNITS, int16)
     yield "second_bias", (UNITS, int32)
     yield "third", (UNITS, int32)
     yield "third_bias", (1, int64)

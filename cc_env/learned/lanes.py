@@ -70,29 +70,39 @@ def clipped(typing_context: Any, row: Any, most: Any) -> Any:
 
 
 @intrinsic  # type: ignore[untyped-decorator]
-def weighted(typing_context: Any, row: Any, weights: Any, start: Any) -> Any:
-    """Return the lanes times a matrix, added to `start`, int32[UNITS].
+def sums_at(typing_context: Any, array: Any) -> Any:
+    """Return the first sums of an array, int32[>= UNITS]."""
 
-    `weights`, int16[LANES * UNITS], has the rows of two lanes together, one number of the first and
-    one of the second in turn, as processors multiply them.
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        zero = ir.Constant(ir.IntType(64), 0)
+        return _load(context, builder, _int32s, (*arguments, zero), _SUMS)
+
+    return _sums(_int32s), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def weighted(typing_context: Any, row: Any, weights: Any, begin: Any, sums: Any) -> Any:
+    """Return the lanes times a matrix, added to `sums`.
+
+    The matrix begins at an element of `weights`, int16[>= begin + LANES * UNITS]. It has the rows
+    of two lanes together, one number of the first and one of the second in turn, as processors
+    multiply them.
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        row, weights, start = arguments
-        zero = ir.Constant(ir.IntType(64), 0)
-        total = _load(context, builder, _int32s, (start, zero), _SUMS)
+        row, weights, begin, total = arguments
         pairs = builder.bitcast(row, _SUMS)
         for pair in range(UNITS):
             two = builder.bitcast(_shuffled(builder, pairs, [pair] * UNITS), _ROW)
-            begin = ir.Constant(ir.IntType(64), pair * LANES)
-            factors = _load(context, builder, _int16s, (weights, begin), _ROW)
+            place = builder.add(begin, ir.Constant(ir.IntType(64), pair * LANES))
+            factors = _load(context, builder, _int16s, (weights, place), _ROW)
             products = builder.mul(builder.sext(two, _WIDE), builder.sext(factors, _WIDE))
             even = _shuffled(builder, products, range(0, LANES, 2))
             odd = _shuffled(builder, products, range(1, LANES, 2))
             total = builder.add(total, builder.add(even, odd))
         return total
 
-    return _sums(_row, _int16s, _int32s), generate
+    return _sums(_row, _int16s, types.int64, _sums), generate
 
 
 @intrinsic  # type: ignore[untyped-decorator]

@@ -1,13 +1,13 @@
 """A small network of integers that corrects a game's own evaluation, in compiled code.
 
-    active inputs --table, int16--> 64 units --int16--> 32 units --int32--> points
+    active inputs --table, int16--> 128 units --int16--> 32 units --int32--> points
 
 The inputs are those of `rules.inputs_of`, in the frame of the player to move: the cells of each
 set, or of the first few; and windows of 2 by 2 cells, by what the first two sets, own and enemy,
 have there. Few are active at a time, so the first layer is a sum of rows. All is exact: results are
 the same on every machine, and `check` refuses weights with which a sum could overflow.
 
-Shapes: S sets, each a word of 64 cells; W windows; LANES and UNITS the units of the layers.
+Shapes: S sets, each a word of 64 cells; W windows; WIDTH and UNITS the units of the layers.
 """
 
 from collections.abc import Iterator
@@ -20,9 +20,10 @@ from cc_env import rules
 from cc_env.bits import ONE, lowest
 from cc_env.compile import jit
 from cc_env.errors import BadNetwork
-from cc_env.learned.lanes import LANES, UNITS, clipped, combined, plus, row_at, weighted
+from cc_env.learned.lanes import LANES, UNITS, clipped, combined, plus, row_at, sums_at, weighted
 from cc_env.rules import Int, Position
 
+WIDTH = 2 * LANES  # units of the first layer
 CELLS = 64  # of a set
 STATES = 81  # of a window: 4 cells, each empty, own or enemy
 FIRST_UNIT = (
@@ -50,10 +51,10 @@ class IntegerNetwork(NamedTuple):
     """The weights; arrays are contiguous."""
 
     windows: NDArray[np.uint64]  # [W] the bit of each window's first cell
-    cells: NDArray[np.int16]  # [S * CELLS * LANES] rows of the first layer
-    states: NDArray[np.int16]  # [W * STATES * LANES] rows of the first layer
-    first_bias: NDArray[np.int16]  # [LANES]
-    second: NDArray[np.int16]  # [LANES * UNITS], see `lanes.weighted`
+    cells: NDArray[np.int16]  # [S * CELLS * WIDTH] rows of the first layer
+    states: NDArray[np.int16]  # [W * STATES * WIDTH] rows of the first layer
+    first_bias: NDArray[np.int16]  # [WIDTH]
+    second: NDArray[np.int16]  # [WIDTH * UNITS], see `lanes.weighted`
     second_bias: NDArray[np.int32]  # [UNITS]
     third: NDArray[np.int32]  # [UNITS]
     third_bias: np.int64
@@ -80,20 +81,25 @@ def learned(position: Position, player: Int, evaluation: Learned) -> Int:
 def correction(position: Position, network: IntegerNetwork) -> Int:
     """Return the points that the network adds, to the player to move."""
     sets = rules.inputs_of(position)
-    sums = row_at(network.first_bias, np.int64(0))
+    left, right = row_at(network.first_bias, np.int64(0)), row_at(network.first_bias, LANES)
     own, enemy = sets[0], sets[1]
     for window in range(len(network.windows)):
         place = network.windows[window]
         state = STATE[_four(own >> place) | _four(enemy >> place) << _4]
-        sums = plus(sums, row_at(network.states, (STATES * window + state) * LANES))
-    for number in range(min(len(sets), len(network.cells) // (CELLS * LANES))):
+        begin = (STATES * window + state) * WIDTH
+        left = plus(left, row_at(network.states, begin))
+        right = plus(right, row_at(network.states, begin + LANES))
+    for number in range(min(len(sets), len(network.cells) // (CELLS * WIDTH))):
         cells = sets[number]
         while cells:
             row = CELLS * number + np.int64(lowest(cells))
             cells &= cells - ONE
-            sums = plus(sums, row_at(network.cells, row * LANES))
-    units = weighted(clipped(sums, MOST_ACTIVE), network.second, network.second_bias)
-    total = combined(units, network.third, SECOND_SHIFT, MOST_ACTIVE) + network.third_bias
+            left = plus(left, row_at(network.cells, row * WIDTH))
+            right = plus(right, row_at(network.cells, row * WIDTH + LANES))
+    sums = sums_at(network.second_bias)
+    sums = weighted(clipped(left, MOST_ACTIVE), network.second, np.int64(0), sums)
+    sums = weighted(clipped(right, MOST_ACTIVE), network.second, LANES * UNITS, sums)
+    total = combined(sums, network.third, SECOND_SHIFT, MOST_ACTIVE) + network.third_bias
     points: Int = min(max(total >> THIRD_SHIFT, -MOST_CORRECTION), MOST_CORRECTION)
     return points
 
@@ -118,11 +124,11 @@ def _sums(network: IntegerNetwork) -> Iterator[tuple[str, int, int]]:
 
     Of a window one state is active at a time, of cells any number.
     """
-    cells = _absolute(network.cells).reshape(-1, LANES).sum(0)
-    states = _absolute(network.states).reshape(-1, STATES, LANES).max(1).sum(0)
+    cells = _absolute(network.cells).reshape(-1, WIDTH).sum(0)
+    states = _absolute(network.states).reshape(-1, STATES, WIDTH).max(1).sum(0)
     first = cells + states + _absolute(network.first_bias)
     yield "first layer", int(first.max()), 2**15 - 1
-    second = _absolute(network.second).reshape(UNITS, UNITS, 2).sum((0, 2))
+    second = _absolute(network.second).reshape(WIDTH // 2, UNITS, 2).sum((0, 2))
     yield "second layer", _worst(second, network.second_bias), 2**31 - 1
     third = _absolute(network.third).sum()
     yield "third layer", _worst(third, np.zeros(1)), 2**31 - 1

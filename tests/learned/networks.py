@@ -4,7 +4,7 @@ import numpy as np
 
 from cc_env import rules
 from cc_env.learned.files import aligned
-from cc_env.learned.lanes import LANES, UNITS
+from cc_env.learned.lanes import UNITS
 from cc_env.learned.network import (
     CELLS,
     FIRST_UNIT,
@@ -13,6 +13,7 @@ from cc_env.learned.network import (
     SECOND_SHIFT,
     STATES,
     THIRD_SHIFT,
+    WIDTH,
     IntegerNetwork,
 )
 
@@ -26,10 +27,10 @@ def random_network(rng, windows=(), sets=2):
     return aligned(
         IntegerNetwork(
             windows=np.array(windows, np.uint64),
-            cells=drawn(sets * CELLS * LANES, FIRST_UNIT, np.int16),
-            states=drawn(len(windows) * STATES * LANES, FIRST_UNIT, np.int16),
-            first_bias=drawn(LANES, FIRST_UNIT, np.int16),
-            second=drawn(LANES * UNITS, 1 << (SECOND_SHIFT - 2), np.int16),
+            cells=drawn(sets * CELLS * WIDTH, FIRST_UNIT, np.int16),
+            states=drawn(len(windows) * STATES * WIDTH, FIRST_UNIT, np.int16),
+            first_bias=drawn(WIDTH, FIRST_UNIT, np.int16),
+            second=drawn(WIDTH * UNITS, 1 << (SECOND_SHIFT - 2), np.int16),
             second_bias=drawn(UNITS, FIRST_UNIT << SECOND_SHIFT, np.int32),
             third=drawn(UNITS, 1000, np.int32),
             third_bias=np.int64(rng.integers(-(2**16), 2**16)),
@@ -40,8 +41,8 @@ def random_network(rng, windows=(), sets=2):
 def plain(position, network):
     """Return what the network adds, in Python's integers and NumPy's longest."""
     sets = [int(word) for word in rules.inputs_of(position)]
-    cells = network.cells.astype(np.int64).reshape(-1, CELLS, LANES)
-    states = network.states.astype(np.int64).reshape(-1, STATES, LANES)
+    cells = network.cells.astype(np.int64).reshape(-1, CELLS, WIDTH)
+    states = network.states.astype(np.int64).reshape(-1, STATES, WIDTH)
     first = network.first_bias.astype(np.int64)
     for number, rows in enumerate(cells):
         first = first + sum(rows[cell] for cell in range(CELLS) if sets[number] >> cell & 1)
@@ -52,9 +53,9 @@ def plain(position, network):
             state += weight * 2 * (sets[1] >> place + cell & 1) if place + cell < CELLS else 0
         first = first + rows[state]
     active = np.clip(first, 0, MOST_ACTIVE)
-    # [UNITS, UNITS, 2]: of each pair of lanes, for each unit, both weights
-    pairs = network.second.astype(np.int64).reshape(UNITS, UNITS, 2)
-    second = np.einsum("pl,pul->u", active.reshape(UNITS, 2), pairs)
+    # [WIDTH // 2, UNITS, 2]: of each pair of lanes, for each unit, both weights
+    pairs = network.second.astype(np.int64).reshape(WIDTH // 2, UNITS, 2)
+    second = np.einsum("pl,pul->u", active.reshape(WIDTH // 2, 2), pairs)
     second = np.clip((second + network.second_bias) >> SECOND_SHIFT, 0, MOST_ACTIVE)
     total = int(second @ network.third.astype(np.int64)) + int(network.third_bias)
     return min(max(total >> THIRD_SHIFT, -MOST_CORRECTION), MOST_CORRECTION)

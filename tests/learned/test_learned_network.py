@@ -7,8 +7,8 @@ from learned.networks import plain, random_network
 from cc_env import games, players, rules
 from cc_env.errors import BadNetwork
 from cc_env.learned.files import correcting
-from cc_env.learned.lanes import LANES, UNITS
-from cc_env.learned.network import MOST_CORRECTION, STATES, check
+from cc_env.learned.lanes import UNITS
+from cc_env.learned.network import MOST_CORRECTION, STATES, WIDTH, check
 from cc_env.openings import after_random_turns
 from cc_env.referee import Clock
 from cc_env.rules import ONGOING
@@ -85,7 +85,7 @@ def test_weights_with_which_a_sum_could_overflow_are_refused():
     check(whole)
     for name, index, value, layer in (
         ("cells", slice(None), 300, "first layer"),
-        ("states", 2 * STATES * LANES + 5, 32_767, "first layer"),
+        ("states", 2 * STATES * WIDTH + 5, 32_767, "first layer"),
         ("first_bias", 3, -(2**15), "first layer"),
         ("second_bias", UNITS - 1, -(2**31), "second layer"),
         ("third", slice(None), 70_000, "third layer"),
@@ -105,8 +105,8 @@ def test_the_largest_weights_that_are_accepted_are_summed_exactly():
     for array in (network.cells, network.first_bias, network.second, network.second_bias):
         array[:] = 0
     network.first_bias[:] = 2**15 - 1
-    network.second[:] = 32_767
-    network.second_bias[:] = 2**31 - 1 - 64 * 1023 * 32_767
+    network.second[:] = 16_383
+    network.second_bias[:] = 2**31 - 1 - WIDTH * 1023 * 16_383
     network.third[:] = 65_000
     check(network)
     evaluation, position = correcting(game, network), game.initial
