@@ -112,7 +112,8 @@ class MinimaxPlayer:
         unless the level or `table_megabytes` says otherwise. `evaluation` is the name of one of the
         game's evaluations; `tables` are exact values, or the folder that has them. Raises
         UnknownOption for an unknown level or evaluation, BadOption for a limit out of range or a
-        folder that is not there, BadTable for a damaged table.
+        folder that is not there, MissingTable for one without tables of the game, BadTable for a
+        damaged one.
         """
         given: dict[str, Any] = {"depth": depth, "nodes": nodes, "seconds": seconds}
         given = {name: value for name, value in given.items() if value is not None}
@@ -171,7 +172,8 @@ class MCTSPlayer:
         `playout`, "random" or "evaluation", is how leaves are evaluated; `exploration` is the
         constant of UCB1; `tables` are exact values, or the folder that has them. Raises
         UnknownOption for an unknown playout or evaluation, BadOption for a number out of range or
-        a folder that is not there, BadTable for a damaged table.
+        a folder that is not there, MissingTable for one without tables of the game, BadTable for a
+        damaged one.
         """
         self._simulations, self._seconds = simulations, seconds
         if simulations is None and seconds is None:
@@ -199,8 +201,8 @@ class MCTSPlayer:
 
 
 def tables_of(game: Game, tables: str | Tables | None) -> Tables | None:
-    """Return exact values, or those in a folder; raise BadOption as `Tables`."""
-    return Tables(game, tables) if isinstance(tables, str) else tables
+    """Return exact values, or those in a folder; raise BadOption as `Tables`, MissingTable."""
+    return Tables(game, tables).some() if isinstance(tables, str) else tables
 
 
 def _perfect(

@@ -16,6 +16,7 @@ threads, and the machine computes the same. A continued run begins new games; un
 lost.
 """
 
+import copy
 import sys
 import time
 from collections.abc import Mapping
@@ -27,16 +28,14 @@ from typing import Any
 import numpy as np
 import torch
 
-from agents import NETWORK
-from agents.learned import PolicyPlayer
-from agents.network import Evaluator, Network, Size, device_of, save
+from agents.network import Network, Size, device_of
 from cc_env.errors import BadCheckpoint
 from cc_env.terminal import run as run_command
 from training import cli, engines, gate, learner, runs, selfplay, state
 from training.arena import try_players
 from training.checkpoints import Saved
 from training.config import check_between, check_wholes
-from training.gate import BEST, Rivals, meet
+from training.gate import Rivals, challenge
 from training.learner import Learner
 from training.log import Row
 from training.replay import Replay
@@ -160,15 +159,10 @@ class Training:
 
     def evaluate(self) -> dict[str, float]:
         """Play the newest network against rivals and the best one; save it if it reaches `gate`."""
-        newest = Network(self.game, self.config.network)
-        newest.load_state_dict(self.learner.average.state_dict())
-        player = PolicyPlayer(self.game, Evaluator(newest))
-        other = PolicyPlayer(self.game, Evaluator(self.best)) if self.best else None
-        scores = meet(self.game, player, other, self.config.rivals, self.run.step)
-        if self.best is None or scores[BEST] >= self.config.gate:
+        newest = copy.deepcopy(self.learner.average)
+        scores, wins = challenge("alphazero", newest, self.best, self.run, self.config)
+        if wins:
             self.best = newest
-            about = {"trained": "alphazero", "round": self.run.step, "config": asdict(self.config)}
-            save(self.run.path / NETWORK, newest, self.game, about)
         return scores
 
     def state(self) -> runs.State:

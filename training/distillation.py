@@ -11,6 +11,7 @@ The same seed gives the same run if it is limited by rounds, not minutes, and th
 the same.
 """
 
+import copy
 import sys
 import time
 from collections.abc import Mapping
@@ -22,9 +23,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from agents import NETWORK
-from agents.learned import PolicyPlayer
-from agents.network import Evaluator, Network, Size, device_of, save
+from agents.network import Network, Size, device_of
 from cc_env.game import Game
 from cc_env.learned.files import evaluation_of
 from cc_env.terminal import run as run_command
@@ -33,7 +32,7 @@ from training import cli, gate, learner, runs, search_play, state
 from training.arena import try_players
 from training.checkpoints import Saved
 from training.config import check_between, check_wholes
-from training.gate import BEST, Rivals, meet
+from training.gate import Rivals, challenge
 from training.learner import Learner
 from training.log import Row
 from training.replay import WIDTH, Replay, Samples
@@ -146,17 +145,10 @@ class Training:
 
     def evaluate(self) -> dict[str, float]:
         """Play the newest network against rivals and the best one; save it if it reaches `gate`."""
-        newest = Network(self.game, self.config.network)
-        newest.load_state_dict(self.learner.average.state_dict())
-        player = PolicyPlayer(self.game, Evaluator(newest))
-        other = PolicyPlayer(self.game, Evaluator(self.best)) if self.best else None
-        scores = meet(self.game, player, other, self.config.rivals, self.run.step)
-        if self.best is None or scores[BEST] >= self.config.gate:
+        newest = copy.deepcopy(self.learner.average)
+        scores, wins = challenge("distillation", newest, self.best, self.run, self.config)
+        if wins:
             self.best = newest
-            about = {"trained": "distillation", "round": self.run.step}
-            save(
-                self.run.path / NETWORK, newest, self.game, about | {"config": asdict(self.config)}
-            )
         return scores
 
     def state(self) -> runs.State:

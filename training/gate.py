@@ -6,10 +6,13 @@ those in all positions that are drawn, `accuracy`; of those where an action can 
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import lru_cache
 from typing import Any
 
+from agents import NETWORK
+from agents.learned import PolicyPlayer
+from agents.network import Evaluator, Network, save
 from cc_env import games, players
 from cc_env.errors import BadOption, is_whole, listed
 from cc_env.exact.accuracy import evenly, measure
@@ -18,6 +21,7 @@ from cc_env.game import Game
 from cc_env.referee import Player
 from cc_env.rules import Position
 from training import arena
+from training.runs import Run
 
 NEWEST, BEST = "newest", "best"
 
@@ -76,6 +80,26 @@ def meet(
     scores = {name: standings.pair(NEWEST, name).line.score.value for name in others}
     ratings = {player.name: player.elo.value for player in standings.players}
     return {**scores, "elo": ratings[NEWEST], **_accuracies(game, newest, rivals)}
+
+
+def challenge(
+    trained: str, newest: Network, best: Network | None, run: Run, config: Any, **playing: Any
+) -> tuple[dict[str, float], bool]:
+    """Let the newest network's policy meet the rivals and the best network's; save it if it wins.
+
+    The first network wins, and one that scores `config.gate` against the best one. `trained` is the
+    name of the algorithm, `playing` are options of `PolicyPlayer`. Returns the scores of `meet` and
+    whether the newest network won. Raises as `meet`, and OSError.
+    """
+    game = config.make_game()
+    player = PolicyPlayer(game, Evaluator(newest), **playing)
+    other = None if best is None else PolicyPlayer(game, Evaluator(best), **playing)
+    scores = meet(game, player, other, config.rivals, run.step)
+    wins = best is None or scores[BEST] >= config.gate
+    if wins:
+        about = {"trained": trained, "step": run.step, "config": asdict(config), **scores}
+        save(run.path / NETWORK, newest, game, about)
+    return scores, wins
 
 
 def charts(game: Game, rivals: Rivals) -> dict[str, list[str]]:

@@ -22,15 +22,13 @@ import numpy as np
 import torch
 from sb3_contrib import MaskablePPO
 
-from agents import NETWORK
-from agents.learned import PolicyPlayer
-from agents.network import Evaluator, Network, Size, device_of, save
+from agents.network import Network, Size, device_of
 from cc_env.terminal import run as run_command
 from training import cli, gate, runs, selfplay_env, state
 from training.arena import try_players
 from training.checkpoints import Saved
 from training.config import check_between, check_wholes
-from training.gate import BEST, Rivals, meet
+from training.gate import Rivals, challenge
 from training.log import Row
 from training.masked_policy import Policy
 from training.overlapped import PlayAndLearn
@@ -169,15 +167,10 @@ class Training:
 
     def evaluate(self) -> dict[str, float]:
         """Play the network against rivals and the newest snapshot; add it if it reaches `gate`."""
-        best = self.pool.newest
-        step = self.run.step
-        player = PolicyPlayer(self.game, Evaluator(self.network), **AS_PLAYED)
-        other = PolicyPlayer(self.game, Evaluator(best), **AS_PLAYED) if best else None
-        scores = meet(self.game, player, other, self.config.rivals, step)
-        if best is None or scores[BEST] >= self.config.gate:
+        newest = self.pool.newest
+        scores, wins = challenge("ppo", self.network, newest, self.run, self.config, **AS_PLAYED)
+        if wins:
             self.pool.join(self.network)
-            about = {"trained": "ppo", "config": asdict(self.config), "steps": step, **scores}
-            save(self.run.path / NETWORK, self.network, self.game, about)
         return {**scores, "joined": self.pool.joined}
 
     def state(self) -> runs.State:

@@ -73,7 +73,7 @@ class ExactValues(gymnasium.Wrapper[Any, Any, Any, Any], utils.RecordConstructor
         """Wrap an environment of ours; `tables`, or their folder, are those that ship by default.
 
         Raises BadOption for another environment, a game without exact values, or tables of another
-        game; BadTable for a damaged one.
+        game; MissingTable if there are none; BadTable for a damaged one.
         """
         utils.RecordConstructorArgs.__init__(self, tables=tables)
         gymnasium.Wrapper.__init__(self, env)
@@ -85,7 +85,7 @@ class ExactValues(gymnasium.Wrapper[Any, Any, Any, Any], utils.RecordConstructor
             tables = Tables(board.game, *([] if tables is None else [tables]))
         if not tables.fit(board.game):
             raise BadOption(f"{tables!r} are not of {board.game!r}")
-        self._tables = tables
+        self._tables = tables.some()
         self._solved: Solved | None = None
 
     def reset(self, **arguments: Any) -> tuple[Any, dict[str, Any]]:

@@ -11,7 +11,7 @@ Shapes: A actions.
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -94,7 +94,8 @@ class Tables:
                 f"{game.name}: there are no exact values, its positions have no numbers"
             )
         self.game, self._numbering = game, game.numbering
-        self.paths = _find(game, game.numbering, [Path(f) for f in folders] or [SHIPPED])
+        self._folders = [Path(folder) for folder in folders] or [SHIPPED]
+        self.paths = _find(game, game.numbering, self._folders)
         self._open: dict[Material, ExactTable] = {}
         numbers = make_numbers(game.numbering, self.paths)
         self._blocks = _Blocks.of(list(self.paths), numbers)
@@ -116,6 +117,15 @@ class Tables:
     def labels(self) -> list[str]:
         """The names of the materials that there are tables of."""
         return [self._numbering.label(material) for material in self.paths]
+
+    def some(self) -> Self:
+        """Return these tables; raise MissingTable if there are none at all."""
+        if not self.paths:
+            places = ", ".join("the package" if f == SHIPPED else str(f) for f in self._folders)
+            raise MissingTable(
+                f"{places}: no tables of {self.game!r}; python -m cc_env solve makes them"
+            )
+        return self
 
     def position(self, view: int, number: int) -> Position:
         """Return the position with a number in a view, which is an index of `sizes`.

@@ -6,7 +6,7 @@ import pytest
 
 from cc_env import games
 from cc_env.envs.wrappers import ExactValues
-from cc_env.errors import BadOption
+from cc_env.errors import BadOption, MissingTable
 from cc_env.exact.tables import Tables
 
 
@@ -61,5 +61,7 @@ def test_what_cannot_be_is_refused(tmp_path):
         ExactValues(make(), Tables(games.make("capture_conquer", size=5)))
     with pytest.raises(BadOption, match="no such folder"):
         ExactValues(make(), str(tmp_path / "none"))
-    _, info = ExactValues(make(), str(tmp_path)).reset(seed=0)
-    assert "value" not in info
+    with pytest.raises(MissingTable, match=r"no tables of .*size=4.*cc_env solve"):
+        ExactValues(make(), str(tmp_path))
+    with pytest.raises(MissingTable, match=r"the package: no tables of .*size=6"):
+        ExactValues(make(size=6))

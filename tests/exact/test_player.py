@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from cc_env import games, players, referee
-from cc_env.errors import BadOption, IllegalAction, UnknownOption
+from cc_env.errors import BadOption, IllegalAction, MissingTable, UnknownOption
 from cc_env.exact.tables import Tables
 from cc_env.referee import Clock, Decision
 from cc_env.search.alphabeta import AlphaBeta
@@ -108,6 +108,9 @@ def test_what_it_cannot_be_is_refused(tmp_path):
         players.make("perfect:early", GAME)
     with pytest.raises(BadOption, match="there is no such folder of tables"):
         players.make(f"minimax:tables={tmp_path / 'none'}", GAME)
+    for name in ("minimax", "mcts"):
+        with pytest.raises(MissingTable, match="no tables of"):
+            players.make(f"{name}:tables={tmp_path}", GAME)
     with pytest.raises(BadOption, match="cannon: there are no exact values"):
         players.make("perfect", games.make("cannon"))
     with pytest.raises(IllegalAction):

@@ -216,7 +216,7 @@ def other(tmp_path_factory):
 
 def test_a_network_that_loses_does_not_become_the_best(tmp_path, monkeypatch):
     scores = iter([{"elo": 0.0}, {"elo": 0.0, "best": 0.49}, {"elo": 0.0, "best": 0.5}])
-    monkeypatch.setattr("training.alphazero.meet", lambda *_: next(scores))
+    monkeypatch.setattr("training.gate.meet", lambda *_: next(scores))
     config, kept = replace(TINY, rounds=6), []
     with (
         runs.opened(tmp_path / "run", asdict(config), False) as run,
@@ -226,7 +226,7 @@ def test_a_network_that_loses_does_not_become_the_best(tmp_path, monkeypatch):
 
         def evaluate_and_look():
             numbers = evaluate()
-            kept.append(load(tmp_path / "run" / NETWORK, training.game)[1]["round"])
+            kept.append(load(tmp_path / "run" / NETWORK, training.game)[1]["step"])
             return numbers
 
         monkeypatch.setattr(training, "evaluate", evaluate_and_look)

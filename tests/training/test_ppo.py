@@ -25,7 +25,7 @@ from agents.network import Evaluator, Network, Size, load
 from cc_env.catalogue import GAMES, Entry
 from cc_env.errors import BadCheckpoint, BadFolder, BadOption
 from cc_env.referee import Clock
-from training import checkpoints, ppo, runs
+from training import checkpoints, gate, runs
 from training.gate import Rivals
 from training.pool import PoolSettings
 from training.ppo import Config, Training, command, main
@@ -141,7 +141,7 @@ def test_the_best_policy_is_a_player(whole):
     network, about = load(whole / NETWORK, game)
     assert network.size == TINY.network
     assert about["config"]["boards"] == TINY.boards
-    assert about["steps"] in (512, 1024)
+    assert about["step"] in (512, 1024)
     player = agents.make(f"ppo:path={whole / NETWORK}", game)
     action = player.choose(game.initial, np.random.default_rng(0), Clock()).action
     assert action in game.legal_actions(game.initial)
@@ -386,7 +386,7 @@ def test_what_is_not_worse_than_the_best_joins_the_pool_and_is_the_best(training
         assert (best is None) == (score is None)
         return {"random": 0.75, "elo": 10.0} | ({} if best is None else {"best": score})
 
-    monkeypatch.setattr(ppo, "meet", meet)
+    monkeypatch.setattr(gate, "meet", meet)
     best = []
     for number, joined in enumerate([1, 1, 2, 2, 3]):
         torch.nn.init.constant_(training.network.value[2].bias, number)
