@@ -186,7 +186,7 @@ class Killed(BaseException):
             pytest.param(*place, marks=pytest.mark.slow)
             for place in (
                 ("training.ppo.PlayAndLearn.improve", 2),  # nothing is saved yet, it starts again
-                ("training.ppo.save", 1),  # of the best network, of which no checkpoint knows
+                ("training.gate.save", 1),  # of the best network, of which no checkpoint knows
                 ("training.checkpoints.save", 1),
                 ("training.runs.Run.draw", 1),
                 ("training.runs.Run.log", 4),
