@@ -28,7 +28,7 @@ from cc_env.errors import BadPlayer, CcEnvError, MissingExtra, UnknownOption, li
 from cc_env.exact.player import PerfectPlayer
 from cc_env.exact.tables import Tables
 from cc_env.game import Game, Turn
-from cc_env.learned.files import evaluation_of
+from cc_env.learned.files import evaluation_of, fingerprint
 from cc_env.referee import Clock, Decision, Player
 from cc_env.rules import Position
 from cc_env.search import greedy, limits
@@ -80,6 +80,7 @@ class GreedyPlayer:
         Raises UnknownOption for an evaluation that the game does not have.
         """
         self._game, self._evaluation = game, evaluation_of(game, evaluation)
+        self.fingerprint = fingerprint(self._evaluation)
         greedy.scores(game, game.initial, self._evaluation)  # compiles
 
     def choose(self, position: Position, rng: np.random.Generator, clock: Clock) -> Decision:
@@ -128,6 +129,7 @@ class MinimaxPlayer:
         limits.whole("nodes", self._nodes)
         limits.check_seconds(self._seconds)
         chosen = evaluation_of(game, evaluation)
+        self.fingerprint = fingerprint(chosen)
         table = given.get("table_megabytes", 16) if table_megabytes is None else table_megabytes
         self._search = AlphaBeta(
             game, chosen, table_megabytes=table, tables=tables_of(game, tables)
@@ -181,6 +183,7 @@ class MCTSPlayer:
         limits.whole("simulations", simulations)
         limits.check_seconds(seconds)
         chosen = evaluation_of(game, evaluation)
+        self.fingerprint = fingerprint(chosen)
         self._search = TreeSearch(
             game,
             chosen,

@@ -120,6 +120,11 @@ def identity(evaluation: Any) -> str:
     return digest.hexdigest()
 
 
+def fingerprint(evaluation: Any) -> str:
+    """Return 16 digits of the hash of a learned evaluation; nothing for others."""
+    return identity(evaluation)[:16] if isinstance(evaluation, Learned) else ""
+
+
 def _flat(evaluation: Any) -> Iterator[bytes]:
     if isinstance(evaluation, tuple):
         yield f"{type(evaluation).__name__} {len(evaluation)}\n".encode()

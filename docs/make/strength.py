@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from agents import NETWORK, WEIGHTS
+from agents import CONFIG, WEIGHTS
 from cc_env import games
 from cc_env.catalogue import GAMES
 from docs.make.blocks import Block, maker, table
@@ -88,8 +88,8 @@ def _setting(row: Row, names: list[str]) -> str:
 
 def matches() -> Iterator[Row]:
     """Yield all matches of all trained players."""
-    for folder in sorted(network.parent for network in WEIGHTS.glob(f"*/*/{NETWORK}")):
-        config = json.loads((folder / "config.json").read_text())
+    for folder in sorted(config.parent for config in WEIGHTS.glob(f"*/*/{CONFIG}")):
+        config = json.loads((folder / CONFIG).read_text())
         minutes = json.loads((folder / "log.jsonl").read_text().splitlines()[-1])["minutes"]
         for measured in sorted((folder / "measured").glob("*.json")):
             for (player, against), line in _pairs(measured):

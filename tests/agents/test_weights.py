@@ -5,17 +5,27 @@ import json
 import numpy as np
 import pytest
 
-from agents import NETWORK, WEIGHTS
+from agents import CONFIG, NETWORK, WEIGHTS
 from agents.network import load
 from cc_env import games, players
 from cc_env.files import fingerprint
+from cc_env.learned import files
 from cc_env.referee import Clock
-from training import alphazero, ppo
+from training import alphazero, distillation, evaluation, ppo
 from training.config import build
 
-FOLDERS = sorted(file.parent for file in WEIGHTS.glob(f"*/*/{NETWORK}"))
-CONFIGS = {"alphazero": alphazero.Config, "ppo": ppo.Config}
-NAMES = {"alphazero": ("policy", "alphazero:simulations=8"), "ppo": ("ppo",)}
+FOLDERS = sorted(file.parent for file in WEIGHTS.glob(f"*/*/{CONFIG}"))
+CONFIGS = {
+    "alphazero": alphazero.Config,
+    "distillation": distillation.Config,
+    "evaluation": evaluation.Config,
+    "ppo": ppo.Config,
+}
+NAMES = {
+    "alphazero": ("policy", "alphazero:simulations=8"),
+    "evaluation": ("minimax:evaluation=learned,depth=2",),
+    "ppo": ("ppo",),
+}
 
 
 def test_there_are_some():
@@ -29,10 +39,15 @@ def test_there_are_some():
 def test_they_play_and_say_where_they_come_from(folder):
     config = json.loads((folder / "config.json").read_text())
     game = games.make(config["game"], **config["options"])
-    _, about = load(folder / NETWORK, game)
-    assert about["trained"] == folder.parent.name
-    assert about["config"]["seed"] == config["seed"]
-    assert build(CONFIGS[folder.parent.name], config)  # of settings that there are
+    trained = folder.parent.name
+    if trained == "evaluation":
+        of_these = files.fingerprint(game.evaluation(files.NAME))
+    else:
+        of_these = fingerprint(folder / NETWORK)
+        _, about = load(folder / NETWORK, game)
+        trained = about["trained"]
+        assert about["config"]["seed"] == config["seed"]
+    assert build(CONFIGS[trained], config)  # of settings that there are
     rows = [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
     assert rows[-1]["minutes"] > 10
     assert (folder / "curves.png").exists()
@@ -43,7 +58,7 @@ def test_they_play_and_say_where_they_come_from(folder):
     measured = [json.loads(file.read_text()) for file in (folder / "measured").glob("*.json")]
     assert measured
     for tournament in measured:
-        assert set(tournament["config"]["weights"].values()) == {fingerprint(folder / NETWORK)}
+        assert set(tournament["config"]["weights"].values()) == {of_these}
         assert tournament["config"]["options"] == dict(game.options)
         kinds = {name.partition(":")[0] for name in tournament["config"]["players"]}
         assert kinds & {name.partition(":")[0] for name in names}

@@ -6,7 +6,7 @@ from learned.networks import plain, random_network
 
 from cc_env import games, players, rules
 from cc_env.errors import BadNetwork
-from cc_env.learned.files import correcting
+from cc_env.learned.files import correcting, fingerprint
 from cc_env.learned.lanes import UNITS
 from cc_env.learned.network import MOST_CORRECTION, STATES, WIDTH, check
 from cc_env.openings import after_random_turns
@@ -141,6 +141,8 @@ def test_players_play_by_the_learned_evaluation(name):
     assert decision.action in game.legal_actions(game.initial)
     assert {"standard", "learned"} <= set(game.search.evaluations)
     assert "learned" not in games.make("capture_conquer", corner=4).search.evaluations
+    assert player.fingerprint == fingerprint(game.evaluation("learned"))
+    assert players.make(name.strip(":,"), game).fingerprint == ""
 
 
 def test_moves_are_ordered_by_the_evaluation_that_is_corrected():
