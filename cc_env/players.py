@@ -105,16 +105,17 @@ class MinimaxPlayer:
         evaluation: Any = None,
         table_megabytes: float | None = None,
         tables: str | Tables | None = None,
+        selective: bool = False,
     ) -> None:
         """Limit each decision to `depth` turns, `nodes` positions or `seconds`, whatever is first.
 
         A clock shortens `seconds`, see `allowance`. A level is a name for such limits; limits given
         here override it. The default level is "normal". The transposition table has 16 megabytes,
         unless the level or `table_megabytes` says otherwise. `evaluation` is the name of one of the
-        game's evaluations; `tables` are exact values, or the folder that has them. Raises
-        UnknownOption for an unknown level or evaluation, BadOption for a limit out of range or a
-        folder that is not there, MissingTable for one without tables of the game, BadTable for a
-        damaged one.
+        game's evaluations; `tables` are exact values, or the folder that has them. `selective`
+        searches late moves less deeply, see `cc_env.search.alphabeta`. Raises UnknownOption for an
+        unknown level or evaluation, BadOption for a limit out of range or a folder that is not
+        there, MissingTable for one without tables of the game, BadTable for a damaged one.
         """
         given: dict[str, Any] = {"depth": depth, "nodes": nodes, "seconds": seconds}
         given = {name: value for name, value in given.items() if value is not None}
@@ -132,7 +133,11 @@ class MinimaxPlayer:
         self.fingerprint = fingerprint(chosen)
         table = given.get("table_megabytes", 16) if table_megabytes is None else table_megabytes
         self._search = AlphaBeta(
-            game, chosen, table_megabytes=table, tables=tables_of(game, tables)
+            game,
+            chosen,
+            table_megabytes=table,
+            tables=tables_of(game, tables),
+            selective=selective,
         )
 
     def choose(self, position: Position, rng: np.random.Generator, clock: Clock) -> Decision:

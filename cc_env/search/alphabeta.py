@@ -14,6 +14,11 @@ with a null window, and again with the full window if they fail high (Reinefeld,
 ordering: the table's action first, then the static evaluation after the action, ties broken by
 killers and history; at depth 1, killers and history alone. A position that repeats one on its own
 path is scored as a draw, or by the game's repetition rule, see `scores.repeated`.
+
+A selective search reduces late moves: all actions but the first few are searched some turns less
+deeply, and again to the full depth if they then seem better than the best so far. It looks further
+ahead in the same time and may overlook something nearer. Its values are not those of plain minimax,
+but what it proves is proven.
 """
 
 import time
@@ -64,6 +69,7 @@ from cc_env.search.workspace import (
     ROOT_PLAYER,
     ROW,
     SALT,
+    SELECTIVE,
     STOP,
     VALUE,
     Context,
@@ -73,6 +79,9 @@ from cc_env.search.workspace import (
 
 # Move-ordering ranks: the evaluation dominates; a killer outranks any history score.
 _STATIC, _KILLER, _MOST_HISTORY = 1 << 20, 1 << 18, (1 << 18) - 1
+# A selective search reduces the depth of actions from these places on by 1, 2 and 3 turns, where
+# enough turns are left.
+_LATE, _LATER, _LATEST = 3, 8, 20
 # Multiplied by the number of the search, it salts the keys. Not `scramble`, as position keys are
 # scrambled words, and a small number is a valid word of a position.
 _SALT = np.uint64(0x9FB21C651E98DF25)
@@ -102,12 +111,13 @@ def search(position: Position, frame: Frame, context: Context) -> Int:
         left = depth if rules.mid_turn(after) else depth - 1
         is_end, value = _end(after, Frame(left, ply + 1, alpha, beta), player, context)
         same, top = rules.to_move(after) == player, beta if index == 0 else alpha + 1
+        fewer = _reduction(left, index, context)
         while not is_end:
-            child = Frame(left, ply + 1, alpha if same else -top, top if same else -alpha)
+            child = Frame(left - fewer, ply + 1, alpha if same else -top, top if same else -alpha)
             value = search(after, child, context)
             value = value if same else -value
-            is_end = top == beta or not alpha < value < beta
-            top = beta
+            is_end = not (value > alpha and (fewer > 0 or (top < beta and value < beta)))
+            top, fewer = beta if fewer == 0 else top, np.int64(0)
         if _is_stopped(context):
             return np.int64(0)
         if value > best:
@@ -194,6 +204,14 @@ def _from_table(value: Int, ply: Int) -> Int:
 def _to_table(value: Int, ply: Int) -> Int:
     """Return a value as it is stored: wins count plies from the node at this ply."""
     return value + ply if value >= PROVEN else value - ply if value <= -PROVEN else value
+
+
+@jit
+def _reduction(left: Int, place: Int, context: Context) -> Int:
+    """Return by how many of the `left` turns the action tried at `place` is reduced at first."""
+    if context.workspace.counts[SELECTIVE] == 0 or left < 2 or place < _LATE:
+        return np.int64(0)
+    return np.int64(1 + (place >= _LATER and left >= 4) + (place >= _LATEST and left >= 6))
 
 
 @jit
@@ -398,12 +416,13 @@ class AlphaBeta:
         *,
         table_megabytes: float = 16,
         tables: Tables | None = None,
+        selective: bool = False,
     ) -> None:
         """Allocate the transposition table and the workspace; read `tables`, the exact values.
 
-        `evaluation` is as for `Game.evaluation`. Raises UnknownOption for an evaluation that the
-        game does not have, BadOption for a table size out of range or tables of another game,
-        BadTable for a damaged one.
+        `evaluation` is as for `Game.evaluation`; a `selective` search reduces late moves, see
+        above. Raises UnknownOption for an evaluation that the game does not have, BadOption for a
+        table size out of range or tables of another game, BadTable for a damaged one.
         """
         self.game = game
         chosen = game.evaluation(evaluation)
@@ -411,12 +430,14 @@ class AlphaBeta:
         ordering = rules.ordering_of(chosen)
         self._context = Context(table, workspace, chosen, ordering, known(tables, game))
         self._megabytes, self._tables, self._searches = table_megabytes, tables, 0
+        self._selective = limits.switch("selective", selective)
         self.search(game.initial, depth=1)  # compiles, outside of any time limit
 
     def __reduce__(self) -> tuple[Callable[..., "AlphaBeta"], tuple[()]]:
         make = partial(AlphaBeta, self.game, self._context.evaluation)
         # Buffers are not copied.
-        return partial(make, table_megabytes=self._megabytes, tables=self._tables), ()
+        given = {"tables": self._tables, "selective": self._selective}
+        return partial(make, table_megabytes=self._megabytes, **given), ()
 
     def search(
         self,
@@ -463,7 +484,7 @@ class AlphaBeta:
         self._context.workspace["counts"][STOP] = 1
 
     def _prepare(self, position: Position, most: tuple[int, int]) -> NDArray[np.int64]:
-        """Reset the workspace for a new search; return its counts, int64[15], set up for it."""
+        """Reset the workspace for a new search; return its counts, int64[16], set up for it."""
         workspace = self._context.workspace
         workspace["killers"][:] = NONE
         workspace["history"][:] = 0
@@ -475,5 +496,5 @@ class AlphaBeta:
         counts[AGE] = self._searches % transposition.AGES
         if not counts[AGE]:  # ages wrap around: drop all entries
             self._context.table[:] = 0
-        counts[SALT] = self._searches
+        counts[SALT], counts[SELECTIVE] = self._searches, self._selective
         return counts

@@ -1,5 +1,6 @@
 """Alpha-beta against plain minimax, planted wins, limits and reports."""
 
+import pickle
 import threading
 
 import exchange
@@ -9,10 +10,12 @@ import pytest
 from cc_env import games, rules
 from cc_env.compile import jit
 from cc_env.errors import BadOption, IllegalAction, UnknownOption
+from cc_env.exact.accuracy import evenly
+from cc_env.exact.tables import Tables
 from cc_env.rules import DRAW, ONGOING
 from cc_env.search import alphabeta, transposition
 from cc_env.search.alphabeta import AlphaBeta
-from cc_env.search.scores import WIN, expected
+from cc_env.search.scores import PROVEN, WIN, expected
 from cc_env.search.workspace import NODES, STOP
 
 
@@ -263,6 +266,41 @@ def test_an_evaluation_is_given_by_name_or_as_an_object(game):
     assert scores == {62} != {default}
     with pytest.raises(UnknownOption, match="no evaluation 'best'; it has: standard, published"):
         AlphaBeta(game, "best")
+
+
+@pytest.mark.parametrize("size", [4, 5])
+def test_what_a_selective_search_proves_is_true(size):
+    """The truth is that of retrograde analysis."""
+    game, proven = games.make("capture_conquer", size=size), set()
+    tables, search = Tables(game), AlphaBeta(game, selective=True)
+    for position in evenly(tables, 300):
+        if len(game.legal_actions(position)) > 1:
+            score = search.search(position, depth=8).score
+            if abs(score) >= PROVEN:
+                proven.add(np.sign(score))
+                assert np.sign(score) == tables.probe(position).value
+    assert proven == {1, -1}
+
+
+def test_a_selective_search_looks_further_ahead_in_as_many_nodes(game):
+    searches, deeper = [AlphaBeta(game, selective=switch) for switch in (False, True)], 0
+    for position in positions(game, 10, seed=8):
+        if len(game.legal_actions(position)) > 1:
+            full, selective = (search.search(position, nodes=100_000) for search in searches)
+            assert selective.depth > full.depth or abs(full.score) >= PROVEN
+            deeper += selective.depth > full.depth
+    assert deeper > 4
+
+
+def test_a_selective_search_is_copied_as_one(game):
+    copied = pickle.loads(pickle.dumps(AlphaBeta(game, selective=True)))
+    nodes = [search.search(game.initial, depth=6).nodes for search in (copied, AlphaBeta(game))]
+    assert nodes[0] < nodes[1] / 2
+
+
+def test_whether_a_search_is_selective_is_true_or_false(game):
+    with pytest.raises(BadOption, match="selective='yes'; it is True or False"):
+        AlphaBeta(game, selective="yes")
 
 
 def test_a_search_without_limit_is_refused(game):
