@@ -4,6 +4,8 @@ LLVM splits a vector where a processor's are shorter, so that the sums are the s
 machine. Arrays are contiguous.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from llvmlite import ir
@@ -86,23 +88,60 @@ def weighted(typing_context: Any, row: Any, weights: Any, begin: Any, sums: Any)
 
     The matrix begins at an element of `weights`, int16[>= begin + LANES * UNITS]. It has the rows
     of two lanes together, one number of the first and one of the second in turn, as processors
-    multiply them.
+    multiply them. Most lanes of a small network are 0: pairs of such lanes are skipped.
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        row, weights, begin, total = arguments
+        row, weights, begin, sums = arguments
+        place = cgutils.alloca_once(builder, _SUMS)
         pairs = builder.bitcast(row, _SUMS)
-        for pair in range(UNITS):
-            two = builder.bitcast(_shuffled(builder, pairs, [pair] * UNITS), _ROW)
-            place = builder.add(begin, ir.Constant(ir.IntType(64), pair * LANES))
-            factors = _load(context, builder, _int16s, (weights, place), _ROW)
-            products = builder.mul(builder.sext(two, _WIDE), builder.sext(factors, _WIDE))
+        builder.store(pairs, place)
+        first = builder.bitcast(place, _32.as_pointer())
+        is_active = builder.icmp_signed("!=", pairs, ir.Constant(_SUMS, None))
+        active = builder.bitcast(is_active, ir.IntType(UNITS))
+        with _each_bit(builder, active, sums) as (pair, total):
+            index = builder.zext(pair, ir.IntType(64))
+            two = _splat(builder, builder.load(builder.gep(first, [index])), _SUMS)
+            begins = builder.add(begin, builder.mul(index, ir.Constant(ir.IntType(64), LANES)))
+            factors = _load(context, builder, _int16s, (weights, begins), _ROW)
+            wide = builder.sext(builder.bitcast(two, _ROW), _WIDE)
+            products = builder.mul(wide, builder.sext(factors, _WIDE))
             even = _shuffled(builder, products, range(0, LANES, 2))
             odd = _shuffled(builder, products, range(1, LANES, 2))
-            total = builder.add(total, builder.add(even, odd))
-        return total
+            total.value = builder.add(total.value, builder.add(even, odd))
+        return total.value
 
     return _sums(_row, _int16s, types.int64, _sums), generate
+
+
+class _Total:
+    """What a loop adds up: its value where code is generated."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+@contextmanager
+def _each_bit(builder: Any, bits: Any, start: Any) -> Iterator[tuple[Any, _Total]]:
+    """Generate a loop over the bits that are set, from the lowest; yield its bit and its total."""
+    before = builder.block
+    test, body, after = (builder.append_basic_block(name) for name in ("test", "body", "after"))
+    builder.branch(test)
+    builder.position_at_end(test)
+    left, total = builder.phi(bits.type), builder.phi(start.type)
+    left.add_incoming(bits, before)
+    total.add_incoming(start, before)
+    zero = ir.Constant(bits.type, 0)
+    builder.cbranch(builder.icmp_unsigned("!=", left, zero), body, after)
+    builder.position_at_end(body)
+    within = _Total(total)
+    yield builder.cttz(left, ir.Constant(ir.IntType(1), 1)), within
+    one = ir.Constant(bits.type, 1)
+    left.add_incoming(builder.and_(left, builder.sub(left, one)), builder.block)
+    total.add_incoming(within.value, builder.block)
+    builder.branch(test)
+    builder.position_at_end(after)
+    within.value = total
 
 
 @intrinsic  # type: ignore[untyped-decorator]
