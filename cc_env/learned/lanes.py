@@ -4,8 +4,7 @@ LLVM splits a vector where a processor's are shorter, so that the sums are the s
 machine. Arrays are contiguous.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
@@ -99,7 +98,8 @@ def weighted(typing_context: Any, row: Any, weights: Any, begin: Any, sums: Any)
         first = builder.bitcast(place, _32.as_pointer())
         is_active = builder.icmp_signed("!=", pairs, ir.Constant(_SUMS, None))
         active = builder.bitcast(is_active, ir.IntType(UNITS))
-        with _each_bit(builder, active, sums) as (pair, total):
+
+        def add(pair: Any, total: Any) -> Any:
             index = builder.zext(pair, ir.IntType(64))
             two = _splat(builder, builder.load(builder.gep(first, [index])), _SUMS)
             begins = builder.add(begin, builder.mul(index, ir.Constant(ir.IntType(64), LANES)))
@@ -108,40 +108,31 @@ def weighted(typing_context: Any, row: Any, weights: Any, begin: Any, sums: Any)
             products = builder.mul(wide, builder.sext(factors, _WIDE))
             even = _shuffled(builder, products, range(0, LANES, 2))
             odd = _shuffled(builder, products, range(1, LANES, 2))
-            total.value = builder.add(total.value, builder.add(even, odd))
-        return total.value
+            return builder.add(total, builder.add(even, odd))
+
+        return _for_each_bit(builder, active, sums, add)
 
     return _sums(_row, _int16s, types.int64, _sums), generate
 
 
-class _Total:
-    """What a loop adds up: its value where code is generated."""
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
-
-
-@contextmanager
-def _each_bit(builder: Any, bits: Any, start: Any) -> Iterator[tuple[Any, _Total]]:
-    """Generate a loop over the bits that are set, from the lowest; yield its bit and its total."""
+def _for_each_bit(builder: Any, bits: Any, total: Any, add: Callable[[Any, Any], Any]) -> Any:
+    """Generate a loop over the bits that are set, lowest first: `total = add(bit, total)`."""
     before = builder.block
     test, body, after = (builder.append_basic_block(name) for name in ("test", "body", "after"))
     builder.branch(test)
     builder.position_at_end(test)
-    left, total = builder.phi(bits.type), builder.phi(start.type)
+    left, so_far = builder.phi(bits.type), builder.phi(total.type)
     left.add_incoming(bits, before)
-    total.add_incoming(start, before)
-    zero = ir.Constant(bits.type, 0)
-    builder.cbranch(builder.icmp_unsigned("!=", left, zero), body, after)
+    so_far.add_incoming(total, before)
+    is_left = builder.icmp_unsigned("!=", left, ir.Constant(bits.type, 0))
+    builder.cbranch(is_left, body, after)
     builder.position_at_end(body)
-    within = _Total(total)
-    yield builder.cttz(left, ir.Constant(ir.IntType(1), 1)), within
-    one = ir.Constant(bits.type, 1)
-    left.add_incoming(builder.and_(left, builder.sub(left, one)), builder.block)
-    total.add_incoming(within.value, builder.block)
+    so_far.add_incoming(add(builder.cttz(left, ir.Constant(ir.IntType(1), 1)), so_far), body)
+    lower = builder.sub(left, ir.Constant(bits.type, 1))
+    left.add_incoming(builder.and_(left, lower), body)
     builder.branch(test)
     builder.position_at_end(after)
-    within.value = total
+    return so_far
 
 
 @intrinsic  # type: ignore[untyped-decorator]
