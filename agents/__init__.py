@@ -103,9 +103,13 @@ def memory(
 
 
 def _file(game: Game, way: str, path: str | None) -> Path:
-    if path is None:
-        return shipped(game, way)
-    where = Path(str(path))  # options read a name such as 12 as a number
+    # Options read a name such as 12 as a number.
+    return shipped(game, way) if path is None else weights_at(str(path))
+
+
+def weights_at(path: str) -> Path:
+    """Return the file of weights that a path means, which may be the folder of a run."""
+    where = Path(path)
     return where / NETWORK if where.is_dir() else where
 
 

@@ -36,7 +36,7 @@ from training.arena import try_players
 from training.checkpoints import Saved
 from training.config import check_between, check_wholes
 from training.gate import Rivals, challenge
-from training.learner import Learner
+from training.learner import Learner, started
 from training.log import Row
 from training.replay import Replay
 from training.selfplay import SelfPlayTally
@@ -51,6 +51,7 @@ class Config(runs.Config):
     minutes: float | None = 90  # time budget, earlier sessions included; None: no limit
     rounds: int | None = None  # limit of rounds; None: no limit
     network: Size = field(default_factory=Size)
+    start: str | None = None  # run or file with weights to start from; None: a new network
     play: selfplay.SelfPlaySettings = field(default_factory=selfplay.SelfPlaySettings)
     learn: learner.LearnerSettings = field(default_factory=learner.LearnerSettings)
     workers: int = 2  # that play, each on its own boards
@@ -78,10 +79,13 @@ class Config(runs.Config):
 def main(config: Config, path: Path, resume: bool = False) -> Row:
     """Train in a folder, with a progress bar; return the last row of the log.
 
-    Raises as `runs.opened` and `runs.Run.steps`.
+    Raises as `runs.opened` and `runs.Run.steps`, and as `learner.started`.
     """
     torch.set_num_threads(1)
-    try_players(config.rivals.names, config.make_game())
+    game = config.make_game()
+    try_players(config.rivals.names, game)
+    if not resume:
+        started(config.start, game, config.network)
     with (
         runs.opened(path, asdict(config), resume, MAY_DIFFER) as run,
         closing(Training(config, run)) as training,
@@ -97,7 +101,7 @@ class Training:
         """Begin a run, or continue it from its newest checkpoint."""
         self.config, self.run, self.game = config, run, config.make_game()
         torch.manual_seed(config.seed)
-        network = Network(self.game, config.network)
+        network = started(config.start if run.is_new else None, self.game, config.network)
         self.learner = Learner(network, config.learn, device_of(config.device))
         self.replay = Replay(self.game, config.replay)
         self.rng = np.random.default_rng((config.seed, 1))
@@ -223,6 +227,7 @@ app = cli.command(
     "Train a network by self-play guided by tree search, by default for 90 minutes.",
     {
         "rounds": "Number of rounds.",
+        "start": "Run or file with weights to start from.",
         "network.blocks": "Residual blocks of the network.",
         "network.channels": "Channels of the network.",
         "play.simulations": "Simulations per decision.",

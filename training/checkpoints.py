@@ -39,19 +39,19 @@ class Checkpoints:
         for half in self._folder.glob("*.half"):
             half.unlink()
         self._older: Path | None = None
-        self._newest, self.logged = _newest_intact(self._folder)  # `logged`: rows of the log then
+        self.newest, self.logged = newest_intact(self._folder)  # `logged`: rows of the log then
 
     def latest(self) -> Saved | None:
         """Return the newest intact checkpoint, None before there is one.
 
         Raises BadCheckpoint if it is of another run.
         """
-        if self._newest is None:
+        if self.newest is None:
             return None
-        header, arrays = read(self._newest)
+        header, arrays = read(self.newest)
         if wrong := "; ".join(differences(header["run"], self._run)):
-            raise BadCheckpoint(f"{self._newest} is of another run: {wrong}")
-        return Saved(header["number"], arrays, header["about"], self._newest)
+            raise BadCheckpoint(f"{self.newest} is of another run: {wrong}")
+        return Saved(header["number"], arrays, header["about"], self.newest)
 
     def save(
         self, number: int, arrays: Mapping[str, NDArray[Any]], about: Mapping[str, Any], logged: int
@@ -64,13 +64,13 @@ class Checkpoints:
         path = self._folder / f"{number:06d}.safetensors"
         header = {"run": self._run, "number": number, "logged": logged, "about": about}
         save(path, CHECKPOINT, arrays, header)
-        if path != self._newest:
-            self._older, self._newest = self._newest, path
+        if path != self.newest:
+            self._older, self.newest = self.newest, path
         for other in set(self._folder.glob("*.safetensors")) - {self._older, path}:
             other.unlink()
 
 
-def _newest_intact(folder: Path) -> tuple[Path | None, int]:
+def newest_intact(folder: Path) -> tuple[Path | None, int]:
     """Return the newest intact checkpoint and the number of rows logged before it.
 
     Warns of broken ones; raises BadCheckpoint if all are broken.

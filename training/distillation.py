@@ -33,7 +33,7 @@ from training.arena import try_players
 from training.checkpoints import Saved
 from training.config import check_between, check_wholes
 from training.gate import Rivals, challenge
-from training.learner import Learner
+from training.learner import Learner, started
 from training.log import Row
 from training.replay import WIDTH, Replay, Samples
 from training.tasks import mapper, values
@@ -48,6 +48,7 @@ class Config(runs.Config):
     minutes: float | None = 60  # time budget, earlier sessions included; None: no limit
     rounds: int | None = None  # limit of rounds; None: no limit
     network: Size = field(default_factory=Size)
+    start: str | None = None  # run or file with weights to start from; None: a new network
     learn: learner.LearnerSettings = field(default_factory=learner.LearnerSettings)
     evaluation: str | None = None  # the teacher's: a name, or the path of a file; None: the first
     depth: int = 5  # of the teacher's search, in turns
@@ -75,12 +76,14 @@ class Config(runs.Config):
 def main(config: Config, path: Path, resume: bool = False) -> Row:
     """Train in a folder, with a progress bar; return the last row of the log.
 
-    Raises as `runs.opened` and `runs.Run.steps`, and as `learned.files.evaluation_of`.
+    Raises as `runs.opened`, `runs.Run.steps`, `learned.files.evaluation_of` and `learner.started`.
     """
     torch.set_num_threads(cores())
     game = config.make_game()
     try_players(config.rivals.names, game)
     evaluation_of(game, config.evaluation)
+    if not resume:
+        started(config.start, game, config.network)
     with runs.opened(path, asdict(config), resume, MAY_DIFFER) as run:
         Training(config, run).train()
     return run.rows[-1]
@@ -93,7 +96,7 @@ class Training:
         """Begin a run, or continue it from its newest checkpoint."""
         self.config, self.run, self.game = config, run, config.make_game()
         torch.manual_seed(config.seed)
-        network = Network(self.game, config.network)
+        network = started(config.start if run.is_new else None, self.game, config.network)
         self.learner = Learner(network, config.learn, device_of(config.device))
         self.replay = Replay(self.game, config.replay)
         self.best: Network | None = None
@@ -205,6 +208,7 @@ app = cli.command(
         "rounds": "Number of rounds.",
         "evaluation": "The teacher's: a name, or the path of a best.network.",
         "depth": "Depth of the teacher's search, in turns.",
+        "start": "Run or file with weights to start from.",
         "network.blocks": "Residual blocks of the network.",
         "network.channels": "Channels of the network.",
         "workers": "Processes that play at once.",

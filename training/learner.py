@@ -8,7 +8,10 @@ import torch
 from torch import nn
 from torch.optim import Optimizer
 
-from agents.network import Network, fast_dtype
+from agents import weights_at
+from agents.network import Network, Size, fast_dtype, load
+from cc_env.errors import BadCheckpoint
+from cc_env.game import Game
 from training.config import check_between, check_wholes
 from training.replay import Minibatch
 
@@ -31,6 +34,20 @@ class LearnerSettings:
             self, 0, 1, "learning_rate", "last_learning_rate", "weight_decay", "ema_decay"
         )
         check_between(self, 0, 100, "value_weight")
+
+
+def started(start: str | None, game: Game, size: Size) -> Network:
+    """Return the network to start from: that of a run's folder or a file, or a new one.
+
+    Raises BadCheckpoint as `agents.network.load`, and for a network of another size.
+    """
+    if start is None:
+        return Network(game, size)
+    path = weights_at(start)
+    network, _ = load(path, game)
+    if network.size != size:
+        raise BadCheckpoint(f"{path}: a network of {network.size}; wanted: {size}")
+    return network
 
 
 class Learner:

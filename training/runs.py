@@ -130,6 +130,11 @@ class Run:
                 raise BadCheckpoint(f"{saved.path}: {error}") from error
         self._saved_at = self.seconds
 
+    @property
+    def is_new(self) -> bool:
+        """Whether there is no checkpoint to continue from."""
+        return self._checkpoints.newest is None
+
     def latest(self) -> Saved | None:
         """Return the newest intact checkpoint, None before there is one; raise as `restore`."""
         return self._checkpoints.latest()

@@ -162,6 +162,16 @@ def test_broken_checkpoints_are_refused(whole, tmp_path):
         main(replace(TINY, rounds=6), tmp_path / "run", resume=True)
 
 
+def test_a_run_starts_from_the_weights_of_another(whole, tmp_path):
+    network, _ = load(whole / NETWORK, TINY.make_game())
+    with (
+        runs.opened(tmp_path / "run", {}, False) as run,
+        closing(Training(replace(TINY, start=str(whole)), run)) as training,
+    ):
+        started = training.learner.average.state_dict()
+    assert all(torch.equal(started[name], own) for name, own in network.state_dict().items())
+
+
 @pytest.fixture(scope="module")
 def short(tmp_path_factory):
     """The folder of a run of two rounds."""

@@ -85,6 +85,38 @@ def test_losses_fall(run):
     assert last["value_loss"] < first["value_loss"]
 
 
+def weights(path):
+    network, _ = load(path / NETWORK, TINY.make_game())
+    return {name: tensor.numpy() for name, tensor in network.state_dict().items()}
+
+
+def test_a_run_starts_from_the_weights_of_another(run, tmp_path):
+    still = LearnerSettings(learning_rate=0, last_learning_rate=0)
+    config = replace(TINY, rounds=2, learn=still, start=str(run))
+    main(config, tmp_path / "run")
+    for name, array in weights(run).items():
+        assert np.allclose(weights(tmp_path / "run")[name], array, rtol=1e-6), name
+    (run / NETWORK).rename(run / "elsewhere")
+    try:  # a run that goes on does not need them
+        main(replace(config, rounds=3), tmp_path / "run", resume=True)
+    finally:
+        (run / "elsewhere").rename(run / NETWORK)
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"start": "nowhere"}, "nowhere"),
+        ({"options": {"size": 5}}, "wanted:"),
+        ({"network": Size(blocks=2, channels=8, keys=4)}, "blocks=1.*wanted: .*blocks=2"),
+    ],
+)
+def test_weights_that_do_not_fit_start_nothing(run, tmp_path, change, says):
+    with pytest.raises(BadCheckpoint, match=says):
+        main(replace(TINY, **{"start": str(run), **change}), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
 def test_a_killed_run_goes_on_as_if_it_had_never_stopped(run, tmp_path, monkeypatch):
     path, learn = tmp_path / "run", Training.learn
 
