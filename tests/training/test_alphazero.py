@@ -16,6 +16,7 @@ import pytest
 import torch
 from checkpoints import alter, numbers
 from conftest import wait_for
+from logs import log_of
 
 from agents import NETWORK
 from agents.learned import PolicyPlayer
@@ -82,12 +83,8 @@ def test_it_learns_a_game_that_nobody_knows_untaught(tmp_path, monkeypatch):
     met = replace(config, play=replace(config.play, opponents_share=0.5))
     with pytest.raises(BadPlayer, match=r"minimax.*no evaluation.*opponents_share=0 needs none"):
         main(met, tmp_path / "other")
-    losses = [row["policy_loss"] for row in read_log(tmp_path / "run") if "policy_loss" in row]
+    losses = [row["policy_loss"] for row in log_of(tmp_path / "run") if "policy_loss" in row]
     assert losses[-1] < losses[0] - 0.2
-
-
-def read_log(path):
-    return [json.loads(line) for line in (path / "log.jsonl").read_text().splitlines()]
 
 
 @pytest.fixture(scope="module")
@@ -101,7 +98,7 @@ def whole(tmp_path_factory):
 def test_a_run_leaves_a_folder(whole):
     names = {file.name for file in whole.iterdir()}
     assert {"config.json", "log.jsonl", "checkpoints", "curves.png", NETWORK} <= names
-    rows = read_log(whole)
+    rows = log_of(whole)
     assert [row["step"] for row in rows] == [1, 2, 3, 4]
     assert [row["step"] for row in rows if "elo" in row] == [2, 4]
     assert [row["step"] for row in rows if 0 < row.get("accuracy", 0) < 1] == [2, 4]
@@ -115,7 +112,7 @@ def test_a_run_leaves_a_folder(whole):
 def test_the_same_seed_is_the_same_run(whole, tmp_path):
     main(TINY, tmp_path / "again")
     main(replace(TINY, rounds=2, seed=1), tmp_path / "other")
-    first, again, other = map(read_log, (whole, tmp_path / "again", tmp_path / "other"))
+    first, again, other = map(log_of, (whole, tmp_path / "again", tmp_path / "other"))
     assert [row.get("policy_loss") for row in first] == [row.get("policy_loss") for row in again]
     assert first[1]["policy_loss"] != other[1]["policy_loss"]
     game = TINY.make_game()
@@ -141,7 +138,7 @@ def test_a_run_goes_on_where_it_was(tmp_path):
         resumed.replay.samples.policy[:count], saved.arrays["replay.policy"]
     )
     main(TINY, path, resume=True)
-    rows = read_log(path)
+    rows = log_of(path)
     assert [row["step"] for row in rows] == [1, 2, 3, 4]
     assert rows[3]["minutes"] > rows[2]["minutes"] > rows[1]["minutes"]
     assert rows[2]["samples"] >= rows[1]["samples"]
@@ -321,7 +318,7 @@ def test_what_a_run_is_need_not_be_said_again(tmp_path, monkeypatch):
     config = json.loads((tmp_path / "runs/it/config.json").read_text())
     assert (config["options"]["size"], config["play"]["boards"]) == (4, 4)
     assert (config["rounds"], config["minutes"]) == (3, None)
-    assert [row["step"] for row in read_log(tmp_path / "runs/it")] == [1, 2, 3]
+    assert [row["step"] for row in log_of(tmp_path / "runs/it")] == [1, 2, 3]
 
 
 def start(folder, *arguments):
@@ -356,9 +353,9 @@ def test_the_command_and_interrupts(tmp_path):
     process.send_signal(signal.SIGINT)
     out = finish(process, status=130)
     assert "--resume continues it" in out
-    done = len(read_log(log.parent))
+    done = len(log_of(log.parent))
     assert "exists: --resume" in finish(start(tmp_path, *SMALL), status=2)
     out = finish(start(tmp_path, *SMALL, "--minutes", 0.001, "--resume"))
     assert "the best network: runs/run/best.safetensors" in out
-    assert len(read_log(log.parent)) >= done  # nothing that was finished is lost
+    assert len(log_of(log.parent)) >= done  # nothing that was finished is lost
     load(log.parent / NETWORK, games.make("capture_conquer", size=4))

@@ -1,6 +1,5 @@
 """Training of learned evaluations: they learn, a run goes on, and players play by their files."""
 
-import json
 import sys
 from dataclasses import replace
 
@@ -8,6 +7,7 @@ import heap
 import numpy as np
 import pytest
 from checkpoints import alter, numbers
+from logs import log_of, timeless
 
 from cc_env import games, players
 from cc_env.catalogue import GAMES, Entry
@@ -33,15 +33,6 @@ TINY = Config(
     rivals=Rivals(names=("minimax:depth=1",), anchor="minimax:depth=1", games=2, positions=0),
     workers=0,
 )
-
-
-def log_of(path):
-    return [json.loads(line) for line in (path / "log.jsonl").read_text().splitlines()]
-
-
-def timeless(rows):
-    times = "minutes", "_seconds", "_per_second"
-    return [{name: row[name] for name in row if not name.endswith(times)} for row in rows]
 
 
 @pytest.fixture(scope="module")

@@ -17,6 +17,7 @@ import pytest
 import torch
 from checkpoints import alter, numbers
 from conftest import wait_for
+from logs import log_of, timeless
 
 import agents
 from agents import NETWORK, arrays
@@ -45,15 +46,6 @@ TINY = Config(
     evaluate_every=512,
     rivals=Rivals(names=("random",), anchor="random", games=4),
 )
-TIMES = "minutes", "_per_second", "_share"  # of columns that are never the same
-
-
-def log_of(path):
-    return [json.loads(line) for line in (path / "log.jsonl").read_text().splitlines()]
-
-
-def timeless(rows):
-    return [{name: row[name] for name in row if not name.endswith(TIMES)} for row in rows]
 
 
 def checkpoint_of(path):
