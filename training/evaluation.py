@@ -74,7 +74,7 @@ class Config(runs.Config):
     depth: int = 4  # of the search in self-play, in turns
     opening_turns: int = 12  # most random turns at the start of a game, drawn from 0
     exploration: float = 0.02  # share of random decisions after the opening
-    weight: float = 0.7  # lambda: of later positions in a target, relative to the search
+    weight: float = 0.95  # lambda: of later positions in a target, relative to the search
     epochs: int = 5  # passes over the remembered positions in a round
     batch_size: int = 2048  # positions in a gradient step
     learning_rate: float = 2e-3  # of Adam; falls to 0 in each round
