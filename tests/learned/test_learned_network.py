@@ -6,10 +6,11 @@ from learned.networks import plain, random_network
 
 from cc_env import games, players, rules
 from cc_env.errors import BadNetwork
-from cc_env.learned.files import correcting, fingerprint
+from cc_env.learned.files import SHIPPED, correcting, file_name, fingerprint
 from cc_env.learned.lanes import UNITS
 from cc_env.learned.network import MOST_CORRECTION, STATES, WIDTH, check
 from cc_env.openings import after_random_turns
+from cc_env.options import read, split
 from cc_env.referee import Clock
 from cc_env.rules import ONGOING
 from cc_env.search.alphabeta import AlphaBeta
@@ -115,12 +116,11 @@ def test_the_largest_weights_that_are_accepted_are_summed_exactly():
     assert rules.evaluate(position, 0, evaluation) - base == MOST_CORRECTION
 
 
-LEARNED = [name for name in games.GAMES if "learned" in games.make(name).search.evaluations]
-
-
-@pytest.mark.parametrize("name", LEARNED)
-def test_shipped_networks_add_what_a_plain_computation_does(name):
-    game = games.make(name)
+@pytest.mark.parametrize("path", sorted(SHIPPED.iterdir()), ids=lambda path: path.stem)
+def test_shipped_networks_add_what_a_plain_computation_does(path):
+    name, _, options = path.stem.partition("-")
+    game = games.make(name, **read(split(options)))
+    assert path.name == file_name(game)
     evaluation = game.evaluation("learned")
     check(evaluation.network)
     values = set()
