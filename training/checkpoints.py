@@ -39,7 +39,7 @@ class Checkpoints:
         for half in self._folder.glob("*.half"):
             half.unlink()
         self._older: Path | None = None
-        self.newest, self.logged = newest_intact(self._folder)  # `logged`: rows of the log then
+        self.newest, self.logged = _newest_intact(self._folder)  # `logged`: rows of the log then
 
     def latest(self) -> Saved | None:
         """Return the newest intact checkpoint, None before there is one.
@@ -70,7 +70,7 @@ class Checkpoints:
             other.unlink()
 
 
-def newest_intact(folder: Path) -> tuple[Path | None, int]:
+def _newest_intact(folder: Path) -> tuple[Path | None, int]:
     """Return the newest intact checkpoint and the number of rows logged before it.
 
     Warns of broken ones; raises BadCheckpoint if all are broken.

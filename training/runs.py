@@ -132,7 +132,7 @@ class Run:
 
     @property
     def is_new(self) -> bool:
-        """Whether there is no checkpoint to continue from."""
+        """Whether the run has no checkpoint yet."""
         return self._checkpoints.newest is None
 
     def latest(self) -> Saved | None:

@@ -73,7 +73,7 @@ class ExactValues(gymnasium.Wrapper[Any, Any, Any, Any], utils.RecordConstructor
         """Wrap an environment of ours; `tables`, or their folder, are those that ship by default.
 
         Raises BadOption for another environment, a game without exact values, or tables of another
-        game; MissingTable if there is no table of it; BadTable for a damaged one.
+        game; MissingTable if no table covers the game; BadTable for a damaged one.
         """
         utils.RecordConstructorArgs.__init__(self, tables=tables)
         gymnasium.Wrapper.__init__(self, env)

@@ -119,7 +119,7 @@ class Tables:
         return [self._numbering.label(material) for material in self.paths]
 
     def some(self) -> Self:
-        """Return these tables; raise MissingTable if there is not a single one."""
+        """Return these tables; raise MissingTable if no table exists."""
         if not self.paths:
             places = ", ".join("the package" if f == SHIPPED else str(f) for f in self._folders)
             raise MissingTable(
