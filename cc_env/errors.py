@@ -107,6 +107,12 @@ def is_whole(value: object, least: int, most: int = 2**31 - 1) -> bool:
     return whole and bool(least <= value <= most)  # type: ignore[operator]
 
 
+def check_switch(name: str, value: object) -> None:
+    """Raise BadOption unless this is True or False, Python's or NumPy's."""
+    if not isinstance(value, bool | np.bool_):
+        raise BadOption(f"{name}={value!r}; it is True or False")
+
+
 def is_number(value: object, least: float = -math.inf, most: float = math.inf) -> bool:
     """Return whether the value is a finite number, Python's or NumPy's, in `least`..`most`."""
     if not isinstance(value, int | float | np.integer | np.floating) or isinstance(value, bool):

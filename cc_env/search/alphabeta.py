@@ -32,6 +32,7 @@ from numpy.typing import NDArray
 from cc_env import rules
 from cc_env.borrow import borrow
 from cc_env.compile import jit
+from cc_env.errors import check_switch
 from cc_env.exact.solved import solved
 from cc_env.exact.tables import Tables, known
 from cc_env.exact.values import UNKNOWN
@@ -424,13 +425,13 @@ class AlphaBeta:
         above. Raises UnknownOption for an evaluation that the game does not have, BadOption for a
         table size out of range or tables of another game, BadTable for a damaged one.
         """
-        self.game = game
+        check_switch("selective", selective)
+        self.game, self._selective = game, bool(selective)
         chosen = game.evaluation(evaluation)
         table, workspace = transposition.empty(table_megabytes), make_workspace(game)
         ordering = rules.ordering_of(chosen)
         self._context = Context(table, workspace, chosen, ordering, known(tables, game))
         self._megabytes, self._tables, self._searches = table_megabytes, tables, 0
-        self._selective = limits.switch("selective", selective)
         self.search(game.initial, depth=1)  # compiles, outside of any time limit
 
     def __reduce__(self) -> tuple[Callable[..., "AlphaBeta"], tuple[()]]:

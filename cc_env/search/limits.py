@@ -41,13 +41,6 @@ def check_exploration(value: float) -> None:
         raise BadOption(f"exploration={value!r}; it is 0 or more")
 
 
-def switch(name: str, value: bool) -> bool:
-    """Return an option that is on or off; raise BadOption unless it is True or False."""
-    if not isinstance(value, bool | np.bool_):
-        raise BadOption(f"{name}={value!r}; it is True or False")
-    return bool(value)
-
-
 def check_any(**given: float | None) -> None:
     """Raise BadOption unless at least one limit is given."""
     if all(value is None for value in given.values()):

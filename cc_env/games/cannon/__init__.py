@@ -18,10 +18,8 @@ Symmetry  none: the start is not a mirror image of itself, nor are the halls opp
 from functools import partial
 from typing import Annotated
 
-import numpy as np
-
 from cc_env.bits import ZERO
-from cc_env.errors import BadOption
+from cc_env.errors import BadOption, check_switch
 from cc_env.game import Game, Look, Notation, Search
 from cc_env.games.cannon import log
 from cc_env.games.cannon.bots import BOTS
@@ -87,8 +85,7 @@ def make(
     }
     options = NEIGHBOURS[retreat_neighbours]
     for name, (chosen, bit) in switches.items():
-        if not isinstance(chosen, bool | np.bool_):
-            raise BadOption(f"cannon: {name}={chosen!r}; it is True or False")
+        check_switch(f"cannon: {name}", chosen)
         options |= bit if chosen else ZERO
     start = initial(int(rows), int(columns), options)
     return Game(

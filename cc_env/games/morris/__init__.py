@@ -25,7 +25,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from cc_env.bits import ZERO
-from cc_env.errors import BadOption
+from cc_env.errors import BadOption, check_switch
 from cc_env.game import Game, Look, Notation, Numbering, Search
 from cc_env.games.morris.evaluation import STANDARD
 from cc_env.games.morris.rules import (
@@ -95,8 +95,7 @@ def make(
     }
     options = ZERO
     for name, (chosen, bit) in switches.items():
-        if not isinstance(chosen, bool | np.bool_):
-            raise BadOption(f"morris: {name}={chosen!r}; it is True or False")
+        check_switch(f"morris: {name}", chosen)
         options |= bit if chosen else ZERO
     for name, value, known in (
         ("removals", removals, REMOVALS),
