@@ -1,11 +1,17 @@
-"""python -m training.distillation: teach a policy by alpha-beta, what it finds in a look.
+"""python -m training.distillation: teach a policy by alpha-beta what each action is worth.
 
-Games of alpha-beta against itself teach a network, which then plays what the search would, without
-a search: Rusu et al., "Policy distillation", 2016. In each round the teacher plays on all cores,
-with a share of random actions; every decision is a sample, whose policy is the teacher's action and
-whose value is the result to expect (see `training.search_play`). The network is fitted to the
-newest samples. At intervals its policy plays the rivals and the best network so far in the arena.
-If it reaches the score `gate` against the best one, it replaces it as `best.safetensors`.
+A network plays without a search, against itself and others, and in each of its decisions alpha-beta
+judges all actions, equally deep. The policy learns to lose as little as possible of the result that
+the search expects: where it cannot tell what is best, it prefers what is good in most such
+positions to what is best in many and a mistake in others. The value learns what the best action is
+worth. It is policy distillation (Rusu et al., 2016) in the student's own positions (Ross, Gordon
+and Bagnell, "A reduction of imitation learning and structured prediction to no-regret online
+learning", 2011), with the gradient over all actions of Sutton et al., "Policy gradient methods for
+reinforcement learning with function approximation" (2000).
+
+In each round the newest policy plays on all cores, and learns from the newest samples. At intervals
+it plays the rivals and the best network so far in the arena. If it reaches the score `gate` against
+the best one, it replaces it as `best.safetensors`.
 
 The same seed gives the same run if it is limited by rounds, not minutes, and the machine computes
 the same.
@@ -18,26 +24,35 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
+from torch import Tensor
 
-from agents.network import Network, Size, device_of
+from agents.network import Evaluator, Network, Size, device_of
+from cc_env.envs.boards import Boards
 from cc_env.game import Game
 from cc_env.learned.files import evaluation_of
+from cc_env.match import limit_of_repetitions
+from cc_env.openings import opening
 from cc_env.terminal import run as run_command
 from cc_env.threads import cores
-from training import cli, gate, learner, runs, search_play, state
+from training import cli, gate, runs, state
 from training.arena import try_players
 from training.checkpoints import Saved
 from training.config import check_between, check_wholes
 from training.gate import Rivals, challenge
-from training.learner import Learner, started
+from training.judging import Judge
+from training.learner import Learner, LearnerSettings, finite, started
 from training.log import Row
-from training.replay import WIDTH, Replay, Samples
+from training.opponents import Opponents, check_opponents
+from training.replay import Replay, Samples, greatest
 from training.tasks import mapper, values
 
+_BOARDS = 64  # games at once in a task
+_TASK = 10_000  # decisions of the policy in a task
 MAY_DIFFER = "minutes", "rounds", "workers", "engine", "device"  # when a run is continued
 
 
@@ -49,14 +64,17 @@ class Config(runs.Config):
     rounds: int | None = None  # limit of rounds; None: no limit
     network: Size = field(default_factory=Size)
     start: str | None = None  # run or file with weights to start from; None: a new network
-    learn: learner.LearnerSettings = field(default_factory=learner.LearnerSettings)
+    learn: LearnerSettings = field(default_factory=lambda: LearnerSettings(value_weight=0.05))
+    entropy: float = 0.01  # how much of a result the entropy of a decision is worth, in nats
     evaluation: str | None = None  # the teacher's: a name, or the path of a file; None: the first
-    depth: int = 5  # of the teacher's search, in turns
+    depth: int = 3  # of the teacher's search, in turns
     opening_turns: int = 12  # most random turns at the start of a game, drawn from 0
-    exploration: float = 0.1  # share of random decisions after the opening
-    weight: float = 0.7  # of later positions in a value, relative to the search
-    decisions: int = 100_000  # of the teacher in a round
-    replay: int = 1_000_000  # newest samples, which are learned from
+    max_turns: int = 100  # longer games are drawn
+    repetitions: int = 2  # draw at the Nth occurrence of a position
+    opponents: tuple[str, ...] = ("minimax:depth=3",)  # other players
+    opponents_share: float = 0.5  # share of the games against them, the rest is self-play
+    decisions: int = 40_000  # of the policy in a round
+    replay: int = 400_000  # newest samples, which are learned from
     replay_ratio: float = 1  # how often each sample is learned from, on average
     evaluate_every: int = 4  # rounds between evaluations
     rivals: Rivals = field(default_factory=Rivals)
@@ -67,9 +85,11 @@ class Config(runs.Config):
     def __post_init__(self) -> None:
         """Check the fields, and fill in the options of the game."""
         super().__post_init__()
-        check_wholes(self, depth=1, opening_turns=0, decisions=1000, replay=1000, evaluate_every=1)
-        check_between(self, 0, 1, "exploration", "weight", "gate")
+        check_wholes(self, depth=2, opening_turns=0, max_turns=1, repetitions=2)
+        check_wholes(self, decisions=1000, replay=1000, evaluate_every=1)
+        check_between(self, 0, 1, "entropy", "opponents_share", "gate")
         check_between(self, 0, 1000, "replay_ratio")
+        check_opponents(self.opponents, self.opponents_share)
         mapper(self.engine, self.workers)
 
 
@@ -81,6 +101,7 @@ def main(config: Config, path: Path, resume: bool = False) -> Row:
     torch.set_num_threads(cores())
     game = config.make_game()
     try_players(config.rivals.names, game)
+    try_players(config.opponents if config.opponents_share else (), game)
     evaluation_of(game, config.evaluation)
     if not resume:
         started(config.start, game, config.network)
@@ -97,7 +118,8 @@ class Training:
         self.config, self.run, self.game = config, run, config.make_game()
         torch.manual_seed(config.seed)
         network = started(config.start if run.is_new else None, self.game, config.network)
-        self.learner = Learner(network, config.learn, device_of(config.device))
+        loss = partial(lost, entropy=config.entropy)
+        self.learner = Learner(network, config.learn, device_of(config.device), loss)
         self.replay = Replay(self.game, config.replay)
         self.best: Network | None = None
         self.evaluation = evaluation_of(self.game, config.evaluation)
@@ -115,16 +137,22 @@ class Training:
             run.log(numbers)
 
     def play(self) -> dict[str, float]:
-        """Let the teacher play; return the numbers to log."""
+        """Let the newest policy play, and its decisions be judged; return the numbers to log."""
         config, began = self.config, time.perf_counter()
-        pace = search_play.pace(config.depth, config.opening_turns, config.exploration)
-        count, size = search_play.tasks(config.decisions)
-        work = partial(_samples, self.game, self.evaluation, pace, config.weight, size)
-        for samples in values(mapper(config.engine, config.workers), work, self.run.seeds(count)):
-            self.replay.add(samples)
-        made = min(self.replay.added, config.decisions)
+        count = -(-config.decisions // _TASK)
+        size = -(-config.decisions // count)
+        work = partial(play, self.game, config, self.evaluation, self.learner.average, size)
+        regrets = []
+        for judged in values(mapper(config.engine, config.workers), work, self.run.seeds(count)):
+            self.replay.add(judged.samples)
+            regrets.append(judged.regret)
         spent = time.perf_counter() - began
-        return {"decisions": made, "decisions_per_second": made / spent, "play_seconds": spent}
+        return {
+            "decisions": size * count,
+            "decisions_per_second": size * count / spent,
+            "regret": float(np.mean(regrets)),
+            "play_seconds": spent,
+        }
 
     def learn(self, made: float) -> dict[str, float]:
         """Take the gradient steps of a round in which so many samples were made; return losses."""
@@ -173,37 +201,86 @@ class Training:
         return {**self.learner.parts(), **best}
 
 
-def _samples(game: Game, *given: Any) -> Samples:
-    """Play in a worker, as `search_play.play`; return the decisions as samples."""
-    played = search_play.play(game, *given)
-    count = len(played.actions)
-    actions, policy = np.full((count, WIDTH), -1, np.int16), np.zeros((count, WIDTH), np.float16)
-    actions[:, 0], policy[:, 0] = played.actions, 1
-    return Samples(played.positions, actions, policy, 2 * played.targets - 1)
+class Judged(NamedTuple):
+    """What a policy decided, and what the search says of it."""
+
+    samples: Samples
+    regret: float  # the mean of what its most probable actions lose, in results
+
+
+def play(
+    game: Game, config: Config, evaluation: Any, network: Network, count: int, seed: int
+) -> Judged:
+    """Let a policy take `count` decisions or a few more, and judge them; in a worker.
+
+    It draws its actions, so that it also meets positions to which its best ones do not lead.
+    """
+    rng = np.random.default_rng(seed)
+    evaluate, judge = Evaluator(network), Judge(game, evaluation, config.depth)
+    opponents = Opponents(game, config.opponents, config.opponents_share, _BOARDS)
+    repetitions = limit_of_repetitions(game, config.repetitions)
+    boards = Boards(game, _BOARDS, max_turns=config.max_turns, repetitions=repetitions)
+    boards.reset()
+    over = np.ones(_BOARDS, np.bool_)
+    parts: list[Samples] = []
+    regrets: list[NDArray[np.float32]] = []
+    made = 0
+    while made < count:
+        if over.any():
+            starts = [game.initial] * _BOARDS
+            for board in np.flatnonzero(over).tolist():
+                starts[board] = opening(game, config.opening_turns, rng)
+                opponents.begin(board, rng)
+            boards.reset(over, starts)
+        logits = np.where(boards.masks, evaluate(boards.observations)[0], -np.inf)
+        chosen = (logits + rng.gumbel(size=logits.shape)).argmax(1)
+        mine = np.flatnonzero(~opponents.choose(boards, chosen, rng))
+        positions = boards.positions[mine]
+        actions, worth = judge(positions)
+        best = worth.max(1)
+        likeliest = actions == logits[mine].argmax(1)[:, np.newaxis]
+        regrets.append(best - worth[likeliest])
+        parts.append(Samples(positions, *greatest(actions, worth), 2 * best - 1))
+        made += len(mine)
+        boards.step(chosen)
+        over = boards.done
+    samples = Samples(*map(np.concatenate, zip(*parts, strict=True)))
+    return Judged(samples, float(np.concatenate(regrets).mean()))
+
+
+def lost(log_policy: Tensor, worth: Tensor, *, entropy: float) -> Tensor:
+    """Return what a policy loses of the best results, less what its entropy is worth.
+
+    `worth` are the results to expect of actions, 0 to 1, float[B, A].
+    """
+    policy = log_policy.exp()
+    expected = (policy * worth).sum(1)
+    nats = -(policy * finite(log_policy)).sum(1)
+    return (worth.amax(1) - expected - entropy * nats).mean()
 
 
 def charts(config: Config) -> dict[str, list[str]]:
     """Return the charts of curves.png: title and columns of the log."""
     return {
         **gate.charts(config.make_game(), config.rivals),
+        "share of the result that decisions lose, by the search": ["regret"],
         "loss": ["policy_loss", "value_loss"],
-        "decisions of the teacher a second": ["decisions_per_second"],
+        "decisions of the policy a second": ["decisions_per_second"],
         "seconds of a round": ["play_seconds", "learn_seconds"],
     }
 
 
 def status(newest: Mapping[str, float]) -> str:
     """Return the state of training in a few words."""
-    losses = f"loss {newest['policy_loss']:.2f} + {newest['value_loss']:.2f}"
     elo = f", Elo {newest['elo']:+.0f}" if "elo" in newest else ""
-    return f"round {newest['step']}, {losses}{elo}"
+    return f"round {newest['step']}, regret {newest['regret']:.4f}{elo}"
 
 
 app = cli.command(
     "distillation",
     main,
     Config,
-    "Teach a policy by the search of minimax, by default for an hour.",
+    "Teach a policy by alpha-beta what each action is worth, by default for an hour.",
     {
         "rounds": "Number of rounds.",
         "evaluation": "The teacher's: a name, or the path of a best.network.",

@@ -1,11 +1,12 @@
-"""The learner: fits a network to samples of self-play by gradient descent."""
+"""The learner: fits a network to samples by gradient descent."""
 
 import copy
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from agents import weights_at
@@ -14,6 +15,10 @@ from cc_env.errors import BadCheckpoint
 from cc_env.game import Game
 from training.config import check_between, check_wholes
 from training.replay import Minibatch
+
+# The loss of a policy, a number: of its logarithm float[B, A], minus infinity for illegal actions,
+# and of the targets of samples, float[B, A].
+PolicyLoss = Callable[[Tensor, Tensor], Tensor]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,12 +55,29 @@ def started(start: str | None, game: Game, size: Size) -> Network:
     return network
 
 
+def cross_entropy(log_policy: Tensor, targets: Tensor) -> Tensor:
+    """Return the cross-entropy of a policy, where the targets are probabilities."""
+    return -(targets * finite(log_policy)).sum(1).mean()
+
+
+def finite(log_policy: Tensor) -> Tensor:
+    """Return the logarithm of a policy with 0 for illegal actions, to be multiplied by 0."""
+    return log_policy.masked_fill(log_policy == -torch.inf, 0)
+
+
 class Learner:
     """A network, the moving average of its weights, and the optimizer."""
 
-    def __init__(self, network: Network, settings: LearnerSettings, device: torch.device) -> None:
+    def __init__(
+        self,
+        network: Network,
+        settings: LearnerSettings,
+        device: torch.device,
+        policy_loss: PolicyLoss = cross_entropy,
+    ) -> None:
         """Train this network, on this device."""
         self.steps = 0
+        self._policy_loss = policy_loss
         self._settings, self._device = settings, device
         self.average = copy.deepcopy(network).requires_grad_(False)
         self._network = network.to(device)
@@ -71,8 +93,8 @@ class Learner:
             group["lr"] = last + (first - last) * (1 + math.cos(math.pi * progress)) / 2
 
     def learn(self, batch: Minibatch) -> tuple[float, float]:
-        """Take a gradient step; return policy loss (cross-entropy) and value loss (MSE)."""
-        planes, legal, policy, values = (
+        """Take a gradient step; return the loss of the policy and that of the value (MSE)."""
+        planes, legal, targets, values = (
             torch.from_numpy(array).to(self._device) for array in batch
         )
         dtype = fast_dtype(self._device)
@@ -80,7 +102,7 @@ class Learner:
         with torch.autocast(self._device.type, dtype, enabled=dtype != torch.float32):
             logits, predicted = self._network(planes)
         log_policy = logits.masked_fill(~legal, -torch.inf).log_softmax(1)
-        policy_loss = -(policy * log_policy.masked_fill(~legal, 0)).sum(1).mean()
+        policy_loss = self._policy_loss(log_policy, targets)
         value_loss = (predicted - values).square().mean()
         self._optimizer.zero_grad()
         (policy_loss + self._settings.value_weight * value_loss).backward()

@@ -1,4 +1,4 @@
-"""The replay buffer: samples of self-play, as positions and sparse policies.
+"""The replay buffer: samples of play, as positions and targets for the most promising actions.
 
 Shapes: N samples, B samples of a batch, A actions, M actions of a search, S symmetries with the
 identity, F fields of a position; C planes, H rows and W columns of an observation.
@@ -18,16 +18,17 @@ from cc_env.errors import BadCheckpoint, BadPosition
 from cc_env.game import Game
 from cc_env.rules import Position
 
-WIDTH = 64  # actions kept of each policy, the most probable ones
+WIDTH = 64  # actions kept of each sample, those with the greatest targets
 ROUNDING = 1e-3  # tolerance when probabilities and values are checked
 
 
 class Samples(NamedTuple):
-    """Decisions of self-play, in the order in which their games ended."""
+    """Decisions, the newest last."""
 
     positions: NDArray[np.uint64]  # [N, F]
     actions: NDArray[np.int16]  # [N, WIDTH]: legal ones, padded with -1
-    policy: NDArray[np.float16]  # [N, WIDTH]: improved policy of the search
+    targets: NDArray[np.float16]  # [N, WIDTH]: their probabilities in the improved policy of a tree
+    # search; in distillation what they are worth, the result to expect, 0 to 1
     values: NDArray[np.float32]  # [N]: value target for the player to move, -1 to 1
 
 
@@ -36,7 +37,7 @@ class Minibatch(NamedTuple):
 
     planes: NDArray[np.int8]  # [B, C, H, W]
     legal: NDArray[np.bool_]  # [B, A]
-    policy: NDArray[np.float32]  # [B, A]
+    targets: NDArray[np.float32]  # [B, A]: of actions, as in Samples; of others 0
     values: NDArray[np.float32]  # [B]
 
 
@@ -105,12 +106,12 @@ class Replay:
             np.zeros((size, count), np.float32),
             self.samples.values[chosen],
         )
-        positions, actions, policy, _ = self.samples
+        positions, actions, targets, _ = self.samples
         _fill(
             self.game.initial,
             positions[chosen],
             actions[chosen],
-            policy[chosen].astype(np.float32),
+            targets[chosen].astype(np.float32),
             self._actions[symmetries],
             batch,
         )
@@ -121,7 +122,7 @@ class Replay:
 
 def _check(game: Game, samples: Samples) -> None:
     """Raise BadCheckpoint if samples are invalid in this game: compiled code checks nothing."""
-    ranges = {"actions": (-1, game.num_actions - 1), "policy": (0, 1), "values": (-1, 1)}
+    ranges = {"actions": (-1, game.num_actions - 1), "targets": (0, 1), "values": (-1, 1)}
     for name, (low, high) in ranges.items():
         array = getattr(samples, name)
         if not ((array >= low - ROUNDING) & (array <= high + ROUNDING)).all():
@@ -137,12 +138,12 @@ def _fill(
     start: Position,
     positions: NDArray[np.uint64],
     actions: NDArray[np.int16],
-    policy: NDArray[np.float32],
+    targets: NDArray[np.float32],
     images: NDArray[np.int32],
     batch: Minibatch,
 ) -> None:
     """Fill the batch, planes untransformed; images int32[B, A] map the actions of each row."""
-    positions, actions, policy = borrow(positions), borrow(actions), borrow(policy)
+    positions, actions, targets = borrow(positions), borrow(actions), borrow(targets)
     images, batch = borrow(images), borrow(batch)
     legal = np.empty(batch.legal.shape[1], np.int32)
     for row in range(len(images)):
@@ -154,7 +155,7 @@ def _fill(
             action = actions[row, place]
             if action < 0:
                 break
-            batch.policy[row, images[row, action]] = policy[row, place]
+            batch.targets[row, images[row, action]] = targets[row, place]
 
 
 def sparse(
@@ -162,14 +163,30 @@ def sparse(
 ) -> tuple[NDArray[np.int16], NDArray[np.float16]]:
     """Return the most probable actions int16[N, WIDTH] and their probabilities float16[N, WIDTH].
 
-    Rows are padded with -1 and 0, and normalised. Both arguments are [N, M], with -1 for no action.
+    As `greatest`, and normalised.
     """
-    policy = np.where(actions < 0, -1.0, policy)
-    best = np.argsort(-policy, axis=1, kind="stable")[:, :WIDTH]
-    kept = np.maximum(np.take_along_axis(policy, best, 1), 0.0)
-    kept /= kept.sum(1, keepdims=True)
+    short, kept = _greatest(actions, policy)
+    return short, (kept / kept.sum(1, keepdims=True)).astype(np.float16)
+
+
+def greatest(
+    actions: NDArray[np.int32], targets: NDArray[np.float32]
+) -> tuple[NDArray[np.int16], NDArray[np.float16]]:
+    """Return the actions with the greatest targets int16[N, WIDTH], and these, float16[N, WIDTH].
+
+    Rows are padded with -1 and 0. Both arguments are [N, M], with -1 for no action.
+    """
+    short, kept = _greatest(actions, targets)
+    return short, kept.astype(np.float16)
+
+
+def _greatest(
+    actions: NDArray[np.int32], targets: NDArray[np.float32]
+) -> tuple[NDArray[np.int16], NDArray[np.float32]]:
+    targets = np.where(actions < 0, -1.0, targets)
+    best = np.argsort(-targets, axis=1, kind="stable")[:, :WIDTH]
     short = np.full((len(actions), WIDTH), -1, np.int16)
     short[:, : best.shape[1]] = np.take_along_axis(actions, best, 1)
-    wide = np.zeros((len(actions), WIDTH), np.float16)
-    wide[:, : best.shape[1]] = kept
-    return short, wide
+    kept = np.zeros((len(actions), WIDTH), np.float32)
+    kept[:, : best.shape[1]] = np.maximum(np.take_along_axis(targets, best, 1), 0.0)
+    return short, kept

@@ -35,7 +35,7 @@ LONGEST = 200  # turns; then a game is a draw
 _MOST_DECISIONS = 4 * LONGEST  # likewise
 _TASK = 20_000  # decisions that a worker plays at a time
 _MOST_NODES = 500_000  # of a search
-_TABLE_MEGABYTES = 0.5
+TABLE_MEGABYTES = 0.5
 _PERMILLE = 1000
 _REPETITIONS = 3  # end a game as a draw, where the rules have no limit of their own
 
@@ -82,7 +82,7 @@ def play(game: Game, evaluation: Any, pace: Pace, weight: float, count: int, see
     is played or the result is proven, it is what the search expects.
     """
     chosen = game.evaluation(evaluation)
-    table, quick = transposition.empty(_TABLE_MEGABYTES), rules.ordering_of(chosen)
+    table, quick = transposition.empty(TABLE_MEGABYTES), rules.ordering_of(chosen)
     context = Context(table, make_workspace(game), chosen, quick, NO_TABLES)
     context.workspace["counts"][MARGINS] = game.max_margin
     played = Played(
@@ -147,7 +147,7 @@ def _play_games(
             if turn >= opening:
                 if row == len(out.actions):
                     return first
-                _search(position, pace.depth, context, line)
+                search(position, pace.depth, context, line)
                 rules.store(position, out.positions[row])
                 out.actions[row] = line[0]
                 out.begins[row] = begins
@@ -197,7 +197,7 @@ def _repetitions(keys: NDArray[np.uint64], turn: Int) -> Int:
 
 
 @jit
-def _search(position: Position, depth: Int, context: Context, line: NDArray[np.int32]) -> None:
+def search(position: Position, depth: Int, context: Context, line: NDArray[np.int32]) -> None:
     """Search as `AlphaBeta.search`: nothing is left of earlier searches."""
     workspace = context.workspace
     counts = workspace.counts

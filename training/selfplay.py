@@ -12,16 +12,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cc_env import players
 from cc_env.envs.boards import Boards
-from cc_env.errors import BadOption, BadPlayer, Diverged
+from cc_env.errors import Diverged
 from cc_env.game import Game
 from cc_env.match import limit_of_repetitions
 from cc_env.openings import opening
-from cc_env.referee import Clock, Player, fresh
 from cc_env.rules import DRAW, ONGOING
 from cc_env.search.puct import Evaluate, Trees
 from training.config import check_between, check_wholes
+from training.opponents import NOBODY, Opponents, check_opponents
 from training.replay import Samples, sparse
 
 
@@ -49,16 +48,7 @@ class SelfPlaySettings:
             check_wholes(self, last_simulations=1)
         check_between(self, -1, 1, "contempt")
         check_between(self, 0, 1, "value_mix", "opponents_share")
-        for name in self.opponents:
-            players.check(name)
-        if self.opponents_share and not self.opponents:
-            share = f"opponents_share={self.opponents_share}"
-            raise BadOption(f"{share}, but there are no opponents; name some, or set it to 0")
-
-    @property
-    def opponents_met(self) -> tuple[str, ...]:
-        """The opponents; none if their share is 0."""
-        return self.opponents if self.opponents_share else ()
+        check_opponents(self.opponents, self.opponents_share)
 
     def simulations_at(self, progress: float) -> int:
         """Return the simulations per decision at `progress` through the run, 0 to 1.
@@ -109,10 +99,8 @@ class SelfPlayTally:
 
 @dataclass
 class _Game:
-    """A game in progress: its opponent, and a sample for each decision so far."""
+    """A game in progress: a sample for each decision so far."""
 
-    opponent: Player | None = None
-    seat: int = 0  # of the opponent
     positions: list[NDArray[np.uint64]] = field(default_factory=list)
     movers: list[int] = field(default_factory=list)
     actions: list[NDArray[np.int16]] = field(default_factory=list)
@@ -127,7 +115,9 @@ class SelfPlayWorker:
         """Begin the games; `seed` is for `np.random.default_rng`."""
         self._game, self._settings = game, settings
         self._rng = np.random.default_rng(seed)
-        self._opponents = [_opponent(name, game) for name in settings.opponents_met]
+        self._opponents = Opponents(
+            game, settings.opponents, settings.opponents_share, settings.boards
+        )
         self._boards = Boards(
             game,
             settings.boards,
@@ -206,9 +196,7 @@ class SelfPlayWorker:
             game.actions.append(actions[board])
             game.policy.append(policy[board])
             game.values.append(float(search.values[board]))
-            if game.opponent and game.seat == movers[board]:
-                position = self._boards.position(board)
-                search.chosen[board] = game.opponent.choose(position, self._rng, Clock()).action
+        self._opponents.choose(self._boards, search.chosen, self._rng)
         self._boards.step(search.chosen)
 
     def _finish(self, board: int, tally: SelfPlayTally) -> Samples:
@@ -220,9 +208,9 @@ class SelfPlayWorker:
         tally.turns += self._boards.turns(board)
         tally.draws += drawn
         tally.first_wins += result == 0
-        if game.opponent:
+        if (seat := self._opponents.seats[board]) != NOBODY:
             tally.met += 1
-            tally.points += 0.5 if drawn else float(result != game.seat)
+            tally.points += 0.5 if drawn else float(result != seat)
         movers, mix = np.array(game.movers), self._settings.value_mix
         results = np.zeros(len(movers)) if drawn else np.where(movers == result, 1.0, -1.0)
         values = mix * np.array(game.values) + (1 - mix) * results
@@ -237,26 +225,13 @@ class SelfPlayWorker:
         """Begin new games on some boards, bool[boards], each after random turns."""
         if which.any():
             starts = [self._game.initial] * len(which)
-            for board in np.flatnonzero(which):
+            for board in np.flatnonzero(which).tolist():
                 starts[board] = opening(self._game, self._settings.opening_turns, self._rng)
-                self._games[board] = self._new_game()
+                self._games[board] = _Game()
+                self._opponents.begin(board, self._rng)
             self._boards.reset(which, starts)
-
-    def _new_game(self) -> _Game:
-        """Draw the opponent and its seat."""
-        if self._rng.random() >= self._settings.opponents_share:
-            return _Game()
-        index, seat = self._rng.integers((len(self._opponents), 2)).tolist()
-        return _Game(fresh(self._opponents[index]), seat)
 
     def _no_samples(self) -> Samples:
         empty = np.zeros((0, len(self._game.initial)), np.uint64)
         none = np.zeros((0, self._game.num_actions), np.int32)
         return Samples(empty, *sparse(none, none.astype(np.float32)), np.zeros(0, np.float32))
-
-
-def _opponent(name: str, game: Game) -> Player:
-    try:
-        return players.make(name, game)
-    except BadOption as error:
-        raise BadPlayer(f"opponent {name}: {error}; opponents_share=0 needs none") from error

@@ -135,7 +135,7 @@ def test_a_run_goes_on_where_it_was(tmp_path):
     assert resumed.replay.added == saved.about["added"] > 0
     count = len(resumed.replay)
     np.testing.assert_array_equal(
-        resumed.replay.samples.policy[:count], saved.arrays["replay.policy"]
+        resumed.replay.samples.targets[:count], saved.arrays["replay.targets"]
     )
     main(TINY, path, resume=True)
     rows = log_of(path)
@@ -184,7 +184,7 @@ def short(tmp_path_factory):
         ("replay.actions", numbers(32000), "replay.actions has values that are not -1 to"),
         ("replay.positions", numbers(2**64 - 1), "replay.positions: .* are not a position"),
         ("replay.values", lambda array: array[:-1], r"replay.values is float32\[\d+\]; wanted"),
-        ("replay.policy", lambda array: None, "there is no array replay.policy"),
+        ("replay.targets", lambda array: None, "there is no array replay.targets"),
         ("average.stem.bias", lambda array: array[:4], r"average.stem.bias is float32\[4\]"),
         ("network.stem.bias", lambda array: None, "there is no array network.stem.bias"),
         ("best.stem.bias", numbers(np.inf), "best.stem.bias has values that are not finite"),

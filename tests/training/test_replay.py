@@ -46,8 +46,8 @@ def test_batches_hold_what_was_added_or_its_mirror_image(game):
         legal = game.legal_actions(position)
         images = legal if straight else mirror.actions[legal]
         expected = np.arange(1, len(legal) + 1) / sum(range(1, len(legal) + 1))
-        np.testing.assert_allclose(batch.policy[row, images], expected, atol=1e-3)
-        assert batch.policy[row].sum() == pytest.approx(1, abs=1e-2)
+        np.testing.assert_allclose(batch.targets[row, images], expected, atol=1e-3)
+        assert batch.targets[row].sum() == pytest.approx(1, abs=1e-2)
         assert batch.values[row] == 0.5
     assert seen == {True, False}
 
@@ -81,8 +81,8 @@ def test_what_was_saved_is_drawn_as_before(game):
     [
         ("actions", 32000, "replay.actions has values that are not -1 to"),
         ("actions", -2, "replay.actions has values that are not -1 to"),
-        ("policy", np.nan, "replay.policy has values that are not 0 to 1"),
-        ("policy", -0.5, "replay.policy has values that are not 0 to 1"),
+        ("targets", np.nan, "replay.targets has values that are not 0 to 1"),
+        ("targets", -0.5, "replay.targets has values that are not 0 to 1"),
         ("values", np.inf, "replay.values has values that are not -1 to 1"),
         ("positions", 2**63, r"replay.positions: capture_conquer: the words \[9223372036854775808"),
         (

@@ -31,7 +31,7 @@ def test_samples_are_decisions_of_whole_games(small):
         position = small.words(small.initial, samples.positions[row])
         actions = samples.actions[row]
         assert sorted(actions[actions >= 0]) == small.legal_actions(position).tolist()
-        assert samples.policy[row].sum() == pytest.approx(1, abs=0.01)
+        assert samples.targets[row].sum() == pytest.approx(1, abs=0.01)
 
 
 def test_values_are_results_to_the_player_to_move(small):
@@ -122,8 +122,8 @@ def test_opponents_decide_in_their_share_of_the_games(small, monkeypatch):
     decided = []
 
     def spy(actions):
-        for board, game in enumerate(play._games):
-            if game.opponent and game.seat == play._boards.to_move[board]:
+        for board, seat in enumerate(play._opponents.seats):
+            if seat == play._boards.to_move[board]:
                 position = play._boards.position(board)
                 chosen = minimax.choose(position, play._rng, Clock()).action
                 decided.append(actions[board] == chosen)
