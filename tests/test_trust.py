@@ -11,7 +11,7 @@ import cc_env
 from cc_env import games, players, record, trust
 from cc_env.commands import app
 from cc_env.errors import BadOption, BadPlayer, BadRecord, UnknownOption
-from training import alphazero, cli, ppo
+from training import alphazero, cli, distillation, ppo
 
 HERE = Path(__file__).parent
 ELSEWHERE = "elsewhere.tictactoe"
@@ -142,6 +142,7 @@ CONFIGS = [
     (alphazero, {"game": "runs.x.evil"}),
     (alphazero, {"rivals": {"names": [EVIL, "minimax:depth=3"]}}),
     (alphazero, {"play": {"opponents": [EVIL]}}),
+    (distillation, {"opponents": [EVIL]}),
     (ppo, {"game": "runs.x.evil"}),
     (ppo, {"pool": {"names": [EVIL]}}),
 ]

@@ -1,17 +1,19 @@
 """python -m training.distillation: teach a policy by alpha-beta what each action is worth.
 
 A network plays without a search, against itself and others, and in each of its decisions alpha-beta
-judges all actions, equally deep. The policy learns to lose as little as possible of the result that
-the search expects: where it cannot tell what is best, it prefers what is good in most such
-positions to what is best in many and a mistake in others. The value learns what the best action is
-worth. It is policy distillation (Rusu et al., 2016) in the student's own positions (Ross, Gordon
-and Bagnell, "A reduction of imitation learning and structured prediction to no-regret online
-learning", 2011), with the gradient over all actions of Sutton et al., "Policy gradient methods for
+judges all actions (see `training.judging`). The policy learns to lose as little as possible of the
+result that the search expects: where it cannot tell what is best, it prefers what is good in most
+such positions to what is best in many and a mistake in others. The value learns what the best
+action is worth.
+
+It is policy distillation (Rusu et al., 2016) in the student's own positions (Ross, Gordon and
+Bagnell, "A reduction of imitation learning and structured prediction to no-regret online learning",
+2011), with the gradient over all actions of Sutton et al., "Policy gradient methods for
 reinforcement learning with function approximation" (2000).
 
-In each round the newest policy plays on all cores, and learns from the newest samples. At intervals
-it plays the rivals and the best network so far in the arena. If it reaches the score `gate` against
-the best one, it replaces it as `best.safetensors`.
+In each round the newest policy plays on many boards, in all workers, and learns from the newest
+samples. At intervals it plays the rivals and the best network so far in the arena. If it reaches
+the score `gate` against the best one, it replaces it as `best.safetensors`.
 
 The same seed gives the same run if it is limited by rounds, not minutes, and the machine computes
 the same.
@@ -52,7 +54,7 @@ from training.replay import Replay, Samples, greatest
 from training.tasks import mapper, values
 
 _BOARDS = 64  # games at once in a task
-_TASK = 10_000  # decisions of the policy in a task
+_TASK = 5_000  # decisions of the policy in a task: more cores want more decisions in a round
 MAY_DIFFER = "minutes", "rounds", "workers", "engine", "device"  # when a run is continued
 
 
@@ -64,8 +66,9 @@ class Config(runs.Config):
     rounds: int | None = None  # limit of rounds; None: no limit
     network: Size = field(default_factory=Size)
     start: str | None = None  # run or file with weights to start from; None: a new network
+    # The loss of the policy is a small number, and so is the weight of that of the value.
     learn: LearnerSettings = field(default_factory=lambda: LearnerSettings(value_weight=0.05))
-    entropy: float = 0.01  # how much of a result the entropy of a decision is worth, in nats
+    entropy: float = 0.01  # worth of a nat of a decision's entropy, in results (a win is 1)
     evaluation: str | None = None  # the teacher's: a name, or the path of a file; None: the first
     depth: int = 3  # of the teacher's search, in turns
     opening_turns: int = 12  # most random turns at the start of a game, drawn from 0
@@ -96,7 +99,8 @@ class Config(runs.Config):
 def main(config: Config, path: Path, resume: bool = False) -> Row:
     """Train in a folder, with a progress bar; return the last row of the log.
 
-    Raises as `runs.opened`, `runs.Run.steps`, `learned.files.evaluation_of` and `learner.started`.
+    Raises as `runs.opened`, `runs.Run.steps`, `arena.try_players`, `learned.files.evaluation_of`
+    and `learner.started`.
     """
     torch.set_num_threads(cores())
     game = config.make_game()
@@ -142,15 +146,16 @@ class Training:
         count = -(-config.decisions // _TASK)
         size = -(-config.decisions // count)
         work = partial(play, self.game, config, self.evaluation, self.learner.average, size)
-        regrets = []
-        for judged in values(mapper(config.engine, config.workers), work, self.run.seeds(count)):
+        before, regrets = self.replay.added, []
+        _, *seeds = self.run.seeds(1 + count)  # the first is for the batches
+        for judged in values(mapper(config.engine, config.workers), work, seeds):
             self.replay.add(judged.samples)
-            regrets.append(judged.regret)
-        spent = time.perf_counter() - began
+            regrets.append(judged.regrets)
+        spent, made = time.perf_counter() - began, self.replay.added - before
         return {
-            "decisions": size * count,
-            "decisions_per_second": size * count / spent,
-            "regret": float(np.mean(regrets)),
+            "decisions": made,
+            "decisions_per_second": made / spent,
+            "regret": float(np.concatenate(regrets).mean()),
             "play_seconds": spent,
         }
 
@@ -205,7 +210,8 @@ class Judged(NamedTuple):
     """What a policy decided, and what the search says of it."""
 
     samples: Samples
-    regret: float  # the mean of what its most probable actions lose, in results
+    regrets: NDArray[np.float32]  # what its most probable action loses, 0 to 1 (a win is 1), for
+    # each decision between several actions
 
 
 def play(
@@ -213,7 +219,9 @@ def play(
 ) -> Judged:
     """Let a policy take `count` decisions or a few more, and judge them; in a worker.
 
-    It draws its actions, so that it also meets positions to which its best ones do not lead.
+    It draws its actions, so that it also meets positions to which its best ones do not lead. Games
+    that are not over in the end are left. The same seed gives the same samples. Raises as `Judge`
+    and `Opponents`.
     """
     rng = np.random.default_rng(seed)
     evaluate, judge = Evaluator(network), Judge(game, evaluation, config.depth)
@@ -239,19 +247,20 @@ def play(
         actions, worth = judge(positions)
         best = worth.max(1)
         likeliest = actions == logits[mine].argmax(1)[:, np.newaxis]
-        regrets.append(best - worth[likeliest])
+        regrets.append((best - worth[likeliest])[(actions >= 0).sum(1) > 1])
         parts.append(Samples(positions, *greatest(actions, worth), 2 * best - 1))
         made += len(mine)
         boards.step(chosen)
         over = boards.done
     samples = Samples(*map(np.concatenate, zip(*parts, strict=True)))
-    return Judged(samples, float(np.concatenate(regrets).mean()))
+    return Judged(samples, np.concatenate(regrets))
 
 
 def lost(log_policy: Tensor, worth: Tensor, *, entropy: float) -> Tensor:
-    """Return what a policy loses of the best results, less what its entropy is worth.
+    """Return what a policy loses of the best results, less what its entropy is worth; a mean.
 
-    `worth` are the results to expect of actions, 0 to 1, float[B, A].
+    `log_policy` and `worth` are float[B, A]: the logarithms of probabilities, minus infinity for
+    illegal actions, and the results to expect of actions, 0 to 1. `entropy` is the worth of a nat.
     """
     policy = log_policy.exp()
     expected = (policy * worth).sum(1)
@@ -263,7 +272,7 @@ def charts(config: Config) -> dict[str, list[str]]:
     """Return the charts of curves.png: title and columns of the log."""
     return {
         **gate.charts(config.make_game(), config.rivals),
-        "share of the result that decisions lose, by the search": ["regret"],
+        "what decisions lose by the search, of a win": ["regret"],
         "loss": ["policy_loss", "value_loss"],
         "decisions of the policy a second": ["decisions_per_second"],
         "seconds of a round": ["play_seconds", "learn_seconds"],

@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from cc_env import players
 from cc_env.envs.boards import Boards
-from cc_env.errors import BadOption, BadPlayer
+from cc_env.errors import BadOption, BadPlayer, Forfeit
 from cc_env.game import Game
 from cc_env.referee import Clock, Player, fresh
+from cc_env.rules import Position
 
 NOBODY = -1  # has the seat of an opponent
 
@@ -27,32 +28,50 @@ def check_opponents(names: Sequence[str], share: float) -> None:
 
 
 class Opponents:
-    """Who else plays on which board."""
+    """Who else plays on which board; `seats`, int64[N], are theirs, or NOBODY."""
 
     def __init__(self, game: Game, names: Sequence[str], share: float, boards: int) -> None:
-        """Make the players; raise BadPlayer for one that cannot play this game."""
-        self.seats = np.full(boards, NOBODY, np.int64)  # of the opponents on the boards
-        self._share = share
-        self._known = [_made(name, game) for name in names] if share else []
-        self._sitting: list[Player | None] = [None] * boards
+        """Make the players, which play in `share` of the games, 0 to 1, of so many boards.
+
+        Raises BadPlayer for one that cannot play this game.
+        """
+        self.seats = np.full(boards, NOBODY, np.int64)
+        self._game, self._share = game, share
+        self._known = [(name, _made(name, game)) for name in names] if share else []
+        self._sitting: list[tuple[str, Player] | None] = [None] * boards
 
     def begin(self, board: int, rng: np.random.Generator) -> None:
         """Draw whether an opponent plays the next game on a board, which, and its seat."""
         self.seats[board], self._sitting[board] = NOBODY, None
         if rng.random() < self._share:
             index, seat = rng.integers((len(self._known), 2)).tolist()
-            self.seats[board], self._sitting[board] = seat, fresh(self._known[index])
+            name, player = self._known[index]
+            self.seats[board], self._sitting[board] = seat, (name, fresh(player))
 
     def choose(
         self, boards: Boards, actions: NDArray[np.int64], rng: np.random.Generator
     ) -> NDArray[np.bool_]:
-        """Write their decisions into `actions`, [N]; return on which boards they decided."""
+        """Write their decisions into `actions`, int64[N]; return on which boards, bool[N].
+
+        Raises BadPlayer where one forfeits or chooses no legal action.
+        """
         decided = np.asarray(boards.to_move == self.seats)
         for board in np.flatnonzero(decided).tolist():
-            player = self._sitting[board]
-            assert player is not None
-            actions[board] = player.choose(boards.position(board), rng, Clock()).action
+            sitting = self._sitting[board]
+            assert sitting is not None
+            actions[board] = self._chosen(*sitting, boards.position(board), rng)
         return decided
+
+    def _chosen(
+        self, name: str, player: Player, position: Position, rng: np.random.Generator
+    ) -> int:
+        try:
+            action = int(player.choose(position, rng, Clock()).action)
+        except Forfeit as error:
+            raise BadPlayer(f"opponent {name}: {error}") from error
+        if action not in self._game.legal_actions(position):
+            raise BadPlayer(f"opponent {name}: {self._game.illegal(position, action)}")
+        return action
 
 
 def _made(name: str, game: Game) -> Player:

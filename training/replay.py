@@ -23,7 +23,7 @@ ROUNDING = 1e-3  # tolerance when probabilities and values are checked
 
 
 class Samples(NamedTuple):
-    """Decisions, the newest last."""
+    """Decisions."""
 
     positions: NDArray[np.uint64]  # [N, F]
     actions: NDArray[np.int16]  # [N, WIDTH]: legal ones, padded with -1
@@ -37,7 +37,8 @@ class Minibatch(NamedTuple):
 
     planes: NDArray[np.int8]  # [B, C, H, W]
     legal: NDArray[np.bool_]  # [B, A]
-    targets: NDArray[np.float32]  # [B, A]: of actions, as in Samples; of others 0
+    targets: NDArray[np.float32]  # [B, A]: as in Samples; of legal actions that are not kept the
+    # least that is kept, of illegal ones 0
     values: NDArray[np.float32]  # [B]
 
 
@@ -149,8 +150,10 @@ def _fill(
     for row in range(len(images)):
         position = rules.load(positions[row], start)
         rules.observe(position, rules.to_move(position), batch.planes[row])
+        least = np.float32(0 if actions[row, -1] < 0 else targets[row, -1])
         for index in range(rules.legal_actions(position, legal)):
             batch.legal[row, images[row, legal[index]]] = True
+            batch.targets[row, images[row, legal[index]]] = least
         for place in range(actions.shape[1]):
             action = actions[row, place]
             if action < 0:

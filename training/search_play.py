@@ -35,7 +35,7 @@ LONGEST = 200  # turns; then a game is a draw
 _MOST_DECISIONS = 4 * LONGEST  # likewise
 _TASK = 20_000  # decisions that a worker plays at a time
 _MOST_NODES = 500_000  # of a search
-TABLE_MEGABYTES = 0.5
+_TABLE_MEGABYTES = 0.5
 _PERMILLE = 1000
 _REPETITIONS = 3  # end a game as a draw, where the rules have no limit of their own
 
@@ -52,7 +52,6 @@ class Played(NamedTuple):
     """Decisions of games, game after game, but for those of the openings."""
 
     positions: NDArray[np.uint64]  # [N, F]
-    actions: NDArray[np.int32]  # [N]: the best one by the search, even where another was played
     begins: NDArray[np.bool_]  # [N]: a turn begins here
     targets: NDArray[np.float32]  # [N]: the result to expect, 0 to 1, to the player to move
     results: NDArray[np.float32]  # [N]: of the game to it: 0 a loss, 0.5 a draw, 1 a win
@@ -81,13 +80,9 @@ def play(game: Game, evaluation: Any, pace: Pace, weight: float, count: int, see
     `weight`, 0 to 1; in the last turn the result of the game takes its place. Where a random action
     is played or the result is proven, it is what the search expects.
     """
-    chosen = game.evaluation(evaluation)
-    table, quick = transposition.empty(TABLE_MEGABYTES), rules.ordering_of(chosen)
-    context = Context(table, make_workspace(game), chosen, quick, NO_TABLES)
-    context.workspace["counts"][MARGINS] = game.max_margin
+    context = context_of(game, evaluation)
     played = Played(
         np.zeros((count, len(game.initial)), np.uint64),
-        np.zeros(count, np.int32),
         np.zeros(count, np.bool_),
         np.zeros(count, np.float32),
         np.zeros(count, np.float32),
@@ -104,6 +99,15 @@ def play(game: Game, evaluation: Any, pace: Pace, weight: float, count: int, see
     done = _play_games(game.initial, pace, weight, context, notes, limit, state, played)
     parts: list[Any] = [part[:done] for part in played]
     return Played(*parts)
+
+
+def context_of(game: Game, evaluation: Any) -> Context:
+    """Return what `search` needs; `evaluation` is as for `Game.evaluation`, which may raise."""
+    chosen = game.evaluation(evaluation)
+    table, quick = transposition.empty(_TABLE_MEGABYTES), rules.ordering_of(chosen)
+    context = Context(table, make_workspace(game), chosen, quick, NO_TABLES)
+    context.workspace["counts"][MARGINS] = game.max_margin
+    return context
 
 
 def tasks(count: int) -> tuple[int, int]:
@@ -145,11 +149,10 @@ def _play_games(
             state = randomness.advance(state)
             is_random = turn < opening or randomness.below(state, _PERMILLE) < pace.exploration
             if turn >= opening:
-                if row == len(out.actions):
+                if row == len(out.positions):
                     return first
-                search(position, pace.depth, context, line)
+                search(position, rules.to_move(position), pace.depth, context, line)
                 rules.store(position, out.positions[row])
-                out.actions[row] = line[0]
                 out.begins[row] = begins
                 out.games[row] = number
                 notes.players[row - first] = rules.to_move(position)
@@ -197,8 +200,15 @@ def _repetitions(keys: NDArray[np.uint64], turn: Int) -> Int:
 
 
 @jit
-def search(position: Position, depth: Int, context: Context, line: NDArray[np.int32]) -> None:
-    """Search as `AlphaBeta.search`: nothing is left of earlier searches."""
+def search(
+    position: Position, player: Int, depth: Int, context: Context, line: NDArray[np.int32]
+) -> None:
+    """Search to `depth` turns, 1 or more, as `AlphaBeta.search` by `player`, whoever is to move.
+
+    Nothing is left of earlier searches. The score to the player to move is in
+    `counts[VALUE]` of the workspace, the best actions are in `line`, int32[PLIES]. A search ends
+    after `_MOST_NODES` positions.
+    """
     workspace = context.workspace
     counts = workspace.counts
     for ply in range(PLIES):
@@ -211,7 +221,7 @@ def search(position: Position, depth: Int, context: Context, line: NDArray[np.in
     for index in range(len(counts)):
         counts[index] = 0
     counts[MAX_DEPTH], counts[MAX_NODES], counts[MARGINS] = depth, _MOST_NODES, margins
-    counts[ROOT_PLAYER] = rules.to_move(position)
+    counts[ROOT_PLAYER] = player
     counts[SALT] = searches
     counts[AGE] = searches % transposition.AGES
     if counts[AGE] == 0:  # ages wrap around: drop all entries

@@ -1,16 +1,17 @@
-"""Both ways to learn run on every game, and what they leave plays it."""
+"""The ways to learn a policy run on every game, and what they leave plays it."""
 
 from dataclasses import replace
 
 import pytest
 import test_alphazero
+import test_distillation
 import test_ppo
 
 from agents import NETWORK
 from cc_env import games, players, referee
 from cc_env.catalogue import GAMES
 from cc_env.match import FAULTS, Limits
-from training import alphazero, ppo, selfplay
+from training import alphazero, distillation, ppo, selfplay
 
 pytestmark = pytest.mark.usefixtures("without_curves")
 
@@ -22,7 +23,7 @@ PLAY = selfplay.SelfPlaySettings(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in GAMES if name != "capture_conquer"])
-def test_alphazero_and_ppo_run_on_it(tmp_path, name):
+def test_they_run_on_it(tmp_path, name):
     options = OPTIONS.get(name, {})
     game = games.make(name, **options)
     tiny = {"game": name, "options": options}
@@ -32,7 +33,11 @@ def test_alphazero_and_ppo_run_on_it(tmp_path, name):
     assert numbers["policy_loss"] > 0
     numbers = ppo.main(replace(test_ppo.TINY, **tiny, steps=512), tmp_path / "ppo")
     assert numbers["random"] >= 0
+    taught = replace(test_distillation.TINY, **tiny, rounds=1, evaluate_every=1, decisions=1000)
+    numbers = distillation.main(taught, tmp_path / "taught")
+    assert 0 < numbers["regret"] < 1
     for player in (
+        f"agents.policy:path={tmp_path / 'taught'}",
         f"agents.policy:path={tmp_path / 'zero' / NETWORK}",
         f"agents.alphazero:simulations=4,path={tmp_path / 'zero'}",
         f"agents.ppo:path={tmp_path / 'ppo'}",

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+from cc_env import games
 from cc_env.errors import BadCheckpoint
-from training.replay import WIDTH, Replay, Samples, sparse
+from training.replay import WIDTH, Replay, Samples, greatest, sparse
 
 
 def samples_of(game, positions, value=0.5):
@@ -50,6 +51,23 @@ def test_batches_hold_what_was_added_or_its_mirror_image(game):
         assert batch.targets[row].sum() == pytest.approx(1, abs=1e-2)
         assert batch.values[row] == 0.5
     assert seen == {True, False}
+
+
+def test_legal_actions_beyond_the_kept_ones_have_the_least_target_that_is_kept():
+    game = games.make("morris")  # with a free move nearly everything is legal
+    position = game.from_text("wwwbbbw.wwwww........... w 00 fw")
+    legal = game.legal_actions(position)
+    assert len(legal) > WIDTH
+    replay = Replay(game, 1)
+    worth = np.linspace(0.25, 0.75, len(legal), dtype=np.float32)[np.newaxis]
+    kept = greatest(legal[np.newaxis], worth)
+    assert kept[1][0, -1] > 0.25
+    replay.add(Samples(np.array([position], np.uint64), *kept, np.zeros(1, np.float32)))
+    batch = replay.draw(np.random.default_rng(0), 1)
+    targets, mask = batch.targets[0], batch.legal[0]
+    assert sorted(targets[mask])[0] == kept[1][0, -1]
+    assert (targets[~mask] == 0).all()
+    assert mask.sum() == len(legal)
 
 
 def test_the_oldest_samples_go(game):

@@ -1,0 +1,84 @@
+"""What each action is worth, against the search of each one by itself and the rules."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from cc_env import games
+from cc_env.openings import after_random_turns
+from cc_env.rules import DRAW, ONGOING
+from cc_env.search.alphabeta import AlphaBeta
+from training.judging import Judge
+
+DEPTH = 3
+
+
+def positions_of(game, turns, count, seed=0):
+    rng = np.random.default_rng(seed)
+    found = []
+    while len(found) < count:
+        position = after_random_turns(game, int(rng.integers(turns)), rng)
+        found += [position] if game.outcome(position) == ONGOING else []
+    return found
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "evaluation", "turns"),
+    [
+        ("capture_conquer", {"size": 4}, None, 8),
+        ("capture_conquer", {"size": 6}, "learned", 20),
+        ("checkers", {}, None, 40),  # captures go on: turns of several decisions
+        ("morris", {}, None, 30),  # removals
+        ("mini_checkers", {}, None, 30),  # margins
+    ],
+)
+def test_actions_are_worth_what_a_search_of_each_expects(name, options, evaluation, turns):
+    game = games.make(name, **options)
+    search = AlphaBeta(game, evaluation)
+    positions = positions_of(game, turns, 12)
+    actions, worth = Judge(game, evaluation, DEPTH)(np.array(positions, np.uint64))
+    compared = 0
+    for position, row, values in zip(positions, actions, worth, strict=True):
+        legal = game.legal_actions(position).tolist()
+        assert row[: len(legal)].tolist() == legal
+        assert (row[len(legal) :] == -1).all()
+        assert (values[len(legal) :] == 0).all()
+        mover = game.to_move(position)
+        for action, value in zip(legal, values.tolist(), strict=False):
+            after = game.apply(position, action)
+            if (result := game.outcome(after)) != ONGOING:
+                assert value == (0.5 if result == DRAW else float(result == mover))
+                continue
+            if len(game.legal_actions(after)) < 2:
+                continue  # AlphaBeta does not search these
+            turns_left = DEPTH if game.mid_turn(after) else DEPTH - 1
+            found = search.search(after, depth=turns_left)
+            expected = found.value if game.to_move(after) == mover else -found.value
+            proven = 0.1 if abs(expected) == 1 else 1e-6  # sooner or later
+            assert value == pytest.approx((1 + expected) / 2, abs=proven)
+            compared += 1
+    assert compared > 15
+
+
+def test_a_win_is_worth_more_the_sooner_it_comes_and_a_loss_the_later():
+    game = games.make("capture_conquer", size=4)
+    search = AlphaBeta(game)
+    seen = set()
+    for position in positions_of(game, 8, 60, seed=1):
+        (row,), (values,) = Judge(game, None, 6)(np.array([position], np.uint64))
+        told = {}
+        for action, value in zip(row.tolist(), values.tolist(), strict=True):
+            after = game.apply(position, action) if action >= 0 else position
+            if action < 0 or game.outcome(after) != ONGOING or len(game.legal_actions(after)) < 2:
+                continue
+            found = search.search(after, depth=6 if game.mid_turn(after) else 5)
+            sign = 1 if game.to_move(after) == game.to_move(position) else -1
+            if abs(found.value) == 1:
+                told[sign * found.score] = value
+        scores = sorted(told)
+        for worse, better in pairwise(scores):
+            assert told[worse] < told[better]
+            seen.add(better > 0)
+            seen.add(worse > 0)
+    assert seen == {True, False}

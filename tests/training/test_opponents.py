@@ -1,0 +1,71 @@
+"""Other players that have a seat in self-play."""
+
+import numpy as np
+import pytest
+
+from cc_env import games, players
+from cc_env.envs.boards import Boards
+from cc_env.errors import BadPlayer, Forfeit
+from cc_env.match import FAULTS
+from cc_env.referee import Decision
+from training.opponents import NOBODY, Opponents
+
+GAME = games.make("capture_conquer", size=4)
+BOARDS = 40
+
+
+class Bad:
+    """Forfeits, or chooses an action that there is not."""
+
+    def __init__(self, game, *, how):
+        self.how = how
+
+    def choose(self, position, rng, clock):
+        if self.how == "forfeit":
+            raise Forfeit(FAULTS[0], "it is tired")
+        return Decision(10**6)
+
+
+@pytest.fixture(autouse=True)
+def bad():
+    with players.named(bad=Bad):
+        yield
+
+
+def begun(names, share):
+    rng, boards = np.random.default_rng(0), Boards(GAME, BOARDS)
+    boards.reset()
+    opponents = Opponents(GAME, names, share, BOARDS)
+    for board in range(BOARDS):
+        opponents.begin(board, rng)
+    return opponents, boards, rng
+
+
+def test_they_sit_in_their_share_of_the_games_on_either_side():
+    opponents, boards, rng = begun(("greedy", "random"), 0.5)
+    counts = [(opponents.seats == seat).sum() for seat in (NOBODY, 0, 1)]
+    assert counts[0] == pytest.approx(BOARDS / 2, abs=8)
+    assert counts[1] == pytest.approx(BOARDS / 4, abs=6)
+    actions = np.full(BOARDS, -1, np.int64)
+    decided = opponents.choose(boards, actions, rng)
+    assert np.array_equal(decided, opponents.seats == 0)  # the first player is to move
+    assert np.array_equal(actions >= 0, decided)
+    assert boards.masks[np.flatnonzero(decided), actions[decided]].all()
+
+
+def test_without_a_share_there_are_none():
+    opponents, boards, rng = begun(("greedy",), 0)
+    assert not opponents.choose(boards, np.zeros(BOARDS, np.int64), rng).any()
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("bad:how=forfeit", "opponent bad:how=forfeit: it is tired"),
+        ("bad:how=illegal", "opponent bad:how=illegal: .*1000000"),
+    ],
+)
+def test_who_fails_is_named(name, says):
+    opponents, boards, rng = begun((name,), 1)
+    with pytest.raises(BadPlayer, match=says):
+        opponents.choose(boards, np.zeros(BOARDS, np.int64), rng)
