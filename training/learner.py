@@ -56,12 +56,15 @@ def started(start: str | None, game: Game, size: Size) -> Network:
 
 
 def cross_entropy(log_policy: Tensor, targets: Tensor) -> Tensor:
-    """Return the cross-entropy of a policy, where the targets are probabilities."""
+    """Return the cross-entropy of a policy, a mean; both are as for `PolicyLoss`, float[B, A].
+
+    The targets are probabilities.
+    """
     return -(targets * finite(log_policy)).sum(1).mean()
 
 
 def finite(log_policy: Tensor) -> Tensor:
-    """Return the logarithm of a policy with 0 for illegal actions, to be multiplied by 0."""
+    """Return the logarithm of a policy, float[B, A], with 0 for illegal actions."""
     return log_policy.masked_fill(log_policy == -torch.inf, 0)
 
 

@@ -78,8 +78,8 @@ def test_the_loss_is_what_the_policy_gives_away_less_its_entropy():
     worth = torch.tensor([[0.5, 1.0, 0.0, 0.0], [0.0, 0.25, 0.0, 0.0]])
     given_away = (1 - 0.5) / 2  # of the second nothing: there is one legal action
     nats = (0.5 * np.log(2) + 0.5 * np.log(4)) / 2
-    found = float(distillation.lost(policy.log(), worth, entropy=0.1))
-    assert found == pytest.approx(given_away - 0.1 * nats)
+    loss = float(distillation.lost(policy.log(), worth, entropy=0.1))
+    assert loss == pytest.approx(given_away - 0.1 * nats)
 
 
 def test_it_prefers_an_action_that_is_never_a_mistake():
