@@ -16,11 +16,11 @@ DEPTH = 3
 
 def positions_of(game, turns, count, seed=0):
     rng = np.random.default_rng(seed)
-    found = []
-    while len(found) < count:
+    result = []
+    while len(result) < count:
         position = after_random_turns(game, int(rng.integers(turns)), rng)
-        found += [position] if game.outcome(position) == ONGOING else []
-    return found
+        result += [position] if game.outcome(position) == ONGOING else []
+    return result
 
 
 @pytest.mark.parametrize(
@@ -53,8 +53,8 @@ def test_actions_are_worth_what_a_search_of_each_expects(name, options, evaluati
             if len(game.legal_actions(after)) < 2:
                 continue  # AlphaBeta does not search these
             turns_left = DEPTH if game.mid_turn(after) else DEPTH - 1
-            found = search.search(after, depth=turns_left)
-            expected = found.value if game.to_move(after) == mover else -found.value
+            result = search.search(after, depth=turns_left)
+            expected = result.value if game.to_move(after) == mover else -result.value
             proven = 0.1 if abs(expected) == 1 else 1e-6  # sooner or later
             assert value == pytest.approx((1 + expected) / 2, abs=proven)
             compared += 1
@@ -72,10 +72,10 @@ def test_a_win_is_worth_more_the_sooner_it_comes_and_a_loss_the_later():
             after = game.apply(position, action) if action >= 0 else position
             if action < 0 or game.outcome(after) != ONGOING or len(game.legal_actions(after)) < 2:
                 continue
-            found = search.search(after, depth=6 if game.mid_turn(after) else 5)
+            result = search.search(after, depth=6 if game.mid_turn(after) else 5)
             sign = 1 if game.to_move(after) == game.to_move(position) else -1
-            if abs(found.value) == 1:
-                told[sign * found.score] = value
+            if abs(result.value) == 1:
+                told[sign * result.score] = value
         scores = sorted(told)
         for worse, better in pairwise(scores):
             assert told[worse] < told[better]
