@@ -38,7 +38,6 @@ from cc_env.envs.boards import Boards
 from cc_env.game import Game
 from cc_env.learned.files import evaluation_of
 from cc_env.match import limit_of_repetitions
-from cc_env.openings import opening
 from cc_env.terminal import run as run_command
 from cc_env.threads import cores
 from training import cli, gate, runs, state
@@ -51,6 +50,7 @@ from training.learner import Learner, LearnerSettings, finite, started
 from training.log import Row
 from training.opponents import Opponents, check_opponents
 from training.replay import Replay, Samples, greatest
+from training.search_play import tasks
 from training.tasks import mapper, values
 
 _BOARDS = 64  # games at once in a task
@@ -104,8 +104,8 @@ def main(config: Config, path: Path, resume: bool = False) -> Row:
     """
     torch.set_num_threads(cores())
     game = config.make_game()
-    try_players(config.rivals.names, game)
-    try_players(config.opponents if config.opponents_share else (), game)
+    opponents = config.opponents if config.opponents_share else ()
+    try_players((*config.rivals.names, *opponents), game)
     evaluation_of(game, config.evaluation)
     if not resume:
         started(config.start, game, config.network)
@@ -122,7 +122,7 @@ class Training:
         self.config, self.run, self.game = config, run, config.make_game()
         torch.manual_seed(config.seed)
         network = started(config.start if run.is_new else None, self.game, config.network)
-        loss = partial(lost, entropy=config.entropy)
+        loss = partial(regret_loss, entropy=config.entropy)
         self.learner = Learner(network, config.learn, device_of(config.device), loss)
         self.replay = Replay(self.game, config.replay)
         self.best: Network | None = None
@@ -143,8 +143,7 @@ class Training:
     def play(self) -> dict[str, float]:
         """Let the newest policy play, and its decisions be judged; return the numbers to log."""
         config, began = self.config, time.perf_counter()
-        count = -(-config.decisions // _TASK)
-        size = -(-config.decisions // count)
+        count, size = tasks(config.decisions, _TASK)
         work = partial(play, self.game, config, self.evaluation, self.learner.average, size)
         before, regrets = self.replay.added, []
         _, *seeds = self.run.seeds(1 + count)  # the first is for the batches
@@ -219,9 +218,9 @@ def play(
 ) -> Judged:
     """Let a policy take `count` decisions or a few more, and judge them; in a worker.
 
-    It draws its actions, so that it also meets positions to which its best ones do not lead. Games
-    that are not over in the end are left. The same seed gives the same samples. Raises as `Judge`
-    and `Opponents`.
+    Actions are sampled from the policy, so that it also reaches positions that its most probable
+    actions do not lead to. Unfinished games are dropped, their decisions kept. The same seed gives
+    the same samples. Raises as `Judge` and `Opponents`.
     """
     rng = np.random.default_rng(seed)
     evaluate, judge = Evaluator(network), Judge(game, evaluation, config.depth)
@@ -234,12 +233,7 @@ def play(
     regrets: list[NDArray[np.float32]] = []
     made = 0
     while made < count:
-        if over.any():
-            starts = [game.initial] * _BOARDS
-            for board in np.flatnonzero(over).tolist():
-                starts[board] = opening(game, config.opening_turns, rng)
-                opponents.begin(board, rng)
-            boards.reset(over, starts)
+        opponents.begin(boards, over, config.opening_turns, rng)
         logits = np.where(boards.masks, evaluate(boards.observations)[0], -np.inf)
         chosen = (logits + rng.gumbel(size=logits.shape)).argmax(1)
         mine = np.flatnonzero(~opponents.choose(boards, chosen, rng))
@@ -256,8 +250,8 @@ def play(
     return Judged(samples, np.concatenate(regrets))
 
 
-def lost(log_policy: Tensor, worth: Tensor, *, entropy: float) -> Tensor:
-    """Return what a policy loses of the best results, less what its entropy is worth; a mean.
+def regret_loss(log_policy: Tensor, worth: Tensor, *, entropy: float) -> Tensor:
+    """Return the expected regret of a policy minus the worth of its entropy, both means over B.
 
     `log_policy` and `worth` are float[B, A]: the logarithms of probabilities, minus infinity for
     illegal actions, and the results to expect of actions, 0 to 1. `entropy` is the worth of a nat.
@@ -272,7 +266,7 @@ def charts(config: Config) -> dict[str, list[str]]:
     """Return the charts of curves.png: title and columns of the log."""
     return {
         **gate.charts(config.make_game(), config.rivals),
-        "what decisions lose by the search, of a win": ["regret"],
+        "mean regret by the search (a win is 1)": ["regret"],
         "loss": ["policy_loss", "value_loss"],
         "decisions of the policy a second": ["decisions_per_second"],
         "seconds of a round": ["play_seconds", "learn_seconds"],

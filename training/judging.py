@@ -25,13 +25,13 @@ _MOST_DELAY = 0.1
 class Judge:
     """Searches each legal action of positions to the same depth.
 
-    It knows nothing of earlier positions, and so of no repetition.
+    It does not see earlier positions, so repetitions do not count as draws.
     """
 
     def __init__(self, game: Game, evaluation: Any, depth: int) -> None:
         """Judge by searches of `depth` turns, 2 or more; `evaluation` is as for `Game.evaluation`.
 
-        Raises as that.
+        Raises as `Game.evaluation`.
         """
         self._game, self._depth, self._context = game, depth, context_of(game, evaluation)
 

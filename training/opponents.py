@@ -12,6 +12,7 @@ from cc_env import players
 from cc_env.envs.boards import Boards
 from cc_env.errors import BadOption, BadPlayer, Forfeit
 from cc_env.game import Game
+from cc_env.openings import opening
 from cc_env.referee import Clock, Player, fresh
 from cc_env.rules import Position
 
@@ -19,7 +20,7 @@ NOBODY = -1  # has the seat of an opponent
 
 
 def check_opponents(names: Sequence[str], share: float) -> None:
-    """Raise BadOption if there is no such player, or none for a share above 0."""
+    """Raise BadOption for an unknown player, and for a share above 0 without any."""
     for name in names:
         players.check(name)
     if share and not names:
@@ -40,7 +41,22 @@ class Opponents:
         self._known = [(name, _made(name, game)) for name in names] if share else []
         self._sitting: list[tuple[str, Player] | None] = [None] * boards
 
-    def begin(self, board: int, rng: np.random.Generator) -> None:
+    def begin(
+        self,
+        boards: Boards,
+        which: NDArray[np.bool_],
+        opening_turns: int,
+        rng: np.random.Generator,
+    ) -> None:
+        """Begin new games on some boards, bool[N], each after 0 to `opening_turns` random turns."""
+        starts = [self._game.initial] * len(which)
+        for board in np.flatnonzero(which).tolist():
+            starts[board] = opening(self._game, opening_turns, rng)
+            self._seat(board, rng)
+        if which.any():
+            boards.reset(which, starts)
+
+    def _seat(self, board: int, rng: np.random.Generator) -> None:
         """Draw whether an opponent plays the next game on a board, which, and its seat."""
         self.seats[board], self._sitting[board] = NOBODY, None
         if rng.random() < self._share:

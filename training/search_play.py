@@ -110,9 +110,12 @@ def context_of(game: Game, evaluation: Any) -> Context:
     return context
 
 
-def tasks(count: int) -> tuple[int, int]:
-    """Return how many tasks play `count` decisions or positions, and how many each has."""
-    number = -(-count // _TASK)
+def tasks(count: int, most: int = _TASK) -> tuple[int, int]:
+    """Return how many tasks play `count` decisions or positions, and how many each has.
+
+    A task has at most `most`.
+    """
+    number = -(-count // most)
     return number, -(-count // number)
 
 

@@ -16,7 +16,6 @@ from cc_env.envs.boards import Boards
 from cc_env.errors import Diverged
 from cc_env.game import Game
 from cc_env.match import limit_of_repetitions
-from cc_env.openings import opening
 from cc_env.rules import DRAW, ONGOING
 from cc_env.search.puct import Evaluate, Trees
 from training.config import check_between, check_wholes
@@ -223,13 +222,9 @@ class SelfPlayWorker:
 
     def _begin(self, which: NDArray[np.bool_]) -> None:
         """Begin new games on some boards, bool[boards], each after random turns."""
-        if which.any():
-            starts = [self._game.initial] * len(which)
-            for board in np.flatnonzero(which).tolist():
-                starts[board] = opening(self._game, self._settings.opening_turns, self._rng)
-                self._games[board] = _Game()
-                self._opponents.begin(board, self._rng)
-            self._boards.reset(which, starts)
+        for board in np.flatnonzero(which).tolist():
+            self._games[board] = _Game()
+        self._opponents.begin(self._boards, which, self._settings.opening_turns, self._rng)
 
     def _no_samples(self) -> Samples:
         empty = np.zeros((0, len(self._game.initial)), np.uint64)

@@ -78,7 +78,7 @@ def test_the_loss_is_what_the_policy_gives_away_less_its_entropy():
     worth = torch.tensor([[0.5, 1.0, 0.0, 0.0], [0.0, 0.25, 0.0, 0.0]])
     given_away = (1 - 0.5) / 2  # of the second nothing: there is one legal action
     nats = (0.5 * np.log(2) + 0.5 * np.log(4)) / 2
-    loss = float(distillation.lost(policy.log(), worth, entropy=0.1))
+    loss = float(distillation.regret_loss(policy.log(), worth, entropy=0.1))
     assert loss == pytest.approx(given_away - 0.1 * nats)
 
 
@@ -87,7 +87,7 @@ def test_it_prefers_an_action_that_is_never_a_mistake():
     logits = torch.zeros(3, requires_grad=True)
     worth = torch.tensor([[1.0, 0.0, 0.9], [0.0, 1.0, 0.9]])
     for _ in range(100):
-        loss = distillation.lost(logits.expand(2, 3).log_softmax(1), worth, entropy=0.01)
+        loss = distillation.regret_loss(logits.expand(2, 3).log_softmax(1), worth, entropy=0.01)
         (gradient,) = torch.autograd.grad(loss, logits)
         logits = (logits - 10 * gradient).detach().requires_grad_()
     assert logits.softmax(0)[2] > 0.9

@@ -36,8 +36,7 @@ def begun(names, share):
     rng, boards = np.random.default_rng(0), Boards(GAME, BOARDS)
     boards.reset()
     opponents = Opponents(GAME, names, share, BOARDS)
-    for board in range(BOARDS):
-        opponents.begin(board, rng)
+    opponents.begin(boards, np.ones(BOARDS, np.bool_), 0, rng)
     return opponents, boards, rng
 
 
