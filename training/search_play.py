@@ -217,9 +217,9 @@ def search(
     for ply in range(PLIES):
         workspace.killers[ply, 0] = NONE
         workspace.killers[ply, 1] = NONE
-    for player in range(2):
+    for side in range(2):
         for action in range(workspace.history.shape[1]):
-            workspace.history[player, action] = 0
+            workspace.history[side, action] = 0
     searches, margins = counts[SALT] + 1, counts[MARGINS]
     for index in range(len(counts)):
         counts[index] = 0

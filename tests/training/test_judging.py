@@ -82,3 +82,19 @@ def test_a_win_is_worth_more_the_sooner_it_comes_and_a_loss_the_later():
             seen.add(better > 0)
             seen.add(worse > 0)
     assert seen == {True, False}
+
+
+@pytest.mark.parametrize("evaluation", ["standard", "published"])
+def test_the_best_action_is_worth_what_the_search_of_the_position_expects(evaluation):
+    """Of `published`, which values a position to one side only, in both seats."""
+    game = games.make("capture_conquer", size=6)
+    search = AlphaBeta(game, evaluation)
+    positions = positions_of(game, 20, 30)
+    _, worth = Judge(game, evaluation, 2)(np.array(positions, np.uint64))
+    seats = set()
+    for position, values in zip(positions, worth.tolist(), strict=True):
+        result = search.search(position, depth=2)
+        if result.value is not None and abs(result.value) < 1:
+            assert max(values) == pytest.approx((1 + result.value) / 2, abs=1e-6)
+            seats.add(game.to_move(position))
+    assert seats == {0, 1}
