@@ -38,6 +38,17 @@ for choices, lengths, outcomes in walks.values():
     assert sum(map(len, choices)) == lengths.sum() and np.isin(outcomes, (-1, 0, 1, 2)).all()
     assert (outcomes >= 0).mean() > 0.95
 """,
+    "exact_values": """
+starts = [tables.find(tables.game.initial) for tables in (TABLES["C&C 4×4"], TABLES["C&C 5×5"])]
+assert [solved.value for solved in starts] == [0, 0]
+where = "C&C 5×5"
+random, greedy, deep = (accuracies[name][where] for name in ("random", "greedy", "minimax:depth=6"))
+assert random.kept < greedy.kept < 1 and deep.kept > 0.95, (random, greedy, deep)
+assert [row[5] + row[6] for row in rows_of_draws] == [row[4] for row in rows_of_draws]
+deepest = everywhere["learned evaluation, 8 turns"]
+assert deepest.kept_where_free > 0.95, deepest
+assert suite["learned evaluation, 8 turns"].kept > suite["learned evaluation, 2 turns"].kept
+""",
     "quickstart": """
 score = tournament.standings.pair("learned:against=random", "random").line.score
 assert score.value > 0.8, score  # untrained it is 0.4 to 0.7

@@ -83,7 +83,8 @@ def main(config: Config, path: Path, resume: bool = False) -> Row:
     """
     torch.set_num_threads(1)
     game = config.make_game()
-    try_players(config.rivals.names, game)
+    opponents = config.play.opponents if config.play.opponents_share else ()
+    try_players((*config.rivals.names, *opponents), game)
     if not resume:
         started(config.start, game, config.network)
     with (

@@ -125,13 +125,19 @@ def conduct(
             f"{path}: use fewer boards, a smaller replay buffer or a smaller network"
         ) from None
     except KeyboardInterrupt:
-        is_saved = any((path / CHECKPOINTS).glob("*.safetensors"))
-        effect = "continues it" if is_saved else "starts again"
+        effect = "continues it" if _is_saved(path) else "starts again"
         console.print(f"stopped; the same command with --resume {effect}, in {path}")
         raise typer.Exit(INTERRUPTED) from None
     except OSError as error:
+        if not _is_saved(path):
+            raise
         raise OSError(f"{error}; --resume continues {path} from its last checkpoint") from error
     console.print(f"the best network: {path / best}")
+
+
+def _is_saved(path: Path) -> bool:
+    """Return whether the folder of a run has a checkpoint."""
+    return any((path / CHECKPOINTS).glob("*.safetensors"))
 
 
 def _folder(name: str) -> str:

@@ -59,7 +59,7 @@ def check_address() -> None:
             socket.create_connection((host.strip("[]"), int(port)), CONNECT_TIMEOUT).close()
         elif address not in ("", "auto", "local"):
             raise ValueError("wanted HOST:PORT")
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, OverflowError) as error:
         raise BadOption(
             f"{ADDRESS}={address!r}: no cluster answers ({error}); unset it to start one here"
         ) from error

@@ -54,7 +54,9 @@ from training.search_play import tasks
 from training.tasks import mapper, values
 
 _BOARDS = 64  # games at once in a task
-_TASK = 5_000  # decisions of the policy in a task: more cores want more decisions in a round
+# Decisions of the policy in a task: those of some games on each board, from the opening to the end.
+# More than two cores want more decisions in a round.
+_TASK = 20_000
 MAY_DIFFER = "minutes", "rounds", "workers", "engine", "device"  # when a run is continued
 
 
@@ -124,7 +126,7 @@ class Training:
         network = started(config.start if run.is_new else None, self.game, config.network)
         loss = partial(regret_loss, entropy=config.entropy)
         self.learner = Learner(network, config.learn, device_of(config.device), loss)
-        self.replay = Replay(self.game, config.replay)
+        self.replay = Replay(self.game, config.replay, fills=True)
         self.best: Network | None = None
         self.evaluation = evaluation_of(self.game, config.evaluation)
         run.restore(self.load)

@@ -78,7 +78,7 @@ class Config(runs.Config):
     epochs: int = 5  # passes over the remembered positions in a round
     batch_size: int = 2048  # positions in a gradient step
     learning_rate: float = 2e-3  # of Adam; falls to 0 in each round
-    limit: str = LIMIT  # of the network's decisions in evaluations, an option of `minimax`
+    limit: str = LIMIT  # of the network's decisions in evaluations, options of `minimax`
     rivals: Rivals = field(
         default_factory=lambda: Rivals(
             names=(f"minimax:{LIMIT}",), anchor=f"minimax:{LIMIT}", games=60
@@ -105,8 +105,9 @@ def main(config: Config, path: Path, resume: bool = False) -> Row:
     """
     torch.set_num_threads(cores())
     game = config.make_game()
-    try_players((*config.rivals.names, f"minimax:{config.limit}"), game)
+    try_players(config.rivals.names, game)
     files.check_inputs(game)
+    _player(game, game.evaluation(), config.limit)
     with runs.opened(path, asdict(config), resume, MAY_DIFFER, best=FILE) as run:
         Training(config, run).train()
     return run.rows[-1]
@@ -242,9 +243,7 @@ class Training:
 
     def player(self, network: IntegerNetwork) -> MinimaxPlayer:
         """Return the player with this network, limited as in evaluations."""
-        evaluation = files.correcting(self.game, network)
-        limit = options.read([self.config.limit])
-        return MinimaxPlayer(self.game, evaluation=evaluation, table_megabytes=4, **limit)
+        return _player(self.game, files.correcting(self.game, network), self.config.limit)
 
     def state(self) -> runs.State:
         """Return what a checkpoint holds."""
@@ -269,6 +268,12 @@ class Training:
     def parts(self) -> dict[str, Any]:
         """Return the networks by name."""
         return {"network": self.network, "best": self.best}
+
+
+def _player(game: Game, evaluation: Any, limit: str) -> MinimaxPlayer:
+    """Return the player with an evaluation, and the options of `minimax` that limit it."""
+    given = {"table_megabytes": 4, **options.read(options.split(limit))}
+    return MinimaxPlayer(game, evaluation=evaluation, **given)
 
 
 def _sample(game: Game, *given: Any) -> Sample:

@@ -18,14 +18,17 @@ from cc_env.search.transposition import NONE
 from cc_env.search.workspace import PLIES, VALUE, Context
 from training.search_play import context_of, search
 
-_DELAY = 0.001  # by which a proven win is worth less, and a loss more, for each decision until then
-_MOST_DELAY = 0.1
+# Results to expect, -1 to 1. A proven win is worth less, and a loss more, for each decision until
+# then; what is not proven is worth less than every proven win, and more than every loss.
+_DELAY, _MOST_DELAY = 0.001, 0.1
+_NEARLY = 1 - 2 * _MOST_DELAY  # what is beyond it is halved
 
 
 class Judge:
     """Searches each legal action of positions to the same depth.
 
-    It does not see earlier positions, so repetitions do not count as draws.
+    It does not see earlier positions: only what is repeated within a search counts as a draw. The
+    search of an action ends early after half a million positions.
     """
 
     def __init__(self, game: Game, evaluation: Any, depth: int) -> None:
@@ -42,7 +45,7 @@ class Judge:
 
         Those are int32[N, M], padded with -1, and float32[N, M], padded with 0: the result to
         expect, 0 to 1, to the player to move. A proven win is worth the more the sooner it comes,
-        a loss the later; margins do not count.
+        a loss the later, and more than any lead that is not proven; margins do not count.
         """
         actions = np.full((len(positions), self._game.num_actions), -1, np.int32)
         worth = np.zeros(actions.shape, np.float32)
@@ -91,6 +94,8 @@ def _value(score: Int) -> float:
     """Return the result that a score predicts, -1 to 1."""
     size = score if score > 0 else -score
     if size < PROVEN:
-        return expected(score)
+        value = expected(score)
+        beyond = max(abs(value) - _NEARLY, 0.0) / 2
+        return value - beyond if value > 0 else value + beyond
     delay = min(_DELAY * ((WIN - size) % MARGIN), _MOST_DELAY)
     return 1.0 - delay if score > 0 else delay - 1.0

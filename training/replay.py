@@ -37,17 +37,21 @@ class Minibatch(NamedTuple):
 
     planes: NDArray[np.int8]  # [B, C, H, W]
     legal: NDArray[np.bool_]  # [B, A]
-    targets: NDArray[np.float32]  # [B, A]: as in Samples; of legal actions that are not kept the
-    # least that is kept, of illegal ones 0
+    targets: NDArray[np.float32]  # [B, A]: as in Samples; of illegal actions 0, of legal ones that
+    # are not kept 0 or the least that is kept, see Replay
     values: NDArray[np.float32]  # [B]
 
 
 class Replay:
     """A ring buffer of the last `capacity` samples; draws transform them by random symmetries."""
 
-    def __init__(self, game: Game, capacity: int) -> None:
-        """Make an empty buffer."""
-        self.game, self.capacity = game, capacity
+    def __init__(self, game: Game, capacity: int, *, fills: bool = False) -> None:
+        """Make an empty buffer.
+
+        Legal actions that a sample does not keep have the target 0 in batches, so that
+        probabilities add up to 1; or, if it `fills`, the least target that is kept.
+        """
+        self.game, self.capacity, self.fills = game, capacity, fills
         self.added = 0  # samples added so far
         self.samples = Samples(
             np.zeros((capacity, len(game.initial)), np.uint64),
@@ -114,6 +118,7 @@ class Replay:
             actions[chosen],
             targets[chosen].astype(np.float32),
             self._actions[symmetries],
+            self.fills,
             batch,
         )
         planes = batch.planes.reshape(size, batch.planes.shape[1], -1)
@@ -141,6 +146,7 @@ def _fill(
     actions: NDArray[np.int16],
     targets: NDArray[np.float32],
     images: NDArray[np.int32],
+    fills: bool,
     batch: Minibatch,
 ) -> None:
     """Fill the batch, planes untransformed; images int32[B, A] map the actions of each row."""
@@ -150,7 +156,7 @@ def _fill(
     for row in range(len(images)):
         position = rules.load(positions[row], start)
         rules.observe(position, rules.to_move(position), batch.planes[row])
-        least = np.float32(0 if actions[row, -1] < 0 else targets[row, -1])
+        least = targets[row, -1] if fills and actions[row, -1] >= 0 else np.float32(0)
         for index in range(rules.legal_actions(position, legal)):
             batch.legal[row, images[row, legal[index]]] = True
             batch.targets[row, images[row, legal[index]]] = least

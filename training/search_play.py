@@ -78,7 +78,8 @@ def play(game: Game, evaluation: Any, pace: Pace, weight: float, count: int, see
     Returns `count` decisions or a few less: only whole games count. The target of a decision is a
     mean of what the search expects and of the target when the next turn begins, which weighs
     `weight`, 0 to 1; in the last turn the result of the game takes its place. Where a random action
-    is played or the result is proven, it is what the search expects.
+    is played or the result is proven, it is what the search expects, and counts as the next turn's
+    for earlier decisions of the same turn.
     """
     context = context_of(game, evaluation)
     played = Played(
@@ -186,10 +187,11 @@ def _judge(first: Int, end: Int, result: Int, weight: float, notes: _Notes, out:
         player, score = notes.players[row - first], notes.scores[row - first]
         out.results[row] = final if player == 0 else 1 - final
         target = (1 + expected(score)) / 2
-        if not notes.is_random[row - first] and abs(score) < PROVEN:
+        is_cut = notes.is_random[row - first] or abs(score) >= PROVEN
+        if not is_cut:
             target += weight * ((later if player == 0 else 1 - later) - target)
         out.targets[row] = target
-        if out.begins[row]:
+        if out.begins[row] or is_cut:
             later = target if player == 0 else 1 - target
 
 

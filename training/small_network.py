@@ -20,7 +20,6 @@ from cc_env.borrow import borrow
 from cc_env.compile import jit
 from cc_env.game import Game
 from cc_env.grid import Grid
-from cc_env.learned.files import aligned
 from cc_env.learned.lanes import UNITS
 from cc_env.learned.network import (
     CELLS,
@@ -31,6 +30,7 @@ from cc_env.learned.network import (
     THIRD_SHIFT,
     WIDTH,
     IntegerNetwork,
+    aligned,
 )
 from cc_env.rules import Position
 from cc_env.search.scores import SCALE
@@ -62,6 +62,8 @@ class SmallNetwork(nn.Module):
 
     _corners: Tensor  # [W, 4]: the cells of each window
     _begins: Tensor  # [W]: the row of its first state
+    _own: Tensor  # [4]: what an own piece in a cell adds to the state
+    _enemy: Tensor  # [4]
 
     def __init__(self, sets: int, windows: NDArray[np.int64]) -> None:
         """Make a network of so many sets, and of windows with these first cells, int64[W]."""
@@ -70,6 +72,8 @@ class SmallNetwork(nn.Module):
         corners = torch.from_numpy(windows[:, None] + _CORNERS)
         self.register_buffer("_corners", corners, persistent=False)
         self.register_buffer("_begins", torch.arange(len(windows)) * STATES, persistent=False)
+        self.register_buffer("_own", torch.from_numpy(_OWN), persistent=False)
+        self.register_buffer("_enemy", torch.from_numpy(_ENEMY), persistent=False)
         self.cells = nn.Linear(sets * CELLS, WIDTH)
         self.states = nn.EmbeddingBag(max(1, len(windows)) * STATES, WIDTH, mode="sum")
         self.second = nn.Linear(WIDTH, UNITS)
@@ -89,7 +93,7 @@ class SmallNetwork(nn.Module):
     def _states_of(self, bits: Tensor) -> Tensor:
         """Return the states of the windows, int64[B, W]."""
         own, enemy = bits[:, self._corners], bits[:, CELLS + self._corners]
-        return (own * torch.from_numpy(_OWN) + enemy * torch.from_numpy(_ENEMY)).sum(2)
+        return (own * self._own + enemy * self._enemy).sum(2)
 
     @torch.no_grad()
     def forget(self, bits: Tensor) -> None:

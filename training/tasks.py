@@ -1,6 +1,7 @@
 """Where tasks run that need no other: in processes of this machine, or on a Ray cluster."""
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from functools import partial
 from typing import Any
 
@@ -14,11 +15,16 @@ Mapper = Callable[..., Iterator[tuple[Any, Any]]]  # called with the work and th
 
 
 def values(run: Mapper, work: Callable[[Any], Any], tasks: Sequence[Any]) -> list[Any]:
-    """Return the value of each task, in their order; raise ChildProcessError if one has none."""
-    of_task = dict(run(work, tasks))
-    for task, value in of_task.items():
-        if isinstance(value, processes.Failure):
-            raise ChildProcessError(f"task {task} could not be done: {value}")
+    """Return the value of each task, in their order.
+
+    Raises ChildProcessError, and stops the others, as soon as one has none.
+    """
+    of_task = {}
+    with closing(run(work, tasks)) as answers:  # type: ignore[type-var]
+        for task, value in answers:
+            if isinstance(value, processes.Failure):
+                raise ChildProcessError(f"task {task} could not be done: {value}")
+            of_task[task] = value
     return [of_task[task] for task in tasks]
 
 

@@ -20,12 +20,21 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from cc_env import cacheline, files, rules
+from cc_env import files, rules
 from cc_env.catalogue import file_stem, rules_of
 from cc_env.errors import BadNetwork, UnknownOption, is_whole
 from cc_env.game import Game
 from cc_env.learned.lanes import UNITS
-from cc_env.learned.network import CELLS, STATES, WIDTH, IntegerNetwork, Learned, check, learned
+from cc_env.learned.network import (
+    CELLS,
+    STATES,
+    WIDTH,
+    IntegerNetwork,
+    Learned,
+    aligned,
+    check,
+    learned,
+)
 
 SUFFIX = ".network"
 VERSION = 2
@@ -145,9 +154,14 @@ def read(path: Path, game: Game) -> IntegerNetwork:
     """Return the network of a file; raise BadNetwork unless it is whole and of this game, OSError.
 
     Its options have to be those of the game, its rules the current ones, and the evaluation that it
-    corrects the game's first.
+    corrects the game's first. Raises as `check_inputs`, too.
     """
-    return _read(path, _Wanted.of(game))
+    check_inputs(game)
+    network = _read(path, _Wanted.of(game))
+    seen, there = len(network.cells) // (CELLS * WIDTH), len(rules.inputs_of(game.initial))
+    if seen > there:
+        raise BadNetwork(f"{path}: sees {seen} sets of cells; wanted: at most {there}")
+    return network
 
 
 def _read(path: Path, wanted: _Wanted) -> IntegerNetwork:
@@ -246,24 +260,6 @@ def _network(header: Header, packed: bytes) -> IntegerNetwork:
     bias = np.int64(arrays.pop("third_bias")[0])
     windows = np.array(header.windows, np.uint64)
     return aligned(IntegerNetwork(windows=windows, **arrays, third_bias=bias))
-
-
-def aligned(network: IntegerNetwork) -> IntegerNetwork:
-    """Return the network with its arrays in the machine's order of bytes, and aligned.
-
-    So no row of the first layer crosses a line of the processor's cache.
-    """
-    arrays = network._asdict()
-    bias = np.int64(arrays.pop("third_bias"))
-    return IntegerNetwork(
-        **{name: _aligned(array) for name, array in arrays.items()}, third_bias=bias
-    )
-
-
-def _aligned(array: NDArray[Any]) -> NDArray[Any]:
-    placed = cacheline.zeros(array.size, array.dtype.newbyteorder("="))
-    placed[:] = array.ravel()
-    return placed
 
 
 def _layout(header: Header) -> Iterator[tuple[str, tuple[int, np.dtype[Any]]]]:

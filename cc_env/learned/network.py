@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cc_env import rules
+from cc_env import cacheline, rules
 from cc_env.bits import ONE, lowest
 from cc_env.compile import jit
 from cc_env.errors import BadNetwork
@@ -58,6 +58,31 @@ class IntegerNetwork(NamedTuple):
     second_bias: NDArray[np.int32]  # [UNITS]
     third: NDArray[np.int32]  # [UNITS]
     third_bias: np.int64
+
+    def __reduce__(self) -> tuple[Any, ...]:  # what arrives in another process is aligned again
+        return _arrived, tuple(self)
+
+
+def _arrived(*fields: Any) -> IntegerNetwork:
+    return aligned(IntegerNetwork(*fields))
+
+
+def aligned(network: IntegerNetwork) -> IntegerNetwork:
+    """Return the network with its arrays in the machine's order of bytes, and aligned.
+
+    So no row of the first layer crosses a line of the processor's cache.
+    """
+    arrays = network._asdict()
+    bias = np.int64(arrays.pop("third_bias"))
+    return IntegerNetwork(
+        **{name: _aligned(array) for name, array in arrays.items()}, third_bias=bias
+    )
+
+
+def _aligned(array: NDArray[Any]) -> NDArray[Any]:
+    placed = cacheline.zeros(array.size, array.dtype.newbyteorder("="))
+    placed[:] = array.ravel()
+    return placed
 
 
 class Learned(NamedTuple):

@@ -22,7 +22,8 @@ from cc_env.rules import Position
 LONGEST = 80  # characters of a name
 IDLE = 16  # players that wait on a bench, at most
 
-# The options that strangers may give, with bounds of numbers; () is a word that the player checks.
+# The options that strangers may give, with bounds of numbers; () is a word that the player checks,
+# but for evaluations: those have to be the game's, since a player takes paths of files, too.
 OPTIONS: dict[str, dict[str, tuple[float, float] | tuple[()]]] = {
     "random": {},
     "greedy": {"evaluation": ()},
@@ -79,6 +80,9 @@ def check(name: object, game: Game) -> None:
             raise BadOption(f"{kind}: {option}={value!r}; wanted: {would_do}")
         if not bounds and not isinstance(value, str):
             raise BadOption(f"{kind}: {option}={value!r} is not a word")
+        if option == "evaluation" and value not in game.search.evaluations:
+            has = listed(game.search.evaluations) or "none"
+            raise UnknownOption(f"{game.name} has no evaluation {value!r}; it has: {has}")
 
 
 class Chooser(Protocol):

@@ -3,7 +3,6 @@
 import numpy as np
 
 from cc_env import rules
-from cc_env.learned.files import aligned
 from cc_env.learned.lanes import UNITS
 from cc_env.learned.network import (
     CELLS,
@@ -15,6 +14,7 @@ from cc_env.learned.network import (
     THIRD_SHIFT,
     WIDTH,
     IntegerNetwork,
+    aligned,
 )
 
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import pickle
 import zlib
 from dataclasses import replace
 
@@ -146,14 +147,26 @@ def test_a_file_that_is_too_long_is_not_read_to_its_end(path, monkeypatch):
 
 
 def test_the_shipped_networks_are_found_by_game_and_options():
-    shipped = sorted(SHIPPED.glob("*.network"))
-    assert shipped
-    names = set()
-    for name in games.GAMES:
-        game = games.make(name)
-        names |= {file_name(game)} if "learned" in game.search.evaluations else set()
-    assert names <= {path.name for path in shipped}
-    assert sum(path.stat().st_size for path in shipped) < 200_000 * len(shipped)
+    names = "checkers", "morris", "cannon"
+    made = [games.make("capture_conquer", size=size) for size in (6, 8)] + [*map(games.make, names)]
+    for game in made:
+        assert "learned" in game.search.evaluations
+    assert sorted(map(file_name, made)) == sorted(path.name for path in SHIPPED.glob("*.network"))
+    assert all(path.stat().st_size < 600_000 for path in SHIPPED.glob("*.network"))
+
+
+def test_a_network_that_sees_more_than_the_game_shows_is_refused(path):
+    write(path, GAME, random_network(np.random.default_rng(0), (0, 9, 27), sets=4))
+    refused(path, "sees 4 sets of cells; wanted: at most 2")
+
+
+def test_what_another_process_gets_is_aligned(network):
+    for _ in range(20):
+        arrived = pickle.loads(pickle.dumps(network))
+        assert type(arrived) is type(network)
+        for name, array in network._asdict().items():
+            assert np.array_equal(array, getattr(arrived, name)), name
+            assert name == "third_bias" or getattr(arrived, name).ctypes.data % 64 == 0
 
 
 def test_a_damaged_installation_says_which_file(monkeypatch, path):

@@ -75,6 +75,14 @@ def test_of_who_sits_down():
         ),
         ("minimax:depth=99", BadOption, "minimax: depth=99; wanted: 1 to 64"),
         ("greedy:evaluation=3", BadOption, "greedy: evaluation=3 is not a word"),
+        *(
+            (
+                f"{kind}:evaluation=/tmp/x.network",
+                UnknownOption,
+                "checkers has no evaluation '/tmp/",
+            )
+            for kind in ("greedy", "minimax", "mcts")
+        ),
         ("random:3=4", UnknownOption, "player random has no option 3 here; it has: none"),
     ):
         check(kind, says, bench.check, name, game)

@@ -288,6 +288,7 @@ def test_bad_settings_are_refused():
         (["--set", "learn.learning_rate=fast"], "learn.learning_rate='fast'; wanted a number"),
         (["--set", "learn.speed=1"], "there is no learn.speed; there are: batch_size, learning"),
         (["--set", "play.opponents=max"], "there is no player 'max'"),
+        (["-g", "mini_checkers", "--set", "play.opponents=aggressive"], "aggressive does not play"),
         (["--set", "play.opponents=5"], "play.opponents=5; wanted a word, or several as"),
         (["--rounds", "2", "--set", "options=5"], "options=5; wanted options.PART=VALUE"),
         (["--set", "learn"], "'learn': wanted NAME=VALUE"),

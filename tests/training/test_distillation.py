@@ -136,8 +136,8 @@ def test_samples_are_decisions_of_the_policy_and_what_they_are_worth():
             goes_on = game.to_move(best) == game.to_move(position)
             value = search.search(best, depth=config.depth - 1 + goes_on).value
             value = value if goes_on else -value
-            proven = 0.1 if abs(value) == 1 else 1e-3
-            assert samples.targets[row, 0] == pytest.approx((1 + value) / 2, abs=proven)
+            near = 0.1 if abs(value) > 0.8 else 1e-3  # leads, sooner wins
+            assert samples.targets[row, 0] == pytest.approx((1 + value) / 2, abs=near)
         else:
             assert samples.targets[row, 0] == 1
         assert samples.values[row] == pytest.approx(2 * samples.targets[row, 0] - 1, abs=2e-3)
@@ -217,6 +217,16 @@ def test_the_teacher_is_checked_before_anything_is_written(tmp_path, monkeypatch
     with pytest.raises(UnknownOption, match="heap has no evaluation"):
         main(replace(TINY, game="heap", options={}), tmp_path / "run")
     assert not (tmp_path / "run").exists()
+
+
+def test_without_a_checkpoint_nobody_is_told_to_continue(monkeypatch, tmp_path, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["distillation", "--set", "evaluation=missing.network"])
+    assert command() == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "missing.network" in line
+    assert "--resume" not in line
+    assert not list(tmp_path.iterdir())
 
 
 def test_the_command_trains(monkeypatch, tmp_path, capsys):

@@ -123,6 +123,15 @@ def test_settings_out_of_range_are_refused(wrong):
         replace(TINY, **wrong)
 
 
+def test_limits_are_options_of_minimax_and_checked_before_anything_is_written(tmp_path):
+    for limit, says in (("depth=0", "depth=0"), ("seconds=x", "seconds='x'"), ("hard", "NAME=VAL")):
+        with pytest.raises(BadOption, match=says):
+            main(replace(TINY, limit=limit), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+    given = replace(TINY, limit="depth=2,nodes=300,table_megabytes=1", rounds=1, positions=1000)
+    assert main(given, tmp_path / "run")["adopted"] == 1
+
+
 def test_the_command_trains_and_says_where_the_network_is(monkeypatch, tmp_path, capsys):
     monkeypatch.chdir(tmp_path)
     typed = "--size 4 --rounds 1 --positions 1000 --depth 1 --workers 0 --name it --set epochs=1"

@@ -53,12 +53,30 @@ def test_batches_hold_what_was_added_or_its_mirror_image(game):
     assert seen == {True, False}
 
 
-def test_legal_actions_beyond_the_kept_ones_have_the_least_target_that_is_kept():
+@pytest.fixture(scope="module")
+def many():
+    """Return a game, and a position with more legal actions than are kept."""
     game = games.make("morris")  # with a free move nearly everything is legal
     position = game.from_text("wwwbbbw.wwwww........... w 00 fw")
-    legal = game.legal_actions(position)
-    assert len(legal) > WIDTH
+    assert len(game.legal_actions(position)) > WIDTH
+    return game, position
+
+
+def test_probabilities_add_up_to_1_whatever_is_not_kept(many):
+    game, position = many
+    legal = game.legal_actions(position)[np.newaxis]
+    kept = sparse(legal, np.full(legal.shape, 1 / legal.size, np.float32))
     replay = Replay(game, 1)
+    replay.add(Samples(np.array([position], np.uint64), *kept, np.zeros(1, np.float32)))
+    (targets,) = replay.draw(np.random.default_rng(0), 1).targets
+    assert targets.sum() == pytest.approx(1, abs=1e-3)
+    assert (targets > 0).sum() == WIDTH
+
+
+def test_where_it_fills_actions_that_are_not_kept_have_the_least_target_that_is(many):
+    game, position = many
+    legal = game.legal_actions(position)
+    replay = Replay(game, 1, fills=True)
     worth = np.linspace(0.25, 0.75, len(legal), dtype=np.float32)[np.newaxis]
     kept = greatest(legal[np.newaxis], worth)
     assert kept[1][0, -1] > 0.25

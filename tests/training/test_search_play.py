@@ -84,6 +84,28 @@ def test_targets_are_the_recursion_from_the_end_of_each_game():
             later = target
 
 
+def test_a_random_decision_within_a_turn_cuts_what_its_beginning_learns_from():
+    """Of morris: where a mill is closed, the turn goes on with the choice of a piece to take."""
+    game, seed, weight = games.make("morris"), 5, 0.9
+    given = pace(depth=1, opening=8, exploration=0.5)
+    searched, mixed = (
+        search_play.play(game, None, given, part, 2000, seed) for part in (0, weight)
+    )
+    assert np.array_equal(searched.positions, mixed.positions)
+    found = 0
+    for row in range(len(mixed.begins) - 1):
+        if mixed.begins[row] and not mixed.begins[row + 1]:
+            removal = row + 1
+            if mixed.targets[removal] == searched.targets[removal]:  # random, or proven
+                alone = searched.targets[row]
+                with_removal = (1 - weight) * alone + weight * mixed.targets[removal]
+                assert mixed.targets[row] == pytest.approx(alone, abs=1e-5) or (
+                    mixed.targets[row] == pytest.approx(with_removal, abs=1e-5)
+                )
+                found += 1
+    assert found > 100
+
+
 def test_the_seed_makes_the_games():
     first, again, other = (play(GAME, None, pace(), 0.5, 200, seed) for seed in (7, 7, 8))
     for name, part in first._asdict().items():

@@ -55,6 +55,13 @@ def test_integers_say_what_torch_does(name, windows):
     assert np.abs(points - wanted).max() < 0.02 * np.ptp(wanted)
 
 
+def test_all_that_it_computes_with_is_where_its_weights_are():
+    game = games.make("capture_conquer")
+    network = network_of(game).to("meta")  # as "cuda", but without a result
+    bits = torch.zeros((3, 2 * CELLS), dtype=torch.uint8, device="meta")
+    assert network(bits).device.type == "meta"
+
+
 def test_a_new_network_adds_nothing():
     game = games.make("capture_conquer")
     network = SmallNetwork(2, windows_of(game.grid))
