@@ -44,7 +44,7 @@ assert [solved.value for solved in starts] == [0, 0]
 where = "C&C 5×5"
 random, greedy, deep = (accuracies[name][where] for name in ("random", "greedy", "minimax:depth=6"))
 assert random.kept < greedy.kept < 1 and deep.kept > 0.95, (random, greedy, deep)
-assert [row[5] + row[6] for row in rows_of_draws] == [row[4] for row in rows_of_draws]
+assert all(row[4] == row[3] for row in rows_of_draws if row[0].startswith("5×5"))
 deepest = everywhere["learned evaluation, 8 turns"]
 assert deepest.kept_where_free > 0.95, deepest
 assert suite["learned evaluation, 8 turns"].kept > suite["learned evaluation, 2 turns"].kept
