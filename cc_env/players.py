@@ -223,12 +223,12 @@ def _perfect(
 ) -> Player:
     """Return a player that keeps the exact value, by the tables that ship if no folder is given.
 
-    Where no table has a position it searches, see `MinimaxPlayer`. Raises UnknownOption for a level
-    other than "delay", else as `MinimaxPlayer`.
+    Where no table has a position it searches with the tables in memory, see `MinimaxPlayer`. Raises
+    UnknownOption for a level other than "delay", else as `MinimaxPlayer`.
     """
     if level not in (None, "delay"):
         raise UnknownOption(f"perfect has no level {level!r}; it has: delay")
-    known = Tables(game) if tables is None else Tables(game, tables)
+    known = tables_of(game, tables) or Tables(game)
     search = MinimaxPlayer(game, depth=depth, seconds=seconds, tables=known)
     return PerfectPlayer(game, known, search, delay=level is not None)
 

@@ -34,6 +34,7 @@ console = Terminal()
 EVENLY, REPLIES, HARDEST = "all positions", "whatever is replied", "the hardest"
 _BANDS = (1, 3, 5, 9, 15, 25)  # turns to the end: the least of each band
 _LEAST = 10  # decisions of a point in a chart
+_OPENING_TURNS = 4  # most random turns at the start of a game
 
 
 @app.command()
@@ -55,7 +56,7 @@ def measure(
         list[str] | None,
         typer.Option(help="Opponents besides itself.", show_default="random, minimax:depth=2"),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of positions, games and players.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of positions, games and players.")] = 0,
     out: Results = None,
 ) -> None:
     """Measure players on a solved game: how many decisions are right.
@@ -64,7 +65,7 @@ def measure(
     met in games against itself and others, or all that can be replied to the player from the start.
     """
     made = games.make(game, **game_options(option, size))
-    known = Tables(made) if tables is None else Tables(made, tables)
+    known = (Tables(made) if tables is None else Tables(made, tables)).some()
     opponents = opponent or ["random", "minimax:depth=2"]
     for name in (*player, *opponents):
         players.check(name)
@@ -93,9 +94,12 @@ def sources(
     yield EVENLY, measured(accuracy.evenly(tables, positions, seed=seed))
     for label, opponent in [("itself", name), *zip(opponents, opponents, strict=True)]:
         other = players.make(opponent, game)
-        where = accuracy.reached(tables, player, other, number, seed=seed)
+        where = accuracy.reached(
+            tables, player, other, number, opening_turns=_OPENING_TURNS, seed=seed
+        )
         yield f"against {label}", measured(where)
-    yield REPLIES, measured(accuracy.replies(tables, player, positions, seed=seed))
+    if game.initial in tables:
+        yield REPLIES, measured(accuracy.replies(tables, player, positions, seed=seed))
     if suite := [hard.position for hard in hardest(game) if hard.position in tables]:
         yield HARDEST, measured(iter(suite))
 
@@ -108,7 +112,8 @@ def show(name: str, measured: dict[str, Accuracy]) -> None:
         by_value = share.by(lambda decision: decision.value)
         kept = [_percent(by_value[value].kept) if value in by_value else "-" for value in RESULTS]
         _, low, high = share.interval
-        interval = f"{100 * low:.1f} to {100 * high:.1f}" if share.decisions else "-"
+        is_sample = source == EVENLY and share.decisions  # the others are not drawn one by one
+        interval = f"{100 * low:.1f} to {100 * high:.1f}" if is_sample else "-"
         numbers = f"{share.decisions:,}", _percent(share.kept), interval, *kept
         table.add_row(source, *numbers, _percent(share.kept_where_free))
     console.show(table)
@@ -128,7 +133,7 @@ def folder_name(game: Game, names: Sequence[str]) -> str:
 def save(folder: Path, game: Game, measured: dict[str, dict[str, Accuracy]]) -> None:
     """Write the files that the head of the module lists; raise OSError."""
     results = {
-        name: {source: summary(share) for source, share in by_source.items()}
+        name: {source: summary(share, source == EVENLY) for source, share in by_source.items()}
         for name, by_source in measured.items()
     }
     told = {"game": game.name, "options": dict(game.options), "players": results}
@@ -143,15 +148,18 @@ def save(folder: Path, game: Game, measured: dict[str, dict[str, Accuracy]]) -> 
     files.write(folder / "accuracy.png", to_png(measured))
 
 
-def summary(share: Accuracy) -> dict[str, Any]:
-    """Return shares and numbers of decisions as JSON's values; null without decisions."""
+def summary(share: Accuracy, is_sample: bool) -> dict[str, Any]:
+    """Return shares and numbers of decisions as JSON's values; null without decisions.
+
+    The interval is that of a sample of positions that are drawn one by one, else null.
+    """
 
     def told(part: Accuracy) -> dict[str, Any]:
         return {"decisions": part.decisions, "kept": _number(part.kept)}
 
     return {
         **told(share),
-        "interval": [round(bound, 6) for bound in share.interval[1:]],
+        "interval": [round(bound, 6) for bound in share.interval[1:]] if is_sample else None,
         "kept_where_free": _number(share.kept_where_free),
         "by_value": {RESULTS[int(key)]: told(part) for key, part in share.by(_value).items()},
         "by_turns": {str(key): told(part) for key, part in share.by(_band).items()},

@@ -24,6 +24,7 @@ from cc_env.confidence import Interval, wilson
 from cc_env.errors import BadOption, is_whole, quantity
 from cc_env.exact.tables import Solved, Tables
 from cc_env.game import Game
+from cc_env.openings import opening
 from cc_env.players import Function
 from cc_env.referee import Clock, Player
 from cc_env.rules import Position
@@ -142,6 +143,7 @@ def judge(game: Game, position: Position, action: int, solved: Solved) -> Judged
 def evenly(tables: Tables, count: int, *, seed: int = 0) -> Iterator[Position]:
     """Yield positions of unfinished games, each number of the tables as likely as any other.
 
+    Those that the rules may draw before they are decided are left out: their value is not known.
     Raises BadOption for a count below 1, or tables in which every game is over.
     """
     _check(count)
@@ -153,7 +155,7 @@ def evenly(tables: Tables, count: int, *, seed: int = 0) -> Iterator[Position]:
     for _ in range(_MOST_TRIES * count):
         view = int(rng.choice(len(sizes), p=sizes / sizes.sum()))
         position = tables.position(view, int(rng.integers(sizes[view])))
-        if len(tables.game.legal_actions(position)):
+        if len(tables.game.legal_actions(position)) and position in tables:
             yield position
             drawn += 1
             if drawn == count:
@@ -167,21 +169,29 @@ def reached(
     opponent: str | Player | Function,
     games: int,
     *,
+    opening_turns: int = 0,
     seed: int = 0,
 ) -> Iterator[Position]:
-    """Yield the positions in which the player decides, in games against an opponent from the start.
+    """Yield the positions in which the player decides, in games against an opponent.
 
-    It sits in both seats by turns. Positions that no table has are left out. Raises BadOption for
-    fewer games than 1, and as `players.of`.
+    It sits in both seats by turns. Games begin at the start, or after random turns, up to
+    `opening_turns`. Each position comes once; those that no table has are left out. Raises
+    BadOption for fewer games than 1 or openings below 0, and as `players.of`.
     """
     _check(games)
+    if not is_whole(opening_turns, 0):
+        raise BadOption(f"opening_turns={opening_turns!r}; wanted: 0 or more")
+    rng, seen = np.random.default_rng(seed), set[Position]()
     player, opponent = (players.of(seated, tables.game) for seated in (player, opponent))
     for number in range(games):
         seat = number % 2
         listening = _Listening(referee.fresh(player), tables)
         pair = [listening, opponent] if seat == 0 else [opponent, listening]
-        referee.play(tables.game, pair, seed=seed + number)
-        yield from listening.positions
+        start = opening(tables.game, opening_turns, rng)
+        referee.play(tables.game, pair, start=start, seed=seed + number)
+        new = [position for position in listening.positions if position not in seen]
+        seen.update(new)
+        yield from dict.fromkeys(new)
 
 
 class _Listening:
@@ -205,10 +215,12 @@ def replies(
     """Yield the positions in which the player decides from the start, whatever opponents reply.
 
     In both seats; each position comes once, the nearest to the start first, at most so many. A
-    player that draws lots decides once in each. Raises BadOption for fewer than 1, and as
+    player that draws lots decides once in each. Raises BadOption for fewer than 1, MissingTable
+    where no table has the start, since most replies would lead to unknown positions, and as
     `players.of`.
     """
     _check(most)
+    tables.probe(tables.game.initial)
     player = players.of(player, tables.game)
     game, rng = tables.game, np.random.default_rng(seed)
     seen: set[tuple[Position, int]] = {(game.initial, seat) for seat in (0, 1)}

@@ -72,7 +72,7 @@ def _told(steps: list[Step], seconds: tuple[float, float], count: int) -> str:
     return (
         f"{quantity(len(steps), 'table')}, {steps[0].label} to {steps[-1].label}: "
         f"{positions:,} positions, {numbers:,} without symmetric ones; "
-        f"{told_bytes(memory)} of memory, at most {told_bytes(2 * numbers)} on the disk, "
+        f"{told_bytes(memory)} of memory, at most {told_bytes(solver.disk_of(steps))} on the disk, "
         f"{_told_time(seconds[0] / count)} to {_told_time(seconds[1] / count)} "
         f"on {quantity(count, 'core')}"
     )

@@ -33,7 +33,7 @@ class PerfectPlayer:
 
     def _actions(self, position: Position, solved: Solved) -> list[int]:
         """Return the actions among which chance decides."""
-        soonest = solved.value > 0 or self._delay
+        soonest = solved.value > 0 or self._delay or self._game.max_margin > 1
         actions = list(solved.best if soonest else solved.keeping)
         if not self._delay or len(actions) == 1:
             return actions
@@ -42,10 +42,15 @@ class PerfectPlayer:
         return [action for action, share in zip(actions, traps, strict=True) if share == most]
 
     def _mistakes(self, position: Position) -> float:
-        """Return which share of the actions in a position does not keep its value."""
+        """Return which share of the opponent's actions does not keep the value of a position.
+
+        A turn that goes on is finished in the way that leaves the most.
+        """
         solved = self._tables.find(position)
-        if solved is None or not solved.actions or self._game.mid_turn(position):
+        if solved is None or not solved.actions:
             return 0.0
+        if self._game.mid_turn(position):
+            return max(self._mistakes(self._game.apply(position, a)) for a in solved.best)
         return 1 - len(solved.keeping) / len(solved.actions)
 
     def stop(self) -> None:

@@ -10,12 +10,13 @@ import hashlib
 import json
 import os
 import shutil
+import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,6 +51,7 @@ _WAVE = 64  # chunks for each thread, after which what is known can be saved
 _SAMPLES, _SAMPLE = 32, 256  # parts of the numbers, and how many of each, to measure speed by
 _LOOKS = 3, 40  # at all positions, that solving takes as long as: where ends are near, and far
 _NESTED, _LONGEST = 16, 256  # lists of actions: of the decisions of a turn, of the turns of a game
+_FOLDED = 16  # positions at most that symmetries make one
 _LOST, _WON = 0, 1  # first index of a census
 
 
@@ -68,7 +70,7 @@ class Step:
 
     @property
     def disk(self) -> int:
-        """Bytes on the disk at most: the saved state, and the table as if nothing compressed it."""
+        """Bytes on the disk, beside the table, while it is saved and written: two copies."""
         return 4 * self.numbers
 
 
@@ -88,7 +90,9 @@ Report = Callable[[Progress], None]
 def plan(game: Game, folder: Path, pieces: str) -> list[Step]:
     """Return the steps that solve all materials of up to so many pieces, see `parse_pieces`.
 
-    Raises BadOption for a game without numbers, or where the pieces do not make any position.
+    Raises BadOption for a game without numbers, or where the pieces do not make any position;
+    NoRoom where they make so many that not even their numbers fit into memory; BadTable where a
+    table that is there is not one of this game and these rules.
     """
     numbering = game.numbering
     if numbering is None:
@@ -98,6 +102,13 @@ def plan(game: Game, folder: Path, pieces: str) -> list[Step]:
     if not materials:
         least = f"each side has {numbering.fewest} to {numbering.most} pieces"
         raise BadOption(f"pieces={pieces!r}: {game.name} has no such position, {least}")
+    most = max(count(numbering, view) for view in views(materials))
+    available = available_memory()
+    if available is not None and most > _FOLDED * available:
+        raise NoRoom(
+            f"pieces={pieces!r}: {most:,} positions of {numbering.label(materials[-1])} do not fit "
+            f"into {told_bytes(available)} of memory; solve fewer pieces"
+        )
     return [_step(game, folder, material) for material in materials]
 
 
@@ -110,6 +121,12 @@ def _step(game: Game, folder: Path, material: Material) -> Step:
     others = sum(size_of(view, numbers) for view in views(needed))
     label = numbering.label(material)
     path = folder / f"{file_stem(game.name, numbering.options, label)}{SUFFIX}"
+    is_done = path.exists()
+    if is_done:
+        try:
+            opened(path, game, material, numbers).close()
+        except BadTable as error:
+            raise BadTable(f"{error}. Delete it, and it is made again") from None
     tables = sum(part.nbytes for part in numbers[:-1])
     return Step(
         material=material,
@@ -119,7 +136,7 @@ def _step(game: Game, folder: Path, material: Material) -> Step:
         numbers=sum(own),
         positions=sum(count(numbering, view) for view in views([material])),
         memory=2 * (sum(own) + others) + tables + 8 * BLOCK,
-        is_done=path.exists(),
+        is_done=is_done,
     )
 
 
@@ -135,13 +152,18 @@ def check_room(steps: Iterable[Step], folder: Path) -> None:
             f"{largest.label} needs {told_bytes(largest.memory)} of memory; "
             f"{told_bytes(available)} are free; solve fewer pieces"
         )
-    disk = sum(step.disk // 2 for step in left) + max(step.disk // 2 for step in left)
+    disk = disk_of(left)
     free = shutil.disk_usage(_existing(folder)).free
     if disk > free:
         raise NoRoom(
             f"{folder}: the tables need up to {told_bytes(disk)}; "
             f"{told_bytes(free)} are free on that disk"
         )
+
+
+def disk_of(steps: Sequence[Step]) -> int:
+    """Return the bytes on the disk that steps need at most, while the largest is being written."""
+    return sum(2 * step.numbers for step in steps) + max(step.disk for step in steps)
 
 
 def _existing(folder: Path) -> Path:
@@ -155,13 +177,23 @@ def available_memory() -> int | None:
     try:
         for line in Path("/proc/meminfo").read_text().splitlines():
             if line.startswith("MemAvailable:"):
-                return int(line.split()[1]) * 1024
+                return min(int(line.split()[1]) * 1024, _left_to_container())
     except (OSError, ValueError, IndexError):
         pass
     try:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, OSError, ValueError):
         return None
+
+
+def _left_to_container() -> int:
+    """Return how many bytes a container may still use; a great number where nothing limits it."""
+    folder = Path("/sys/fs/cgroup")
+    try:
+        most, used = (int((folder / f"memory.{n}").read_text()) for n in ("max", "current"))
+    except (OSError, ValueError):  # there is no such file, or it says "max"
+        return 1 << 62
+    return max(0, most - used)
 
 
 def told_bytes(size: float) -> str:
@@ -223,7 +255,7 @@ class Solver:
         self._census = np.zeros((2, MOST_MARGIN + 1, MOST_TURNS + 2), np.int64)  # by margin, turns
         for material in step.needed:
             self._read(material)
-        self._state = _State(step, game.max_margin)
+        self._state = _State(game, step)
         self._saved = time.monotonic()
         self._cpu = time.process_time()
 
@@ -317,6 +349,7 @@ class Solver:
             faults += int(wrong[0])
         if faults:
             text = self.game.to_text(position)
+            self._state.remove()  # whatever is wrong, the next run does not begin with it
             raise BadTable(f"{self.step.label}: {faults:,} wrong values, the first of '{text}'")
 
     def _position(self, material: NDArray[np.int64], number: int) -> Any:
@@ -404,63 +437,128 @@ def _counted(
     `given` are its further arguments, and the length of the scratch array of legal actions.
     """
     more, legal = given
-    waiting = iter(tasks)
+    waiting, gate = iter(tasks), _Gate()
     results: list[tuple[Work, NDArray[np.int64]]] = []
+    errors: list[BaseException] = []
 
-    def lane(_: int) -> None:
+    def lane() -> None:
         scratch = [np.empty(legal, np.int32)] if legal else []
         for work, low, high in waiting:
             counts = np.zeros(3, np.int64)
-            function(work, *more, low, high, *scratch, counts)
-            results.append((work, counts))
+            if not gate.enter():
+                break
+            try:
+                function(work, *more, low, high, *scratch, counts)
+                results.append((work, counts))
+            except BaseException as error:
+                errors.append(error)
+                break
+            finally:
+                gate.leave()
 
-    if threads == 1:
-        lane(0)
-    else:
-        with ThreadPoolExecutor(threads) as pool:
-            list(pool.map(lane, range(threads)))
+    lanes = [threading.Thread(target=lane, daemon=True) for _ in range(threads)]
+    try:
+        for each in lanes:
+            each.start()
+        for each in lanes:
+            each.join()
+    finally:
+        gate.close()
+    if errors:
+        raise errors[0]
     return results
+
+
+class _Gate:
+    """What threads pass before they write; once it is closed, nobody does any more."""
+
+    def __init__(self) -> None:
+        self._at_work, self._is_closed = 0, False
+        self._changed = threading.Condition()
+
+    def enter(self) -> bool:
+        """Begin to work, unless it is closed; return whether."""
+        with self._changed:
+            self._at_work += not self._is_closed
+            return not self._is_closed
+
+    def leave(self) -> None:
+        """End the work."""
+        with self._changed:
+            self._at_work -= 1
+            self._changed.notify_all()
+
+    def close(self) -> None:
+        """Wait until nobody is at work, however often Ctrl+C is pressed: it is a moment."""
+        while True:
+            with suppress(KeyboardInterrupt):
+                self._wait()
+                return
+
+    def _wait(self) -> None:
+        with self._changed:
+            self._is_closed = True
+            self._changed.wait_for(lambda: not self._at_work)
 
 
 class _State:
     """What is known of a material that is not finished, in a file."""
 
-    def __init__(self, step: Step, margin: int) -> None:
+    def __init__(self, game: Game, step: Step) -> None:
+        assert game.numbering is not None
         self.has_begun = False  # the first pass is done
-        self.margin, self.turns = margin, 0  # the passes that are done, see `Solver._passes`
+        self.margin, self.turns = game.max_margin, 0  # the passes done, see `Solver._passes`
         self._path = step.path.with_name(step.path.name + PART)
+        options, rules = dict(game.numbering.options), rules_of(game.name)
+        told = {"game": game.name, "options": options, "rules": rules, "label": step.label}
+        self._of, self._most = told, game.max_margin
 
     def save(self, parts: Sequence[NDArray[np.uint16]]) -> None:
         """Write the file atomically; raise OSError."""
-        told = {"margin": self.margin, "turns": self.turns, "hash": _hash(parts)}
+        told = {**self._of, "margin": self.margin, "turns": self.turns}
+        told["hash"] = _hash(told, parts)
         with writing(self._path) as file:
             file.write(json.dumps(told).encode() + b"\n")
             for part in parts:
                 part.tofile(file)
 
     def load(self, parts: Sequence[NDArray[np.uint16]]) -> bool:
-        """Read the file into `parts`; return False, having changed nothing, if it is not whole."""
+        """Read the file into `parts`, which are UNKNOWN; return False if it is not whole.
+
+        Then nothing is changed.
+        """
         try:
             with self._path.open("rb") as file:
-                told = json.loads(file.readline(1000))
-                read = [np.fromfile(file, np.uint16, len(part)) for part in parts]
-            if told["hash"] != _hash(read) or list(map(len, read)) != list(map(len, parts)):
-                return False
-            self.margin, self.turns = int(told["margin"]), int(told["turns"])
-            self.has_begun = True
-        except (OSError, ValueError, KeyError, TypeError, RecursionError):
-            return False
-        for part, values in zip(parts, read, strict=True):
-            part[:] = values
-        return True
+                told = json.loads(file.readline(10_000))
+                is_whole_file = _filled(file, parts)
+            digest, margin, turns = (told.pop(name) for name in ("hash", "margin", "turns"))
+            is_ours = told == self._of and is_whole(margin, 1, self._most)
+            if is_ours and is_whole_file and is_whole(turns, 0, MOST_TURNS):
+                self.margin, self.turns = margin, turns
+                told |= {"margin": margin, "turns": turns}
+                self.has_begun = digest == _hash(told, parts)
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            pass
+        if not self.has_begun:
+            self.margin, self.turns = self._most, 0
+            for part in parts:
+                part[:] = UNKNOWN
+        return self.has_begun
 
     def remove(self) -> None:
         """Delete the file."""
         self._path.unlink(missing_ok=True)
 
 
-def _hash(parts: Sequence[NDArray[np.uint16]]) -> str:
-    digest = hashlib.sha256()
+def _filled(file: BinaryIO, parts: Sequence[NDArray[np.uint16]]) -> bool:
+    """Read the rest of a file into `parts`; return whether it has exactly so many numbers."""
+    counts = [file.readinto(part.data) for part in parts]  # type: ignore[attr-defined]
+    return counts == [part.nbytes for part in parts] and not file.read(1)
+
+
+def _hash(told: Mapping[str, Any], parts: Sequence[NDArray[np.uint16]]) -> str:
+    """Return the hash of what a state says, and of its values."""
+    digest = hashlib.sha256(json.dumps(told).encode())
     for part in parts:
         digest.update(part.data)
     return digest.hexdigest()

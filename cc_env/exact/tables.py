@@ -9,9 +9,10 @@ Shapes: A actions.
 """
 
 import os
+import threading
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,8 +66,8 @@ class Solved(NamedTuple):
     turns: int  # until the game is over, a turn that has begun included; 0 for a draw
     actions: tuple[int, ...]  # the legal ones, ascending; none where the game is over
     values: tuple[int, ...]  # what each of them is worth to the player to move, as in `value`
-    keeping: tuple[int, ...]  # those that keep the value and the margin
-    best: tuple[int, ...]  # those of them that win soonest or lose latest
+    keeping: tuple[int, ...]  # those that keep the value
+    best: tuple[int, ...]  # those of them that keep the margin, and win soonest or lose latest
 
 
 class Probing(NamedTuple):
@@ -82,7 +83,10 @@ class Probing(NamedTuple):
 
 
 class Tables:
-    """The tables of a game that there are in some folders."""
+    """The tables of a game that there are in some folders; safe to use from many threads.
+
+    Copies are the same object; in another process the same folders are looked into.
+    """
 
     def __init__(self, game: Game, *folders: str | os.PathLike[str]) -> None:
         """Look into the folders; without any, use the tables that the package ships with.
@@ -97,6 +101,7 @@ class Tables:
         self._folders = [Path(folder) for folder in folders] or [SHIPPED]
         self.paths = _find(game, game.numbering, self._folders)
         self._open: dict[Material, ExactTable] = {}
+        self._lock = threading.RLock()  # of what is read, and of the scratch space
         numbers = make_numbers(game.numbering, self.paths)
         self._blocks = _Blocks.of(list(self.paths), numbers)
         self._views = views(self.paths)
@@ -112,6 +117,12 @@ class Tables:
             wanted=np.empty(_MOST_WANTED, np.int64),
             counts=np.zeros(3, np.int64),
         )
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Tables, (self.game, *self._folders)
 
     @property
     def labels(self) -> list[str]:
@@ -164,21 +175,22 @@ class Tables:
     def find(self, position: Position) -> Solved | None:
         """As `probe`, but None where no table has the value."""
         probing = self._probing
-        while True:
-            value = _weigh(position, probing)
-            legal, missing, wanted = probing.counts.tolist()
-            if not wanted:
-                break
-            for block in probing.wanted[:wanted].tolist():
-                self._read(block)
-        if missing or value == UNKNOWN:
-            return None
-        return _solved(int(value), probing.legal[:legal].tolist(), probing.worths[:legal].tolist())
+        with self._lock:
+            while True:
+                value = _weigh(position, probing)
+                legal, missing, wanted = probing.counts.tolist()
+                if not wanted:
+                    break
+                for block in probing.wanted[:wanted].tolist():
+                    self._read(block)
+            actions, worths = probing.legal[:legal].tolist(), probing.worths[:legal].tolist()
+        return None if missing or value == UNKNOWN else _solved(int(value), actions, worths)
 
     def known(self) -> Known:
         """Read all tables into memory, for searches; raise BadTable."""
-        for block in np.flatnonzero(~self._probing.is_read).tolist():
-            self._read(block)
+        with self._lock:
+            for block in np.flatnonzero(~self._probing.is_read).tolist():
+                self._read(block)
         return Known(self._probing.numbers, self._probing.values)
 
     def table(self, material: Material) -> ExactTable:
@@ -268,16 +280,14 @@ def opened(path: Path, game: Game, material: Material, numbers: Numbers) -> Exac
 
 
 def _solved(value: int, legal: list[int], worths: list[int]) -> Solved:
-    kept = value >> MARGIN_SHIFT
+    result, results = _result(value), tuple(map(_result, worths))
     return Solved(
-        value=_result(value),
-        margin=kept & MOST_MARGIN,
+        value=result,
+        margin=value >> MARGIN_SHIFT & MOST_MARGIN,
         turns=value & (1 << MARGIN_SHIFT) - 1,
         actions=tuple(legal),
-        values=tuple(map(_result, worths)),
-        keeping=tuple(
-            [a for a, worth in zip(legal, worths, strict=True) if worth >> MARGIN_SHIFT == kept]
-        ),
+        values=results,
+        keeping=tuple([a for a, kept in zip(legal, results, strict=True) if kept == result]),
         best=tuple([a for a, worth in zip(legal, worths, strict=True) if worth == value]),
     )
 

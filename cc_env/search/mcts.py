@@ -198,13 +198,14 @@ class TreeSearch:
         """Allocate a tree of `capacity` nodes; once it is full, simulations go on without growth.
 
         `evaluation` is as for `Game.evaluation`; `exploration` is the constant of UCB1; `tables`
-        have the exact values of leaves. Raises UnknownOption for an unknown playout or evaluation,
-        BadOption for a number out of range or tables of another game, BadTable for a damaged one.
+        have the exact values of leaves, and the best action where they know the root. Raises
+        UnknownOption for an unknown playout or evaluation, BadOption for a number out of range or
+        tables of another game, BadTable for a damaged one.
         """
         if playout not in PLAYOUTS:
             raise UnknownOption(f"playout={playout!r}; there are: {listed(PLAYOUTS)}")
         limits.check_exploration(exploration)
-        self.game = game
+        self.game, self._tables = game, tables
         chosen = game.evaluation(evaluation)
         by_evaluation, values = np.bool_(playout == "evaluation"), known(tables, game)
         self._options = np.float64(exploration), by_evaluation, chosen, values
@@ -249,6 +250,10 @@ class TreeSearch:
         with limits.alarm(counts, STOP, seconds):
             grow(position, self._tree, UCTSettings(most, *self._options), state)
         line, visits, value = self._read()
+        exact = None if self._tables is None else self._tables.find(position)
+        if exact is not None:  # all wins look alike to simulations: take one of the soonest
+            best = next((action for action, _ in visits if action in exact.best), exact.best[0])
+            line, value = line if line[0] == best else (best,), float(exact.value)
         return SearchResult(
             line=line,
             value=value,

@@ -65,3 +65,11 @@ def test_what_cannot_be_is_refused(tmp_path):
         ExactValues(make(), str(tmp_path))
     with pytest.raises(MissingTable, match=r"the package: no tables of .*size=6"):
         ExactValues(make(size=6))
+
+
+def test_tables_that_have_been_used_can_be_given():
+    tables = Tables(games.make("capture_conquer", size=4))
+    assert tables.probe(tables.game.initial).value == 0  # opens files
+    env = ExactValues(make(opponent="random"), tables)
+    _, info = env.reset(seed=0)
+    assert info["value"] == tables.probe(env.unwrapped.position).value

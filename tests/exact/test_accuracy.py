@@ -8,7 +8,8 @@ import pytest
 from conftest import command_line
 
 from cc_env import games, players
-from cc_env.errors import BadOption, BadPlayer, IllegalAction
+from cc_env.errors import BadOption, BadPlayer, IllegalAction, MissingTable
+from cc_env.exact import solver
 from cc_env.exact.accuracy import Accuracy, evenly, measure, reached, replies
 from cc_env.exact.tables import Tables
 from cc_env.referee import Decision
@@ -120,6 +121,29 @@ def test_replies_are_all_that_opponents_can_do():
     assert list(replies(TABLES, first, 7)) == positions[:7]
 
 
+def test_positions_of_games_come_once_and_openings_vary():
+    player = players.make("minimax:depth=2", GAME)
+    same = list(reached(TABLES, player, player, 10))
+    varied = list(reached(TABLES, player, player, 10, opening_turns=4))
+    assert len(set(same)) == len(same) < len(varied) == len(set(varied))
+    with pytest.raises(BadOption, match="opening_turns=-1"):
+        list(reached(TABLES, player, player, 1, opening_turns=-1))
+
+
+def test_replies_need_the_value_of_the_start():
+    larger = games.make("capture_conquer", size=5)  # six pieces each
+    with pytest.raises(MissingTable, match="no table has the value of '"):
+        next(replies(Tables(larger), "random", 1))
+
+
+def test_positions_that_the_rules_may_draw_before_are_not_drawn_from_all(tmp_path):
+    free = games.make("checkers", no_progress_limit=None)
+    for step in solver.plan(free, tmp_path, "2v1"):
+        solver.Solver(free, step).solve()
+    tables = Tables(games.make("checkers", no_progress_limit=20), tmp_path)
+    assert measure("random", tables, evenly(tables, 100)).decisions == 100
+
+
 def test_what_cannot_be_is_refused():
     with pytest.raises(BadOption, match="0 positions or games; wanted: 1 or more"):
         list(evenly(TABLES, 0))
@@ -154,4 +178,6 @@ def test_the_command_measures_and_draws(tmp_path):
     for miss in misses[:5]:
         solved = TABLES.probe(GAME.from_text(miss["position"]))
         assert miss["was"] == {1: "won", 0: "drawn", -1: "lost"}[solved.value]
+    assert results["random"]["all positions"]["interval"][0] > 0
+    assert results["random"]["against random"]["interval"] is None
     assert (tmp_path / "accuracy.png").read_bytes()[:4] == b"\x89PNG"

@@ -5,8 +5,10 @@ import pytest
 
 from cc_env import games, players, referee
 from cc_env.errors import BadOption, IllegalAction, MissingTable, UnknownOption
+from cc_env.exact.accuracy import evenly
 from cc_env.exact.tables import Tables
 from cc_env.referee import Clock, Decision
+from cc_env.rules import ONGOING
 from cc_env.search.alphabeta import AlphaBeta
 from cc_env.search.mcts import TreeSearch
 from cc_env.search.puct import PUCT
@@ -159,6 +161,29 @@ def test_tree_searches_take_values_from_tables(kind):
             else with_tables.search(start, **limit)
         )
         assert result.action in solved.keeping
+
+
+def test_won_games_are_won_by_a_tree_search_with_tables():
+    """As soon as can be, against who delays as long as can be."""
+    game = games.make("capture_conquer", size=5, corner=2)
+    tables = Tables(game)
+    search, rng = TreeSearch(game, capacity=4096, tables=tables), np.random.default_rng(0)
+    other, played = players.make("perfect:delay", game), 0
+    for position in evenly(tables, 300, seed=2):
+        solved = tables.probe(position)
+        if solved.value < 1 or solved.turns < 9:
+            continue
+        seat, left = game.to_move(position), solved.turns
+        while game.outcome(position) == ONGOING:
+            if game.to_move(position) == seat:
+                action = search.search(position, rng, simulations=30).action
+            else:
+                action = other.choose(position, rng, Clock()).action
+            position = game.apply(position, action)
+            left -= not game.mid_turn(position)
+        assert (game.outcome(position), left) == (seat, 0)
+        played += 1
+    assert played > 5
 
 
 def test_players_with_tables_are_made_by_name(tmp_path):

@@ -1,5 +1,7 @@
 """Solving: against a proof in plain Python, published counts, and runs that are stopped."""
 
+import signal
+import threading
 from unittest import mock
 
 import numpy as np
@@ -172,7 +174,40 @@ def count_passes(monkeypatch):
     return calls
 
 
-@pytest.mark.parametrize("damage", ["cut", "byte", "words", "nothing"])
+def test_threads_end_before_anything_is_saved_however_often_it_is_interrupted(monkeypatch):
+    """The first Ctrl-C comes while both threads work, the second while they are waited for."""
+    begun, goes_on = threading.Barrier(3), threading.Event()
+    finished, interrupts = [], []
+
+    def work(low, high, counts):
+        begun.wait(60)
+        goes_on.wait(60)
+        finished.append(low)
+
+    class Gate(solver._Gate):
+        def _wait(self):
+            interrupts.append(len(finished))
+            if len(interrupts) == 1:
+                raise KeyboardInterrupt
+            goes_on.set()
+            super()._wait()
+
+    def press():
+        begun.wait(60)
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+
+    monkeypatch.setattr(solver, "_Gate", Gate)
+    presser = threading.Thread(target=press)
+    presser.start()
+    tasks = [(None, low, low + 1) for low in range(20)]
+    with pytest.raises(KeyboardInterrupt):
+        solver._counted(lambda _, *given: work(*given), tasks, ((), 0), 2)
+    presser.join()
+    assert interrupts[0] == 0
+    assert sorted(finished) == [0, 1]  # what was begun, and nothing more
+
+
+@pytest.mark.parametrize("damage", ["cut", "byte", "words", "nothing", "turns", "margin", "rules"])
 def test_a_damaged_state_is_not_believed(damage, tmp_path, monkeypatch):
     step = solver.plan(SMALL, tmp_path, "1v1")[-1]
     interrupt(step, 3, monkeypatch)
@@ -183,7 +218,11 @@ def test_a_damaged_state_is_not_believed(damage, tmp_path, monkeypatch):
         "byte": content[:-1] + bytes([content[-1] ^ 1]),
         "words": b"[" * 5000,
         "nothing": b"",
+        "turns": content.replace(b'"turns": ', b'"turns": 4', 1),
+        "margin": content.replace(b'"margin": 1', b'"margin": 1e400', 1),
+        "rules": content.replace(b"-v0", b"-v9", 1),
     }
+    assert damaged[damage] != content
     part.write_bytes(damaged[damage])
     header = solver.Solver(SMALL, step).solve()
     assert [header.views[0].won, header.views[0].drawn, header.views[0].lost] == [115, 71, 54]
@@ -201,6 +240,33 @@ def test_a_wrong_value_is_found(tmp_path, monkeypatch):
     with pytest.raises(BadTable, match=r"1v1: .* wrong values, the first of '"):
         solver.Solver(SMALL, step).solve()
     assert not step.path.exists()
+
+
+def test_a_state_that_leads_to_faults_is_not_kept(tmp_path, monkeypatch):
+    step = solver.plan(SMALL, tmp_path, "1v1")[-1]
+    interrupt(step, 3, monkeypatch)
+    made = solver.Solver(SMALL, step)
+    made._state.load([made._part(view) for view in made._views])
+    made._part(made._views[0])[:] = 7
+    made._save()
+    with pytest.raises(BadTable, match="wrong values"):
+        solver.Solver(SMALL, step).solve()
+    assert not list(tmp_path.iterdir())
+    solver.Solver(SMALL, step).solve()
+
+
+def test_a_file_that_is_no_table_of_this_game_is_not_taken_for_one(tmp_path):
+    (path,) = solve(SMALL, tmp_path, "1v1")
+    path.write_bytes(b"rubbish")
+    with pytest.raises(BadTable, match=r"1v1\.exact: .*\. Delete it, and it is made again"):
+        solver.plan(SMALL, tmp_path, "2v2")
+
+
+def test_too_many_positions_are_refused_before_they_are_numbered(tmp_path):
+    with pytest.raises(
+        NoRoom, match=r"positions of 12v12 do not fit into .* of memory; solve fewe"
+    ):
+        solver.plan(games.make("capture_conquer", size=8), tmp_path, "12v12")
 
 
 def test_a_table_that_is_needed_has_to_be_there(tmp_path):

@@ -1,20 +1,26 @@
 """Tables: what they say of positions, and that bad files are refused."""
 
+import copy
 import json
+import pickle
+import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 from conftest import command_line
 from test_solver import SMALL, solve
 
-from cc_env import games
+from cc_env import games, players
 from cc_env.__main__ import main
 from cc_env.catalogue import file_stem
 from cc_env.errors import BadOption, BadTable, MissingTable
 from cc_env.exact import table as files
+from cc_env.exact.accuracy import evenly
 from cc_env.exact.numbering import BLOCK
 from cc_env.exact.table import ExactTable
 from cc_env.exact.tables import Tables
+from cc_env.referee import Clock
 
 
 @pytest.fixture(scope="module")
@@ -109,6 +115,44 @@ def test_a_draw_by_the_rules_may_come_first(tmp_path):
             assert (known is None) == (turns > 20 - idle)
         else:
             assert known is None or known.value == 0
+
+
+def test_keeping_is_of_the_value_and_the_best_of_the_margin_too(tmp_path):
+    game = games.make("mini_checkers")
+    solve(game, tmp_path, "3v1")
+    solved = Tables(game, tmp_path).probe(game.from_text("1b1b2/2w3/6/6/1b4/6 b"))
+    assert solved.values == (1, 1)
+    assert solved.keeping == solved.actions
+    assert len(solved.best) == 1
+
+
+def test_copies_are_shared_and_other_processes_look_into_the_same_folders(tables, folder):
+    position = SMALL.from_text(POSITION)
+    told = tables.probe(position)
+    assert copy.deepcopy(tables) is tables
+    for name in ("perfect", "minimax:depth=2", "mcts:simulations=20"):
+        player = players.make(f'{name}{"," if ":" in name else ":"}tables="{folder}"', SMALL)
+        first = player.choose(position, np.random.default_rng(0), Clock())
+        copied = copy.deepcopy(player) if name == "perfect" else player
+        assert copied.choose(position, np.random.default_rng(0), Clock()).action == first.action
+    for again in (pickle.loads(pickle.dumps(tables)), Tables(SMALL, folder)):
+        assert again.probe(position) == told
+        assert again.labels == tables.labels
+
+
+def test_many_threads_may_ask(folder):
+    """Switched as often as can be, each gets the answer to its own question."""
+    alone, shared = Tables(SMALL, folder), Tables(SMALL, folder)
+    asked = list(evenly(alone, 300))
+    answers = [alone.probe(position) for position in asked]
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(3) as pool:
+            turns = [pool.submit(lambda: [shared.probe(p) for p in asked]) for _ in range(3)]
+            assert [turn.result() for turn in turns] == 3 * [answers]
+    finally:
+        sys.setswitchinterval(before)
 
 
 def test_folders_are_looked_through(folder, tmp_path):
