@@ -69,7 +69,7 @@ class Config(runs.Config):
 
     minutes: float | None = 60  # time budget, earlier sessions included; None: no limit
     rounds: int | None = None  # limit of rounds; None: no limit
-    positions: int = 800_000  # of self-play in a round
+    positions: int = 800_000  # decisions of self-play in a round
     remembered: int = 4_000_000  # newest positions that are learned from
     depth: int = 4  # of the search in self-play, in turns
     opening_turns: int = 12  # most random turns at the start of a game, drawn from 0

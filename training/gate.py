@@ -106,7 +106,7 @@ def charts(game: Game, rivals: Rivals) -> dict[str, list[str]]:
     """Return the charts of what `meet` says: title and columns of the log."""
     exact = {"share of decisions that keep the exact value": ["accuracy", "accuracy_where_free"]}
     return {
-        "score of the policy against": [*rivals.names, BEST],
+        "score against": [*rivals.names, BEST],
         f"Elo; {rivals.anchor} has 0": ["elo"],
         **(exact if _exam_of(game, rivals) else {}),
     }
