@@ -189,9 +189,10 @@ def reached(
         pair = [listening, opponent] if seat == 0 else [opponent, listening]
         start = opening(tables.game, opening_turns, rng)
         referee.play(tables.game, pair, start=start, seed=seed + number)
-        new = [position for position in listening.positions if position not in seen]
-        seen.update(new)
-        yield from dict.fromkeys(new)
+        for position in listening.positions:
+            if position not in seen:
+                seen.add(position)
+                yield position
 
 
 class _Listening:

@@ -191,7 +191,7 @@ def _left_to_container() -> int:
     folder = Path("/sys/fs/cgroup")
     try:
         most, used = (int((folder / f"memory.{n}").read_text()) for n in ("max", "current"))
-    except (OSError, ValueError):  # there is no such file, or it says "max"
+    except (OSError, ValueError):  # the file is missing, or contains "max": no limit
         return 1 << 62
     return max(0, most - used)
 
@@ -530,20 +530,21 @@ class _State:
         try:
             with self._path.open("rb") as file:
                 told = json.loads(file.readline(10_000))
-                is_whole_file = _filled(file, parts)
-            digest, margin, turns = (told.pop(name) for name in ("hash", "margin", "turns"))
-            is_ours = told == self._of and is_whole(margin, 1, self._most)
-            if is_ours and is_whole_file and is_whole(turns, 0, MOST_TURNS):
-                self.margin, self.turns = margin, turns
-                told |= {"margin": margin, "turns": turns}
-                self.has_begun = digest == _hash(told, parts)
+                is_filled = _filled(file, parts)
+            digest, margin, turns = told.pop("hash"), told["margin"], told["turns"]
+            is_ours = told == {**self._of, "margin": margin, "turns": turns}
+            in_range = is_whole(margin, 1, self._most) and is_whole(turns, 0, MOST_TURNS)
+            self.has_begun = is_ours and in_range and is_filled and digest == _hash(told, parts)
+        except FileNotFoundError:
+            return False
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
             pass
-        if not self.has_begun:
-            self.margin, self.turns = self._most, 0
-            for part in parts:
-                part[:] = UNKNOWN
-        return self.has_begun
+        if self.has_begun:
+            self.margin, self.turns = margin, turns
+            return True
+        for part in parts:
+            part[:] = UNKNOWN
+        return False
 
     def remove(self) -> None:
         """Delete the file."""

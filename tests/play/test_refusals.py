@@ -77,9 +77,9 @@ def test_of_who_sits_down():
         ("greedy:evaluation=3", BadOption, "greedy: evaluation=3 is not a word"),
         *(
             (
-                f"{kind}:evaluation=/tmp/x.network",
+                f"{kind}:evaluation=runs/x.network",
                 UnknownOption,
-                "checkers has no evaluation '/tmp/",
+                "checkers has no evaluation 'runs/",
             )
             for kind in ("greedy", "minimax", "mcts")
         ),
