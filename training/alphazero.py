@@ -38,6 +38,7 @@ from training.config import check_between, check_wholes
 from training.gate import Rivals, challenge
 from training.learner import Learner, started
 from training.log import Row
+from training.opponents import make_opponents
 from training.replay import Replay
 from training.selfplay import SelfPlayTally
 
@@ -83,8 +84,8 @@ def main(config: Config, path: Path, resume: bool = False) -> Row:
     """
     torch.set_num_threads(1)
     game = config.make_game()
-    opponents = config.play.opponents if config.play.opponents_share else ()
-    try_players((*config.rivals.names, *opponents), game)
+    try_players(config.rivals.names, game)
+    make_opponents(game, config.play.opponents, config.play.opponents_share)
     if not resume:
         started(config.start, game, config.network)
     with (

@@ -48,7 +48,7 @@ from training.gate import Rivals, challenge
 from training.judging import Judge
 from training.learner import Learner, LearnerSettings, finite, started
 from training.log import Row
-from training.opponents import Opponents, check_opponents
+from training.opponents import Opponents, check_opponents, make_opponents
 from training.replay import Replay, Samples, greatest
 from training.search_play import tasks
 from training.tasks import mapper, values
@@ -106,8 +106,8 @@ def main(config: Config, path: Path, resume: bool = False) -> Row:
     """
     torch.set_num_threads(cores())
     game = config.make_game()
-    opponents = config.opponents if config.opponents_share else ()
-    try_players((*config.rivals.names, *opponents), game)
+    try_players(config.rivals.names, game)
+    make_opponents(game, config.opponents, config.opponents_share)
     evaluation_of(game, config.evaluation)
     if not resume:
         started(config.start, game, config.network)

@@ -28,6 +28,21 @@ def check_opponents(names: Sequence[str], share: float) -> None:
         raise BadOption(f"{share_of}, but there are no opponents; name some, or set it to 0")
 
 
+def make_opponents(game: Game, names: Sequence[str], share: float) -> list[tuple[str, Player]]:
+    """Return the players with their names, none for a share of 0.
+
+    Raises BadPlayer for one that cannot play this game.
+    """
+    return [(name, _made(name, game)) for name in names] if share else []
+
+
+def _made(name: str, game: Game) -> Player:
+    try:
+        return players.make(name, game)
+    except BadOption as error:
+        raise BadPlayer(f"opponent {name}: {error}; opponents_share=0 needs none") from error
+
+
 class Opponents:
     """Who else plays on which board; `seats`, int64[N], are theirs, or NOBODY."""
 
@@ -38,7 +53,7 @@ class Opponents:
         """
         self.seats = np.full(boards, NOBODY, np.int64)
         self._game, self._share = game, share
-        self._known = [(name, _made(name, game)) for name in names] if share else []
+        self._known = make_opponents(game, names, share)
         self._sitting: list[tuple[str, Player] | None] = [None] * boards
 
     def begin(
@@ -88,10 +103,3 @@ class Opponents:
         if action not in self._game.legal_actions(position):
             raise BadPlayer(f"opponent {name}: {self._game.illegal(position, action)}")
         return action
-
-
-def _made(name: str, game: Game) -> Player:
-    try:
-        return players.make(name, game)
-    except BadOption as error:
-        raise BadPlayer(f"opponent {name}: {error}; opponents_share=0 needs none") from error

@@ -51,6 +51,7 @@ _WAVE = 64  # chunks for each thread, after which what is known can be saved
 _SAMPLES, _SAMPLE = 32, 256  # parts of the numbers, and how many of each, to measure speed by
 _LOOKS = 3, 40  # at all positions, that solving takes as long as: where ends are near, and far
 _NESTED, _LONGEST = 16, 256  # lists of actions: of the decisions of a turn, of the turns of a game
+_LOOK = 0.5  # seconds; a signal that comes just before a wait begins does not end the wait
 _FOLDED = 16  # positions at most that symmetries make one
 _LOST, _WON = 0, 1  # first index of a census
 
@@ -458,10 +459,11 @@ def _counted(
 
     lanes = [threading.Thread(target=lane, daemon=True) for _ in range(threads)]
     try:
-        for each in lanes:
-            each.start()
-        for each in lanes:
-            each.join()
+        for thread in lanes:
+            thread.start()
+        for thread in lanes:
+            while thread.is_alive():
+                thread.join(_LOOK)
     finally:
         gate.close()
     if errors:

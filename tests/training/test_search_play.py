@@ -92,7 +92,7 @@ def test_a_random_decision_within_a_turn_cuts_what_its_beginning_learns_from():
         search_play.play(game, None, given, part, 2000, seed) for part in (0, weight)
     )
     assert np.array_equal(searched.positions, mixed.positions)
-    found = 0
+    pairs = 0
     for row in range(len(mixed.begins) - 1):
         if mixed.begins[row] and not mixed.begins[row + 1]:
             removal = row + 1
@@ -102,8 +102,8 @@ def test_a_random_decision_within_a_turn_cuts_what_its_beginning_learns_from():
                 assert mixed.targets[row] == pytest.approx(alone, abs=1e-5) or (
                     mixed.targets[row] == pytest.approx(with_removal, abs=1e-5)
                 )
-                found += 1
-    assert found > 100
+                pairs += 1
+    assert pairs > 100
 
 
 def test_the_seed_makes_the_games():
