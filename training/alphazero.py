@@ -16,7 +16,6 @@ threads, and the machine computes the same. A continued run begins new games; un
 lost.
 """
 
-import copy
 import sys
 import time
 from collections.abc import Mapping
@@ -28,14 +27,14 @@ from typing import Any
 import numpy as np
 import torch
 
-from agents.network import Network, Size, device_of
+from agents.network import Size, device_of
 from cc_env.errors import BadCheckpoint
 from cc_env.terminal import run as run_command
 from training import cli, engines, gate, learner, runs, selfplay, state
 from training.arena import try_players
 from training.checkpoints import Saved
 from training.config import check_between, check_wholes
-from training.gate import Rivals, challenge
+from training.gate import Best, Rivals
 from training.learner import Learner, started
 from training.log import Row
 from training.opponents import make_opponents
@@ -107,7 +106,7 @@ class Training:
         self.learner = Learner(network, config.learn, device_of(config.device))
         self.replay = Replay(self.game, config.replay)
         self.rng = np.random.default_rng((config.seed, 1))
-        self.best: Network | None = None
+        self.best = Best("alphazero", config, run)
         run.restore(self.load)
         seed = config.seed, 2, run.step
         self.engine = engines.make(
@@ -125,7 +124,7 @@ class Training:
             numbers = self.play_and_learn()
             run.advance()
             if run.is_due:
-                numbers |= self.evaluate()
+                numbers |= self.best.meet(self.learner.average)
             run.log(numbers)
 
     def play_and_learn(self) -> dict[str, float]:
@@ -163,14 +162,6 @@ class Training:
             "learned_per_second": len(losses) * config.learn.batch_size / seconds,
         }
 
-    def evaluate(self) -> dict[str, float]:
-        """Play the newest network against rivals and the best one; save it if it reaches `gate`."""
-        newest = copy.deepcopy(self.learner.average)
-        scores, wins = challenge("alphazero", newest, self.best, self.run, self.config)
-        if wins:
-            self.best = newest
-        return scores
-
     def state(self) -> runs.State:
         """Return what a checkpoint holds."""
         arrays = state.flat(**self.parts()) | self.replay.state()
@@ -189,15 +180,13 @@ class Training:
             self.rng.bit_generator.state = about["rng"]
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise BadCheckpoint(f"rng is not the state of a generator: {error!r:.80}") from None
-        if any(name.startswith("best.") for name in saved.arrays):
-            self.best = Network(self.game, self.config.network)
+        self.best.expect(saved)
         state.load(saved.arrays, **self.parts())
         self.replay.load(saved.arrays, state.whole(about, "added"))
 
     def parts(self) -> dict[str, Any]:
         """Return the networks and the optimizer, by name."""
-        best = {} if self.best is None else {"best": self.best}
-        return {**self.learner.parts(), **best}
+        return {**self.learner.parts(), **self.best.parts()}
 
 
 def charts(config: Config) -> dict[str, list[str]]:

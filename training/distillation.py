@@ -19,7 +19,6 @@ The same seed gives the same run if it is limited by rounds, not minutes, and th
 the same.
 """
 
-import copy
 import sys
 import time
 from collections.abc import Mapping
@@ -44,7 +43,7 @@ from training import cli, gate, runs, state
 from training.arena import try_players
 from training.checkpoints import Saved
 from training.config import check_between, check_wholes
-from training.gate import Rivals, challenge
+from training.gate import Best, Rivals
 from training.judging import Judge
 from training.learner import Learner, LearnerSettings, finite, started
 from training.log import Row
@@ -127,7 +126,7 @@ class Training:
         loss = partial(regret_loss, entropy=config.entropy)
         self.learner = Learner(network, config.learn, device_of(config.device), loss)
         self.replay = Replay(self.game, config.replay, fills=True)
-        self.best: Network | None = None
+        self.best = Best("distillation", config, run)
         self.evaluation = evaluation_of(self.game, config.evaluation)
         run.restore(self.load)
 
@@ -139,7 +138,7 @@ class Training:
             numbers |= self.learn(numbers["decisions"])
             run.advance()
             if run.is_due:
-                numbers |= self.evaluate()
+                numbers |= self.best.meet(self.learner.average)
             run.log(numbers)
 
     def play(self) -> dict[str, float]:
@@ -180,14 +179,6 @@ class Training:
             "learn_seconds": spent,
         }
 
-    def evaluate(self) -> dict[str, float]:
-        """Play the newest network against rivals and the best one; save it if it reaches `gate`."""
-        newest = copy.deepcopy(self.learner.average)
-        scores, wins = challenge("distillation", newest, self.best, self.run, self.config)
-        if wins:
-            self.best = newest
-        return scores
-
     def state(self) -> runs.State:
         """Return what a checkpoint holds."""
         arrays = state.flat(**self.parts()) | self.replay.state()
@@ -196,15 +187,13 @@ class Training:
     def load(self, saved: Saved) -> None:
         """Continue from a checkpoint; raise BadCheckpoint if it does not fit this run."""
         self.learner.steps = state.whole(saved.about, "steps")
-        if any(name.startswith("best.") for name in saved.arrays):
-            self.best = Network(self.game, self.config.network)
+        self.best.expect(saved)
         state.load(saved.arrays, **self.parts())
         self.replay.load(saved.arrays, state.whole(saved.about, "added"))
 
     def parts(self) -> dict[str, Any]:
         """Return the networks and the optimizer, by name."""
-        best = {} if self.best is None else {"best": self.best}
-        return {**self.learner.parts(), **best}
+        return {**self.learner.parts(), **self.best.parts()}
 
 
 class Judged(NamedTuple):

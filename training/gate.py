@@ -5,6 +5,7 @@ those in all positions that are drawn, `accuracy`; of those where an action can 
 `accuracy_where_free`. The positions are the same at every evaluation. See `cc_env.exact.accuracy`.
 """
 
+import copy
 import math
 from dataclasses import asdict, dataclass
 from functools import lru_cache
@@ -21,6 +22,7 @@ from cc_env.game import Game
 from cc_env.referee import Player
 from cc_env.rules import Position
 from training import arena
+from training.checkpoints import Saved
 from training.runs import Run
 
 NEWEST, BEST = "newest", "best"
@@ -100,6 +102,35 @@ def challenge(
         about = {"trained": trained, "step": run.step, "config": asdict(config), **scores}
         save(run.path / NETWORK, newest, game, about)
     return scores, wins
+
+
+class Best:
+    """The best network of a run so far; None before the first evaluation."""
+
+    def __init__(self, trained: str, config: Any, run: Run) -> None:
+        """Begin without one; `trained` and `config` are those of `challenge`."""
+        self.network: Network | None = None
+        self._trained, self._config, self._run = trained, config, run
+
+    def meet(self, newest: Network) -> dict[str, float]:
+        """Let a network play the rivals and the best one, which it replaces if it wins.
+
+        Returns the scores, and raises, as `challenge`.
+        """
+        newest = copy.deepcopy(newest)
+        scores, wins = challenge(self._trained, newest, self.network, self._run, self._config)
+        if wins:
+            self.network = newest
+        return scores
+
+    def parts(self) -> dict[str, Network]:
+        """Return the network by name, for `training.state`; nothing before there is one."""
+        return {} if self.network is None else {BEST: self.network}
+
+    def expect(self, saved: Saved) -> None:
+        """Make a network to load a checkpoint's into, if the checkpoint has one."""
+        if any(name.startswith(f"{BEST}.") for name in saved.arrays):
+            self.network = Network(self._config.make_game(), self._config.network)
 
 
 def charts(game: Game, rivals: Rivals) -> dict[str, list[str]]:

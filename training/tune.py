@@ -10,13 +10,13 @@ Shapes: N positions, F fields of a position, K weights.
 
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import typer
 from numpy.typing import NDArray
-from rich.progress import track
 from scipy.optimize import minimize
 
 from cc_env import games, players, rules
@@ -25,14 +25,15 @@ from cc_env.compile import jit
 from cc_env.confidence import Interval
 from cc_env.errors import BadOption
 from cc_env.game import Game
-from cc_env.openings import after_random_turns
 from cc_env.players import MinimaxPlayer
-from cc_env.referee import Clock
-from cc_env.rules import ONGOING, Position
+from cc_env.rules import Position
 from cc_env.search.scores import SCALE
 from cc_env.terminal import Terminal, application, run
-from training import arena
+from training import arena, search_play
 from training.arena.wording import interval, percent
+from training.config import check_between, check_wholes
+from training.search_play import Pace
+from training.tasks import mapper, values
 
 Weights = NDArray[np.int64]
 
@@ -45,21 +46,28 @@ class Config:
     """The settings of tuning."""
 
     rounds: int = 6
-    games: int = 2000  # of self-play per round
+    positions: int = 100_000  # decisions of self-play per round
     matches: int = 400  # games between the new and the best weights
     depth: int = 3  # search depth in turns, in self-play and matches
     opening_turns: int = 6  # random turns before the players take over
-    exploration: float = 0.15  # share of random decisions after the opening
+    exploration: float = 0.05  # share of random decisions after the opening
     remembered: int = 4  # latest rounds whose games are fitted
     penalty: float = 2e-5  # L2 regularisation of the weights
     seed: int = 0
+    workers: int | None = None  # processes that play; None: one per core, 0: this one
+
+    def __post_init__(self) -> None:
+        """Raise BadOption if a value is out of range."""
+        check_wholes(self, rounds=1, positions=1000, matches=2, depth=1, opening_turns=0)
+        check_wholes(self, remembered=1, seed=0)
+        check_between(self, 0, 1, "exploration", "penalty")
 
 
 class Sample(NamedTuple):
     """Positions of self-play, and the results of their games for the player to move."""
 
     positions: NDArray[np.uint64]  # [N, F]
-    results: NDArray[np.float64]  # [N]: 0 loss, 0.5 draw, 1 win
+    results: NDArray[np.float32]  # [N]: 0 loss, 0.5 draw, 1 win
 
 
 class Round(NamedTuple):
@@ -76,9 +84,7 @@ def tune(game: Game, config: Config) -> Iterator[Round]:
     best = np.array(_evaluation(game).weights)
     samples: list[Sample] = []
     for round_ in range(config.rounds):
-        rng = np.random.default_rng((config.seed, round_))
-        player = _player(game, best, config)
-        samples = [*samples, self_play(game, player, config, rng)][-config.remembered :]
+        samples = [*samples, self_play(game, best, config, round_)][-config.remembered :]
         joined = Sample(*map(np.concatenate, zip(*samples, strict=True)))
         weights, loss = fit(game, joined, config.penalty)
         score = match(game, weights, best, config, seed=round_)
@@ -87,27 +93,20 @@ def tune(game: Game, config: Config) -> Iterator[Round]:
         yield Round(weights, loss, score, adopted)
 
 
-def self_play(
-    game: Game, player: MinimaxPlayer, config: Config, rng: np.random.Generator
-) -> Sample:
-    """Let the player play against itself; return the positions in which it decided."""
-    positions, results = [], []
-    for _ in track(range(config.games), "self-play", console=console, transient=True):
-        turns = config.opening_turns
-        position = after_random_turns(game, turns, rng)
-        seen: list[Position] = []
-        while game.outcome(position) == ONGOING and turns < 200:
-            if rng.random() < config.exploration:
-                action = int(rng.choice(game.legal_actions(position)))
-            else:
-                seen += [] if game.mid_turn(position) else [position]
-                action = player.choose(position, rng, Clock()).action
-            position = game.apply(position, action)
-            turns += not game.mid_turn(position)
-        outcome = game.outcome(position)
-        positions += seen
-        results += [(1 + rules.reward(outcome, game.to_move(before))) / 2 for before in seen]
-    return Sample(np.array(positions, np.uint64), np.array(results))
+def self_play(game: Game, weights: Weights, config: Config, round_: int) -> Sample:
+    """Let the search with these weights play against itself, in all cores; return its turns."""
+    pace = search_play.pace(config.depth, config.opening_turns, config.exploration)
+    count, size = search_play.tasks(config.positions)
+    work = partial(_play, game, _with(game, weights), pace, size)
+    seeds = np.random.SeedSequence((config.seed, round_)).generate_state(count).tolist()
+    played = values(mapper("processes", config.workers), work, seeds)
+    return Sample(*map(np.concatenate, zip(*played, strict=True)))
+
+
+def _play(game: Game, evaluation: Any, pace: Pace, count: int, seed: int) -> Sample:
+    """Play in a worker: positions between turns, and the results of their games."""
+    played = search_play.play(game, evaluation, pace, 1, count, seed)
+    return Sample(played.positions[played.begins], played.results[played.begins])
 
 
 def fit(game: Game, sample: Sample, penalty: float) -> tuple[Weights, float]:
@@ -180,9 +179,14 @@ def match(game: Game, new: Weights, best: Weights, config: Config, seed: int) ->
 
 def _player(game: Game, weights: Weights, config: Config) -> MinimaxPlayer:
     """Return a minimax player with these weights."""
-    evaluations = {"tuned": _evaluation(game)._replace(weights=weights)}
-    tuned = replace(game, search=replace(game.search, evaluations=evaluations))
-    return MinimaxPlayer(tuned, depth=config.depth, table_megabytes=1)
+    return MinimaxPlayer(
+        game, depth=config.depth, evaluation=_with(game, weights), table_megabytes=1
+    )
+
+
+def _with(game: Game, weights: Weights) -> Any:
+    """Return the game's first evaluation with these weights."""
+    return _evaluation(game)._replace(weights=weights)
 
 
 def _evaluation(game: Game) -> Any:
@@ -203,16 +207,16 @@ def main(
     size: Size = None,
     option: Pairs = None,
     rounds: Annotated[int, typer.Option(help="Rounds of self-play and fitting.")] = Config.rounds,
-    games_: Annotated[
-        int, typer.Option("--games", help="Games of self-play per round.")
-    ] = Config.games,
+    positions: Annotated[
+        int, typer.Option(help="Decisions of self-play per round.")
+    ] = Config.positions,
     matches: Annotated[int, typer.Option(help="Games against the best weights.")] = Config.matches,
     depth: Annotated[int, typer.Option(help="Search depth in turns.")] = Config.depth,
     seed: Annotated[int, typer.Option(help="Seed of all random choices.")] = 0,
 ) -> None:
     """Tune the weights of a game's evaluation; print each round and the best weights."""
     made = games.make(game, **game_options(option, size))
-    config = Config(rounds=rounds, games=games_, matches=matches, depth=depth, seed=seed)
+    config = Config(rounds=rounds, positions=positions, matches=matches, depth=depth, seed=seed)
     best = _evaluation(made).weights
     for number, judged in enumerate(tune(made, config), 1):
         verdict = "adopted" if judged.adopted else "dropped"

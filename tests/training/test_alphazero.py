@@ -229,14 +229,14 @@ def test_a_network_that_loses_does_not_become_the_best(tmp_path, monkeypatch):
         runs.opened(tmp_path / "run", asdict(config), False) as run,
         closing(Training(config, run)) as training,
     ):
-        evaluate = training.evaluate
+        meet = training.best.meet
 
-        def evaluate_and_look():
-            numbers = evaluate()
+        def meet_and_look(newest):
+            numbers = meet(newest)
             kept.append(load(tmp_path / "run" / NETWORK, training.game)[1]["step"])
             return numbers
 
-        monkeypatch.setattr(training, "evaluate", evaluate_and_look)
+        monkeypatch.setattr(training.best, "meet", meet_and_look)
         training.train()
     assert kept == [2, 2, 6]
 

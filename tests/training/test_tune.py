@@ -78,10 +78,9 @@ def test_weights_that_count_nowhere_in_a_sample_stay():
 
 
 def test_self_play_notes_the_results_of_those_to_move(game):
-    config = Config(games=20, depth=1)
-    player = tune._player(game, game.search.evaluations["standard"].weights, config)
-    sample = tune.self_play(game, player, config, np.random.default_rng(3))
-    assert len(sample.positions) == len(sample.results) > 50
+    config = Config(positions=2000, depth=1, exploration=0, workers=0)
+    sample = tune.self_play(game, game.search.evaluations["standard"].weights, config, 3)
+    assert len(sample.positions) == len(sample.results) > 500
     assert set(sample.results) <= {0, 0.5, 1}
     # Whoever can win at once has won, for then the player does.
     for row, result in zip(sample.positions, sample.results, strict=True):
@@ -97,7 +96,7 @@ def test_self_play_notes_the_results_of_those_to_move(game):
 @pytest.mark.slow
 def test_one_round_makes_something_of_nothing():
     game = games.make("capture_conquer", size=5)
-    config = Config(rounds=1, games=300, matches=60, depth=2, exploration=0.3)
+    config = Config(rounds=1, positions=10_000, matches=60, depth=2, exploration=0.3, workers=0)
     nothing = with_weights(game, np.zeros(len(game.search.evaluations["standard"].weights)))
     (judged,) = tune.tune(nothing, config)
     assert judged.adopted
@@ -110,3 +109,9 @@ def test_a_game_without_weights_is_refused(game):
     bare = replace(game, search=Search(evaluations=published))
     with pytest.raises(BadOption, match="capture_conquer has no evaluation with weights"):
         next(tune.tune(bare, Config()))
+
+
+@pytest.mark.parametrize("wrong", [{"positions": 10}, {"depth": 0}, {"exploration": 2}])
+def test_settings_out_of_range_are_refused(wrong):
+    with pytest.raises(BadOption, match=next(iter(wrong))):
+        Config(**wrong)
