@@ -22,6 +22,9 @@ from cc_env.bits import ONE, ZERO, lowest, lowest_bit, popcount
 from cc_env.borrow import borrow
 from cc_env.catalogue import GAMES
 from cc_env.compile import jit
+from cc_env.exact.accuracy import evenly
+from cc_env.exact.solved import Known, solved
+from cc_env.exact.tables import Tables
 from cc_env.game import Game
 from cc_env.games.capture_conquer.chains import (
     Field,
@@ -89,6 +92,8 @@ def tasks() -> list[Task]:
         _depth(8, 6),
         _search("MCTS", 6, _tree("random"), "random playouts"),
         _search("MCTS", 6, _tree("evaluation"), "the evaluation for a playout"),
+        _probing(_probes, "from Python: value, turns, and the actions that keep it"),
+        _probing(_lookups, "in a search: the value"),
         _task(
             "minimax:depth=3 against random, C&C 6×6", "games/s", _games, note="referee and records"
         ),
@@ -191,6 +196,47 @@ def _tree(playout: str) -> Callable[[Game], Callable[[Position], SearchResult]]:
         )
 
     return prepare
+
+
+def _probing(prepare: Callable[[], Chunk], note: str) -> Task:
+    return _task("exact values, C&C 5×5", "positions/s", prepare, note=f"{note}; all in memory")
+
+
+def _probes() -> Chunk:
+    """Return probes of random positions by the tables that ship."""
+    tables = Tables(games.make("capture_conquer", size=5, corner=2))
+    positions = tuple(evenly(tables, 1000))
+
+    def chunk() -> Tally:
+        began = time.perf_counter()
+        for position in positions:
+            tables.probe(position)
+        return Tally(len(positions), time.perf_counter() - began)
+
+    return chunk
+
+
+def _lookups() -> Chunk:
+    """Return what a search does in each of its positions, for the same ones."""
+    tables = Tables(games.make("capture_conquer", size=5, corner=2))
+    rows = np.array(list(evenly(tables, 1000)), np.uint64)
+    known, start, times = tables.known(), tables.game.initial, 100
+
+    def chunk() -> Tally:
+        began = time.perf_counter()
+        _look_up(start, rows, known, times)
+        return Tally(times * len(rows), time.perf_counter() - began)
+
+    return chunk
+
+
+@jit
+def _look_up(start: Position, rows: NDArray[np.uint64], tables: Known, times: int) -> rules.Int:
+    known, total = borrow(tables), np.int64(0)
+    for _ in range(times):
+        for row in range(len(rows)):
+            total += solved(rules.load(rows[row], start), known)
+    return total
 
 
 def _depth(size: int, depth: int, *, once: bool = False) -> Task:
