@@ -20,7 +20,7 @@ LAYERS = [
     ["cc_env.exact.tables"],
     ["cc_env.learned"],
     ["cc_env.games", "cc_env.search"],
-    ["cc_env.exact.solver"],
+    ["cc_env.exact.solver", "cc_env.exact.check"],
     ["cc_env.openings", "cc_env.perft", "cc_env.playouts", "cc_env.match", "cc_env.pictures"],
     ["cc_env.recordings"],
     ["cc_env.oracle"],

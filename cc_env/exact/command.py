@@ -7,8 +7,10 @@ from cc_env import games
 from cc_env.arguments import Pairs, folder_path, game_options
 from cc_env.errors import MissingExtra, quantity
 from cc_env.exact import solver
+from cc_env.exact.check import Compared, check
 from cc_env.exact.solver import Progress, Solver, Step, told_bytes
 from cc_env.exact.table import Header
+from cc_env.exact.tables import Tables
 from cc_env.terminal import Terminal
 from cc_env.threads import cores
 
@@ -42,6 +44,15 @@ def solve(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only tell size, memory and time.")
     ] = False,
+    check_: Annotated[
+        int,
+        typer.Option(
+            "--check",
+            metavar="N",
+            min=0,
+            help="At the end, compare N random positions of each table with alpha-beta.",
+        ),
+    ] = 0,
 ) -> None:
     """Solve a game with few pieces: verified tables of exact values.
 
@@ -53,16 +64,30 @@ def solve(
     left = [step for step in steps if not step.is_done]
     if len(left) < len(steps):
         console.print(f"{quantity(len(steps) - len(left), 'table')} of {len(steps)} there already")
-    if not left:
-        return
-    count = threads or cores()
-    solver.check_room(left, out)
-    console.print(_told(left, solver.seconds_of(made, left), count))
+    if left:
+        solver.check_room(left, out)
+        console.print(_told(left, solver.seconds_of(made, left), threads or cores()))
     if dry_run:
         return
     out.mkdir(parents=True, exist_ok=True)
     for step in left:
         console.print(_told_table(step, _run(Solver(made, step, threads=threads), step)))
+    if check_:
+        console.print(_check(Tables(made, out), check_, threads))
+
+
+def _check(tables: Tables, count: int, threads: int | None) -> str:
+    """Compare positions with alpha-beta; return how many, and show so on a terminal."""
+    compared = Compared()
+    with _bar() as bar:
+        wanted = sum(min(count, size) for size in tables.sizes)
+        task = bar.add_task("alpha-beta", total=wanted)
+        for compared in check(tables, count, threads=threads):
+            bar.update(task, completed=compared.positions)
+    return (
+        f"{compared.positions:,} positions compared with alpha-beta: it proves the values of "
+        f"{compared.proven:,}, none differently"
+    )
 
 
 def _told(steps: list[Step], seconds: tuple[float, float], count: int) -> str:
@@ -104,12 +129,17 @@ def _labels(label: str) -> list[str]:
     return [label, "v".join(reversed(label.split("v")))]
 
 
-def _run(work: Solver, step: Step) -> Header:
-    """Solve a step; show how far it has come, on a terminal."""
+def _bar() -> Bar:
+    """Return a progress bar, which shows nothing where nobody watches."""
     columns = TextColumn("{task.description}"), BarColumn(20), TaskProgressColumn()
     bar = Bar(*columns, TimeElapsedColumn(), console=console, transient=True)
     bar.disable = not console.is_watched
-    with bar:
+    return bar
+
+
+def _run(work: Solver, step: Step) -> Header:
+    """Solve a step; show how far it has come, on a terminal."""
+    with _bar() as bar:
         task = bar.add_task(step.label, total=1)
 
         def show(progress: Progress) -> None:

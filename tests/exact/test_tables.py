@@ -3,6 +3,7 @@
 import copy
 import json
 import pickle
+import re
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
@@ -267,6 +268,10 @@ def test_the_command_tells_and_solves(tmp_path):
     assert "2v1: verified" in out
     assert "  1v2, the first to move: 0 won, 0 drawn, 1,680 lost" in out
     assert "2 tables of 2 there already" in run("--pieces", "2v1")
+    assert "2v2: verified" in run("--pieces", "2v2", "--check", 50)
+    out = run("--pieces", "2v2", "--check", 50)
+    assert "3 tables of 3 there already" in out
+    assert re.search(r"\d\d positions compared with alpha-beta: it proves the values of \d", out)
     assert "wanted: how many in all" in str(run("--pieces", "many", status=2))
     assert json.loads(
         named(tmp_path, "1v1").read_bytes().split(b"\n", 1)[1][:400].split(b', "views"')[0] + b"}"

@@ -1,0 +1,48 @@
+"""Tables compared with alpha-beta: they agree, and what is wrong in a table is noticed."""
+
+import pytest
+
+from cc_env import games
+from cc_env.errors import BadOption, BadTable
+from cc_env.exact.check import check
+from cc_env.exact.tables import Tables
+from cc_env.exact.values import DRAWN
+
+SMALL = games.make("capture_conquer", size=4)
+
+
+def test_tables_that_ship_agree():
+    *_, compared = check(Tables(SMALL), 200, threads=2)
+    assert 600 < compared.positions < 200 * len(Tables(SMALL).sizes)
+    assert 0.5 < compared.proven / compared.positions < 1
+
+
+def test_the_number_of_threads_changes_nothing():
+    one, two = (list(check(Tables(SMALL), 60, depth=2, threads=n))[-1] for n in (1, 2))
+    assert one == two
+
+
+def test_a_win_that_the_table_does_not_have_is_noticed():
+    tables = Tables(SMALL)
+    tables.known().values[:] = DRAWN
+    with pytest.raises(BadTable, match=r"the table has the value 0, .*; alpha-beta proves -?1"):
+        list(check(tables, 50, threads=1))
+
+
+@pytest.mark.parametrize("depth", [2, 3])
+def test_a_win_that_is_none_is_noticed(depth, monkeypatch):
+    tables, find = Tables(SMALL), Tables.find
+
+    def too_good(tables, position):
+        solved = find(tables, position)
+        return solved and (solved if solved.value else solved._replace(value=1, margin=1, turns=2))
+
+    monkeypatch.setattr(Tables, "find", too_good)
+    with pytest.raises(BadTable, match=r"value 1, in 2 turns; alpha-beta proves (nothing|0|-1)"):
+        list(check(tables, 200, depth=depth, threads=1))
+
+
+@pytest.mark.parametrize("wrong", [{"count": 0}, {"count": 2.5}, {"count": 1, "depth": 0}])
+def test_numbers_out_of_range_are_refused(wrong):
+    with pytest.raises(BadOption, match=r"=(0|2\.5); wanted: a whole number from 1"):
+        list(check(Tables(SMALL), **wrong))
