@@ -2,6 +2,7 @@
 
 import signal
 import threading
+from dataclasses import replace
 from unittest import mock
 
 import numpy as np
@@ -15,7 +16,7 @@ from cc_env.exact.accuracy import evenly
 from cc_env.exact.numbering import make_numbers, position_at
 from cc_env.exact.table import ExactTable
 from cc_env.exact.tables import Tables
-from cc_env.exact.values import result_of, turns_of
+from cc_env.exact.values import MARGIN_SHIFT, MOST_MARGIN, result_of, turns_of
 from cc_env.search.alphabeta import AlphaBeta
 
 SMALL = games.make("capture_conquer", size=4)
@@ -114,6 +115,22 @@ def test_alpha_beta_needs_as_many_turns_in_capture_and_conquer(size):
             assert search.search(position, depth=solved.turns).margin == solved.value
             compared += 1
     assert compared > 30
+
+
+def test_passes_find_the_margins_that_recursion_finds(tmp_path):
+    game = games.make("mini_checkers")
+    cyclic = replace(game, numbering=replace(game.numbering, is_acyclic=False))
+    made = {}
+    for folder, variant in (("recursion", game), ("passes", cyclic)):
+        (tmp_path / folder).mkdir()
+        paths = solve(variant, tmp_path / folder, "2v2")
+        made[folder] = {path.name: ExactTable(path).read() for path in paths}
+    assert len(made["passes"]) == len(made["recursion"]) == 3
+    for name, parts in made["recursion"].items():
+        for wanted, part in zip(parts, made["passes"][name], strict=True):
+            assert np.array_equal(wanted, part)
+    values = np.concatenate([part for parts in made["passes"].values() for part in parts])
+    assert len(np.unique(values >> MARGIN_SHIFT & MOST_MARGIN)) > 2
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3])
