@@ -103,8 +103,11 @@ class SmallNetwork(nn.Module):
     @torch.no_grad()
     def keep_in_range(self) -> None:
         """Make weights smaller where a sum of the integers could overflow."""
-        states = self.states.weight.view(-1, STATES, WIDTH).abs().amax(1).sum(0)
-        worst = states + self.cells.weight.abs().sum(1) + self.cells.bias.abs()  # [WIDTH]
+        states = self.states.weight.view(-1, STATES, WIDTH)
+        empty = states[:, 0]  # goes into the bias, see `integers`
+        bias = (self.cells.bias + empty.sum(0)).abs()
+        worst = (states - empty[:, None]).abs().amax(1).sum(0) + bias  # [WIDTH]
+        worst += self.cells.weight.abs().sum(1)
         factors = (_FIRST / worst).clamp(max=1)
         self.states.weight.mul_(factors)
         self.cells.weight.mul_(factors[:, None])
@@ -152,6 +155,9 @@ def integers(network: SmallNetwork) -> IntegerNetwork:
     if len(network.windows):
         states = states + _of_cells(network.windows, cells[: 2 * CELLS])
         cells[: 2 * CELLS] = 0
+    states = _rounded(states, FIRST_UNIT).reshape(-1, STATES, WIDTH)
+    bias = _rounded(state["cells.bias"], FIRST_UNIT) + states[:, 0].sum(0)
+    states -= states[:, :1]  # what empty windows add is in the bias
     if not cells.any():
         cells = cells[:0]
     pairs = state["second.weight"].T.reshape(WIDTH // 2, 2, UNITS).transpose(0, 2, 1)
@@ -159,8 +165,8 @@ def integers(network: SmallNetwork) -> IntegerNetwork:
         IntegerNetwork(
             windows=network.windows.astype(np.uint64),
             cells=_rounded(cells, FIRST_UNIT).astype(np.int16),
-            states=_rounded(states, FIRST_UNIT).astype(np.int16),
-            first_bias=_rounded(state["cells.bias"], FIRST_UNIT).astype(np.int16),
+            states=states.ravel().astype(np.int16),
+            first_bias=bias.astype(np.int16),
             second=_rounded(pairs, 1 << SECOND_SHIFT).astype(np.int16),
             second_bias=_rounded(state["second.bias"], FIRST_UNIT << SECOND_SHIFT).astype(np.int32),
             third=_rounded(state["third.weight"], _POINTS).astype(np.int32),

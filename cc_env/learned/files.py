@@ -1,6 +1,6 @@
 """The file of a network, and the networks that the package ships with.
 
-    cc_env network 2 LENGTH SHA256   version, bytes of the header, hash of all that follows
+    cc_env network 3 LENGTH SHA256   version, bytes of the header, hash of all that follows
     {"game": "capture_conquer", …}   the header, JSON, see `Header`
     weights                          the arrays of `IntegerNetwork` but `windows`, zlib
 
@@ -37,7 +37,7 @@ from cc_env.learned.network import (
 )
 
 SUFFIX = ".network"
-VERSION = 2
+VERSION = 3
 SHIPPED = Path(__file__).parent / "shipped"
 NAME = "learned"  # of the evaluation, among those of its game
 MOST_SETS, MOST_WINDOWS = 16, 49

@@ -4,8 +4,9 @@
 
 The inputs are those of `rules.inputs_of`, in the frame of the player to move: the cells of each
 set, or of the first few; and windows of 2 by 2 cells, by what the first two sets, own and enemy,
-have there. Few are active at a time, so the first layer is a sum of rows. All is exact: results are
-the same on every machine, and `check` refuses weights with which a sum could overflow.
+have there. Few are active at a time, so the first layer is a sum of rows; empty windows add
+nothing, and are skipped. All is exact: results are the same on every machine, and `check` refuses
+weights with which a sum could overflow.
 
 Shapes: S sets, each a word of 64 cells; W windows; WIDTH and UNITS the units of the layers.
 """
@@ -17,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cc_env import cacheline, rules
-from cc_env.bits import ONE, lowest
+from cc_env.bits import ONE, lowest, lowest_bit, popcount
 from cc_env.compile import jit
 from cc_env.errors import BadNetwork
 from cc_env.learned.lanes import LANES, UNITS, clipped, combined, plus, row_at, sums_at, weighted
@@ -34,7 +35,7 @@ THIRD_SHIFT = 13  # the sum of the third, of a point
 MOST_ACTIVE = 1023  # units are clipped to 0..MOST_ACTIVE
 MOST_CORRECTION = 2_000  # points; the network adds no more
 
-_4, _6, _3_BITS = np.uint64(4), np.uint64(6), np.uint64(3)
+_4, _6, _8, _3_BITS = np.uint64(4), np.uint64(6), np.uint64(8), np.uint64(3)
 _HIGH = np.uint64(12)
 
 # STATE[own | enemy << 4]: the state of a window in which these bits are set.
@@ -50,9 +51,9 @@ STATE = np.array(
 class IntegerNetwork(NamedTuple):
     """The weights; arrays are contiguous."""
 
-    windows: NDArray[np.uint64]  # [W] the bit of each window's first cell
+    windows: NDArray[np.uint64]  # [W] the bit of each window's first cell, ascending
     cells: NDArray[np.int16]  # [S * CELLS * WIDTH] rows of the first layer
-    states: NDArray[np.int16]  # [W * STATES * WIDTH] rows of the first layer
+    states: NDArray[np.int16]  # [W * STATES * WIDTH] likewise; 0 where a window is empty
     first_bias: NDArray[np.int16]  # [WIDTH]
     second: NDArray[np.int16]  # [WIDTH * UNITS], see `lanes.weighted`
     second_bias: NDArray[np.int32]  # [UNITS]
@@ -108,8 +109,13 @@ def correction(position: Position, network: IntegerNetwork) -> Int:
     sets = rules.inputs_of(position)
     left, right = row_at(network.first_bias, np.int64(0)), row_at(network.first_bias, LANES)
     own, enemy = sets[0], sets[1]
-    for window in range(len(network.windows)):
-        place = network.windows[window]
+    places = np.uint64(0)
+    for index in range(len(network.windows)):
+        places |= ONE << network.windows[index]
+    reached = places & _reached(own | enemy)
+    while reached:
+        place, window = lowest(reached), popcount(places & (lowest_bit(reached) - ONE))
+        reached &= reached - ONE
         state = STATE[_four(own >> place) | _four(enemy >> place) << _4]
         begin = (STATES * window + state) * WIDTH
         left = plus(left, row_at(network.states, begin))
@@ -130,13 +136,24 @@ def correction(position: Position, network: IntegerNetwork) -> Int:
 
 
 @jit
+def _reached(cells: np.uint64) -> np.uint64:
+    """Return the first cells of all windows that have one of these cells."""
+    beside = cells | cells >> ONE
+    return beside | beside >> _8
+
+
+@jit
 def _four(cells: np.uint64) -> np.uint64:
     """Return the cells 0, 1, 8 and 9 as four bits."""
     return cells & _3_BITS | cells >> _6 & _HIGH
 
 
 def check(network: IntegerNetwork) -> None:
-    """Raise BadNetwork unless no sum can overflow, whatever the position."""
+    """Raise BadNetwork unless no sum can overflow, whatever the position, and windows are right."""
+    if (np.diff(network.windows.astype(np.int64)) <= 0).any():
+        raise BadNetwork("the windows do not ascend")
+    if network.states.reshape(-1, STATES, WIDTH)[:, 0].any():
+        raise BadNetwork("an empty window adds something; wanted: 0, the bias has it")
     for name, worst, most in _sums(network):
         if worst > most:
             raise BadNetwork(

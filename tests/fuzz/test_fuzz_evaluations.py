@@ -56,7 +56,7 @@ def test_headers_and_weights_with_the_right_hash(path, whole, data):
         raw = data.draw(bytes_damaged(raw))
     packed = zlib.compress(raw, 1)
     digest = hashlib.sha256(told + packed).hexdigest()
-    content = b"cc_env network 2 %d %s\n" % (len(told), digest.encode()) + told + packed
+    content = b"cc_env network 3 %d %s\n" % (len(told), digest.encode()) + told + packed
     path.write_bytes(content)
     used_network = refused_or_fine(used, path)
     assert used_network is None or used_network[1] == plain(GAME.initial, used_network[0])

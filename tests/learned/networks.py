@@ -24,11 +24,13 @@ def random_network(rng, windows=(), sets=2):
     def drawn(count, spread, kind):
         return rng.normal(0, spread, count).round().astype(kind)
 
+    states = drawn(len(windows) * STATES * WIDTH, FIRST_UNIT, np.int16)
+    states.reshape(-1, STATES, WIDTH)[:, 0] = 0
     return aligned(
         IntegerNetwork(
             windows=np.array(windows, np.uint64),
             cells=drawn(sets * CELLS * WIDTH, FIRST_UNIT, np.int16),
-            states=drawn(len(windows) * STATES * WIDTH, FIRST_UNIT, np.int16),
+            states=states,
             first_bias=drawn(WIDTH, FIRST_UNIT, np.int16),
             second=drawn(WIDTH * UNITS, 1 << (SECOND_SHIFT - 2), np.int16),
             second_bias=drawn(UNITS, FIRST_UNIT << SECOND_SHIFT, np.int32),

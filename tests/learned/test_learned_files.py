@@ -38,7 +38,7 @@ def altered(path, change=lambda header: None, weights=lambda raw: raw, pack=zlib
     change(header)
     told, packed = json.dumps(header).encode(), pack(weights(raw))
     digest = hashlib.sha256(told + packed).hexdigest()
-    path.write_bytes(b"cc_env network 2 %d %s\n" % (len(told), digest.encode()) + told + packed)
+    path.write_bytes(b"cc_env network 3 %d %s\n" % (len(told), digest.encode()) + told + packed)
 
 
 def refused(path, words, game=GAME):
@@ -92,8 +92,8 @@ def test_every_byte_counts(path):
 
 
 def test_a_file_of_a_newer_version_says_so(path):
-    path.write_bytes(path.read_bytes().replace(b"network 2 ", b"network 3 ", 1))
-    refused(path, "of version '3'; wanted: 2")
+    path.write_bytes(path.read_bytes().replace(b"network 3 ", b"network 4 ", 1))
+    refused(path, "of version '4'; wanted: 3")
 
 
 @pytest.mark.parametrize(

@@ -86,7 +86,7 @@ def test_weights_with_which_a_sum_could_overflow_are_refused():
     check(whole)
     for name, index, value, layer in (
         ("cells", slice(None), 300, "first layer"),
-        ("states", 2 * STATES * WIDTH + 5, 32_767, "first layer"),
+        ("states", (2 * STATES + 1) * WIDTH + 5, 32_767, "first layer"),
         ("first_bias", 3, -(2**15), "first layer"),
         ("second_bias", UNITS - 1, -(2**31), "second layer"),
         ("third", slice(None), 70_000, "third layer"),
@@ -97,6 +97,16 @@ def test_weights_with_which_a_sum_could_overflow_are_refused():
             check(network)
     with pytest.raises(BadNetwork, match="third bias"):
         check(whole._replace(third_bias=np.int64(2**50)))
+
+
+def test_windows_that_do_not_ascend_or_add_something_when_empty_are_refused():
+    whole = random_network(np.random.default_rng(0), (0, 1, 2))
+    for windows in ((0, 2, 1), (0, 0, 1)):
+        with pytest.raises(BadNetwork, match="the windows do not ascend"):
+            check(whole._replace(windows=np.array(windows, np.uint64)))
+    whole.states[STATES * WIDTH + 7] = 1
+    with pytest.raises(BadNetwork, match="an empty window adds something"):
+        check(whole)
 
 
 def test_the_largest_weights_that_are_accepted_are_summed_exactly():
