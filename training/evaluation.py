@@ -166,7 +166,7 @@ class Training:
         torch.manual_seed(*self.run.seeds(1))
         device = config.device
         self.network.to(device)
-        optimizer = torch.optim.Adam(self.network.parameters(), config.learning_rate)
+        optimizer = torch.optim.Adam(self.network.parameters(), config.learning_rate, fused=True)
         is_held = self.sample.games % _HELD_OUT == 0
         held, learned = (torch.from_numpy(np.flatnonzero(part)) for part in (is_held, ~is_held))
         steps = max(1, config.epochs * len(learned) // config.batch_size)

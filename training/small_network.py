@@ -38,7 +38,8 @@ from cc_env.symmetry import Symmetry
 from training.search_play import Played
 
 _CORNERS = np.array([0, 1, 8, 9])  # of a window, from its first cell
-_OWN, _ENEMY = 3 ** np.arange(4), 2 * 3 ** np.arange(4)  # what the cells add to the state
+# What an own piece in each corner adds to the state of a window; an enemy adds twice as much.
+_OWN = torch.tensor([1.0, 3, 9, 27])
 _ACTIVE = MOST_ACTIVE / FIRST_UNIT
 _POINTS = SCALE / 2 * (1 << THIRD_SHIFT) / FIRST_UNIT  # integers of the third layer for 1
 # Bounds of the first layer's sums, and of weights of the others; a little less than `check` admits.
@@ -60,20 +61,19 @@ class Sample(NamedTuple):
 class SmallNetwork(nn.Module):
     """The network in floating point; it adds nothing before it is trained."""
 
-    _corners: Tensor  # [W, 4]: the cells of each window
-    _begins: Tensor  # [W]: the row of its first state
-    _own: Tensor  # [4]: what an own piece in a cell adds to the state
-    _enemy: Tensor  # [4]
+    _begins: Tensor  # [W]: the row of a window's first state
+    _adds: Tensor  # [2 * CELLS, W]: what a bit of the first two sets adds to the state
 
     def __init__(self, sets: int, windows: NDArray[np.int64]) -> None:
         """Make a network of so many sets, and of windows with these first cells, int64[W]."""
         super().__init__()
         self.windows = windows
-        corners = torch.from_numpy(windows[:, None] + _CORNERS)
-        self.register_buffer("_corners", corners, persistent=False)
+        adds = torch.zeros(2 * CELLS, len(windows))
+        for window, corners in enumerate(windows[:, None] + _CORNERS):
+            adds[corners, window] = _OWN
+            adds[CELLS + corners, window] = 2 * _OWN
         self.register_buffer("_begins", torch.arange(len(windows)) * STATES, persistent=False)
-        self.register_buffer("_own", torch.from_numpy(_OWN), persistent=False)
-        self.register_buffer("_enemy", torch.from_numpy(_ENEMY), persistent=False)
+        self.register_buffer("_adds", adds, persistent=False)
         self.cells = nn.Linear(sets * CELLS, WIDTH)
         self.states = nn.EmbeddingBag(max(1, len(windows)) * STATES, WIDTH, mode="sum")
         self.second = nn.Linear(WIDTH, UNITS)
@@ -84,16 +84,13 @@ class SmallNetwork(nn.Module):
 
     def forward(self, bits: Tensor) -> Tensor:
         """Return logits float32[B] for the bits of the sets, uint8[B, S * CELLS]."""
-        sums = self.cells(bits.float())
+        numbers = bits.float()
+        sums = self.cells(numbers)
         if len(self.windows):
-            sums = sums + self.states(self._states_of(bits) + self._begins)
+            states = (numbers[:, : 2 * CELLS] @ self._adds).long()  # [B, W]; small, so exact
+            sums = sums + self.states(states + self._begins)
         units = self.second(sums.clamp(0, _ACTIVE)).clamp(0, _ACTIVE)
         return self.third(units)[:, 0]  # type: ignore[no-any-return]
-
-    def _states_of(self, bits: Tensor) -> Tensor:
-        """Return the states of the windows, int64[B, W]."""
-        own, enemy = bits[:, self._corners], bits[:, CELLS + self._corners]
-        return (own * self._own + enemy * self._enemy).sum(2)
 
     @torch.no_grad()
     def forget(self, bits: Tensor) -> None:
