@@ -97,13 +97,13 @@ def self_play(game: Game, weights: Weights, config: Config, round_: int) -> Samp
     """Let the search with these weights play against itself, in all cores; return its turns."""
     pace = search_play.pace(config.depth, config.opening_turns, config.exploration)
     count, size = search_play.tasks(config.positions)
-    work = partial(_play, game, _with(game, weights), pace, size)
+    work = partial(_turns, game, _with(game, weights), pace, size)
     seeds = np.random.SeedSequence((config.seed, round_)).generate_state(count).tolist()
     played = values(mapper("processes", config.workers), work, seeds)
     return Sample(*map(np.concatenate, zip(*played, strict=True)))
 
 
-def _play(game: Game, evaluation: Any, pace: Pace, count: int, seed: int) -> Sample:
+def _turns(game: Game, evaluation: Any, pace: Pace, count: int, seed: int) -> Sample:
     """Play in a worker: positions between turns, and the results of their games."""
     played = search_play.play(game, evaluation, pace, 1, count, seed)
     return Sample(played.positions[played.begins], played.results[played.begins])

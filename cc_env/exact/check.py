@@ -97,12 +97,12 @@ def _is_proven(
     margin = solved.value * solved.margin
     is_late = not solved.value or solved.turns > depth
     if is_proven and result.margin != margin:
-        found = f"alpha-beta proves {result.margin}"
+        proof = f"alpha-beta proves {result.margin}"
     elif not is_proven and not is_late:
-        found = f"alpha-beta proves nothing in {depth} turns"
+        proof = f"alpha-beta proves nothing in {depth} turns"
     else:
         return is_proven
     raise BadTable(
         f"'{tables.game.to_text(position)}': the table has the value {margin}, "
-        f"in {solved.turns} turns; {found}"
+        f"in {solved.turns} turns; {proof}"
     )
