@@ -18,8 +18,8 @@ def test_tables_that_ship_agree():
 
 
 def test_the_number_of_threads_changes_nothing():
-    one, two = (list(check(Tables(SMALL), 60, depth=2, threads=n))[-1] for n in (1, 2))
-    assert one == two
+    alone, together = (list(check(Tables(SMALL), 60, depth=2, threads=n))[-1] for n in (1, 2))
+    assert alone == together
 
 
 def test_a_win_that_the_table_does_not_have_is_noticed():
