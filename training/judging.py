@@ -13,10 +13,11 @@ from cc_env.borrow import borrow
 from cc_env.compile import jit
 from cc_env.game import Game
 from cc_env.rules import ONGOING, Int, Position
+from cc_env.search.alphabeta import deepen
 from cc_env.search.scores import MARGIN, PROVEN, WIN, expected
 from cc_env.search.transposition import NONE
 from cc_env.search.workspace import PLIES, VALUE, Context
-from training.search_play import context_of, search
+from training.search_play import MOST_NODES, context_of
 
 # Results to expect, -1 to 1. A proven win is worth less, and a loss more, for each decision until
 # then; what is not proven is worth less than every proven win, and more than every loss.
@@ -80,7 +81,7 @@ def _judge(
             result = rules.outcome(after)
             if result == ONGOING:
                 turns = depth if rules.mid_turn(after) else depth - 1
-                search(after, player, turns, context, line)
+                deepen(after, player, turns, MOST_NODES, context, line)
                 value = _value(context.workspace.counts[VALUE])
                 value = value if rules.to_move(after) == player else -value
             else:

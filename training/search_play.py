@@ -11,30 +11,21 @@ from numpy.typing import NDArray
 from cc_env import randomness, rules
 from cc_env.borrow import borrow
 from cc_env.compile import jit
-from cc_env.exact.solved import NO_TABLES
 from cc_env.game import Game
 from cc_env.rules import DRAW, ONGOING, Int, Position
-from cc_env.search import transposition
-from cc_env.search.alphabeta import deepen
+from cc_env.search.alphabeta import deepen, prepared
 from cc_env.search.scores import PROVEN, expected
 from cc_env.search.transposition import NONE
 from cc_env.search.workspace import (
-    AGE,
-    MARGINS,
-    MAX_DEPTH,
-    MAX_NODES,
     PLIES,
-    ROOT_PLAYER,
-    SALT,
     VALUE,
     Context,
-    make_workspace,
 )
 
 LONGEST = 200  # turns; then a game is a draw
 _MOST_DECISIONS = 4 * LONGEST  # likewise
 _TASK = 20_000  # decisions that a worker plays at a time
-_MOST_NODES = 500_000  # of a search
+MOST_NODES = np.int64(500_000)  # of a search
 _TABLE_MEGABYTES = 0.5
 _PERMILLE = 1000
 _REPETITIONS = 3  # end a game as a draw, where the rules have no limit of their own
@@ -103,12 +94,8 @@ def play(game: Game, evaluation: Any, pace: Pace, weight: float, count: int, see
 
 
 def context_of(game: Game, evaluation: Any) -> Context:
-    """Return what `search` needs; `evaluation` is as for `Game.evaluation`, which may raise."""
-    chosen = game.evaluation(evaluation)
-    table, quick = transposition.empty(_TABLE_MEGABYTES), rules.ordering_of(chosen)
-    context = Context(table, make_workspace(game), chosen, quick, NO_TABLES)
-    context.workspace["counts"][MARGINS] = game.max_margin
-    return context
+    """Return what searches need; `evaluation` is as for `Game.evaluation`, which may raise."""
+    return prepared(game, evaluation, table_megabytes=_TABLE_MEGABYTES)
 
 
 def tasks(count: int, most: int = _TASK) -> tuple[int, int]:
@@ -155,11 +142,12 @@ def _play_games(
             if turn >= opening:
                 if row == len(out.positions):
                     return first
-                search(position, rules.to_move(position), pace.depth, context, line)
+                player = rules.to_move(position)
+                deepen(position, player, pace.depth, MOST_NODES, context, line)
                 rules.store(position, out.positions[row])
                 out.begins[row] = begins
                 out.games[row] = number
-                notes.players[row - first] = rules.to_move(position)
+                notes.players[row - first] = player
                 notes.scores[row - first] = context.workspace.counts[VALUE]
                 notes.is_random[row - first] = is_random
                 row += 1
@@ -202,35 +190,3 @@ def _repetitions(keys: NDArray[np.uint64], turn: Int) -> Int:
     for earlier in range(turn + 1):
         count += keys[earlier] == keys[turn]
     return count
-
-
-@jit
-def search(
-    position: Position, player: Int, depth: Int, context: Context, line: NDArray[np.int32]
-) -> None:
-    """Search to `depth` turns, 1 or more, as `AlphaBeta.search` by `player`, whoever is to move.
-
-    Nothing is left of earlier searches. The score to the player to move is in
-    `counts[VALUE]` of the workspace, the best actions are in `line`, int32[PLIES]. A search ends
-    after `_MOST_NODES` positions.
-    """
-    workspace = context.workspace
-    counts = workspace.counts
-    for ply in range(PLIES):
-        workspace.killers[ply, 0] = NONE
-        workspace.killers[ply, 1] = NONE
-    for side in range(2):
-        for action in range(workspace.history.shape[1]):
-            workspace.history[side, action] = 0
-    searches, margins = counts[SALT] + 1, counts[MARGINS]
-    for index in range(len(counts)):
-        counts[index] = 0
-    counts[MAX_DEPTH], counts[MAX_NODES], counts[MARGINS] = depth, _MOST_NODES, margins
-    counts[ROOT_PLAYER] = player
-    counts[SALT] = searches
-    counts[AGE] = searches % transposition.AGES
-    if counts[AGE] == 0:  # ages wrap around: drop all entries
-        for slot in range(len(context.table)):
-            context.table[slot, 0] = 0
-            context.table[slot, 1] = 0
-    deepen(position, context, line)

@@ -61,7 +61,6 @@ from cc_env.search.workspace import (
     DONE,
     LATEST_VALUE,
     MARGINS,
-    MAX_DEPTH,
     MAX_NODES,
     MOST_DEPTH,
     NODES,
@@ -83,6 +82,8 @@ _STATIC, _KILLER, _MOST_HISTORY = 1 << 20, 1 << 18, (1 << 18) - 1
 # A selective search reduces the depth of actions from these places on by 1, 2 and 3 turns, where
 # enough turns are left.
 _LATE, _LATER, _LATEST = 3, 8, 20
+# Counts of one search; the others are told from outside, or number the searches.
+_COUNTED = NODES, CUTS_MAX, CUTS_MIN, DEPTH, DONE, VALUE, LATEST_VALUE, CUT_SHORT
 # Multiplied by the number of the search, it salts the keys. Not `scramble`, as position keys are
 # scrambled words, and a small number is a valid word of a position.
 _SALT = np.uint64(0x9FB21C651E98DF25)
@@ -377,30 +378,70 @@ def _is_stopped(context: Context) -> Bool:
 
 
 @jit(nogil=True)
-def deepen(position: Position, context: Context, best: NDArray[np.int32]) -> None:
-    """Run iterative deepening until a limit is reached or the value is certain.
+def deepen(
+    position: Position,
+    player: Int,
+    depth: Int,
+    nodes: Int,
+    context: Context,
+    best: NDArray[np.int32],
+) -> None:
+    """Run iterative deepening to `depth` turns, until a limit is reached or the value is certain.
 
-    `counts` is set up by `AlphaBeta._prepare`. Writes the principal variation to `best`,
-    int32[PLIES] padded with NONE, and its value to `counts[VALUE]`. The line of an interrupted
-    iteration is used if it completed at least one root action.
+    A limit is reached after `nodes` positions, or when another thread sets `counts[STOP]`. Leaves
+    are evaluated from the side of `player`, whoever is to move. Writes the principal variation to
+    `best`, int32[PLIES] padded with NONE, and its value to the player to move to `counts[VALUE]`.
+    The line of an interrupted iteration is used if it completed at least one root action.
     """
     context = borrow(context)
     counts = context.workspace.counts
-    for depth in range(1, counts[MAX_DEPTH] + 1):
-        counts[DEPTH] = depth
+    _forget(context)
+    counts[ROOT_PLAYER] = player
+    counts[MAX_NODES] = nodes
+    for turns in range(1, depth + 1):
+        counts[DEPTH] = turns
         counts[CUT_SHORT] = 0
         context.workspace.history[:] //= 2
-        frame = Frame(np.int64(depth), np.int64(0), np.int64(-INFINITE), np.int64(INFINITE))
+        frame = Frame(np.int64(turns), np.int64(0), np.int64(-INFINITE), np.int64(INFINITE))
         search(position, frame, context)
         if context.workspace.lines[0, 0] != NONE:
             best[:] = context.workspace.lines[0]
             counts[VALUE] = counts[LATEST_VALUE]
         if _is_stopped(context):
             break
-        counts[DONE] = depth
+        counts[DONE] = turns
         most = PROVEN if counts[MARGINS] == 1 else WIN + MARGIN * (counts[MARGINS] - 1) - PLIES
         if counts[CUT_SHORT] == 0 or abs(counts[VALUE]) >= most:
             break
+
+
+@jit
+def _forget(context: Context) -> None:
+    """Begin a search that knows nothing of earlier ones; what is told from outside stays."""
+    workspace = context.workspace
+    workspace.killers[:] = NONE
+    workspace.history[:] = 0
+    for index in _COUNTED:
+        workspace.counts[index] = 0
+    workspace.counts[SALT] += 1
+    workspace.counts[AGE] = workspace.counts[SALT] % transposition.AGES
+    if workspace.counts[AGE] == 0:  # ages wrap around: drop all entries
+        context.table[:] = 0
+
+
+def prepared(
+    game: Game,
+    evaluation: Any,
+    *,
+    table_megabytes: float,
+    tables: Tables | None = None,
+    selective: bool = False,
+) -> Context:
+    """Return what `deepen` needs for a game; raise as `AlphaBeta`."""
+    chosen = game.evaluation(evaluation)
+    table, workspace = transposition.empty(table_megabytes), make_workspace(game)
+    workspace["counts"][MARGINS], workspace["counts"][SELECTIVE] = game.max_margin, selective
+    return Context(table, workspace, chosen, rules.ordering_of(chosen), known(tables, game))
 
 
 class AlphaBeta:
@@ -427,11 +468,14 @@ class AlphaBeta:
         """
         check_switch("selective", selective)
         self.game, self._selective = game, bool(selective)
-        chosen = game.evaluation(evaluation)
-        table, workspace = transposition.empty(table_megabytes), make_workspace(game)
-        ordering = rules.ordering_of(chosen)
-        self._context = Context(table, workspace, chosen, ordering, known(tables, game))
-        self._megabytes, self._tables, self._searches = table_megabytes, tables, 0
+        self._megabytes, self._tables = table_megabytes, tables
+        self._context = prepared(
+            game,
+            evaluation,
+            table_megabytes=table_megabytes,
+            tables=tables,
+            selective=self._selective,
+        )
         self.search(game.initial, depth=1)  # compiles, outside of any time limit
 
     def __reduce__(self) -> tuple[Callable[..., "AlphaBeta"], tuple[()]]:
@@ -459,19 +503,20 @@ class AlphaBeta:
         most = limits.whole("depth", depth, MOST_DEPTH), limits.whole("nodes", nodes)
         limits.check_seconds(seconds)
         limits.check_any(depth=depth, nodes=nodes, seconds=seconds)
-        counts = self._prepare(position, most)
-        line = np.full(PLIES, NONE, np.int32)
         if len(legal) == 1:
-            line[0] = legal[0]
-        else:
-            with limits.alarm(counts, STOP, seconds):
-                deepen(position, self._context, line)
+            spent = time.perf_counter() - began
+            return SearchResult(line=(int(legal[0]),), value=None, depth=0, nodes=0, seconds=spent)
+        counts: NDArray[np.int64] = self._context.workspace["counts"]
+        line = np.full(PLIES, NONE, np.int32)
+        counts[STOP] = 0
+        with limits.alarm(counts, STOP, seconds):
+            deepen(position, self.game.to_move(position), *most, self._context, line)
         totals = counts.tolist()
-        score = None if len(legal) == 1 else totals[VALUE]
+        score = totals[VALUE]
         return SearchResult(
             line=tuple(line[: line.tolist().index(NONE)].tolist()),
             score=score,
-            value=None if score is None else expected(score),
+            value=expected(score),
             depth=totals[DONE],
             nodes=totals[NODES],
             seconds=time.perf_counter() - began,
@@ -483,19 +528,3 @@ class AlphaBeta:
     def stop(self) -> None:
         """Stop a search that runs in another thread; later searches are not affected."""
         self._context.workspace["counts"][STOP] = 1
-
-    def _prepare(self, position: Position, most: tuple[int, int]) -> NDArray[np.int64]:
-        """Reset the workspace for a new search; return its counts, int64[16], set up for it."""
-        workspace = self._context.workspace
-        workspace["killers"][:] = NONE
-        workspace["history"][:] = 0
-        counts: NDArray[np.int64] = workspace["counts"]
-        counts[:] = 0
-        counts[MAX_DEPTH], counts[MAX_NODES] = most
-        counts[ROOT_PLAYER], counts[MARGINS] = self.game.to_move(position), self.game.max_margin
-        self._searches += 1
-        counts[AGE] = self._searches % transposition.AGES
-        if not counts[AGE]:  # ages wrap around: drop all entries
-            self._context.table[:] = 0
-        counts[SALT], counts[SELECTIVE] = self._searches, self._selective
-        return counts

@@ -19,8 +19,8 @@ MOST_DEPTH = 100  # turns
 # the best line so far, LATEST_VALUE that of the current iteration; MARGINS is the game's
 # `max_margin`; CUT_SHORT counts the values that were not searched to the end of the game;
 # SELECTIVE is 1 if late actions are searched less deeply at first.
-NODES, CUTS_MAX, CUTS_MIN, STOP, MAX_DEPTH, MAX_NODES, DEPTH, DONE = range(8)
-ROOT_PLAYER, AGE, SALT, VALUE, LATEST_VALUE, MARGINS, CUT_SHORT, SELECTIVE = range(8, 16)
+NODES, CUTS_MAX, CUTS_MIN, STOP, MAX_NODES, DEPTH, DONE, ROOT_PLAYER = range(8)
+AGE, SALT, VALUE, LATEST_VALUE, MARGINS, CUT_SHORT, SELECTIVE = range(8, 15)
 
 ACTION, RANK, ROW = range(3)  # columns of `actions`
 
@@ -51,7 +51,7 @@ def make_workspace(game: Game) -> Any:
         ("killers", np.int64, (PLIES, 2)),  # [P, 2]: last two actions that caused a cutoff
         ("history", np.int64, (2, actions)),  # [2, A]: sum of depth**2 over cutoffs, by player
         ("lines", np.int32, (PLIES, PLIES)),  # [P, P]: principal variation from each ply, then NONE
-        ("counts", np.int64, (16,)),  # counters and limits, see the indices above
+        ("counts", np.int64, (15,)),  # counters and limits, see the indices above
     ]
     return np.zeros(1, np.dtype(layout))[0]
 
