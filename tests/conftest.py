@@ -130,7 +130,8 @@ def open_pages(browser):
         if sockets:
             context.route_web_socket("**/play/*", sockets)
         page = context.new_page()
-        page.set_default_timeout(180_000)  # the first game of a kind may have to be compiled
+        # The first game of a kind may have to be compiled, on a slow machine beside other tests.
+        page.set_default_timeout(600_000)
         page.on("pageerror", lambda error: wrong.append(str(error)))
         page.on("request", lambda asked: None if address in asked.url else wrong.append(asked.url))
         return page
