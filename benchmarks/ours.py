@@ -202,10 +202,15 @@ def _probing(prepare: Callable[[], Chunk], note: str) -> Task:
     return _task("exact values, C&C 5×5", "positions/s", prepare, note=f"{note}; all in memory")
 
 
-def _probes() -> Chunk:
-    """Return probes of random positions by the tables that ship."""
+def _solved_positions() -> tuple[Tables, tuple[Position, ...]]:
+    """Return the tables that ship for 5×5, and random positions that they have."""
     tables = Tables(games.make("capture_conquer", size=5, corner=2))
-    positions = tuple(evenly(tables, 1000))
+    return tables, tuple(evenly(tables, 1000))
+
+
+def _probes() -> Chunk:
+    """Return probes of these positions from Python."""
+    tables, positions = _solved_positions()
 
     def chunk() -> Tally:
         began = time.perf_counter()
@@ -218,8 +223,8 @@ def _probes() -> Chunk:
 
 def _lookups() -> Chunk:
     """Return what a search does in each of its positions, for the same ones."""
-    tables = Tables(games.make("capture_conquer", size=5, corner=2))
-    rows = np.array(list(evenly(tables, 1000)), np.uint64)
+    tables, positions = _solved_positions()
+    rows = np.array(positions, np.uint64)
     known, start, times = tables.known(), tables.game.initial, 100
 
     def chunk() -> Tally:

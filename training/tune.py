@@ -94,7 +94,7 @@ def tune(game: Game, config: Config) -> Iterator[Round]:
 
 
 def self_play(game: Game, weights: Weights, config: Config, round_: int) -> Sample:
-    """Let the search with these weights play against itself, in all cores; return its turns."""
+    """Let the search with these weights play against itself, on all cores; return its turns."""
     pace = search_play.pace(config.depth, config.opening_turns, config.exploration)
     count, size = search_play.tasks(config.positions)
     work = partial(_turns, game, _with(game, weights), pace, size)
