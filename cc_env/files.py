@@ -37,9 +37,12 @@ def write(path: Path, content: str | bytes) -> None:
 
 
 @contextmanager
-def writing(path: Path) -> Iterator[BinaryIO]:
-    """Open a file to be written atomically; raise OSError and keep the old content on failure."""
-    half = path.with_name(path.name + ".half")
+def writing(path: Path, *, alone: bool = True) -> Iterator[BinaryIO]:
+    """Open a file to be written atomically; raise OSError and keep the old content on failure.
+
+    `alone`: no other process writes it at the same time.
+    """
+    half = path.with_name(f"{path.name}{'' if alone else f'.{os.getpid()}'}.half")
     try:
         with _named(path), half.open("wb") as file:
             yield file

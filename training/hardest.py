@@ -51,7 +51,7 @@ def search(
 ) -> None:
     """Find the hardest positions of a solved game."""
     made = games.make(game, **game_options(option, size))
-    known = Tables(made) if tables is None else Tables(made, tables)
+    known = (Tables(made) if tables is None else Tables(made, tables)).some()
     path = out or Path(suite_name(made))
     with files.writing(path) as file:  # fails now if it cannot be written
         drawn = track(

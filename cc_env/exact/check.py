@@ -15,6 +15,7 @@ from cc_env.rules import Position
 from cc_env.search.alphabeta import AlphaBeta
 from cc_env.threads import cores
 
+DEPTH = 4  # turns that alpha-beta looks ahead, by default
 _PART = 500  # positions that a thread compares before it takes others
 _LOOK = 0.5  # seconds between looks for Ctrl-C
 
@@ -30,7 +31,7 @@ def check(
     tables: Tables,
     count: int,
     *,
-    depth: int = 4,
+    depth: int = DEPTH,
     seed: int = 0,
     threads: int | None = None,
 ) -> Iterator[Compared]:

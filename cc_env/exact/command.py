@@ -7,7 +7,7 @@ from cc_env import games
 from cc_env.arguments import Pairs, folder_path, game_options
 from cc_env.errors import MissingExtra, quantity
 from cc_env.exact import solver
-from cc_env.exact.check import Compared, check
+from cc_env.exact.check import DEPTH, Compared, check
 from cc_env.exact.solver import Progress, Solver, Step, told_bytes
 from cc_env.exact.table import Header
 from cc_env.exact.tables import Tables
@@ -53,11 +53,17 @@ def solve(
             help="At the end, compare N random positions of each table with alpha-beta.",
         ),
     ] = 0,
+    check_depth: Annotated[
+        int, typer.Option(metavar="TURNS", min=1, help="How far that alpha-beta looks.")
+    ] = DEPTH,
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Verify the tables that are there already, too.")
+    ] = False,
 ) -> None:
     """Solve a game with few pieces: verified tables of exact values.
 
     There is a table for each material. Size, memory and time are told first. A run that was stopped
-    goes on when it is called again.
+    goes on when it is called again. Two may write to one folder: both make whole tables.
     """
     made = games.make(game, **game_options(option))
     steps = solver.plan(made, out, pieces)
@@ -70,19 +76,21 @@ def solve(
     if dry_run:
         return
     out.mkdir(parents=True, exist_ok=True)
-    for step in left:
-        console.print(_told_table(step, _run(Solver(made, step, threads=threads), step)))
+    for step in steps:
+        if verify or not step.is_done:
+            work = Solver(made, step, threads=threads)
+            console.print(_told_table(step, _run(work, step)))
     if check_:
-        console.print(_check(Tables(made, out), check_, threads))
+        console.print(_check(Tables(made, out), check_, check_depth, threads))
 
 
-def _check(tables: Tables, count: int, threads: int | None) -> str:
+def _check(tables: Tables, count: int, depth: int, threads: int | None) -> str:
     """Compare positions with alpha-beta; return how many, and show so on a terminal."""
     compared = Compared()
     with _bar() as bar:
         wanted = sum(min(count, size) for size in tables.sizes)
         task = bar.add_task("alpha-beta", total=wanted)
-        for compared in check(tables, count, threads=threads):
+        for compared in check(tables, count, depth=depth, threads=threads):
             bar.update(task, completed=compared.positions)
     return (
         f"{compared.positions:,} positions compared with alpha-beta: it proves the values of "
@@ -138,13 +146,14 @@ def _bar() -> Bar:
 
 
 def _run(work: Solver, step: Step) -> Header:
-    """Solve a step; show how far it has come, on a terminal."""
+    """Solve a step, or verify its table; show how far it has come, on a terminal."""
     with _bar() as bar:
         task = bar.add_task(step.label, total=1)
 
         def show(progress: Progress) -> None:
-            text = f"{progress.label}, {progress.stage}"
+            rate = progress.done / max(progress.seconds, 1e-9)
+            text = f"{progress.label}, {progress.stage}, {rate / 1e6:.1f} M/s"
             bar.update(task, description=text, completed=progress.done, total=progress.total)
 
         work.report = show
-        return work.solve()
+        return work.verify() if step.is_done else work.solve()

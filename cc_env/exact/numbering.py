@@ -49,7 +49,8 @@ class Numbering:
 
     Sets come in pairs, one of the player to move and one of the opponent, of the same kind of
     pieces; a turn swaps them. From the third set on, all cells can be stood on. `options` are those
-    of the game's options that values depend on: tables are good for all games that share them.
+    of the game's options that values depend on: tables are good for all games that share them;
+    `rules` says where a position holds them.
     """
 
     like: Position  # what `from_sets` completes the sets by
@@ -61,7 +62,21 @@ class Numbering:
     states: int = 1
     symmetries: tuple[Symmetry, ...] = ()  # a group, without the identity
     options: Mapping[str, Any] = field(default_factory=dict)
+    rules: Mapping[str, int] = field(default_factory=dict)  # bits of fields, the same as in `like`
     is_acyclic: bool = False  # no position can come again
+
+    @property
+    def room(self) -> int:
+        """How many cells there are: no more pieces of both sides."""
+        return (self.cells[0] | self.cells[1]).bit_count()
+
+    def has_rules_of(self, position: Position) -> bool:
+        """Return whether a position is of this game, by the same rules as far as they matter."""
+        like = self.like
+        return type(position) is type(like) and all(
+            not (int(getattr(position, name)) ^ int(getattr(like, name))) & bits
+            for name, bits in self.rules.items()
+        )
 
     def label(self, material: Material) -> str:
         """Return the name of a material, such as 3v2 or 2m1kv1k, the player's own pieces first."""
@@ -86,7 +101,7 @@ class Numbering:
         pairs = zip(counts[:kinds_count], counts[kinds_count:], strict=True)
         material = tuple(count for pair in pairs for count in pair)
         sides = sum(material[::2]), sum(material[1::2])
-        is_one = all(self.fewest <= side <= self.most for side in sides)
+        is_one = all(self.fewest <= side <= self.most for side in sides) and sum(sides) <= self.room
         is_greater = material >= swapped(material) and self.label(material) == label
         return material if is_one and is_greater else None
 
@@ -96,6 +111,7 @@ class Numbering:
         Of a material and the same as the opponent sees it only one is listed, the greater; `sides`
         are the most pieces of the stronger and of the weaker side, `total` of both.
         """
+        total = min(total, self.room)
         most = min(self.most, max(sides), total - self.fewest)
         one_side = [
             counts
@@ -393,7 +409,7 @@ def _position_at(
 def count(numbering: Numbering, material: Material) -> int:
     """Return how many positions a material has, symmetric ones included, as one side sees it."""
     cells = [int(cells) for cells in numbering.cells]
-    everywhere = (cells[0] | cells[1]).bit_count()
+    everywhere = numbering.room
     only, both = (cells[0] & ~cells[1]).bit_count(), (cells[0] & cells[1]).bit_count()
     own, enemy, *rest = material
     total = sum(

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cc_env.catalogue import file_stem, rules_of
-from cc_env.errors import BadOption, BadTable, NoRoom, is_whole
+from cc_env.errors import BadOption, BadTable, NoRoom, is_number, is_whole
 from cc_env.exact import retrograde
 from cc_env.exact.numbering import (
     BLOCK,
@@ -52,7 +52,7 @@ _SAMPLES, _SAMPLE = 32, 256  # parts of the numbers, and how many of each, to me
 _LOOKS = 3, 40  # at all positions, that solving takes as long as: where ends are near, and far
 _NESTED, _LONGEST = 16, 256  # lists of actions: of the decisions of a turn, of the turns of a game
 _LOOK = 0.5  # seconds; a signal that comes just before a wait begins does not end the wait
-_FOLDED = 16  # positions at most that symmetries make one
+_VALUE = 2  # bytes
 _LOST, _WON = 0, 1  # first index of a census
 
 
@@ -101,14 +101,21 @@ def plan(game: Game, folder: Path, pieces: str) -> list[Step]:
     sides, total = parse_pieces(pieces)
     materials = numbering.materials(sides, total)
     if not materials:
-        least = f"each side has {numbering.fewest} to {numbering.most} pieces"
+        most = min(numbering.most, numbering.room - numbering.fewest)
+        least = f"each side has {numbering.fewest} to {most} pieces"
         raise BadOption(f"pieces={pieces!r}: {game.name} has no such position, {least}")
-    most = max(count(numbering, view) for view in views(materials))
+    counts = {
+        material: sum(count(numbering, view) for view in views([material]))
+        for material in materials
+    }
+    largest = max(counts, key=counts.__getitem__)
+    least = _VALUE * counts[largest] // (1 + len(numbering.symmetries))
     available = available_memory()
-    if available is not None and most > _FOLDED * available:
+    if available is not None and least > available:
         raise NoRoom(
-            f"pieces={pieces!r}: {most:,} positions of {numbering.label(materials[-1])} do not fit "
-            f"into {told_bytes(available)} of memory; solve fewer pieces"
+            f"pieces={pieces!r}: {numbering.label(largest)} has {counts[largest]:,} positions and "
+            f"needs {told_bytes(least)} of memory or more; {told_bytes(available)} are free; "
+            "solve fewer pieces"
         )
     return [_step(game, folder, material) for material in materials]
 
@@ -136,7 +143,7 @@ def _step(game: Game, folder: Path, material: Material) -> Step:
         needed=needed,
         numbers=sum(own),
         positions=sum(count(numbering, view) for view in views([material])),
-        memory=2 * (sum(own) + others) + tables + 8 * BLOCK,
+        memory=_VALUE * (sum(own) + others) + tables + 8 * BLOCK,
         is_done=is_done,
     )
 
@@ -260,8 +267,8 @@ class Solver:
         self._saved = time.monotonic()
         self._cpu = time.process_time()
 
-    def _read(self, material: Material) -> None:
-        """Read the values of a material that turns lead to."""
+    def _read(self, material: Material) -> Header:
+        """Read the values of a material that turns lead to; return what its table says."""
         options, label = self._numbering.options, self._numbering.label(material)
         path = self.step.path.parent / f"{file_stem(self.game.name, options, label)}{SUFFIX}"
         try:
@@ -273,6 +280,7 @@ class Solver:
             part[:] = values
             retrograde.survey(part, self._census)
         table.close()
+        return table.header
 
     def _part(self, view: Material) -> NDArray[np.uint16]:
         """Return the values of a material as one side sees it."""
@@ -302,6 +310,19 @@ class Solver:
         header = self._header()
         write(self.step.path, header, [self._part(view) for view in self._views])
         self._state.remove()
+        return header
+
+    def verify(self) -> Header:
+        """Verify the table that is there; return what it says.
+
+        Raises BadTable where a value does not follow from those that its turns lead to, or where
+        the counts in the header are not those of the values; OSError.
+        """
+        header = self._read(self.step.material)
+        self._verify()
+        views = tuple(map(self._view, self._views))
+        if views != header.views:
+            raise BadTable(f"{self.step.path}: it has {views}; its header says {header.views}")
         return header
 
     def _settle(self) -> None:
@@ -391,10 +412,14 @@ class Solver:
             for low in range(0, size, CHUNK):
                 yield work, low, min(size, low + CHUNK)
 
+    def _seconds(self) -> float:
+        """Return the seconds of CPU so far, those of runs that were stopped included."""
+        return self._state.seconds + time.process_time() - self._cpu
+
     def _save(self) -> None:
         """Save what is known, once the first pass is done."""
         if self._state.has_begun:
-            self._state.save([self._part(view) for view in self._views])
+            self._state.save([self._part(view) for view in self._views], self._seconds())
         self._saved = time.monotonic()
 
     def _header(self) -> Header:
@@ -404,7 +429,7 @@ class Solver:
             rules=rules_of(self.game.name),
             label=self.step.label,
             views=tuple(map(self._view, self._views)),
-            seconds=round(time.process_time() - self._cpu, 1),
+            seconds=round(self._seconds(), 1),
         )
 
     def _view(self, view: Material) -> View:
@@ -510,16 +535,17 @@ class _State:
         assert game.numbering is not None
         self.has_begun = False  # the first pass is done
         self.margin, self.turns = game.max_margin, 0  # the passes done, see `Solver._passes`
+        self.seconds = 0.0  # of CPU, of earlier runs
         self._path = step.path.with_name(step.path.name + PART)
         options, rules = dict(game.numbering.options), rules_of(game.name)
         told = {"game": game.name, "options": options, "rules": rules, "label": step.label}
         self._of, self._most = told, game.max_margin
 
-    def save(self, parts: Sequence[NDArray[np.uint16]]) -> None:
+    def save(self, parts: Sequence[NDArray[np.uint16]], seconds: float) -> None:
         """Write the file atomically; raise OSError."""
-        told = {**self._of, "margin": self.margin, "turns": self.turns}
+        told = {**self._of, "margin": self.margin, "turns": self.turns, "seconds": seconds}
         told["hash"] = _hash(told, parts)
-        with writing(self._path) as file:
+        with writing(self._path, alone=False) as file:
             file.write(json.dumps(told).encode() + b"\n")
             for part in parts:
                 part.tofile(file)
@@ -534,15 +560,17 @@ class _State:
                 told = json.loads(file.readline(10_000))
                 is_filled = _filled(file, parts)
             digest, margin, turns = told.pop("hash"), told["margin"], told["turns"]
-            is_ours = told == {**self._of, "margin": margin, "turns": turns}
+            seconds = told["seconds"]
+            is_ours = told == {**self._of, "margin": margin, "turns": turns, "seconds": seconds}
             in_range = is_whole(margin, 1, self._most) and is_whole(turns, 0, MOST_TURNS)
+            in_range = in_range and is_number(seconds)
             self.has_begun = is_ours and in_range and is_filled and digest == _hash(told, parts)
         except FileNotFoundError:
             return False
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
             pass
         if self.has_begun:
-            self.margin, self.turns = margin, turns
+            self.margin, self.turns, self.seconds = margin, turns, float(seconds)
             return True
         for part in parts:
             part[:] = UNKNOWN

@@ -71,7 +71,7 @@ def write(path: Path, header: Header, values: Sequence[NDArray[np.uint16]]) -> N
     blocks = [
         part[begin : begin + BLOCK] for part in values for begin in range(0, len(part), BLOCK)
     ]
-    body = path.with_name(path.name + ".body.half")
+    body = path.with_name(f"{path.name}.body.{os.getpid()}.half")
     index = np.zeros(len(blocks), _ENTRY)
     try:
         with body.open("wb") as file:
@@ -81,7 +81,7 @@ def write(path: Path, header: Header, values: Sequence[NDArray[np.uint16]]) -> N
                 file.write(packed)
         told = json.dumps(asdict(header), ensure_ascii=False).encode()
         first = f"{_MAGIC} {VERSION} {len(told)} {_hash(told, index.tobytes())}\n"
-        with writing(path) as file, body.open("rb") as compressed:
+        with writing(path, alone=False) as file, body.open("rb") as compressed:
             file.write(first.encode() + told + index.tobytes())
             shutil.copyfileobj(compressed, file)
     finally:

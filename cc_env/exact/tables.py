@@ -21,7 +21,7 @@ from cc_env import rules
 from cc_env.borrow import borrow
 from cc_env.catalogue import file_stem, rules_of
 from cc_env.compile import jit
-from cc_env.errors import BadOption, BadTable, MissingTable, listed
+from cc_env.errors import BadOption, BadPosition, BadTable, MissingTable, listed
 from cc_env.exact.numbering import (
     BLOCK,
     NOWHERE,
@@ -162,7 +162,8 @@ class Tables:
     def probe(self, position: Position) -> Solved:
         """Return the exact value of a position, also of one within a turn or of a finished game.
 
-        Raises MissingTable where no table has it, BadTable for a damaged or unfitting file.
+        Raises MissingTable where no table has it, BadTable for a damaged or unfitting file,
+        BadPosition for a position of another game or of other rules, such as another size.
         """
         solved = self.find(position)
         if solved is None:
@@ -174,6 +175,8 @@ class Tables:
 
     def find(self, position: Position) -> Solved | None:
         """As `probe`, but None where no table has the value."""
+        if not self._numbering.has_rules_of(position):
+            raise BadPosition(f"{position} is not a position of {self.game!r}")
         probing = self._probing
         with self._lock:
             while True:
@@ -200,7 +203,10 @@ class Tables:
             raise MissingTable(f"there is no table {self._numbering.label(material)}")
         if material not in self._open:
             path, numbers = self.paths[material], self._probing.numbers
-            self._open[material] = opened(path, self.game, material, numbers)
+            try:
+                self._open[material] = opened(path, self.game, material, numbers)
+            except OSError as error:
+                raise BadTable(f"{path}: it cannot be read any more: {error.strerror}") from None
         return self._open[material]
 
     def close(self) -> None:

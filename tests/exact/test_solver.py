@@ -1,8 +1,11 @@
 """Solving: against a proof in plain Python, published counts, and runs that are stopped."""
 
+import multiprocessing
 import signal
 import threading
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
+from functools import partial
 from unittest import mock
 
 import numpy as np
@@ -14,7 +17,7 @@ from cc_env.errors import BadOption, BadTable, NoRoom
 from cc_env.exact import retrograde, solver
 from cc_env.exact.accuracy import evenly
 from cc_env.exact.numbering import make_numbers, position_at
-from cc_env.exact.table import ExactTable
+from cc_env.exact.table import ExactTable, Header, View, write
 from cc_env.exact.tables import Tables
 from cc_env.exact.values import MARGIN_SHIFT, MOST_MARGIN, result_of, turns_of
 from cc_env.search.alphabeta import AlphaBeta
@@ -168,8 +171,12 @@ def test_a_run_that_is_stopped_goes_on_to_the_same_table(after, tmp_path, monkey
     part = step.path.with_name(step.path.name + solver.PART)
     assert part.exists() == (after > 0)
     assert not step.path.exists()
+    spent = solver.Solver(SMALL, step)
+    spent._state.load([spent._part(view) for view in spent._views])
+    assert (spent._state.seconds > 0) == (after > 0)
     passes = count_passes(monkeypatch)
-    solver.Solver(SMALL, step).solve()
+    header = solver.Solver(SMALL, step).solve()
+    assert header.seconds >= round(spent._state.seconds, 1)
     assert len(passes) == 18 - after
     assert not part.exists()
     assert [read(path) for path in sorted(stopped.iterdir())] == first
@@ -280,10 +287,20 @@ def test_a_file_that_is_no_table_of_this_game_is_not_taken_for_one(tmp_path):
 
 
 def test_too_many_positions_are_refused_before_they_are_numbered(tmp_path):
-    with pytest.raises(
-        NoRoom, match=r"positions of 12v12 do not fit into .* of memory; solve fewe"
-    ):
+    with pytest.raises(NoRoom, match=r"12v12 has .* of memory or more; .* are free; solve fewer"):
         solver.plan(games.make("capture_conquer", size=8), tmp_path, "12v12")
+    with pytest.raises(NoRoom, match=r"^pieces='12': .* of memory or more"):
+        solver.plan(games.make("checkers"), tmp_path, "12")
+
+
+def test_no_more_pieces_than_cells(tmp_path):
+    labels = [step.label for step in solver.plan(SMALL, tmp_path, "18")]
+    assert labels == [step.label for step in solver.plan(SMALL, tmp_path, "16")]
+    assert labels[-1] == "15v1"
+    assert SMALL.numbering.material("15v1") == (15, 1)
+    assert SMALL.numbering.material("16v1") is None
+    with pytest.raises(BadOption, match="each side has 1 to 15 pieces"):
+        solver.plan(SMALL, tmp_path, "0")
 
 
 def test_a_table_that_is_needed_has_to_be_there(tmp_path):
@@ -314,6 +331,41 @@ def test_what_cannot_be_solved_is_refused(tmp_path):
         solver.plan(games.make("morris"), tmp_path, "5")
     with pytest.raises(BadOption, match="threads=0"):
         solver.Solver(SMALL, solver.plan(SMALL, tmp_path, "1v1")[0], threads=0)
+
+
+def test_a_table_is_verified_again(tmp_path):
+    paths = solve(SMALL, tmp_path, "2v2")
+    step = next(step for step in solver.plan(SMALL, tmp_path, "2v2") if step.label == "2v1")
+    path = next(path for path in paths if "2v1" in path.name)
+    table = ExactTable(path)
+    assert solver.Solver(SMALL, step).verify() == table.header
+    values = table.read()
+    counts = replace(table.header.views[0], won=table.header.views[0].won + 1)
+    write(path, replace(table.header, views=(counts, table.header.views[1])), values)
+    with pytest.raises(BadTable, match=r"2v1\.exact: it has .*; its header says "):
+        solver.Solver(SMALL, step).verify()
+    values[0][7] ^= 1  # a turn more or less
+    write(path, table.header, values)
+    with pytest.raises(BadTable, match="2v1: [0-9,]+ wrong values, the first of '"):
+        solver.Solver(SMALL, step).verify()
+
+
+def test_two_may_write_one_table_at_a_time(tmp_path):
+    step = solver.plan(SMALL, tmp_path, "1v1")[0]
+    with ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as pool:
+        headers = list(pool.map(partial(write_often, step.path), range(2)))
+    assert [path.name for path in tmp_path.iterdir()] == [step.path.name]
+    assert ExactTable(step.path).header in headers
+
+
+def write_often(path, seed):
+    values = [np.random.default_rng(seed).integers(9, size=200_000).astype(np.uint16)]
+    view = View(material=(1, 1), numbers=200_000, won=1, drawn=1, lost=1, turns=1, longest="")
+    header = Header(game="a", options={}, rules="r", label="1v1", views=(view,), seconds=seed)
+    for _ in range(20):
+        write(path, header, values)
+        assert all(map(len, ExactTable(path).read()))
+    return header
 
 
 def test_the_corner_does_not_matter(tmp_path):

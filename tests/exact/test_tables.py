@@ -15,7 +15,7 @@ from test_solver import SMALL, solve
 from cc_env import games, players
 from cc_env.__main__ import main
 from cc_env.catalogue import file_stem
-from cc_env.errors import BadOption, BadTable, MissingTable
+from cc_env.errors import BadOption, BadPosition, BadTable, MissingTable
 from cc_env.exact import table as files
 from cc_env.exact.accuracy import evenly
 from cc_env.exact.numbering import BLOCK
@@ -93,6 +93,44 @@ def test_what_no_table_has_is_said(tables):
     assert SMALL.from_text("b3/4/4/3r b") in tables
     with pytest.raises(MissingTable, match="there is no table 3v3"):
         tables.table((3, 3))
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "other"),
+    [
+        ("capture_conquer", {"size": 4}, {"size": 5}),
+        ("morris", {"flying": True}, {"flying": False}),
+        ("morris", {"removals": "one"}, {"removals": "per_mill"}),
+        ("checkers", {"crowning": "ends_move"}, {"crowning": "continue"}),
+    ],
+)
+def test_a_position_of_other_rules_is_refused(name, options, other, tmp_path):
+    tables = Tables(games.make(name, **options), tmp_path)
+    assert tables.find(games.make(name, **options).initial) is None
+    foreign = games.make(name, **other).initial
+    for probe in (tables.probe, tables.find, tables.__contains__):
+        with pytest.raises(BadPosition, match=rf"is not a position of games\.make\('{name}'"):
+            probe(foreign)
+
+
+def test_a_position_of_another_game_is_refused(tables):
+    with pytest.raises(BadPosition, match="is not a position of games.make"):
+        tables.probe(games.make("morris").initial)
+
+
+def test_options_that_values_do_not_depend_on_do_not_matter(tables, tmp_path):
+    assert games.make("capture_conquer", size=4, corner=3).initial not in tables
+    checkers = Tables(games.make("checkers", no_progress_limit=80), tmp_path)
+    assert games.make("checkers", no_progress_limit=40).initial not in checkers
+    morris = Tables(games.make("morris", count_hand=True), tmp_path)
+    assert games.make("morris", free_move="moving_phase_only").initial not in morris
+
+
+def test_a_table_that_is_gone_is_a_bad_one(copied):
+    tables = Tables(SMALL, copied)
+    named(copied, "1v1").unlink()
+    with pytest.raises(BadTable, match=r"1v1\.exact: it cannot be read any more: No such file"):
+        tables.probe(SMALL.from_text(POSITION))
 
 
 def test_positions_one_capture_above_the_tables_are_known_where_all_turns_capture(tables):

@@ -85,4 +85,5 @@ def numbering(size: int, symmetries: tuple[Symmetry, ...]) -> Numbering:
         weights=(1,),
         symmetries=symmetries,
         options={"size": size},
+        rules={"size": -1},
     )

@@ -117,4 +117,5 @@ def _numbering(crowning: str) -> Numbering:
         kinds=("m", "k"),
         most=PIECES,
         options={"crowning": crowning},
+        rules={"options": 1},  # not the limit
     )

@@ -152,4 +152,5 @@ def _numbering(initial: Position, free_move: str, removals: str) -> Numbering:
             "free_move": free_move if free_move == "never" else "moving_phase_only",
             "flying": bool(options & int(FLYING)),
         },
+        rules={"options": int(PROTECT | ONE_REMOVAL | NEVER_FREE | FLYING)},
     )
