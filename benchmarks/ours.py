@@ -87,6 +87,12 @@ def tasks() -> list[Task]:
         _search(
             "alpha-beta", 8, lambda game: partial(AlphaBeta(game).search, depth=7), "to depth 7"
         ),
+        _search(
+            "alpha-beta",
+            8,
+            lambda game: partial(AlphaBeta(game, "learned").search, depth=7),
+            "to depth 7, evaluation=learned",
+        ),
         _depth(6, 9),
         _depth(6, 12, once=True),
         _depth(8, 6),

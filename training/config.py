@@ -10,11 +10,13 @@ from cc_env.errors import BadOption, UnknownOption, is_whole, listed
 Config = TypeVar("Config")
 
 
-def check_wholes(config: Any, **least: int) -> None:
-    """Raise BadOption unless the named fields are whole numbers from these lower bounds."""
-    for name, bound in least.items():
-        if not is_whole(getattr(config, name), bound):
-            raise BadOption(f"{name}={getattr(config, name)!r}; it is a whole number from {bound}")
+def check_wholes(config: Any, **bounds: int | tuple[int, int]) -> None:
+    """Raise BadOption unless the named fields are whole numbers from these bounds, or in them."""
+    for name, bound in bounds.items():
+        low, *high = bound if isinstance(bound, tuple) else (bound,)
+        if not is_whole(getattr(config, name), low, *high):
+            wanted = " to ".join(map(str, (low, *high)))
+            raise BadOption(f"{name}={getattr(config, name)!r}; it is a whole number from {wanted}")
 
 
 def check_between(config: Any, low: float, high: float, *names: str) -> None:

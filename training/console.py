@@ -1,5 +1,6 @@
 """A run in the terminal: the progress bar, and what Ctrl-C does."""
 
+import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
@@ -16,6 +17,10 @@ BAR = (
     TimeElapsedColumn(),
     TextColumn("{task.fields[told]}"),
 )
+
+_GOES_ON = b"""
+finishing this step, then saving; Ctrl-C again stops at once, and what is not saved is lost
+"""
 
 console = Terminal()
 
@@ -35,6 +40,7 @@ def interrupts() -> Iterator[Callable[[], bool]]:
     def press(*_: Any) -> None:
         pressed.append(True)
         signal.signal(signal.SIGINT, before)
+        os.write(2, _GOES_ON)  # print must not be called from here, while it may be at work
 
     before = signal.signal(signal.SIGINT, press)
     try:

@@ -34,9 +34,11 @@ from torch import Tensor
 
 from agents.network import Evaluator, Network, Size, device_of
 from cc_env.envs.boards import Boards
+from cc_env.errors import BadCheckpoint
 from cc_env.game import Game
-from cc_env.learned.files import evaluation_of
+from cc_env.learned.files import evaluation_of, fingerprint
 from cc_env.match import limit_of_repetitions
+from cc_env.search.workspace import MOST_DEPTH
 from cc_env.terminal import run as run_command
 from cc_env.threads import cores
 from training import cli, gate, runs, state
@@ -49,7 +51,7 @@ from training.learner import Learner, LearnerSettings, finite, started
 from training.log import Row
 from training.opponents import Opponents, check_opponents, make_opponents
 from training.replay import Replay, Samples, greatest
-from training.search_play import tasks
+from training.search_play import LONGEST, tasks
 from training.tasks import mapper, values
 
 _BOARDS = 64  # games at once in a task
@@ -89,7 +91,8 @@ class Config(runs.Config):
     def __post_init__(self) -> None:
         """Check the fields, and fill in the options of the game."""
         super().__post_init__()
-        check_wholes(self, depth=2, opening_turns=0, max_turns=1, repetitions=2)
+        check_wholes(self, depth=(2, MOST_DEPTH), opening_turns=(0, LONGEST))
+        check_wholes(self, max_turns=1, repetitions=2)
         check_wholes(self, decisions=1000, replay=1000, evaluate_every=1)
         check_between(self, 0, 1, "entropy", "opponents_share", "gate")
         check_between(self, 0, 1000, "replay_ratio")
@@ -182,10 +185,16 @@ class Training:
     def state(self) -> runs.State:
         """Return what a checkpoint holds."""
         arrays = state.flat(**self.parts()) | self.replay.state()
-        return arrays, {"steps": self.learner.steps, "added": self.replay.added}
+        about = {"steps": self.learner.steps, "added": self.replay.added}
+        return arrays, {**about, "teacher": fingerprint(self.evaluation)}
 
     def load(self, saved: Saved) -> None:
         """Continue from a checkpoint; raise BadCheckpoint if it does not fit this run."""
+        if saved.about.get("teacher") != fingerprint(self.evaluation):
+            raise BadCheckpoint(
+                f"evaluation={self.config.evaluation!r} is not what this run learned from so far: "
+                "the file was replaced; wanted: the one it began with"
+            )
         self.learner.steps = state.whole(saved.about, "steps")
         self.best.expect(saved)
         state.load(saved.arrays, **self.parts())

@@ -28,12 +28,13 @@ from numpy.typing import NDArray
 
 from agents.arrays import expect
 from cc_env import options, rules
-from cc_env.errors import BadCheckpoint
+from cc_env.errors import BadCheckpoint, BadOption, UnknownOption, listed
 from cc_env.game import Game
 from cc_env.learned import files
 from cc_env.learned.network import CELLS, IntegerNetwork
 from cc_env.players import MinimaxPlayer
 from cc_env.search.scores import SCALE
+from cc_env.search.workspace import MOST_DEPTH
 from cc_env.terminal import run as run_command
 from cc_env.threads import cores
 from training import cli, gate, runs, search_play, state
@@ -58,6 +59,7 @@ from training.tasks import mapper, values
 FILE = f"best{files.SUFFIX}"  # in the folder of the run
 MAY_DIFFER = "minutes", "rounds", "workers", "engine", "device"  # when a run is continued
 LIMIT = "seconds=0.02"  # of a decision in evaluations
+_LIMITS = "depth", "nodes", "seconds", "table_megabytes", "selective"
 _HELD_OUT = 20  # one game in so many is not learned from
 _PASS = 16_384  # positions at a time without gradients
 _RANGE_EVERY = 50  # gradient steps
@@ -84,14 +86,15 @@ class Config(runs.Config):
             names=(f"minimax:{LIMIT}",), anchor=f"minimax:{LIMIT}", games=60
         )
     )
-    gate: float = 0.5  # least score against the best network to replace it
+    gate: float = 0.5  # least score against the best, at first the first evaluation, to replace it
     workers: int | None = None  # processes that play at once; None: one per core
     engine: str = "processes"  # where they are: "processes", or "ray" for a cluster
 
     def __post_init__(self) -> None:
         """Check the fields, and fill in the options of the game."""
         super().__post_init__()
-        check_wholes(self, positions=1000, remembered=1000, depth=1, opening_turns=0)
+        check_wholes(self, positions=1000, remembered=1000, depth=(1, MOST_DEPTH))
+        check_wholes(self, opening_turns=(0, search_play.LONGEST))
         check_wholes(self, epochs=1, batch_size=1)
         check_between(self, 0, 1, "exploration", "weight", "learning_rate", "gate")
         mapper(self.engine, self.workers)
@@ -124,6 +127,7 @@ class Training:
         make = partial(SmallNetwork, sets, windows_of(self.game.grid))
         self.network, self.best = make(), make()
         self.adopted = 0  # how often the best network was replaced; 0: there is none yet
+        self.first = _player(self.game, self.game.evaluation(), config.limit)
         self.sample = empty(sets)
         own = np.arange(sets * CELLS)
         images = (permutation(image, self.game.grid, sets) for image in self.game.symmetries)
@@ -223,10 +227,13 @@ class Training:
         return np.array(seen[self.images.numpy()].any(0))
 
     def evaluate(self) -> dict[str, float]:
-        """Play the rivals and the best network; replace it if the new one reaches `gate`."""
+        """Play the rivals and the best network; replace it if the new one reaches `gate`.
+
+        At first the best is what the network corrects.
+        """
         began = time.perf_counter()
         newest = integers(self.network)
-        best = self.player(integers(self.best)) if self.adopted else None
+        best = self.player(integers(self.best)) if self.adopted else self.first
         scores = meet(
             self.game,
             self.player(newest),
@@ -235,7 +242,8 @@ class Training:
             self.run.step,
             workers=self.config.workers if self.config.engine == "processes" else None,
         )
-        if not self.adopted or scores[BEST] >= self.config.gate:
+        is_last_chance = not self.adopted and self.run.progress() == 1  # a run has a network
+        if scores[BEST] >= self.config.gate or is_last_chance:
             self.best.load_state_dict(self.network.state_dict())
             self.adopted += 1
             files.write(self.run.path / FILE, self.game, newest)
@@ -264,6 +272,8 @@ class Training:
             if not ((part >= 0) & (part <= 1)).all():
                 raise BadCheckpoint(f"sample.{name} is not between 0 and 1")
         state.load(saved.arrays, **self.parts())
+        if self.adopted and not (self.run.path / FILE).exists():
+            files.write(self.run.path / FILE, self.game, integers(self.best))
 
     def parts(self) -> dict[str, Any]:
         """Return the networks by name."""
@@ -271,9 +281,17 @@ class Training:
 
 
 def _player(game: Game, evaluation: Any, limit: str) -> MinimaxPlayer:
-    """Return the player with an evaluation, and the options of `minimax` that limit it."""
-    given = {"table_megabytes": 4, **options.read(options.split(limit))}
-    return MinimaxPlayer(game, evaluation=evaluation, **given)
+    """Return the player with an evaluation, and the options of `minimax` that limit it.
+
+    Raises UnknownOption for another option, BadOption for none, and as `MinimaxPlayer`.
+    """
+    given = options.read(options.split(limit))
+    for name in given:
+        if name not in _LIMITS:
+            raise UnknownOption(f"limit={limit!r}: wanted: {listed(_LIMITS)}; not {name}")
+    if not given:
+        raise BadOption(f"limit={limit!r}; wanted: options of minimax, such as {LIMIT}")
+    return MinimaxPlayer(game, evaluation=evaluation, **{"table_megabytes": 4, **given})
 
 
 def _sample(game: Game, *given: Any) -> Sample:

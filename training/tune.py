@@ -28,6 +28,7 @@ from cc_env.game import Game
 from cc_env.players import MinimaxPlayer
 from cc_env.rules import Position
 from cc_env.search.scores import SCALE
+from cc_env.search.workspace import MOST_DEPTH
 from cc_env.terminal import Terminal, application, run
 from training import arena, search_play
 from training.arena.wording import interval, percent
@@ -58,7 +59,8 @@ class Config:
 
     def __post_init__(self) -> None:
         """Raise BadOption if a value is out of range."""
-        check_wholes(self, rounds=1, positions=1000, matches=2, depth=1, opening_turns=0)
+        check_wholes(self, rounds=1, positions=1000, matches=2, depth=(1, MOST_DEPTH))
+        check_wholes(self, opening_turns=(0, search_play.LONGEST))
         check_wholes(self, remembered=1, seed=0)
         check_between(self, 0, 1, "exploration", "penalty")
 

@@ -102,8 +102,8 @@ def plan(game: Game, folder: Path, pieces: str) -> list[Step]:
     materials = numbering.materials(sides, total)
     if not materials:
         most = min(numbering.most, numbering.room - numbering.fewest)
-        least = f"each side has {numbering.fewest} to {most} pieces"
-        raise BadOption(f"pieces={pieces!r}: {game.name} has no such position, {least}")
+        fewest = f"each side has {numbering.fewest} to {most} pieces"
+        raise BadOption(f"pieces={pieces!r}: {game.name} has no such position, {fewest}")
     counts = {
         material: sum(count(numbering, view) for view in views([material]))
         for material in materials

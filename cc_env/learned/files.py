@@ -83,6 +83,11 @@ def evaluation_of(game: Game, which: Any = None) -> Any:
     """
     if isinstance(which, str) and which.endswith(SUFFIX):
         return correcting(game, read(Path(which), game))
+    if which == NAME and NAME not in game.search.evaluations:
+        raise UnknownOption(
+            f"{game!r}: no network ships for it; python -m training.evaluation trains one, "
+            f"and evaluation=FOLDER/best{SUFFIX} plays by it"
+        )
     return game.evaluation(which)
 
 

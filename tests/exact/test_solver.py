@@ -346,7 +346,7 @@ def test_a_table_is_verified_again(tmp_path):
         solver.Solver(SMALL, step).verify()
     values[0][7] ^= 1  # a turn more or less
     write(path, table.header, values)
-    with pytest.raises(BadTable, match="2v1: [0-9,]+ wrong values, the first of '"):
+    with pytest.raises(BadTable, match=r"2v1: [0-9,]+ wrong values, the first of '"):
         solver.Solver(SMALL, step).verify()
 
 

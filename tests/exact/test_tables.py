@@ -114,7 +114,7 @@ def test_a_position_of_other_rules_is_refused(name, options, other, tmp_path):
 
 
 def test_a_position_of_another_game_is_refused(tables):
-    with pytest.raises(BadPosition, match="is not a position of games.make"):
+    with pytest.raises(BadPosition, match=r"is not a position of games\.make"):
         tables.probe(games.make("morris").initial)
 
 

@@ -11,9 +11,17 @@ import pytest
 from learned.networks import random_network
 
 from cc_env import games
-from cc_env.errors import BadNetwork
+from cc_env.errors import BadNetwork, UnknownOption
 from cc_env.learned import files
-from cc_env.learned.files import SHIPPED, file_name, identity, read, with_learned, write
+from cc_env.learned.files import (
+    SHIPPED,
+    evaluation_of,
+    file_name,
+    identity,
+    read,
+    with_learned,
+    write,
+)
 
 GAME = games.make("capture_conquer", size=5)
 
@@ -153,6 +161,13 @@ def test_the_shipped_networks_are_found_by_game_and_options():
         assert "learned" in game.search.evaluations
     assert sorted(map(file_name, made)) == sorted(path.name for path in SHIPPED.glob("*.network"))
     assert all(path.stat().st_size < 600_000 for path in SHIPPED.glob("*.network"))
+
+
+def test_where_none_ships_it_is_said_how_to_get_one():
+    with pytest.raises(
+        UnknownOption, match=r"size=7.*no network ships.*training\.evaluation trains"
+    ):
+        evaluation_of(games.make("capture_conquer", size=7), "learned")
 
 
 def test_a_network_that_sees_more_than_the_game_shows_is_refused(path):

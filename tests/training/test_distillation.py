@@ -2,6 +2,7 @@
 
 import sys
 from dataclasses import replace
+from functools import partial
 
 import heap
 import numpy as np
@@ -13,17 +14,19 @@ from logs import log_of, timeless
 from agents import NETWORK
 from agents.learned import PolicyPlayer
 from agents.network import Evaluator, Network, Size, load
-from cc_env import players, rules
+from cc_env import games, players, rules
 from cc_env.catalogue import GAMES, Entry
 from cc_env.errors import BadCheckpoint, UnknownOption
 from cc_env.exact.accuracy import evenly, measure
 from cc_env.exact.tables import Tables
+from cc_env.learned import files
 from cc_env.referee import Decision
 from cc_env.search.alphabeta import AlphaBeta
 from training import distillation
 from training.distillation import Config, Training, command, main
 from training.gate import Rivals
 from training.learner import LearnerSettings
+from training.small_network import SmallNetwork, integers, windows_of
 
 pytestmark = pytest.mark.usefixtures("without_curves")
 
@@ -205,6 +208,20 @@ def test_an_altered_checkpoint_is_refused(run, tmp_path, part, change, words):
     alter(run, tmp_path / "run", part, change)
     with pytest.raises(BadCheckpoint, match=words):
         main(replace(TINY, rounds=6), tmp_path / "run", resume=True)
+
+
+def test_another_teacher_in_the_same_file_is_noticed(tmp_path):
+    path, teacher = tmp_path / "run", tmp_path / "teacher.network"
+    game = games.make("capture_conquer", size=4)
+    make = partial(SmallNetwork, 2, windows_of(game.grid))
+    files.write(teacher, game, integers(make()))
+    given = replace(TINY, evaluation=str(teacher), rounds=1)
+    main(given, path)
+    network = make()
+    torch.nn.init.ones_(network.third.bias)
+    files.write(teacher, game, integers(network))
+    with pytest.raises(BadCheckpoint, match="is not what this run learned from so far"):
+        main(replace(given, rounds=2), path, resume=True)
 
 
 def test_the_teacher_is_checked_before_anything_is_written(tmp_path, monkeypatch):

@@ -1,5 +1,6 @@
 """Training of learned evaluations: they learn, a run goes on, and players play by their files."""
 
+import shutil
 import sys
 from dataclasses import replace
 
@@ -15,7 +16,7 @@ from cc_env.errors import BadCheckpoint, BadFolder, BadNetwork, BadOption, Unkno
 from cc_env.learned import files
 from cc_env.referee import Clock
 from training.evaluation import FILE, Config, command, main
-from training.gate import Rivals
+from training.gate import BEST, Rivals
 
 pytestmark = pytest.mark.usefixtures("without_curves")
 
@@ -70,6 +71,43 @@ def test_a_killed_run_goes_on_as_if_it_had_never_stopped(run, tmp_path):
     assert (path / FILE).read_bytes() == (run / FILE).read_bytes()
 
 
+def test_the_first_network_has_to_beat_what_it_corrects(tmp_path, monkeypatch):
+    scores = iter([0.4, 0.5, 0.4])
+
+    def meets(game, newest, best, *given, **more):
+        assert newest.fingerprint
+        bests.append(best.fingerprint)
+        return {BEST: next(scores)}
+
+    bests = []
+    monkeypatch.setattr("training.evaluation.meet", meets)
+    assert main(replace(TINY, rounds=3), tmp_path / "run")["adopted"] == 1
+    assert [row["adopted"] for row in log_of(tmp_path / "run")] == [0, 1, 1]
+    assert bests[:2] == ["", ""]  # the evaluation that is corrected
+    assert bests[2]
+
+
+def test_a_run_has_a_network_even_if_it_is_weak(tmp_path, monkeypatch):
+    monkeypatch.setattr("training.evaluation.meet", lambda *given, **more: {BEST: 0.0})
+    main(TINY, tmp_path / "run")
+    assert [row["adopted"] for row in log_of(tmp_path / "run")] == [0, 1]
+    assert (tmp_path / "run" / FILE).is_file()
+
+
+def test_the_file_is_written_again_where_it_is_missing(run, tmp_path):
+    path = tmp_path / "run"
+    shutil.copytree(run, path)
+    (path / FILE).unlink()
+    main(TINY, path, resume=True)
+    assert (path / FILE).read_bytes() == (run / FILE).read_bytes()
+
+
+@pytest.mark.slow
+def test_workers_change_nothing(run, tmp_path):
+    main(replace(TINY, workers=2), tmp_path / "run")
+    assert timeless(log_of(tmp_path / "run")) == timeless(log_of(run))
+
+
 def test_only_so_many_positions_are_remembered(tmp_path):
     row = main(replace(TINY, remembered=2000), tmp_path / "run")
     assert row["positions"] == 2000
@@ -116,7 +154,15 @@ def _with_evaluation(game):
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"positions": 10}, {"depth": 0}, {"weight": 2}, {"engine": "threads"}, {"workers": -1}],
+    [
+        {"positions": 10},
+        {"depth": 0},
+        {"depth": 101},
+        {"opening_turns": 201},
+        {"weight": 2},
+        {"engine": "threads"},
+        {"workers": -1},
+    ],
 )
 def test_settings_out_of_range_are_refused(wrong):
     with pytest.raises((BadOption, UnknownOption), match=next(iter(wrong))):
@@ -124,7 +170,14 @@ def test_settings_out_of_range_are_refused(wrong):
 
 
 def test_limits_are_options_of_minimax_and_checked_before_anything_is_written(tmp_path):
-    for limit, says in (("depth=0", "depth=0"), ("seconds=x", "seconds='x'"), ("hard", "NAME=VAL")):
+    for limit, says in (
+        ("depth=0", "depth=0"),
+        ("seconds=x", "seconds='x'"),
+        ("hard", "NAME=VAL"),
+        ("", "limit=''; wanted: options of minimax, such as seconds"),
+        ("foo=3", r"limit='foo=3': wanted: depth, .*, selective; not foo"),
+        ("evaluation=learned", "not evaluation"),
+    ):
         with pytest.raises(BadOption, match=says):
             main(replace(TINY, limit=limit), tmp_path / "run")
     assert not (tmp_path / "run").exists()

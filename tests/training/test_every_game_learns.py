@@ -1,17 +1,18 @@
-"""The ways to learn a policy run on every game, and what they leave plays it."""
+"""The ways to learn run on every game, and what they leave plays it."""
 
 from dataclasses import replace
 
 import pytest
 import test_alphazero
 import test_distillation
+import test_evaluation
 import test_ppo
 
 from agents import NETWORK
 from cc_env import games, players, referee
 from cc_env.catalogue import GAMES
 from cc_env.match import FAULTS, Limits
-from training import alphazero, distillation, ppo, selfplay
+from training import alphazero, distillation, evaluation, ppo, selfplay
 
 pytestmark = pytest.mark.usefixtures("without_curves")
 
@@ -36,11 +37,14 @@ def test_they_run_on_it(tmp_path, name):
     taught = replace(test_distillation.TINY, **tiny, rounds=1, evaluate_every=1, decisions=1000)
     numbers = distillation.main(taught, tmp_path / "taught")
     assert 0 < numbers["regret"] < 1
+    numbers = evaluation.main(replace(test_evaluation.TINY, **tiny), tmp_path / "evaluation")
+    assert numbers["loss"] < numbers["loss_uncorrected"]
     for player in (
         f"agents.policy:path={tmp_path / 'taught'}",
         f"agents.policy:path={tmp_path / 'zero' / NETWORK}",
         f"agents.alphazero:simulations=4,path={tmp_path / 'zero'}",
         f"agents.ppo:path={tmp_path / 'ppo'}",
+        f"minimax:depth=2,evaluation={tmp_path / 'evaluation' / evaluation.FILE}",
     ):
         pair = players.make(player, game), players.make("random", game)
         played = referee.play(game, pair, limits=Limits(max_turns=20))

@@ -8,11 +8,12 @@ import pytest
 from training.console import interrupts
 
 
-def test_ctrl_c_is_asked_about_once_and_interrupts_the_second_time():
+def test_ctrl_c_is_asked_about_once_and_interrupts_the_second_time(capfd):
     with interrupts() as pressed:
         assert not pressed()
         signal.raise_signal(signal.SIGINT)
         assert pressed()
+        assert "finishing this step, then saving; Ctrl-C again stops" in capfd.readouterr().err
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
     with pytest.raises(KeyboardInterrupt):
