@@ -31,7 +31,7 @@ from training.curves import COLOURS
 app = application()
 console = Terminal()
 
-EVENLY, REPLIES, HARDEST = "all positions", "whatever is replied", "the hardest"
+EVENLY, REPLIES, HARDEST = "all positions", "first replies", "the hardest"
 _BANDS = (1, 3, 5, 9, 15, 25)  # turns to the end: the least of each band
 _LEAST = 10  # decisions of a point in a chart
 _OPENING_TURNS = 4  # most random turns at the start of a game
@@ -47,7 +47,7 @@ def measure(
     option: Pairs = None,
     tables: TablesFolder = None,
     positions: Annotated[
-        int, typer.Option(min=1, help="Positions drawn from all, and of the replies at most.")
+        int, typer.Option(min=1, help="Positions drawn from all, and the first that replies lead to.")
     ] = 1000,
     number: Annotated[
         int, typer.Option("--games", min=1, help="Games against itself and each opponent.")

@@ -73,10 +73,12 @@ class Numbering:
     def has_rules_of(self, position: Position) -> bool:
         """Return whether a position is of this game, by the same rules as far as they matter."""
         like = self.like
-        return type(position) is type(like) and all(
-            not (int(getattr(position, name)) ^ int(getattr(like, name))) & bits
-            for name, bits in self.rules.items()
-        )
+        if type(position) is not type(like):
+            return False
+        for name, bits in self.rules.items():  # for each probe, so no generator
+            if (int(getattr(position, name)) ^ int(getattr(like, name))) & bits:
+                return False
+        return True
 
     def label(self, material: Material) -> str:
         """Return the name of a material, such as 3v2 or 2m1kv1k, the player's own pieces first."""

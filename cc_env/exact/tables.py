@@ -286,20 +286,16 @@ def opened(path: Path, game: Game, material: Material, numbers: Numbers) -> Exac
 
 
 def _solved(value: int, legal: list[int], worths: list[int]) -> Solved:
-    result, results = _result(value), tuple(map(_result, worths))
+    result, *results = [0 if w == DRAWN else -1 if w & LOST else 1 for w in (value, *worths)]
     return Solved(
         value=result,
         margin=value >> MARGIN_SHIFT & MOST_MARGIN,
         turns=value & (1 << MARGIN_SHIFT) - 1,
         actions=tuple(legal),
-        values=results,
+        values=tuple(results),
         keeping=tuple([a for a, kept in zip(legal, results, strict=True) if kept == result]),
         best=tuple([a for a, worth in zip(legal, worths, strict=True) if worth == value]),
     )
-
-
-def _result(value: int) -> int:
-    return 0 if value == DRAWN else -1 if value & LOST else 1
 
 
 @jit

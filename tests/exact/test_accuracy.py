@@ -170,7 +170,7 @@ def test_the_command_measures_and_draws(tmp_path):
         "all positions",
         "against itself",
         "against random",
-        "whatever is replied",
+        "first replies",
         "the hardest",
     }
     misses = [json.loads(line) for line in (tmp_path / "misses.jsonl").read_text().splitlines()]

@@ -155,7 +155,7 @@ def test_a_file_that_is_too_long_is_not_read_to_its_end(path, monkeypatch):
 
 
 def test_the_shipped_networks_are_found_by_game_and_options():
-    names = "checkers", "morris", "cannon"
+    names = "checkers", "mini_checkers", "morris", "cannon"
     made = [games.make("capture_conquer", size=size) for size in (6, 8)] + [*map(games.make, names)]
     for game in made:
         assert "learned" in game.search.evaluations
