@@ -47,7 +47,8 @@ def measure(
     option: Pairs = None,
     tables: TablesFolder = None,
     positions: Annotated[
-        int, typer.Option(min=1, help="Positions drawn from all, and the first that replies lead to.")
+        int,
+        typer.Option(min=1, help="Positions drawn from all, and the first that replies lead to."),
     ] = 1000,
     number: Annotated[
         int, typer.Option("--games", min=1, help="Games against itself and each opponent.")

@@ -92,17 +92,23 @@ def _compare(
 def _is_proven(
     tables: Tables, position: Position, solved: Solved, depth: int, search: AlphaBeta
 ) -> bool:
-    """Return whether the search proves the value; raise BadTable if it proves another."""
+    """Return whether the search proves the value; raise BadTable if it proves another.
+
+    A win that the search proves may be a greater one beyond its depth.
+    """
     result = search.search(position, depth=depth)
-    is_proven = result.is_exact or bool(result.margin)
     margin = solved.value * solved.margin
     is_late = not solved.value or solved.turns > depth
-    if is_proven and result.margin != margin:
+    agrees = result.margin == margin
+    if is_late and result.margin and not result.is_exact:
+        agrees = margin * result.margin >= result.margin**2  # as great, and on the same side
+    is_proven = result.is_exact or bool(result.margin)
+    if is_proven and not agrees:
         proof = f"alpha-beta proves {result.margin}"
     elif not is_proven and not is_late:
         proof = f"alpha-beta proves nothing in {depth} turns"
     else:
-        return is_proven
+        return is_proven and result.margin == margin
     raise BadTable(
         f"'{tables.game.to_text(position)}': the table has the value {margin}, "
         f"in {solved.turns} turns; {proof}"

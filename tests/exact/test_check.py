@@ -1,12 +1,14 @@
 """Tables compared with alpha-beta: they agree, and what is wrong in a table is noticed."""
 
 import pytest
+from test_solver import solve
 
 from cc_env import games
 from cc_env.errors import BadOption, BadTable
-from cc_env.exact.check import check
+from cc_env.exact.check import _is_proven, check
 from cc_env.exact.tables import Tables
 from cc_env.exact.values import DRAWN
+from cc_env.search.alphabeta import AlphaBeta
 
 SMALL = games.make("capture_conquer", size=4)
 
@@ -40,6 +42,23 @@ def test_a_win_that_is_none_is_noticed(depth, monkeypatch):
     monkeypatch.setattr(Tables, "find", too_good)
     with pytest.raises(BadTable, match=r"value 1, in 2 turns; alpha-beta proves (nothing|0|-1)"):
         list(check(tables, 200, depth=depth, threads=1))
+
+
+def test_a_greater_win_may_lie_beyond_the_depth(tmp_path):
+    """Of mini checkers: black wins by one man within four turns, by two in seven."""
+    game = games.make("mini_checkers")
+    solve(game, tmp_path, "3v1")
+    tables = Tables(game, tmp_path)
+    position = game.from_text("6/b3b1/1w4/2b3/6/6 b")
+    solved = tables.probe(position)
+    assert (solved.value, solved.margin, solved.turns) == (1, 2, 7)
+    searched = AlphaBeta(game).search(position, depth=4)
+    assert (searched.margin, searched.is_exact) == (1, False)
+    assert not _is_proven(tables, position, solved, 4, AlphaBeta(game))
+    assert _is_proven(tables, position, solved, 8, AlphaBeta(game))
+    for wrong in ({"value": -1}, {"value": 0, "margin": 0, "turns": 0}, {"turns": 3}):
+        with pytest.raises(BadTable, match="alpha-beta proves 1"):
+            _is_proven(tables, position, solved._replace(**wrong), 4, AlphaBeta(game))
 
 
 @pytest.mark.parametrize("wrong", [{"count": 0}, {"count": 2.5}, {"count": 1, "depth": 0}])
