@@ -41,7 +41,8 @@ def check(
     has; those in which the game is over or one action alone is legal are left out. It yields sums
     so far, after each few hundred positions; `threads` compare at once, by default one for each
     core. Raises BadOption for values out of range, BadTable where a value is not what the search
-    proves, or where the search does not prove what the table says to be over within `depth` turns.
+    proves, or, in games without margins, where it does not prove what is to be over within `depth`
+    turns.
     """
     for name, value in {"count": count, "depth": depth}.items():
         if not is_whole(value, 1):
@@ -94,11 +95,12 @@ def _is_proven(
 ) -> bool:
     """Return whether the search proves the value; raise BadTable if it proves another.
 
-    A win that the search proves may be a greater one beyond its depth.
+    In games with margins a win that the search proves may be a greater one beyond its depth, and a
+    loss that is soon over may be avoided by a greater one that it does not see the end of.
     """
     result = search.search(position, depth=depth)
     margin = solved.value * solved.margin
-    is_late = not solved.value or solved.turns > depth
+    is_late = tables.game.max_margin > 1 or not solved.value or solved.turns > depth
     agrees = result.margin == margin
     if is_late and result.margin and not result.is_exact:
         agrees = margin * result.margin >= result.margin**2  # as great, and on the same side

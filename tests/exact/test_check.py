@@ -56,9 +56,22 @@ def test_a_greater_win_may_lie_beyond_the_depth(tmp_path):
     assert (searched.margin, searched.is_exact) == (1, False)
     assert not _is_proven(tables, position, solved, 4, AlphaBeta(game))
     assert _is_proven(tables, position, solved, 8, AlphaBeta(game))
-    for wrong in ({"value": -1}, {"value": 0, "margin": 0, "turns": 0}, {"turns": 3}):
+    for wrong in ({"value": -1}, {"value": 0, "margin": 0, "turns": 0}):
         with pytest.raises(BadTable, match="alpha-beta proves 1"):
             _is_proven(tables, position, solved._replace(**wrong), 4, AlphaBeta(game))
+
+
+def test_a_loss_that_is_soon_over_may_be_the_least_one(tmp_path):
+    game = games.make("mini_checkers")
+    solve(game, tmp_path, "3v1")
+    tables = Tables(game, tmp_path)
+    position = game.from_text("5w/6/6/2b3/5w/4w1 b")
+    solved = tables.probe(position)
+    assert (solved.value, solved.margin, solved.turns) == (-1, 1, 3)
+    assert not _is_proven(tables, position, solved, 4, AlphaBeta(game))
+    assert _is_proven(tables, position, solved, 10, AlphaBeta(game))
+    *_, compared = check(tables, 300, depth=8, threads=1)
+    assert compared.proven > compared.positions / 2 > 0
 
 
 @pytest.mark.parametrize("wrong", [{"count": 0}, {"count": 2.5}, {"count": 1, "depth": 0}])
