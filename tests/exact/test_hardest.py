@@ -78,4 +78,7 @@ def test_the_command_finds_them(tmp_path):
     first = path.read_bytes()
     command_line(search.main, *command)
     assert path.read_bytes() == first
-    assert "No such file" in command_line(search.main, "--out", tmp_path / "no" / "x", status=2)
+    nowhere = "--size", 4, "--out", tmp_path / "no" / "x"
+    assert "No such file" in command_line(search.main, *nowhere, status=2)
+    assert "no tables of games.make" in command_line(search.main, "--out", path, status=2)
+    assert path.read_bytes() == first
