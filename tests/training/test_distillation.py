@@ -210,6 +210,7 @@ def test_an_altered_checkpoint_is_refused(run, tmp_path, part, change, words):
         main(replace(TINY, rounds=6), tmp_path / "run", resume=True)
 
 
+@pytest.mark.slow
 def test_another_teacher_in_the_same_file_is_noticed(tmp_path):
     path, teacher = tmp_path / "run", tmp_path / "teacher.network"
     game = games.make("capture_conquer", size=4)
