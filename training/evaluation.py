@@ -31,7 +31,7 @@ from cc_env import options, rules
 from cc_env.errors import BadCheckpoint, BadOption, UnknownOption, listed
 from cc_env.game import Game
 from cc_env.learned import files
-from cc_env.learned.network import CELLS, IntegerNetwork
+from cc_env.learned.network import CELLS
 from cc_env.players import MinimaxPlayer
 from cc_env.search.scores import SCALE
 from cc_env.search.workspace import MOST_DEPTH
@@ -127,7 +127,6 @@ class Training:
         make = partial(SmallNetwork, sets, windows_of(self.game.grid))
         self.network, self.best = make(), make()
         self.adopted = 0  # how often the best network was replaced; 0: there is none yet
-        self.first = _player(self.game, self.game.evaluation(), config.limit)
         self.sample = empty(sets)
         own = np.arange(sets * CELLS)
         images = (permutation(image, self.game.grid, sets) for image in self.game.symmetries)
@@ -147,11 +146,8 @@ class Training:
         """Let the best network play against itself; return the numbers to log."""
         config, began = self.config, time.perf_counter()
         pace = search_play.pace(config.depth, config.opening_turns, config.exploration)
-        evaluation = self.game.evaluation()
-        if self.adopted:
-            evaluation = files.correcting(self.game, integers(self.best))
         count, size = search_play.tasks(config.positions)
-        work = partial(_sample, self.game, evaluation, pace, config.weight, size)
+        work = partial(_sample, self.game, self.evaluation(), pace, config.weight, size)
         new = joined(values(mapper(config.engine, config.workers), work, self.run.seeds(count)))
         both = joined([self.sample, new])
         self.sample = picked(both, slice(-config.remembered, None))
@@ -233,11 +229,10 @@ class Training:
         """
         began = time.perf_counter()
         newest = integers(self.network)
-        best = self.player(integers(self.best)) if self.adopted else self.first
         scores = meet(
             self.game,
-            self.player(newest),
-            best,
+            _player(self.game, files.correcting(self.game, newest), self.config.limit),
+            _player(self.game, self.evaluation(), self.config.limit),
             self.config.rivals,
             self.run.step,
             workers=self.config.workers if self.config.engine == "processes" else None,
@@ -249,9 +244,11 @@ class Training:
             files.write(self.run.path / FILE, self.game, newest)
         return {**scores, "adopted": self.adopted, "gate_seconds": time.perf_counter() - began}
 
-    def player(self, network: IntegerNetwork) -> MinimaxPlayer:
-        """Return the player with this network, limited as in evaluations."""
-        return _player(self.game, files.correcting(self.game, network), self.config.limit)
+    def evaluation(self) -> Any:
+        """Return the evaluation by the best network, at first the one that networks correct."""
+        if self.adopted:
+            return files.correcting(self.game, integers(self.best))
+        return self.game.evaluation()
 
     def state(self) -> runs.State:
         """Return what a checkpoint holds."""

@@ -102,7 +102,7 @@ def _is_proven(
     margin = solved.value * solved.margin
     is_late = tables.game.max_margin > 1 or not solved.value or solved.turns > depth
     agrees = result.margin == margin
-    if is_late and result.margin and not result.is_exact:
+    if result.margin and not result.is_exact:
         agrees = margin * result.margin >= result.margin**2  # as great, and on the same side
     is_proven = result.is_exact or bool(result.margin)
     if is_proven and not agrees:

@@ -44,33 +44,42 @@ def test_a_win_that_is_none_is_noticed(depth, monkeypatch):
         list(check(tables, 200, depth=depth, threads=1))
 
 
-def test_a_greater_win_may_lie_beyond_the_depth(tmp_path):
-    """Of mini checkers: black wins by one man within four turns, by two in seven."""
-    game = games.make("mini_checkers")
-    solve(game, tmp_path, "3v1")
-    tables = Tables(game, tmp_path)
-    position = game.from_text("6/b3b1/1w4/2b3/6/6 b")
-    solved = tables.probe(position)
-    assert (solved.value, solved.margin, solved.turns) == (1, 2, 7)
-    searched = AlphaBeta(game).search(position, depth=4)
-    assert (searched.margin, searched.is_exact) == (1, False)
-    assert not _is_proven(tables, position, solved, 4, AlphaBeta(game))
-    assert _is_proven(tables, position, solved, 8, AlphaBeta(game))
+@pytest.fixture(scope="module")
+def with_margins(tmp_path_factory):
+    """Tables of mini checkers."""
+    folder, game = tmp_path_factory.mktemp("tables"), games.make("mini_checkers")
+    solve(game, folder, "3v1")
+    return Tables(game, folder)
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "margin", "turns", "shallow", "deep"),
+    [
+        ("6/b3b1/1w4/2b3/6/6 b", 1, 2, 7, 1, 8),  # a greater win lies beyond the depth
+        ("5w/6/6/2b3/5w/4w1 b", -1, 1, 3, None, 10),  # a greater loss does
+    ],
+)
+def test_with_margins_a_proof_is_a_bound(with_margins, text, value, margin, turns, shallow, deep):
+    position = with_margins.game.from_text(text)
+    solved = with_margins.probe(position)
+    assert (solved.value, solved.margin, solved.turns) == (value, margin, turns)
+    search = AlphaBeta(with_margins.game)
+    result = search.search(position, depth=4)
+    assert (result.margin, result.is_exact) == (shallow, False)
+    assert not _is_proven(with_margins, position, solved, 4, search)
+    assert _is_proven(with_margins, position, solved, deep, search)
+
+
+def test_with_margins_the_side_that_wins_has_to_agree(with_margins):
+    position = with_margins.game.from_text("6/b3b1/1w4/2b3/6/6 b")
+    solved, search = with_margins.probe(position), AlphaBeta(with_margins.game)
     for wrong in ({"value": -1}, {"value": 0, "margin": 0, "turns": 0}):
         with pytest.raises(BadTable, match="alpha-beta proves 1"):
-            _is_proven(tables, position, solved._replace(**wrong), 4, AlphaBeta(game))
+            _is_proven(with_margins, position, solved._replace(**wrong), 4, search)
 
 
-def test_a_loss_that_is_soon_over_may_be_the_least_one(tmp_path):
-    game = games.make("mini_checkers")
-    solve(game, tmp_path, "3v1")
-    tables = Tables(game, tmp_path)
-    position = game.from_text("5w/6/6/2b3/5w/4w1 b")
-    solved = tables.probe(position)
-    assert (solved.value, solved.margin, solved.turns) == (-1, 1, 3)
-    assert not _is_proven(tables, position, solved, 4, AlphaBeta(game))
-    assert _is_proven(tables, position, solved, 10, AlphaBeta(game))
-    *_, compared = check(tables, 300, depth=8, threads=1)
+def test_tables_with_margins_agree(with_margins):
+    *_, compared = check(with_margins, 300, depth=8, threads=1)
     assert compared.proven > compared.positions / 2 > 0
 
 
