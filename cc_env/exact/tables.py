@@ -39,13 +39,12 @@ from cc_env.exact.numbering import (
 from cc_env.exact.solved import NO_TABLES, Known, NoTables, certain
 from cc_env.exact.table import SUFFIX, ExactTable
 from cc_env.exact.values import (
-    DRAWN,
-    LOST,
-    MARGIN_SHIFT,
-    MOST_MARGIN,
     UNKNOWN,
     final,
+    margin_of,
+    result_of,
     turn_before,
+    turns_of,
     worth,
 )
 from cc_env.game import Game
@@ -55,7 +54,8 @@ SHIPPED = Path(__file__).parent / "shipped"  # the small ones, which are part of
 
 _BLOCK_BITS = BLOCK.bit_length() - 1
 _MOST_WANTED = 4096  # blocks that one position can need
-_LEGAL, _MISSING, _WANTED = range(3)  # indices of `counts`
+_MISSING, _WANTED = range(2)  # indices of `counts`
+_VALUE, _MARGIN, _TURNS, _ACTIONS_END, _VALUES_END, _KEEPING_END, _HEAD = range(7)  # of `told`
 
 
 class Solved(NamedTuple):
@@ -77,9 +77,9 @@ class Probing(NamedTuple):
     values: NDArray[np.uint16]
     is_read: NDArray[np.bool_]  # by block
     legal: NDArray[np.int32]  # scratch space for the actions of a turn
-    worths: NDArray[np.int64]  # [A] the values of the legal actions
     wanted: NDArray[np.int64]  # blocks that have to be read first
-    counts: NDArray[np.int64]  # [3] legal actions, values that no table has, blocks wanted
+    counts: NDArray[np.int64]  # [2] values that no table has, blocks wanted
+    told: NDArray[np.int64]  # [6 + 4 * A] the fields of `Solved`, and where its tuples end
 
 
 class Tables:
@@ -113,9 +113,9 @@ class Tables:
             values=np.empty(count * BLOCK, np.uint16),  # memory is used where it is written to
             is_read=np.zeros(count, np.bool_),
             legal=np.empty(16 * game.num_actions, np.int32),
-            worths=np.empty(game.num_actions, np.int64),
             wanted=np.empty(_MOST_WANTED, np.int64),
-            counts=np.zeros(3, np.int64),
+            counts=np.zeros(2, np.int64),
+            told=np.empty(_HEAD + 4 * game.num_actions, np.int64),
         )
 
     def __deepcopy__(self, memo: object) -> Self:
@@ -179,15 +179,11 @@ class Tables:
             raise BadPosition(f"{position} is not a position of {self.game!r}")
         probing = self._probing
         with self._lock:
-            while True:
-                value = _weigh(position, probing)
-                legal, missing, wanted = probing.counts.tolist()
-                if not wanted:
-                    break
-                for block in probing.wanted[:wanted].tolist():
+            while (length := _probe(position, probing)) < 0:
+                for block in probing.wanted[:-length].tolist():
                     self._read(block)
-            actions, worths = probing.legal[:legal].tolist(), probing.worths[:legal].tolist()
-        return None if missing or value == UNKNOWN else _solved(int(value), actions, worths)
+            told = probing.told[:length].tolist()
+        return _solved(told) if told else None
 
     def known(self) -> Known:
         """Read all tables into memory, for searches; raise BadTable."""
@@ -285,39 +281,72 @@ def opened(path: Path, game: Game, material: Material, numbers: Numbers) -> Exac
     return table
 
 
-def _solved(value: int, legal: list[int], worths: list[int]) -> Solved:
-    result, *results = [0 if w == DRAWN else -1 if w & LOST else 1 for w in (value, *worths)]
+def _solved(told: list[int]) -> Solved:
+    """Return what compiled code told; by slices, since most of a probe's time is Python's."""
+    actions, values, keeping = told[_ACTIONS_END : _KEEPING_END + 1]
     return Solved(
-        value=result,
-        margin=value >> MARGIN_SHIFT & MOST_MARGIN,
-        turns=value & (1 << MARGIN_SHIFT) - 1,
-        actions=tuple(legal),
-        values=tuple(results),
-        keeping=tuple([a for a, kept in zip(legal, results, strict=True) if kept == result]),
-        best=tuple([a for a, worth in zip(legal, worths, strict=True) if worth == value]),
+        told[_VALUE],
+        told[_MARGIN],
+        told[_TURNS],
+        tuple(told[_HEAD:actions]),
+        tuple(told[actions:values]),
+        tuple(told[values:keeping]),
+        tuple(told[keeping:]),
     )
 
 
 @jit
-def _weigh(position: Position, probing: Probing) -> Int:
-    """Return the value of a position; write its actions and their values to `probing`.
+def _probe(position: Position, probing: Probing) -> Int:
+    """Write the value of a position, and of its actions, to `told`; return how many numbers.
 
-    Blocks that have to be read first are written to `wanted`.
+    That is 0 where no table has the value, and -N where N blocks, now in `wanted`, have to be read
+    first.
     """
     probing = borrow(probing)
-    for index in range(len(probing.counts)):
-        probing.counts[index] = 0
-    best: Int = np.int64(UNKNOWN) if rules.mid_turn(position) else final(position)
-    if best != UNKNOWN:
-        return best
-    count = rules.legal_actions(position, probing.legal)
-    probing.counts[_LEGAL] = count
+    probing.counts[_MISSING] = probing.counts[_WANTED] = 0
+    value: Int = np.int64(UNKNOWN) if rules.mid_turn(position) else final(position)
+    count = np.int64(0)
+    if value == UNKNOWN:
+        count = np.int64(rules.legal_actions(position, probing.legal))
+        for index in range(count):
+            after = rules.apply(position, np.int64(probing.legal[index]))
+            left = _after(after, probing, probing.legal[count:])
+            probing.told[_HEAD + count + index] = left
+            value = _better(value, left)
+    if probing.counts[_WANTED]:
+        return np.int64(-probing.counts[_WANTED])
+    if probing.counts[_MISSING] or value == UNKNOWN:
+        return np.int64(0)
+    return _tell(value, count, probing)
+
+
+@jit
+def _tell(value: Int, count: Int, probing: Probing) -> Int:
+    """Complete `told`, where the actions' values stand; return how many numbers it has."""
+    told, actions = probing.told, probing.legal[:count]
+    values = told[_HEAD + count : _HEAD + 2 * count]
+    told[_VALUE], told[_MARGIN], told[_TURNS] = result_of(value), margin_of(value), turns_of(value)
+    told[_ACTIONS_END], told[_VALUES_END] = _HEAD + count, _HEAD + 2 * count
+    end = np.int64(_HEAD + 2 * count)
     for index in range(count):
-        after = rules.apply(position, np.int64(probing.legal[index]))
-        value = _after(after, probing, probing.legal[count:])
-        probing.worths[index] = value
-        if best == UNKNOWN or (value != UNKNOWN and worth(value) > worth(best)):
-            best = value
+        told[_HEAD + index] = actions[index]
+        if result_of(values[index]) == told[_VALUE]:
+            told[end] = actions[index]
+            end += 1
+    told[_KEEPING_END] = end
+    for index in range(count):
+        if values[index] == value:
+            told[end] = actions[index]
+            end += 1
+        values[index] = result_of(values[index])
+    return end
+
+
+@jit
+def _better(best: Int, value: Int) -> Int:
+    """Return the better of two values to the player to move; either may be UNKNOWN."""
+    if best == UNKNOWN or (value != UNKNOWN and worth(value) > worth(best)):
+        return value
     return best
 
 
@@ -331,9 +360,7 @@ def _after(position: Position, probing: Probing, legal: NDArray[np.int32]) -> In
     count = rules.legal_actions(position, legal)
     for index in range(count):
         after = rules.apply(position, np.int64(legal[index]))
-        value = _after(after, probing, legal[count:])
-        if best == UNKNOWN or (value != UNKNOWN and worth(value) > worth(best)):
-            best = value
+        best = _better(best, _after(after, probing, legal[count:]))
     return best
 
 
