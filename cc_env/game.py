@@ -334,13 +334,24 @@ class Game:
 
         A caller that already has the legal actions passes them as `legal`.
         """
+        chosen = self.legal_action(position, action, legal)
+        return self.words(position, rules.apply(position, chosen))
+
+    def legal_action(
+        self, position: Position, action: object, legal: Container[int] | None = None
+    ) -> int:
+        """Return what somebody chose as an int; raise IllegalAction where it is not legal.
+
+        Integers will do, NumPy's and arrays of no dimension included. A caller that already has the
+        legal actions passes them as `legal`.
+        """
         try:
-            chosen = operator.index(action)
+            chosen = operator.index(action)  # type: ignore[arg-type]
         except TypeError:
             raise self.illegal(position, action) from None
         if chosen not in (self.legal_actions(position) if legal is None else legal):
             raise self.illegal(position, action)
-        return self.words(position, rules.apply(position, chosen))
+        return chosen
 
     def play_turn(self, position: Position, turn: Turn) -> Position:
         """Return the position after these actions; raise IllegalAction where one is not legal."""

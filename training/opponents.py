@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from cc_env import players
 from cc_env.envs.boards import Boards
-from cc_env.errors import BadOption, BadPlayer, Forfeit
+from cc_env.errors import BadOption, BadPlayer, Forfeit, IllegalAction
 from cc_env.game import Game
 from cc_env.openings import opening
 from cc_env.referee import Clock, Player, fresh
@@ -97,9 +97,7 @@ class Opponents:
         self, name: str, player: Player, position: Position, rng: np.random.Generator
     ) -> int:
         try:
-            action = int(player.choose(position, rng, Clock()).action)
-        except Forfeit as error:
+            action = player.choose(position, rng, Clock()).action
+            return self._game.legal_action(position, action)
+        except (Forfeit, IllegalAction) as error:
             raise BadPlayer(f"opponent {name}: {error}") from error
-        if action not in self._game.legal_actions(position):
-            raise BadPlayer(f"opponent {name}: {self._game.illegal(position, action)}")
-        return action

@@ -13,7 +13,7 @@ function `(observation, info) -> action`, as an environment's opponent is.
 
 import math
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -120,15 +120,14 @@ def measure(
     for position in positions:
         solved = tables.probe(position)
         if solved.actions:
-            action = int(referee.fresh(player).choose(position, rng, Clock()).action)
+            action = referee.fresh(player).choose(position, rng, Clock()).action
             judged.append(judge(tables.game, position, action, solved))
     return Accuracy(tuple(judged))
 
 
 def judge(game: Game, position: Position, action: int, solved: Solved) -> Judged:
     """Return what an action is worth; raise IllegalAction where it is not legal."""
-    if action not in solved.actions:
-        raise game.illegal(position, action)
+    action = game.legal_action(position, action, solved.actions)
     return Judged(
         position=position,
         action=action,
@@ -229,14 +228,15 @@ def replies(
     yielded = 0
     while waiting:
         position, seat = waiting.popleft()
-        actions = game.legal_actions(position).tolist()
+        actions: Sequence[int] = game.legal_actions(position).tolist()
         if actions and game.to_move(position) == seat:
             if position in tables:
                 yield position
                 yielded += 1
                 if yielded == most:
                     return
-            actions = [int(referee.fresh(player).choose(position, rng, Clock()).action)]
+            action = referee.fresh(player).choose(position, rng, Clock()).action
+            actions = [game.legal_action(position, action, actions)]
         for action in actions:
             after = game.apply(position, action), seat
             if after not in seen:

@@ -150,12 +150,26 @@ def test_what_cannot_be_is_refused():
     with pytest.raises(BadOption, match="no positions to draw from"):
         list(evenly(Tables(games.make("checkers")), 1))
 
-    class Wrong:
-        def choose(self, position, rng, clock):
-            return Decision(-1)
 
-    with pytest.raises(IllegalAction):
-        measure(Wrong(), TABLES, [GAME.initial])
+@pytest.mark.parametrize("answer", [-1, 10**30, 3.0, (3,), np.array([3]), None, "3"], ids=repr)
+def test_an_answer_that_is_no_legal_action_is_refused_with_the_legal_ones(answer):
+    assert 3 in GAME.legal_actions(GAME.initial)
+    for asked in (
+        lambda: measure(lambda observation, info: answer, TABLES, [GAME.initial]),
+        lambda: list(replies(TABLES, lambda observation, info: answer, 2)),
+    ):
+        with pytest.raises(IllegalAction, match=r"is not legal in '.*'; legal: "):
+            asked()
+
+
+def test_an_answer_may_be_an_integer_of_numpy_or_an_array_of_no_dimension():
+    def first(kind):
+        return lambda observation, info: kind(info["action_mask"].argmax())
+
+    kinds = int, np.int64, np.uint8, np.array
+    results = [measure(first(kind), TABLES, evenly(TABLES, 50)) for kind in kinds]
+    assert all(result == results[0] for result in results)
+    assert all(type(judged.action) is int for judged in results[-1].judged)
 
 
 def test_the_command_measures_and_draws(tmp_path):
