@@ -14,14 +14,21 @@ except ImportError as missing:
 
 def file_path(text: str | Path) -> Path:
     """Return the path of a file as typed; raise BadParameter if it has no file name."""
-    path = folder_path(text)
+    path = _path(text)
     if not path.name:
         raise typer.BadParameter(f"{text!r} is not the name of a file")
     return path
 
 
 def folder_path(text: str | Path) -> Path:
-    """Return the path of a folder as typed; raise BadParameter for an empty text."""
+    """Return the path of a folder as typed; raise BadParameter for an empty text or a file."""
+    path = _path(text)
+    if path.exists() and not path.is_dir():
+        raise typer.BadParameter(f"{path} is a file; wanted: a folder")
+    return path
+
+
+def _path(text: str | Path) -> Path:
     if not str(text).strip():
         raise typer.BadParameter("the name is empty; . is the current folder")
     return Path(text)

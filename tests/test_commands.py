@@ -319,6 +319,10 @@ def test_check_without_recorded_positions(monkeypatch):
         (["replay", "", "--to", "x.pdn"], "FILE"),
         (["replay", "README.md", "--to", ""], "'--to': the name is empty"),
         (["replay", "README.md", "--to", "/"], "'/' is not the name of a file"),
+        (
+            ["solve", "checkers", "--pieces", "2", "--out", "README.md"],
+            "README.md is a file; wanted",
+        ),
         (["check", "nowhere.jsonl", "-g", "capture_conquer"], "nowhere.jsonl"),
         (["check", "notes.txt"], "notes.txt: there is no such file"),
         (["check", "README.md"], "not that of a game; add --game capture_conquer"),
