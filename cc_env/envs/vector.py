@@ -167,6 +167,14 @@ class BoardGameVectorEnv(CopiedWhole, VectorEnv[Batch, NDArray[np.int64], NDArra
         """End the threads."""
         self._boards.close()
 
+    @property
+    def done(self) -> NDArray[np.bool_]:
+        """Whether the game on a board is over, bool[N]; a copy.
+
+        With NEXT_STEP the next step begins another one there, and ignores the action.
+        """
+        return self._boards.done
+
     def position(self, board: int) -> Position:
         """Return the position on a board, for `self.game`.
 

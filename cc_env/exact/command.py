@@ -70,8 +70,8 @@ def solve(
     left = [step for step in steps if not step.is_done]
     if len(left) < len(steps):
         console.print(f"{quantity(len(steps) - len(left), 'table')} of {len(steps)} there already")
+    solver.check_room(steps if verify else left, out)
     if left:
-        solver.check_room(left, out)
         console.print(_told(left, solver.seconds_of(made, left), threads or cores()))
     if dry_run:
         return

@@ -148,19 +148,18 @@ def _step(game: Game, folder: Path, material: Material) -> Step:
     )
 
 
-def check_room(steps: Iterable[Step], folder: Path) -> None:
-    """Raise NoRoom where memory or disk do not suffice for the steps that are left."""
-    left = [step for step in steps if not step.is_done]
-    if not left:
+def check_room(steps: Sequence[Step], folder: Path) -> None:
+    """Raise NoRoom where memory does not suffice for the steps, or the disk for those to solve."""
+    if not steps:
         return
-    largest = max(left, key=lambda step: step.memory)
+    largest = max(steps, key=lambda step: step.memory)
     available = available_memory()
     if available is not None and largest.memory > available:
         raise NoRoom(
             f"{largest.label} needs {told_bytes(largest.memory)} of memory; "
             f"{told_bytes(available)} are free; solve fewer pieces"
         )
-    disk = disk_of(left)
+    disk = disk_of([step for step in steps if not step.is_done])
     free = shutil.disk_usage(_existing(folder)).free
     if disk > free:
         raise NoRoom(
@@ -171,7 +170,7 @@ def check_room(steps: Iterable[Step], folder: Path) -> None:
 
 def disk_of(steps: Sequence[Step]) -> int:
     """Return the bytes on the disk that steps need at most, while the largest is being written."""
-    return sum(2 * step.numbers for step in steps) + max(step.disk for step in steps)
+    return sum(2 * step.numbers for step in steps) + max((step.disk for step in steps), default=0)
 
 
 def _existing(folder: Path) -> Path:

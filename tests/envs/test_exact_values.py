@@ -3,9 +3,10 @@
 import gymnasium
 import numpy as np
 import pytest
+from gymnasium.vector import AutoresetMode
 
 from cc_env import games
-from cc_env.envs.wrappers import ExactValues
+from cc_env.envs.wrappers import ExactValues, VectorExactValues
 from cc_env.errors import BadOption, MissingTable
 from cc_env.exact.tables import Tables
 
@@ -36,6 +37,59 @@ def test_values_and_what_keeps_them_are_told():
     assert ends > 5
 
 
+@pytest.mark.parametrize("opponent", ["greedy", None], ids=["greedy", "two-sided"])
+@pytest.mark.parametrize("mode", AutoresetMode)
+def test_values_on_many_boards(mode, opponent):
+    tables, rng = Tables(games.make("capture_conquer", size=4)), np.random.default_rng(0)
+    options = {"opponent": opponent, "max_turns": 12, "autoreset_mode": mode}
+    env = gymnasium.make_vec("cc_env/CaptureConquer-v0", num_envs=5, size=4, **options)
+    env = VectorExactValues(env)
+    boards, over = env.unwrapped, np.zeros(5, np.bool_)
+    _, info = env.reset(seed=0)
+    seen, ends = set(), 0
+    for _ in range(60):
+        solved = [tables.probe(boards.position(board)) for board in range(5)]
+        for board, known in enumerate(solved):
+            mover = boards.game.to_move(boards.position(board))
+            assert info["value"][board] == known.value * (-1 if mover != info["seat"][board] else 1)
+        if mode == AutoresetMode.DISABLED and over.any():
+            _, info = env.reset(options={"reset_mask": over})
+            assert "keeps_value" not in info
+            over[:] = False
+            continue
+        actions = np.array([int(rng.choice(known.actions or [0])) for known in solved])
+        _, _, terminated, truncated, info = env.step(actions)
+        assert info["_value"].all()
+        assert (info["_keeps_value"] == ~over).all()
+        for board in np.flatnonzero(~over):
+            kept = actions[board] in solved[board].keeping
+            assert info["keeps_value"][board] == kept
+            seen.add((solved[board].value, kept))
+        if mode != AutoresetMode.SAME_STEP:
+            won = np.where(info["outcome"] == info["seat"], 1, -1)
+            result = np.where(info["outcome"] == 2, 0, won)
+            assert (info["value"] == result)[terminated].all()
+            over = terminated | truncated
+        ends += (terminated | truncated).sum()
+    assert seen >= {(1, True), (1, False), (0, True), (0, False), (-1, True)}
+    assert ends > 5
+
+
+def test_boards_of_which_no_table_tells_are_marked():
+    env = VectorExactValues(gymnasium.make_vec("cc_env/CaptureConquer-v0", num_envs=3, size=5))
+    _, info = env.reset(seed=0)  # six pieces each
+    assert not info["_value"].any()
+    *_, info = env.step(info["action_mask"].argmax(1).tolist())
+    assert not info["_keeps_value"].any()
+    texts = [
+        "5/5/2b1r/5/b3r b",
+        "5/5/2b1r/5/b3r b",
+        env.unwrapped.game.to_text(env.unwrapped.game.initial),
+    ]
+    _, info = env.reset(options={"position": texts})
+    assert info["_value"].tolist() == [True, True, False]
+
+
 def test_an_action_in_place_of_an_illegal_one_is_not_the_learners():
     env = ExactValues(make(opponent="random", illegal="random"))
     env.reset(seed=0)
@@ -55,6 +109,11 @@ def test_what_no_table_has_is_not_told():
 def test_what_cannot_be_is_refused(tmp_path):
     with pytest.raises(BadOption, match="is not an environment of cc_env"):
         ExactValues(gymnasium.make("CartPole-v1"))
+    with pytest.raises(BadOption, match="is not an environment of cc_env with one board"):
+        ExactValues(gymnasium.make_vec("cc_env/CaptureConquer-v0", num_envs=2))
+    for wrong in gymnasium.make("CartPole-v1"), gymnasium.make_vec("CartPole-v1", num_envs=2):
+        with pytest.raises(BadOption, match="is not a vector environment of cc_env"):
+            VectorExactValues(wrong)
     with pytest.raises(BadOption, match="cannon: there are no exact values"):
         ExactValues(gymnasium.make("cc_env/Cannon-v0"))
     with pytest.raises(BadOption, match="are not of"):

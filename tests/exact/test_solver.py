@@ -10,9 +10,11 @@ from unittest import mock
 
 import numpy as np
 import pytest
+from conftest import command_line
 from forward_proof import Board
 
 from cc_env import games
+from cc_env.__main__ import main
 from cc_env.errors import BadOption, BadTable, NoRoom
 from cc_env.exact import retrograde, solver
 from cc_env.exact.accuracy import evenly
@@ -321,7 +323,14 @@ def test_too_little_room_is_said_before(tmp_path, monkeypatch):
         solver.check_room(steps, tmp_path)
     for path in solve(SMALL, tmp_path, "1v1"):
         assert path.exists()
-    solver.check_room(solver.plan(SMALL, tmp_path, "1v1"), tmp_path)
+    there = solver.plan(SMALL, tmp_path, "1v1")
+    solver.check_room(there, tmp_path)  # needs no disk, but memory to be verified
+    monkeypatch.setattr(solver, "available_memory", lambda: 1024)
+    with pytest.raises(NoRoom, match=r"1v1 needs .* of memory; 1 KiB are free"):
+        solver.check_room(there, tmp_path)
+    solve_ = "solve", "capture_conquer", "-o", "size=4", "--pieces", "1v1", "--out", tmp_path
+    assert "1v1 needs" in command_line(main, *solve_, "--verify", status=2)
+    assert "1 table of 1 there already" in command_line(main, *solve_)
 
 
 def test_what_cannot_be_solved_is_refused(tmp_path):
