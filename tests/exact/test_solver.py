@@ -281,6 +281,15 @@ def test_a_state_that_leads_to_faults_is_not_kept(tmp_path, monkeypatch):
     solver.Solver(SMALL, step).solve()
 
 
+def test_king_against_king_is_as_published(tmp_path):
+    """Ed Trice's report of a database of English draughts, one king against one."""
+    game = games.make("checkers", crowning="ends_move")
+    (step,) = (step for step in solver.plan(game, tmp_path, "1v1") if step.label == "1kv1k")
+    (kings,) = solver.Solver(game, step).solve().views
+    assert kings.numbers == 992
+    assert (kings.won, kings.drawn, kings.lost, kings.turns) == (230, 654, 108, 11)
+
+
 def test_a_file_that_is_no_table_of_this_game_is_not_taken_for_one(tmp_path):
     (path,) = solve(SMALL, tmp_path, "1v1")
     path.write_bytes(b"rubbish")
