@@ -1,5 +1,6 @@
 """The command `solve` of `python -m cc_env`."""
 
+import time
 from pathlib import Path
 from typing import Annotated
 
@@ -20,6 +21,8 @@ try:
     from rich.progress import Progress as Bar
 except ImportError as missing:
     raise MissingExtra("python -m cc_env", "typer and rich", "cli") from missing
+
+TELL_EVERY = 60.0  # seconds between lines about progress, where nobody watches
 
 console = Terminal()
 
@@ -146,14 +149,18 @@ def _bar() -> Bar:
 
 
 def _run(work: Solver, step: Step) -> Header:
-    """Solve a step, or verify its table; show how far it has come, on a terminal."""
+    """Solve a step, or verify its table; show how far it has come, in a log once in a while."""
     with _bar() as bar:
-        task = bar.add_task(step.label, total=1)
+        task, told = bar.add_task(step.label, total=1), time.monotonic()
 
         def show(progress: Progress) -> None:
+            nonlocal told
             rate = progress.done / max(progress.seconds, 1e-9)
             text = f"{progress.label}, {progress.stage}, {rate / 1e6:.1f} M/s"
             bar.update(task, description=text, completed=progress.done, total=progress.total)
+            if bar.disable and time.monotonic() - told >= TELL_EVERY:
+                told = time.monotonic()
+                console.print(f"{text}, {progress.done / progress.total:.0%}")
 
         work.report = show
         return work.verify() if step.is_done else work.solve()

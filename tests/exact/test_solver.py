@@ -1,6 +1,7 @@
 """Solving: against a proof in plain Python, published counts, and runs that are stopped."""
 
 import multiprocessing
+import re
 import signal
 import threading
 from concurrent.futures import ProcessPoolExecutor
@@ -16,7 +17,7 @@ from forward_proof import Board
 from cc_env import games
 from cc_env.__main__ import main
 from cc_env.errors import BadOption, BadTable, NoRoom
-from cc_env.exact import retrograde, solver
+from cc_env.exact import command, retrograde, solver
 from cc_env.exact.accuracy import evenly
 from cc_env.exact.numbering import make_numbers, position_at
 from cc_env.exact.table import ExactTable, Header, View, write
@@ -340,6 +341,15 @@ def test_too_little_room_is_said_before(tmp_path, monkeypatch):
     solve_ = "solve", "capture_conquer", "-o", "size=4", "--pieces", "1v1", "--out", tmp_path
     assert "1v1 needs" in command_line(main, *solve_, "--verify", status=2)
     assert "1 table of 1 there already" in command_line(main, *solve_)
+
+
+def test_a_log_tells_how_far_it_has_come(tmp_path, monkeypatch):
+    monkeypatch.setattr(command, "TELL_EVERY", 0)
+    out = command_line(
+        main, "solve", "capture_conquer", "-o", "size=4", "--pieces", "2v2", "--out", tmp_path
+    )
+    assert re.search(r"^2v2, turn 3, [\d.]+ M/s, 100%$", out, re.M)
+    assert re.search(r"^2v2, verifying, [\d.]+ M/s, 100%$", out, re.M)
 
 
 def test_what_cannot_be_solved_is_refused(tmp_path):
