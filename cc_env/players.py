@@ -14,6 +14,7 @@ Shapes: C planes, H rows and W columns of an observation.
 
 import inspect
 import math
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -104,7 +105,7 @@ class MinimaxPlayer:
         seconds: float | None = None,
         evaluation: Any = None,
         table_megabytes: float | None = None,
-        tables: str | Tables | None = None,
+        tables: str | os.PathLike[str] | Tables | None = None,
         selective: bool = False,
     ) -> None:
         """Limit each decision to `depth` turns, `nodes` positions or `seconds`, whatever is first.
@@ -172,7 +173,7 @@ class MCTSPlayer:
         playout: str = "evaluation",
         exploration: float = 1.0,
         evaluation: Any = None,
-        tables: str | Tables | None = None,
+        tables: str | os.PathLike[str] | Tables | None = None,
     ) -> None:
         """Limit each decision to `simulations` or `seconds`; the default is 1000 simulations.
 
@@ -208,9 +209,11 @@ class MCTSPlayer:
         self._search.stop()
 
 
-def tables_of(game: Game, tables: str | Tables | None) -> Tables | None:
+def tables_of(game: Game, tables: str | os.PathLike[str] | Tables | None) -> Tables | None:
     """Return exact values, or those in a folder; raise BadOption as `Tables`, MissingTable."""
-    return Tables(game, tables).some() if isinstance(tables, str) else tables
+    if tables is None or isinstance(tables, Tables):
+        return tables
+    return Tables(game, tables).some()
 
 
 def _perfect(

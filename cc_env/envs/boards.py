@@ -348,8 +348,7 @@ class Boards:
         `outcome` is 0, 1 (that player won), 2 (a draw) or -1 (truncated); `ending` one word for
         the rule, limit or fault; `score`, if there is one, the scores of both players.
         """
-        batch, game, outcome = self._batch, self.game, int(self.outcomes[board])
-        row = batch.rows[board] if self.done[board] else batch.final_rows[board]
+        game, outcome, row = self.game, int(self.outcomes[board]), self._last_row(board)
         position = self._position(row)
         if row[DONE] == Over.FAULT:
             end = {"outcome": outcome, "ending": "illegal"}
@@ -359,6 +358,16 @@ class Boards:
             return {"outcome": outcome, "ending": ending, "score": score}
         at_limit = self._settings.max_turns and row[TURNS] >= self._settings.max_turns
         return {"outcome": outcome, "ending": "max_turns" if at_limit else "repetition"}
+
+    def _last_row(self, board: int) -> NDArray[np.uint64]:
+        """Return the row of the game that `end` tells of."""
+        rows = self._batch.rows if self.done[board] else self._batch.final_rows
+        row: NDArray[np.uint64] = rows[board]
+        return row
+
+    def final_position(self, board: int = 0) -> Position:
+        """Return the position in which the game ended that `end` tells of."""
+        return self._position(self._last_row(board))
 
     def ended(self, board: int = 0) -> bool:
         """Return whether the game on a board is over, or ended in the last step."""

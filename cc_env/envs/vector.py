@@ -94,6 +94,7 @@ class BoardGameVectorEnv(CopiedWhole, VectorEnv[Batch, NDArray[np.int64], NDArra
         self.metadata = {**self.metadata, "autoreset_mode": self.autoreset_mode}
         self.game = make_game(BoardGameVectorEnv, game, options)
         self.num_envs, self.render_mode = num_envs, render_mode
+        self.is_two_sided = opponent is None
         self._renderer = Renderer(render_mode, self.game.name)
         self._copy = copy
         self._boards = Boards(
@@ -188,10 +189,13 @@ class BoardGameVectorEnv(CopiedWhole, VectorEnv[Batch, NDArray[np.int64], NDArra
 
         Where it ended in the last step, too. Raises BadOption where it goes on.
         """
-        self._check(board)
-        if not self._boards.begun or not self._boards.ended(board):
-            raise BadOption(f"board {board}: its game is not over, or the next one goes on")
+        self._check_ended(board)
         return self._boards.end(board)
+
+    def final_position(self, board: int) -> Position:
+        """Return the position in which the game ended that `end` tells of; raise BadOption."""
+        self._check_ended(board)
+        return self._boards.final_position(board)
 
     def render(self) -> tuple[Any, ...] | None:
         """Return N frames, texts or uint8[height, width, 3] by `render_mode`; None without one."""
@@ -207,6 +211,11 @@ class BoardGameVectorEnv(CopiedWhole, VectorEnv[Batch, NDArray[np.int64], NDArra
     def _check(self, board: int) -> None:
         if not is_whole(board, 0, self.num_envs - 1):
             raise BadOption(f"board {board!r}; it is 0 to {self.num_envs - 1}")
+
+    def _check_ended(self, board: int) -> None:
+        self._check(board)
+        if not self._boards.begun or not self._boards.ended(board):
+            raise BadOption(f"board {board}: its game is not over, or the next one goes on")
 
     def _start(self, options: Mapping[str, Any]) -> tuple[NDArray[np.bool_] | None, list[Position]]:
         texts = options.get("position", [])

@@ -3,6 +3,7 @@
 Shapes: N environments.
 """
 
+import os
 from typing import Any
 
 import gymnasium
@@ -17,6 +18,7 @@ from cc_env.envs.vector import BoardGameVectorEnv
 from cc_env.errors import BadOption
 from cc_env.exact.tables import Solved, Tables
 from cc_env.game import Game
+from cc_env.rules import DRAW, ONGOING, Position
 
 
 class LegalSamples(VectorWrapper, utils.RecordConstructorArgs):
@@ -63,15 +65,17 @@ class LegalSamples(VectorWrapper, utils.RecordConstructorArgs):
 class ExactValues(gymnasium.Wrapper[Any, Any, Any, Any], utils.RecordConstructorArgs):
     """A board whose `info` tells the exact value, where tables have it.
 
-    `info["value"]` is that of the position to the learner, 1 won, 0 drawn, -1 lost, and
-    `info["keeps_value"]` whether the action that was just played kept it. Each is absent where no
-    table has the position.
+    `info["value"]` is that of the position to the learner, 1 won, 0 drawn, -1 lost; of a finished
+    game its result. `info["keeps_value"]` says whether the learner's action kept the value, False
+    for an illegal one, whatever was played instead. Each is absent where no table has the position.
 
         env = gymnasium.make("cc_env/CaptureConquer-v0", size=4)
         env = ExactValues(env)
     """
 
-    def __init__(self, env: gymnasium.Env[Any, Any], tables: Tables | str | None = None) -> None:
+    def __init__(
+        self, env: gymnasium.Env[Any, Any], tables: Tables | str | os.PathLike[str] | None = None
+    ) -> None:
         """Wrap an environment of ours; `tables`, or their folder, are those that ship by default.
 
         Raises BadOption for another environment, a game without exact values, or tables of another
@@ -103,9 +107,9 @@ class ExactValues(gymnasium.Wrapper[Any, Any, Any, Any], utils.RecordConstructor
         """Look the position up; return what `info` tells of it."""
         position, game = self._board.position, self._board.game
         self._solved = self._tables.find(position)
-        if self._solved is None:
-            return {}
-        return {"value": _value_to(int(info["seat"]), self._solved, game.to_move(position))}
+        outcome = info.get("outcome", ONGOING)
+        value = _value(self._solved, game.to_move(position), int(info["seat"]), outcome)
+        return {} if value is None else {"value": value}
 
 
 class VectorExactValues(VectorWrapper, utils.RecordConstructorArgs):
@@ -113,13 +117,16 @@ class VectorExactValues(VectorWrapper, utils.RecordConstructorArgs):
 
     `info["value"]`, int8[N], and, in `step`, `info["keeps_value"]`, bool[N], hold where
     `info["_value"]` and `info["_keeps_value"]`, bool[N], are true: where a table has the position,
-    and where an action was played in one that a table has.
+    and where an action was played in one that a table has. With SAME_STEP `info["value"]` is of the
+    next game where one has begun, and `info["final_info"]["value"]` of the end of the last one.
 
         envs = gymnasium.make_vec("cc_env/CaptureConquer-v0", num_envs=8, size=4)
         envs = VectorExactValues(envs)
     """
 
-    def __init__(self, env: VectorEnv[Any, Any, Any], tables: Tables | str | None = None) -> None:
+    def __init__(
+        self, env: VectorEnv[Any, Any, Any], tables: Tables | str | os.PathLike[str] | None = None
+    ) -> None:
         """Wrap a vector environment of ours; arguments and errors are those of `ExactValues`."""
         boards = env.unwrapped
         if not isinstance(boards, BoardGameVectorEnv):
@@ -138,7 +145,8 @@ class VectorExactValues(VectorWrapper, utils.RecordConstructorArgs):
         self, actions: NDArray[np.int64]
     ) -> tuple[Any, NDArray[Any], NDArray[Any], NDArray[Any], dict[str, Any]]:
         """Play actions, int[N]."""
-        before, played = self._solved, self._known() & ~self._boards.done
+        before, played = self._solved, ~self._boards.done
+        played &= [solved is not None for solved in before]
         *seen, info = self.env.step(actions)
         info = {**info, **self._told(info)}
         kept = [
@@ -148,23 +156,35 @@ class VectorExactValues(VectorWrapper, utils.RecordConstructorArgs):
         info |= {"keeps_value": np.array(kept) & played, "_keeps_value": played}
         return (*seen, info)
 
-    def _known(self) -> NDArray[np.bool_]:
-        """Return on which boards the value is known, bool[N]."""
-        return np.array([solved is not None for solved in self._solved])
-
     def _told(self, info: dict[str, Any]) -> dict[str, Any]:
-        """Look the positions up; return what `info` tells of them."""
-        positions = [self._boards.position(board) for board in range(self.num_envs)]
+        """Look the positions up; return what `info` tells of them, and of games that have ended."""
+        boards, over = self._boards, info.get("_final_info", np.zeros(self.num_envs, np.bool_))
+        positions = [boards.position(board) for board in range(self.num_envs)]
         self._solved = [self._tables.find(position) for position in positions]
-        to_move = map(self._boards.game.to_move, positions)
-        values = [
-            0 if solved is None else _value_to(seat, solved, mover)
-            for seat, solved, mover in zip(info["seat"], self._solved, to_move, strict=True)
-        ]
-        return {"value": np.array(values, np.int8), "_value": self._known()}
+        outcomes = np.where(over, ONGOING, info["outcome"])
+        told = _masked(list(map(self._value_to, self._solved, positions, info["seat"], outcomes)))
+        if "final_info" not in info:
+            return told
+        final = info["final_info"]
+        values: list[int | None] = [None] * self.num_envs
+        for board in np.flatnonzero(over).tolist():
+            position = boards.final_position(board)
+            values[board] = self._value_to(
+                self._tables.find(position),
+                position,
+                final["seat"][board],
+                final["outcome"][board],
+            )
+        return told | {"final_info": {**final, **_masked(values)}}
+
+    def _value_to(
+        self, solved: Solved | None, position: Position, seat: int, outcome: int
+    ) -> int | None:
+        to_move = self._boards.game.to_move(position)
+        return _value(solved, to_move, to_move if self._boards.is_two_sided else seat, outcome)
 
 
-def _tables_of(game: Game, tables: Tables | str | None) -> Tables:
+def _tables_of(game: Game, tables: Tables | str | os.PathLike[str] | None) -> Tables:
     """Return the tables, or those in a folder, that a game's values are read from."""
     if not isinstance(tables, Tables):
         tables = Tables(game, *([] if tables is None else [tables]))
@@ -173,6 +193,16 @@ def _tables_of(game: Game, tables: Tables | str | None) -> Tables:
     return tables.some()
 
 
-def _value_to(seat: int, solved: Solved, to_move: int) -> int:
-    """Return a value to the learner."""
-    return solved.value if seat == to_move else -solved.value
+def _value(solved: Solved | None, to_move: int, player: int, outcome: int) -> int | None:
+    """Return the value to a player: of the outcome, if the game is over, else of the position."""
+    if outcome != ONGOING:
+        return 0 if outcome == DRAW else 1 if outcome == player else -1
+    if solved is None:
+        return None
+    return solved.value if player == to_move else -solved.value
+
+
+def _masked(values: list[int | None]) -> dict[str, NDArray[Any]]:
+    """Return values as `info` has them, with those that are there marked."""
+    known = [value is not None for value in values]
+    return {"value": np.array([value or 0 for value in values], np.int8), "_value": np.array(known)}

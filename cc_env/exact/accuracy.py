@@ -21,11 +21,13 @@ import numpy as np
 
 from cc_env import players, referee
 from cc_env.confidence import Interval, wilson
-from cc_env.errors import BadOption, is_whole, quantity
+from cc_env.errors import BadOption, BadPlayer, is_whole, quantity
 from cc_env.exact.tables import Solved, Tables
 from cc_env.game import Game
+from cc_env.match import FAULTS
 from cc_env.openings import opening
 from cc_env.players import Function
+from cc_env.randomness import check_seed
 from cc_env.referee import Clock, Player
 from cc_env.rules import Position
 
@@ -112,9 +114,12 @@ def measure(
 ) -> Accuracy:
     """Ask a player in each position; raise MissingTable where no table has one.
 
-    Finished games are left out. Raises IllegalAction where the player chooses no legal action, and
-    as `players.of`.
+    Finished games are left out. Raises IllegalAction where the player chooses no legal action,
+    BadOption for anything but tables, and as `players.of`.
     """
+    if not isinstance(tables, Tables):
+        raise BadOption(f"tables={tables!r}; wanted: Tables(game, FOLDER), those of a folder")
+    check_seed(seed)
     player, rng = players.of(player, tables.game), np.random.default_rng(seed)
     judged = []
     for position in positions:
@@ -145,7 +150,7 @@ def evenly(tables: Tables, count: int, *, seed: int = 0) -> Iterator[Position]:
     Those that the rules may draw before they are decided are left out: their value is not known.
     Raises BadOption for a count below 1, or tables in which every game is over.
     """
-    _check(count)
+    _check(count, seed)
     rng = np.random.default_rng(seed)
     sizes = np.array(tables.sizes)
     if not sizes.sum():
@@ -175,9 +180,10 @@ def reached(
 
     It sits in both seats by turns. Games begin at the start, or after random turns, up to
     `opening_turns`. Each position comes once; those that no table has are left out. Raises
-    BadOption for fewer games than 1 or openings below 0, and as `players.of`.
+    BadOption for fewer games than 1 or openings below 0, BadPlayer where a game ends by a fault,
+    and as `players.of`.
     """
-    _check(games)
+    _check(games, seed)
     if not is_whole(opening_turns, 0):
         raise BadOption(f"opening_turns={opening_turns!r}; wanted: 0 or more")
     rng, seen = np.random.default_rng(seed), set[Position]()
@@ -187,7 +193,11 @@ def reached(
         listening = _Listening(referee.fresh(player), tables)
         pair = [listening, opponent] if seat == 0 else [opponent, listening]
         start = opening(tables.game, opening_turns, rng)
-        referee.play(tables.game, pair, start=start, seed=seed + number)
+        record = referee.play(tables.game, pair, start=start, seed=seed + number)
+        if record.reason in FAULTS:
+            raise BadPlayer(
+                f"a game to measure in ended by a fault ({record.reason}): {record.detail}"
+            )
         for position in listening.positions:
             if position not in seen:
                 seen.add(position)
@@ -219,7 +229,7 @@ def replies(
     where no table has the start, since most replies would lead to unknown positions, and as
     `players.of`.
     """
-    _check(most)
+    _check(most, seed)
     tables.probe(tables.game.initial)
     player = players.of(player, tables.game)
     game, rng = tables.game, np.random.default_rng(seed)
@@ -244,6 +254,7 @@ def replies(
                 waiting.append(after)
 
 
-def _check(count: int) -> None:
+def _check(count: int, seed: int) -> None:
     if not is_whole(count, 1):
         raise BadOption(f"{count!r} positions or games; wanted: 1 or more")
+    check_seed(seed)

@@ -9,6 +9,7 @@ material is verified before its table is written, by values and rules alone.
 import hashlib
 import json
 import os
+import re
 import shutil
 import threading
 import time
@@ -125,8 +126,9 @@ def _step(game: Game, folder: Path, material: Material) -> Step:
     assert numbering is not None
     needed = tuple(numbering.leads_to(material))
     numbers = make_numbers(numbering, (*needed, material))
-    own = [size_of(view, numbers) for view in views([material])]
-    others = sum(size_of(view, numbers) for view in views(needed))
+    shown = views([material])
+    own = [size_of(view, numbers) for view in shown]
+    end = start_of(shown[-1], numbers) + own[-1]  # with the gaps between materials
     label = numbering.label(material)
     path = folder / f"{file_stem(game.name, numbering.options, label)}{SUFFIX}"
     is_done = path.exists()
@@ -142,8 +144,8 @@ def _step(game: Game, folder: Path, material: Material) -> Step:
         path=path,
         needed=needed,
         numbers=sum(own),
-        positions=sum(count(numbering, view) for view in views([material])),
-        memory=_VALUE * (sum(own) + others) + tables + 8 * BLOCK,
+        positions=sum(count(numbering, view) for view in shown),
+        memory=_VALUE * end + tables + 8 * BLOCK,
         is_done=is_done,
     )
 
@@ -194,13 +196,17 @@ def available_memory() -> int | None:
 
 
 def _left_to_container() -> int:
-    """Return how many bytes a container may still use; a great number where nothing limits it."""
+    """Return how many bytes a container may still use; a great number where nothing limits it.
+
+    Files that the system keeps in memory make room for what is needed.
+    """
     folder = Path("/sys/fs/cgroup")
     try:
         most, used = (int((folder / f"memory.{n}").read_text()) for n in ("max", "current"))
+        cached = re.search(r"^inactive_file (\d+)$", (folder / "memory.stat").read_text(), re.M)
     except (OSError, ValueError):  # the file is missing, or contains "max": no limit
         return 1 << 62
-    return max(0, most - used)
+    return max(0, most - used + (int(cached[1]) if cached else 0))
 
 
 def told_bytes(size: float) -> str:
@@ -274,9 +280,7 @@ class Solver:
             table = opened(path, self.game, material, self._numbers)
         except FileNotFoundError:
             raise BadTable(f"{path}: it is needed first, and missing") from None
-        for view, values in zip(views([material]), table.read(), strict=True):
-            part = self._part(view)
-            part[:] = values
+        for part in table.read([self._part(view) for view in views([material])]):
             retrograde.survey(part, self._census)
         table.close()
         return table.header

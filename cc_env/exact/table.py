@@ -5,7 +5,8 @@
     index                            a block's length in the file, uint32, and 8 bytes of its hash
     blocks                           of 32,768 values: all low bytes, all high bytes; zlib
 
-Files are only read, by mapping them into memory, and every byte of one is covered by a hash.
+Files are only read, by mapping them into memory, and all of one but its first line is covered by
+hashes.
 """
 
 import hashlib
@@ -14,7 +15,7 @@ import mmap
 import os
 import shutil
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -179,20 +180,18 @@ class ExactTable:
         halves = np.frombuffer(raw, np.uint8).reshape(2, size)
         return np.ascontiguousarray(halves.T).view("<u2").ravel().astype(np.uint16)
 
-    def read(self, report: Callable[[int], None] = lambda values: None) -> list[NDArray[np.uint16]]:
+    def read(self, views: Sequence[NDArray[np.uint16]] | None = None) -> list[NDArray[np.uint16]]:
         """Return all values, uint16[numbers] by view; raise BadTable where a block is damaged.
 
-        `report` is called with the number of values that were read.
+        They are written to `views` where these are given.
         """
-        views = []
-        for view, told in enumerate(self.header.views):
-            values = np.empty(told.numbers, np.uint16)
-            for number in range(-(-told.numbers // BLOCK)):
-                block = self.block(view, number)
-                values[number * BLOCK : number * BLOCK + len(block)] = block
-                report(len(block))
-            views.append(values)
-        return views
+        if views is None:
+            views = [np.empty(told.numbers, np.uint16) for told in self.header.views]
+        for view, values in enumerate(views):
+            for number in range(-(-len(values) // BLOCK)):
+                part = values[number * BLOCK : (number + 1) * BLOCK]
+                part[:] = self.block(view, number)
+        return list(views)
 
     def close(self) -> None:
         """Unmap the file."""

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cc_env import rules
+from cc_env.bits import ZERO
 from cc_env.borrow import borrow
 from cc_env.catalogue import file_stem, rules_of
 from cc_env.compile import jit
@@ -54,6 +55,7 @@ SHIPPED = Path(__file__).parent / "shipped"  # the small ones, which are part of
 
 _BLOCK_BITS = BLOCK.bit_length() - 1
 _MOST_WANTED = 4096  # blocks that one position can need
+_IMPOSSIBLE = -(1 << 62)
 _MISSING, _WANTED = range(2)  # indices of `counts`
 _VALUE, _MARGIN, _TURNS, _ACTIONS_END, _VALUES_END, _KEEPING_END, _HEAD = range(7)  # of `told`
 
@@ -91,8 +93,14 @@ class Tables:
     def __init__(self, game: Game, *folders: str | os.PathLike[str]) -> None:
         """Look into the folders; without any, use the tables that the package ships with.
 
-        Raises BadOption for a game whose positions are not numbered, or a folder that is not there.
+        Raises BadOption for a game whose positions are not numbered, a folder that is not there, or
+        arguments of other types.
         """
+        if not isinstance(game, Game):
+            raise BadOption(f"{game!r} is not a game; games.make(NAME) makes one")
+        for folder in folders:
+            if not isinstance(folder, str | os.PathLike):
+                raise BadOption(f"{folder!r} is not the name of a folder")
         if game.numbering is None:
             raise BadOption(
                 f"{game.name}: there are no exact values, its positions have no numbers"
@@ -163,7 +171,8 @@ class Tables:
         """Return the exact value of a position, also of one within a turn or of a finished game.
 
         Raises MissingTable where no table has it, BadTable for a damaged or unfitting file,
-        BadPosition for a position of another game or of other rules, such as another size.
+        BadPosition for a position of another game or of other rules, such as another size, or in
+        which pieces stand on each other.
         """
         solved = self.find(position)
         if solved is None:
@@ -180,6 +189,8 @@ class Tables:
         probing = self._probing
         with self._lock:
             while (length := _probe(position, probing)) < 0:
+                if length == _IMPOSSIBLE:
+                    raise BadPosition(f"{position}: two pieces stand on one cell")
                 for block in probing.wanted[:-length].tolist():
                     self._read(block)
             told = probing.told[:length].tolist()
@@ -300,9 +311,14 @@ def _probe(position: Position, probing: Probing) -> Int:
     """Write the value of a position, and of its actions, to `told`; return how many numbers.
 
     That is 0 where no table has the value, and -N where N blocks, now in `wanted`, have to be read
-    first.
+    first; _IMPOSSIBLE where pieces stand on each other.
     """
     probing = borrow(probing)
+    sets, taken = rules.sets_of(position), ZERO
+    for index in range(len(sets)):
+        if sets[index] & taken:
+            return np.int64(_IMPOSSIBLE)
+        taken |= sets[index]
     probing.counts[_MISSING] = probing.counts[_WANTED] = 0
     value: Int = np.int64(UNKNOWN) if rules.mid_turn(position) else final(position)
     count = np.int64(0)

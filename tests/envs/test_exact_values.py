@@ -50,8 +50,8 @@ def test_values_on_many_boards(mode, opponent):
     for _ in range(60):
         solved = [tables.probe(boards.position(board)) for board in range(5)]
         for board, known in enumerate(solved):
-            mover = boards.game.to_move(boards.position(board))
-            assert info["value"][board] == known.value * (-1 if mover != info["seat"][board] else 1)
+            is_mine = info["to_move"][board] == info["seat"][board] or opponent is None
+            assert info["value"][board] == (known.value if is_mine else -known.value)
         if mode == AutoresetMode.DISABLED and over.any():
             _, info = env.reset(options={"reset_mask": over})
             assert "keeps_value" not in info
@@ -65,12 +65,18 @@ def test_values_on_many_boards(mode, opponent):
             kept = actions[board] in solved[board].keeping
             assert info["keeps_value"][board] == kept
             seen.add((solved[board].value, kept))
+        ended = terminated | truncated
+        told = info["final_info"] if mode == AutoresetMode.SAME_STEP else info
+        assert told["_value"][ended].all()
+        for board in np.flatnonzero(ended):
+            end = tables.probe(boards.final_position(board))
+            mover = boards.game.to_move(boards.final_position(board))
+            player = mover if opponent is None else told["seat"][board]
+            assert told["value"][board] == (end.value if player == mover else -end.value)
+            assert bool(end.actions) == truncated[board]
         if mode != AutoresetMode.SAME_STEP:
-            won = np.where(info["outcome"] == info["seat"], 1, -1)
-            result = np.where(info["outcome"] == 2, 0, won)
-            assert (info["value"] == result)[terminated].all()
-            over = terminated | truncated
-        ends += (terminated | truncated).sum()
+            over = ended
+        ends += ended.sum()
     assert seen >= {(1, True), (1, False), (0, True), (0, False), (-1, True)}
     assert ends > 5
 
@@ -96,6 +102,25 @@ def test_an_action_in_place_of_an_illegal_one_is_not_the_learners():
     *_, info = env.step(0 if not env.unwrapped.action_masks()[0] else 2)
     assert info["illegal_action"]
     assert not info["keeps_value"]
+
+
+@pytest.mark.parametrize("mode", [AutoresetMode.SAME_STEP, AutoresetMode.DISABLED])
+def test_the_end_by_an_illegal_action_is_lost(mode):
+    env = ExactValues(make(illegal="lose"))
+    _, info = env.reset(seed=0)
+    illegal = int(info["action_mask"].argmin())
+    *_, terminated, _, info = env.step(illegal)
+    assert terminated
+    assert info["value"] == -1
+    for opponent in "greedy", None:
+        options = {"opponent": opponent, "illegal": "lose", "autoreset_mode": mode}
+        env = gymnasium.make_vec("cc_env/CaptureConquer-v0", num_envs=2, size=4, **options)
+        env = VectorExactValues(env)
+        env.reset(seed=0)
+        *_, info = env.step(np.array([illegal, 1]))
+        told = info["final_info"] if mode == AutoresetMode.SAME_STEP else info
+        assert told["value"][0] == -1
+        assert told["_value"].tolist() == [True, mode == AutoresetMode.DISABLED]
 
 
 def test_what_no_table_has_is_not_told():

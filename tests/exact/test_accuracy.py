@@ -162,6 +162,29 @@ def test_an_answer_that_is_no_legal_action_is_refused_with_the_legal_ones(answer
             asked()
 
 
+@pytest.mark.parametrize("fault", ["error", "illegal"])
+def test_a_game_that_ends_by_a_fault_is_not_measured(fault):
+    def broken(observation, info):
+        return 1 / 0 if fault == "error" else -1
+
+    for pair in (broken, "random"), ("random", broken):
+        with pytest.raises(BadPlayer, match=rf"ended by a fault \({fault}\): .*(division|-1)"):
+            list(reached(TABLES, *pair, 3))
+
+
+def test_other_seeds_and_tables_are_refused():
+    for asked in (
+        lambda: list(evenly(TABLES, 1, seed=-1)),
+        lambda: list(reached(TABLES, "random", "random", 1, seed=-1)),
+        lambda: list(replies(TABLES, "random", 1, seed=-1)),
+        lambda: measure("random", TABLES, [], seed=-1),
+    ):
+        with pytest.raises(BadOption, match="seed=-1; it is a whole number"):
+            asked()
+    with pytest.raises(BadOption, match="tables='runs'; wanted: Tables"):
+        measure("random", "runs", [])
+
+
 def test_an_answer_may_be_an_integer_of_numpy_or_an_array_of_no_dimension():
     def first(kind):
         return lambda observation, info: kind(info["action_mask"].argmax())

@@ -4,6 +4,7 @@ import multiprocessing
 import re
 import signal
 import threading
+import tracemalloc
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from functools import partial
@@ -21,7 +22,7 @@ from cc_env.exact import command, retrograde, solver
 from cc_env.exact.accuracy import evenly
 from cc_env.exact.numbering import make_numbers, position_at
 from cc_env.exact.table import ExactTable, Header, View, write
-from cc_env.exact.tables import Tables
+from cc_env.exact.tables import SHIPPED, Tables
 from cc_env.exact.values import MARGIN_SHIFT, MOST_MARGIN, result_of, turns_of
 from cc_env.search.alphabeta import AlphaBeta
 
@@ -341,6 +342,18 @@ def test_too_little_room_is_said_before(tmp_path, monkeypatch):
     solve_ = "solve", "capture_conquer", "-o", "size=4", "--pieces", "1v1", "--out", tmp_path
     assert "1v1 needs" in command_line(main, *solve_, "--verify", status=2)
     assert "1 table of 1 there already" in command_line(main, *solve_)
+
+
+def test_verifying_takes_no_more_memory_than_is_told():
+    game = games.make("capture_conquer", size=5)
+    step = solver.plan(game, SHIPPED, "3v3")[-1]
+    work = solver.Solver(game, step, threads=1)
+    tracemalloc.start()
+    try:
+        work.verify()
+        assert tracemalloc.get_traced_memory()[1] < step.memory / 4
+    finally:
+        tracemalloc.stop()
 
 
 def test_a_log_tells_how_far_it_has_come(tmp_path, monkeypatch):

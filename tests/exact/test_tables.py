@@ -118,6 +118,27 @@ def test_a_position_of_another_game_is_refused(tables):
         tables.probe(games.make("morris").initial)
 
 
+def test_pieces_that_stand_on_each_other_are_refused(tables):
+    position = SMALL.from_text("b3/4/4/3r b")
+    both = position._replace(enemy=position.own | position.enemy)
+    with pytest.raises(BadPosition, match="two pieces stand on one cell"):
+        tables.probe(both)
+
+
+def test_arguments_of_other_types_are_refused(tmp_path):
+    with pytest.raises(BadOption, match=r"'checkers' is not a game; games\.make"):
+        Tables("checkers")
+    for ask in (
+        lambda: Tables(SMALL, 5),
+        lambda: players.make("minimax:depth=1,tables=5", SMALL),
+        lambda: players.MinimaxPlayer(SMALL, depth=1, tables=5),
+    ):
+        with pytest.raises(BadOption, match="5 is not the name of a folder"):
+            ask()
+    with pytest.raises(MissingTable, match="no tables of"):
+        players.MinimaxPlayer(SMALL, depth=1, tables=tmp_path)
+
+
 def test_options_that_values_do_not_depend_on_do_not_matter(tables, tmp_path):
     assert games.make("capture_conquer", size=4, corner=3).initial not in tables
     checkers = Tables(games.make("checkers", no_progress_limit=80), tmp_path)
@@ -277,10 +298,10 @@ def test_a_table_is_written_and_read(tmp_path):
     files.write(path, header, values)
     table = ExactTable(path)
     assert table.header == header
-    done = []
-    for block, other in zip(table.read(done.append), values, strict=True):
-        np.testing.assert_array_equal(block, other)
-    assert done == [BLOCK, BLOCK, 1, 5]
+    given = [np.zeros_like(part) for part in values]
+    for views_read in table.read(), table.read(given), given:
+        for part, other in zip(views_read, values, strict=True):
+            np.testing.assert_array_equal(part, other)
     np.testing.assert_array_equal(table.block(0, 2), values[0][-1:])
     table.close()
     assert [path.name for path in tmp_path.iterdir()] == ["x.exact"]
