@@ -489,6 +489,8 @@ def test_a_bot_draws_by_its_seed_and_forgets_its_game():
     assert bot.step(state) == first
     bot.restart_at(state)
     assert bot.step(state) == first
+    with pytest.raises(IllegalAction, match=r"action 3\.7 is not legal"):
+        PlayerBot(game, lambda observation, info: 3.7).step(state)
     drawn = [[PlayerBot(game, "random", seed=seed).step(state) for _ in "ab"] for seed in range(9)]
     assert all(first == other for first, other in drawn)
     assert len({first for first, _ in drawn}) > 1

@@ -237,8 +237,7 @@ class Boards:
     ) -> NDArray[np.int64]:
         """Return an opponent's actions; raise IllegalAction where one is not legal."""
         most = self.game.num_actions - 1
-        known = [action if is_whole(action, 0, most) else -1 for action in actions]
-        chosen = np.array(known, np.int64)
+        chosen = np.array([_index(action, most) for action in actions], np.int64)
         legal = (chosen >= 0) & (self.masks[which, chosen] == 1)
         if not legal.all():
             refused = int(legal.argmin())
@@ -404,6 +403,15 @@ class Boards:
         except BaseException:
             self.restore(before)
             raise
+
+
+def _index(action: object, most: int) -> int:
+    """Return an action as an int; -1 if it is not a whole number from 0 to `most`."""
+    try:
+        chosen = operator.index(action)  # type: ignore[arg-type]
+    except TypeError:
+        return -1
+    return chosen if 0 <= chosen <= most else -1
 
 
 def reset_options(options: object, known: Sequence[str]) -> Mapping[str, Any]:

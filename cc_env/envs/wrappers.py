@@ -71,6 +71,8 @@ class ExactValues(gymnasium.Wrapper[Any, Any, Any, Any], utils.RecordConstructor
 
         env = gymnasium.make("cc_env/CaptureConquer-v0", size=4)
         env = ExactValues(env)
+
+    It sees the actions that it is given: wrappers that change them belong outside of it.
     """
 
     def __init__(
@@ -130,7 +132,8 @@ class VectorExactValues(VectorWrapper, utils.RecordConstructorArgs):
         """Wrap a vector environment of ours; arguments and errors are those of `ExactValues`."""
         boards = env.unwrapped
         if not isinstance(boards, BoardGameVectorEnv):
-            raise BadOption(f"{env} is not a vector environment of cc_env")
+            near = "gymnasium.make_vec(…, wrappers=[ExactValues]) wraps each board"
+            raise BadOption(f"{env} is not a vector environment of cc_env; {near}")
         utils.RecordConstructorArgs.__init__(self, tables=tables)
         VectorWrapper.__init__(self, env)
         self._boards, self._tables = boards, _tables_of(boards.game, tables)

@@ -92,9 +92,10 @@ def _check(tables: Tables, count: int, depth: int, threads: int | None) -> str:
     compared = Compared()
     with _bar() as bar:
         wanted = sum(min(count, size) for size in tables.sizes)
-        task = bar.add_task("alpha-beta", total=wanted)
+        task, log = bar.add_task("alpha-beta", total=wanted), _Log(bar)
         for compared in check(tables, count, depth=depth, threads=threads):
             bar.update(task, completed=compared.positions)
+            log.tell(f"alpha-beta, {compared.positions:,} of at most {wanted:,} positions")
     return (
         f"{compared.positions:,} positions compared with alpha-beta: it proves the values of "
         f"{compared.proven:,}, none differently"
@@ -148,19 +149,28 @@ def _bar() -> Bar:
     return bar
 
 
+class _Log:
+    """Lines about progress, once in a while, where nobody watches a bar."""
+
+    def __init__(self, bar: Bar) -> None:
+        self._is_needed, self._told = bar.disable, time.monotonic()
+
+    def tell(self, text: str) -> None:
+        if self._is_needed and time.monotonic() - self._told >= TELL_EVERY:
+            self._told = time.monotonic()
+            console.print(text)
+
+
 def _run(work: Solver, step: Step) -> Header:
     """Solve a step, or verify its table; show how far it has come, in a log once in a while."""
     with _bar() as bar:
-        task, told = bar.add_task(step.label, total=1), time.monotonic()
+        task, log = bar.add_task(step.label, total=1), _Log(bar)
 
         def show(progress: Progress) -> None:
-            nonlocal told
             rate = progress.done / max(progress.seconds, 1e-9)
             text = f"{progress.label}, {progress.stage}, {rate / 1e6:.1f} M/s"
             bar.update(task, description=text, completed=progress.done, total=progress.total)
-            if bar.disable and time.monotonic() - told >= TELL_EVERY:
-                told = time.monotonic()
-                console.print(f"{text}, {progress.done / progress.total:.0%}")
+            log.tell(f"{text}, {progress.done / progress.total:.0%}")
 
         work.report = show
         return work.verify() if step.is_done else work.solve()

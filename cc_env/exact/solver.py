@@ -159,7 +159,7 @@ def check_room(steps: Sequence[Step], folder: Path) -> None:
     if available is not None and largest.memory > available:
         raise NoRoom(
             f"{largest.label} needs {told_bytes(largest.memory)} of memory; "
-            f"{told_bytes(available)} are free; solve fewer pieces"
+            f"{told_bytes(available)} are free{'' if largest.is_done else '; solve fewer pieces'}"
         )
     disk = disk_of([step for step in steps if not step.is_done])
     free = shutil.disk_usage(_existing(folder)).free

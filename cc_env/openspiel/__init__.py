@@ -263,10 +263,11 @@ class PlayerBot(pyspiel.Bot):
         self.restart()
 
     def step(self, state: BoardState) -> int:
-        """Return an action; raise BadOption for a state of another game."""
+        """Return an action; raise BadOption for a state of another game, IllegalAction."""
         if state.get_game() != self._game:
             raise BadOption(f"a state of {state.get_game()}; this bot plays {self._game}")
-        return int(self._player.choose(state.position, self._rng, Clock()).action)
+        action = self._player.choose(state.position, self._rng, Clock()).action
+        return self._game.game.legal_action(state.position, action)
 
 
 def register(name: str) -> str:

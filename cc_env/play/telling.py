@@ -27,7 +27,7 @@ def analysis(
     line: Turn = decision.details.get("principal_variation", (decision.action,))
     after = game.play_turn(position, line)
     while game.mid_turn(after):
-        line += (int(player.choose(after, rng, clock).action),)
+        line += (game.legal_action(after, player.choose(after, rng, clock).action),)
         after = game.apply(after, line[-1])
     return decision, line
 

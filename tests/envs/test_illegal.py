@@ -177,3 +177,15 @@ def test_learners_without_masks_can_learn(how):
     learner = DQN("MlpPolicy", env, learning_starts=50, buffer_size=500, seed=0)
     learner.learn(200)
     assert learner.num_timesteps == 200
+
+
+@pytest.mark.parametrize("kind", [int, np.int64, np.uint8, np.array])
+def test_a_function_may_answer_with_any_integer(kind):
+    def first(observation, info):
+        return kind(info["action_mask"].argmax())
+
+    env = gymnasium.make("cc_env/CaptureConquer-v0", size=4, seat=1, opponent=first)
+    env.reset(seed=0)
+    assert env.unwrapped.position == env.unwrapped.game.apply(
+        env.unwrapped.game.initial, env.unwrapped.game.legal_actions(env.unwrapped.game.initial)[0]
+    )

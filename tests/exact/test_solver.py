@@ -357,10 +357,12 @@ def test_verifying_takes_no_more_memory_than_is_told():
 
 
 def test_a_log_tells_how_far_it_has_come(tmp_path, monkeypatch):
+    asked = "solve", "capture_conquer", "-o", "size=4", "--pieces", "2v2", "--check", 9
+    monkeypatch.setattr(command, "TELL_EVERY", 3600)
+    assert "M/s" not in command_line(main, *asked, "--out", tmp_path / "seldom")
     monkeypatch.setattr(command, "TELL_EVERY", 0)
-    out = command_line(
-        main, "solve", "capture_conquer", "-o", "size=4", "--pieces", "2v2", "--out", tmp_path
-    )
+    out = command_line(main, *asked, "--out", tmp_path / "often")
+    assert re.search(r"^alpha-beta, \d+ of at most 36 positions$", out, re.M)
     assert re.search(r"^2v2, turn 3, [\d.]+ M/s, 100%$", out, re.M)
     assert re.search(r"^2v2, verifying, [\d.]+ M/s, 100%$", out, re.M)
 
