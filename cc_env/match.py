@@ -1,5 +1,6 @@
 """A game in progress between two players, and the limits that a match sets to it."""
 
+import operator
 from collections import Counter
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -81,8 +82,8 @@ class Match:
         """Play an action; raise IllegalAction, and change nothing, where it is illegal."""
         if self.result is not None:
             raise IllegalAction(f"action {action!r}: the game is over ({self.result.reason})")
-        action = self.game.legal_action(self.position, action, self.legal)
         after = self.game.apply(self.position, action, self.legal)
+        action = operator.index(action)  # of NumPy's integers and arrays, too
         self._text += self.game.action_text(self.position, action)
         self._turn += (action,)
         self.position, self._legal, self.mover = after, None, self.game.to_move(after)

@@ -27,8 +27,9 @@ def analysis(
     line: Turn = decision.details.get("principal_variation", (decision.action,))
     after = game.play_turn(position, line)
     while game.mid_turn(after):
-        line += (game.legal_action(after, player.choose(after, rng, clock).action),)
-        after = game.apply(after, line[-1])
+        action = player.choose(after, rng, clock).action
+        after = game.apply(after, action)
+        line += (int(action),)
     return decision, line
 
 
