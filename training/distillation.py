@@ -47,7 +47,7 @@ from training.checkpoints import Saved
 from training.config import check_between, check_wholes
 from training.gate import Best, Rivals
 from training.judging import Judge
-from training.learner import Learner, LearnerSettings, finite, started
+from training.learner import Learner, LearnerSettings, cross_entropy, finite, started
 from training.log import Row
 from training.opponents import Opponents, check_opponents, make_opponents
 from training.replay import Replay, Samples, greatest
@@ -72,6 +72,8 @@ class Config(runs.Config):
     # The loss of the policy is a small number, and so is the weight of that of the value.
     learn: LearnerSettings = field(default_factory=lambda: LearnerSettings(value_weight=0.05))
     entropy: float = 0.01  # worth of a nat of a decision's entropy, in results (a win is 1)
+    cross_entropy_weight: float = 0.1  # relative to the expected regret
+    target_temperature: float = 0.05  # of the softmax of the actions' values, in results
     evaluation: str | None = None  # the teacher's: a name, or the path of a file; None: the first
     depth: int = 3  # of the teacher's search, in turns
     opening_turns: int = 12  # most random turns at the start of a game, drawn from 0
@@ -95,6 +97,8 @@ class Config(runs.Config):
         check_wholes(self, max_turns=1, repetitions=2)
         check_wholes(self, decisions=1000, replay=1000, evaluate_every=1)
         check_between(self, 0, 1, "entropy", "opponents_share", "gate")
+        check_between(self, 0, 100, "cross_entropy_weight")
+        check_between(self, 1e-3, 10, "target_temperature")
         check_between(self, 0, 1000, "replay_ratio")
         check_opponents(self.opponents, self.opponents_share)
         mapper(self.engine, self.workers)
@@ -126,7 +130,7 @@ class Training:
         self.config, self.run, self.game = config, run, config.make_game()
         torch.manual_seed(config.seed)
         network = started(config.start if run.is_new else None, self.game, config.network)
-        loss = partial(regret_loss, entropy=config.entropy)
+        loss = partial(policy_loss, config=config)
         self.learner = Learner(network, config.learn, device_of(config.device), loss)
         self.replay = Replay(self.game, config.replay, fills=True)
         self.best = Best("distillation", config, run)
@@ -250,16 +254,34 @@ def play(
     return Judged(samples, np.concatenate(regrets))
 
 
-def regret_loss(log_policy: Tensor, worth: Tensor, *, entropy: float) -> Tensor:
-    """Return the expected regret of a policy minus the worth of its entropy, both means over B.
+def policy_loss(log_policy: Tensor, worth: Tensor, *, config: Config) -> Tensor:
+    """Return the expected regret plus the weighted cross-entropy to softmax targets.
 
     `log_policy` and `worth` are float[B, A]: the logarithms of probabilities, minus infinity for
-    illegal actions, and the results to expect of actions, 0 to 1. `entropy` is the worth of a nat.
+    illegal actions, and the expected results of actions, 0 to 1.
+    """
+    loss = expected_regret(log_policy, worth, entropy=config.entropy)
+    if config.cross_entropy_weight:
+        targets = softmax_targets(log_policy, worth, config.target_temperature)
+        loss = loss + config.cross_entropy_weight * cross_entropy(log_policy, targets)
+    return loss
+
+
+def expected_regret(log_policy: Tensor, worth: Tensor, *, entropy: float) -> Tensor:
+    """Return the expected regret of a policy minus the value of its entropy, both means over B.
+
+    The tensors are float[B, A], as for `policy_loss`; `entropy` is the value of a nat.
     """
     policy = log_policy.exp()
     expected = (policy * worth).sum(1)
     nats = -(policy * finite(log_policy)).sum(1)
     return (worth.amax(1) - expected - entropy * nats).mean()
+
+
+def softmax_targets(log_policy: Tensor, worth: Tensor, temperature: float) -> Tensor:
+    """Return softmax(worth / temperature) over the legal actions, float[B, A], 0 elsewhere."""
+    illegal = log_policy == -torch.inf
+    return (worth / temperature).masked_fill(illegal, -torch.inf).softmax(1)
 
 
 def charts(config: Config) -> dict[str, list[str]]:

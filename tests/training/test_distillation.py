@@ -81,8 +81,44 @@ def test_the_loss_is_what_the_policy_gives_away_less_its_entropy():
     worth = torch.tensor([[0.5, 1.0, 0.0, 0.0], [0.0, 0.25, 0.0, 0.0]])
     given_away = (1 - 0.5) / 2  # of the second nothing: there is one legal action
     nats = (0.5 * np.log(2) + 0.5 * np.log(4)) / 2
-    loss = float(distillation.regret_loss(policy.log(), worth, entropy=0.1))
+    loss = float(distillation.expected_regret(policy.log(), worth, entropy=0.1))
     assert loss == pytest.approx(given_away - 0.1 * nats)
+
+
+def test_cross_entropy_targets_are_the_softmax_of_the_values_of_legal_actions():
+    log_policy = torch.tensor([[0.5, 0.5, 0.0], [0.1, 0.2, 0.7]]).log()
+    worth = torch.tensor([[0.5, 0.6, 0.0], [0.0, 0.5, 0.5]])
+    targets = distillation.softmax_targets(log_policy, worth, 0.1)
+    odds = np.exp([1.0, 5.0])  # values that differ by 0.1 and by 0.5
+    expected = [[1 / (1 + odds[0]), odds[0] / (1 + odds[0]), 0.0]]
+    expected += [[1 / (1 + 2 * odds[1]), odds[1] / (1 + 2 * odds[1]), odds[1] / (1 + 2 * odds[1])]]
+    np.testing.assert_allclose(targets.numpy(), expected, rtol=1e-5)
+
+
+def test_loss_adds_the_weighted_cross_entropy_to_the_regret():
+    log_policy = torch.tensor([[0.25, 0.75, 0.0]]).log()
+    worth = torch.tensor([[1.0, 0.5, 0.0]])
+    config = replace(TINY, entropy=0.0, cross_entropy_weight=0.2, target_temperature=0.5)
+    best = np.exp(1) / (1 + np.exp(1))
+    cross_entropy = -best * np.log(0.25) - (1 - best) * np.log(0.75)
+    loss = float(distillation.policy_loss(log_policy, worth, config=config))
+    assert loss == pytest.approx(0.75 * 0.5 + 0.2 * cross_entropy)
+
+
+def test_an_improbable_best_action_gains_probability():
+    """Where the expected regret alone has almost no gradient."""
+    worth = torch.tensor([[1.0, 0.5]])
+    probability = {}
+    for weight in (0.0, 0.1):
+        config = replace(TINY, entropy=0.0, cross_entropy_weight=weight)
+        logits = torch.tensor([[-8.0, 0.0]], requires_grad=True)
+        for _ in range(100):
+            loss = distillation.policy_loss(logits.log_softmax(1), worth, config=config)
+            (gradient,) = torch.autograd.grad(loss, logits)
+            logits = (logits - gradient).detach().requires_grad_()
+        probability[weight] = float(logits.detach().softmax(1)[0, 0])
+    assert probability[0.0] < 0.01
+    assert probability[0.1] > 0.9
 
 
 def test_it_prefers_an_action_that_is_never_a_mistake():
@@ -90,7 +126,7 @@ def test_it_prefers_an_action_that_is_never_a_mistake():
     logits = torch.zeros(3, requires_grad=True)
     worth = torch.tensor([[1.0, 0.0, 0.9], [0.0, 1.0, 0.9]])
     for _ in range(100):
-        loss = distillation.regret_loss(logits.expand(2, 3).log_softmax(1), worth, entropy=0.01)
+        loss = distillation.expected_regret(logits.expand(2, 3).log_softmax(1), worth, entropy=0.01)
         (gradient,) = torch.autograd.grad(loss, logits)
         logits = (logits - 10 * gradient).detach().requires_grad_()
     assert logits.softmax(0)[2] > 0.9
