@@ -35,7 +35,8 @@ from cc_env.errors import (
     listed,
     quantity,
 )
-from cc_env.game import Game, Played
+from cc_env.escaping import escape_controls
+from cc_env.game import BrokenGame, Game, Played
 from cc_env.match import Limits, Match
 from cc_env.perft import perft as count
 from cc_env.pictures import draw, frames
@@ -360,14 +361,16 @@ def replay(
         name = None
     if name is None and option:
         raise BadOption("--option is for files of other programs; records contain their options")
-    broken: list[BadRecord] | None = [] if keep_going else None
+    refused: list[BrokenGame] | None = [] if keep_going else None
     if name is None:
-        replayed = _recorded_games(file, broken)
+        replayed = _recorded_games(file, refused)
     else:
-        replayed = _foreign_games(file, name, option, broken)
-    shown, written = 0, []
+        replayed = _foreign_games(file, name, option, refused)
+    shown, skipped, written = 0, 0, list[str]()
     for number, recorded in replayed:
-        if line in (None, number):
+        if line not in (None, number):
+            skipped += 1
+        else:
             shown += 1
             if line is not None:
                 _print_turns(recorded.match)
@@ -375,22 +378,17 @@ def replay(
                 written.append(recorded.format(to))
                 recorded.check_fits(to, len(written))
             console.print(f"{recorded.where}: {recorded.summary}")
-    if not (shown or broken):
+    if not (shown or refused):
         which = "" if line is None else f" number {line}"
         raise BadRecord(f"{file} has no game{which}")
     if to is not None and shown:
         files.write(to, "\n".join(written).rstrip("\n") + "\n")
         console.print(f"{len(written):,} games written to {to}")
-    if broken is not None:
-        _print_broken(shown, broken)
-
-
-def _print_broken(shown: int, broken: list[BadRecord]) -> None:
-    """Print the broken games and the totals; exit with status 1 if any game is broken."""
-    for error in broken:
-        console.print(f"broken: {error}")
-    console.print(f"{shown:,} games, {len(broken):,} broken")
-    if broken:
+    for broken in refused or ():
+        console.print(f"refused: {file}, {broken}")
+    counts = f"{skipped:,} skipped, {len(refused or ()):,} refused"
+    console.print(f"{quantity(shown, 'game')} read, {counts}")
+    if refused:
         raise typer.Exit(1)
 
 
@@ -407,7 +405,7 @@ class _Replayed(NamedTuple):
         """The players, the result, its reason, the scores and the number of turns."""
         result, match = self.match.result, self.match
         outcome = record.RESULTS.get(result.outcome if result else self.played.outcome, "*")
-        text = f"{' - '.join(self.played.players)}  {outcome}"
+        text = f"{' - '.join(map(escape_controls, self.played.players))}  {outcome}"
         if reason := result.reason if result else self.played.fault:
             text += f" ({reason})"
         if match.game.scores and match.score:
@@ -428,22 +426,24 @@ class _Replayed(NamedTuple):
             raise BadOption(f"{to}: a file of this kind holds one game; choose it by --line")
 
 
-def _recorded_games(file: Path, broken: list[BadRecord] | None) -> Iterator[tuple[int, _Replayed]]:
-    on_broken = None if broken is None else broken.append
+def _recorded_games(
+    file: Path, refused: list[BrokenGame] | None
+) -> Iterator[tuple[int, _Replayed]]:
+    on_broken = None if refused is None else refused.append
     for number, kept, match in record.read_played(file, on_broken):
         played = record.played_of(match, kept.players)
         yield number, _Replayed(f"line {number}", match, played, kept)
 
 
 def _foreign_games(
-    file: Path, name: str, option: list[str] | None, broken: list[BadRecord] | None
+    file: Path, name: str, option: list[str] | None, refused: list[BrokenGame] | None
 ) -> Iterator[tuple[int, _Replayed]]:
-    """Yield the games of a file of another program by number; broken ones are counted, too."""
+    """Yield the games of a file of another program by number; refused ones are counted, too."""
     usual = record.format_of(games.make(name), file).options
     game = games.make(name, **{**usual, **game_options(option)})
-    on_broken = None if broken is None else broken.append
+    on_broken = None if refused is None else refused.append
     for good, (played, match) in enumerate(record.read_foreign(file, game, on_broken), 1):
-        number = good + len(broken or ())
+        number = good + len(refused or ())
         yield number, _Replayed(f"game {number}", match, played)
 
 

@@ -11,17 +11,23 @@ from typing import BinaryIO
 
 from cc_env.errors import BadRecord
 
+MAX_LINE_LENGTH = 2**24  # characters
+
 
 def lines(path: Path) -> Iterator[tuple[int, str]]:
     """Yield (number, line) of a UTF-8 text file, gzipped or not; blank lines are skipped.
 
-    Raises BadRecord, with the last line's number, if the file cannot be read.
+    Raises BadRecord, with the last line's number, if the file cannot be read, or if a line has more
+    than MAX_LINE_LENGTH characters, of which no more are read.
     """
     number = 0
     try:
         opened = gzip.open if path.suffix == ".gz" else open
         with opened(path, "rt", encoding="utf-8") as file:
-            for number, text in enumerate(file, 1):
+            for number, text in enumerate(iter(lambda: file.readline(MAX_LINE_LENGTH + 1), ""), 1):
+                if len(text) > MAX_LINE_LENGTH:
+                    too_long = f"more than {MAX_LINE_LENGTH:,} characters"
+                    raise BadRecord(f"{path}: line {number} has {too_long}")
                 if text.strip():
                     yield number, text
     except FileNotFoundError as error:

@@ -26,12 +26,13 @@ from cc_env.errors import (
 from cc_env.exact.numbering import Numbering
 from cc_env.grid import Cell, Grid
 from cc_env.look import Look, Track
-from cc_env.notation import Format, Notation, OnBroken, Played, Turn
+from cc_env.notation import BrokenGame, Format, Notation, OnBroken, Played, Turn
 from cc_env.rules import DRAW, FIRST_WINS, ONGOING, Position
 from cc_env.symmetry import Symmetry, symmetry
 
 __all__ = [  # all that the module of a game needs, beside `rules`
     "Bot",
+    "BrokenGame",
     "Cell",
     "Format",
     "Game",

@@ -12,7 +12,32 @@ if TYPE_CHECKING:
     from cc_env.game import Game
 
 Turn = tuple[int, ...]  # the actions of one turn, in order
-OnBroken = Callable[[BadRecord], object]  # what to do about a broken game, instead of stopping
+
+
+class BrokenGame(NamedTuple):
+    """A game of a text that cannot be read or contradicts the rules."""
+
+    line: int  # of the text, from 1
+    reason: str
+
+    def __str__(self) -> str:
+        return f"line {self.line}: {self.reason}"
+
+
+OnBroken = Callable[[BrokenGame], object]
+"""Called with each broken game of a text, so that reading goes on with the next."""
+
+
+def report_broken(broken: BrokenGame, on_broken: OnBroken | None, cause: Exception) -> None:
+    """Call `on_broken` with a broken game; raise BadRecord from `cause` where it is None."""
+    if on_broken is None:
+        raise BadRecord(str(broken)) from cause
+    on_broken(broken)
+
+
+def normalize_newlines(text: str) -> str:
+    """Return a text in which each line ends with a line feed, whatever system wrote it."""
+    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 @dataclass(frozen=True)
@@ -26,20 +51,23 @@ class Played:
     scores: tuple[float, float] | None = None  # of both, where the file has them
     fault: str = ""  # one of `cc_env.match.FAULTS`, if one ended it; that decided the outcome
     game: "Game | None" = None  # where the file says by which options, else those of the reader
+    line: int = 1  # of the file, where the game begins
 
 
 class Format(NamedTuple):
     """How other programs write down games of a kind.
 
-    `read` yields the games of a text; for a broken one its last argument gets a BadRecord, naming
-    line and move, or it is raised where that argument is None. `write` makes the text of a game, or
-    raises BadRecord where the format cannot express it. A file with several games has an empty line
+    `read` yields the games of a text; for a broken one its last argument is called, or BadRecord is
+    raised where that argument is None. `count` returns how many games a text has, broken ones
+    included. `write` makes the text of a game, or raises BadRecord where the format cannot express
+    it. A file with several games has an empty line
     between them, unless the format `is_single`: of one game alone. `options` are those that such
     files mean where nothing else is said, `hint` says what else to try where the rules contradict a
     game.
     """
 
     read: Callable[[str, "Game", OnBroken | None], Iterator[Played]]
+    count: Callable[[str], int]
     write: Callable[["Game", Played], str]
     options: Mapping[str, Any] = MappingProxyType({})
     hint: Callable[["Game"], str] = lambda game: ""

@@ -3,6 +3,7 @@
 So do the games of other programs' files, by the formats of their game.
 """
 
+import codecs
 import json
 import math
 import re
@@ -13,7 +14,7 @@ from typing import Any
 
 from cc_env import __version__, files, games, trust
 from cc_env.errors import BadRecord, CcEnvError, UnknownOption, listed
-from cc_env.game import Format, Game, OnBroken, Played, Turn
+from cc_env.game import BrokenGame, Format, Game, OnBroken, Played, Turn
 from cc_env.match import AGREED, FAULTS, RESIGNED, Limits, Match, Result
 from cc_env.rules import DRAW, FIRST_WINS, ONGOING, SECOND_WINS
 
@@ -188,22 +189,25 @@ def read_played(
 ) -> Iterator[tuple[int, Record, Match]]:
     """Yield the records of a file with their line numbers, each with the match played again.
 
-    Where one is broken, `on_broken` gets a BadRecord with the number of the line, and reading goes
-    on; without `on_broken` that is raised, as it is where the file cannot be read on.
+    `on_broken` is called with each broken one, and reading goes on; without it BadRecord is raised,
+    as it is where the file cannot be read on.
     """
     for number, text in files.lines(path):
         try:
             record = Record.from_json(text)
             match = replay(record)
         except BadRecord as error:
-            _tell(on_broken, BadRecord(f"{path}, line {number}: {error}"), error)
+            _report(path, BrokenGame(number, str(error)), on_broken, error)
         else:
             yield number, record, match
 
 
-def _tell(on_broken: OnBroken | None, broken: BadRecord, error: BadRecord) -> None:
+def _report(
+    path: Path, broken: BrokenGame, on_broken: OnBroken | None, cause: BadRecord | None = None
+) -> None:
+    """As `report_broken`; the error names the file."""
     if on_broken is None:
-        raise broken from error
+        raise BadRecord(f"{path}, {broken}") from cause
     on_broken(broken)
 
 
@@ -217,38 +221,43 @@ def read_foreign(
 ) -> Iterator[tuple[Played, Match]]:
     """Yield the games of a file of another program, each with the match that it was by the rules.
 
-    Where one is broken or the rules contradict it, `on_broken` gets a BadRecord with the line or
-    the number of the game, and reading goes on; without `on_broken` that is raised. Raises
-    UnknownOption where the game has no format for such a file, BadRecord where it cannot be read.
+    `on_broken` is called with each game that is broken or that the rules contradict, and reading
+    goes on; without it BadRecord is raised. Raises UnknownOption where the game has no format for
+    such a file, BadRecord where it cannot be read.
     """
-    form, number = format_of(game, path), 0
+    form = format_of(game, path)
 
-    def told(broken: BadRecord) -> None:
-        nonlocal number
-        number += 1
-        _tell(on_broken, BadRecord(f"{path}: {broken}"), broken)
+    def report(broken: BrokenGame) -> None:
+        _report(path, broken, on_broken)
 
-    for played in form.read(text_of(path), game, told):
+    for played in form.read(text_of(path), game, report):
         try:
             match = play_through(game, played)
         except BadRecord as error:
-            told(BadRecord(f"game {number + 1}: {error}{form.hint(played.game or game)}"))
+            report(BrokenGame(played.line, f"{error}{form.hint(played.game or game)}"))
         else:
-            number += 1
             yield played, match
 
 
 def text_of(path: Path) -> str:
-    """Return what is in a file: UTF-8, or else Latin-1, which old programs write.
-
-    Raises BadRecord where it cannot be read.
-    """
+    """Return the text of a file, whose encoding is as `decode` finds it; raise BadRecord."""
     try:
-        return path.read_text("utf-8-sig")
-    except UnicodeDecodeError:
-        return path.read_text("latin-1")
+        return decode(path.read_bytes())
     except OSError as error:
         raise BadRecord(f"{path}: {error}") from error
+
+
+def decode(content: bytes) -> str:
+    """Return a text of bytes: UTF-16 or UTF-8 by their byte order marks, UTF-8, or Windows-1252.
+
+    What none of these can express becomes U+FFFD.
+    """
+    if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return content.decode("utf-16", "replace")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return content.decode("cp1252", "replace")
 
 
 def format_of(game: Game, path: Path) -> Format:

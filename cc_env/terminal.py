@@ -1,5 +1,7 @@
 """Printing by the commands: names are not wrapped, lines have no trailing blanks.
 
+Untrusted texts cannot control the terminal: see `cc_env.escaping`.
+
 Output to a file or a pipe is as wide as necessary: no line is wrapped.
 """
 
@@ -18,6 +20,7 @@ from rich.text import Text
 
 from cc_env import checkout
 from cc_env.errors import CcEnvError, MissingExtra
+from cc_env.escaping import escape_controls, escape_lines
 
 UNBOUNDED = 10_000  # columns
 GAP = 2  # blanks between columns, and before the indented lines of a stacked table
@@ -40,10 +43,11 @@ def run(commands: typer.Typer) -> int:
     try:
         commands(prog_name=program)
     except (CcEnvError, MissingExtra, OSError) as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(f"error: {escape_controls(str(error))}", file=sys.stderr)
         return 2
     except MemoryError as error:
-        print(f"error: there is not enough memory for this: {error}", file=sys.stderr)
+        needed = f": {error}" if str(error) else ""
+        print(f"error: there is not enough memory for this{needed}", file=sys.stderr)
         return 2
     return 0
 
@@ -58,7 +62,7 @@ def table_of_numbers(name: str, *numbers: str) -> Table:
 
 
 class Terminal(Console):
-    """Prints tables, and texts literally, without markup."""
+    """Prints tables, and texts literally: without markup, their control characters escaped."""
 
     def __init__(self) -> None:
         super().__init__(highlight=False, markup=False, soft_wrap=True)
@@ -67,6 +71,10 @@ class Terminal(Console):
     def is_watched(self) -> bool:
         """Whether the output goes to a terminal, so that progress is worth showing."""
         return self.is_terminal and not self.is_jupyter
+
+    def render_str(self, text: str, **settings: Any) -> Text:
+        """As `rich.console.Console.render_str`, which all texts and cells of tables pass."""
+        return super().render_str(escape_lines(text), **settings)
 
     def show(self, table: Table) -> None:
         """Print a table; if it is too wide, each name on a line of its own above its row."""
@@ -102,5 +110,5 @@ class Terminal(Console):
                 width = self._least_width(column) if column.no_wrap else None
                 line.add_column(justify=column.justify, no_wrap=column.no_wrap, min_width=width)
             line.add_row(*cells, style=style)
-            title = Text(name, style) if isinstance(name, str) else name
+            title = self.render_str(name, style=style) if isinstance(name, str) else name
             yield title, Padding(line, (0, 0, 0, GAP))

@@ -73,6 +73,7 @@ def test_replay(games_file):
     out = run("replay", games_file)
     assert out.count("ann - bob") == 2
     assert "line 2: ann - bob" in out
+    assert out.endswith("2 games read, 0 skipped, 0 refused\n")
     shown = run("replay", games_file, "--line", 2)
     assert "\n1. " in shown
     assert "line 1" not in shown
@@ -127,7 +128,7 @@ def test_replay_reads_and_writes_the_files_of_other_programs(tmp_path):
     assert log.read_text() == before
     log.write_text("oops")
     out = run("replay", log, "-g", "cannon", status=2)
-    assert f"{log}: line 1, move 1: 'oops'" in out.replace("\n", "")
+    assert f"{log}, line 1: move 1: 'oops'" in out.replace("\n", "")
     assert "'.pdn'; it has: .log" in run("replay", pdn, "-g", "cannon", status=2)
     assert "records contain their options" in run("replay", path, "-o", "size=4", status=2)
 
@@ -169,17 +170,18 @@ def test_replay_goes_on_past_broken_games_and_lists_them(tmp_path, monkeypatch, 
     status, out = replay(path, "--keep-going", "--to", to)
     assert status == 1
     assert "game 1: ? - ?  *, 1 turngame 4: ? - ?  *, 2 turns2 games written" in out
-    assert f"broken: {path}: line 2, move 1: '9-12' is not legal" in out
-    assert f"broken: {path}: game 3: by the rules it is won by the first player" in out
-    assert out.endswith("2 games, 2 broken")
+    assert f"refused: {path}, line 2: move 1: '9-12' is not legal" in out
+    assert f"refused: {path}, line 3: by the rules it is won by the first player" in out
+    assert out.endswith("2 games read, 0 skipped, 2 refused")
     assert replay(to, "--keep-going")[0] == 0
     status, out = replay(path, "-k", "-l", 4)
     assert (status, out.count("turns")) == (1, 1)
+    assert out.endswith("1 game read, 1 skipped, 2 refused")
     lines = tmp_path / "games.jsonl"
     lines.write_text("oops\n" * 2)
     status, out = replay(lines, "-k")
     assert status == 1
-    assert out.endswith("0 games, 2 broken")
+    assert out.endswith("0 games read, 0 skipped, 2 refused")
 
 
 @pytest.mark.parametrize("name", ["empty.pdn", "empty.jsonl", "empty.log"])
@@ -195,8 +197,8 @@ def test_replay_refuses_games_that_contradict_the_rules(tmp_path):
     path = tmp_path / "game.pdn"
     ended = '[FEN "B:W9:B6,5"]\n1. 6x13 '
     path.write_text(f"9-13 1-0 {ended} 0-1")
-    why = "game 2: by the rules it is won by the first player (no_pieces), by the file won by the"
-    assert f"{path}: {why} second" in run("replay", path, status=2)
+    why = "line 1: by the rules it is won by the first player (no_pieces), by the file won by the"
+    assert f"{path}, {why} second" in run("replay", path, status=2)
     hint = "second; PDN is English draughts: crowning=ends_move"
     assert hint in run("replay", path, "-o", "no_progress_limit=80", status=2)
     path.write_text("9-13 *")
@@ -253,7 +255,7 @@ def test_games_that_the_rules_do_not_decide_become_records_too(tmp_path):
     pdn.write_text("\n".join(games))
     out = run("replay", pdn, "--keep-going", "--to", records, status=1)
     assert "4 games written" in out
-    assert "4 games, 1 broken" in out
+    assert "4 games read, 0 skipped, 1 refused" in out
     assert [(kept.result, kept.reason) for _, kept in record.read(records)] == [
         ("*", "unfinished"),
         ("1-0", "resigned"),
@@ -400,7 +402,22 @@ def test_names_that_cannot_be_encoded_are_escaped(games_file):
     command = [sys.executable, "-m", "cc_env", "replay", games_file, "--to", to]
     done = subprocess.run(command, capture_output=True, encoding="utf-8", check=True)
     assert "2 games written to " in done.stdout
-    assert done.stdout.endswith("\\udcff.jsonl\n")
+    assert "\\udcff.jsonl\n" in done.stdout
+
+
+def test_replay_escapes_control_characters_of_files(game, tmp_path):
+    records, pdn = tmp_path / "games.jsonl", tmp_path / "games.pdn"
+    names = "\x1b[2Jann", "bob\n\x9b1m\u202e"
+    record.append(records, referee.play(game, (RandomPlayer(game),) * 2, names=names))
+    pdn.write_text('[Black "\x1b[2J"] [White "\u202e"] 9-13 *\n\n1. 9-14 \x1b]0;\x07')
+    out = run("replay", records)
+    assert r"line 1: \x1b[2Jann - bob\n\x9b1m\u202e" in out
+    shown = run("replay", pdn, "--keep-going", status=1)
+    assert r"game 1: \x1b[2J - \u202e  *, 1 turn" in shown
+    assert r"cannot read '\x1b]0;\x07'" in shown
+    assert (out + shown).replace("\n", "").isprintable()
+    records.write_text(records.read_text().replace('"game":"', '"game":"\u202e'))
+    assert run("replay", records, status=2).removesuffix("\n").isprintable()
 
 
 def test_analyse_says_whatever_a_player_knows(tmp_path):

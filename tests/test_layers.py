@@ -7,7 +7,8 @@ ROOT = Path(__file__).parents[1]
 
 # From the bottom up; modules of one line may import each other.
 LAYERS = [
-    ["cc_env.catalogue", "cc_env.sources", "cc_env.borrow", "cc_env.errors", "cc_env.checkout"],
+    ["cc_env.catalogue", "cc_env.sources", "cc_env.borrow", "cc_env.escaping"],
+    ["cc_env.errors", "cc_env.checkout"],
     ["cc_env.threads", "cc_env.confidence", "cc_env.cacheline"],
     ["cc_env.files", "cc_env.options", "cc_env.cache", "cc_env.trust"],
     ["cc_env.compile"],

@@ -382,7 +382,10 @@ def test_reading_goes_on_past_broken_records(game, tmp_path):
     path, good, broken = tmp_path / "games.jsonl", json.dumps(golden(game)), []
     path.write_text(f"{good}\noops\n{good}\n[]\n")
     assert [number for number, *_ in record.read_played(path, broken.append)] == [1, 3]
-    assert [str(error).split(": ")[0] for error in broken] == [f"{path}, line {n}" for n in (2, 4)]
+    assert [game.line for game in broken] == [2, 4]
+    assert all(game.reason for game in broken)
+    with pytest.raises(BadRecord, match=r"games.jsonl, line 2: "):
+        list(record.read(path))
 
 
 def test_a_record_that_cannot_be_written_is_refused(game):

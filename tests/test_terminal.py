@@ -1,11 +1,13 @@
-"""Tables in a wide terminal, in a narrow one, and in a pipe."""
+"""Tables in a wide terminal, in a narrow one, and in a pipe; untrusted texts."""
 
 import io
 
 import pytest
 from rich.text import Text
 
-from cc_env.terminal import Terminal, table_of_numbers
+from cc_env.errors import BadRecord
+from cc_env.escaping import escape_controls, escape_lines
+from cc_env.terminal import Terminal, application, run, table_of_numbers
 
 NAMES = "minimax:depth=3,evaluation=published – mcts:simulations=400", "[random]"
 
@@ -50,3 +52,46 @@ def test_lines_are_not_wrapped_nor_read_as_markup(monkeypatch):
     terminal.file = io.StringIO()
     terminal.print("a [bold]line[/bold] of more than twenty characters")
     assert terminal.file.getvalue() == "a [bold]line[/bold] of more than twenty characters\n"
+
+
+CONTROLS = "\x1b[2J", "\x9b2J", "\u202e", "\x07", "\r", "\x7f", "\u2028", "\u2066", "\x85", "\ud800"
+
+
+@pytest.mark.parametrize("control", CONTROLS)
+@pytest.mark.parametrize("columns", [15, 200])
+def test_control_characters_are_printed_as_escapes(monkeypatch, control, columns):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    terminal = Terminal()
+    terminal.file = io.StringIO()
+    table = table_of_numbers("name", "value")
+    table.add_row(f"a{control}b", f"c{control}d")
+    terminal.show(table)
+    terminal.print(f"a{control}b", Text("line\nline"))
+    out = terminal.file.getvalue()
+    assert not any(letter in out for letter in control if not letter.isprintable())
+    escaped = escape_controls(control)
+    assert escaped.isascii()
+    assert out.count(f"a{escaped}b") == 2
+    assert f"c{escaped}d" in out
+    assert "line\nline" in out
+
+
+def test_other_characters_stay():
+    text = "Łódź 日本\u3000\xa0ab\u200d½ \\x1b"
+    assert escape_controls(text) == text
+    assert escape_lines("a\tb\nc") == "a\\tb\nc"
+
+
+@pytest.mark.parametrize("error", [BadRecord("'\x1b[2J'"), OSError("\x9b"), MemoryError()])
+def test_error_messages_are_one_line_without_control_characters(monkeypatch, capsys, error):
+    monkeypatch.setattr("sys.argv", ["command"])
+    commands = application()
+
+    @commands.command()
+    def fail() -> None:
+        raise error
+
+    assert run(commands) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.isprintable()
+    assert not line.endswith((":", " "))

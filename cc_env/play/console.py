@@ -12,6 +12,7 @@ from rich.text import Text
 
 from cc_env import files, players, record
 from cc_env.errors import BadOption, BadRecord, CcEnvError, IllegalAction, quantity
+from cc_env.escaping import escape_controls
 from cc_env.game import Cell, Game
 from cc_env.pictures import Picture, draw
 from cc_env.pictures.text import to_ansi
@@ -353,7 +354,7 @@ def read_lines() -> Callable[[str], str]:
             print()
             raise
         if not sys.stdin.isatty():
-            print(line)
+            print(escape_controls(line))
         return line
 
     return ask

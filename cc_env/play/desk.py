@@ -1,7 +1,9 @@
 """Analysis over HTTP. A position is a game, its options, a start and the decisions from there.
 
 POST /open     {"room"}, or {"text", "game"?, "options"?, "which"?}, or {"game", "options"?,
-               "start"?}: the game's setting, turns and players, and what other games the text has
+               "start"?}: the game's setting, turns and players; of a text also the titles of its
+               "games", how many there are in "total", the first "refused" ones by line and reason,
+               and "refused_total": the games after the first importing.MAX_GAMES are not read
 POST /look     {"game", "options"?, "start"?, "actions"}: as `view.state`
 POST /analyse  the same with "player" and "seconds": lines, chances of all moves, a heat map
 POST /judge    the same with "turn", the actions of one: how good it is
@@ -26,7 +28,7 @@ from cc_env.match import Limits
 from cc_env.pictures import heat
 from cc_env.play import bench, importing, study, view
 from cc_env.play.asked import content, unless_gone
-from cc_env.play.importing import Imported
+from cc_env.play.importing import Imported, ImportedGames
 from cc_env.play.lobby import BusyError, Lobby, known_game, known_start
 from cc_env.play.messages import fields
 from cc_env.play.sitting import HUMAN, Sitting
@@ -38,6 +40,7 @@ from cc_env.rules import Position
 GONE = 499  # the status for who is gone, as nginx has it
 LONGEST = 60  # seconds that can be asked for; the server may give fewer
 LINES = 6  # turns of a line that are told
+MAX_REFUSED_SHOWN = 20  # games of a text
 _POSITION = "game", "options", "start", "actions"
 FIELDS = {  # of what is asked, by its path
     "open": ("room", "text", "game", "options", "start", "which"),
@@ -77,7 +80,7 @@ class Desk:
         first, second = sitting.seats
         told = f"the game goes on after turn {len(sitting.match.turns)}; reload for what follows"
         imported = importing.of_match(sitting.match, (first.name, second.name), told)
-        return await self._lobby.beside(_opened, imported, [], 0)
+        return await self._lobby.beside(_opened, imported)
 
     def _open(self, asked: Asked) -> dict[str, Any]:
         text = asked.get("text")
@@ -85,15 +88,15 @@ class Desk:
         game = known_game(named, asked.get("options") or {}) if named else None
         if text is None and game:
             start = known_start(asked.get("start"), game)
-            return _opened(Imported(game, game.from_text(start) if start else game.initial), [], 0)
+            return _opened(Imported(game, game.from_text(start) if start else game.initial))
         if not isinstance(text, str):
             raise BadOption("wanted: the text of a game or a position")
         imported, which = importing.read(text, game), asked.get("which", 0)
-        if not is_whole(which, 0, len(imported) - 1):
-            raise BadOption(f"there is no such game; there are {len(imported)}, from 0")
-        if sum(map(len, imported[which].turns)) > self._lobby.bounds.decisions:
+        if not is_whole(which, 0, len(imported.games) - 1):
+            raise BadOption(f"there is no such game; there are {len(imported.games)}, from 0")
+        if sum(map(len, imported.games[which].turns)) > self._lobby.bounds.decisions:
             raise BadOption(f"a game has {self._lobby.bounds.decisions:,} decisions at most")
-        return _opened(imported[which], list(map(_title, imported)), which)
+        return _opened(imported.games[which]) | _counted(imported) | {"which": which}
 
     async def look(self, asked: Asked) -> dict[str, Any]:
         """Return what there is to draw and to choose, and the last turn alone."""
@@ -165,7 +168,17 @@ def _actions(given: object, most: int) -> Turn:
     return tuple(given)
 
 
-def _opened(imported: Imported, titles: list[str], which: int) -> dict[str, Any]:
+def _counted(imported: ImportedGames) -> dict[str, Any]:
+    """Return the titles of the games that can be opened, and how many others a text has."""
+    return {
+        "games": list(map(_title, imported.games)),
+        "total": imported.total,
+        "refused": [broken._asdict() for broken in imported.refused[:MAX_REFUSED_SHOWN]],
+        "refused_total": len(imported.refused),
+    }
+
+
+def _opened(imported: Imported) -> dict[str, Any]:
     game, position, turns = imported.game, imported.start, []
     for turn in imported.turns:
         turns.append([game.to_move(position), game.turn_text(position, turn), list(turn)])
@@ -178,8 +191,8 @@ def _opened(imported: Imported, titles: list[str], which: int) -> dict[str, Any]
         "players": list(imported.players),
         "result": imported.result,
         "turns": turns,
-        "games": titles,
-        "which": which,
+        "games": [],
+        "which": 0,
     }
 
 

@@ -4,20 +4,22 @@ import json
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
 
 from cc_env import games, record
 from cc_env.catalogue import GAMES
 from cc_env.errors import BadPosition, BadRecord, listed
-from cc_env.game import Format, Game, Turn
+from cc_env.game import BrokenGame, Format, Game, Turn
 from cc_env.match import Match
+from cc_env.notation import normalize_newlines
 from cc_env.pictures.svg import metadata_of
 from cc_env.play.telling import ended
 from cc_env.record import Record
 from cc_env.rules import ONGOING, Position
 
-MOST = 50  # games that are read of a text
+MAX_GAMES = 50  # read of a text
 LONGEST = 1000  # characters of a position
-SHOWN = 300  # characters of the reasons why no format fits
+MAX_REASON_LENGTH = 300  # characters
 
 
 @dataclass(frozen=True)
@@ -31,51 +33,70 @@ class Imported:
     result: str = ""  # in words; "" of a game that goes on
 
 
-def read(text: str, game: Game | None = None) -> list[Imported]:
+@dataclass(frozen=True)
+class ImportedGames:
+    """The games of a text: the first MAX_GAMES are read, of which some may be refused."""
+
+    games: tuple[Imported, ...]
+    total: int  # with those that are refused, and those after the first MAX_GAMES
+    refused: tuple[BrokenGame, ...] = ()
+
+
+def read(text: str, game: Game | None = None) -> ImportedGames:
     """Return the games of a text, or a position as a game without turns.
 
     Of a picture that was exported its record is read. What is neither JSON nor a position of this
-    `game`, None: of any of the table, is read by the formats of the same. Broken games among others
-    are left out. Raises BadRecord, saying what is wrong, where there is nothing else.
+    `game`, None: of any of the table, is read by the formats of the same. Raises BadRecord, saying
+    what is wrong, where there is no valid game.
     """
-    text = text.strip("\ufeff \t\r\n")
+    text = normalize_newlines(text).strip("\ufeff \t\n")
     if not text:
         raise BadRecord("this is empty; wanted: a game or a position")
     if text.startswith("<svg"):
         text = record_of_picture(text)
     if _is_record(text):
-        return _first_of(_records(text))
+        count = sum(1 for line in text.split("\n") if line.strip())
+        return _first_of(_records(text), count)
     if game:
         try:
             return _either(text, game, is_sure=True)
         except BadRecord as error:
-            raise BadRecord(str(error)[:SHOWN]) from error
-    imported: list[Imported] = []
+            raise BadRecord(str(error)[:MAX_REASON_LENGTH]) from error
+    return _of_any_game(text)
+
+
+def _of_any_game(text: str) -> ImportedGames:
+    """Return what a text means in each game of the catalogue; raise BadRecord."""
+    read: list[ImportedGames] = []
     known = [games.make(name) for name in GAMES]
     for candidate in known:
         with suppress(BadRecord):
-            imported += _either(text, candidate, is_sure=False)
-    if not imported:
+            read.append(_either(text, candidate, is_sure=False))
+    if not read:
         formats = (f"{end} of {other.name}" for other in known for end in other.notation.formats)
         kinds = listed([".jsonl", *formats])
         raise BadRecord(
             f"this is not a game in a known format ({kinds}), and not a position of any game; "
             "name the game to be told what is wrong with it"
         )
-    return imported
+    return ImportedGames(
+        tuple(game for part in read for game in part.games),
+        sum(part.total for part in read),
+        tuple(broken for part in read for broken in part.refused),
+    )
 
 
-def _either(text: str, game: Game, *, is_sure: bool) -> list[Imported]:
+def _either(text: str, game: Game, *, is_sure: bool) -> ImportedGames:
     """Return the position, or the games in a format of this game; raise BadRecord."""
     why = []
     if "\n" not in text and len(text) <= LONGEST:
         try:
-            return [Imported(game, game.from_text(text))]
+            return ImportedGames((Imported(game, game.from_text(text)),), total=1)
         except BadPosition as error:
             why.append(str(error))
     for ending, form in game.notation.formats.items():
         try:
-            return _first_of(_foreign(text, game, form, is_sure=is_sure))
+            return _first_of(_foreign(text, game, form, is_sure=is_sure), form.count(text))
         except BadRecord as error:
             why.append(f"{game.name}, as {ending}: {error}")
     raise BadRecord("; ".join(why) or f"{game.name}: a position is one line")
@@ -99,43 +120,41 @@ def of_match(match: Match, players: tuple[str, str] = ("", ""), result: str = ""
 def _is_record(text: str) -> bool:
     """Return whether a text begins with a JSON object that names a game."""
     try:
-        first = json.loads(text.splitlines()[0])
+        first = json.loads(text.partition("\n")[0])
     except (ValueError, RecursionError):
         return False
     return isinstance(first, dict) and "game" in first
 
 
-def _first_of(entries: Iterator[Imported | BadRecord]) -> list[Imported]:
-    """Return the valid games among the first MOST; raise the first error if none is valid."""
-    read, wrong = [], []
-    for entry in entries:
-        if isinstance(entry, BadRecord):
-            wrong.append(entry)
+def _first_of(entries: Iterator[Imported | BrokenGame], total: int) -> ImportedGames:
+    """Return the first MAX_GAMES of a text; raise BadRecord if none of them is valid."""
+    read, refused = list[Imported](), list[BrokenGame]()
+    for entry in islice(entries, MAX_GAMES):
+        if isinstance(entry, BrokenGame):
+            refused.append(entry._replace(reason=entry.reason[:MAX_REASON_LENGTH]))
         else:
             read.append(entry)
-        if len(read) + len(wrong) == MOST:
-            break
     if not read:
-        raise wrong[0] if wrong else BadRecord("the text contains no game")
-    return read
+        raise BadRecord(str(refused[0]) if refused else "the text contains no game")
+    return ImportedGames(tuple(read), total, tuple(refused))
 
 
-def _records(text: str) -> Iterator[Imported | BadRecord]:
-    for number, line in enumerate(text.splitlines(), 1):
+def _records(text: str) -> Iterator[Imported | BrokenGame]:
+    for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
             continue
         try:
             kept = Record.from_json(line)
             yield of_match(record.replay(kept), kept.players)
         except BadRecord as error:
-            yield BadRecord(f"line {number}: {error}")
+            yield BrokenGame(number, str(error))
 
 
 def _foreign(
     text: str, game: Game, form: Format, *, is_sure: bool
-) -> Iterator[Imported | BadRecord]:
+) -> Iterator[Imported | BrokenGame]:
     """Yield games of another program's file; its own options count unless the game `is_sure`."""
-    broken: list[BadRecord] = []
+    broken: list[BrokenGame] = []
     reader = game if is_sure else games.make(game.name, **{**game.options, **form.options})
     for played in form.read(text, reader, broken.append):
         yield from broken
@@ -143,7 +162,7 @@ def _foreign(
         try:
             match = record.play_through(reader, played)
         except BadRecord as error:
-            yield error
+            yield BrokenGame(played.line, str(error))
             continue
         kept = record.of_played(match, played)
         undecided = kept.result == record.RESULTS[ONGOING]

@@ -524,8 +524,8 @@ DRAWN = "Player 1 SCORE : 5.12 : Player 2 SCORE : 5.12"
 @pytest.mark.parametrize(
     ("lines", "why"),
     [
-        (["S 2 5 M 1 4"], "line 1, move 1: .* wanted a message"),
-        ([said("S 2 5 M 1 4"), said("S 2 5 M 1 4")], "line 2, move 2: client 0 has a command"),
+        (["S 2 5 M 1 4"], "line 1: move 1: .* wanted a message"),
+        ([said("S 2 5 M 1 4"), said("S 2 5 M 1 4")], "line 2: move 2: client 0 has a command"),
         ([said("S 4 8 M 5 7")], "S 4 8 M 5 7' is not legal.*; read as a game by rows=8, columns=8"),
         (
             [said("1 10 10 150", action="INIT")],
@@ -533,9 +533,9 @@ DRAWN = "Player 1 SCORE : 5.12 : Player 2 SCORE : 5.12"
         ),
         ([said("", meta="TIMEOUT BY PLAYER 7")], "wanted: TIMEOUT or .* BY PLAYER 1 or 2"),
         ([said("", meta="Player 1 SCORE : 5")], "the score of the other player is missing"),
-        ([said("S 2 5 M 1 4", action="FINISH")], "line 1, move 1: FINISH without scores"),
-        ([said("S 2 5 M 1 4"), said("S 1 2 M 9 9", 1)], "line 2, move 2: .* not legal"),
-        (["{oops} Received from client 0"], "line 1, move 1: not JSON"),
+        ([said("S 2 5 M 1 4", action="FINISH")], "line 1: move 1: FINISH without scores"),
+        ([said("S 2 5 M 1 4"), said("S 1 2 M 9 9", 1)], "line 2: move 2: .* not legal"),
+        (["{oops} Received from client 0"], "line 1: move 1: not JSON"),
         ([said("S 2 5 M 1 4", action="MOVE")], "action 'MOVE'; it is one of"),
         (['{"meta": 1} Received from client 0'], "wanted texts for: meta, action, data"),
         ([], "the log is empty"),
@@ -546,7 +546,7 @@ DRAWN = "Player 1 SCORE : 5.12 : Player 2 SCORE : 5.12"
                     said("S 2 5 M 1 4", action=action, meta=DRAWN),
                     said("S 1 2 M 0 3", 1),
                 ],
-                f"line 2, move 2: a message after the game has ended, with {action}",
+                f"line 2: move 2: a message after the game has ended, with {action}",
             )
             for action in ("FINISH", "KILLPROC", "STAGNANT")
         ),
@@ -569,7 +569,7 @@ def test_a_log_tells_of_faults(cannon):
     assert (killed.outcome, killed.fault) == (ONGOING, "error")  # whose it was, it does not say
     assert record.play_through(cannon, killed).result is None
     lines = said("", action="FINISH", meta=meta), said("S 2 5 M 1 4")
-    with pytest.raises(BadRecord, match="line 2, move 1: a message after"):
+    with pytest.raises(BadRecord, match="line 2: move 1: a message after"):
         list(log.read("\n".join(lines), cannon))
 
 
@@ -580,7 +580,7 @@ def test_a_client_that_is_silent_has_lost_by_time(cannon):
     assert record.play_through(cannon, played).result == (FIRST_WINS, "time")
     (played,) = log.read("None Received from client 0\n", cannon)
     assert (played.fault, played.outcome) == ("time", SECOND_WINS)
-    with pytest.raises(BadRecord, match=r"line 3, move 2: a message after .*, with None"):
+    with pytest.raises(BadRecord, match=r"line 3: move 2: a message after .*, with None"):
         list(log.read("\n".join((*lines, said("S 1 2 M 0 3", 1))), cannon))
 
 

@@ -593,31 +593,31 @@ def test_where_other_rules_would_do_the_error_says_so(checkers):
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("1. 9-13\n22-19 *", "line 2, move 1: '22-19' is not legal"),
-        ("1. 9-13 22-18 2. 99-1 *", "line 1, move 2: '99-1' is not legal"),
-        ('[Event "x"]', "line 1, move 1: there is no move, no position and no result: 1-0, 0-1"),
-        ('[Event "x] *', r"line 1, move 1: cannot read '\[Event \"x\] \*'"),
+        ("1. 9-13\n22-19 *", "line 2: move 1: '22-19' is not legal"),
+        ("1. 9-13 22-18 2. 99-1 *", "line 1: move 2: '99-1' is not legal"),
+        ('[Event "x"]', "line 1: move 1: there is no move, no position and no result: 1-0, 0-1"),
+        ('[Event "x] *', r"line 1: move 1: cannot read '\[Event \"x\] \*'"),
         ('[FEN "B:W40:B1"] *', "40 is neither a cell from 1 to 32"),
         ('[FEN "B:W4:B4"] *', "4 is there twice"),
         ('[FEN "nonsense"] *', "'nonsense' is not a position"),
         ('[FEN "B:W30-33:B1"] *', "30-33 is neither a cell from 1 to 32 nor a range of cells"),
         ('[FEN "B:W9-7:B1"] *', "9-7 is neither a cell"),
         ('[FEN "B:W1-3:B2"] *', "2 is there twice"),
-        ("1. 9-13\n(22-18 *\n\n", r"line 2, move 1: \( without \)"),
-        ("1. 9-13 22-18) *", r"line 1, move 2: cannot read '\) \*'"),
-        ("\n\nfoo", "line 3, move 1: cannot read 'foo'; wanted: a move such as 9-13, a result"),
-        ("1. 9-13 22-18\n{no end", "line 2, move 2: cannot read '{no end'"),
-        ("1. 9-13 {two {in} one} *", "line 1, move 1: cannot read 'one} \\*'"),
+        ("1. 9-13\n(22-18 *\n\n", r"line 2: move 1: \( without \)"),
+        ("1. 9-13 22-18) *", r"line 1: move 2: cannot read '\) \*'"),
+        ("\n\nfoo", "line 3: move 1: cannot read 'foo'; wanted: a move such as 9-13, a result"),
+        ("1. 9-13 22-18\n{no end", "line 2: move 2: cannot read '{no end'"),
+        ("1. 9-13 {two {in} one} *", "line 1: move 1: cannot read 'one} \\*'"),
         (f"1. 9-1{'3' * 5000} *", "cannot read '9-1333"),
-        ('[Result "1-0"] 9-13 0-1', "line 1, move 1: the result is 0-1, in the tag 1-0"),
+        ('[Result "1-0"] 9-13 0-1', "line 1: move 1: the result is 0-1, in the tag 1-0"),
         ('[Result "won"] *', "result 'won'; it is one of: 1-0, 0-1, 1/2-1/2"),
-        ('{one\n[Event "x"]\n} *', "line 1, move 1: cannot read '{one'"),
-        ('(9-14\n[Event "x"]\n) *', r"line 1, move 1: \( without \)"),
-        (f"{'9' * 5000}. 9-13 *", "line 1, move 1: cannot read '9999"),
-        ("1. ٩-١٣ *", "line 1, move 1: cannot read '٩-١٣"),
+        ('{one\n[Event "x"]\n} *', "line 1: move 1: cannot read '{one'"),
+        ('(9-14\n[Event "x"]\n) *', r"line 1: move 1: \( without \)"),
+        (f"{'9' * 5000}. 9-13 *", "line 1: move 1: cannot read '9999"),
+        ("1. ٩-١٣ *", "line 1: move 1: cannot read '٩-١٣"),
         ('[GameType "20"] *', "GameType '20'; wanted: 21, English draughts"),
-        ("1. 9-13 22-18 3. 11-15 *", "line 1, move 2: its number is 3; wanted: 2"),
-        ("4. 9-13 22-18\n4. 11-15 *", "line 2, move 2: its number is 4; wanted: 5"),
+        ("1. 9-13 22-18 3. 11-15 *", "line 1: move 2: its number is 3; wanted: 2"),
+        ("4. 9-13 22-18\n4. 11-15 *", "line 2: move 2: its number is 4; wanted: 5"),
         ('[RuleOptions "crowning=oops"] *', "crowning='oops'; it is continue or ends_move"),
         ('[RuleOptions "size=8"] *', "checkers has no option size"),
         ('[RuleOptions "oops"] *', "'oops'"),
@@ -631,14 +631,14 @@ def test_broken_pdn_is_refused_with_line_and_move(english, text, why):
 @pytest.mark.parametrize(
     ("broken", "why"),
     [
-        ('[Event "b"]\n1. 9-13 22-19 2. 13-17 1-0', "line 7, move 1: '22-19' is not legal"),
-        ('[Event "b"]\n[FEN "B:W40:B1"]\n[Site "s"] 1. 9-13 *', "line 7, move 1: 40 is neither"),
-        ('[Event "b]\n[Site "s"]\n1. 9-13 *', "line 6, move 1: cannot read"),
-        ('[Event "b"]\n1. 9-13 {no end\n22-18 1-0', "line 7, move 1: cannot read '{no end'"),
-        ('[Event "b"]\n1. 9-13 (no end\n22-18 1-0', r"line 7, move 1: \( without \)"),
-        ('[Event "b"]\n1. a3-b4 c5-d6', "line 7, move 1: cannot read 'a3-b4 c5-d6'"),
-        ('[Event "b"]\n1. 9-13 0-1 1. 22-18 0-1', "line 7, move 1: '22-18' is not legal"),
-        ('[Event "b"]\n[RuleOptions "x=1"]\n1. 9-13', "line 7, move 1: checkers has no option"),
+        ('[Event "b"]\n1. 9-13 22-19 2. 13-17 1-0', "line 7: move 1: '22-19' is not legal"),
+        ('[Event "b"]\n[FEN "B:W40:B1"]\n[Site "s"] 1. 9-13 *', "line 7: move 1: 40 is neither"),
+        ('[Event "b]\n[Site "s"]\n1. 9-13 *', "line 6: move 1: cannot read"),
+        ('[Event "b"]\n1. 9-13 {no end\n22-18 1-0', "line 7: move 1: cannot read '{no end'"),
+        ('[Event "b"]\n1. 9-13 (no end\n22-18 1-0', r"line 7: move 1: \( without \)"),
+        ('[Event "b"]\n1. a3-b4 c5-d6', "line 7: move 1: cannot read 'a3-b4 c5-d6'"),
+        ('[Event "b"]\n1. 9-13 0-1 1. 22-18 0-1', "line 7: move 1: '22-18' is not legal"),
+        ('[Event "b"]\n[RuleOptions "x=1"]\n1. 9-13', "line 7: move 1: checkers has no option"),
     ],
 )
 def test_reading_goes_on_past_broken_games(english, broken, why):
@@ -648,7 +648,7 @@ def test_reading_goes_on_past_broken_games(english, broken, why):
         game for game in pdn.read(text, english, errors.append) if game.outcome != SECOND_WINS
     ]
     assert [(game.tags["Event"], len(game.turns)) for game in played] == [("a", 2), ("c", 2)]
-    assert [type(error) for error in errors] == [BadRecord]
+    assert len(errors) == 1
     assert re.match(why, str(errors[0]))
     with pytest.raises(BadRecord, match=why):
         list(pdn.read(text, english))
@@ -672,10 +672,10 @@ def test_a_capture_told_by_its_ends_is_the_one_that_later_moves_fit(english, mov
 
 def test_a_capture_that_no_later_move_makes_clear_is_refused(english):
     setup = '[FEN "B:W14,15,22,23,K32:B1,10"]\n1.'
-    why = "line 2, move 2: move 1 can be any of: 10x17x26, 10x19x26; no later one tells which"
+    why = "line 2: move 2: move 1 can be any of: 10x17x26, 10x19x26; no later one tells which"
     with pytest.raises(BadRecord, match=why):
         list(pdn.read(f"{setup} 10x26 32-28 *", english))
-    with pytest.raises(BadRecord, match="line 2, move 1: '9-6' is not legal in 'W:W"):
+    with pytest.raises(BadRecord, match="line 2: move 1: '9-6' is not legal in 'W:W"):
         list(pdn.read(f"{setup} 10x26 9-6 *", english))
     loop = '[FEN "B:W22,14,15,23:BK10"] 1. 10x10 1-0'  # both ways round take all
     assert len(list(pdn.read(loop, english))) == 1
@@ -683,7 +683,7 @@ def test_a_capture_that_no_later_move_makes_clear_is_refused(english):
 
 def test_of_tags_of_one_name_the_last_counts(english):
     text = '[Event "a"]\n[Event "b"]\n[Result "0-1"]\n[Result "1-0"]\n[FEN "x"]'
-    with pytest.raises(BadRecord, match="line 5, move 1: 'x' is not a position"):
+    with pytest.raises(BadRecord, match="line 5: move 1: 'x' is not a position"):
         list(pdn.read(text, english))
     text = text.replace('"x"', '"B:W4:B29"') + '\n[FEN "B:W30:B1"]\n1. 1-6 1-0'
     (game,) = pdn.read(text, english)

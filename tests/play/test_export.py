@@ -80,7 +80,7 @@ def test_whatever_is_exported_can_be_imported_and_loaded(name, is_over, tmp_path
     if is_over:
         sitting.resign(1)
     for ending in endings(sitting.game):
-        (game,) = importing.read(exported(sitting, ending), sitting.game)
+        (game,) = importing.read(exported(sitting, ending), sitting.game).games
         assert game.game.options == sitting.game.options
         turns = () if ending == ".txt" else tuple(turn for _, turn in sitting.match.course)
         assert game.turns == turns

@@ -1,15 +1,14 @@
-"""What players think of positions, moves and turns; and the texts of games that can be brought."""
+"""What players think of positions, moves and turns."""
 
 import numpy as np
 import pytest
 
 from cc_env import games, players, record, referee
 from cc_env.catalogue import GAMES
-from cc_env.errors import BadRecord, IllegalAction
-from cc_env.match import RESIGNED, Match
-from cc_env.play import importing, study, telling
+from cc_env.errors import IllegalAction
+from cc_env.match import Match
+from cc_env.play import study, telling
 from cc_env.play.study import Time
-from cc_env.record import Record
 from cc_env.referee import Decision
 from cc_env.search.alphabeta import AlphaBeta
 from cc_env.search.compare import compare
@@ -158,101 +157,3 @@ def test_what_is_ended_ends_soon_and_finished_games_are_refused():
     over = record.replay(over).position
     with pytest.raises(IllegalAction, match="over"):
         study.analyse(game, over, player, begun(player))
-
-
-# Texts that people bring
-
-
-def played(name, **options):
-    """Return the record of a game of ten random turns."""
-    game, rng = games.make(name, **options), np.random.default_rng(6)
-    match = Match(game)
-    while len(match.turns) < 10:
-        match.play(int(rng.choice(game.legal_actions(match.position))))
-    match.forfeit(1, RESIGNED)
-    return Record.of(match, players=("first", "second")), match
-
-
-@pytest.mark.parametrize("name", GAMES)
-def test_records_are_read(name):
-    game, match = played(name)
-    broken = game.to_json().replace(game.turns[2], "nowhere")
-    imported = importing.read("\n".join([broken, game.to_json(), game.to_json()]))
-    assert [known.game.name for known in imported] == [name, name]
-    assert imported[0].turns == tuple(turn for _, turn in match.course)
-    assert imported[0].players == ("first", "second")
-    assert imported[0].result.endswith("resigned")
-    with pytest.raises(BadRecord, match="line 1: turn 3: 'nowhere' is not legal"):
-        importing.read(broken)
-
-
-@pytest.mark.parametrize("chosen", [None, "checkers"])
-def test_pdn_is_read(chosen):
-    game = games.make("checkers", crowning="ends_move", no_progress_limit=None)
-    text = '[Black "A"] [White "B"] 1. 9-14 22-18 2. 5-9 25-22 1-0\n\n[Black "C"] 1. 9-99 *'
-    (imported,) = importing.read(text, game if chosen else None)
-    assert imported.players == ("A", "B")
-    assert imported.result == "1-0 (the file says the result alone)"
-    assert len(imported.turns) == 4
-    assert imported.game.options == game.options
-    with pytest.raises(BadRecord, match=r"as \.pdn: line 1, move 1"):
-        importing.read("1. 9-99 *", game)
-
-
-def test_pdn_of_a_position_alone_is_a_position():
-    text = '[Event "study"]\n[SetUp "1"]\n[FEN "W:WK30:B21,22"]\n'
-    (imported,) = importing.read(text)
-    assert (imported.turns, imported.result) == ((), "")
-    assert imported.game.to_text(imported.start) == "2B5/8/r1r5/8/8/8/8/8 b"
-
-
-def test_logs_of_cannon_are_read():
-    lines = [
-        '{"meta": "", "action": "INIT", "data": "2 8 8 120"} Received from client 0',
-        '{"meta": "", "action": "NORMAL", "data": "S 0 5 M 0 4"} Received from client 0',
-    ]
-    game = games.make("cannon")
-    (imported,) = importing.read("\n".join(lines))
-    assert imported.game.options == game.options
-    assert game.turn_texts(game.initial, imported.turns[0]) == ["S 0 5 M 0 4"]
-
-
-@pytest.mark.parametrize("name", GAMES)
-def test_positions_are_read(name):
-    game = games.make(name)
-    for known in (game, None):
-        imported = importing.read(f"  {game.to_text(game.initial)}\n", known)
-        assert (name, game.initial) in [
-            (candidate.game.name, candidate.start) for candidate in imported
-        ]
-        assert all(candidate.turns == () for candidate in imported)
-
-
-def test_of_a_game_that_is_named_all_that_is_wrong_is_told():
-    with pytest.raises(BadRecord, match=r"cannot read position 'hello'.*; checkers, as .pdn: "):
-        importing.read("hello", games.make("checkers"))
-
-
-@pytest.mark.parametrize(
-    ("text", "says"),
-    [
-        ("", "this is empty"),
-        ("hello", "this is not a game in a known format"),
-        ("hello\nyou", "name the game to be told what is wrong with it"),
-        ('{"game": "chess"}', "line 1: "),
-        (
-            '{"game": "os.system", "options": {}, "players": ["a", "b"], "turns": [], '
-            '"result": "*", "reason": "unfinished"}',
-            "line 1: ",
-        ),
-        ("{" * 100_000, "this is not a game"),
-        ("\ud800", "this is not a game"),
-    ],
-)
-def test_what_is_not_a_game_is_refused_with_the_reason(text, says):
-    with pytest.raises(BadRecord, match=says):
-        importing.read(text)
-    if "game" not in text:
-        for name in GAMES:
-            with pytest.raises(BadRecord):
-                importing.read(text, games.make(name))

@@ -15,7 +15,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from cc_env.errors import BadRecord, CcEnvError, IllegalAction, listed
-from cc_env.game import Format, Game, OnBroken, Played, Turn
+from cc_env.game import BrokenGame, Format, Game, OnBroken, Played, Turn
+from cc_env.notation import normalize_newlines, report_broken
 from cc_env.rules import FIRST_WINS, ONGOING, SECOND_WINS, Position
 
 CLOSING = "FINISH", "KILLPROC", "STAGNANT"  # after these the server has closed the game
@@ -112,20 +113,25 @@ def fault_of(meta: str) -> tuple[str, int] | None:
 def read(text: str, game: Game, on_broken: OnBroken | None = None) -> Iterator[Played]:
     """Yield the one game of a log.
 
-    Where it is broken, `on_broken` gets a BadRecord naming line and move, or that is raised.
+    `on_broken` is called if it is broken; without it BadRecord is raised.
     """
     reading, number = _Reading(game), 1
     try:
-        for number, line in enumerate(text.splitlines(), 1):  # noqa: B007 (told below)
+        for number, line in enumerate(normalize_newlines(text).split("\n"), 1):  # noqa: B007 (used below)
             if line.strip():
                 reading.take(*_message(line))
-        yield reading.finished()
+        played = reading.finished()
     except CcEnvError as error:
         more = hint(game) if isinstance(error, IllegalAction) else ""
-        broken = BadRecord(f"line {number}, move {reading.move}: {error}{more}")
-        if on_broken is None:
-            raise broken from error
-        on_broken(broken)
+        broken = BrokenGame(number, f"move {reading.move}: {error}{more}")
+        report_broken(broken, on_broken, error)
+    else:
+        yield played
+
+
+def count(text: str) -> int:
+    """Return how many games a log has: one, which may be broken."""
+    return 1
 
 
 class _Reading:
@@ -283,4 +289,4 @@ def parse_message(text: str) -> dict[str, str]:
     return parsed
 
 
-FORMAT = Format(read, export, hint=hint, is_single=True)
+FORMAT = Format(read, count, export, hint=hint, is_single=True)

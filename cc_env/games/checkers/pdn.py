@@ -14,11 +14,12 @@ from typing import Any
 
 from cc_env import options
 from cc_env.errors import BadPosition, BadRecord, CcEnvError, IllegalAction, listed
-from cc_env.game import Cell, Format, Game, OnBroken, Played, Turn
+from cc_env.game import BrokenGame, Cell, Format, Game, OnBroken, Played, Turn
 from cc_env.games.checkers import pdn_tokens
 from cc_env.games.checkers.pdn_tokens import Token
 from cc_env.games.checkers.rules import CELLS, SIZE
 from cc_env.games.checkers.text import GRID, pieces
+from cc_env.notation import report_broken
 from cc_env.rules import DRAW, FIRST_WINS, ONGOING, SECOND_WINS, Position
 
 RESULTS = {"1-0": FIRST_WINS, "0-1": SECOND_WINS, "1/2-1/2": DRAW, "*": ONGOING}
@@ -206,28 +207,27 @@ def hint(game: Game) -> str:
 def read(text: str, game: Game, on_broken: OnBroken | None = None) -> Iterator[Tagged]:
     """Yield the games of a PDN text; comments and variations are skipped.
 
-    Where one is broken, `on_broken` gets a BadRecord with the line and the number of the move, and
-    reading goes on with the next; without `on_broken` that is raised.
+    `on_broken` is called with each broken game, and reading goes on with the next; without it
+    BadRecord is raised.
     """
     for tokens in pdn_tokens.games(text):
+        reading, line = _Reading(game), tokens[0].line
         try:
-            yield _read_one(tokens, game)
-        except BadRecord as error:
-            if on_broken is None:
-                raise
-            on_broken(error)
+            for token in tokens:
+                line = token.line
+                reading.take(token)
+            played = reading.finished(tokens[0].line)
+        except CcEnvError as error:
+            more = hint(reading.game) if isinstance(error, IllegalAction) else ""
+            broken = BrokenGame(line, f"move {reading.move}: {error}{more}")
+            report_broken(broken, on_broken, error)
+        else:
+            yield played
 
 
-def _read_one(tokens: list[Token], game: Game) -> Tagged:
-    reading, line = _Reading(game), tokens[0].line
-    try:
-        for token in tokens:
-            line = token.line
-            reading.take(token)
-        return reading.finished()
-    except CcEnvError as error:
-        more = hint(reading.game) if isinstance(error, IllegalAction) else ""
-        raise BadRecord(f"line {line}, move {reading.move}: {error}{more}") from error
+def count(text: str) -> int:
+    """Return how many games a PDN text has, broken ones included."""
+    return sum(1 for _ in pdn_tokens.games(text))
 
 
 class _Reading:
@@ -304,7 +304,7 @@ class _Reading:
         self._courses = courses
         self.played += 1
 
-    def finished(self) -> Tagged:
+    def finished(self, line: int) -> Tagged:
         """Return the game; raise BadRecord where it has none, or it is not clear which it is.
 
         A position alone, told by a tag, is a game without moves.
@@ -321,6 +321,7 @@ class _Reading:
             players=(self.tags.get("Black", "?"), self.tags.get("White", "?")),
             outcome=RESULTS[known.pop() if known else "*"],
             game=self.game,
+            line=line,
             tags=self.tags,
         )
 
@@ -358,4 +359,4 @@ def _result(text: str) -> str:
     return usual
 
 
-FORMAT = Format(read, export, ENGLISH, hint)
+FORMAT = Format(read, count, export, ENGLISH, hint)

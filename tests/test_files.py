@@ -1,0 +1,43 @@
+"""Files that are read line by line."""
+
+import gzip
+import tracemalloc
+
+import pytest
+
+from cc_env import files, record
+from cc_env.errors import BadRecord
+
+
+@pytest.mark.parametrize("name", ["games.jsonl", "games.jsonl.gz"])
+def test_a_line_that_is_too_long_is_refused_before_all_of_it_is_read(tmp_path, monkeypatch, name):
+    path = tmp_path / name
+    opened = gzip.open if name.endswith(".gz") else open
+    with opened(path, "wt") as file:
+        file.write("{}\n" + "a" * 100_000)
+    monkeypatch.setattr(files, "MAX_LINE_LENGTH", 1000)
+    lines = files.lines(path)
+    assert next(lines) == (1, "{}\n")
+    with pytest.raises(BadRecord, match=r"games\.jsonl.*: line 2 has more than 1,000 characters"):
+        next(lines)
+
+
+@pytest.mark.slow
+def test_a_compressed_line_of_a_gigabyte_needs_little_memory(tmp_path):
+    path = tmp_path / "bomb.jsonl.gz"
+    block = b" " * 2**20
+    with gzip.open(path, "wb", compresslevel=1) as file:
+        for _ in range(1024):
+            file.write(block)
+    tracemalloc.start()
+    with pytest.raises(BadRecord, match="line 1 has more than"):
+        list(record.read_played(path, [].append))
+    assert tracemalloc.get_traced_memory()[1] < 200 * 2**20
+    tracemalloc.stop()
+
+
+def test_lines_of_the_greatest_length_are_read(tmp_path, monkeypatch):
+    path = tmp_path / "games.jsonl"
+    path.write_text("abcd\n\nefg")
+    monkeypatch.setattr(files, "MAX_LINE_LENGTH", 5)
+    assert list(files.lines(path)) == [(1, "abcd\n"), (3, "efg")]
