@@ -87,7 +87,11 @@ def test_texts_are_imported_and_games_chosen(serving):
     text = f"{played.to_json()}\n{played.to_json()}"
     opened = asked(client, "/open", text=text, which=1)
     assert opened["turns"] == [[0, "41-32", list(game.parse_turn(game.initial, "41-32"))]]
-    assert len(opened["games"]) == 2
+    assert (len(opened["games"]), opened["total"], opened["refused_total"]) == (2, 2, 0)
+    broken = asked(client, "/open", text=f"{text}\n{{}}", which=1)
+    assert (len(broken["games"]), broken["total"], broken["refused_total"]) == (2, 3, 1)
+    assert [game["line"] for game in broken["refused"]] == [3]
+    assert broken["refused"][0]["reason"]
     assert opened["players"] == ["<b>a", "b"]
     assert "there are 2" in refused(client, "/open", text=text, which=2)
     assert "not a position of any game" in refused(client, "/open", text="hello")
