@@ -181,7 +181,7 @@ def device_of(name: str) -> torch.device:
 
 
 def fast_dtype(device: torch.device) -> torch.dtype:
-    """Return the dtype in which the device multiplies fastest."""
+    """Return the dtype in which the device evaluates networks fastest."""
     if device.type == "cuda":
         has_bfloat16 = torch.cuda.is_bf16_supported(including_emulation=False)
     else:

@@ -55,6 +55,17 @@ def started(start: str | None, game: Game, size: Size) -> Network:
     return network
 
 
+def training_dtype(device: torch.device) -> torch.dtype:
+    """Return the dtype in which gradient steps on the device are fastest.
+
+    With AVX512-BF16 they take 0.7 of the time in bfloat16, whereas inference is as fast in the
+    float32 code of `agents.compiled`.
+    """
+    if device.type == "cpu" and torch.cpu.get_capabilities().get("avx512_bf16"):
+        return torch.bfloat16
+    return fast_dtype(device)
+
+
 def cross_entropy(log_policy: Tensor, targets: Tensor) -> Tensor:
     """Return the cross-entropy of a policy, a mean; both are as for `PolicyLoss`, float[B, A].
 
@@ -100,7 +111,7 @@ class Learner:
         planes, legal, targets, values = (
             torch.from_numpy(array).to(self._device) for array in batch
         )
-        dtype = fast_dtype(self._device)
+        dtype = training_dtype(self._device)
         planes = planes.float().contiguous(memory_format=torch.channels_last)
         with torch.autocast(self._device.type, dtype, enabled=dtype != torch.float32):
             logits, predicted = self._network(planes)

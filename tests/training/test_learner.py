@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from agents.network import Network, Size
-from training.learner import Learner, LearnerSettings
+from training.learner import Learner, LearnerSettings, training_dtype
 from training.replay import Minibatch
 
 
@@ -52,3 +52,18 @@ def test_the_averaged_weights_follow_the_newest(game, learner):
     for old, mean, new in zip(before, average.parameters(), newest.parameters(), strict=True):
         weight = 10 / 11  # of the first step: half the weights only once there were many
         torch.testing.assert_close(mean, old + weight * (new - old), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("capabilities", "dtype"),
+    [
+        ({}, torch.float32),
+        ({"avx512_bf16": True}, torch.bfloat16),
+        ({"amx_bf16": True}, torch.bfloat16),
+    ],
+)
+def test_gradient_steps_use_bfloat16_where_the_processor_multiplies_it(
+    capabilities, dtype, monkeypatch
+):
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: capabilities)
+    assert training_dtype(torch.device("cpu")) == dtype
