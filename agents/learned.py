@@ -5,6 +5,7 @@ Shapes: C planes, H rows and W columns of an observation.
 
 import math
 import time
+from collections.abc import Sequence
 from copy import copy
 from pathlib import Path
 from typing import NamedTuple, Self
@@ -92,6 +93,15 @@ class _WithCourse:
         other = copy(self)
         other._course = _Course(self._game)
         return other
+
+    @property
+    def memory(self) -> tuple[Position, ...]:
+        """What the player remembers of its game: for another player that takes its place."""
+        return tuple(self._course.positions)
+
+    @memory.setter
+    def memory(self, positions: Sequence[Position]) -> None:
+        self._course.positions = list(positions)
 
 
 class PolicyPlayer(_WithCourse):

@@ -287,20 +287,25 @@ def serve(
         float,
         typer.Option(min=0.1, max=600, help="Maximum thinking time of a player for a decision."),
     ] = 10.0,
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="A host name of this server, beside its addresses."),
+    ] = None,
     open_page: Annotated[
         bool, typer.Option("--open", help="Open the page in the browser.")
     ] = False,
 ) -> None:
     """Serve the page: play all games in the browser, until Ctrl+C."""
     from cc_env.play import server
-    from cc_env.play.lobby import Bounds
+    from cc_env.play.server_limits import ServerLimits
 
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # players think in parallel, one core each
     sys.setswitchinterval(SWITCH_INTERVAL)
     gc.freeze()  # imported modules stay: exclude them from collections
     gc.set_threshold(*gc.get_threshold()[:2], GC_THRESHOLD)
     with tcp.listen(host, port) as listening:
-        site = server.prepared(listening, folder, Bounds(games=games_at_once, seconds=seconds))
+        limits = ServerLimits(games_in_memory=games_at_once, decision_seconds=seconds)
+        site = server.prepared(listening, folder, limits, allow_host or ())
         address = f"http://{f'[{host}]' if ':' in host else host}:{listening.getsockname()[1]}/"
         console.print(f"play at {address}; games are kept in {folder}; Ctrl+C ends it")
         if open_page:

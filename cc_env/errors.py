@@ -52,6 +52,9 @@ class Forfeit(CcEnvError):
         super().__init__(message)
         self.fault = fault
 
+    def __reduce__(self) -> tuple[type["Forfeit"], tuple[str, str]]:
+        return type(self), (self.fault, str(self))  # so that it crosses processes
+
 
 class BadRecord(CcEnvError):
     """A record, a recorded position or a message that cannot be read, or contradicts the rules."""

@@ -60,14 +60,14 @@ def writing(path: Path, *, alone: bool = True) -> Iterator[BinaryIO]:
         raise
 
 
-_APPENDING = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
+_APPENDING = os.O_WRONLY | os.O_APPEND | getattr(os, "O_BINARY", 0)
 
 
-def append(path: Path, content: str) -> None:
+def append(path: Path, content: str, *, must_exist: bool = False) -> None:
     """Append to a file atomically; raise OSError and keep the old content on failure."""
     given = left = content.encode()
     with _named(path):
-        file = os.open(path, _APPENDING)
+        file = os.open(path, _APPENDING | (0 if must_exist else os.O_CREAT), 0o666)
         try:
             while left:
                 left = left[os.write(file, left) :]
@@ -76,6 +76,18 @@ def append(path: Path, content: str) -> None:
             raise
         finally:
             os.close(file)
+
+
+def create_private(path: Path, content: str) -> None:
+    """Write a new file that only its owner can read; raise OSError and leave no file on failure."""
+    with _named(path):
+        file = os.open(path, _APPENDING | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            with os.fdopen(file, "wb") as opened:
+                opened.write(content.encode())
+        except BaseException:
+            path.unlink(missing_ok=True)
+            raise
 
 
 @contextmanager

@@ -4,6 +4,7 @@ Shapes: A actions, C planes of an observation, H rows and W columns of the board
 position, N positions.
 """
 
+import itertools
 import operator
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -482,14 +483,35 @@ class Game:
         would_do = f"did you mean {listed(near)}?" if near else self._what_is_legal(position)
         raise IllegalAction(f"'{text}' is not legal in '{self.to_text(position)}'; {would_do}")
 
-    def near(self, position: Position, text: str) -> list[str]:
-        """Return the texts of legal turns that begin with `text`, none where it is empty."""
+    def near(self, position: Position, text: str, most: int = 12) -> list[str]:
+        """Return the texts of legal turns that begin with `text`, at most this number of them.
+
+        Turns that do not begin so are not generated. Returns no texts where `text` is empty.
+        """
         wanted = _plain(text)
-        texts = [self.turn_text(position, turn) for turn in self.turns(position)]
+        if not wanted:
+            return []
+        others = (
+            other
+            for action in map(int, self.legal_actions(position))
+            for other in self.notation.other_texts(position, action)
+            if _plain(other).startswith(wanted)
+        )
+        texts = itertools.chain(self._texts_with(position, wanted), others)
+        return list(dict.fromkeys(itertools.islice(texts, most)))
+
+    def _texts_with(self, position: Position, wanted: str, begun: str = "") -> Iterator[str]:
+        """Yield the texts of turns that go on from `begun` and begin with a plain text."""
         for action in map(int, self.legal_actions(position)):
-            texts += self.notation.other_texts(position, action)
-        near = (known for known in texts if wanted and _plain(known).startswith(wanted))
-        return list(dict.fromkeys(near))
+            text = begun + self.action_text(position, action)
+            plain = _plain(text)
+            if not (plain.startswith(wanted) or wanted.startswith(plain)):
+                continue
+            after = self.apply(position, action)
+            if self.mid_turn(after):
+                yield from self._texts_with(after, wanted, text)
+            elif plain.startswith(wanted):
+                yield text
 
     def _turn_of(self, position: Position, wanted: str) -> Turn | None:
         """Return the legal turn of this plain text, None if there is none.

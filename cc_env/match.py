@@ -95,6 +95,19 @@ class Match:
             self._seen[self._key] += 1
             self.result = self._by_rules() or self._by_limits()
 
+    def take_back(self, keep: int) -> None:
+        """Return to the position after `keep` finished turns; an unfinished turn is dropped, too.
+
+        The game continues from there, however it had ended. Takes time only for what is dropped.
+        """
+        dropped = [before for before, _ in self.course[keep:]] + [self._before]
+        self.position, *later = dropped
+        self._seen.subtract(map(self.game.key, later))
+        del self.turns[keep:], self.course[keep:]
+        self.mover, self._legal = self.game.to_move(self.position), None
+        self._key, self.result = self.game.key(self.position), None
+        self._begin_turn()
+
     @property
     def score(self) -> tuple[float, float] | None:
         """The scores of both players by the rules, None where a limit ended the game.

@@ -118,6 +118,17 @@ class Timer:
         self._spent[self._match.mover] += seconds
         return f"{seconds:.3f} s, had {min(clock):.3f} s" if seconds > min(clock) else ""
 
+    def take_back(self, keep: int) -> None:
+        """Forget the time of all turns after the first `keep`.
+
+        To be called before the turns are taken back in the match.
+        """
+        movers = [self._match.game.to_move(before) for before, _ in self._match.course[keep:]]
+        movers.append(self._match.mover)  # of an unfinished turn
+        for mover, seconds in zip(movers, self.seconds[keep:], strict=False):
+            self._spent[mover] = max(0.0, self._spent[mover] - seconds)
+        del self.seconds[keep:]
+
     def spent(self, player: int) -> float:
         """Return for how many seconds a player has thought."""
         return self._spent[player]

@@ -147,15 +147,21 @@ HERE = "http://127.0.0.1:8000"
 
 @pytest.fixture
 def serving(tmp_path):
-    """Return a function that starts a server of the same folder, for Starlette's client."""
+    """Return a function that starts a server of the same folder, for Starlette's client.
+
+    It ends the one before.
+    """
     from starlette.testclient import TestClient
 
-    from cc_env.play import lobby, server
+    from cc_env.play import server
+    from cc_env.play.server_limits import ServerLimits
 
     with contextlib.ExitStack() as started:
 
-        def start(**bounds):
-            app = server.application(tmp_path, bounds=lobby.Bounds(**{"pause": 0.0, **bounds}))
+        def start(**limits):
+            started.close()
+            chosen = ServerLimits(**{"pace_seconds": 0.0, **limits})
+            app = server.application(tmp_path, limits=chosen)
             client = TestClient(app, base_url=HERE, headers={"origin": HERE})
             return started.enter_context(client)
 

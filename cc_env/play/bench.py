@@ -1,66 +1,68 @@
-"""Which players strangers may seat, and a bench of them that all games share.
+"""Which players untrusted clients may seat, and a pool of them that all games share.
 
-A stranger's name is one of a list, never of a module, a path or a program, and its options have
-bounds. Players that keep nothing of their game sit on a bench: each is lent for one decision, so
-that a thousand games need no more of them than think at once.
+A client's player spec names one of a list, never a module, a path or a program, and its options
+have bounds.
 """
 
-import threading
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from typing import Protocol
 
-import numpy as np
+import psutil
 
 from cc_env import options, players
-from cc_env.errors import BadOption, BadPlayer, UnknownOption, is_number, listed
+from cc_env.errors import BadOption, BadPlayer, UnknownOption, is_number, is_whole, listed
 from cc_env.game import Game
-from cc_env.referee import Clock, Decision, Player
-from cc_env.rules import Position
+from cc_env.referee import Player
+from cc_env.search.mcts import PLAYOUTS
 
 LONGEST = 80  # characters of a name
-IDLE = 16  # players that wait on a bench, at most
+MIN_PLAYER_BYTES = 2**20  # that an idle player counts at least
 
-# The options that strangers may give, with bounds of numbers; () is a word that the player checks,
-# but for evaluations: those have to be the game's, since a player takes paths of files, too.
-OPTIONS: dict[str, dict[str, tuple[float, float] | tuple[()]]] = {
+Bounds = tuple[int, int] | tuple[float, float]
+
+# The options that untrusted clients may give, with bounds of numbers; () is one of some words.
+OPTIONS: dict[str, dict[str, Bounds | tuple[()]]] = {
     "random": {},
     "greedy": {"evaluation": ()},
     "minimax": {
         "level": (),
         "depth": (1, 64),
-        "nodes": (1, 1e9),
-        "seconds": (0.001, 60),
+        "nodes": (1, 10**9),
+        "seconds": (0.01, 60.0),
         "evaluation": (),
     },
     "mcts": {
         "simulations": (1, 100_000),
-        "seconds": (0.001, 60),
+        "seconds": (0.01, 60.0),
         "playout": (),
-        "exploration": (0, 100),
+        "exploration": (0.0, 100.0),
         "evaluation": (),
     },
-    "policy": {"contempt": (0, 1)},
+    "policy": {"contempt": (0.0, 1.0)},
     "alphazero": {
         "simulations": (1, 1000),  # for which each game has a tree of its own
-        "exploration": (0, 100),
-        "contempt": (0, 1),
+        "exploration": (0.0, 100.0),
+        "contempt": (0.0, 1.0),
     },
-    "ppo": {"contempt": (0, 1)},
+    "ppo": {"contempt": (0.0, 1.0)},
 }
 
 
 def listed_players(game: Game) -> dict[str, list[str]]:
-    """Return the names that strangers may seat in a game, each with its levels."""
+    """Return the players that untrusted clients may seat in a game, each with its levels."""
     there = [name for name in players.who_plays(game) if name in OPTIONS]
     kinds: dict[str, list[str]] = {name: [] for name in [*there, *game.search.bots]}
     kinds["minimax"] = list({**players.LEVELS, **game.search.levels})
     return kinds
 
 
-def check(name: object, game: Game) -> None:
-    """Raise BadOption unless a stranger may seat this player in the game."""
+def check(name: object, game: Game) -> str:
+    """Return the spec of a player in its normal form: options in order, numbers in short.
+
+    Seconds are rounded to hundredths. Raises BadOption unless an untrusted client may seat the
+    player in the game.
+    """
     known = listed_players(game)
     if not isinstance(name, str) or len(name) > LONGEST:
         raise BadPlayer(f"{str(name)[:LONGEST]!r} is not the name of a player")
@@ -75,88 +77,67 @@ def check(name: object, game: Game) -> None:
         raise UnknownOption(f"player {kind} has no option {listed(unknown)} here; it has: {has}")
     for option, value in given.items():
         bounds = allowed[option]
-        if bounds and not is_number(value, *bounds):
-            would_do = "{:g} to {:g}".format(*bounds)
-            raise BadOption(f"{kind}: {option}={value!r}; wanted: {would_do}")
-        if not bounds and not isinstance(value, str):
+        if bounds:
+            _check_number(kind, option, value, bounds)
+        elif not isinstance(value, str):
             raise BadOption(f"{kind}: {option}={value!r} is not a word")
-        if option == "evaluation" and value not in game.search.evaluations:
-            has = listed(game.search.evaluations) or "none"
-            raise UnknownOption(f"{game.name} has no evaluation {value!r}; it has: {has}")
+        elif value not in (valid := _words(option, known[kind], game)):
+            has = listed(valid) or "none"
+            raise UnknownOption(f"{game.name} has no {option} {value!r}; it has: {has}")
+    level = [str(given.pop("level"))] if "level" in given else []
+    words = level + [f"{option}={_short(value)}" for option, value in sorted(given.items())]
+    return ":".join([kind, ",".join(words)] if words else [kind])
 
 
-class Chooser(Protocol):
-    """What lets a player decide by its name, such as `cc_env.play.workers.Workers`."""
+def _check_number(kind: str, option: str, value: object, bounds: Bounds) -> None:
+    """Raise BadOption for a number out of bounds, or a fraction where these are integers."""
+    least, most = bounds
+    is_valid = is_number(value, least, most)
+    if not is_valid or (isinstance(least, int) and not is_whole(value, 0)):
+        raise BadOption(f"{kind}: {option}={value!r}; wanted: {least:g} to {most:g}")
 
-    def choose(
-        self, name: str, game: Game, position: Position, rng: np.random.Generator, clock: Clock
-    ) -> Decision:
-        """Return what the player of this name decides."""
+
+def _words(option: str, levels: list[str], game: Game) -> Collection[str]:
+    """Return the values of an option that takes words."""
+    return {
+        "level": levels,
+        "playout": PLAYOUTS,
+        "evaluation": list(game.search.evaluations),
+    }[option]
 
 
-class Bench:
-    """Players by name, for all games of a process; safe to use from many threads."""
+def _short(value: object) -> str:
+    return f"{round(value, 2):g}" if isinstance(value, float) else str(value)
 
-    def __init__(self, workers: Chooser | None = None) -> None:
-        """Begin with nobody; players that keep nothing of their game decide among the workers."""
-        self._workers = workers
-        self._idle: OrderedDict[tuple[str, str], list[Player]] = OrderedDict()
-        self._lock = threading.Lock()
 
-    def make(self, name: str, game: Game) -> Player:
-        """Return a player as `players.make`; one that keeps nothing of its game is lent."""
-        player = self._take(name, game)
-        if hasattr(player, "fresh"):
-            return player
-        self._give_back(name, game, player)
-        return Lent(self, name, game)
+class PlayerPool:
+    """The players of one worker, which has one job at a time.
 
-    def choose(
-        self, name: str, game: Game, position: Position, rng: np.random.Generator, clock: Clock
-    ) -> Decision:
-        """Return what the player of this name decides."""
-        if self._workers:
-            return self._workers.choose(name, game, position, rng, clock)
-        with self.lent(name, game) as player:
-            return player.choose(position, rng, clock)
+    Players are borrowed for a job. Those that are idle are kept for the next one as long as all of
+    them together need no more than some bytes: the growth of this process while they were in use.
+    """
+
+    def __init__(self, max_bytes: int) -> None:
+        """Begin without players."""
+        self._max_bytes = max_bytes
+        self._process = psutil.Process()
+        self._idle: OrderedDict[tuple[str, str], tuple[Player, int]] = OrderedDict()
 
     @contextmanager
-    def lent(self, name: str, game: Game) -> Iterator[Player]:
-        """Lend a player, as `players.make`, to one at a time."""
-        player = self._take(name, game)
+    def borrow(self, spec: str, game: Game) -> Iterator[Player]:
+        """Lend the player of this spec; raises as `players.make`."""
+        before, key = self._memory(), (repr(game), spec)
+        player, size = self._idle.pop(key, (None, 0))
+        player = player or players.make(spec, game)
         try:
             yield player
         finally:
-            self._give_back(name, game, player)
+            size = max(MIN_PLAYER_BYTES, size + self._memory() - before)
+            self._idle[key] = player, size
+            while sum(size for _, size in self._idle.values()) > self._max_bytes:
+                self._idle.popitem(last=False)
 
-    def _take(self, name: str, game: Game) -> Player:
-        with self._lock:
-            if waiting := self._idle.get((repr(game), name)):
-                return waiting.pop()
-        return players.make(name, game)
-
-    def _give_back(self, name: str, game: Game, player: Player) -> None:
-        key = repr(game), name
-        with self._lock:
-            self._idle.setdefault(key, []).append(player)
-            self._idle.move_to_end(key)
-            self._drop_oldest()
-
-    def _drop_oldest(self) -> None:
-        while sum(map(len, self._idle.values())) > IDLE:
-            oldest = next(iter(self._idle))
-            if self._idle[oldest]:
-                self._idle[oldest].pop()
-            if not self._idle[oldest]:
-                del self._idle[oldest]
-
-
-class Lent:
-    """Stands for a player of a bench."""
-
-    def __init__(self, bench: Bench, name: str, game: Game) -> None:
-        self._bench, self._name, self._game = bench, name, game
-
-    def choose(self, position: Position, rng: np.random.Generator, clock: Clock) -> Decision:
-        """Return what the player decides."""
-        return self._bench.choose(self._name, self._game, position, rng, clock)
+    def _memory(self) -> int:
+        """Return the bytes of memory that this process has for itself."""
+        memory = self._process.memory_info()
+        return int(memory.rss - getattr(memory, "shared", 0))

@@ -12,11 +12,10 @@ Chances are per cent. Those of a position are the first player's, those of moves
 The server keeps nothing between requests. Work for a client that disconnects is cancelled.
 """
 
-import asyncio
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -27,14 +26,16 @@ from cc_env.game import Game, Turn
 from cc_env.match import Limits
 from cc_env.pictures import heat
 from cc_env.play import bench, importing, study, view
-from cc_env.play.asked import content, unless_gone
+from cc_env.play.asked import address_of, read_json, unless_gone
 from cc_env.play.importing import Imported, ImportedGames
-from cc_env.play.lobby import BusyError, Lobby, known_game, known_start
+from cc_env.play.jobs import Analyze, GameKey, Judge
+from cc_env.play.lobby import Lobby, known_game, known_start
 from cc_env.play.messages import fields
+from cc_env.play.server_limits import ServerLimits, TooManyRequestsError
 from cc_env.play.sitting import HUMAN, Sitting
-from cc_env.play.study import Analysis, Judgement, Time
+from cc_env.play.study import Analysis, Judgement
 from cc_env.play.telling import winning_chances
-from cc_env.referee import Decision, Player
+from cc_env.referee import Decision
 from cc_env.rules import Position
 
 GONE = 499  # the status for who is gone, as nginx has it
@@ -49,7 +50,6 @@ FIELDS = {  # of what is asked, by its path
     "judge": (*_POSITION, "player", "seconds", "turn"),
 }
 Asked = Mapping[str, Any]
-Result = TypeVar("Result")
 
 
 class Desk:
@@ -63,8 +63,9 @@ class Desk:
     @contextmanager
     def admitted(self, address: str) -> Iterator[None]:
         """Take note of a request for as long as it lasts; raise BusyError for one too many."""
-        if self._busy[address] >= self._lobby.bounds.studies:
-            raise BusyError("too much is asked at once; try again later")
+        self._lobby.rates.check("analyses", address)
+        if self._busy[address] >= self._lobby.limits.analyses_at_once:
+            raise TooManyRequestsError("too much is asked at once; try again later")
         self._busy[address] += 1
         try:
             yield
@@ -72,15 +73,15 @@ class Desk:
             self._busy[address] -= 1
             self._busy += Counter()  # drops zeros
 
-    async def open(self, asked: Asked) -> dict[str, Any]:
+    async def open(self, asked: Asked, address: str) -> dict[str, Any]:
         """Return what can be analysed: a game that is served, one of a text, or a start."""
         if "room" not in asked:
-            return await self._lobby.study(lambda: self._open(asked))
-        sitting = (await self._lobby.find(str(asked["room"]))).sitting
+            return await self._lobby.run_io(address, self._open, asked)
+        sitting = (await self._lobby.find(str(asked["room"]), address)).sitting
         first, second = sitting.seats
         told = f"the game goes on after turn {len(sitting.match.turns)}; reload for what follows"
         imported = importing.of_match(sitting.match, (first.name, second.name), told)
-        return await self._lobby.beside(_opened, imported)
+        return await self._lobby.run_io(address, _opened, imported)
 
     def _open(self, asked: Asked) -> dict[str, Any]:
         text = asked.get("text")
@@ -94,59 +95,50 @@ class Desk:
         imported, which = importing.read(text, game), asked.get("which", 0)
         if not is_whole(which, 0, len(imported.games) - 1):
             raise BadOption(f"there is no such game; there are {len(imported.games)}, from 0")
-        if sum(map(len, imported.games[which].turns)) > self._lobby.bounds.decisions:
-            raise BadOption(f"a game has {self._lobby.bounds.decisions:,} decisions at most")
+        most = self._lobby.limits.max_analyzed_decisions
+        if sum(map(len, imported.games[which].turns)) > most:
+            raise BadOption(f"a game has {most:,} decisions at most")
         return _opened(imported.games[which]) | _counted(imported) | {"which": which}
 
-    async def look(self, asked: Asked) -> dict[str, Any]:
+    async def look(self, asked: Asked, address: str) -> dict[str, Any]:
         """Return what there is to draw and to choose, and the last turn alone."""
-        return await self._lobby.beside(self._look, asked)
+        return await self._lobby.run_io(address, self._look, asked)
 
     def _look(self, asked: Asked) -> dict[str, Any]:
         state = view.state(self._sitting(asked))
         return {**state, "turns": state["turns"][-1:]}
 
-    async def analyse(self, asked: Asked) -> dict[str, Any]:
+    async def analyse(self, asked: Asked, address: str) -> dict[str, Any]:
         """Return what a player thinks of a position."""
+        sitting, spec = await self._lobby.run_io(address, self._subject, asked)
+        game, position = sitting.game, sitting.position
+        job = Analyze(spec, GameKey.of(game), position)
+        analysis = await self._lobby.study(job, self._seconds(asked), address)
+        return await self._lobby.run_io(address, _analysed, game, position, analysis)
 
-        def find(game: Game, position: Position, player: Player, time: Time) -> dict[str, Any]:
-            return _analysed(game, position, study.analyse(game, position, player, time))
-
-        return await self._think(asked, find)
-
-    async def judge(self, asked: Asked) -> dict[str, Any]:
+    async def judge(self, asked: Asked, address: str) -> dict[str, Any]:
         """Return what a player thinks of a turn."""
-        turn = _actions(asked.get("turn", []), self._lobby.bounds.decisions)
+        turn = _actions(asked.get("turn", []), self._lobby.limits.max_analyzed_decisions)
+        sitting, spec = await self._lobby.run_io(address, self._subject, asked)
+        game, position = sitting.game, sitting.position
+        job = Judge(spec, GameKey.of(game), position, turn)
+        judgement = await self._lobby.study(job, self._seconds(asked), address)
+        return _judged(game, position, judgement)
 
-        def find(game: Game, position: Position, player: Player, time: Time) -> dict[str, Any]:
-            return _judged(game, position, study.judge(game, position, turn, player, time))
-
-        return await self._think(asked, find)
-
-    async def _think(
-        self, asked: Asked, find: Callable[[Game, Position, Player, Time], Result]
-    ) -> Result:
-        """Return what a player finds, once it is its turn to think."""
+    def _seconds(self, asked: Asked) -> float:
+        """Return how long a player thinks; raise BadOption for what is not a time."""
         seconds = asked.get("seconds", 1)
         if not is_number(seconds, 0.01, LONGEST):
             raise BadOption(f"{str(seconds)[:40]!r} seconds; wanted: 0.01 to {LONGEST}")
-        time = Time(min(float(seconds), self._lobby.bounds.seconds))
-        name = asked.get("player", "minimax:extreme")
+        return min(float(seconds), self._lobby.limits.decision_seconds)
 
-        def job() -> Result:
-            sitting = self._sitting(asked)
-            if sitting.result is not None:
-                raise IllegalAction(f"the game is over ({sitting.result.reason})")
-            bench.check(name, sitting.game)
-            with self._lobby.bench.lent(name, sitting.game) as player:
-                time.begin(player)
-                return find(sitting.game, sitting.position, player, time)
-
-        try:
-            return await self._lobby.study(job)
-        except asyncio.CancelledError:
-            time.end()
-            raise
+    def _subject(self, asked: Asked) -> tuple[Sitting, str]:
+        """Return the game as far as it is analysed, and the player's spec; raises CcEnvError."""
+        self._seconds(asked)
+        sitting = self._sitting(asked)
+        if sitting.result is not None:
+            raise IllegalAction(f"the game is over ({sitting.result.reason})")
+        return sitting, bench.check(asked.get("player", "minimax:extreme"), sitting.game)
 
     def _sitting(self, asked: Asked) -> Sitting:
         """Return the game as far as it is asked about; raises CcEnvError."""
@@ -155,7 +147,7 @@ class Desk:
         start = game.from_text(text) if text else None
         unlimited = Limits(max_turns=None, repetitions=None)
         sitting = Sitting(game, (HUMAN, HUMAN), start=start, limits=unlimited)
-        for action in _actions(asked.get("actions", []), self._lobby.bounds.decisions):
+        for action in _actions(asked.get("actions", []), self._lobby.limits.max_analyzed_decisions):
             sitting.restore(Decision(action), 0.0)
         return sitting
 
@@ -254,11 +246,13 @@ def _chances_of_first(game: Game, position: Position, value: float | None) -> fl
 def _route(name: str) -> Route:
     async def answer(request: Request) -> Response:
         desk: Desk = request.app.state.desk
-        asked = await content(request, request.app.state.lobby.bounds.file)
+        limits: ServerLimits = request.app.state.lobby.limits
+        asked = await read_json(request, limits.max_request_bytes, limits.request_seconds)
         fields(asked, f"a request to /{name}", FIELDS[name])
-        work: Callable[[Asked], Coroutine[Any, Any, dict[str, Any]]] = getattr(desk, name)
-        with desk.admitted(request.client.host if request.client else ""):
-            told = await unless_gone(request, work(asked))
+        work: Callable[[Asked, str], Coroutine[Any, Any, dict[str, Any]]] = getattr(desk, name)
+        address = address_of(request)
+        with desk.admitted(address):
+            told = await unless_gone(request, work(asked, address))
         return Response(status_code=GONE) if told is None else JSONResponse(told)
 
     return Route(f"/{name}", answer, methods=["POST"])

@@ -6,16 +6,17 @@ last whole line.
 
 import json
 import secrets
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from cc_env import files, games, trust
 from cc_env.errors import BadRecord, CcEnvError, is_number, is_whole
+from cc_env.game import Game
 from cc_env.match import Limits, Result
-from cc_env.play.bench import Bench
 from cc_env.play.sitting import HUMAN, Sitting
-from cc_env.referee import Decision
+from cc_env.referee import Decision, Player
 from cc_env.rules import DRAW, FIRST_WINS, SECOND_WINS
 
 SLOWEST = 10.0  # seconds between two decisions of a watched game
@@ -23,6 +24,8 @@ LONGEST = 1e9  # seconds that a decision took
 KEPT = "depth", "cuts_max", "cuts_min", "nodes"  # of what players say of their decisions
 _written = json.JSONEncoder(separators=(",", ":"), default=int).encode
 REQUESTS = "offer", "ask_back", "pace"  # lines that leave the position as it is
+
+MakePlayer = Callable[[str, Game], Player]  # as `cc_env.players.make`
 
 
 @dataclass(frozen=True)
@@ -39,15 +42,13 @@ class Opening:
     owner: str = ""  # the token of who opened a game to watch; "" where a person plays
     pace: float = 0.8  # seconds between two decisions where nobody plays
 
-    def sitting(self, bench: Bench) -> Sitting:
+    def sitting(self, make: MakePlayer) -> Sitting:
         """Return the game as it begins; raises CcEnvError where it cannot be."""
         with trust.names_from_file():
             game = games.make(self.game, **self.options)
             start = None if self.start is None else game.from_text(self.start)
             limits = Limits(**self.limits)
-            return Sitting(
-                game, self.seats, start=start, limits=limits, seed=self.seed, make=bench.make
-            )
+            return Sitting(game, self.seats, start=start, limits=limits, seed=self.seed, make=make)
 
 
 def with_tokens(opening: Opening) -> Opening:
@@ -70,9 +71,9 @@ class SavedGame:
     wanted_back: int | None = None  # the player who asks to take back
 
     @classmethod
-    def begun(cls, opening: Opening, bench: Bench) -> "SavedGame":
+    def begun(cls, opening: Opening, make: MakePlayer) -> "SavedGame":
         """Return a game that begins; raises CcEnvError where it cannot be."""
-        return cls(opening, opening.sitting(bench), opening.pace)
+        return cls(opening, opening.sitting(make), opening.pace)
 
 
 BETWEEN = "seconds between decisions"
@@ -85,14 +86,19 @@ class Journal:
         """Read and write at `path`."""
         self.path = path
         self.version = 0  # rises with everything that changes the position or ends the game
+        self.bytes = 0  # length of the file
 
     def _add(self, entry: dict[str, Any]) -> None:
-        files.append(self.path, _written(entry) + "\n")
+        line = _written(entry) + "\n"
+        files.append(self.path, line, must_exist=True)
+        self.bytes += len(line)  # JSON is ASCII
         self.version += entry.get("do") not in REQUESTS
 
     def begin(self, opening: Opening) -> None:
-        """Write the first line; raises OSError."""
-        self._add(asdict(opening))
+        """Create the file with its first line; raises OSError, and leaves no file then."""
+        line = _written(asdict(opening)) + "\n"
+        files.create_private(self.path, line)
+        self.bytes, self.version = len(line), 1
 
     def decided(self, decision: Decision, seconds: float) -> None:
         """Write a decision that took so many seconds; raises OSError."""
@@ -123,24 +129,27 @@ class Journal:
         """Write how fast a watched game goes on, None where it is paused; raises OSError."""
         self._add({"do": "pace", "seconds": seconds})
 
-    def read(self, bench: Bench) -> SavedGame:
+    def read(self, make: MakePlayer) -> SavedGame:
         """Return the game at its last confirmed decision; raises BadRecord, OSError."""
         files.drop_partial_line(self.path)
         entries, number, version = files.lines(self.path), 1, 1
         try:
-            standing = SavedGame.begun(_opening(json.loads(next(entries)[1])), bench)
+            first = next(entries, None)
+            if first is None:
+                raise BadRecord("the file is empty; wanted: how the game was opened")
+            standing = SavedGame.begun(_opening(json.loads(first[1])), make)
             for place, text in entries:
                 number, entry = place, json.loads(text)
                 _redo(standing, entry)
                 version += entry["do"] not in REQUESTS
         except _BROKEN as error:
             raise BadRecord(f"{self.path}, line {number}: {error}") from error
-        self.version = version
+        self.version, self.bytes = version, self.path.stat().st_size
         return standing
 
 
 _BROKEN = (
-    *(CcEnvError, ValueError, TypeError, KeyError, StopIteration),
+    *(CcEnvError, ValueError, TypeError, KeyError),
     *(AttributeError, OverflowError, RecursionError),
 )
 

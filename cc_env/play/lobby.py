@@ -1,24 +1,25 @@
-"""All games that are served: they are opened, found again in their files, and think in turn."""
+"""All games that are served: they are opened, found again in their files, and get players in turn.
+
+Work that takes long waits for a slot, and addresses take turns to get one.
+"""
 
 import asyncio
+import logging
 import os
-import re
 import secrets
-import sys
-import threading
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from concurrent.futures import Executor, ThreadPoolExecutor
+from dataclasses import asdict
 from typing import Any, TypeVar
 
 import numpy as np
 
-from cc_env import games, options, players
+from cc_env import games, options
 from cc_env.catalogue import GAMES
 from cc_env.errors import (
     BadOption,
     BadPosition,
+    BadRecord,
     CcEnvError,
     UnknownOption,
     is_number,
@@ -28,38 +29,22 @@ from cc_env.errors import (
 from cc_env.game import Game
 from cc_env.match import Limits
 from cc_env.play import bench, importing, view
+from cc_env.play.fair import FairSlots
+from cc_env.play.jobs import Choice, Choose, GameKey, Job, pooled_player
 from cc_env.play.journal import Journal, Opening, SavedGame, with_tokens
 from cc_env.play.messages import fields
 from cc_env.play.room import Guest, Room
-from cc_env.play.sitting import HUMAN, Sitting
-from cc_env.play.workers import NICE, Workers
-from cc_env.referee import Answer, Clock, Decision
+from cc_env.play.server_limits import BusyError, Rates, ServerLimits
+from cc_env.play.sitting import HUMAN
+from cc_env.play.storage import GameFolder
+from cc_env.play.workers import Cancellation, LocalWorker, Workers
+from cc_env.referee import Answer, Clock, Player
 
-NAME = re.compile(r"[A-Za-z0-9_-]{16}")  # of a game: who knows it may look on
 KEYS = "game", "options", "seats", "seconds", "start", "draw_lots", "seed"  # of what opens one
+IO_THREADS = 2
+EXPIRY_SECONDS = 600.0  # between two searches for games that have expired
 Result = TypeVar("Result")
-
-
-@dataclass(frozen=True)
-class Bounds:
-    """What a server allows."""
-
-    games: int = 2000  # at once; those that nobody looks at stay on disk alone
-    kept: int = 100_000  # on disk
-    guests: int = 200  # connections to one game
-    seconds: float = 10.0  # that a player thinks about a decision
-    clock: float = 24 * 3600.0  # of a player for a game
-    pause: float = 0.8  # after each decision where players are watched, as it begins
-    adviser: str = "minimax:hard"  # who gives hints
-    messages: float = 20.0  # a second from one connection, and twice as many in a burst
-    letters: int = 4096  # of one message
-    studies: int = 8  # requests of analysis at once from one address
-    decisions: int = 4000  # of a game that is analysed
-    file: int = 100_000  # letters of what is imported, and of a request of analysis
-
-
-class BusyError(CcEnvError):
-    """There are as many games as there may be."""
+_log = logging.getLogger("cc_env.play")
 
 
 class Lobby:
@@ -67,101 +52,135 @@ class Lobby:
 
     def __init__(
         self,
-        folder: Path,
-        bounds: Bounds | None = None,
+        folder: GameFolder,
+        limits: ServerLimits | None = None,
         cores: int | None = None,
         workers: Workers | None = None,
     ) -> None:
-        """Keep games in a folder, which is made; raises OSError.
-
-        Players decide among the workers, which are closed with this; without any in threads.
-        """
-        folder.mkdir(parents=True, exist_ok=True)
-        self._folder, self.bounds = folder, bounds or Bounds()
-        self._workers = workers
-        self.bench = bench.Bench(workers)
-        self.rooms: dict[str, Room] = {}
-        self._kept = sum(1 for _ in folder.glob("*.jsonl"))
+        """Serve the games of a folder; both the folder and the workers are closed with this."""
+        self._folder, self.limits = folder, limits or ServerLimits()
+        self.rates = Rates(self.limits)
         cores = cores or os.cpu_count() or 1
-        self._pool = ThreadPoolExecutor(cores, "think", _give_way)
-        self._asking = ThreadPoolExecutor(cores, "ask") if workers else self._pool
-        self._desk = ThreadPoolExecutor(2, thread_name_prefix="desk")  # waits for no thinking
+        self._workers = workers or Workers(lambda: LocalWorker(self.limits.idle_player_bytes))
+        self.rooms: dict[str, Room] = {}
+        self._thinking = ThreadPoolExecutor(cores, "think")
+        self._io = ThreadPoolExecutor(IO_THREADS, "io")
         self._reading: dict[str, asyncio.Task[Room]] = {}
-        self._seats = asyncio.Semaphore(cores)
-        self._studies = asyncio.Semaphore(max(1, cores // 2))  # the others are for games
-        self._waiting: list[Room] = []
+        self._seats = FairSlots(cores, self._tell_waiting)
+        self._studies = FairSlots(max(1, cores // 2))  # the other cores are for games
+        self._io_slots = FairSlots(IO_THREADS)
         self._advised: set[Room] = set()
         self._tasks: set[asyncio.Task[None]] = set()
 
     def close(self) -> None:
-        """Wait for no player any more."""
-        for pool in (self._pool, self._asking, self._desk):
+        """End all work, also that which is under way."""
+        for task in self._tasks:
+            task.cancel()
+        for pool in (self._thinking, self._io):
             pool.shutdown(wait=False, cancel_futures=True)
-        if self._workers:
-            self._workers.close()
+        self._workers.close()
+        self._folder.close()
 
-    async def beside(self, work: Callable[..., Result], *given: object) -> Result:
-        """Return what some work finds that waits for no thinking, done in another thread."""
-        return await asyncio.get_running_loop().run_in_executor(self._desk, work, *given)
+    async def run_io(self, address: str, function: Callable[..., Result], *given: object) -> Result:
+        """Return what a function finds that runs in a thread which searches never occupy."""
+        await self._io_slots.acquire(address)
+        return await self._in_slot(self._io, self._io_slots.release, function, *given)
 
-    async def catalogue(self) -> dict[str, Any]:
-        """Return the games with their options, and who plays them."""
-        return await self.beside(_catalogue)
+    async def _in_slot(
+        self, pool: Executor, release: Callable[[], None], work: Callable[..., Result], *given: Any
+    ) -> Result:
+        """Return what some work finds; release its slot when it ends, even if nobody waits."""
+        future = asyncio.get_running_loop().run_in_executor(pool, work, *given)
 
-    async def begin(self, asked: object) -> Room:
-        """Open a game as somebody asks for it; raises CcEnvError."""
-        return self.open(await self.beside(self._checked, asked))
+        def end(done: asyncio.Future[Result]) -> None:
+            release()
+            if not done.cancelled():
+                done.exception()  # is retrieved, also where nobody waits for it
 
-    def open(self, standing: SavedGame) -> Room:
-        """Open a game that was checked; raises BusyError, OSError."""
-        self._make_room()
-        if self._kept >= self.bounds.kept:
-            raise BusyError(f"{self._kept:,} games are kept here, and no more can be")
-        name = secrets.token_urlsafe(12)
-        journal = Journal(self._path(name))
-        journal.begin(standing.opening)
-        self._kept += 1
-        self.rooms[name] = room = Room(name, journal, standing, self)
-        return room
+        future.add_done_callback(end)
+        return await asyncio.shield(future)
 
-    async def find(self, name: str) -> Room:
-        """Return a game, from its file if need be; raises UnknownOption, BadRecord, BusyError."""
-        if not NAME.fullmatch(name) or not (name in self.rooms or self._path(name).exists()):
-            raise UnknownOption("there is no such game here")
+    def begin_background(self) -> None:
+        """Remove expired games from now on, in the background."""
+        self._background(self._expire())
+
+    def _background(self, work: Any) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _expire(self) -> None:
+        while True:
+            await self.remove_expired()
+            await asyncio.sleep(EXPIRY_SECONDS)
+
+    async def remove_expired(self) -> None:
+        """Remove the games that have expired, but for those that are open."""
+        try:
+            for game in await self.run_io("", self._folder.expired):
+                if game.name not in self.rooms and game.name not in self._reading:
+                    self._folder.remove(game)
+        except OSError as error:
+            _log.warning("expired games cannot be removed: %s", error)
+
+    # Games are opened and found
+
+    async def begin(self, request: object, address: str = "") -> tuple[str, Opening]:
+        """Store a game as a client asks for it; return its name. Raises CcEnvError, OSError.
+
+        Nothing is kept in memory for it until somebody joins.
+        """
+        self.rates.check("new games", address)
+        opening = await self.run_io(address, self._checked, request)
+        if self._folder.is_full:
+            await self.remove_expired()
+        return self.open(opening), opening
+
+    def open(self, opening: Opening) -> str:
+        """Store a game whose opening was checked; return its name. Raises BusyError, OSError."""
+        return self._folder.create(opening)
+
+    async def find(self, name: str, address: str = "") -> Room:
+        """Return a game, from its file if need be; raises UnknownOption, BusyError."""
         if name in self.rooms:
             return self.rooms[name]
+        journal = self._folder.journal(name)
         if name not in self._reading:
             self._make_room()
-            self._reading[name] = asyncio.create_task(self._read(name))
-        room = await asyncio.shield(self._reading[name])
-        return self.rooms.setdefault(name, room)
+            self._reading[name] = asyncio.create_task(self._read(name, journal, address))
+        return await asyncio.shield(self._reading[name])
 
-    async def _read(self, name: str) -> Room:
-        """Read a game, in another thread: its players may have to be made again."""
-        journal = Journal(self._path(name))
+    async def _read(self, name: str, journal: Journal, address: str) -> Room:
         try:
-            standing = await self.beside(journal.read, self.bench)
+            standing = await self.run_io(address, journal.read, self.make_player)
+        except (BadRecord, OSError) as error:
+            _log.warning("a game cannot be read: %s", error)
+            raise BusyError("this game cannot be read now") from error
         finally:
             del self._reading[name]
         self.rooms[name] = room = Room(name, journal, standing, self)
         return room
 
-    def _path(self, name: str) -> Path:
-        return self._folder / f"{name}.jsonl"
+    def forget(self, room: Room) -> None:
+        """Let a game be read from its file when it is needed again."""
+        if self.rooms.get(room.name) is room:
+            del self.rooms[room.name]
 
     def _make_room(self) -> None:
         """Forget games that nobody looks at where there are too many; raises BusyError."""
-        if len(self.rooms) < self.bounds.games:
+        if len(self.rooms) < self.limits.games_in_memory:
             return
         for name in [name for name, room in self.rooms.items() if room.is_idle]:
             del self.rooms[name]
-        if len(self.rooms) >= self.bounds.games:
+        if len(self.rooms) >= self.limits.games_in_memory:
             raise BusyError(f"{len(self.rooms):,} games are played here; try again later")
 
-    # What somebody asks for
+    async def catalogue(self) -> dict[str, Any]:
+        """Return the games with their options, and who plays them."""
+        return await self.run_io("", _catalogue)
 
-    def _checked(self, asked: object) -> SavedGame:
-        """Return a game that begins; raises CcEnvError where something of it is not allowed."""
+    def _checked(self, asked: object) -> Opening:
+        """Return how a game is opened; raises CcEnvError where something of it is not allowed."""
         asked = fields(asked, "what opens a game", KEYS)
         game = known_game(asked.get("game"), asked.get("options") or {})
         seats = _seats(asked.get("seats"), game)
@@ -178,98 +197,88 @@ class Lobby:
             start=known_start(asked.get("start"), game),
             limits=asdict(self._limits(asked.get("seconds"))),
             seed=seed,
-            pace=self.bounds.pause,
+            pace=self.limits.pace_seconds,
         )
-        standing = SavedGame.begun(with_tokens(opening), self.bench)
+        opening = with_tokens(opening)
+        standing = SavedGame.begun(opening, self.make_player)
         view.state(standing.sitting)  # compiles, and refuses what cannot be
-        return standing
+        return opening
 
     def _limits(self, seconds: object) -> Limits:
         if seconds is None:
             return Limits()
-        if not is_number(seconds, 1, self.bounds.clock):
-            would_do = f"1 to {self.bounds.clock:g}, or nothing"
+        if not is_number(seconds, 1, self.limits.clock_seconds):
+            would_do = f"1 to {self.limits.clock_seconds:g}, or nothing"
             raise BadOption(f"{str(seconds)[:40]!r} seconds for a game; wanted: {would_do}")
         return Limits(seconds_per_game=float(seconds))  # type: ignore[arg-type]
 
-    # Who thinks
+    # Players think
+
+    def make_player(self, spec: str, game: Game) -> Player:
+        """Return a player, for which nothing is allocated before it decides.
+
+        Raises BadOption unless an untrusted client may seat it.
+        """
+        return pooled_player(bench.check(spec, game), game, self._workers.run)
 
     async def ask(self, room: Room) -> Answer:
         """Return what the player to move in a game decides, once it is its turn to think."""
-        self._waiting.append(room)
-        self._tell_waiting()
-        try:
-            async with self._seats:
-                self._waiting.remove(room)
-                room.wait(None)
-                self._tell_waiting()
-                sitting = room.sitting
-                if sitting.result or sitting.is_person_to_move:  # taken back meanwhile
-                    return Answer(None, ("error", "nobody is asked"))
-                sitting.start_clock()
-                question = sitting.question(self.bounds.seconds)
-                is_lent = isinstance(sitting.seats[sitting.mover].player, bench.Lent)
-                pool = self._asking if is_lent else self._pool
-                return await asyncio.get_running_loop().run_in_executor(pool, question)
-        finally:
-            if room in self._waiting:
-                self._waiting.remove(room)
+        await self._seats.acquire(room.address, room)
+        room.wait(None)
+        sitting = room.sitting
+        if sitting.result or sitting.is_person_to_move:  # taken back meanwhile
+            self._seats.release()
+            return Answer(None, ("error", "nobody is asked"))
+        sitting.start_clock()
+        question = sitting.question(self.limits.decision_seconds)
+        return await self._in_slot(self._thinking, self._seats.release, question)
 
     def _tell_waiting(self) -> None:
-        if self._seats.locked():
-            for place, room in enumerate(self._waiting):
-                room.wait(place)
+        waiting = (item for item in self._seats.waiting() if isinstance(item, Room))
+        for place, room in enumerate(waiting):
+            room.wait(place)
 
-    async def study(self, job: Callable[[], Result]) -> Result:
-        """Return what a job finds, once it is its turn; if nobody waits then, it is not begun."""
-        await self._studies.acquire()
+    async def study(self, job: Job, seconds: float, address: str = "") -> Any:
+        """Return what a job finds, once it is its turn; a client that leaves ends it."""
+        await self._studies.acquire(address)
         try:
-            await self._seats.acquire()
+            await self._seats.acquire(address)
         except asyncio.CancelledError:
             self._studies.release()
             raise
-        future = asyncio.get_running_loop().run_in_executor(self._pool, job)
-        future.add_done_callback(self._studied)
-        return await asyncio.shield(future)  # it has its core until it ends
 
-    def _studied(self, job: asyncio.Future[Result]) -> None:
-        self._seats.release()
-        self._studies.release()
-        if not job.cancelled():
-            job.exception()  # is known, also where nobody waits for it
+        def release() -> None:
+            self._seats.release()
+            self._studies.release()
+
+        cancellation, run = Cancellation(), self._workers.run
+        try:
+            return await self._in_slot(self._thinking, release, run, job, seconds, cancellation)
+        except asyncio.CancelledError:
+            cancellation.set()
+            raise
 
     def hint(self, room: Room, guest: Guest) -> None:
         """Tell a guest what the adviser would play, later; raises CcEnvError while it thinks."""
         if room in self._advised:
             raise BusyError("a hint is on its way")
         self._advised.add(room)
-        task = asyncio.create_task(self._advise(room, guest))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._background(self._advise(room, guest))
 
     async def _advise(self, room: Room, guest: Guest) -> None:
-        sitting, position = room.sitting, room.sitting.position
+        game, position, spec = room.sitting.game, room.sitting.position, self.limits.hint_player
+        clock = Clock(turn=self.limits.decision_seconds)
+        job = Choose(spec, GameKey.of(game), position, np.random.default_rng(0), clock)
         try:
-            async with self._seats:
-                loop = asyncio.get_running_loop()
-                decision = await loop.run_in_executor(self._asking, self._advice, sitting, position)
-            text = sitting.game.action_text(position, decision.action)
-            guest.send("hint", by=self.bounds.adviser, action=int(decision.action), text=text)
+            await self._seats.acquire(room.address)
+            work = self._in_slot(self._thinking, self._seats.release, self._workers.run, job)
+            choice: Choice = await work
+            action = int(choice.decision.action)
+            guest.send("hint", by=spec, action=action, text=game.action_text(position, action))
         except CcEnvError as error:
             guest.send("refused", why=str(error))
         finally:
             self._advised.discard(room)
-
-    def _advice(self, sitting: Sitting, position: Any) -> Decision:
-        clock = Clock(turn=self.bounds.seconds)
-        rng = np.random.default_rng(0)
-        return self.bench.choose(self.bounds.adviser, sitting.game, position, rng, clock)
-
-
-def _give_way() -> None:
-    """Let this thread compute when others do not, where the system knows priorities of threads."""
-    if sys.platform == "linux":
-        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICE)
 
 
 def _catalogue() -> dict[str, Any]:
@@ -286,7 +295,7 @@ def _catalogue() -> dict[str, Any]:
 
 
 def known_game(name: object, given: object) -> Game:
-    """Return a game of the table as a stranger asks for it; raises BadOption."""
+    """Return a game of the table as an untrusted client asks for it; raises BadOption."""
     if not isinstance(name, str) or name not in GAMES:
         raise UnknownOption(f"there is no game {str(name)[:40]!r}; there are: {listed(GAMES)}")
     if not isinstance(given, Mapping) or len(given) > 20:
@@ -306,15 +315,12 @@ def known_game(name: object, given: object) -> Game:
 def _seats(given: object, game: Game) -> tuple[str, str]:
     if not isinstance(given, list) or len(given) != 2:
         raise BadOption("a game has two seats")
-    for name in given:
-        if name != HUMAN:
-            bench.check(name, game)
-            players.check(name)
-    return given[0], given[1]
+    first, second = (name if name == HUMAN else bench.check(name, game) for name in given)
+    return first, second
 
 
 def known_start(text: object, game: Game) -> str | None:
-    """Return where a stranger's game begins, None for the game's own; raises CcEnvError."""
+    """Return where a client's game begins, None for the game's own; raises CcEnvError."""
     if text is None or text == "":
         return None
     if not isinstance(text, str) or len(text) > importing.LONGEST:

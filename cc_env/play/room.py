@@ -6,9 +6,10 @@ Everything here runs in the thread of the event loop, except what a player think
 import asyncio
 import hmac
 import json
+import logging
 import math
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ from cc_env.play.export import endings
 from cc_env.play.journal import SLOWEST, Journal, SavedGame
 from cc_env.play.messages import act_of, action_of, check_turn
 from cc_env.play.pointing import meant
+from cc_env.play.server_limits import BusyError
 
 if TYPE_CHECKING:
     from cc_env.play.lobby import Lobby
@@ -27,16 +29,21 @@ if TYPE_CHECKING:
 DECLARED = (*FAULTS, RESIGNED, AGREED)  # ends that decisions do not tell
 BEHIND = 64  # messages that may wait for a guest who reads slowly
 LONGEST = 400  # characters of what is typed
+_log = logging.getLogger("cc_env.play")
 _written = json.JSONEncoder(separators=(",", ":")).encode
 OWNERS = "pace", "step"  # what only the owner of a watched game may ask for
+# What is possible when the journal has its maximum length, since the rules bound how often.
+UNLIMITED = "play", "say", "resign", "step", "rematch", "hint", "look_back"
 
 
 class Guest:
     """Somebody who is connected: at one seat, at both or at none."""
 
-    def __init__(self, seats: frozenset[int] = frozenset(), *, is_owner: bool = False) -> None:
+    def __init__(
+        self, seats: frozenset[int] = frozenset(), *, is_owner: bool = False, address: str = ""
+    ) -> None:
         """Hold these seats; the owner of a game to watch says how fast it goes."""
-        self.seats, self.is_owner = seats, is_owner
+        self.seats, self.is_owner, self.address = seats, is_owner, address
         self.messages: asyncio.Queue[str | None] = asyncio.Queue(BEHIND)  # None: goodbye
 
     def tell(self, message: str) -> None:
@@ -46,7 +53,13 @@ class Guest:
         except asyncio.QueueFull:
             while not self.messages.empty():
                 self.messages.get_nowait()
-            self.messages.put_nowait(None)
+            self.dismiss()
+
+    def dismiss(self) -> None:
+        """Close the connection once it has got what waits for it."""
+        if self.messages.full():
+            self.messages.get_nowait()
+        self.messages.put_nowait(None)
 
     def send(self, kind: str, **values: Any) -> None:
         """As `tell`, of a message of some kind."""
@@ -61,24 +74,21 @@ class Room:
         self.name, self.opening = name, standing.opening
         self._journal, self._lobby = journal, lobby
         self.guests: set[Guest] = set()
-        self._take(standing)
-        self.next: str | None = None  # the game that is its rematch
-        self.ahead: int | None = None  # how many games think before it; None: it does not wait
-        self._told = 0  # so many finished turns are known to all guests
-        self._moved_at = -math.inf  # by the loop's clock, when a player decided last
-        self._thinking: asyncio.Task[None] | None = None
-        self._alarm: asyncio.TimerHandle | None = None
-
-    def _take(self, standing: SavedGame) -> None:
         self.sitting, self.pace = standing.sitting, standing.pace
         self.wanted_back = standing.wanted_back
         match = self.sitting.match
         played = {match.game.to_move(before) for before, _ in match.course}
         people = {seat for seat, token in enumerate(self.opening.tokens) if token}
-        here = {seat for guest in self.guests for seat in guest.seats}
-        self._awaited = people - played - here  # the clocks stand still until all have come
+        self._awaited = people - played  # the clocks stand still until all have come
         if self._awaited:
             self.sitting.hold_clock()
+        self.next: str | None = None  # the game that is its rematch
+        self.ahead: int | None = None  # how many games think before it; None: it does not wait
+        self._told = 0  # so many finished turns are known to all guests
+        self._moved_at = -math.inf  # by the loop's clock, when a player decided last
+        self.is_closed = False
+        self._thinking: asyncio.Task[None] | None = None
+        self._alarm: asyncio.TimerHandle | None = None
 
     @property
     def is_idle(self) -> bool:
@@ -90,8 +100,16 @@ class Room:
         """Return whether no person plays."""
         return not any(self.opening.tokens)
 
-    def admit(self, tokens: Sequence[str]) -> Guest:
-        """Return who comes with these tokens; raise BadOption where one is not of this game."""
+    @property
+    def address(self) -> str:
+        """Return the address of the first client, "" without any."""
+        return next((guest.address for guest in self.guests), "")
+
+    def admit(self, tokens: Sequence[str], address: str = "") -> Guest:
+        """Return who comes with these tokens.
+
+        Raises BadOption where one is not of this game, BusyError where too many look on.
+        """
         seats, is_owner = set[int](), False
         for token in tokens:
             known = (*self.opening.tokens, self.opening.owner)
@@ -100,7 +118,10 @@ class Room:
                 raise BadOption("this link holds no seat of this game")
             seats.update(place for place in mine if place < 2)
             is_owner |= 2 in mine
-        return Guest(frozenset(seats), is_owner=is_owner)
+        onlookers = sum(not (guest.seats or guest.is_owner) for guest in self.guests)
+        if not (seats or is_owner) and onlookers >= self._lobby.limits.spectators_per_game:
+            raise BusyError("too many look on at this game")
+        return Guest(frozenset(seats), is_owner=is_owner, address=address)
 
     # Guests come and go
 
@@ -161,7 +182,7 @@ class Room:
     def obey(self, guest: Guest, message: Mapping[str, Any]) -> None:
         """Do what a guest asks for; where it cannot be, change nothing.
 
-        Raises CcEnvError, and OSError where it cannot be written.
+        Raises CcEnvError. Where it cannot be written the room is closed.
         """
         asked: dict[str, Callable[[Guest, Mapping[str, Any]], None]] = {
             "play": self._play,
@@ -176,12 +197,40 @@ class Room:
             "look_back": self._look_back,
         }
         act, do = act_of(message, asked), message["do"]
+        if self.is_closed:
+            raise IllegalAction("this connection has ended; a new one has the game as it stands")
         if do in OWNERS and not guest.is_owner:
             raise IllegalAction("only who opened this game to watch it can do this")
         is_free = do == "look_back" or (do == "rematch" and guest.is_owner)
         if do not in OWNERS and not guest.seats and not is_free:
             raise IllegalAction("onlookers cannot do this; a player's own link can")
-        act(guest, message)
+        if do not in UNLIMITED and self._journal.bytes >= self._lobby.limits.journal_bytes:
+            raise IllegalAction(f"this game can only be played on: its file is full, so no {do}")
+        with self._writing():
+            act(guest, message)
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Close the room if the block cannot write, since memory may be ahead of the file then."""
+        try:
+            yield
+        except OSError as error:
+            _log.warning("a game cannot be written: %s", error)
+            self.tell_all(
+                "refused", why="the game cannot be stored now; it is as it was stored last"
+            )
+            self.close()
+
+    def close(self) -> None:
+        """Dismiss all clients and forget the game, of which the file has what was confirmed.
+
+        Clients that come again get the game as it is read from there.
+        """
+        self.is_closed = True
+        self._silence()
+        for guest in self.guests:
+            guest.dismiss()
+        self._lobby.forget(self)
 
     def _check_turn(self, guest: Guest, message: Mapping[str, Any]) -> None:
         """Raise IllegalAction unless it is the guest's turn, in the position that it saw."""
@@ -262,7 +311,7 @@ class Room:
             mine, yours = (opening.tokens[seat] for seat in swapped)
             pace = opening.pace if self.pace is None else self.pace
             again = replace(opening, seats=(first, second), tokens=(mine, yours), pace=pace)
-            self.next = self._lobby.open(SavedGame.begun(again, self._lobby.bench)).name
+            self.next = self._lobby.open(again)
         self.tell_all("next", game=self.next)
 
     def _set_pace(self, guest: Guest, message: Mapping[str, Any]) -> None:
@@ -293,19 +342,14 @@ class Room:
         count, seconds, was_over = len(sitting.decisions), sum(sitting.seconds), sitting.result
         offered = sitting.offered
         change()
-        try:
-            if len(sitting.decisions) < count or (was_over and not sitting.result):
-                self._journal.taken_back()
-            for decision in sitting.decisions[count:]:
-                self._journal.decided(decision, max(0.0, sum(sitting.seconds) - seconds))
-            if sitting.result and not was_over and sitting.result.reason in DECLARED:
-                self._journal.ended(sitting.result, sitting.detail)
-            elif sitting.offered not in (None, offered):
-                self._journal.offered(sitting.offered)
-        except OSError as error:
-            self._take(self._journal.read(self._lobby.bench))
-            self._tell_state()
-            raise OSError(f"it could not be kept: {error.strerror}") from error
+        if len(sitting.decisions) < count or (was_over and not sitting.result):
+            self._journal.taken_back()
+        for decision in sitting.decisions[count:]:
+            self._journal.decided(decision, max(0.0, sum(sitting.seconds) - seconds))
+        if sitting.result and not was_over and sitting.result.reason in DECLARED:
+            self._journal.ended(sitting.result, sitting.detail)
+        elif sitting.offered not in (None, offered):
+            self._journal.offered(sitting.offered)
         self.wanted_back = None
         self._tell_state()
         self._go_on()
@@ -323,7 +367,7 @@ class Room:
         """Let a player think if one is to move, and set the alarm of a person's clock."""
         self._silence()
         sitting = self.sitting
-        if sitting.result is not None:
+        if sitting.result is not None or self.is_closed:
             return
         if sitting.is_person_to_move:
             left = min(sitting.clock())
@@ -350,7 +394,7 @@ class Room:
 
     def _expire(self) -> None:
         self._alarm = None
-        with suppress(CcEnvError, OSError):
+        with self._writing():
             self._confirm(self.sitting.expire)
 
     def _begin_to_think(self) -> None:
@@ -363,9 +407,10 @@ class Room:
         version, sitting, is_kept = self._journal.version, self.sitting, True
         try:
             answer = await self._lobby.ask(self)
-            if (version, sitting) == (self._journal.version, self.sitting):
-                self._confirm(lambda: sitting.settle(answer))
-        except (CcEnvError, OSError) as error:
+            if version == self._journal.version and not self.is_closed:
+                with self._writing():
+                    self._confirm(lambda: sitting.settle(answer))
+        except CcEnvError as error:
             self.tell_all("refused", why=str(error))
             is_kept = False
         finally:

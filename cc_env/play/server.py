@@ -10,10 +10,12 @@ WS   /play/NAME     first {"tokens": […]}, of seats or none, then what `Room.o
 """
 
 import asyncio
+import ipaddress
 import json
+import logging
 import socket
 import time
-from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -21,28 +23,30 @@ from typing import Any
 from cc_env.errors import BadOption, BadRecord, CcEnvError, MissingExtra, UnknownOption
 from cc_env.play import lessons
 from cc_env.play.export import KINDS, exported
-from cc_env.play.lobby import Bounds, BusyError, Lobby
 from cc_env.play.messages import fields
 from cc_env.play.room import Guest, Room
-from cc_env.play.workers import Workers
 
 try:
     import uvicorn
     from starlette.applications import Starlette
-    from starlette.requests import Request
+    from starlette.requests import ClientDisconnect, Request
     from starlette.responses import FileResponse, JSONResponse, Response
     from starlette.routing import Mount, Route, WebSocketRoute
     from starlette.staticfiles import StaticFiles
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
     from starlette.websockets import WebSocket, WebSocketDisconnect
 
-    from cc_env.play.asked import TooLongError, content
-    from cc_env.play.desk import ROUTES, Desk
+    from cc_env.play import connections
+    from cc_env.play.asked import TooLongError, TooSlowError, address_of, read_json
+    from cc_env.play.desk import GONE, ROUTES, Desk
+    from cc_env.play.lobby import Lobby
+    from cc_env.play.server_limits import BusyError, ServerLimits, TooManyRequestsError
+    from cc_env.play.storage import GameFolder
+    from cc_env.play.workers import ProcessWorker, Workers, prepare
 except ImportError as missing:
     raise MissingExtra("python -m cc_env serve", "starlette and uvicorn", "play") from missing
 
 PAGE = Path(__file__).parent / "page"
-LOOPBACK = "127.0.0.1", "localhost", "::1"
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -57,27 +61,36 @@ HEADERS = {
 VIOLATION, TRY_LATER = 1008, 1013  # codes of WebSocket
 TOKENS = 2  # of one guest
 EXCESS = 50  # messages too many before somebody is sent away
+UNAVAILABLE = "games cannot be stored or read now; try again later"
+_log = logging.getLogger("cc_env.play")
 
 
 def application(
     folder: Path,
     *,
-    bounds: Bounds | None = None,
-    hosts: Collection[str] = LOOPBACK,
+    limits: ServerLimits | None = None,
+    hosts: Collection[str] = (),
+    is_local: bool = True,
     in_processes: bool = False,
 ) -> ASGIApp:
-    """Return the server of the games in a folder; raises OSError where it cannot be made.
+    """Return the server of the games in a folder.
 
-    Requests to other `hosts` than these are refused; without any, all are taken. Players think in
-    processes of their own, or else in threads: those that only this process knows can do nothing
-    else.
+    Requests have to be for this server, see `is_known_host`. Players think in processes of their
+    own, or else in threads, where those that only this process knows can be used, too. Raises
+    FolderInUse, and OSError where the folder cannot be made.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    limits = limits or ServerLimits()
+    games = GameFolder(folder, limits)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        app.state.lobby = Lobby(folder, bounds, workers=Workers() if in_processes else None)
+        workers = None
+        if in_processes:
+            prepare()
+            workers = Workers(lambda: ProcessWorker(limits.idle_player_bytes))
+        app.state.lobby = Lobby(games, limits, workers=workers)
         app.state.desk = Desk(app.state.lobby)
+        app.state.lobby.begin_background()
         yield
         app.state.lobby.close()
 
@@ -91,31 +104,48 @@ def application(
         WebSocketRoute("/play/{name}", _serve_guest),
         Mount("/static", StaticFiles(directory=PAGE)),
     ]
-    app = Starlette(routes=routes, lifespan=lifespan, exception_handlers={CcEnvError: _refusal})
-    return _Guard(app, frozenset(hosts))
+    handlers = {CcEnvError: _refusal, OSError: _unavailable, ClientDisconnect: _gone}
+    app = Starlette(routes=routes, lifespan=lifespan, exception_handlers=handlers)
+    return _Guard(app, frozenset(name.lower() for name in hosts), is_local)
 
 
-def prepared(listening: socket.socket, folder: Path, bounds: Bounds) -> uvicorn.Server:
-    """Return what will serve on a socket; raises OSError where the folder cannot be made.
+def prepared(
+    listening: socket.socket, folder: Path, limits: ServerLimits, hosts: Collection[str] = ()
+) -> uvicorn.Server:
+    """Return what will serve on a socket; raises FolderInUse, OSError.
 
-    A socket that only this machine reaches takes requests only to this machine's own names.
+    The names of the `hosts` are allowed in requests, beside addresses. A socket that only this
+    machine reaches takes requests only to this machine's own names.
     """
-    hosts = LOOPBACK if listening.getsockname()[0] in LOOPBACK else ()
-    config = uvicorn.Config(
-        application(folder, bounds=bounds, hosts=hosts, in_processes=True),
-        log_level="warning",
-        ws_max_size=4 * bounds.letters,
-        ws="websockets-sansio",
-        ws_per_message_deflate=False,  # of a short message it saves little, and takes a while
-    )
+    is_local = ipaddress.ip_address(listening.getsockname()[0]).is_loopback
+    app = application(folder, limits=limits, hosts=hosts, is_local=is_local, in_processes=True)
+    connections.end_stalled_writes(listening, limits)
+    config = connections.SiteConfig(app, limits)
+    connections.limit_log()
     return uvicorn.Server(config)
+
+
+def is_known_host(host: str, hosts: Collection[str], is_local: bool) -> bool:
+    """Return whether a request for this host is for this server.
+
+    Known are the names of `hosts`, "localhost", and addresses: of a local server those that only
+    this machine reaches, of others all, which no name server of another site can forge.
+    """
+    name = host if host.endswith("]") else host.rpartition(":")[0] or host
+    name = name.strip("[]").lower()
+    if name == "localhost" or name in hosts:
+        return True
+    try:
+        return ipaddress.ip_address(name).is_loopback or not is_local
+    except ValueError:
+        return False
 
 
 class _Guard:
     """Refuses requests of other sites, and gives every answer its headers."""
 
-    def __init__(self, app: ASGIApp, hosts: Collection[str]) -> None:
-        self._app, self._hosts = app, hosts
+    def __init__(self, app: ASGIApp, hosts: Collection[str], is_local: bool) -> None:
+        self._app, self._hosts, self._is_local = app, hosts, is_local
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket"):
@@ -145,9 +175,8 @@ class _Guard:
             name.decode("latin-1"): text.decode("latin-1") for name, text in scope["headers"]
         }
         host = headers.get("host", "")
-        name = host.rsplit(":", 1)[0] if not host.endswith("]") else host
-        if self._hosts and name.strip("[]") not in self._hosts:
-            return "this server has another name"
+        if not is_known_host(host, self._hosts, self._is_local):
+            return "this server has another name; `serve --allow-host NAME` allows one"
         needs_origin = scope["type"] == "websocket" or scope["method"] not in ("GET", "HEAD")
         origin = headers.get("origin", "")
         if needs_origin and origin not in (f"http://{host}", f"https://{host}"):
@@ -165,21 +194,25 @@ async def _catalogue(request: Request) -> Response:
 
 async def _lessons(request: Request) -> Response:
     lobby: Lobby = request.app.state.lobby
-    return JSONResponse(await lobby.beside(lessons.told, request.path_params["game"]))
+    told = await lobby.run_io(address_of(request), lessons.told, request.path_params["game"])
+    return JSONResponse(told)
 
 
 async def _open(request: Request) -> Response:
     lobby: Lobby = request.app.state.lobby
-    room = await lobby.begin(await content(request, lobby.bounds.letters))
-    opening = room.opening
-    return JSONResponse({"game": room.name, "tokens": opening.tokens, "owner": opening.owner}, 201)
+    limits = lobby.limits
+    asked = await read_json(request, limits.max_message_bytes, limits.request_seconds)
+    name, opening = await lobby.begin(asked, address_of(request))
+    return JSONResponse({"game": name, "tokens": opening.tokens, "owner": opening.owner}, 201)
 
 
 async def _export(request: Request) -> Response:
     """Give whoever knows the name of a game the game as a file."""
     name, dot, kind = request.path_params["file"].partition(".")
-    room, ending = await request.app.state.lobby.find(name), dot + kind
-    text, file = exported(room.sitting, ending), f"{room.opening.game}-{name}{ending}"
+    lobby, address, ending = request.app.state.lobby, address_of(request), dot + kind
+    room = await lobby.find(name, address)
+    text = await lobby.run_io(address, exported, room.sitting, ending)
+    file = f"{room.opening.game}-{name}{ending}"
     headers = {"content-disposition": f'attachment; filename="{file}"'}
     return Response(text, headers=headers, media_type=KINDS.get(ending, "text/plain"))
 
@@ -187,25 +220,24 @@ async def _export(request: Request) -> Response:
 async def _refusal(request: Request, error: Exception) -> Response:
     """Return why; what a GET asks for and does not exist is 404."""
     unknown = 404 if request.method == "GET" else 400
-    statuses: dict[type, int] = {BusyError: 503, TooLongError: 413, UnknownOption: unknown}
+    statuses: dict[type, int] = {
+        TooManyRequestsError: 429,
+        BusyError: 503,
+        TooLongError: 413,
+        TooSlowError: 408,
+        UnknownOption: unknown,
+    }
     return JSONResponse({"error": str(error)}, statuses.get(type(error), 400))
 
 
-class Allowance:
-    """How many messages somebody may send: so many a second, twice as many in a burst."""
+async def _unavailable(request: Request, error: Exception) -> Response:
+    """Return that the system fails, such as its disk; only the log has the details."""
+    _log.warning("a request cannot be served: %s", error)
+    return JSONResponse({"error": UNAVAILABLE}, 503)
 
-    def __init__(self, rate: float, now: Callable[[], float] = time.monotonic) -> None:
-        """Begin with a whole burst."""
-        self._rate, self._now, self._left, self._at = rate, now, 2 * rate, now()
 
-    def take(self) -> bool:
-        """Return whether one more is allowed."""
-        now = self._now()
-        self._left = min(2 * self._rate, self._left + (now - self._at) * self._rate)
-        self._at = now
-        self._left -= 1
-        self._left = max(self._left, -1.0)
-        return self._left >= 0
+async def _gone(request: Request, error: Exception) -> Response:
+    return Response(status_code=GONE)
 
 
 async def _serve_guest(socket: WebSocket) -> None:
@@ -221,27 +253,39 @@ async def _serve_guest(socket: WebSocket) -> None:
 async def _enter(socket: WebSocket, lobby: Lobby) -> tuple[Room, Guest] | None:
     """Return the game and the guest; None, and the guest knows why, where it may not come in."""
     try:
-        first = _read(await _received(socket), lobby.bounds)
+        address = address_of(socket)
+        lobby.rates.check("connections to games", address)
+        async with asyncio.timeout(lobby.limits.request_seconds):
+            first = _read(await _received(socket), lobby.limits)
         tokens = fields(first, "the first message", ("tokens",)).get("tokens", [])
         if not isinstance(tokens, list) or len(tokens) > TOKENS:
             raise BadOption("wanted: the tokens of seats, or none")
         if not all(isinstance(token, str) for token in tokens):
             raise BadOption("a token is a text")
-        room = await lobby.find(socket.path_params["name"])
-        guest = room.admit(tokens)
-        if len(room.guests) >= lobby.bounds.guests:
-            raise BusyError("too many look on at this game")
-    except (CcEnvError, OSError) as error:
-        await socket.send_text(json.dumps({"type": "refused", "why": str(error), "final": True}))
-        await socket.close(TRY_LATER if isinstance(error, BusyError) else VIOLATION)
-        return None
-    return room, guest
+        room = await lobby.find(socket.path_params["name"], address)
+        return room, room.admit(tokens, address)
+    except TimeoutError:
+        await _refuse(socket, TooSlowError("the first message did not come in time"))
+    except CcEnvError as error:
+        await _refuse(socket, error)
+    except OSError as error:
+        _log.warning("a game cannot be opened: %s", error)
+        await _refuse(socket, BusyError(UNAVAILABLE))
+    return None
+
+
+async def _refuse(socket: WebSocket, error: CcEnvError) -> None:
+    """Send a client away; it may come again where the error passes."""
+    passes = isinstance(error, BusyError)
+    refusal = {"type": "refused", "why": str(error), "final": not passes}
+    await socket.send_text(json.dumps(refusal))
+    await socket.close(TRY_LATER if passes else VIOLATION)
 
 
 async def _converse(socket: WebSocket, lobby: Lobby, room: Room, guest: Guest) -> None:
     """Hear and tell, until one of both ends."""
     room.join(guest)
-    hearing = asyncio.create_task(_hear(socket, lobby.bounds, room, guest))
+    hearing = asyncio.create_task(_hear(socket, lobby, room, guest))
     telling = asyncio.create_task(_tell(socket, guest))
     try:
         await asyncio.wait({hearing, telling}, return_when=asyncio.FIRST_COMPLETED)
@@ -259,21 +303,21 @@ def _forget(task: asyncio.Task[None]) -> None:
         raise error
 
 
-async def _hear(socket: WebSocket, bounds: Bounds, room: Room, guest: Guest) -> None:
-    allowance, refused = Allowance(bounds.messages), 0
+async def _hear(socket: WebSocket, lobby: Lobby, room: Room, guest: Guest) -> None:
+    """Do what a guest asks for, as often and as long as it may take."""
+    refused = 0
     while True:
-        text = await _received(socket)
-        if not allowance.take():
-            refused += 1
-            guest.send("refused", why="too many messages; a little slower")
+        text, began = await _received(socket), time.perf_counter()
+        try:
+            lobby.rates.check("messages", str(id(guest)))
+            room.obey(guest, _read(text, lobby.limits))
+        except CcEnvError as error:
+            guest.send("refused", why=str(error))
+            refused += isinstance(error, TooManyRequestsError)
             if refused > EXCESS:
                 await socket.close(VIOLATION)
                 return
-            continue
-        try:
-            room.obey(guest, _read(text, bounds))
-        except (CcEnvError, OSError) as error:
-            guest.send("refused", why=str(error))
+        await asyncio.sleep(connections.pause_after(time.perf_counter() - began))
 
 
 async def _received(socket: WebSocket) -> str:
@@ -290,10 +334,10 @@ async def _tell(socket: WebSocket, guest: Guest) -> None:
     await socket.close(TRY_LATER)
 
 
-def _read(text: str, bounds: Bounds) -> Mapping[str, Any]:
+def _read(text: str, limits: ServerLimits) -> Mapping[str, Any]:
     """Return a message; raise TooLongError, or BadRecord where it is not one."""
-    if len(text) > bounds.letters:
-        raise TooLongError(f"a message has {bounds.letters:,} letters at most")
+    if len(text.encode(errors="replace")) > limits.max_message_bytes:
+        raise TooLongError(f"a message has {limits.max_message_bytes:,} bytes at most")
     try:
         message = json.loads(text)
     except (ValueError, RecursionError):

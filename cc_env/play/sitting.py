@@ -208,24 +208,26 @@ class Sitting:
         match, done = self.match, len(self.match.turns)
         keep = done
         if not (self.is_person_to_move and self.game.mid_turn(match.position)):
-            movers = [self.game.to_move(before) for before, _ in match.course]
-            by_people = [n for n, mover in enumerate(movers) if self.seats[mover].player is None]
-            if not by_people:
-                raise IllegalAction("there is nothing to take back: no person has moved yet")
-            keep = by_people[-1]
-        seconds, turns = self._timer.seconds, [turn for _, turn in match.course[:keep]]
-        decisions, count = self.decisions, sum(map(len, turns))
-        self._begin(Match(self.game, match.start, match.limits))
-        for turn, spent in zip(turns, seconds, strict=False):
-            self._timer.add(spent)
-            for action in turn:
-                self.match.play(action)
-        self.decisions = decisions[:count]
+            keep = self._last_turn_of_a_person()
+        dropped = sum(len(turn) for _, turn in match.course[keep:])
+        dropped += len(match.unfinished[1] if match.unfinished else ())
+        self._timer.take_back(keep)
+        match.take_back(keep)
+        del self.decisions[len(self.decisions) - dropped :]
+        self.detail, self.offered = "", None
         self.seats = tuple(
             Seat(seat.name, seat.player and referee.fresh(seat.player)) for seat in self.seats
         )
         self._restart_clock()
         return done - keep
+
+    def _last_turn_of_a_person(self) -> int:
+        """Return the index of the last finished turn that a person played."""
+        course = self.match.course
+        for index in reversed(range(len(course))):
+            if self.seats[self.game.to_move(course[index][0])].player is None:
+                return index
+        raise IllegalAction("there is nothing to take back: no person has moved yet")
 
     def resign(self, player: int) -> None:
         """End the game: `player` gives up. Raises IllegalAction where it is over."""

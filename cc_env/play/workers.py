@@ -1,4 +1,4 @@
-"""Processes of low priority in which players think, so that nobody who plays has to wait for them.
+"""Workers do the jobs of players: processes of low priority, or this process.
 
 A thread of low priority that waits for a core may hold the interpreter's lock meanwhile, for which
 the event loop then waits, too. A process has a lock of its own.
@@ -7,89 +7,192 @@ the event loop then waits, too. A process has a lock of its own.
 import asyncio
 import gc
 import logging
+import math
 import multiprocessing
 import os
 import queue
 import signal
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from multiprocessing import forkserver
 from multiprocessing.connection import Connection
-from typing import Any
+from typing import Any, Protocol
 
-import numpy as np
+from cc_env import checkout
+from cc_env.errors import CcEnvError, Forfeit
+from cc_env.play.bench import PlayerPool
+from cc_env.play.jobs import Job
+from cc_env.play.study import Time
 
-from cc_env import checkout, games, referee
-from cc_env.errors import Forfeit
-from cc_env.game import Game
-from cc_env.play.bench import Bench, Lent
-from cc_env.referee import Answer, Clock, Decision
-from cc_env.rules import Position
-
-NICE = 15  # how much less than other processes they get of a core, as Unix counts
+NICE = 15  # priority of worker processes, as Unix counts it
 PRELOADED = ["cc_env.play.workers", "cc_env.players"]  # imported once for all, where one can fork
-ATTEMPTS = 2  # processes that may end over one question
-_log = logging.getLogger(__name__)
+ATTEMPTS = 2  # workers that may end over one job
+_log = logging.getLogger("cc_env.play")
+
+
+class Worker(Protocol):
+    """Does one job at a time: `start`, then `result`."""
+
+    def start(self, job: Job, seconds: float) -> None:
+        """Begin a job; raises ConnectionError if the worker has ended."""
+
+    def result(self) -> Any:
+        """Return what the job finds.
+
+        Raises CcEnvError as the job does, EOFError or ConnectionError if the worker ends.
+        """
+
+    def stop(self) -> None:
+        """End the current job with what it has found, from another thread."""
+
+    def end(self) -> None:
+        """End the worker, whatever it is doing."""
+
+
+class LocalWorker:
+    """A worker in this process: jobs run in the threads that wait for their results."""
+
+    def __init__(self, max_bytes: int) -> None:
+        """Keep idle players of at most some bytes."""
+        self._pool = PlayerPool(max_bytes)
+        self._job: Job
+        self._time = Time(math.inf)
+
+    def start(self, job: Job, seconds: float) -> None:
+        """As `Worker.start`."""
+        self._job, self._time = job, Time(seconds)
+
+    def result(self) -> Any:
+        """As `Worker.result`."""
+        try:
+            return self._job.run(self._pool, self._time)
+        except CcEnvError:
+            raise
+        except Exception as error:
+            raise Forfeit("error", f"{type(error).__name__}: {error}") from error
+
+    def stop(self) -> None:
+        """As `Worker.stop`."""
+        self._time.end()
+
+    end = stop
+
+
+class ProcessWorker:
+    """A worker in a process of its own, which ends with this one, however that ends."""
+
+    def __init__(self, max_bytes: int) -> None:
+        """Start the process; it keeps idle players of at most some bytes."""
+        context = _context()
+        self._ours, theirs = context.Pipe()
+        self.process = context.Process(target=_work, args=(theirs, max_bytes), daemon=True)
+        self.process.start()
+        theirs.close()  # so that the end of the process is the end of what can be read
+
+    def start(self, job: Job, seconds: float) -> None:
+        """As `Worker.start`."""
+        self._ours.send((job, seconds))
+
+    def result(self) -> Any:
+        """As `Worker.result`."""
+        found, error = self._ours.recv()
+        if error is not None:
+            raise error
+        return found
+
+    def stop(self) -> None:
+        """As `Worker.stop`."""
+        with suppress(ConnectionError):
+            self._ours.send(None)
+
+    def end(self) -> None:
+        """As `Worker.end`."""
+        self.process.kill()
+        self.process.join()
+
+
+class Cancellation:
+    """Ends a job early, from another thread, also before it has begun."""
+
+    def __init__(self) -> None:
+        """Let the job run."""
+        self._lock, self.is_set = threading.Lock(), False
+        self._worker: Worker | None = None
+
+    def set(self) -> None:
+        """End the job."""
+        with self._lock:
+            self.is_set = True
+            if self._worker:
+                self._worker.stop()
+
+    def attach(self, worker: Worker | None) -> None:
+        """Name the worker that has the job now."""
+        with self._lock:
+            self._worker = worker
+            if worker and self.is_set:
+                worker.stop()
 
 
 class Workers:
-    """As many processes as think at once; safe to use from many threads.
+    """As many workers as have jobs at once; safe to use from many threads.
 
-    They start when they are needed, stay, and end with this process, however that ends.
+    They start when they are needed, and stay.
     """
 
-    def __init__(self) -> None:
-        """Begin with none."""
-        can_fork = "forkserver" in multiprocessing.get_all_start_methods()
-        self._context: Any = multiprocessing.get_context("forkserver" if can_fork else "spawn")
-        if can_fork:
-            self._context.set_forkserver_preload(PRELOADED)
-            forkserver.ensure_running()  # imports meanwhile
-        self._lock = threading.Lock()
-        self._idle: list[_Worker] = []
-        self._all: set[_Worker] = set()
+    def __init__(self, make: Callable[[], Worker]) -> None:
+        """Begin with none; `make` starts one."""
+        self._make, self._lock = make, threading.Lock()
+        self._idle: list[Worker] = []
+        self._all: set[Worker] = set()
         self._is_closed = False
 
-    def choose(
-        self, name: str, game: Game, position: Position, rng: np.random.Generator, clock: Clock
-    ) -> Decision:
-        """Return what the player of this name decides; raise Forfeit where it fails.
+    def run(
+        self, job: Job, seconds: float = math.inf, cancellation: Cancellation | None = None
+    ) -> Any:
+        """Return what a job finds in its time; raise CcEnvError as it does.
 
-        A process that ends over it is replaced by another, which is asked again. Raises
-        CancelledError once these are closed.
+        A worker that ends over it is replaced by another, which gets the job again; Forfeit is
+        raised if that ends, too. Raises CancelledError after a cancellation, and once these are
+        closed.
         """
+        cancellation = cancellation or Cancellation()
         for _ in range(ATTEMPTS):
+            if cancellation.is_set:
+                raise asyncio.CancelledError
             worker = self._take()
             try:
-                answer, state = worker.ask(name, game, position, rng, clock)
-            except (EOFError, OSError):
+                worker.start(job, seconds)
+                cancellation.attach(worker)
+                return worker.result()
+            except (EOFError, ConnectionError):
                 self._drop(worker)
-                continue
-            with self._lock:
-                self._idle.append(worker)
-            rng.bit_generator.state = state
-            if answer.decision is None:
-                raise Forfeit(*(answer.fault or ("error", "")))
-            return answer.decision
+            finally:
+                cancellation.attach(None)
+                self._give_back(worker)
         raise Forfeit("error", "the process in which it thinks has ended, again and again")
 
     @property
-    def processes(self) -> set[int]:
-        """Return the numbers of the processes that there are."""
+    def all(self) -> set[Worker]:
+        """Return the workers that there are."""
         with self._lock:
-            return {worker.process.pid for worker in self._all}
+            return set(self._all)
 
-    def _take(self) -> "_Worker":
+    def _take(self) -> Worker:
         with self._lock:
             if self._is_closed:
                 raise asyncio.CancelledError
-            if self._idle:
-                return self._idle.pop()
-            worker = _Worker(self._context)
+            worker = self._idle.pop() if self._idle else self._make()
             self._all.add(worker)
             return worker
 
-    def _drop(self, worker: "_Worker") -> None:
+    def _give_back(self, worker: Worker) -> None:
+        with self._lock:
+            if worker in self._all:
+                self._idle.append(worker)
+
+    def _drop(self, worker: Worker) -> None:
         worker.end()
         with self._lock:
             self._all.discard(worker)
@@ -97,59 +200,59 @@ class Workers:
                 _log.warning("a process in which players think has ended; another replaces it")
 
     def close(self) -> None:
-        """End them, whatever they think about."""
+        """End all workers."""
         with self._lock:
             self._is_closed = True
             for worker in self._all:
                 worker.end()
 
 
-class _Worker:
-    """One process, asked one question at a time."""
-
-    def __init__(self, context: Any) -> None:
-        self._ours, theirs = context.Pipe()
-        self.process = context.Process(target=_work, args=(theirs,), daemon=True)
-        self.process.start()
-        theirs.close()  # so that the end of the process is the end of what can be read
-
-    def ask(
-        self, name: str, game: Game, position: Position, rng: np.random.Generator, clock: Clock
-    ) -> tuple[Answer, Any]:
-        """Return the answer, and the state of the generator then; raise EOFError, OSError."""
-        made = game.name, dict(game.options)
-        self._ours.send((name, made, position, rng, clock))
-        answer: tuple[Answer, Any] = self._ours.recv()
-        return answer
-
-    def end(self) -> None:
-        """End the process at once."""
-        self.process.kill()
-        self.process.join()
+def _context() -> Any:
+    can_fork = "forkserver" in multiprocessing.get_all_start_methods()
+    return multiprocessing.get_context("forkserver" if can_fork else "spawn")
 
 
-def _work(connection: Connection) -> None:
-    """Answer questions until the process that asks has ended."""
+def prepare() -> None:
+    """Import what worker processes need, in the background, where they can be forked."""
+    context = _context()
+    if context.get_start_method() == "forkserver":
+        context.set_forkserver_preload(PRELOADED)
+        forkserver.ensure_running()
+
+
+def _work(connection: Connection, max_bytes: int) -> None:
+    """Do jobs until the process that sends them has ended."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the server's matter
     if hasattr(os, "nice"):
         os.nice(NICE)
     checkout.know_learned_players()
     gc.freeze()  # what is imported stays
-    questions: queue.SimpleQueue[Any] = queue.SimpleQueue()
-    threading.Thread(target=_think, args=(connection, questions), daemon=True).start()
+    worker = LocalWorker(max_bytes)
+    started: queue.SimpleQueue[None] = queue.SimpleQueue()
+    threading.Thread(target=_answer, args=(connection, worker, started), daemon=True).start()
     with suppress(EOFError, OSError):
         while True:
-            questions.put(connection.recv())
+            message = connection.recv()
+            if message is None:
+                worker.stop()
+            else:
+                worker.start(*message)
+                started.put(None)
     os._exit(0)  # also from the middle of a search
 
 
-def _think(connection: Connection, questions: "queue.SimpleQueue[Any]") -> None:
-    there = Bench()
+def _answer(
+    connection: Connection, worker: LocalWorker, started: "queue.SimpleQueue[None]"
+) -> None:
+    """Send the result of every job that was started, or the error of its player."""
     try:
         while True:
-            name, (kind, options), position, rng, clock = questions.get()
-            player = Lent(there, name, games.make(kind, **options))
-            answer = referee.ask(player, position, rng, clock)
-            connection.send((answer, rng.bit_generator.state))
+            started.get()
+            answer: tuple[Any, CcEnvError | None]
+            try:
+                answer = worker.result(), None
+            except CcEnvError as error:
+                answer = None, error
+            connection.send(answer)
     finally:
         os._exit(1)  # rather than never to answer

@@ -13,16 +13,23 @@ from starlette.testclient import TestClient
 
 from cc_env.match import RESIGNED, Result
 from cc_env.play import server, view
-from cc_env.play.bench import Bench
 from cc_env.play.export import endings, exported
-from cc_env.play.journal import Journal, SavedGame, with_tokens
-from cc_env.play.lobby import Bounds, Lobby
+from cc_env.play.journal import Journal, with_tokens
+from cc_env.play.lobby import Lobby
 from cc_env.play.room import Guest
+from cc_env.play.server_limits import ServerLimits
 from cc_env.play.sitting import HUMAN
+from cc_env.play.storage import GameFolder
 from cc_env.referee import Decision
 from cc_env.rules import SECOND_WINS
 
-BOUNDS = Bounds(adviser="minimax:depth=1", messages=1e6, pause=0.0)
+LIMITS = ServerLimits(
+    hint_player="minimax:depth=1",
+    pace_seconds=0.0,
+    messages_per_second=10**6,
+    joins_per_second=10**6,
+    games_per_minute=10**6,
+)
 OPENINGS = [
     {"game": "mini_checkers", "seats": [HUMAN, HUMAN], "seed": 1},
     {
@@ -53,17 +60,17 @@ def in_words(good):
 
 @pytest.fixture
 def lobby(tmp_path):
-    made = Lobby(tmp_path, BOUNDS, cores=1)
+    made = Lobby(GameFolder(tmp_path, LIMITS), LIMITS, cores=1)
     yield made
     made.close()
 
 
 def journal_of(path, lobby, asked):
     """Write a journal with a line of each kind; return its lines."""
-    standing = lobby._checked(asked)
-    journal, game = Journal(path), standing.sitting.game
-    journal.begin(standing.opening)
-    position = standing.sitting.position
+    opening = lobby._checked(asked)
+    journal, sitting = Journal(path), opening.sitting(lobby.make_player)
+    journal.begin(opening)
+    game, position = sitting.game, sitting.position
     for number in range(3):
         action = int(game.legal_actions(position)[0])
         details = {"depth": 2, "cuts_max": 1, "cuts_min": 0, "nodes": 77}
@@ -72,7 +79,7 @@ def journal_of(path, lobby, asked):
         position = game.apply(position, action)
     journal.offered(0)
     journal.asked_back(1)
-    if HUMAN in standing.opening.seats:
+    if HUMAN in opening.seats:
         journal.taken_back()
     journal.paced(None)
     journal.paced(2.5)
@@ -82,12 +89,12 @@ def journal_of(path, lobby, asked):
 
 @pytest.mark.parametrize("asked", OPENINGS, ids=lambda asked: asked["game"])
 def test_journals(asked, lobby, tmp_path):
-    path, bench = tmp_path / "game.jsonl", Bench()
+    path, make = tmp_path / "game.jsonl", lobby.make_player
     good = journal_of(path, lobby, asked)
-    assert Journal(path).read(bench).sitting.result
+    assert Journal(path).read(make).sitting.result
 
     def read():
-        standing = Journal(path).read(bench)
+        standing = Journal(path).read(make)
         told = view.state(standing.sitting)
         json.dumps([told, standing.wanted_back, standing.pace], allow_nan=False)
         for ending in endings(standing.sitting.game):
@@ -110,17 +117,17 @@ def stands(room, path):
 
 @pytest.mark.parametrize("seats", [(HUMAN, HUMAN), (HUMAN, "random"), ("random", "random")])
 def test_messages(seats, lobby, tmp_path):
-    first = lobby._checked({"game": "mini_checkers", "seats": list(seats), "seed": 1}).opening
+    first = lobby._checked({"game": "mini_checkers", "seats": list(seats), "seed": 1})
     done = {True: 0, False: 0}
 
     async def send(text, place):
-        room = lobby.open(SavedGame.begun(with_tokens(first), lobby.bench))
+        room = await lobby.find(lobby.open(with_tokens(first)))
         guest = Guest(frozenset(((0, 1), (0,), (1,), ())[place]), is_owner=place == 3)
         path, is_obeyed = tmp_path / f"{room.name}.jsonl", []
         before = stands(room, path)
 
         def obey():
-            room.obey(guest, server._read(text, BOUNDS))
+            room.obey(guest, server._read(text, LIMITS))
             is_obeyed.append(True)
 
         refused_or_fine(obey)
@@ -129,7 +136,7 @@ def test_messages(seats, lobby, tmp_path):
             assert stands(room, path) == before
         while room._thinking:
             await room._thinking
-        again = Journal(path).read(lobby.bench)
+        again = Journal(path).read(lobby.make_player)
         held = {"is_held": room.sitting.is_held}  # who has come is not written down
         assert view.state(again.sitting) | held == view.state(room.sitting)
         assert (again.wanted_back, again.pace) == (room.wanted_back, room.pace)
@@ -153,19 +160,19 @@ def test_what_opens_a_game(lobby, tmp_path):
             asked = json.loads(line)
         except (ValueError, RecursionError):
             asked = line
-        standing = refused_or_fine(lobby._checked, asked)
-        done.append(standing is not None)
-        if standing is not None:
-            json.dumps(view.state(standing.sitting), allow_nan=False)
+        opening = refused_or_fine(lobby._checked, asked)
+        done.append(opening is not None)
+        if opening is not None:
+            json.dumps(view.state(opening.sitting(lobby.make_player)), allow_nan=False)
 
     fuzz()
     assert any(done)
     assert not all(done)
-    assert not list(tmp_path.iterdir())
+    assert not list(tmp_path.glob("*.jsonl"))
 
 
 def test_what_comes_first_over_http_and_websocket(tmp_path):
-    app = server.application(tmp_path, bounds=BOUNDS)
+    app = server.application(tmp_path, limits=LIMITS)
     with TestClient(app, base_url=HERE, headers={"origin": HERE}) as client:
         opened = client.post("/games", json=OPENINGS[0]).json()
         place = f"ws://127.0.0.1:8000/play/{opened['game']}"

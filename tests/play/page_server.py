@@ -8,7 +8,7 @@ import pytest
 import uvicorn
 
 from cc_env.play import server
-from cc_env.play.lobby import Bounds
+from cc_env.play.server_limits import ServerLimits
 
 needs_chromium = pytest.mark.skipif(
     shutil.which("chromium") is None, reason="there is no chromium; Debian's package has it"
@@ -24,7 +24,7 @@ class Serving:
         self._socket = socket.create_server(("127.0.0.1", port))
         self.port = self._socket.getsockname()[1]
         self.address = f"http://127.0.0.1:{self.port}/"
-        app = server.application(folder, bounds=Bounds(pause=pause))
+        app = server.application(folder, limits=ServerLimits(pace_seconds=pause))
         config = uvicorn.Config(
             app, log_level="critical", ws="websockets-sansio", timeout_graceful_shutdown=1
         )

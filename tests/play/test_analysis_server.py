@@ -10,7 +10,9 @@ from conftest import HERE
 from cc_env import games, players
 from cc_env.catalogue import GAMES
 from cc_env.play import bench, server
-from cc_env.play.lobby import Bounds, Lobby
+from cc_env.play.lobby import Lobby
+from cc_env.play.server_limits import ServerLimits
+from cc_env.play.storage import GameFolder
 from cc_env.record import Record
 from cc_env.referee import Decision
 
@@ -79,7 +81,7 @@ def refused(client, path, status=400, **values):
 
 
 def test_texts_are_imported_and_games_chosen(serving):
-    client, game = serving(decisions=3), games.make("mini_checkers")
+    client, game = serving(max_analyzed_decisions=3), games.make("mini_checkers")
     played = Record(
         game=game.name, options=game.options, players=("<b>a", "b"), turns=("41-32",),
         result="*", reason="unfinished",
@@ -102,7 +104,7 @@ def test_texts_are_imported_and_games_chosen(serving):
 
 
 def test_what_is_too_much_is_refused(serving):
-    client = serving(decisions=3, file=300, seconds=2.0)
+    client = serving(max_analyzed_decisions=3, max_request_bytes=300, decision_seconds=2.0)
     node = {"game": "mini_checkers", "actions": [0]}
     assert "not legal" in refused(client, "/look", **node)
     for actions in ([0] * 4, "0", [True], [-1], [2**40], [[]], {"a": 1}):
@@ -183,9 +185,9 @@ def asking(tmp_path, slow, monkeypatch):
     """Return a function that runs a scene, which gets a function that makes visitors."""
     monkeypatch.setattr("os.cpu_count", lambda: 1)
 
-    def run(scene, **bounds):
+    def run(scene, **limits):
         async def play():
-            app = server.application(tmp_path, bounds=Bounds(**bounds))
+            app = server.application(tmp_path, limits=ServerLimits(**limits))
             starlette = app._app
             async with starlette.router.lifespan_context(starlette):
                 await scene(lambda **values: Visitor(app, **values))
@@ -231,29 +233,32 @@ def test_one_address_asks_for_so_much_at_once(asking, slow):
         several = [visit() for _ in range(3)]
         await asyncio.to_thread(slow.asked.acquire)
         await several[2].task
-        assert [request.status for request in several] == [None, None, 503]
+        assert [request.status for request in several] == [None, None, 429]
         slow.go.set()
         await asyncio.gather(*(request.task for request in several))
         last = visit()
         await last.task
         assert last.status == 200
 
-    asking(scene, studies=2)
+    asking(scene, analyses_at_once=2)
 
 
 def test_games_keep_a_core_while_others_analyse(tmp_path):
     async def scene():
-        lobby, go, begun = Lobby(tmp_path, cores=2), threading.Event(), threading.Semaphore(0)
+        lobby = Lobby(GameFolder(tmp_path, ServerLimits()), cores=2)
+        go, begun = threading.Event(), threading.Semaphore(0)
 
-        def job():
-            begun.release()
-            go.wait(60)
-            return 1
+        class Waiting:
+            def run(self, pool, time):
+                begun.release()
+                go.wait(60)
+                return 1
 
-        jobs = [asyncio.create_task(lobby.study(job)) for _ in range(5)]
+        jobs = [asyncio.create_task(lobby.study(Waiting(), 1.0)) for _ in range(5)]
         await asyncio.to_thread(begun.acquire)
-        async with lobby._seats:  # as a game has one
-            assert not begun.acquire(blocking=False)
+        await lobby._seats.acquire("")  # as a game has one
+        assert not begun.acquire(blocking=False)
+        lobby._seats.release()
         go.set()
         assert await asyncio.gather(*jobs) == [1] * 5
         lobby.close()
@@ -274,6 +279,6 @@ def test_nobody_is_asked_for_longer_than_the_server_allows(serving, monkeypatch)
 
     monkeypatch.setitem(bench.OPTIONS, "clocked", {})
     with players.named(clocked=Clocked):
-        client = serving(seconds=2.0)
+        client = serving(decision_seconds=2.0)
         asked(client, "/judge", game="mini_checkers", player="clocked", seconds=60)
         assert 0 < Clocked.clocks[0] < 2

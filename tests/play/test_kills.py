@@ -22,11 +22,10 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import WebSocketException
 
 from benchmarks.load import Server
-from cc_env import games
+from cc_env import games, players
 from cc_env.play import server, view
-from cc_env.play.bench import Bench
 from cc_env.play.journal import Journal
-from cc_env.play.lobby import Bounds
+from cc_env.play.server_limits import ServerLimits
 from cc_env.play.sitting import HUMAN, Sitting
 
 KILLS = 6
@@ -49,7 +48,9 @@ def nursery(listening, folder, calls):
 
 def serve(listening, folder):
     """Serve until killed."""
-    app = server.application(Path(folder), bounds=Bounds(messages=1e6))
+    app = server.application(
+        Path(folder), limits=ServerLimits(messages_per_second=10**6, joins_per_second=10**6)
+    )
     config = uvicorn.Config(app, log_level="critical", ws="websockets-sansio")
     uvicorn.Server(config).run([listening])
 
@@ -153,7 +154,7 @@ class Person:
         """
         path = self._killing.folder / f"{self._name}.jsonl"
         assert path.read_bytes().endswith(b"\n")
-        kept = [decision.action for decision in Journal(path).read(Bench()).sitting.decisions]
+        kept = [decision.action for decision in Journal(path).read(players.make).sitting.decisions]
         if self.asked is None or kept == self.confirmed:
             assert kept == self.confirmed
         elif self.asked["do"] == "play":

@@ -11,68 +11,158 @@ import threading
 import numpy as np
 import pytest
 
-from cc_env import games
-from cc_env.errors import Forfeit
+from cc_env import checkout, games, players
+from cc_env.catalogue import GAMES
+from cc_env.errors import IllegalAction
 from cc_env.play import bench, workers
-from cc_env.play.workers import Workers
-from cc_env.referee import Clock
+from cc_env.play.bench import PlayerPool
+from cc_env.play.jobs import Analyze, GameKey, Judge, pooled_player
+from cc_env.play.workers import Cancellation, LocalWorker, ProcessWorker, Workers
+from cc_env.referee import Clock, Decision, fresh
 
 GAME = games.make("mini_checkers")
+KEY = GameKey.of(GAME)
+MEGABYTE = 2**20
+
+
+def in_processes():
+    return Workers(lambda: ProcessWorker(32 * MEGABYTE))
+
+
+def in_threads():
+    return Workers(lambda: LocalWorker(32 * MEGABYTE))
 
 
 @pytest.fixture(scope="module")
 def there():
-    made = Workers()
+    made = in_processes()
     yield made
     made.close()
 
 
 def choose(there, name="minimax:depth=2", rng=None):
     rng = rng or np.random.default_rng(0)
-    return there.choose(name, GAME, GAME.initial, rng, Clock())
+    return pooled_player(name, GAME, there.run).choose(GAME.initial, rng, Clock())
+
+
+def processes(there):
+    return {worker.process.pid for worker in there.all}
 
 
 def test_a_worker_decides_as_the_player_does_here(there):
-    here = bench.Bench()
     for name in ("minimax:depth=2", "mcts:simulations=20", "random"):
         ours, theirs = np.random.default_rng(1), np.random.default_rng(1)
+        player = players.make(name, GAME)
         for _ in range(2):  # the generator goes on where the worker left it
             decision = choose(there, name, theirs)
-            known = here.choose(name, GAME, GAME.initial, ours, Clock())
+            known = player.choose(GAME.initial, ours, Clock())
             assert (decision.action, decision.value) == (known.action, known.value)
             assert list(decision.details) == list(known.details)
-    assert len(there.processes) == 1
+    assert len(processes(there)) == 1
 
 
-def test_a_player_of_a_bench_decides_there(there):
-    player = bench.Bench(there).make("random", GAME)
-    rng = np.random.default_rng(2)
-    assert player.choose(GAME.initial, rng, Clock()).action in GAME.legal_actions(GAME.initial)
+def test_analyses_are_done_by_workers(there):
+    spec = "minimax:depth=2"
+    analysis = there.run(Analyze(spec, KEY, GAME.initial), 5.0)
+    assert {line.actions[0] for line in analysis.lines} == set(GAME.legal_actions(GAME.initial))
+    turn = next(GAME.turns(GAME.initial))
+    assert there.run(Judge(spec, KEY, GAME.initial, turn), 5.0).mark
+    with pytest.raises(IllegalAction):
+        there.run(Judge(spec, KEY, GAME.initial, (0,)), 5.0)
 
 
 def test_a_player_that_fails_has_forfeited_as_it_would_here(there):
-    with pytest.raises(Forfeit, match="there is no player 'nobody'"):
+    with pytest.raises(ValueError, match="there is no player 'nobody'"):
         choose(there, "nobody")
     assert choose(there).action in GAME.legal_actions(GAME.initial)
 
 
-def test_a_worker_that_dies_is_told_and_replaced(there, caplog):
+@pytest.mark.parametrize("kind", ["policy", "alphazero:simulations=2"])
+def test_a_pooled_player_remembers_its_game(kind):
+    """A learned player avoids positions of its game; games that share its search do not mix."""
+    checkout.know_learned_players()
+    game, run = games.make("capture_conquer"), in_threads().run
+    alone = fresh(players.make(kind, game))
+    pooled, other = (fresh(pooled_player(kind, game, run)) for _ in range(2))
+    position, rng = game.initial, np.random.default_rng(0)
+    for _ in range(4):
+        action = pooled.choose(position, rng, Clock()).action
+        assert action == alone.choose(position, rng, Clock()).action
+        assert pooled._memory == alone.memory
+        other.choose(game.initial, rng, Clock())
+        position = game.apply(position, action)
+        if game.outcome(position) == game.outcome(game.initial):
+            position = game.apply(position, int(game.legal_actions(position)[0]))
+    assert len(pooled._memory) > len(other._memory)
+
+
+class Large:
+    """A player with a table."""
+
+    made = 0
+
+    def __init__(self, game, *, megabytes=40):
+        type(self).made += 1
+        self.game, self.table = game, np.ones(megabytes * MEGABYTE, np.uint8)
+
+    def choose(self, position, rng, clock):
+        return Decision(int(self.game.legal_actions(position)[0]))
+
+
+def test_idle_players_are_kept_up_to_some_bytes():
+    pool = PlayerPool(100 * MEGABYTE)
+    Large.made = 0
+    with players.named(large=Large):
+        for spec in ("large", "large", "large:megabytes=41", "large"):
+            with pool.borrow(spec, GAME) as player:
+                assert player.table.all()
+        assert Large.made == 2
+        with pool.borrow("large:megabytes=60", GAME):
+            pass
+        assert len(pool._idle) == 1
+        with pool.borrow("large:megabytes=120", GAME):
+            pass
+        assert not pool._idle
+
+
+def test_an_analysis_is_ended_in_its_process(there):
+    began, found = threading.Event(), []
+    cancellation = Cancellation()
+    attach = cancellation.attach
+
+    def note(worker):
+        attach(worker)
+        began.set()
+
+    cancellation.attach = note
+    job = Analyze("minimax:seconds=60", KEY, GAME.initial)
+    analysing = threading.Thread(target=lambda: found.append(there.run(job, 60.0, cancellation)))
+    analysing.start()
+    began.wait()
+    cancellation.set()
+    analysing.join(30)  # far less than the search would take
+    assert found
+    with pytest.raises(asyncio.CancelledError):
+        there.run(job, 60.0, cancellation)
+
+
+def test_a_worker_that_dies_is_reported_and_replaced(there, caplog):
     choose(there)
-    (old,) = there.processes
+    (old,) = processes(there)
     os.kill(old, signal.SIGKILL)
     assert choose(there).action in GAME.legal_actions(GAME.initial)
     assert "another replaces it" in caplog.text
-    (new,) = there.processes
+    (new,) = processes(there)
     assert new != old
 
 
-def test_nobody_waits_for_workers_that_are_closed(monkeypatch):
-    there, asked, ended = Workers(), threading.Event(), []
-    ask = workers._Worker.ask
+def test_jobs_end_when_the_workers_are_closed(monkeypatch):
+    there, asked, ended = in_processes(), threading.Event(), []
+    result = workers.ProcessWorker.result
 
-    def told(*given):
+    def report(worker):
         asked.set()
-        return ask(*given)
+        return result(worker)
 
     def wait():
         try:
@@ -80,7 +170,7 @@ def test_nobody_waits_for_workers_that_are_closed(monkeypatch):
         except asyncio.CancelledError as error:
             ended.append(error)
 
-    monkeypatch.setattr(workers._Worker, "ask", told)
+    monkeypatch.setattr(workers.ProcessWorker, "result", report)
     waiting = threading.Thread(target=wait)
     waiting.start()
     asked.wait()
@@ -90,9 +180,9 @@ def test_nobody_waits_for_workers_that_are_closed(monkeypatch):
 
 
 def think_until_killed(connection):
-    there = Workers()
+    there = in_processes()
     choose(there)
-    connection.send(there.processes)
+    connection.send(processes(there))
     choose(there, "minimax:seconds=60")
 
 
@@ -109,3 +199,37 @@ def test_workers_end_with_a_server_that_is_killed():
     server.join()
     assert select.select([ending], [], [], 60)[0]
     os.close(ending)
+
+
+SETTINGS = [
+    *((name, {}) for name in GAMES),
+    *(("capture_conquer", {"size": size}) for size in (4, 5, 7, 8)),
+    ("cannon", {"rows": 10, "columns": 10}),
+    ("morris", {"flying": True}),
+]
+
+
+@pytest.mark.parametrize(("name", "options"), SETTINGS)
+def test_a_player_that_may_be_seated_can_be_made(name, options):
+    game = games.make(name, **options)
+    specs = [
+        *(kind for kind in bench.listed_players(game)),
+        *(f"minimax:{level}" for level in bench.listed_players(game)["minimax"]),
+        *(f"minimax:evaluation={evaluation}" for evaluation in game.search.evaluations),
+    ]
+    for spec in specs:
+        assert players.make(bench.check(spec, game), game)
+
+
+def test_specs_have_a_normal_form():
+    for spec, normal in (
+        ("minimax:seconds=2.003,hard", "minimax:hard,seconds=2"),
+        ("minimax:hard,seconds=2.0", "minimax:hard,seconds=2"),
+        ("minimax:nodes=1000,depth=3", "minimax:depth=3,nodes=1000"),
+        ("mcts:playout=random,simulations=20", "mcts:playout=random,simulations=20"),
+        ("random", "random"),
+        ("random:", "random"),
+    ):
+        assert bench.check(spec, GAME) == normal
+        assert bench.check(normal, GAME) == normal
+        players.make(normal, GAME)

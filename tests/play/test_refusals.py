@@ -5,6 +5,8 @@ named; a value that cannot be is a BadOption; what is not a message, or a file w
 BadRecord.
 """
 
+import asyncio
+
 import pytest
 
 from cc_env import games
@@ -19,17 +21,19 @@ from cc_env.errors import (
 )
 from cc_env.play import bench, console, export, lessons, program_commands, server
 from cc_env.play.asked import TooLongError
-from cc_env.play.lobby import Bounds, Lobby
+from cc_env.play.lobby import Lobby
 from cc_env.play.messages import act_of
 from cc_env.play.room import Guest
+from cc_env.play.server_limits import ServerLimits
 from cc_env.play.sitting import HUMAN, Sitting
+from cc_env.play.storage import GameFolder
 
 PEOPLE = [HUMAN, HUMAN]
 
 
 @pytest.fixture
 def lobby(tmp_path):
-    made = Lobby(tmp_path, cores=1)
+    made = Lobby(GameFolder(tmp_path, ServerLimits()), cores=1)
     yield made
     made.close()
 
@@ -111,16 +115,17 @@ def test_of_who_sits_down():
 )
 def test_of_messages(message, kind, says, lobby):
     guest = Guest(frozenset((0, 1)), is_owner=True)
-    room = lobby.open(lobby._checked({"game": "mini_checkers", "seats": PEOPLE, "seed": 1}))
+    name = lobby.open(lobby._checked({"game": "mini_checkers", "seats": PEOPLE, "seed": 1}))
+    room = asyncio.run(lobby.find(name))
     check(kind, says, room.obey, guest, message)
     assert not room.sitting.decisions
 
 
 def test_of_what_is_not_a_message(lobby):
-    bounds = Bounds(letters=10)
-    check(BadRecord, "a message is JSON", server._read, "{", bounds)
-    check(BadRecord, "a message is a JSON object", server._read, "[1]", bounds)
-    check(TooLongError, "a message has 10 letters at most", server._read, " " * 11, bounds)
+    limits = ServerLimits(max_message_bytes=10)
+    check(BadRecord, "a message is JSON", server._read, "{", limits)
+    check(BadRecord, "a message is a JSON object", server._read, "[1]", limits)
+    check(TooLongError, "a message has 10 bytes at most", server._read, " " * 11, limits)
     check(BadRecord, "what opens a game is a JSON object", lobby._checked, [1])
     check(UnknownOption, "'7' cannot be done; wanted: play", act_of, {"do": 7}, {"play": None})
 

@@ -1,0 +1,78 @@
+"""What the server of the page allows: bytes, seconds and rates, all in one place."""
+
+from dataclasses import dataclass
+
+from limits import RateLimitItem, RateLimitItemPerMinute, RateLimitItemPerSecond
+from limits.storage import MemoryStorage
+from limits.strategies import SlidingWindowCounterRateLimiter
+
+from cc_env.errors import CcEnvError
+
+
+class BusyError(CcEnvError):
+    """A request that cannot be served now; it may succeed later."""
+
+
+class TooManyRequestsError(BusyError):
+    """A client that exceeds a rate."""
+
+
+@dataclass(frozen=True)
+class ServerLimits:
+    """The limits of a server. An address is that of an IPv4 client or the /64 network of IPv6."""
+
+    # connections
+    connections: int = 4000  # fewer where the process may open fewer files
+    connections_per_address: int = 250
+    spectators_per_game: int = 200
+    request_seconds: float = 10.0  # for a whole request, and for the first message of a client
+    stalled_seconds: float = 30.0  # without progress while a client reads an answer
+    # requests and messages
+    max_message_bytes: int = 4096
+    max_request_bytes: int = 100_000
+    max_analyzed_decisions: int = 4000
+    messages_per_second: int = 20
+    joins_per_second: int = 10
+    games_per_minute: int = 60
+    analyses_per_minute: int = 600
+    analyses_at_once: int = 8
+    # games
+    games_in_memory: int = 2000
+    stored_games: int = 100_000
+    stored_bytes: int = 2 * 2**30
+    journal_bytes: int = 2**18
+    unplayed_days: float = 1.0
+    stored_days: float = 365.0
+    # players
+    decision_seconds: float = 10.0
+    clock_seconds: float = 24 * 3600.0
+    idle_player_bytes: int = 48 * 2**20
+    # not limits: how watched games begin, and the player that gives hints
+    pace_seconds: float = 0.8
+    hint_player: str = "minimax:hard"
+
+    @property
+    def rates(self) -> dict[str, RateLimitItem]:
+        """What one address, or for messages one connection, may do in a time."""
+        return {
+            "messages": RateLimitItemPerSecond(2 * self.messages_per_second, 2),
+            "connections to games": RateLimitItemPerSecond(5 * self.joins_per_second, 5),
+            "new games": RateLimitItemPerMinute(self.games_per_minute),
+            "analyses": RateLimitItemPerMinute(self.analyses_per_minute),
+        }
+
+
+class Rates:
+    """Counts what each address does, and refuses what is beyond its rate."""
+
+    def __init__(self, limits: ServerLimits) -> None:
+        """Begin with nothing counted."""
+        self._items = limits.rates
+        self._limiter = SlidingWindowCounterRateLimiter(MemoryStorage())
+
+    def check(self, action: str, address: str) -> None:
+        """Count an action of `ServerLimits.rates`; raise TooManyRequestsError beyond the rate."""
+        item = self._items[action]
+        if not self._limiter.hit(item, action, address):
+            most = f"{item.amount} in {item.get_expiry()} seconds"
+            raise TooManyRequestsError(f"too many {action}; at most {most}")
