@@ -13,7 +13,7 @@ from conftest import ORACLE
 from cc_env import games, players, record, rules
 from cc_env.errors import BadOption, BadPosition, BadRecord, IllegalAction
 from cc_env.game import Played
-from cc_env.games.checkers import pdn
+from cc_env.games.checkers import pdn, pdn_text
 from cc_env.games.checkers.evaluation import NEARNESS, SYMMETRIC, Published
 from cc_env.games.checkers.rules import CELLS
 from cc_env.grid import Grid
@@ -388,9 +388,9 @@ def test_the_stronger_player_wins(checkers):
 
 
 def test_cells_have_their_usual_numbers():
-    assert pdn.number((7, 1)) == 1
-    assert pdn.number((0, 6)) == 32
-    assert sorted(map(pdn.number, CELLS)) == list(range(1, 33))
+    assert pdn_text.number((7, 1)) == 1
+    assert pdn_text.number((0, 6)) == 32
+    assert sorted(map(pdn_text.number, CELLS)) == list(range(1, 33))
 
 
 def test_a_game_is_read_past_comments_and_variations(english):
@@ -605,19 +605,18 @@ def test_where_other_rules_would_do_the_error_says_so(checkers):
         ('[FEN "B:W1-3:B2"] *', "2 is there twice"),
         ("1. 9-13\n(22-18 *\n\n", r"line 2: move 1: \( without \)"),
         ("1. 9-13 22-18) *", r"line 1: move 2: cannot read '\) \*'"),
-        ("\n\nfoo", "line 3: move 1: cannot read 'foo'; wanted: a move such as 9-13, a result"),
+        ("\n\nfoo", "line 3: move 1: cannot read 'foo'; expected: a move such as 9-13, a result"),
         ("1. 9-13 22-18\n{no end", "line 2: move 2: cannot read '{no end'"),
         ("1. 9-13 {two {in} one} *", "line 1: move 1: cannot read 'one} \\*'"),
         (f"1. 9-1{'3' * 5000} *", "cannot read '9-1333"),
-        ('[Result "1-0"] 9-13 0-1', "line 1: move 1: the result is 0-1, in the tag 1-0"),
-        ('[Result "won"] *', "result 'won'; it is one of: 1-0, 0-1, 1/2-1/2"),
+        ('[Result "1-0"] 9-13 0-1', "line 1: move 1: its results contradict each other: 0-1, 1-0"),
         ('{one\n[Event "x"]\n} *', "line 1: move 1: cannot read '{one'"),
         ('(9-14\n[Event "x"]\n) *', r"line 1: move 1: \( without \)"),
         (f"{'9' * 5000}. 9-13 *", "line 1: move 1: cannot read '9999"),
         ("1. ٩-١٣ *", "line 1: move 1: cannot read '٩-١٣"),
-        ('[GameType "20"] *', "GameType '20'; wanted: 21, English draughts"),
-        ("1. 9-13 22-18 3. 11-15 *", "line 1: move 2: its number is 3; wanted: 2"),
-        ("4. 9-13 22-18\n4. 11-15 *", "line 2: move 2: its number is 4; wanted: 5"),
+        ('[GameType "20"] *', "GameType '20', number '20'; English draughts are '21,B,8,8,N1,0'"),
+        ("1. 9-13 22-18 3. 11-15 *", "line 1: move 2: its number is 3; expected: 2"),
+        ("4. 9-13 22-18\n4. 11-15 *", "line 2: move 2: its number is 4; expected: 5"),
         ('[RuleOptions "crowning=oops"] *', "crowning='oops'; it is continue or ends_move"),
         ('[RuleOptions "size=8"] *', "checkers has no option size"),
         ('[RuleOptions "oops"] *', "'oops'"),
@@ -672,7 +671,7 @@ def test_a_capture_told_by_its_ends_is_the_one_that_later_moves_fit(english, mov
 
 def test_a_capture_that_no_later_move_makes_clear_is_refused(english):
     setup = '[FEN "B:W14,15,22,23,K32:B1,10"]\n1.'
-    why = "line 2: move 2: move 1 can be any of: 10x17x26, 10x19x26; no later one tells which"
+    why = "line 2: move 2: move 1 can be any of: 10x17x26, 10x19x26; no later move is legal in"
     with pytest.raises(BadRecord, match=why):
         list(pdn.read(f"{setup} 10x26 32-28 *", english))
     with pytest.raises(BadRecord, match="line 2: move 1: '9-6' is not legal in 'W:W"):
@@ -744,12 +743,12 @@ def test_what_cannot_be_written_is_refused(english):
         pdn.write(english, (), result="won")
     for tags, why in (
         ({"Event": "two\nlines"}, "a text of one line"),
-        ({"two words": ""}, "wanted: a word"),
+        ({"two words": ""}, "expected: a word"),
         ({"FEN": "B:W30:B1"}, "tag FEN: start= is for that"),
         ({"SetUp": "1"}, "tag SetUp: start= is for that"),
         ({"Result": "1-0"}, "tag Result: result= is for that"),
         ({"RuleOptions": "crowning=continue"}, "tag RuleOptions: game= is for that"),
-        ({"GameType": "20"}, "GameType '20'; wanted: 21"),
+        ({"GameType": "20"}, "GameType '20', number '20'"),
     ):
         with pytest.raises(BadRecord, match=why):
             pdn.write(english, (), tags=tags)

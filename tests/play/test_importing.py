@@ -127,7 +127,7 @@ def test_games_after_the_first_fifty_are_counted():
 def test_refused_games_are_listed_by_their_lines(name):
     game = games.make(name, crowning="ends_move", no_progress_limit=None) if name else None
     contradiction = '[FEN "B:W9:B5"] 1. 5x14 0-1'
-    text = "\n\n".join(["1. 9-13 *", "1. 9-12 *", "1. 9-14 *", contradiction, "1. oops", "9-13"])
+    text = "\n\n".join(["1. 9-13 *", "1. 9-12 *", "1. 9-14 *", contradiction, "1. oops *", "9-13"])
     read = importing.read(text, game)
     assert (len(read.games), read.total) == (3, 6)
     assert [broken.line for broken in read.refused] == [3, 7, 9]

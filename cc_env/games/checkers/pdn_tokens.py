@@ -1,94 +1,104 @@
-"""What a PDN file consists of: tags, numbers of moves, moves and results; and where a game ends.
+"""Tokens of a PDN text: tags, numbers of moves, moves and results.
 
-Read liberally, as files of many programs are: comments, variations, marks of strength and whatever
-else says nothing about the course of a game is skipped. What cannot be read becomes a token, too,
-and reading goes on behind it.
+Comments, variations, marks of strength and whatever else says nothing about the course of a game
+are skipped. What cannot be read becomes a token, too, and reading goes on behind it.
 """
 
 import re
 from collections.abc import Iterator
-from itertools import chain, pairwise
 from typing import NamedTuple
 
-_TAG_LINE = r'^\[ \s* \w+ \s+ "'  # a comment or variation that reaches one has lost its end
+from cc_env.games.checkers.pdn_text import DASHES
+from cc_env.notation import normalize_newlines
+
+END_OF_FILE = "\x1a"  # Ctrl-Z, of DOS
+_TAG_NAME = r"\w[\w-]*"
+# A comment or variation that reaches a line with a tag has lost its end.
+_TAG_LINE = rf'^[^\S\n]* \[ \s* {_TAG_NAME} \s* "'
 _COMMENT = rf"\{{ (?: [^}}\n] | \n (?! {_TAG_LINE} ) )* \}}"
+_SEPARATOR = rf"[ ]?[{DASHES}xX×:хХ][ ]?"  # the last two are Cyrillic
+_HYPHEN = rf"[ ]?[{DASHES}][ ]?"
 # A tag's value has its quotes escaped; or a program forgot that, and it may end with a backslash.
 _TOKEN = re.compile(
     rf"""
-      (?P<blank> [\s\ufeff]+ | ^%[^\n]* | {_COMMENT} | ; [^\n]* )
-    | \[ \s* (?P<tag> \w+ ) \s*
+      (?P<blank> [\s\ufeff]+ )
+    | (?P<skipped> ^%[^\n]* | {_COMMENT} | ; [^\n]* | [.…]+ | [!?]+ | \$ [0-9]+ )
+    | \[ \s* (?P<tag> {_TAG_NAME} ) \s*
       (?: "(?P<value> (?: \\["\\] | (?! \\["\\] ) [^"] )* )" | "(?P<raw> [^"\n]* )" ) \s* \]
-    | (?P<mark> \.+ | [!?]+ | \$ [0-9]+ )
-    | (?P<number> [0-9]{{1,9}} \s* \.+ )
-    | (?P<star> (?<=[0-9]) \* )
-    | (?P<result> [012]-0 | 0-[12] | 1-1 | 1/2-1/2 | ½-½ | \* )(?![-\w])
-    | (?P<move> [0-9]{{1,2}} (?: [ ]?[-–xX:][ ]?[0-9]{{1,2}} )+ | [0-9]{{4}} )(?!\w)
+    | (?P<number> [0-9]{{1,9}} \s* [.…]+ | [0-9]{{1,3}} (?= \s [0-9]{{1,2}} {_SEPARATOR} [0-9] ) )
+    | (?P<star> (?<=[0-9!?]) \* )
+    | (?P<result> (?: [012] {_HYPHEN} 0 | 0 {_HYPHEN} [12] | 1 {_HYPHEN} 1
+                    | 1/2 {_HYPHEN} 1/2 | ½ {_HYPHEN} ½ | \* ) (?! [{DASHES}\w] ) )
+    | (?P<move> (?: [0-9]{{1,2}} (?: {_SEPARATOR} [0-9]{{1,2}} )+ | [0-9]{{4}} ) (?! \w ) )
     | (?P<open> \( )
     """,
     re.VERBOSE | re.MULTILINE,
 )
 _ASIDE = re.compile(rf"{_COMMENT} | [(){{] | {_TAG_LINE}", re.VERBOSE | re.MULTILINE)
 _NEXT_TAG = re.compile(_TAG_LINE, re.VERBOSE | re.MULTILINE)
-_WANTED = 'a move such as 9-13, a result, [Tag "text"] or {a comment}'
+_BROKEN_TAG = re.compile(rf"\[\s*({_TAG_NAME})?[^\n]*")
+_WORD = re.compile(r"\S+")
+_EXPECTED = 'a move such as 9-13, a result, [Tag "text"] or {a comment}'
 
 
 class Token(NamedTuple):
-    """A part of a file."""
+    """A part of a PDN text.
 
-    kind: str  # tag, number, move, result; broken tag, error: then the text says what is wrong
-    text: str  # as it stands there; of a tag its name, a blank and its value
-    line: int  # counted from 1
-
-
-_END = Token("end", "", 0)
-_TAGS = "tag", "broken tag"
-
-
-def games(text: str) -> Iterator[list[Token]]:
-    """Yield the tokens of one game after another; none of them is empty.
-
-    A game ends with its result or, where that is missing, before the tags of the next.
+    Its kind is tag, number, move, result, or star: `*` directly behind a move, which marks the move
+    or is the result. What cannot be read is a "broken tag" or an "error", and its text says why.
     """
-    game: list[Token] = []
-    for token, following in pairwise(chain(_tokens(text), [_END])):
-        if token.kind == "star":  # a mark of the move before it, or the result
-            if _goes_on(game, following):
-                continue
-            token = token._replace(kind="result")
-        if token.kind in _TAGS and game and game[-1].kind not in _TAGS:
-            yield game
-            game = []
-        game.append(token)
-        if token.kind == "result":
-            yield game
-            game = []
-    if game:
-        yield game
+
+    kind: str
+    text: str  # as in the file; of a tag its value
+    line: int = 0  # from 1
+    newlines: int = 0  # directly before it; 2 or more: an empty line
+    name: str = ""  # of a tag, as in the file
+
+    @property
+    def is_tag(self) -> bool:
+        """Whether this is a tag, which may be broken."""
+        return self.kind in ("tag", "broken tag")
+
+    @property
+    def number(self) -> int:
+        """The number of a move."""
+        return int(self.text.rstrip(".…"))
 
 
-def _goes_on(game: list[Token], token: Token) -> bool:
-    """Return whether what comes next is still of this game: a move, or the next number."""
-    if token.kind != "number" or token.text.endswith(".."):
-        return token.kind in ("number", "move")
-    last = next((part.text for part in reversed(game) if part.kind == "number"), "1")
-    return int(token.text.rstrip(".")) == int(last.rstrip(".")) + 1
+def is_tag_name(text: str) -> bool:
+    """Return whether a text can be the name of a tag."""
+    return bool(re.fullmatch(_TAG_NAME, text))
 
 
-def _tokens(text: str) -> Iterator[Token]:
-    place, line = 0, 1
+def tokens(text: str) -> Iterator[Token]:
+    """Yield the tokens of a text, in which lines may end in any way."""
+    text = normalize_newlines(text).partition(END_OF_FILE)[0]
+    place, line, newlines = 0, 1, 0
     while place < len(text):
-        match = _TOKEN.match(text, place)
-        end = _behind_aside(text, place) if match and match["open"] else match and match.end()
-        if not match or not end:
-            yield _unreadable(text, place, line)
-            end = _behind_unreadable(text, place)
-        elif match["tag"]:
-            value = match["raw"] if match["value"] is None else match["value"]
-            yield Token("tag", f"{match['tag']} {_value(value)}", line)
-        elif match.lastgroup in ("number", "move", "star", "result"):
-            yield Token(match.lastgroup, match[0], line)
-        line += text.count("\n", place, end)
-        place = end
+        token, end = _token(text, place)
+        count = text.count("\n", place, end)
+        if token:
+            yield token._replace(line=line, newlines=newlines)
+            newlines = 0
+        elif text[place].isspace():
+            newlines = max(newlines, count)
+        place, line = end, line + count
+
+
+def _token(text: str, place: int) -> tuple[Token | None, int]:
+    """Return the token that begins at a place, None where it is to be skipped, and its end."""
+    match = _TOKEN.match(text, place)
+    kind = match.lastgroup if match else None
+    if not match or not kind:
+        return _unreadable(text, place)
+    if kind in ("blank", "skipped"):
+        return None, match.end()
+    if kind in ("value", "raw"):
+        return Token("tag", _value(match[kind]), name=match["tag"]), match.end()
+    if kind == "open":
+        end = _behind_variation(text, place)
+        return (None, end) if end else _unreadable(text, place)
+    return Token(kind, match[0]), match.end()
 
 
 def _value(text: str) -> str:
@@ -96,11 +106,11 @@ def _value(text: str) -> str:
     return re.sub(r'\\(["\\])', r"\1", re.sub(r"\s*\n\s*", " ", text))
 
 
-def _behind_aside(text: str, place: int) -> int:
+def _behind_variation(text: str, place: int) -> int:
     """Return where a variation ends that begins here, or 0; others and comments may be in it."""
     depth = 0
     for match in _ASIDE.finditer(text, place):
-        if match[0] == "{" or match[0].startswith("["):
+        if match[0] not in "()" and not match[0].endswith("}"):
             return 0  # before its end the file goes on, or ends
         depth += {"(": 1, ")": -1}.get(match[0], 0)
         if not depth:
@@ -108,19 +118,21 @@ def _behind_aside(text: str, place: int) -> int:
     return 0
 
 
-def _unreadable(text: str, place: int, line: int) -> Token:
-    """Return what tells of this place; a broken tag stands among the tags, as if it were one."""
-    if text[place] == "(":
-        return Token("error", "( without )", line)
-    what = f"cannot read '{text[place : place + 20].splitlines()[0]}'; wanted: {_WANTED}"
-    return Token("broken tag" if text[place] == "[" else "error", what, line)
+def _unreadable(text: str, place: int) -> tuple[Token, int]:
+    """Return what is wrong here, and where to read on: behind it, or at the next line of tags."""
+    start = text[place]
+    if start == "[":
+        tag = _BROKEN_TAG.match(text, place)
+        assert tag, "a bracket, which begins it"
+        return Token("broken tag", _complaint(text, place), name=tag[1] or ""), tag.end()
+    if start in "{(":
+        next_tag = _NEXT_TAG.search(text, place)
+        what = "( without )" if start == "(" else _complaint(text, place)
+        return Token("error", what), next_tag.start() if next_tag else len(text)
+    word = _WORD.match(text, place)
+    return Token("error", _complaint(text, place)), word.end() if word else place + 1
 
 
-def _behind_unreadable(text: str, place: int) -> int:
-    """Return where to read on: at the next word, or the next line of tags where more is lost."""
-    if text[place] in "{(":
-        tag = _NEXT_TAG.search(text, place)
-        return tag.start() if tag else len(text)
-    pattern = r"[^\n]+" if text[place] == "[" else r"\S+"
-    match = re.compile(pattern).match(text, place)
-    return match.end() if match else place + 1
+def _complaint(text: str, place: int) -> str:
+    start = text[place : place + 20].partition("\n")[0]
+    return f"cannot read '{start}'; expected: {_EXPECTED}"

@@ -1,0 +1,145 @@
+"""Turns and positions of checkers in Portable Draughts Notation (PDN), with its numbers of cells.
+
+Whoever moves first is Black there, and red here: cell 1 is in the corner where red begins, so that
+9-13 is our 51-40. A capture is 22x15, with all its cells where that can be several: 22x18x11.
+"""
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from typing import NamedTuple
+
+from cc_env.errors import BadPosition, IllegalAction, listed
+from cc_env.game import Cell, Game, Turn
+from cc_env.games.checkers.rules import CELLS, ENDINGS, SIZE, STARTS
+from cc_env.games.checkers.text import GRID, pieces
+from cc_env.rules import Position
+
+COLORS = "BW"  # of the first and the second player
+DASHES = "-\u2010-\u2015\u2212"  # for regular expressions: hyphens, dashes, the minus sign
+_EXAMPLE = "B:W21,K22:B1,2"
+_FEN = re.compile(
+    rf"(?P<mover>[BW]) (?P<sides> (?: :[BW] [{DASHES}K0-9,]* )+ ) (?: :[HF][0-9]+ )* \.?",
+    re.VERBOSE | re.IGNORECASE,
+)
+_SQUARES = re.compile(rf"K?([0-9]{{1,2}})(?:[{DASHES}]K?([0-9]{{1,2}}))?")
+
+
+class Play(NamedTuple):
+    """A legal turn: the numbers of the cells that its piece touches, and the position after it."""
+
+    numbers: tuple[int, ...]
+    turn: Turn
+    after: Position
+
+
+def number(cell: Cell) -> int:
+    """Return the number, 1 to 32, of a cell in use."""
+    row, column = cell
+    return 4 * (SIZE - 1 - row) + column // 2 + 1
+
+
+_CELL = {number(cell): cell for cell in CELLS}
+
+
+def turn_text(game: Game, position: Position, turn: Turn) -> str:
+    """Return the notation of a whole turn, such as 9-13; raise IllegalAction if it is illegal."""
+    numbers = tuple(map(number, game.track(position, turn).path))
+    if "x" not in game.turn_text(position, turn):
+        return "-".join(map(str, numbers))
+    ends = numbers[0], numbers[-1]
+    is_unique = len(plays(game, position, ends)) == 1
+    return "x".join(map(str, ends if is_unique else numbers))
+
+
+def parse_turn(game: Game, position: Position, text: str) -> Turn:
+    """Return the legal turn of a text; raise IllegalAction if it means no turn, or several."""
+    meant = plays(game, position, numbers_of(text))
+    if len(meant) == 1:
+        return meant[0].turn
+    if meant:
+        texts = listed(turn_text(game, position, play.turn) for play in meant)
+        raise IllegalAction(f"'{text}' can be any of: {texts}")
+    legal = listed(turn_text(game, position, turn) for turn in game.turns(position))
+    if not legal:
+        raise IllegalAction(f"'{text}': the game is over ({game.ending(position)})")
+    where = position_text(position)
+    raise IllegalAction(f"'{text}' is not legal in '{where}'; legal: {legal}")
+
+
+def numbers_of(text: str) -> tuple[int, ...]:
+    """Return the numbers of the cells of a turn; they may stand together, as in 1115."""
+    return tuple(map(int, re.findall("[0-9]{1,2}", text)))
+
+
+def plays(game: Game, position: Position, numbers: tuple[int, ...]) -> list[Play]:
+    """Return the legal turns that touch these cells or, if there is none, have these two ends."""
+    possible = list(_plays_from(game, position, numbers[:1]))
+    exact = [play for play in possible if play.numbers == numbers]
+    ends = numbers if len(numbers) == 2 else ()
+    return exact or [play for play in possible if (play.numbers[0], play.numbers[-1]) == ends]
+
+
+def _plays_from(
+    game: Game, position: Position, numbers: tuple[int, ...], turn: Turn = ()
+) -> Iterator[Play]:
+    """Yield the legal turns that continue a turn after these cells, of which the last counts."""
+    ends, legal = _ends(int(position.player)), game.legal_actions(position).tolist()
+    for action in legal:
+        start, end = ends[action]
+        if (start,) != numbers[-1:]:
+            continue
+        after = game.apply(position, action, legal)
+        if game.mid_turn(after):
+            yield from _plays_from(game, after, (*numbers, end), (*turn, action))
+        else:
+            yield Play((*numbers, end), (*turn, action), after)
+
+
+@cache
+def _ends(player: int) -> list[tuple[int, int]]:
+    """Return the numbers of the cells where each action of a player starts and ends."""
+
+    def numbers(bits: Iterator[int]) -> Iterator[int]:
+        return (number(GRID.cell(bit, player)) for bit in bits)
+
+    return list(zip(numbers(map(int, STARTS)), numbers(map(int, ENDINGS)), strict=True))
+
+
+def position_text(position: Position) -> str:
+    """Return a position at the beginning of a turn as PDN has it, such as B:W21,K22:B1,2."""
+    sides: tuple[list[str], list[str]] = [], []
+    for cell, letter in sorted(pieces(position).items(), key=lambda piece: number(piece[0])):
+        king = "K" if letter.isupper() else ""
+        sides["rb".index(letter.lower())].append(f"{king}{number(cell)}")
+    black, white = map(",".join, sides)
+    return f"{COLORS[int(position.player)]}:W{white}:B{black}"
+
+
+def parse_position(game: Game, text: str) -> Position:
+    """Return the position of a FEN tag; raise BadPosition if it is not a position.
+
+    Cells may be ranges, as in W21-32. Counters of moves at its end, as in :H0:F1, are ignored.
+    Blanks may stand anywhere but between two numbers.
+    """
+    match = _FEN.fullmatch("".join(text.split()))
+    if not match or re.search(r"[0-9]\s+[0-9]", text):
+        raise BadPosition(f"'{text}' is not a position; expected: such as {_EXAMPLE}")
+    letters: dict[Cell, str] = {}
+    for side in match["sides"].upper().split(":")[1:]:
+        letter = "rb"[COLORS.index(side[0])]
+        for piece in filter(None, side[1:].split(",")):
+            for cell in _cells(piece):
+                if cell in letters:
+                    raise BadPosition(f"'{text}': {piece} is there twice")
+                letters[cell] = letter.upper() if piece[0] == "K" else letter
+    return game.from_text(f"{GRID.text(letters)} {'rb'[COLORS.index(match['mover'].upper())]}")
+
+
+def _cells(piece: str) -> list[Cell]:
+    """Return the cells of a part of a position, such as K22 or 21-32."""
+    match = _SQUARES.fullmatch(piece)
+    first, last = (int(match[1]), int(match[2] or match[1])) if match else (0, 0)
+    if not 1 <= first <= last <= len(CELLS):
+        raise BadPosition(f"{piece} is neither a cell from 1 to 32 nor a range of cells")
+    return [_CELL[number] for number in range(first, last + 1)]

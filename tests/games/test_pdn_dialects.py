@@ -1,0 +1,185 @@
+"""PDN files of many dialects: each file in tests/games/pdn has one, and is named for it.
+
+PDN 2.0 is the draft of 2003 by Murray Cash; PDN 3.0 is published at pdn.fmjd.org, where "reading
+grammar" and "issues" say what other programs write, and which of that a reader should accept.
+"""
+
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from cc_env import games, record
+from cc_env.games.checkers import pdn
+from cc_env.record import RESULTS
+
+FOLDER = Path(__file__).parent / "pdn"
+START = f"B:W{','.join(map(str, range(21, 33)))}:B{','.join(map(str, range(1, 13)))}"
+
+
+class Game(NamedTuple):
+    """What a file says of a game."""
+
+    turns: int = 4
+    result: str = "1-0"
+    players: tuple[str, str] = ("Ann", "Bea")
+    tags: dict[str, str] = {}
+    start: str = START  # FEN
+
+
+UNKNOWN = "?", "?"
+GOOD = Game()
+EVENT = {"Event": "Club evening"}
+
+# The games of each file, and the lines of those that are refused.
+FILES: dict[str, tuple[list[Game], list[int]]] = {
+    # Encodings and white space. PDN 3.0 is UTF-8, and readers "accept other encodings too".
+    "plain": ([Game(tags=EVENT)], []),
+    "windows_newlines": ([Game(tags=EVENT)], []),
+    "carriage_returns": ([Game(tags=EVENT)], []),
+    "utf8_mark": ([Game(tags=EVENT)], []),
+    "utf16_little_endian": ([Game(players=("Łucja", "Bea"))], []),
+    "utf16_big_endian": ([Game(players=("Łucja", "Bea"))], []),
+    "windows_1252": ([Game(players=("Ann", "José “Pepe”"))], []),
+    "latin_1": ([Game(players=("Ann", "André Müller"))], []),
+    "control_z": ([GOOD], []),
+    "no_newline_at_end": ([GOOD], []),
+    "all_on_one_line": ([Game(tags=EVENT)], []),
+    "non_breaking_blanks": ([GOOD], []),
+    "tabs": ([Game(tags=EVENT)], []),
+    "one_move_a_line": ([GOOD], []),
+    "percent_lines": ([Game(tags=EVENT)], []),
+    # Tags. PDN 3.0: "?" and "" are unknown values.
+    "lower_case_tags": ([Game(tags=EVENT | {"Black": "Ann", "White": "Bea"})], []),
+    "red_for_black": ([Game(tags={"Black": "Ann"})], []),
+    "red_and_black": ([Game(tags={"Black": "Ann"})], []),
+    "red_is_not_black": ([GOOD], [7]),
+    "escaped_quotes": ([Game(tags={"Event": r'The "Open" of C:\temp'})], []),
+    "unescaped_backslash": ([Game(tags={"Event": "C:\\draughts\\"})], []),
+    "blanks_in_tags": ([Game(tags=EVENT)], []),
+    "no_blank_in_tags": ([Game(tags=EVENT)], []),
+    "tag_over_two_lines": ([Game(tags=EVENT)], []),
+    "empty_line_in_header": ([Game(tags=EVENT)], []),
+    "repeated_tag": ([Game(tags={"Event": "Final"})], []),
+    "empty_values": ([GOOD], []),
+    "unknown_names": ([Game(players=UNKNOWN)], []),
+    "user_tags": ([Game(tags={"White-Rating": "2400", "PDN3_Board": "7", "Ansager": "Ü"})], []),
+    "broken_tag": ([GOOD], [1]),
+    # Results. PDN 3.0: "accept arbitrary strings"; games end with a result or `*`.
+    "result_in_words": ([Game(tags={"Result": "White resigned"})], []),
+    "result_with_blanks": ([GOOD], []),
+    "result_format_plus": ([Game(result="*", tags={"Result": "1+ - 1-"})], []),
+    "international_results": ([GOOD, Game(result="0-1"), Game(result="1/2-1/2")], []),
+    "fractions": ([Game(result="1/2-1/2")] * 2, []),
+    "both_lose": ([Game(result="*", tags={"Result": "0-0"})], []),
+    "result_twice": ([GOOD, Game(result="0-1")], []),
+    "result_in_the_tag_alone": ([GOOD, Game(result="0-1")], []),
+    "contradictory_results": ([GOOD], [6]),
+    "result_amid_the_moves": ([GOOD], [6]),
+    "stars_for_forced_moves": ([Game(result="*"), Game(2, "*")], []),
+    # Moves. PDN 3.0's reading grammar: blanks, zeros, ":" and three dots; no separators.
+    "number_for_each_move": ([GOOD], []),
+    "number_for_each_move_left_out": ([GOOD], [6]),
+    "number_left_out": ([GOOD], [6]),
+    "numbers_with_three_dots": ([GOOD], []),
+    "numbers_with_an_ellipsis": ([GOOD], []),
+    "numbers_without_dots": ([GOOD], []),
+    "no_numbers": ([GOOD], []),
+    "numbers_from_another": ([GOOD], []),
+    "no_blank_after_numbers": ([GOOD], []),
+    "moves_without_a_separator": ([GOOD], []),
+    "blanks_in_moves": ([GOOD], []),
+    "leading_zeros": ([GOOD], []),
+    "unicode_dashes": ([GOOD], []),
+    "capture_signs": ([Game(8)], []),
+    "dash_for_captures": ([GOOD], []),
+    "whole_capture_sequences": (
+        [Game(2, "*", UNKNOWN, start="B:W14,15,22,23,K32:B1,10")],
+        [],
+    ),
+    "capture_by_ends": ([Game(2, "*", UNKNOWN, start="B:W14,15,22,23,K32:B1,10")], [7]),
+    "strengths": ([GOOD], []),
+    "annotation_glyphs": ([GOOD], []),
+    "comments": ([GOOD], []),
+    "variations": ([GOOD], []),
+    "unclosed_comment": ([GOOD], [6]),
+    "letters_for_cells": ([GOOD], [6]),
+    "setup_command": ([GOOD], [6]),
+    "unknown_moves": ([GOOD], [6]),
+    # Positions and rules. PDN 3.0: FEN has ranges; 21,B,8,8,N1,0 is English draughts.
+    "fen_counters": ([Game(1, "*", UNKNOWN, start="B:W30,K31:BK1,5")], []),
+    "fen_ranges": ([Game(1, "*", UNKNOWN)], []),
+    "fen_blanks_and_case": ([Game(1, "*", UNKNOWN, start="W:W30,K31:BK1,5")], []),
+    "fen_unseparated": ([Game(1, "*", UNKNOWN, start="B:W30:B1,2")], [1]),
+    "positions_alone": (
+        [
+            Game(0, "*", UNKNOWN, start=start)
+            for start in ("W:WK10:BK3,K4", "B:W30:BK1", "W:W30:B1")
+        ],
+        [],
+    ),
+    "headers_without_moves": ([Game(0, "*"), Game(2, "0-1", UNKNOWN, {"Event": "b"})], []),
+    "white_begins": ([Game(2, "1-0", UNKNOWN, start="W:W30:B21,22")], []),
+    "game_type_in_full": ([Game(tags={"GameType": "21,B,8,8,N1,0"})], []),
+    "game_type_with_blanks": ([GOOD], []),
+    "game_types_of_others": ([], [5, 13, 21, 29, 37, 45]),
+    "rules_of_ours": ([GOOD], []),
+    # Several games, or none.
+    "games_without_headers": (
+        [
+            Game(players=UNKNOWN),
+            Game(4, "*", UNKNOWN),
+            Game(3, "*", UNKNOWN),
+            Game(1, "0-1", UNKNOWN),
+        ],
+        [],
+    ),
+    "no_games_at_all": ([], []),
+    "not_pdn": ([], [1]),
+}
+
+
+@pytest.fixture(scope="module")
+def english():
+    return games.make("checkers", **pdn.ENGLISH)
+
+
+def test_every_file_of_the_folder_is_tested():
+    assert {path.stem for path in FOLDER.iterdir()} == set(FILES)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_dialect_is_read(english, name):
+    broken = []
+    read = [played for played, _ in record.read_foreign(path_of(name), english, broken.append)]
+    expected, refused = FILES[name]
+    assert [game.line for game in broken] == refused
+    assert [(len(played.turns), RESULTS[played.outcome], played.players) for played in read] == [
+        (game.turns, game.result, game.players) for game in expected
+    ]
+    for played, game in zip(read, expected, strict=True):
+        assert pdn.position_text(played.start) == game.start
+        assert game.tags.items() <= played.tags.items()
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_game_that_is_read_is_the_same_when_it_was_written(english, name):
+    for played, _ in record.read_foreign(path_of(name), english, lambda broken: None):
+        text = pdn.export(played.game, played)
+        assert all(len(line) <= 79 for line in text.splitlines() if not line.startswith("["))
+        (again,) = pdn.read(text, english)
+        assert facts_of(again) == facts_of(played)
+        same = played.tags.keys() - {"FEN", "Result"}  # written in one way: 1-0 for 2-0
+        assert {name: again.tags[name] for name in same} == {
+            name: played.tags[name] for name in same
+        }
+        assert pdn.export(again.game, again) == text
+
+
+def facts_of(played):
+    """Return all of a game but its tags and its line."""
+    return played.start, played.turns, played.players, played.outcome, played.game.options
+
+
+def path_of(name):
+    return FOLDER / f"{name}.pdn"
