@@ -1,9 +1,11 @@
 """Analysis over HTTP. A position is a game, its options, a start and the decisions from there.
 
-POST /open     {"room"}, or {"text", "game"?, "options"?, "which"?}, or {"game", "options"?,
-               "start"?}: the game's setting, turns and players; of a text also the titles of its
-               "games", how many there are in "total", the first "refused" ones by line and reason,
-               and "refused_total": the games after the first importing.MAX_GAMES are not read
+POST /setup    {"game", "options"?, "start"?}: who can play it, and who moves first
+POST /open     {"room", "tokens"?}, or {"text", "game"?, "options"?, "which"?}, or {"game",
+               "options"?, "start"?}: the game's setting, turns and players, and those who can play
+               it; of a text also the titles of its "games", how many there are in "total", the
+               first "refused" ones by line and reason, and "refused_total": the games after the
+               first importing.MAX_GAMES are not read
 POST /look     {"game", "options"?, "start"?, "actions"}: as `view.state`
 POST /analyse  the same with "player" and "seconds": lines, chances of all moves, a heat map
 POST /judge    the same with "turn", the actions of one: how good it is
@@ -44,7 +46,8 @@ LINES = 6  # turns of a line that are told
 MAX_REFUSED_SHOWN = 20  # games of a text
 _POSITION = "game", "options", "start", "actions"
 FIELDS = {  # of what is asked, by its path
-    "open": ("room", "text", "game", "options", "start", "which"),
+    "setup": ("game", "options", "start"),
+    "open": ("room", "tokens", "text", "game", "options", "start", "which"),
     "look": _POSITION,
     "analyse": (*_POSITION, "player", "seconds"),
     "judge": (*_POSITION, "player", "seconds", "turn"),
@@ -73,11 +76,19 @@ class Desk:
             self._busy[address] -= 1
             self._busy += Counter()  # drops zeros
 
+    async def setup(self, asked: Asked, address: str) -> dict[str, Any]:
+        """Return the players that can play a game with these options, and who moves first."""
+        return await self._lobby.run_io(address, _setup, asked)
+
     async def open(self, asked: Asked, address: str) -> dict[str, Any]:
         """Return what can be analysed: a game that is served, one of a text, or a start."""
         if "room" not in asked:
             return await self._lobby.run_io(address, self._open, asked)
-        sitting = (await self._lobby.find(str(asked["room"]), address)).sitting
+        room, tokens = await self._lobby.find(str(asked["room"]), address), asked.get("tokens", [])
+        if not isinstance(tokens, list) or not all(isinstance(token, str) for token in tokens):
+            raise BadOption("tokens are a list of texts")
+        room.check_analysis(tokens)
+        sitting = room.sitting
         first, second = sitting.seats
         told = f"the game goes on after turn {len(sitting.match.turns)}; reload for what follows"
         imported = importing.of_match(sitting.match, (first.name, second.name), told)
@@ -170,6 +181,13 @@ def _counted(imported: ImportedGames) -> dict[str, Any]:
     }
 
 
+def _setup(asked: Asked) -> dict[str, Any]:
+    game = known_game(asked.get("game"), asked.get("options") or {})
+    text = known_start(asked.get("start"), game)
+    start = game.from_text(text) if text else game.initial
+    return {"players": bench.listed_players(game), "mover": game.to_move(start)}
+
+
 def _opened(imported: Imported) -> dict[str, Any]:
     game, position, turns = imported.game, imported.start, []
     for turn in imported.turns:
@@ -181,6 +199,7 @@ def _opened(imported: Imported) -> dict[str, Any]:
         "start": None if imported.start == game.initial else game.to_text(imported.start),
         "setting": view.setting(game),
         "players": list(imported.players),
+        "analysts": bench.listed_players(game),
         "result": imported.result,
         "turns": turns,
         "games": [],

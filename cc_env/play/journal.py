@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from cc_env import files, games, trust
-from cc_env.errors import BadRecord, CcEnvError, is_number, is_whole
+from cc_env.errors import BadRecord, CcEnvError, check_switch, is_number, is_whole
 from cc_env.game import Game
 from cc_env.match import Limits, Result
 from cc_env.play.sitting import HUMAN, Sitting
@@ -23,7 +23,7 @@ SLOWEST = 10.0  # seconds between two decisions of a watched game
 LONGEST = 1e9  # seconds that a decision took
 KEPT = "depth", "cuts_max", "cuts_min", "nodes"  # of what players say of their decisions
 _written = json.JSONEncoder(separators=(",", ":"), default=int).encode
-REQUESTS = "offer", "ask_back", "pace"  # lines that leave the position as it is
+REQUESTS = "offer", "ask_back", "decline", "pace"  # lines that leave the position as it is
 
 MakePlayer = Callable[[str, Game], Player]  # as `cc_env.players.make`
 
@@ -41,6 +41,7 @@ class Opening:
     tokens: tuple[str, str] = ("", "")  # who has one holds the seat; "" of a player's seat
     owner: str = ""  # the token of who opened a game to watch; "" where a person plays
     pace: float = 0.8  # seconds between two decisions where nobody plays
+    assistance: bool = False  # hints and analysis are allowed between two people
 
     def sitting(self, make: MakePlayer) -> Sitting:
         """Return the game as it begins; raises CcEnvError where it cannot be."""
@@ -125,6 +126,10 @@ class Journal:
         """Write that a player asks to take back; raises OSError."""
         self._add({"do": "ask_back", "player": player})
 
+    def declined(self, offer: str) -> None:
+        """Write that the offer of a "draw" or a "take_back" is declined; raises OSError."""
+        self._add({"do": "decline", "offer": offer})
+
     def paced(self, seconds: float | None) -> None:
         """Write how fast a watched game goes on, None where it is paused; raises OSError."""
         self._add({"do": "pace", "seconds": seconds})
@@ -161,6 +166,7 @@ def _opening(entry: dict[str, Any]) -> Opening:
     if len(tokens) != 3 or not all(isinstance(token, str) for token in tokens):
         raise BadRecord("a token is a text; wanted: one for each seat, and the owner's")
     _checked(opening.pace, BETWEEN, SLOWEST)
+    check_switch("assistance", opening.assistance)
     return opening
 
 
@@ -179,6 +185,8 @@ def _redo(standing: SavedGame, entry: dict[str, Any]) -> None:
             sitting.offered = _player(entry)
         case "ask_back":
             wanted_back = _player(entry)
+        case "decline":
+            wanted_back = _decline(standing, entry["offer"])
         case "pace":
             seconds = entry["seconds"]
             is_paused = seconds is None
@@ -187,6 +195,16 @@ def _redo(standing: SavedGame, entry: dict[str, Any]) -> None:
         case other:
             raise BadRecord(f"{str(other)[:40]!r} is not something that is done in a game")
     standing.wanted_back = wanted_back
+
+
+def _decline(standing: SavedGame, offer: object) -> int | None:
+    """Decline an offer; return the player who still asks to take back, if any."""
+    if offer == "take_back":
+        return None
+    if offer != "draw":
+        raise BadRecord(f"{str(offer)[:40]!r} cannot be declined; wanted: draw or take_back")
+    standing.sitting.offered = None
+    return standing.wanted_back
 
 
 def _decision(entry: dict[str, Any]) -> Decision:

@@ -22,6 +22,7 @@ from cc_env.errors import (
     BadRecord,
     CcEnvError,
     UnknownOption,
+    check_switch,
     is_number,
     is_whole,
     listed,
@@ -40,7 +41,8 @@ from cc_env.play.storage import GameFolder
 from cc_env.play.workers import Cancellation, LocalWorker, Workers
 from cc_env.referee import Answer, Clock, Player
 
-KEYS = "game", "options", "seats", "seconds", "start", "draw_lots", "seed"  # of what opens one
+# The fields of a request that opens a game.
+KEYS = "game", "options", "seats", "seconds", "start", "draw_lots", "seed", "assistance"
 IO_THREADS = 2
 EXPIRY_SECONDS = 600.0  # between two searches for games that have expired
 Result = TypeVar("Result")
@@ -187,6 +189,7 @@ class Lobby:
         seed = asked.get("seed", secrets.randbelow(2**31))
         if not is_whole(seed, 0):
             raise BadOption(f"seed={str(seed)[:40]!r}; wanted: 0 or more")
+        check_switch("assistance", assistance := asked.get("assistance", False))
         if asked.get("draw_lots"):
             order = np.random.default_rng(seed).permutation(2)
             seats = seats[order[0]], seats[order[1]]
@@ -198,6 +201,7 @@ class Lobby:
             limits=asdict(self._limits(asked.get("seconds"))),
             seed=seed,
             pace=self.limits.pace_seconds,
+            assistance=assistance,
         )
         opening = with_tokens(opening)
         standing = SavedGame.begun(opening, self.make_player)
@@ -305,8 +309,8 @@ def known_game(name: object, given: object) -> Game:
     if unknown := [option[:40] for option in given if option not in known]:
         raise UnknownOption(f"{name} has no option {listed(unknown)}; it has: {listed(known)}")
     for option, value in given.items():
-        if not isinstance(value, bool | int | float | str) or len(str(value)) > 40:
-            raise BadOption(f"{name}: {option} is not a word or a number")
+        if not isinstance(value, bool | int | float | str | None) or len(str(value)) > 40:
+            raise BadOption(f"{name}: {option} is not a word, a number, true, false or null")
         text = isinstance(value, str)
         checked[option] = options.read([f"{option}={value}"])[option] if text else value
     return games.make(name, **checked)

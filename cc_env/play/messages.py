@@ -13,6 +13,7 @@ FIELDS = {
     "say": ("text", "piece"),
     "pace": ("seconds",),
     "look_back": ("turns",),
+    "decline": ("offer",),
 }
 
 

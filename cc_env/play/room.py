@@ -8,12 +8,20 @@ import hmac
 import json
 import logging
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from cc_env.errors import BadOption, CcEnvError, IllegalAction, is_number, is_whole
+from cc_env.errors import (
+    BadOption,
+    CcEnvError,
+    IllegalAction,
+    UnknownOption,
+    is_number,
+    is_whole,
+    listed,
+)
 from cc_env.match import AGREED, FAULTS, RESIGNED
 from cc_env.play import view
 from cc_env.play.choices import choices
@@ -31,6 +39,7 @@ BEHIND = 64  # messages that may wait for a guest who reads slowly
 LONGEST = 400  # characters of what is typed
 _log = logging.getLogger("cc_env.play")
 _written = json.JSONEncoder(separators=(",", ":")).encode
+NO_ASSISTANCE = "off while two people play, unless the game was opened with assistance"
 OWNERS = "pace", "step"  # what only the owner of a watched game may ask for
 # What is possible when the journal has its maximum length, since the rules bound how often.
 UNLIMITED = "play", "say", "resign", "step", "rematch", "hint", "look_back"
@@ -83,6 +92,7 @@ class Room:
         if self._awaited:
             self.sitting.hold_clock()
         self.next: str | None = None  # the game that is its rematch
+        self.rematch_offered: int | None = None  # the player who offers a rematch
         self.ahead: int | None = None  # how many games think before it; None: it does not wait
         self._told = 0  # so many finished turns are known to all guests
         self._moved_at = -math.inf  # by the loop's clock, when a player decided last
@@ -138,6 +148,7 @@ class Room:
             game=self.name,
             seats=sorted(guest.seats),
             is_owner=guest.is_owner,
+            assistance=self.allows_assistance(guest.seats),
             setting=view.setting(game),
             exports=endings(game),
         )
@@ -171,6 +182,7 @@ class Room:
             "type": "state",
             "version": self._journal.version,
             "wanted_back": self.wanted_back,
+            "rematch_offered": self.rematch_offered,
             "ahead": self.ahead,
             "pace": self.pace if self.is_watched else 0,
             **view.state(self.sitting, turns_from),
@@ -191,6 +203,7 @@ class Room:
             "hint": self._hint,
             "resign": self._resign,
             "draw": self._offer,
+            "decline": self._decline,
             "rematch": self._rematch,
             "pace": self._set_pace,
             "step": self._step,
@@ -290,9 +303,52 @@ class Room:
         if len(guest.seats) == 2:
             seat = 1 - seat if self.sitting.offered == seat else seat
         self._confirm(lambda: self.sitting.offer_draw(seat))
+        if self.sitting.result is None and self.sitting.offered != seat:
+            self.tell_all("declined", offer="draw", player=1 - seat)
+
+    def _decline(self, guest: Guest, message: Mapping[str, Any]) -> None:
+        """Decline what the other player offers; raises IllegalAction where there is no offer."""
+        offers = {
+            "draw": self.sitting.offered,
+            "take_back": self.wanted_back,
+            "rematch": self.rematch_offered,
+        }
+        offer = message.get("offer")
+        if not isinstance(offer, str) or offer not in offers:
+            raise UnknownOption(f"no offer {str(offer)[:40]!r}; there are: {listed(offers)}")
+        player = offers[offer]
+        if player is None or guest.seats <= {player}:
+            raise IllegalAction(f"there is no offer to decline: {offer.replace('_', ' ')}")
+        if offer != "rematch":
+            self._journal.declined(offer)
+        if offer == "draw":
+            self.sitting.decline_draw(1 - player)
+        elif offer == "take_back":
+            self.wanted_back = None
+        else:
+            self.rematch_offered = None
+        self._tell_state()
+        self.tell_all("declined", offer=offer, player=1 - player)
+
+    def allows_assistance(self, seats: Collection[int]) -> bool:
+        """Return whether who holds these seats may have hints and analysis.
+
+        Between two people that is so if it was agreed when the game was opened, or once it is over.
+        """
+        is_between_people = all(self.opening.tokens) and len(seats) < 2
+        return not is_between_people or self.opening.assistance
+
+    def check_analysis(self, tokens: Sequence[str]) -> None:
+        """Raise IllegalAction if who comes with these tokens may not analyse the game yet."""
+        pairs = [(seat, own) for seat, own in enumerate(self.opening.tokens) if own]
+        seats = {seat for seat, own in pairs if any(_is_same(own, token) for token in tokens)}
+        if self.sitting.result is None and not self.allows_assistance(seats):
+            raise IllegalAction(f"analysis is {NO_ASSISTANCE}")
 
     def _hint(self, guest: Guest, message: Mapping[str, Any]) -> None:
         self._check_turn(guest, message)
+        if not self.allows_assistance(guest.seats):
+            raise IllegalAction(f"hints are {NO_ASSISTANCE}")
         self._lobby.hint(self, guest)
 
     def _look_back(self, guest: Guest, message: Mapping[str, Any]) -> None:
@@ -305,13 +361,19 @@ class Room:
     def _rematch(self, guest: Guest, message: Mapping[str, Any]) -> None:
         if self.sitting.result is None:
             raise IllegalAction("the game goes on; a rematch comes after it")
+        people = {seat for seat, token in enumerate(self.opening.tokens) if token}
+        is_agreed = people <= guest.seats | {self.rematch_offered}
+        if self.next is None and not guest.is_owner and not is_agreed:
+            self.rematch_offered = min(guest.seats)
+            self._tell_state()
+            return
         if self.next is None:
             opening, swapped = self.opening, (1, 0)
             first, second = (opening.seats[seat] for seat in swapped)
             mine, yours = (opening.tokens[seat] for seat in swapped)
-            pace = opening.pace if self.pace is None else self.pace
-            again = replace(opening, seats=(first, second), tokens=(mine, yours), pace=pace)
+            again = replace(opening, seats=(first, second), tokens=(mine, yours))
             self.next = self._lobby.open(again)
+        self.rematch_offered = None
         self.tell_all("next", game=self.next)
 
     def _set_pace(self, guest: Guest, message: Mapping[str, Any]) -> None:
@@ -350,7 +412,7 @@ class Room:
             self._journal.ended(sitting.result, sitting.detail)
         elif sitting.offered not in (None, offered):
             self._journal.offered(sitting.offered)
-        self.wanted_back = None
+        self.wanted_back = self.rematch_offered = None
         self._tell_state()
         self._go_on()
 

@@ -18,6 +18,8 @@ from cc_env.referee import Answer, Clock, Decision, Player, Timer
 from cc_env.rules import Position
 
 HUMAN = "human"  # the name of a seat that a person has
+# A player accepts a draw if it expected at most MAX_LEVEL_VALUE in each of its last turns.
+MIN_LEVEL_TURNS, MAX_LEVEL_VALUE = 8, 0.05
 
 
 @dataclass(frozen=True)
@@ -237,16 +239,25 @@ class Sitting:
     def offer_draw(self, player: int) -> bool:
         """Offer a draw, or accept the other's offer; return whether the game is drawn now.
 
-        The offer of a person stands until the other has moved; a player accepts it where its last
-        decision expected no more than a draw. Raises IllegalAction where the game is over.
+        The offer to a person stands until that person declines it or has moved. A player declines
+        at once, unless it expected no more than a draw in each of its last MIN_LEVEL_TURNS turns.
+        Raises IllegalAction where the game is over.
         """
         self._check_goes_on()
         other = 1 - player
-        if self.offered == other or (self.seats[other].player and self._expects(other) <= 0):
+        if self.offered == other or self._accepts_draw(other):
             self.match.agree()
             return True
-        self.offered = player
+        if self.seats[other].player is None:
+            self.offered = player
         return False
+
+    def decline_draw(self, player: int) -> None:
+        """Decline the other's offer of a draw. Raises IllegalAction where there is none."""
+        self._check_goes_on()
+        if self.offered != 1 - player:
+            raise IllegalAction("no draw is offered")
+        self.offered = None
 
     def hint(self, name: str = "minimax") -> Decision:
         """Return what a player would decide here; its clock does not run.
@@ -315,14 +326,23 @@ class Sitting:
             self.match.forfeit(player, reason)
         return fault is not None
 
-    def _expects(self, player: int) -> float:
-        """Return the value that a player told last, 1 where it told none."""
-        position, value = self.match.start, 1.0
-        for decision in self.decisions:
-            if self.game.to_move(position) == player and decision.value is not None:
-                value = decision.value
-            position = self.game.apply(position, decision.action)
-        return value
+    def _accepts_draw(self, player: int) -> bool:
+        """Return whether a computer player has expected no more than a draw for several turns."""
+        if self.seats[player].player is None:
+            return False
+        values = self._expected_values(player)[-MIN_LEVEL_TURNS:]
+        return len(values) == MIN_LEVEL_TURNS and max(values) <= MAX_LEVEL_VALUE
+
+    def _expected_values(self, player: int) -> list[float]:
+        """Return the value that a player expected last in each of its turns, -1 to 1."""
+        values, first = [], 0
+        for before, turn in self.match.course:
+            decisions = self.decisions[first : first + len(turn)]
+            given = [decision.value for decision in decisions if decision.value is not None]
+            if given and self.game.to_move(before) == player:
+                values.append(given[-1])
+            first += len(turn)
+        return values
 
     def _check_goes_on(self) -> None:
         if self.result is not None:

@@ -53,7 +53,7 @@ def check(kind, says, act, *given):
         ({"game": 3}, UnknownOption, "there is no game '3'"),
         ({"options": {"sise": 6, "colour": 1, "size": 6}}, UnknownOption, "no option sise, colour"),
         ({"options": [6]}, BadOption, "the options of a game have names and values"),
-        ({"options": {"size": [6]}}, BadOption, "size is not a word or a number"),
+        ({"options": {"size": [6]}}, BadOption, "size is not a word, a number"),
         ({"options": {"size": 99}}, BadOption, "size=99; sizes are 4 to 8"),
         ({"seats": [HUMAN]}, BadOption, "a game has two seats"),
         ({"seats": [HUMAN, 7]}, BadPlayer, "'7' is not the name of a player"),
@@ -134,7 +134,7 @@ def test_of_what_is_asked_about_positions(serving):
     client = serving()
     for path, asked, says in (
         ("/look", {"game": "morris", "action": [1]}, "to /look has no field action; it has: game,"),
-        ("/open", {"txt": "", "wich": 1}, "to /open has no field txt, wich; it has: room, text"),
+        ("/open", {"txt": "", "wich": 1}, "to /open has no field txt, wich; it has: room, tokens, text"),
         ("/judge", {"game": "morris", "trun": []}, "to /judge has no field trun"),
         ("/analyse", {"game": "morris", "turn": []}, "to /analyse has no field turn"),
         ("/look", [1], "to /look is a JSON object"),

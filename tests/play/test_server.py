@@ -398,6 +398,8 @@ def test_between_two_people_both_have_to_want_a_take_back_and_a_draw(serving):
         second.ask("draw")
         assert first.until("state", choices=[])["result"]["reason"] == "agreed"
         first.ask("rematch")
+        second.until("state", rematch_offered=0)
+        second.ask("rematch")
         again = second.until("next")["game"]
     swapped = {"game": again, "tokens": opened["tokens"][::-1]}
     with Connected(client, swapped, 0) as table:
@@ -407,7 +409,7 @@ def test_between_two_people_both_have_to_want_a_take_back_and_a_draw(serving):
 
 def test_a_hint_is_for_who_asks(serving):
     client = serving(hint_player="minimax:depth=1")
-    opened = begin(client)
+    opened = begin(client, assistance=True)
     with Connected(client, opened, 0) as table:
         table.ask("hint", version=table.state["version"])
         hint = table.until("hint")
@@ -470,7 +472,7 @@ def test_who_opened_a_watched_game_has_a_rematch_with_seats_swapped(serving):
     with Connected(client, opened | {"game": following}, "owner") as table:
         assert table.state["seats"] == ["greedy", "random"]
         assert table.welcome["is_owner"]
-        assert table.state["pace"] == 0
+        assert table.state["pace"] == 10.0  # full speed was for the game before
 
 
 def paused(client, **asked):

@@ -10,7 +10,7 @@ from cc_env.catalogue import GAMES
 from cc_env.errors import BadOption, BadRecord, IllegalAction, UnknownOption
 from cc_env.match import Limits
 from cc_env.play.choices import choices
-from cc_env.play.sitting import HUMAN, Sitting
+from cc_env.play.sitting import HUMAN, Seat, Sitting
 from cc_env.rules import DRAW, FIRST_WINS
 
 
@@ -215,13 +215,51 @@ def test_draws_are_offered_and_accepted(game):
         sitting.hint()
 
 
-@pytest.mark.parametrize(("value", "accepts"), [(0.1, False), (0.0, True), (None, False)])
-def test_a_player_accepts_a_draw_who_expects_no_more(game, value, accepts):
-    first = int(game.legal_actions(game.initial)[0])
-    with players.named(said=lambda game: Fixed(referee.Decision(first, value))):
-        sitting = Sitting(game, ("said", HUMAN))
-        sitting.think()
+def test_an_offer_is_declined_by_the_other_player(game):
+    sitting = Sitting(game, (HUMAN, HUMAN))
+    with pytest.raises(IllegalAction, match="no draw is offered"):
+        sitting.decline_draw(1)
+    sitting.offer_draw(0)
+    with pytest.raises(IllegalAction, match="no draw is offered"):
+        sitting.decline_draw(0)
+    sitting.decline_draw(1)
+    assert sitting.offered is None
+    assert not sitting.offer_draw(1)
+
+
+@pytest.mark.parametrize(
+    ("values", "accepts"),
+    [
+        ([0.0] * 7, False),  # early
+        ([0.0] * 8, True),
+        ([0.5] + [0.0] * 8, True),
+        ([0.0] * 8 + [0.5], False),
+        ([-0.9] * 8, True),
+        ([0.0] * 4 + [0.1] + [0.0] * 4, False),
+        ([None] * 9, False),
+    ],
+)
+def test_a_player_accepts_a_draw_in_a_game_that_has_long_been_level(values, accepts):
+    game = games.make("mini_checkers")
+    expected = iter(values)
+
+    class Expecting:
+        def __init__(self, game):
+            self.game = game
+
+        def choose(self, position, rng, clock):
+            return referee.Decision(int(self.game.legal_actions(position)[0]), next(expected))
+
+        def fresh(self):
+            return self
+
+    with players.named(expecting=Expecting):
+        sitting = Sitting(game, ("expecting", "greedy"))
+        for _ in range(len(values) * 2 - 1):
+            sitting.think()
+        sitting.seats = sitting.seats[0], Seat(HUMAN, None)
         assert sitting.offer_draw(1) == accepts
+        assert sitting.offered is None
 
 
 def test_a_hint_changes_nothing(game, watch):
