@@ -1,6 +1,6 @@
 """What can be chosen in a position, in the way that people point at it: a piece, then a cell."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from cc_env.game import Cell, Game
@@ -25,6 +25,11 @@ def choices(game: Game, position: Position, legal: Iterable[int] | None = None) 
     """
     actions = game.legal_actions(position).tolist() if legal is None else legal
     return [_choice(game, position, action) for action in actions]
+
+
+def must_capture(moves: Sequence[Choice]) -> bool:
+    """Return whether every choice is a capture that a piece makes."""
+    return bool(moves) and all(choice.captures and choice.pieces for choice in moves)
 
 
 def _choice(game: Game, position: Position, action: int) -> Choice:

@@ -27,7 +27,7 @@ FOLDER = Path(__file__).parents[1] / "lessons"
 WIDTH = 80  # columns of text
 SHOWN = (  # of a state: what a board needs
     *("decisions", "pieces", "path", "captured", "moved", "mover", "mid_turn", "caption"),
-    *("choices", "result"),
+    *("choices", "must_capture", "result"),
 )
 
 

@@ -45,6 +45,7 @@ from cc_env.referee import Answer, Clock, Player
 KEYS = "game", "options", "seats", "seconds", "start", "draw_lots", "seed", "assistance"
 IO_THREADS = 2
 EXPIRY_SECONDS = 600.0  # between two searches for games that have expired
+MIN_CLOCK_SECONDS = 1  # of a player for a game
 Result = TypeVar("Result")
 _log = logging.getLogger("cc_env.play")
 
@@ -179,7 +180,8 @@ class Lobby:
 
     async def catalogue(self) -> dict[str, Any]:
         """Return the games with their options, and who plays them."""
-        return await self.run_io("", _catalogue)
+        clock = [MIN_CLOCK_SECONDS, self.limits.clock_seconds]
+        return {**await self.run_io("", _catalogue), "clock": clock}
 
     def _checked(self, asked: object) -> Opening:
         """Return how a game is opened; raises CcEnvError where something of it is not allowed."""
@@ -211,8 +213,8 @@ class Lobby:
     def _limits(self, seconds: object) -> Limits:
         if seconds is None:
             return Limits()
-        if not is_number(seconds, 1, self.limits.clock_seconds):
-            would_do = f"1 to {self.limits.clock_seconds:g}, or nothing"
+        if not is_number(seconds, MIN_CLOCK_SECONDS, self.limits.clock_seconds):
+            would_do = f"{MIN_CLOCK_SECONDS} to {self.limits.clock_seconds:g}, or nothing"
             raise BadOption(f"{str(seconds)[:40]!r} seconds for a game; wanted: {would_do}")
         return Limits(seconds_per_game=float(seconds))  # type: ignore[arg-type]
 
@@ -294,6 +296,7 @@ def _catalogue() -> dict[str, Any]:
             "values": games.option_values(name),
             "names": list(game.players),
             "players": bench.listed_players(game),
+            "mover": game.to_move(game.initial),
         }
     return {"games": known, "human": HUMAN}
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from cc_env.errors import IllegalAction, listed
 from cc_env.game import Cell, Game, Turn
-from cc_env.play.choices import Choice
+from cc_env.play.choices import Choice, must_capture
 from cc_env.rules import Position
 
 
@@ -131,6 +131,5 @@ def _why_not(game: Game, position: Position, moves: Sequence[Choice], cells: Seq
         return f"{name} is empty{due}; {mover} can move from: {would_do}"
     if not pieces[piece].lower().startswith(mover[0].lower()):
         return f"{name} is not {mover}'s{due}; {mover} can move from: {would_do}"
-    if any(choice.captures for choice in moves):
-        due += "; a capture comes first" if all(choice.captures for choice in moves) else ""
+    due += "; a capture comes first" if must_capture(moves) else ""
     return f"{name} cannot move now{due}; {mover} can move from: {would_do}"

@@ -12,7 +12,7 @@ from typing import Any
 from cc_env.game import Cell, Game, Turn
 from cc_env.pictures import Picture, draw, shapes, standing
 from cc_env.pictures.shapes import Disc, Polyline, Shape, Square
-from cc_env.play.choices import choices
+from cc_env.play.choices import choices, must_capture
 from cc_env.play.sitting import Sitting
 from cc_env.play.telling import ending, summary
 from cc_env.rules import Position
@@ -53,6 +53,7 @@ def state(sitting: Sitting, turns_from: int = 0) -> dict[str, Any]:
     decided, is_person = _decided(game, last), sitting.is_person_to_move
     caption = standing(game, sitting.position, sitting.result)
     picture = draw(game, sitting.position, last=last, caption=caption)
+    moves = choices(game, sitting.position, sitting.match.legal) if is_person else []
     return {
         "decisions": len(sitting.decisions),
         "position": game.to_text(sitting.position),
@@ -62,7 +63,8 @@ def state(sitting: Sitting, turns_from: int = 0) -> dict[str, Any]:
         "is_person": is_person,
         "mid_turn": sitting.result is None and game.mid_turn(sitting.position),
         "caption": picture.caption,
-        "choices": choices(game, sitting.position, sitting.match.legal) if is_person else [],
+        "choices": moves,
+        "must_capture": must_capture(moves),
         "turns_from": turns_from,
         "turns": _turns(sitting, turns_from),
         "said": _said(sitting, decided),

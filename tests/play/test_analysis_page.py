@@ -1,9 +1,12 @@
 """The analysis page in a real browser: Debian's chromium, driven by Playwright."""
 
+import threading
+
 import pytest
 from page_server import Serving, needs_chromium, of_playwright
 
 from cc_env import games, players
+from cc_env.errors import BadOption
 from cc_env.match import Match
 from cc_env.play import bench
 from cc_env.play.choices import choices
@@ -204,3 +207,118 @@ def test_a_chain_is_played_decision_by_decision(opened):
     assert turns(page) == [game.turn_text(position, turn)]
     page.keyboard.press("ArrowLeft")
     until(page, 0)
+
+
+def test_a_pdn_game_is_opened_by_the_format_that_is_detected(opened):
+    page = opened(text="1. 11-15 23-19 2. 8-11 22-17 *")
+    until(page, 0)
+    page.select_option("#seconds", "0")
+    assert len(turns(page)) == 4
+    assert page.text_content("#study-wrong") == ""
+    page.click("#from-here")
+    page.wait_for_selector("#start:not([hidden])")
+    assert page.input_value("[name='option.no_progress_limit']") == "None"
+    page.click("#start button.main")
+    page.wait_for_selector("#game[data-decisions='0']")
+
+
+NUMBERS = "all => all.map(node => [node.value, node.textContent])"
+
+
+def test_turns_are_numbered_by_their_place_in_the_line(opened):
+    game, match = record(count=4)
+    page = opened(text=game.to_json())
+    until(page, 0)
+    page.select_option("#seconds", "0")
+    page.click(".cell.open >> nth=-1")
+    page.click(".cell.goal >> nth=-1")
+    until(page, 1)
+    page.keyboard.press("ArrowLeft")
+    until(page, 0)
+    main = page.eval_on_selector_all("#study-moves > li:not(.branch)", NUMBERS)
+    assert main == [[number, text] for number, text in enumerate(match.turns, 1)]
+    branch = page.eval_on_selector_all("#study-moves .branch li", NUMBERS)
+    assert [number for number, _ in branch] == [1]
+
+
+def test_the_form_names_the_mover_of_a_position_to_play_from(opened):
+    page = opened(text="8/8/8/3b4/4r3/8/8/8 b")
+    until(page, 0)
+    page.select_option("#seconds", "0")
+    page.click("#from-here")
+    page.wait_for_selector("#seats >> text=Black (moves first)")
+    assert page.locator("#seats label span").all_text_contents() == ["Red", "Black (moves first)"]
+
+
+class Waiting:
+    """A player that thinks until it is stopped, or its time is up."""
+
+    def __init__(self, game):
+        self.game, self._stopped = game, threading.Event()
+
+    def choose(self, position, rng, clock):
+        self._stopped.wait(clock.turn)
+        self._stopped.clear()
+        return Decision(int(self.game.legal_actions(position)[0]))
+
+    def stop(self):
+        self._stopped.set()
+
+
+def test_a_text_is_refused_at_once_while_a_player_thinks(opened, monkeypatch):
+    monkeypatch.setitem(bench.OPTIONS, "waiting", {})
+    with players.named(waiting=Waiting):
+        page = opened(text=games.make("mini_checkers").to_text(games.make("mini_checkers").initial))
+        until(page, 0)
+        page.select_option("#seconds", "10")
+        page.select_option("#analyst", "waiting")
+        page.wait_for_selector("#study-said:text-is('thinking …')")
+        bring(page, "garbage")
+        page.wait_for_selector("#study-wrong:not(:empty)")
+        assert page.text_content("#study-said") == "thinking …"  # goes on after the refusal
+
+
+def test_a_player_that_fails_is_not_waited_for(opened, monkeypatch):
+    def fail(game):
+        raise BadOption("no weights for this game")
+
+    monkeypatch.setitem(bench.OPTIONS, "failing", {})
+    with players.named(failing=fail):
+        page = opened(text=games.make("mini_checkers").to_text(games.make("mini_checkers").initial))
+        until(page, 0)
+        page.select_option("#analyst", "failing")
+        page.wait_for_selector("#study-wrong:has-text('no weights for this game')")
+        assert page.text_content("#study-said") == ""
+
+
+def test_analysts_are_offered_that_can_play_the_options(opened, monkeypatch):
+    monkeypatch.setitem(bench.OPTIONS, "six", {})
+    with players.named():
+        players.register("six", Liking, lambda game: game.options.get("size") == 6)
+        for size, count in ((6, 1), (5, 0)):
+            page = opened()
+            page.select_option("#bring-form [name=game]", "capture_conquer")
+            page.select_option("#bring-form [name='option.size']", str(size))
+            page.click("#bring-form button.main")
+            until(page, 0)
+            assert page.locator("#analyst option[value=six]").count() == count
+            page.select_option("#seconds", "0")
+
+
+def test_a_player_without_a_heat_map_is_named(opened):
+    page = opened(text=games.make("mini_checkers").to_text(games.make("mini_checkers").initial))
+    until(page, 0)
+    page.select_option("#overlay", "from")
+    page.wait_for_selector("#study-said:has-text('has no heat map')")
+    page.select_option("#overlay", "arrows")
+    page.wait_for_selector("#study-said:not(:has-text('has no heat map'))")
+
+
+def test_an_empty_graph_has_no_players_color(opened):
+    game, _ = record(count=4)
+    page = opened(text=game.to_json())
+    until(page, 0)
+    page.select_option("#seconds", "0")
+    page.wait_for_selector("#graph rect")
+    assert page.eval_on_selector_all("#graph [fill^='#']", "all => all.length") == 0
+    assert page.text_content("#study h1") == "Analysis of Mini checkers"

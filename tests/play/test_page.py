@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from page_server import Serving, needs_chromium, of_playwright
 
-from cc_env import games
+from cc_env import games, players
 from cc_env.catalogue import GAMES
 from cc_env.pictures import shapes
 from cc_env.pictures.shapes import CELL
+from cc_env.play import bench
 from cc_env.play.choices import choices
 
 SMALL = {"capture_conquer": {"option.size": "4"}}  # options for short games
@@ -197,7 +198,7 @@ def test_the_menu_has_orders_levels_and_instructions(opened):
         names = page.locator(f"[name={seat}] option").evaluate_all("all => all.map(e => e.value)")
         levels = [f"minimax:{level}" for level in ("easy", "normal", "hard", "extreme")]
         assert {"you", "friend", *levels} <= set(names)
-    assert page.locator("#start >> text=draw lots").is_visible()
+    assert page.locator("#start >> text=Choose the first player at random").is_visible()
     page.click("#start >> text=How to play")
     page.wait_for_selector("#lesson1")
 
@@ -577,12 +578,14 @@ def test_the_head_of_the_page_is_one_line_on_a_phone(opened, width):
     assert page.evaluate("document.documentElement.scrollWidth") == width
 
 
-def test_minutes_must_be_a_number(serving, open_pages):
+@pytest.mark.parametrize("minutes", ["five", "0", "0.01", "1441", "-3"])
+def test_minutes_are_a_number_within_limits(minutes, serving, open_pages):
     page = open_pages(serving.address)
     page.goto(serving.address)
-    page.fill("[name=minutes]", "five")
+    page.fill("[name=minutes]", minutes)
     page.click("text=Start")
-    page.wait_for_selector("#refused:has-text('is not a number of minutes')")
+    refused = f"'{minutes}' is not a number of minutes from 0.02 to 1440, such as 5 or 2.5"
+    assert refused in page.text_content("#refused:not(:empty)")
     assert page.is_visible("#start")
 
 
@@ -591,3 +594,109 @@ def test_the_board_is_a_grid_of_rows_to_who_cannot_see_it(opened):
     rows = page.locator("[role=grid][aria-label='Mini checkers'] [role=row]")
     assert rows.count() == 6
     assert rows.first.locator("[role=gridcell]").count() == 6
+
+
+def test_another_piece_than_one_that_must_capture_is_refused_with_a_reason(opened):
+    start = "8/8/8/3b4/4r3/8/8/1r6 r"
+    page = opened("checkers", options={"start": start})
+    page.click("rect[data-cell='7,1']")
+    assert page.text_content("#status.wrong") == "You must capture: choose a marked piece"
+    places = page.locator("#board .marks .hint")
+    assert places.count() == 1
+    assert places.get_attribute("transform") == f"translate({4 * CELL} {4 * CELL})"
+    page.click("rect[data-cell='4,4']")
+    target = page.locator("rect[data-cell='2,2']")
+    assert target.get_attribute("aria-label") == "2 2, empty, can be reached by a capture"
+    page.click("#buttons >> text=New game")
+    page.wait_for_selector("#start:not([hidden])")
+    page.fill("[name=start]", "")
+    page.click("text=Start")
+    until(page, 0)
+    page.click("rect[data-cell='7,1']")
+    assert page.text_content("#status.wrong") == "This piece cannot move now: choose a marked piece"
+
+
+def test_a_computer_that_declines_a_draw_says_so(opened):
+    page = opened("mini_checkers", second="minimax:easy")
+    page.click("text=Offer draw")
+    page.wait_for_selector("#status:text-is('minimax:easy declines the draw')")
+    assert page.is_enabled("text=Offer draw")
+
+
+def test_players_are_offered_that_can_play_the_chosen_options(serving, open_pages, monkeypatch):
+    monkeypatch.setitem(bench.OPTIONS, "six", {})
+    with players.named():
+        players.register("six", players.RandomPlayer, lambda game: game.options.get("size") == 6)
+        page = open_pages(serving.address)
+        page.goto(f"{serving.address}#/new/capture_conquer")
+        page.select_option("[name=seat1]", "six")
+        page.select_option("[name='option.size']", "5")
+        page.wait_for_selector("#refused:has-text('six cannot play these options')")
+        assert page.input_value("[name=seat1]") == "minimax:normal"
+        assert page.locator("option[value=six]").count() == 0
+        page.select_option("[name='option.size']", "6")
+        page.wait_for_selector("option[value=six]", state="attached")
+        assert page.text_content("#refused") == ""
+        page.fill("[name='option.corner']", "9")
+        page.press("[name='option.corner']", "Tab")
+        page.wait_for_selector("#refused:has-text('corner=9')")
+
+
+def test_the_form_names_the_player_who_moves_first(serving, open_pages):
+    page = open_pages(serving.address)
+    page.goto(f"{serving.address}#/new/mini_checkers")
+    labels = page.locator("#seats label span")
+    page.wait_for_selector("#seats >> text=Black (moves first)")
+    assert labels.all_text_contents() == ["Black (moves first)", "White"]
+    page.select_option("[name='option.first']", "white")
+    page.wait_for_selector("#seats >> text=White (moves first)")
+    assert labels.all_text_contents() == ["Black", "White (moves first)"]
+    page.fill("[name=start]", "6/2b3/6/6/6/w5 b")
+    page.press("[name=start]", "Tab")
+    page.wait_for_selector("#seats >> text=Black (moves first)")
+
+
+def test_a_start_that_takes_long_has_a_reason(serving, open_pages):
+    page = open_pages(serving.address)
+    held = []
+    page.route("**/games", lambda route: held.append(route))
+    page.clock.install()
+    page.goto(f"{serving.address}#/new/mini_checkers")
+    page.click("#start button.main")
+    page.wait_for_selector("#start button:text-is('Starting …')")
+    assert page.text_content("#starting") == ""
+    page.clock.run_for(1000)
+    assert "is compiled, which takes some seconds" in page.text_content("#starting")
+    held.pop().continue_()
+    until(page, 0)
+    assert page.text_content("#starting") == ""
+
+
+def test_a_game_has_a_heading_that_has_the_focus_when_it_begins(opened):
+    page = opened("mini_checkers")
+    assert page.text_content("#game h1") == "Mini checkers"
+    assert page.evaluate("document.activeElement.id") == "game-title"
+
+
+def test_letters_in_tooltips_are_keys(opened):
+    page = opened("mini_checkers")
+    titles = page.eval_on_selector_all("#buttons [title]", "all => all.map(node => node.title)")
+    assert sorted(title for title in titles if len(title) == 1) == ["f", "h", "u"]
+
+
+def test_the_game_before_is_not_shown_when_another_begins(opened):
+    sockets = []
+
+    def through(route):
+        if not sockets:  # of the second game nothing comes
+            route.connect_to_server()
+        sockets.append(route)
+
+    page = opened("mini_checkers", sockets=through)
+    page.click("#buttons >> text=New game")
+    page.select_option("[name=game]", "morris")
+    page.click("#start button.main")
+    page.wait_for_selector("#start", state="hidden")
+    while len(sockets) < 2:
+        page.wait_for_timeout(1)
+    assert page.is_hidden("#game")

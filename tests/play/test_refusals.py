@@ -134,7 +134,11 @@ def test_of_what_is_asked_about_positions(serving):
     client = serving()
     for path, asked, says in (
         ("/look", {"game": "morris", "action": [1]}, "to /look has no field action; it has: game,"),
-        ("/open", {"txt": "", "wich": 1}, "to /open has no field txt, wich; it has: room, tokens, text"),
+        (
+            "/open",
+            {"txt": "", "wich": 1},
+            "to /open has no field txt, wich; it has: room, tokens, text",
+        ),
         ("/judge", {"game": "morris", "trun": []}, "to /judge has no field trun"),
         ("/analyse", {"game": "morris", "turn": []}, "to /analyse has no field turn"),
         ("/look", [1], "to /look is a JSON object"),

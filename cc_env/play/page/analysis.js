@@ -20,7 +20,7 @@ const KEYS = { ArrowLeft: "back", ArrowRight: "forward", Home: "first", ArrowUp:
 let study = null;
 let catalogue = null;
 
-export async function showStudy(room) {
+export async function showStudy(room, tokens) {
   find("study").classList.add("empty");
   find("bring").open = true;
   try {
@@ -28,7 +28,7 @@ export async function showStudy(room) {
     fillGames();
     find("study").hidden = !location.hash.startsWith("#/analyse");
     const kept = room ? null : JSON.parse(sessionStorage.getItem(KEPT));
-    if (room) begin(await fetched("/open", { room }), null, true);
+    if (room) begin(await fetched("/open", { room, tokens }), null, true);
     else if (kept) begin(await fetched("/open", kept.node), kept);
   } catch (error) {
     refuse(error);
@@ -48,6 +48,7 @@ function begin(opened, kept, atEnd = false) {
   find("bring").open = false;
   find("study-wrong").textContent = "";
   study.go(atEnd ? study.root.line.at(-1) : study.root);
+  if (document.activeElement === document.body) find("study-heading").focus({ preventScroll: true });
 }
 
 function refuse(error) {
@@ -59,7 +60,7 @@ const chancesOf = ({ outcome }) => ({ 0: 100, 1: 0 })[outcome] ?? 50;
 
 class Study {
   constructor(opened, kept) {
-    const { game, options, start, setting, players, result, turns } = opened;
+    const { game, options, start, setting, players, analysts, result, turns } = opened;
     Object.assign(this, { opened, setting, node: { game, options, start }, begun: [], isKept: !location.hash.split("/")[2] });
     this.root = new Node();
     this.known = new Map(); // what the server said, by question
@@ -67,11 +68,11 @@ class Study {
     if (kept) this.root.restore(kept.tree);
     this.people = kept?.players ?? players;
     this.result = kept?.result ?? result;
-    this.board = new Board(find("study-board"), setting, (action) => this.play(action));
+    this.board = new Board(find("study-board"), setting, (action) => this.play(action), (why) => (find("study-status").textContent = why));
     this.board.svg.addEventListener("mousedown", (event) => event.preventDefault()); // arrow keys stay with the game
     document.title = `cc_env: analysis of ${titled(game)}`;
-    find("where").textContent = `Analysis of ${titled(game)}`;
-    fillAnalysts(game);
+    find("where").textContent = find("study-heading").textContent = `Analysis of ${titled(game)}`;
+    fillAnalysts(analysts);
     this.showHead();
     this.keep();
   }
@@ -102,6 +103,7 @@ class Study {
     this.asking?.abort();
     this.asking = new AbortController();
     const { signal } = this.asking;
+    find("study-wrong").textContent = "";
     const actions = [...node.actions, ...begun];
     try {
       const state = await this.ask("/look", { actions }, signal);
@@ -109,6 +111,7 @@ class Study {
       this.show();
       await this.think(actions, signal);
     } catch (error) {
+      if (this.state && error.name !== "AbortError") this.showAnalysis(null);
       refuse(error);
     }
   }
@@ -226,7 +229,6 @@ class Study {
 
   show() {
     const { state } = this;
-    find("study-wrong").textContent = "";
     this.board.show(state, !state.result);
     find("study-words").replaceChildren(...this.board.words());
     this.showMoves();
@@ -245,6 +247,7 @@ class Study {
       said = [moves.length || analysis.chances !== null ? this.inWords(analysis.chances) : `${this.by} does not say what it expects`, `best ${analysis.line[0]}`];
       if (analysis.depth) said.push(`depth ${analysis.depth}`);
       if (analysis.nodes) said.push(`${analysis.nodes.toLocaleString("en")} nodes`);
+      if (this.heat && !analysis[this.heat].length) said.push(`${this.by} has no heat map, mcts has one`);
       said = said.join(" · ");
     }
     find("study-said").textContent = said;
@@ -276,9 +279,15 @@ class Study {
 
   showOverlay() {
     const { analysis } = this;
+    const isArrows = find("overlay").value === "arrows";
+    const arrows = isArrows && analysis ? analysis.moves.slice(0, ARROWS).map((move, rank) => this.arrow(move, rank)) : [];
+    overlay(this.board, arrows.filter(Boolean), this.heat && analysis ? analysis[this.heat] : []);
+  }
+
+  /** Which heat map is wanted: "from", "to", or null. */
+  get heat() {
     const what = find("overlay").value;
-    const arrows = what === "arrows" && analysis ? analysis.moves.slice(0, ARROWS).map((move, rank) => this.arrow(move, rank)) : [];
-    overlay(this.board, arrows.filter(Boolean), (what === "from" || what === "to") && analysis ? analysis[what] : []);
+    return what === "from" || what === "to" ? what : null;
   }
 
   arrow({ action, mark }, rank) {
@@ -302,17 +311,14 @@ class Study {
 
   showMoves() {
     const list = find("study-moves");
-    const branch = (first, items) => {
-      const nested = element("ol", { start: first.path.length - 1 }, ...items);
-      return element("li", { className: "branch" }, nested);
-    };
-    list.replaceChildren(...rows(this.root, (node) => this.turn(node), branch));
+    const branch = (items) => element("li", { className: "branch" }, element("ol", {}, ...items));
+    list.replaceChildren(...rows(this.root, (node, number) => this.turn(node, number), branch));
     const here = list.querySelector("[aria-current]");
     if (here) list.scrollTop += here.getBoundingClientRect().top - list.getBoundingClientRect().top - list.clientHeight / 2;
     else list.scrollTop = 0;
   }
 
-  turn(node) {
+  turn(node, number) {
     const move = button(node.text, () => this.go(node));
     if (node === this.current) move.setAttribute("aria-current", "true");
     const { mark, sign, loss, line } = node.judged ?? {};
@@ -321,7 +327,7 @@ class Study {
       move.append(element("span", { className: "visually-hidden", textContent: `, ${mark}` }));
       move.title = mark + (loss >= 2 ? `: ${loss} % lost, better ${line[0]}` : "");
     }
-    return element("li", { className: node.mover ? "second" : "first" }, move);
+    return element("li", { className: node.mover ? "second" : "first", value: number }, move);
   }
 
   showGraph() {
@@ -362,9 +368,9 @@ function fillGames() {
   select.addEventListener("change", () => fillOptions(select.value));
 }
 
-/** Offer who can be asked about a game: minimax first, for as long as it may think. */
-function fillAnalysts(game) {
-  const names = spokenNames(catalogue.games[game]).filter((name) => name !== "random");
+/** Offer the players that can play a game: minimax first, for as long as it may think. */
+function fillAnalysts(players) {
+  const names = spokenNames({ players }).filter((name) => name !== "random");
   const before = find("analyst").value;
   const options = names.map((value) => element("option", { value, textContent: value }));
   find("analyst").replaceChildren(element("option", { value: LONG, textContent: "minimax" }), ...options);
@@ -388,7 +394,7 @@ async function open(which = 0) {
     if (location.hash !== "#/analyse") history.replaceState(null, "", "#/analyse");
     begin(opened);
   } catch (error) {
-    await study?.go(study.current, study.begun);
+    if (study?.state) study.go(study.current, study.begun); // thinks on, for which the refusal does not wait
     refuse(error);
   }
 }
@@ -402,7 +408,7 @@ bring.elements.file.addEventListener("change", async (event) => {
   if (file) bring.elements.text.value = await file.text();
 });
 find("which").addEventListener("change", (event) => open(Number(event.target.value)));
-find("overlay").addEventListener("change", () => study?.showOverlay());
+find("overlay").addEventListener("change", () => study?.showAnalysis(study.analysis, find("study-said").textContent));
 for (const name of ["analyst", "seconds"]) find(name).addEventListener("change", () => study?.go(study.current, study.begun));
 find("sweep").addEventListener("click", () => study?.sweep());
 find("remove").addEventListener("click", () => study?.remove());

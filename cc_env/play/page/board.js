@@ -58,10 +58,13 @@ const same = (one, other) => one && other && one[0] === other[0] && one[1] === o
 const key = (cell) => `${cell[0]},${cell[1]}`;
 
 export class Board {
-  constructor(element, setting, choose) {
+  /** `choose` takes an action, `refuse` the reason why a piece cannot be chosen. */
+  constructor(element, setting, choose, refuse = () => {}) {
     this.element = element;
     this.setting = setting;
     this.choose = choose;
+    this.refuse = refuse;
+    this.reminded = []; // pieces that can be chosen, marked after one that cannot be
     this.selected = null;
     this.isFlipped = false;
     this.choices = [];
@@ -164,6 +167,7 @@ export class Board {
       : [];
     this.close();
     this.hinted = null;
+    this.reminded = [];
     const open = this.begun();
     if (!open.some((cell) => same(cell, this.selected))) this.selected = null;
     if (isMine && state.mid_turn && open.length === 1) this.selected = open[0];
@@ -197,6 +201,7 @@ export class Board {
         if (cell) shown.push(this.placed(marks.selected, cell, "hint"));
       }
     }
+    for (const cell of this.reminded) shown.push(this.placed(marks.selected, cell, "hint"));
     if (this.selected) shown.push(this.placed(marks.selected, this.selected));
     for (const { cell, isShot } of targets.values()) shown.push(this.placed(isShot ? marks.shot : marks.target, cell));
     this.pointer = this.placed(marks.pointer, this.pointed, "pointer");
@@ -209,9 +214,15 @@ export class Board {
       const target = targets.get(name);
       const parts = [this.names.get(name), this.called(letters.get(name))];
       if (name === (this.selected && key(this.selected))) parts.push("chosen");
-      if (target) parts.push(target.isShot || target.captures.length ? "can be hit" : "can be reached");
+      if (target) parts.push(this.reachable(target));
       hit.setAttribute("aria-label", parts.filter(Boolean).join(", "));
     }
+  }
+
+  /** Return what can be done to the cell of a choice. */
+  reachable({ cell, isShot, captures }) {
+    if (isShot || captures.some((captured) => same(captured, cell))) return "can be hit";
+    return captures.length ? "can be reached by a capture" : "can be reached";
   }
 
   called(letter) {
@@ -265,6 +276,7 @@ export class Board {
   /** Take a cell as piece or as target; return whether it meant something. */
   pick(cell) {
     this.close();
+    this.reminded = [];
     const begun = this.begun().some((piece) => same(piece, cell));
     const mine = this.choices.filter(
       (choice) => same(choice.cell, cell) &&
@@ -275,8 +287,21 @@ export class Board {
       return true;
     }
     this.selected = begun && !same(cell, this.selected) ? cell : null;
+    if (!begun && this.isMine && this.isMovers(cell)) this.remind();
     this.mark();
     return begun;
+  }
+
+  isMovers(cell) {
+    const piece = this.state.pieces.find((place) => same(place, cell));
+    return piece && this.setting.owners[piece[2]] === this.state.mover;
+  }
+
+  /** Mark the pieces that can be chosen, and give the reason why another one cannot be. */
+  remind() {
+    this.reminded = this.begun();
+    const which = this.reminded.length ? ": choose a marked piece" : "";
+    this.refuse(`${this.state.must_capture ? "You must capture" : "This piece cannot move now"}${which}`);
   }
 
   /** Return buttons for what can be chosen and has no place on the board, such as a pass. */

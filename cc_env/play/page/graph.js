@@ -16,10 +16,11 @@ export function drawGraph(element, line, current, colours, go) {
   const known = line.map((node, index) => index).filter((index) => line[index].chances !== null);
   const svg = made("svg", { viewBox: `-4 -4 ${WIDTH + 8} ${HEIGHT + 8}`, preserveAspectRatio: "none", role: "img" });
   svg.setAttribute("aria-label", `Winning chances after each of ${line.length - 1} turns; ${known.length} known`);
-  svg.append(made("rect", { width: WIDTH, height: HEIGHT, fill: colours[1] }));
+  svg.append(made("rect", { width: WIDTH, height: HEIGHT, class: "unknown" }));
   if (known.length > 1) {
     const points = known.map((index) => at(index).join(",")).join(" ");
     const [first, last] = [at(known[0])[0], at(known.at(-1))[0]];
+    svg.append(made("rect", { x: first, width: last - first, height: HEIGHT, fill: colours[1] }));
     svg.append(made("polygon", { points: `${first},${HEIGHT} ${points} ${last},${HEIGHT}`, fill: colours[0] }));
     svg.append(made("polyline", { points, class: "curve" }));
   }

@@ -1,13 +1,13 @@
 // The page: #/GAME/TOKEN/TOKEN is a game with the seats that one holds, # the form that begins one,
 // #/new/KIND the form for a kind of game, #/learn/KIND/NUMBER how to play it,
-// #/analyse the analysis, #/analyse/GAME of a game.
+// #/analyse the analysis, #/analyse/GAME/TOKEN/TOKEN of a game.
 
 import { Board, element, titled } from "./board.js";
 import { Connection } from "./connection.js";
 import { showExports } from "./export.js";
 import { leaveLessons, showLessons } from "./learn.js";
 import { Pace } from "./pace.js";
-import { Panels } from "./panels.js";
+import { KEYS, Panels } from "./panels.js";
 import { sound } from "./settings.js";
 import { kept, showForm } from "./start.js";
 
@@ -15,9 +15,9 @@ const find = (name) => document.getElementById(name);
 let table = null; // what is shown: connection, board, panels
 let analysis = null; // its module, which is loaded when it is first wanted
 
-async function showAnalysis(room) {
+async function showAnalysis(room, tokens) {
   analysis ??= await import("./analysis.js");
-  if (location.hash.startsWith("#/analyse")) analysis.showStudy(room);
+  if (location.hash.startsWith("#/analyse")) analysis.showStudy(room, tokens);
 }
 
 function show() {
@@ -27,7 +27,8 @@ function show() {
   table = null;
   find("lost").hidden = true;
   find("lost").classList.remove("final");
-  find("game").hidden = !game;
+  find("game").hidden = true; // until the state of the new game is there
+  delete find("game").dataset.decisions;
   find("pace").hidden = true;
   find("start").hidden = true;
   find("where").textContent = "";
@@ -39,7 +40,7 @@ function show() {
   analysis?.hideStudy();
   if (game) table = new Table(game, rest);
   else if (place === "learn") showLessons(...rest);
-  else if (place === "analyse") showAnalysis(rest[0]);
+  else if (place === "analyse") showAnalysis(rest[0], rest.slice(1));
   else showForm(begin, rest[0]);
 }
 
@@ -61,19 +62,21 @@ class Table {
     this.connection = new Connection(game, tokens, (message) => this[`on_${message.type}`]?.(message));
   }
 
-  on_welcome({ setting, seats, is_owner, exports }) {
+  on_welcome({ setting, seats, is_owner, assistance, exports }) {
     this.seats = seats;
     find("lost").hidden = true;
-    find("where").textContent = titled(setting.game);
+    find("where").textContent = find("game-title").textContent = titled(setting.game);
     find("rules").hidden = false;
     find("rules").href = `#/learn/${setting.game}`;
     if (this.board) {
       this.board.state = null; // nothing moves on after a lost connection
       return;
     }
-    this.board = new Board(find("board"), setting, (action) => this.play(action));
+    this.board = new Board(find("board"), setting, (action) => this.play(action), (why) => this.panels.say(why, true));
+    this.board.svg.addEventListener("mousedown", (event) => event.preventDefault()); // arrow keys look back
     if (seats.length === 1 && setting.top === seats[0]) this.board.flip();
-    this.panels = new Panels(setting, seats, seats.length > 0 || is_owner, (what) => this.ask(what));
+    const rights = { seats, assistance, mayRematch: seats.length > 0 || is_owner };
+    this.panels = new Panels(setting, rights, (what, values) => this.ask(what, values));
     if (is_owner) this.pace = new Pace((what, values) => this.connection.ask(what, values));
     showExports(this.game, exports, (why, isWrong) => this.panels.say(why, isWrong));
     const others = JSON.parse(sessionStorage.getItem(`links ${this.game}`) ?? "[]");
@@ -85,13 +88,30 @@ class Table {
     if (this.state?.decisions + 1 === state.decisions) {
       sound(state.result ? "end" : state.moved.captured.length ? "capture" : "move");
     }
-    const known = this.state?.turns.slice(0, state.turns_from) ?? [];
+    const { state: before, isBack } = this;
+    const known = before?.turns.slice(0, state.turns_from) ?? [];
     this.state = { ...state, turns: [...known, ...state.turns] };
-    this.showNow();
+    if (!state.result) this.wantsRematch = false;
+    if (isBack && this.isStillBack(before)) this.showChangeBehind();
+    else this.showNow();
     this.pace?.show(this.state);
     document.title = `${this.panels.names.join(" – ")}, ${find("where").textContent}`;
     find("typed").hidden = !this.seats.length || Boolean(state.result);
+    find("game").hidden = false;
+    if (!before && document.activeElement === document.body) find("game-title").focus({ preventScroll: true });
     find("game").dataset.decisions = state.decisions; // now all is shown
+  }
+
+  /** Return whether the turns up to the one that is looked back at are as they were before. */
+  isStillBack(before) {
+    const { turns } = this.state;
+    return this.turns < turns.length && before.turns.slice(0, this.turns).every(([, text], place) => text === turns[place][1]);
+  }
+
+  /** Show that the game went on while the board shows an earlier position. */
+  showChangeBehind() {
+    this.panels.show(this.state, this.board.isFlipped);
+    this.panels.showPast(this.turns, this.state.result ? "the game is over" : "new move");
   }
 
   showNow() {
@@ -103,7 +123,7 @@ class Table {
   }
 
   get isBack() {
-    return this.turns < this.state.turns.length;
+    return this.turns < this.state?.turns.length;
   }
 
   /** Show how the board stood after a number of turns. */
@@ -148,8 +168,20 @@ class Table {
     }
   }
 
+  /** Go to the rematch if it was wanted here; else offer a way to it. */
   on_next({ game }) {
-    location.hash = ["#", game, ...this.tokens].join("/");
+    this.next = game;
+    if (this.wantsRematch) this.goToRematch();
+    else this.panels.showRematch();
+  }
+
+  goToRematch() {
+    location.hash = ["#", this.next, ...this.tokens].join("/");
+  }
+
+  on_declined({ offer, player }) {
+    if (offer === "rematch") this.wantsRematch = false;
+    this.panels.showDeclined(offer, player);
   }
 
   on_refused({ why, final }) {
@@ -174,14 +206,16 @@ class Table {
     this.connection.ask("play", { action, version: this.state.version });
   }
 
-  ask(what) {
+  ask(what, values) {
     if (this.isBack) this.showNow();
+    if (what === "rematch") this.wantsRematch = true;
     if (what === "start") location.hash = "";
-    else if (what === "analyse") location.hash = `#/analyse/${this.game}`;
+    else if (what === "analyse") location.hash = ["#/analyse", this.game, ...this.tokens].join("/");
+    else if (what === "rematch" && this.next) this.goToRematch();
     else if (what === "flip") {
       this.board.flip();
       this.panels.show(this.state, this.board.isFlipped);
-    } else this.connection.ask(what, { version: this.state.version });
+    } else this.connection.ask(what, { version: this.state.version, ...values });
   }
 
   say(text) {
@@ -205,7 +239,7 @@ find("moves").addEventListener("click", ({ target, currentTarget }) => {
 document.addEventListener("keydown", (event) => {
   if (!table?.state || event.ctrlKey || event.metaKey || event.altKey) return;
   if (/INPUT|SELECT/.test(event.target.tagName)) return;
-  const act = { f: "flip", u: "take_back", h: "hint" }[event.key];
+  const act = Object.keys(KEYS).find((what) => KEYS[what] === event.key);
   const step = { ArrowLeft: -1, ArrowRight: table.isBack ? 1 : 0 }[event.key];
   if (act) table.ask(act);
   else if (step && !event.defaultPrevented) table.lookBack(table.turns + step);

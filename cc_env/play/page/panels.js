@@ -6,12 +6,18 @@ const LOW = 10; // seconds on a clock that is shown as a warning
 
 const find = (name) => document.getElementById(name);
 
+export const KEYS = { take_back: "u", hint: "h", flip: "f" }; // of the keyboard
+const OFFERS = [ // of the other player: what it is, where the state has it, and how it is said
+  { offer: "draw", field: "offered", said: "offers a draw", accept: "Accept draw", decline: "Decline draw", declined: "declines the draw" },
+  { offer: "take_back", field: "wanted_back", said: "asks to take back", accept: "Let take back", decline: "Decline to take back", declined: "declines to take back" },
+  { offer: "rematch", field: "rematch_offered", said: "offers a rematch", accept: "Accept rematch", decline: "Decline rematch", declined: "declines the rematch" },
+];
+
 export class Panels {
-  /** `mayRematch`: whoever plays, or has opened a game of two players to watch. */
-  constructor(setting, seats, mayRematch, ask) {
+  /** `rights`: the seats that one holds, whether hints and analysis are allowed, and a rematch. */
+  constructor(setting, rights, ask) {
     this.setting = setting;
-    this.seats = seats;
-    this.mayRematch = mayRematch;
+    Object.assign(this, rights);
     this.ask = ask;
     this.present = [];
     this.makeButtons();
@@ -21,14 +27,14 @@ export class Panels {
 
   makeButtons() {
     this.buttons = {
-      take_back: button("Take back", () => this.ask("take_back"), { title: "u" }),
-      hint: button("Hint", () => this.ask("hint"), { title: "h" }),
+      take_back: button("Take back", () => this.ask("take_back"), { title: KEYS.take_back }),
+      hint: button("Hint", () => this.ask("hint"), { title: KEYS.hint }),
       draw: button("Offer draw", () => this.ask("draw")),
       resign: button("Resign", () => this.resign()),
       rematch: button("Rematch", () => this.ask("rematch"), { title: "seats swapped" }),
-      flip: button("Flip", () => this.ask("flip"), { title: "f" }),
+      flip: button("Flip", () => this.ask("flip"), { title: KEYS.flip }),
       analyse: button("Analyse", () => this.ask("analyse"), { title: "step through the game, with a player's opinion of it" }),
-      start: button("New game", () => this.ask("start"), { title: "n" }),
+      start: button("New game", () => this.ask("start")),
     };
     find("buttons").replaceChildren(...Object.values(this.buttons));
   }
@@ -53,17 +59,40 @@ export class Panels {
     this.showStatus();
     this.invite();
     const over = Boolean(state.result);
-    const { take_back, hint, draw, resign, rematch } = this.buttons;
+    const { take_back, hint, draw, resign, rematch, analyse } = this.buttons;
     for (const button of [take_back, hint, draw, resign]) button.hidden = !this.seats.length;
     take_back.disabled = !state.decisions;
     hint.disabled = over || !this.isMine;
-    hint.hidden ||= over;
+    hint.hidden ||= over || !this.assistance;
+    analyse.hidden = !over && !this.assistance;
     resign.hidden ||= over;
     draw.hidden ||= over;
     rematch.hidden = !(over && this.mayRematch);
-    const other = (player) => player !== null && !this.seats.includes(player);
-    draw.textContent = other(state.offered) ? "Accept draw" : "Offer draw";
-    take_back.textContent = other(state.wanted_back) ? "Let take back" : "Take back";
+    draw.disabled = state.offered !== null;
+    take_back.disabled ||= state.wanted_back !== null;
+    rematch.disabled = state.rematch_offered !== null;
+    this.showOffers();
+  }
+
+  /** Let the offers of the other player be accepted and declined. */
+  showOffers() {
+    const standing = OFFERS.filter(({ field }) => this.state[field] !== null && this.seats.some((seat) => seat !== this.state[field]));
+    const shown = standing.flatMap(({ offer, accept, decline }) => [
+      button(accept, () => this.ask(offer), { className: "main" }),
+      button(decline, () => this.ask("decline", { offer })),
+    ]);
+    find("offers").replaceChildren(...shown);
+  }
+
+  showDeclined(offer, player) {
+    const { declined } = OFFERS.find((other) => other.offer === offer);
+    this.say(`${this.names[player]} ${this.names[player] === "you" ? declined.replace("declines", "decline") : declined}`);
+  }
+
+  /** Offer the way to a rematch that has begun. */
+  showRematch() {
+    Object.assign(this.buttons.rematch, { textContent: "Go to the rematch", hidden: false, disabled: false });
+    this.mayRematch = true;
   }
 
   get isMine() {
@@ -132,16 +161,17 @@ export class Panels {
     list.scrollTop = list.scrollHeight;
   }
 
-  /** Say after how many turns the board is shown. */
-  showPast(turns) {
+  /** Say after how many turns the board is shown, and what has happened since it is. */
+  showPast(turns, since = "") {
     const rows = [...find("moves").children];
     rows.forEach((row, index) => row.setAttribute("aria-current", index === turns - 1));
     rows[Math.max(0, turns - 1)].scrollIntoView({ block: "nearest" });
-    this.say(`after ${turns} of ${rows.length} turns; back to the game by the last one, or →`);
+    const place = `after ${turns} of ${rows.length} turns; back to the game by the last one, or →`;
+    this.say([since, place].filter(Boolean).join(" · "));
   }
 
   showStatus() {
-    const { result, caption, said, offered, wanted_back: back, ahead } = this.state;
+    const { result, caption, said, ahead } = this.state;
     const parts = [];
     if (result) {
       parts.push(result.text + (result.detail && result.reason !== "time" ? ` (${result.detail})` : ""));
@@ -151,8 +181,9 @@ export class Panels {
       if (this.state.clocks && this.state.is_held) parts.push("the clocks wait for all to come");
       if (this.state.pace === null) parts.push("paused");
       else if (!this.state.is_person) parts.push(ahead ? `waiting, ${ahead} think before` : "thinking …");
-      if (offered !== null) parts.push(`${this.setting.players[offered]} offers a draw`);
-      if (back !== null) parts.push(`${this.setting.players[back]} asks to take back`);
+    }
+    for (const { field, said } of OFFERS) {
+      if (this.state[field] !== null) parts.push(`${this.setting.players[this.state[field]]} ${said}`);
     }
     this.say(parts.join(" · "));
     find("said").textContent = said;

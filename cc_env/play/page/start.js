@@ -4,7 +4,10 @@ import { element, titled } from "./board.js";
 import { fetched } from "./connection.js";
 
 const form = document.getElementById("start");
+const refused = document.getElementById("refused");
+const SLOW = 1000; // milliseconds after which it is said why starting takes so long
 let catalogue = null;
+let asking = null; // the request for who can play the chosen options
 
 /** Return the games with their options and players; asked for once. */
 export async function catalogued() {
@@ -20,26 +23,16 @@ export async function showForm(begin, kind) {
     const names = Object.keys(catalogue.games).map((name) => choice(name, titled(name)));
     form.elements.game.append(...names);
     form.elements.game.addEventListener("change", fill);
+    for (const place of [document.getElementById("options"), form.elements.start]) place.addEventListener("change", setUp);
     fill();
   }
   if (kind in catalogue.games && kind !== form.elements.game.value) {
     form.elements.game.value = kind;
     fill();
   }
-  form.onsubmit = async (event) => {
+  form.onsubmit = (event) => {
     event.preventDefault();
-    const refused = document.getElementById("refused");
-    const button = form.querySelector("button.main");
-    button.disabled = true;
-    button.textContent = "Starting …"; // the first game of a kind takes some seconds
-    refused.textContent = "";
-    try {
-      begin(await fetched("/games", asked()), form.elements.game.value);
-    } catch (error) {
-      refused.textContent = error.message;
-    }
-    button.disabled = false;
-    button.textContent = "Start";
+    submit(begin);
   };
   const wanted = sessionStorage.getItem("begin"); // of another page of ours: a game and its start
   if (wanted) {
@@ -49,14 +42,38 @@ export async function showForm(begin, kind) {
   form.hidden = false;
 }
 
+async function submit(begin) {
+  const button = form.querySelector("button.main");
+  const starting = document.getElementById("starting");
+  const slow = setTimeout(() => (starting.textContent = "The first game of a kind is compiled, which takes some seconds."), SLOW);
+  button.disabled = true;
+  button.textContent = "Starting …";
+  refused.textContent = "";
+  try {
+    begin(await fetched("/games", asked()));
+  } catch (error) {
+    refused.textContent = error.message;
+  }
+  clearTimeout(slow);
+  starting.textContent = "";
+  button.disabled = false;
+  button.textContent = "Start";
+}
+
 function fillWith({ game, options, start }) {
   form.elements.game.value = game;
   fill();
   for (const [name, value] of Object.entries(options)) {
-    const words = { true: "True", false: "False", null: "" };
-    form.elements[`option.${name}`].value = words[value] ?? value;
+    form.elements[`option.${name}`].value = written(value, catalogue.games[game].options[name]);
   }
   form.elements.start.value = start;
+  setUp();
+}
+
+/** Return the value of an option as the form has it: empty for null only if that is the default. */
+function written(value, usual) {
+  if (value === null) return usual === null ? "" : "None";
+  return { true: "True", false: "False" }[value] ?? value;
 }
 
 function fill() {
@@ -64,18 +81,58 @@ function fill() {
   const game = catalogue.games[form.elements.game.value];
   const options = Object.entries(game.options).map(([name, value]) => field(name, value, game.values[name]));
   document.getElementById("options").replaceChildren(element("legend", {}, "Options"), ...options);
-  const people = [["you", "you"], ["friend", "another person (you get a link)"]];
-  const players = spokenNames(game).map((name) => [name]);
   const seats = game.names.map((name, seat) => {
     const select = element("select", { name: `seat${seat}` });
-    select.append(...[...people, ...players, ["other", "a player with options"]].map(([value, label]) => choice(value, label)));
-    select.value = seat ? "minimax:normal" : "you";
     const typed = element("input", { name: `name${seat}`, placeholder: "minimax:seconds=2", hidden: true, autocomplete: "off", spellcheck: false });
     typed.setAttribute("aria-label", `${titled(name)}: name of a player`);
-    select.addEventListener("change", () => (typed.hidden = select.value !== "other"));
-    return element("div", {}, element("label", {}, seat ? titled(name) : `${titled(name)}, who begins`, select), typed);
+    select.addEventListener("change", showFields);
+    return element("div", {}, element("label", {}, element("span"), select), typed);
   });
   document.getElementById("seats").replaceChildren(element("legend", {}, "Who plays"), ...seats);
+  asking?.abort(); // it was about another game
+  showSeats(game);
+  if (form.elements.start.value) setUp();
+}
+
+/** Ask the server who can play the chosen options, and who moves first. */
+async function setUp() {
+  asking?.abort();
+  asking = new AbortController();
+  const { game, start } = form.elements;
+  const setup = { game: game.value, options: filledOptions(form), start: start.value.trim() || null };
+  try {
+    const { players, mover } = await fetched("/setup", setup, asking.signal);
+    refused.textContent = "";
+    showSeats({ ...catalogue.games[game.value], players, mover });
+  } catch (error) {
+    if (error.name !== "AbortError") refused.textContent = error.message;
+  }
+}
+
+/** Offer the players that can play; a choice stays if it is one of them. */
+function showSeats(game) {
+  const people = [["you", "you"], ["friend", "another person (you get a link)"]];
+  const players = spokenNames(game).map((name) => [name, name]);
+  const all = [...people, ...players, ["other", "a player with options"]];
+  game.names.forEach((name, seat) => {
+    const select = form.elements[`seat${seat}`];
+    const before = select.value || (seat ? "minimax:normal" : "you");
+    select.replaceChildren(...all.map(([value, label]) => choice(value, label)));
+    select.value = before;
+    if (!select.value) {
+      select.value = "minimax:normal";
+      refused.textContent = `${before} cannot play these options; ${titled(name)} is ${select.value} now`;
+    }
+    select.previousSibling.textContent = titled(name) + (seat === game.mover ? " (moves first)" : "");
+  });
+  showFields();
+}
+
+/** Show the fields that the chosen players need. */
+function showFields() {
+  const names = [0, 1].map((seat) => form.elements[`seat${seat}`].value);
+  names.forEach((name, seat) => (form.elements[`name${seat}`].hidden = name !== "other"));
+  document.getElementById("assistance").hidden = !names.includes("friend");
 }
 
 /** Return who can be seated in a game, with their levels. */
@@ -107,11 +164,13 @@ export function field(name, value, values) {
   return element("label", {}, label, input);
 }
 
-/** Return the number that a text says, with a point or a comma. */
-function number(text) {
-  const minutes = Number(text.replace(",", "."));
-  if (!(minutes > 0)) throw new Error(`minutes: '${text}' is not a number of minutes, such as 5 or 2.5`);
-  return minutes;
+/** Return the seconds of a number of minutes, with a point or a comma; the server has limits. */
+function seconds(text) {
+  const [least, most] = catalogue.clock;
+  const value = 60 * Number(text.replace(",", "."));
+  if (value >= least && value <= most) return value;
+  const range = `${Math.ceil(100 * least / 60) / 100} to ${most / 60}`;
+  throw new Error(`minutes: '${text}' is not a number of minutes from ${range}, such as 5 or 2.5`);
 }
 
 function asked() {
@@ -124,7 +183,8 @@ function asked() {
     options,
     seats: seats.map((name) => (["you", "friend"].includes(name) ? catalogue.human : name)),
     draw_lots: form.elements.draw_lots.checked,
-    seconds: minutes ? 60 * number(minutes) : null,
+    assistance: chosen.includes("friend") && form.elements.assistance.checked,
+    seconds: minutes ? seconds(minutes) : null,
     start: form.elements.start.value.trim() || null,
   };
 }

@@ -50,13 +50,14 @@ export class Node {
   }
 }
 
-/** Return the rows of a list: each turn after `node`, with the variations beside it. */
-export function rows(node, row, list) {
+/** Return the rows of a list: each turn after `node`, numbered from `first` on, with its variations. */
+export function rows(node, row, list, first = 1) {
   const shown = [];
-  for (let at = node; at.children.length; at = at.children[0]) {
+  let number = first;
+  for (let at = node; at.children.length; at = at.children[0], number += 1) {
     const [main, ...others] = at.children;
-    shown.push(row(main));
-    for (const other of others) shown.push(list(other, [row(other), ...rows(other, row, list)]));
+    shown.push(row(main, number));
+    for (const other of others) shown.push(list([row(other, number), ...rows(other, row, list, number + 1)]));
   }
   return shown;
 }

@@ -1,0 +1,114 @@
+"""Two people in two browsers: what they offer each other, and what they may not do meanwhile."""
+
+import pytest
+from page_server import Serving, needs_chromium, of_playwright
+
+pytestmark = [needs_chromium, of_playwright]
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory):
+    made = Serving(tmp_path_factory.mktemp("games"))
+    yield made.address
+    made.stop()
+
+
+@pytest.fixture
+def pair(address, open_pages):
+    """Return a function that opens a game and returns the pages of both players."""
+
+    def open_pair(assistance=False):
+        page, other = open_pages(address), open_pages(address)
+        page.goto(f"{address}#/new/mini_checkers")
+        page.select_option("[name=seat1]", "friend")
+        page.set_checked("[name=assistance]", assistance)
+        page.click("#start button.main")
+        page.wait_for_selector("#game[data-decisions='0']")
+        other.goto(page.input_value("#links input >> nth=0"))
+        other.wait_for_selector("#game[data-decisions='0']")
+        return page, other
+
+    return open_pair
+
+
+def move(page, piece, cell):
+    count = int(page.get_attribute("#game", "data-decisions"))
+    page.click(f"rect[data-cell='{piece}']")
+    page.click(f"rect[data-cell='{cell}']")
+    page.wait_for_selector(f"#game[data-decisions='{count + 1}']")
+
+
+def says(page, text):
+    page.wait_for_selector(f"#status:has-text('{text}')")
+
+
+def test_draws_take_backs_and_rematches_are_accepted_or_declined(pair):
+    page, other = pair()
+    move(page, "4,1", "3,2")
+    for offer, decline, declined in (
+        ("Offer draw", "Decline draw", "declines the draw"),
+        ("Take back", "Decline to take back", "declines to take back"),
+    ):
+        page.click(f"#buttons >> text={offer}")
+        page.wait_for_selector(f"#buttons button:disabled:text-is('{offer}')")
+        other.click(f"text={decline}")
+        says(page, f"other player {declined}")
+        says(other, f"you {declined.replace('declines', 'decline')}")
+        assert page.is_enabled(f"#buttons >> text={offer}")
+        assert other.inner_html("#offers") == ""
+    page.click("text=Offer draw")
+    other.click("text=Accept draw")
+    for one in (page, other):
+        says(one, "a draw: both agreed")
+    page.click("#buttons >> text=Rematch")
+    other.click("text=Decline rematch")
+    says(page, "other player declines the rematch")
+    before = other.url
+    page.click("#buttons >> text=Rematch")
+    other.wait_for_selector("text=Accept rematch")
+    assert other.url == before  # nobody is moved without having agreed
+    other.click("text=Accept rematch")
+    for one in (page, other):
+        one.wait_for_url(lambda url: url != before)
+        one.wait_for_selector("#game[data-decisions='0']")
+    assert page.text_content("#near") == "youwhite6 pieces"
+    page.go_back()
+    page.wait_for_selector("text=Go to the rematch")
+
+
+def test_hints_and_analysis_are_off_until_the_end(pair):
+    page, other = pair()
+    for one in (page, other):
+        assert one.is_hidden("#buttons >> text=Hint")
+        assert one.is_hidden("#buttons >> text=Analyse")
+    page.click("text=Resign")
+    page.click("text=Resign: sure?")
+    other.click("#buttons >> text=Analyse")
+    other.wait_for_selector("#study[data-decisions='0']")
+
+
+def test_hints_and_analysis_are_there_where_they_were_agreed_on(pair):
+    for page in pair(assistance=True):
+        assert page.is_visible("#buttons >> text=Hint")
+        assert page.is_visible("#buttons >> text=Analyse")
+
+
+def test_who_looks_back_stays_there_while_the_game_goes_on(pair):
+    page, other = pair()
+    move(page, "4,1", "3,2")
+    page.keyboard.press("ArrowLeft")
+    start = "rect[data-cell='4,1'][aria-label='4 1, black']"
+    page.wait_for_selector(start)
+    move(other, "1,4", "2,5")
+    page.wait_for_selector("#game[data-decisions='2']")
+    assert page.is_visible(start)
+    assert page.text_content("#status").startswith("new move · after 0 of 2 turns")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    page.wait_for_selector("rect.cell.open")
+    assert page.text_content("#status") == "black to move"
+    page.keyboard.press("ArrowLeft")
+    page.wait_for_selector("#status:has-text('after 1 of 2 turns')")
+    other.click("text=Resign")
+    other.click("text=Resign: sure?")
+    says(page, "the game is over · after 1 of 2 turns")
