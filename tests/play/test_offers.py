@@ -11,7 +11,7 @@ from cc_env.referee import Decision
 
 @pytest.fixture
 def client(serving):
-    return serving(adviser="minimax:depth=1")
+    return serving(hint_player="minimax:depth=1")
 
 
 @pytest.fixture
