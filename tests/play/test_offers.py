@@ -80,10 +80,11 @@ def test_a_rematch_between_two_people_begins_when_both_want_it(game_of_two):
 
 
 def test_a_rematch_against_a_computer_begins_at_once(client):
-    with Connected(client, begin(client, seats=("human", "random")), 0) as table:
+    opened = begin(client, seats=("human", "random"))
+    with Connected(client, opened, 0) as table:
         table.ask("resign")
         table.ask("rematch")
-        table.until("next")
+        assert table.until("next")["game"] != opened["game"]
 
 
 class Winning:
