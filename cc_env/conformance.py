@@ -322,14 +322,16 @@ def _environment(game: Game, seed: int) -> Iterator[Fault]:
     try:
         masks = envs.reset(seed=seed)[1]["action_mask"]
         envs.action_space.seed(seed)
+        terminated = np.zeros(envs.num_envs, np.bool_)
         for _ in range(100):
-            for board in range(envs.num_envs):
+            for board in np.flatnonzero(~terminated).tolist():  # the masks of the others are all 1
                 position = envs.position(board)
                 legal, allowed = _listed(game, position), masks[board].nonzero()[0]
                 if legal.tolist() != allowed.tolist():
                     wrong = f"an environment allows {allowed.tolist()}; wanted: {legal.tolist()}"
                     yield Fault(_text(game, position), "", wrong)
                     return
-            masks = envs.step(envs.action_space.sample())[4]["action_mask"]
+            _, _, terminated, _, info = envs.step(envs.action_space.sample())
+            masks = info["action_mask"]
     finally:
         envs.close()

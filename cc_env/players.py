@@ -30,7 +30,7 @@ from cc_env.exact.player import PerfectPlayer
 from cc_env.exact.tables import Tables
 from cc_env.game import Game, Turn
 from cc_env.learned.files import evaluation_of, fingerprint
-from cc_env.referee import Clock, Decision, Player
+from cc_env.referee import Clock, Decision, Player, is_player
 from cc_env.rules import Position
 from cc_env.search import greedy, limits
 from cc_env.search.alphabeta import AlphaBeta
@@ -341,7 +341,7 @@ def of(opponent: object, game: Game) -> Player:
     if isinstance(opponent, type):
         would_do = f"a player that it makes, such as {opponent.__name__}(game)"
         raise BadPlayer(f"{opponent.__name__} is a class, not a player; wanted: {would_do}")
-    if hasattr(opponent, "choose"):
+    if is_player(opponent):
         return cast(Player, opponent)
     if callable(opponent):
         return FunctionPlayer(game, opponent)

@@ -46,6 +46,11 @@ class Player(Protocol):
         """Return a decision in `position`; all randomness comes from `rng`."""
 
 
+def is_player(candidate: object) -> bool:
+    """Return whether an object has a method `choose` as players have; that of NumPy's differs."""
+    return hasattr(candidate, "choose") and not isinstance(candidate, np.ndarray | np.generic)
+
+
 def fresh(player: Player) -> Player:
     """Return a player for another game: itself, if it remembers nothing of its games."""
     return player.fresh() if hasattr(player, "fresh") else player
@@ -138,7 +143,7 @@ def _check(players: Sequence[Player], names: Sequence[str], seed: int) -> None:
     if len(players) != 2 or len(names) != 2:
         raise BadOption(f"{len(players)} players and {len(names)} names; wanted: two of each")
     for player, name in zip(players, names, strict=True):
-        if not hasattr(player, "choose"):
+        if not is_player(player):
             would_do = isinstance(player, str) or callable(player)
             near = f"; players.of({player!r}, game) makes one" if would_do else ""
             raise BadPlayer(f"{player!r} is not a player: it has no method choose{near}")

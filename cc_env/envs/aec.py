@@ -9,14 +9,21 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from cc_env import randomness
-from cc_env.envs.boards import NOT_BEGUN, Boards, make_game, reset_options
+from cc_env.envs.arguments import seed_of
+from cc_env.envs.boards import NO_SCORE, NOT_BEGUN, Boards, make_game, reset_options
 from cc_env.envs.rendering import FRAMES_PER_SECOND, MODES, Renderer
-from cc_env.envs.spaces import CopiedWhole, LegalActions, flattened, masked_space, planes_space
+from cc_env.envs.spaces import (
+    CopiedWhole,
+    LegalActions,
+    check_mask_layout,
+    flattened,
+    masked_space,
+    planes_space,
+)
 from cc_env.errors import EpisodeOver, MissingExtra
 from cc_env.game import Cell
 from cc_env.pictures import Picture, draw
-from cc_env.rules import Position
+from cc_env.rules import ONGOING, Position
 
 try:
     from pettingzoo import AECEnv
@@ -38,10 +45,11 @@ class BoardGameAEC(CopiedWhole, AECEnv):
     """A two-player game in which "player_0" moves first.
 
     Observations, actions, masks and `illegal` are those of `BoardGameEnv`. The mask of the agent to
-    move is `infos[agent]["action_mask"]`, all 0 for the other one. A turn can take an agent several
-    steps. When the game is over both agents have their reward, +1 and -1, or 0 and 0, and the infos
-    say outcome, ending and score as there. `MaskInObservation` wraps it for learners that want the
-    mask in the observation.
+    move is `infos[agent]["action_mask"]`, all 0 for the other one; once the rules have ended the
+    game, those of both are all 1. A turn can take an agent several steps. When the game is over
+    both agents have their reward, +1 and -1, or 0 and 0. The infos have the same keys after every
+    step: action_mask, illegal_action, outcome, ending and score, as there. `MaskInObservation`
+    wraps it for learners that want the mask in the observation.
     """
 
     def __init__(
@@ -93,10 +101,10 @@ class BoardGameAEC(CopiedWhole, AECEnv):
         Raises UnknownOption for other options, BadPosition for a text that is not a position to
         begin from, and then changes nothing.
         """
-        randomness.check_seed(seed)
+        seed = seed_of(seed)
         given = reset_options(None if options == CHECKED_OPTIONS else options, ["position"])
         start = [self.game.from_text(given["position"])] if "position" in given else []
-        streams = self._boards.streams(seed) if seed is not None or not self._boards.begun else None
+        streams = None if seed is None else self._boards.streams(seed)
         self._boards.reset(starts=start, streams=streams)
         self.agents = self.possible_agents[:]
         self.rewards = dict.fromkeys(self.agents, 0.0)
@@ -166,13 +174,17 @@ class BoardGameAEC(CopiedWhole, AECEnv):
         """Set who is to move and the infos."""
         boards = self._boards
         self.agent_selection = self.possible_agents[boards.to_move[0]]
-        masks = {agent: np.zeros_like(boards.masks[0]) for agent in self.agents}
-        masks[self.agent_selection] = boards.masks[0].copy()
-        told = boards.end() if boards.done[0] else {}
-        if not boards.raises:
-            told["illegal_action"] = bool(boards.was_illegal[0])
+        is_terminated = any(self.terminations.values())
+        masks = {
+            agent: boards.masks[0] * np.int8(is_terminated or agent == self.agent_selection)
+            for agent in self.agents
+        }
+        shared: dict[str, Any] = {"illegal_action": bool(boards.was_illegal[0])}
+        shared |= {"outcome": ONGOING, "ending": "", "score": NO_SCORE}
+        if boards.done[0]:
+            shared |= boards.end()
         self.infos: dict[str, dict[str, Any]] = {
-            agent: {"action_mask": masks[agent], **told} for agent in self.agents
+            agent: {"action_mask": masks[agent], **shared} for agent in self.agents
         }
 
 
@@ -183,6 +195,7 @@ class MaskInObservation(BaseWrapper):
     """
 
     def __init__(self, env: Any, key: str = "observation", flat: bool = False) -> None:
+        check_mask_layout(key, flat)
         super().__init__(env)
         self._key, self._flat = key, flat
         self._spaces = {

@@ -5,7 +5,6 @@ of a game's positions.
 """
 
 import inspect
-import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -16,20 +15,21 @@ from numpy.typing import NDArray
 
 from cc_env import games, randomness
 from cc_env.envs import kernels
+from cc_env.envs.arguments import as_int, choice, integer
 from cc_env.envs.kernels import (
     ACCEPTED,
     ATTEMPTS,
     COLUMNS,
-    DONE,
     EPISODE,
     SEAT,
+    STATUS,
     STREAM,
     TURNS,
     Autoreset,
     Batch,
     Due,
+    EpisodeStatus,
     Illegal,
-    Over,
     Replies,
     Settings,
 )
@@ -40,7 +40,6 @@ from cc_env.errors import (
     IllegalAction,
     UnknownKeyword,
     UnknownOption,
-    is_whole,
     listed,
     suggestion,
 )
@@ -50,9 +49,14 @@ from cc_env.threads import Threads
 
 NOT_BEGUN = "no episode has begun"
 LONGEST = 1023  # turns back that a repetition is seen where no limit says how long games are
-MOST_BOARDS = 2**31 - 1
-MOST_THREADS = 1024
+MAX_BOARDS = MAX_TURNS = 2**31 - 1
+MAX_THREADS = 1024
 MOST_KEYS = 2**27  # positions that all boards together remember for that: a gigabyte
+NO_SCORE = 0.0, 0.0  # of an episode that goes on, or that the rules give no score
+MASK_HINT = (
+    "a policy chooses by the action mask (of sb3-contrib: evaluate_policy and MaskableEvalCallback)"
+    ", or the environment is made with illegal='lose' or 'random'"
+)
 ILLEGAL = {"raise": Illegal.RAISE, "lose": Illegal.LOSE, "random": Illegal.RANDOM}
 
 # An opponent: what it chooses, an action for each, on those boards (int64[M], their numbers) on
@@ -87,31 +91,21 @@ class Boards:
         what becomes of illegal actions in `step`. The boards are shared out among so many threads,
         and play the same games whatever their number.
         """
-        _check(game, count, seat, max_turns, repetitions)
-        if not is_whole(threads, 1, MOST_THREADS):
-            raise BadOption(f"threads={threads!r}; it is 1 to {MOST_THREADS:,}")
-        if opponent != Replies.NONE and max_turns == 1 and seat != 0:
-            raise BadOption("max_turns=1; it is 2 or more where the opponent may move first")
-        if illegal not in ILLEGAL:
-            raise BadOption(f"illegal={illegal!r}; it is one of: {listed(ILLEGAL)}")
+        count = integer("num_envs", count, range(1, MAX_BOARDS + 1), f"1 to {MAX_BOARDS:,}")
+        threads = integer("threads", threads, range(1, MAX_THREADS + 1), f"1 to {MAX_THREADS:,}")
+        self._settings = _settings(game, opponent, seat, max_turns, repetitions)._replace(
+            autoreset=int(autoreset), illegal=int(ILLEGAL[choice("illegal", illegal, ILLEGAL)])
+        )
         self.game, self.count = game, count
         self._opponent = None if isinstance(opponent, Replies) else opponent
-        self._settings = Settings(
-            int(opponent if isinstance(opponent, Replies) else Replies.ANSWERS),
-            -1 if seat is None else int(seat),
-            int(max_turns or 0),
-            int(repetitions or 0),
-            int(autoreset),
-            int(ILLEGAL[illegal]),
-            game.repetition_limit,
-        )
         try:
-            self._batch = _new_batch(game, count, _keys(game, max_turns, repetitions), autoreset)
+            self._batch = _new_batch(game, count, _keys(self._settings, count), autoreset)
         except MemoryError:
             why = "this machine does not have enough memory"
             raise BadOption(f"num_envs={count}: {why}") from None
-        self._batch.rows[:, DONE] = Over.ENDED
-        self.observations, self.masks = self._batch.observations, self._batch.masks
+        self._batch.rows[:, STATUS] = EpisodeStatus.TERMINATED
+        self._batch.rows[:, STREAM] = self.streams(None)
+        self.observations, self._has_masks = self._batch.observations, False
         self.rewards, self.outcomes = self._batch.rewards, self._batch.outcomes
         self.terminated, self.truncated = self._batch.terminated, self._batch.truncated
         self.to_move, self.final_observations = self._batch.to_move, self._batch.final_observations
@@ -123,7 +117,7 @@ class Boards:
         self._initial = self._rows_of(())
         self._threads = Threads(threads)
 
-    def streams(self, seed: int | list[int] | None) -> NDArray[np.uint64]:
+    def streams(self, seed: int | list[int | None] | None) -> NDArray[np.uint64]:
         """Return random streams for `reset`, uint64[N], from one seed or one seed each.
 
         From one seed, board i has the same stream whatever N is.
@@ -147,6 +141,7 @@ class Boards:
         nothing, where that does not help.
         """
         which = np.ones(self.count, np.bool_) if which is None else which
+        begun = which
         with self.all_or_nothing():
             if streams is not None:
                 self._batch.rows[which, STREAM] = streams[which]
@@ -157,6 +152,8 @@ class Boards:
                 self._reply()
                 which = which & self.done
                 if not which.any():
+                    self._has_masks = True
+                    self.was_illegal[begun] = False
                     return
             text = self.game.to_text(self._position(rows[which.argmax() % len(rows)]))
             over = "the game is over, or ends before there is anything to decide"
@@ -182,10 +179,16 @@ class Boards:
 
     def one_action(self, action: object) -> NDArray[np.int64]:
         """Return int64[1] for the only board; raise IllegalAction for what is not an integer."""
+        number = as_int(action)
+        if number is None:
+            what = f"action {action!r} is not an integer"
+            if shape := getattr(action, "shape", ()):
+                what += f", but an array of shape {shape}; one of its elements may be meant"
+            raise IllegalAction(f"{what}; valid: 0 to {self.game.num_actions - 1}")
         try:
-            self._action[0] = operator.index(action)  # type: ignore[arg-type]
-        except (TypeError, OverflowError):
-            raise self.game.illegal(self.position(), action) from None
+            self._action[0] = number
+        except OverflowError:
+            raise self._illegal(0, action) from None
         return self._action
 
     def _step(self, actions: NDArray[np.int64]) -> None:
@@ -238,7 +241,7 @@ class Boards:
         """Return an opponent's actions; raise IllegalAction where one is not legal."""
         most = self.game.num_actions - 1
         chosen = np.array([_index(action, most) for action in actions], np.int64)
-        legal = (chosen >= 0) & (self.masks[which, chosen] == 1)
+        legal = (chosen >= 0) & (self._batch.masks[which, chosen] == 1)
         if not legal.all():
             refused = int(legal.argmin())
             raise self.game.illegal(self.position(int(which[refused])), actions[refused])
@@ -246,7 +249,7 @@ class Boards:
 
     def _note_illegal(self, actions: NDArray[np.int64]) -> None:
         within = (actions >= 0) & (actions < self.game.num_actions)
-        chosen = self.masks[np.arange(self.count), np.where(within, actions, 0)]
+        chosen = self._batch.masks[np.arange(self.count), np.where(within, actions, 0)]
         self.was_illegal[:] = ~self.done & (chosen == 0)
 
     def _refusal(self, board: int, action: int) -> IllegalAction | EpisodeOver:
@@ -254,8 +257,26 @@ class Boards:
         if self.done[board]:
             why = "the episode is over" if self.begun else NOT_BEGUN
             return EpisodeOver(f"{where}{why}; call reset() before step({action})")
-        error = self.game.illegal(self.position(board), int(action))
-        return IllegalAction(f"{where}{error}")
+        return IllegalAction(f"{where}{self._illegal(board, int(action))}")
+
+    def _illegal(self, board: int, action: object) -> IllegalAction:
+        error = self.game.illegal(self.position(board), action)
+        return IllegalAction(f"{error}; {MASK_HINT}" if self.raises else str(error))
+
+    @property
+    def masks(self) -> NDArray[np.int8]:
+        """int8[N, A]: the legal actions of the player to move, see `kernels.Batch`.
+
+        Before the first reset, those of `Game.opening_mask`.
+        """
+        if not self._has_masks and not self.begun:
+            self._batch.masks[:] = self.game.opening_mask()
+        self._has_masks = True
+        return self._batch.masks
+
+    def observe(self) -> None:
+        """Write the observations again, as whoever has them may have changed them."""
+        kernels.observe(*self._args())
 
     @property
     def begun(self) -> bool:
@@ -290,7 +311,7 @@ class Boards:
     @property
     def done(self) -> NDArray[np.bool_]:
         """Whether the game on a board is over, bool[N]; a copy."""
-        return np.asarray(self._batch.rows[:, DONE] != Over.NOT)
+        return np.asarray(self._batch.rows[:, STATUS] != EpisodeStatus.RUNNING)
 
     @property
     def occurred(self) -> NDArray[np.uint64]:
@@ -307,6 +328,11 @@ class Boards:
         planes = np.empty((len(which), *self.game.observation_shape), np.int8)
         kernels.observe_movers(self.game.initial, self._batch.rows, which, planes)
         return planes
+
+    @property
+    def episodes(self) -> NDArray[np.uint64]:
+        """The number of games begun on each board, uint64[N]; a copy."""
+        return self._batch.rows[:, EPISODE].copy()
 
     def generator(self, board: int) -> np.random.Generator:
         """Return a generator from the board's own random stream, which goes on."""
@@ -345,18 +371,45 @@ class Boards:
         """Return how the game that the last step ended, or that is over, ended.
 
         `outcome` is 0, 1 (that player won), 2 (a draw) or -1 (truncated); `ending` one word for
-        the rule, limit or fault; `score`, if there is one, the scores of both players.
+        the rule, limit or fault; `score` the scores of both players, NO_SCORE where a limit ended
+        the game, and after a fault in games whose rules do not say what it costs.
         """
         game, outcome, row = self.game, int(self.outcomes[board]), self._last_row(board)
-        position = self._position(row)
-        if row[DONE] == Over.FAULT:
-            end = {"outcome": outcome, "ending": "illegal"}
-            return end | ({"score": game.score(position, 1 - outcome)} if game.scores else {})
-        if not self.truncated[board]:
-            ending, score = game.ending(position), game.score(position)
-            return {"outcome": outcome, "ending": ending, "score": score}
-        at_limit = self._settings.max_turns and row[TURNS] >= self._settings.max_turns
-        return {"outcome": outcome, "ending": "max_turns" if at_limit else "repetition"}
+        position, status, score = self._position(row), int(row[STATUS]), NO_SCORE
+        if status == EpisodeStatus.TERMINATED:
+            score = game.score(position)
+        elif status == EpisodeStatus.FAULT and game.scores:
+            score = game.score(position, 1 - outcome)
+        first, second = map(float, score)
+        ending = self._ending(row, status, int(row[TURNS]))
+        return {"outcome": outcome, "ending": ending, "score": (first, second)}
+
+    def ends(self, which: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
+        """Return how the games that the last step ended on the boards `which` ended: M of them.
+
+        As `end`, outcome int8[M], ending object[M] and score float64[M, 2]; and who was to move,
+        to_move int8[M].
+        """
+        rows = self._batch.final_rows[which]
+        to_move, margins = np.empty(len(rows), np.int8), np.empty(len(rows), np.int64)
+        kernels.describe_ends(self.game.initial, rows, to_move, margins)
+        margins[rows[:, STATUS] != EpisodeStatus.TERMINATED] = 0
+        score = np.stack([margins, 0 - margins], 1).astype(np.float64)
+        ending = np.full(len(rows), "", object)
+        facts = zip(rows, rows[:, STATUS].tolist(), rows[:, TURNS].tolist(), strict=True)
+        ending[:] = [self._ending(*row) for row in facts]
+        if self.game.scores:
+            score[:] = [self.end(board)["score"] for board in which.tolist()]
+        outcome = self.outcomes[which]
+        return {"to_move": to_move, "outcome": outcome, "ending": ending, "score": score}
+
+    def _ending(self, row: NDArray[np.uint64], status: int, turns: int) -> str:
+        """Return in one word how the episode of a row ended; `status` is its `EpisodeStatus`."""
+        if status == EpisodeStatus.TERMINATED:
+            return self.game.ending(self._position(row))
+        if status == EpisodeStatus.FAULT:
+            return "illegal"
+        return "max_turns" if 0 < self._settings.max_turns <= turns else "repetition"
 
     def _last_row(self, board: int) -> NDArray[np.uint64]:
         """Return the row of the game that `end` tells of."""
@@ -407,11 +460,8 @@ class Boards:
 
 def _index(action: object, most: int) -> int:
     """Return an action as an int; -1 if it is not a whole number from 0 to `most`."""
-    try:
-        chosen = operator.index(action)  # type: ignore[arg-type]
-    except TypeError:
-        return -1
-    return chosen if 0 <= chosen <= most else -1
+    chosen = as_int(action)
+    return chosen if chosen is not None and 0 <= chosen <= most else -1
 
 
 def reset_options(options: object, known: Sequence[str]) -> Mapping[str, Any]:
@@ -441,9 +491,52 @@ def make_game(environment: type, game: str, options: Mapping[str, Any]) -> Game:
     return games.make(game, **options)
 
 
-def _keys(game: Game, max_turns: int | None, repetitions: int | None) -> int:
-    """Return how many positions of a game are remembered, so that repetitions are seen."""
-    return (max_turns or LONGEST) + 1 if repetitions or game.repetition_limit else 0
+def _settings(
+    game: Game,
+    opponent: Opponent | Replies,
+    seat: int | None,
+    max_turns: int | None,
+    repetitions: int | None,
+) -> Settings:
+    """Return the settings of boards that are reset by hand; raise BadOption on bad values."""
+    if seat is not None:
+        seat = integer("seat", seat, range(2), "0 (moves first), 1, or None for a drawn seat")
+    if max_turns is not None:
+        turns = range(1, MAX_TURNS + 1)
+        max_turns = integer("max_turns", max_turns, turns, "1 or more, or None for no limit")
+    if repetitions is not None:
+        counts = range(2, MAX_TURNS + 1) if max_turns else range(0)
+        wanted = "None for no limit, or 2 or more with max_turns set"
+        repetitions = integer("repetitions", repetitions, counts, wanted)
+        if game.repetition_limit:
+            wanted = f"None for {game.name}, whose own rules end a game that repeats itself"
+            raise BadOption(f"repetitions={repetitions}; it is {wanted}")
+    if opponent is not Replies.NONE and max_turns == 1 and seat != 0:
+        raise BadOption("max_turns=1; it is 2 or more where the opponent may move first")
+    return Settings(
+        int(opponent if isinstance(opponent, Replies) else Replies.ANSWERS),
+        -1 if seat is None else seat,
+        max_turns or 0,
+        repetitions or 0,
+        int(Autoreset.DISABLED),
+        int(Illegal.RAISE),
+        game.repetition_limit,
+    )
+
+
+def _keys(settings: Settings, count: int) -> int:
+    """Return how many positions of a game are remembered, so that repetitions are seen.
+
+    Raises BadOption where `count` boards would remember too many.
+    """
+    if not (settings.repetitions or settings.repetition_limit):
+        return 0
+    keys = (settings.max_turns or LONGEST) + 1
+    if count * keys > MOST_KEYS:
+        most = MOST_KEYS // count - 1
+        wanted = f"with {count} boards whose repetitions are counted it is {most:,} at most"
+        raise BadOption(f"max_turns={settings.max_turns or None}; {wanted}")
+    return keys
 
 
 def _new_batch(game: Game, count: int, keys: int, autoreset: Autoreset) -> Batch:
@@ -462,24 +555,3 @@ def _new_batch(game: Game, count: int, keys: int, autoreset: Autoreset) -> Batch
         np.zeros((finals, *game.observation_shape), np.int8),
         np.zeros((finals, words), np.uint64),
     )
-
-
-def _check(
-    game: Game, count: int, seat: int | None, max_turns: int | None, repetitions: int | None
-) -> None:
-    if not is_whole(count, 1, MOST_BOARDS):
-        raise BadOption(f"num_envs={count!r}; it is 1 to {MOST_BOARDS:,}")
-    if seat is not None and not (is_whole(seat, 0) and seat <= 1):
-        raise BadOption(f"seat={seat!r}; it is 0 (moves first), 1, or None for a drawn seat")
-    if max_turns is not None and not is_whole(max_turns, 1):
-        raise BadOption(f"max_turns={max_turns!r}; it is 1 or more, or None for no limit")
-    if repetitions is not None and not (is_whole(repetitions, 2) and max_turns):
-        would_do = "it is None for no limit, or 2 or more with max_turns set"
-        raise BadOption(f"repetitions={repetitions!r}; {would_do}")
-    if count * _keys(game, max_turns, repetitions) > MOST_KEYS:
-        most = MOST_KEYS // count - 1
-        would_do = f"with {count} boards whose repetitions are counted it is {most:,} at most"
-        raise BadOption(f"max_turns={max_turns}; {would_do}")
-    if repetitions and game.repetition_limit:
-        would_do = f"it is None for {game.name}, whose own rules end a game that repeats itself"
-        raise BadOption(f"repetitions={repetitions!r}; {would_do}")

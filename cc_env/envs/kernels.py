@@ -15,10 +15,10 @@ from cc_env import randomness, rules
 from cc_env.bits import ZERO
 from cc_env.borrow import borrow
 from cc_env.compile import jit
-from cc_env.rules import ONGOING, Bool, Int, Position
+from cc_env.rules import FIRST_WINS, ONGOING, SECOND_WINS, Bool, Int, Position
 
-# Columns: games begun, turns played, random stream, seat 0 or 1, an `Over`.
-EPISODE, TURNS, STREAM, SEAT, DONE = COLUMNS = tuple(range(-5, 0))
+# Columns: games begun, turns played, random stream, seat 0 or 1, an `EpisodeStatus`.
+EPISODE, TURNS, STREAM, SEAT, STATUS = COLUMNS = tuple(range(-5, 0))
 ACCEPTED = -1
 ATTEMPTS = 100  # at a reply that does not end the game at once
 
@@ -49,12 +49,13 @@ class Illegal(IntEnum):
     RANDOM = 2  # a random legal one is played in its place
 
 
-class Over(IntEnum):
-    """Whether the game on a board is over, and why."""
+class EpisodeStatus(IntEnum):
+    """Whether the episode on a board is running, and if not, what ended it."""
 
-    NOT = 0
-    ENDED = 1  # by the rules or by a limit
-    FAULT = 2  # by an illegal action
+    RUNNING = 0
+    TERMINATED = 1  # by the rules
+    TRUNCATED = 2  # by a limit
+    FAULT = 3  # by an illegal action
 
 
 class Due(IntEnum):
@@ -83,7 +84,7 @@ class Batch(NamedTuple):
     rows: NDArray[np.uint64]  # [N, 2 * fields + 5], see the head of the module
     keys: NDArray[np.uint64]  # [N, K]: hashes of positions, by turn; K is 0 where none are kept
     observations: NDArray[np.int8]  # [N, C, H, W]
-    masks: NDArray[np.int8]  # [N, num_actions], of who is to move; all 0 when the game is over
+    masks: NDArray[np.int8]  # [N, num_actions], see `_write_mask`
     rewards: NDArray[np.float64]  # [N], of the seat; without replies of who has just moved
     terminated: NDArray[np.bool_]  # [N]: by the rules or by an illegal action
     truncated: NDArray[np.bool_]  # [N]: by a limit
@@ -145,7 +146,7 @@ def step(
     legal = np.empty(batch.masks.shape[1], np.int32)
     for number in range(len(batch.rows)):
         board = _board(batch, number, legal)
-        if due[number] == Due.GAME or (due[number] == Due.DECISION and board.row[DONE]):
+        if due[number] == Due.GAME or (due[number] == Due.DECISION and board.row[STATUS]):
             first = rules.load(starts[number % len(starts)], start)
             _restart(first, settings, batch, board)
         elif due[number] == Due.DECISION:
@@ -172,14 +173,12 @@ def answer(
         row = board.row
         is_opening = row[TURNS] == ZERO
         position = _advance(rules.load(row, start), np.int64(actions[place]), board)
-        result, over = _status(position, settings, board)
+        result, status = _status(position, settings, board)
         if is_opening:
-            row[DONE] = over
+            row[STATUS] = status
             _show(position, settings, batch, board)
         else:
-            _conclude(
-                position, np.int64(row[SEAT]), result, np.int64(over), start, settings, batch, board
-            )
+            _conclude(position, np.int64(row[SEAT]), result, status, start, settings, batch, board)
 
 
 @jit
@@ -193,20 +192,51 @@ def observe_movers(
 
 
 @jit
+def describe_ends(
+    start: Position,
+    rows: NDArray[np.uint64],
+    to_move: NDArray[np.int8],
+    margins: NDArray[np.int64],
+) -> None:
+    """Write who is to move in M rows of boards, int8[M], and by how much the first player has won.
+
+    That is 0, int64[M], where the rules of the game alone have not decided it.
+    """
+    for place in range(len(rows)):
+        position = rules.load(rows[place], start)
+        to_move[place] = rules.to_move(position)
+        result = rules.outcome(position)
+        margins[place] = 0
+        if result == FIRST_WINS:
+            margins[place] = rules.margin(position)
+        elif result == SECOND_WINS:
+            margins[place] = -rules.margin(position)
+
+
+@jit
+def observe(start: Position, settings: Settings, batch: Batch) -> None:
+    """Write what is seen of every board into `batch.observations`."""
+    batch = borrow(batch)
+    for number in range(len(batch.rows)):
+        row = batch.rows[number]
+        _observe(rules.load(row, start), settings, row, batch.observations[number])
+
+
+@jit
 def _decide(action: Int, start: Position, settings: Settings, batch: Batch, board: Board) -> None:
     """Play an action of the action space, and the random replies to it."""
     before = rules.load(board.row, start)
     viewer = np.int64(board.row[SEAT]) if settings.replies else rules.to_move(before)
     is_legal = batch.masks[board.number, action] == 1
     if not is_legal and settings.illegal == Illegal.LOSE:
-        position, over = before, np.int64(Over.FAULT)
+        position, status = before, np.int64(EpisodeStatus.FAULT)
         result: Int = 1 - rules.to_move(before)
     else:
         chosen = action if is_legal else _draw(before, board)
         position = _reply(_advance(before, chosen, board), settings, board)
         result, ended = _status(position, settings, board)
-        over = np.int64(ended)
-    _conclude(position, viewer, result, over, start, settings, batch, board)
+        status = np.int64(ended)
+    _conclude(position, viewer, result, status, start, settings, batch, board)
 
 
 @jit
@@ -214,7 +244,7 @@ def _conclude(
     position: Position,
     viewer: Int,
     result: Int,
-    over: Int,
+    status: Int,
     start: Position,
     settings: Settings,
     batch: Batch,
@@ -222,15 +252,14 @@ def _conclude(
 ) -> None:
     """Write what a decision brought to `viewer`; begin again where that is due at once.
 
-    `result` is the outcome, `over` an `Over`.
+    `result` is the outcome, `status` an `EpisodeStatus`.
     """
     number, row = board.number, board.row
     batch.rewards[number] = rules.reward(result, viewer)
-    row[DONE] = over
-    ended = result != ONGOING
-    batch.terminated[number] = ended
-    batch.truncated[number] = over != Over.NOT and not ended
-    if over != Over.NOT and settings.autoreset == Autoreset.SAME_STEP:
+    row[STATUS] = status
+    batch.terminated[number] = result != ONGOING
+    batch.truncated[number] = status == EpisodeStatus.TRUNCATED
+    if status != EpisodeStatus.RUNNING and settings.autoreset == Autoreset.SAME_STEP:
         _observe(position, settings, row, batch.final_observations[number])
         rules.store(position, row)
         _copy(row, batch.final_rows[number])
@@ -249,7 +278,7 @@ def _copy(row: NDArray[np.uint64], into: NDArray[np.uint64]) -> None:
 def _accepts(
     settings: Settings, row: NDArray[np.uint64], action: int, mask: NDArray[np.int8]
 ) -> bool:
-    if row[DONE]:
+    if row[STATUS]:
         return settings.autoreset == Autoreset.NEXT_STEP
     is_action = 0 <= action < len(mask)
     return is_action and (settings.illegal != Illegal.RAISE or mask[action] == 1)
@@ -282,9 +311,9 @@ def _begin(position: Position, settings: Settings, board: Board) -> Position:
         row[TURNS] = 0
         rules.store(position, row[len(position) :])
         after = _reply(position, settings, board)
-        _, over = _status(after, settings, board)
-        row[DONE] = over
-        if not over:
+        _, status = _status(after, settings, board)
+        row[STATUS] = status
+        if status == EpisodeStatus.RUNNING:
             break
     return after
 
@@ -309,8 +338,8 @@ def _reply(position: Position, settings: Settings, board: Board) -> Position:
     while settings.replies == Replies.RANDOM and rules.to_move(position) != np.int64(
         board.row[SEAT]
     ):
-        _, over = _status(position, settings, board)
-        if over:
+        _, status = _status(position, settings, board)
+        if status != EpisodeStatus.RUNNING:
             break
         position = _advance(position, _draw(position, board), board)
     return position
@@ -326,15 +355,15 @@ def _draw(position: Position, board: Board) -> Int:
 
 
 @jit
-def _status(position: Position, settings: Settings, board: Board) -> tuple[Int, Bool]:
-    """Return the outcome by the rules, and whether the episode is over by them or by a limit."""
+def _status(position: Position, settings: Settings, board: Board) -> tuple[Int, Int]:
+    """Return the outcome by the rules, and the `EpisodeStatus` by them and by the limits."""
     result = rules.outcome(position)
     if result != ONGOING:
-        return result, True
+        return result, np.int64(EpisodeStatus.TERMINATED)
     if rules.mid_turn(position):
-        return result, False
+        return result, np.int64(EpisodeStatus.RUNNING)
     keys, turns = board.keys, np.int64(board.row[TURNS])
-    over: Bool = settings.max_turns > 0 and turns >= settings.max_turns
+    at_limit: Bool = settings.max_turns > 0 and turns >= settings.max_turns
     if len(keys):
         newest, kept = keys[turns % len(keys)], keys[: turns + 1]
         count = 0
@@ -344,10 +373,12 @@ def _status(position: Position, settings: Settings, board: Board) -> tuple[Int, 
         if settings.repetition_limit:
             is_from_start = turns < len(keys) and keys[0] == newest
             if count - is_from_start >= settings.repetition_limit:
-                return rules.repetition_outcome(position), True
-        elif not over:
-            over = count >= settings.repetitions
-    return result, over
+                return rules.repetition_outcome(position), np.int64(EpisodeStatus.TERMINATED)
+        elif not at_limit:
+            at_limit = count >= settings.repetitions
+    if at_limit:
+        return result, np.int64(EpisodeStatus.TRUNCATED)
+    return result, np.int64(EpisodeStatus.RUNNING)
 
 
 @jit
@@ -361,12 +392,24 @@ def _observe(
 @jit
 def _show(position: Position, settings: Settings, batch: Batch, board: Board) -> None:
     """Store the position, and write what is seen of it."""
-    number, row, legal = board.number, board.row, board.legal
+    number, row = board.number, board.row
     rules.store(position, row)
     batch.to_move[number] = rules.to_move(position)
     _observe(position, settings, row, batch.observations[number])
-    mask = batch.masks[number]
+    _write_mask(position, board, batch.masks[number])
+
+
+@jit
+def _write_mask(position: Position, board: Board, mask: NDArray[np.int8]) -> None:
+    """Write 1 for each legal action of the player to move, else 0, into `mask`, int8[num_actions].
+
+    Where the rules or a fault ended the episode no action is legal, and the mask is all 1, so that
+    a policy that normalizes over the mask stays finite. A truncated position has its legal actions.
+    """
+    status, legal = np.int64(board.row[STATUS]), board.legal
+    if status in (EpisodeStatus.TERMINATED, EpisodeStatus.FAULT):
+        mask[:] = 1
+        return
     mask[:] = 0
-    if not row[DONE]:
-        for index in range(rules.legal_actions(position, legal)):
-            mask[legal[index]] = 1
+    for index in range(rules.legal_actions(position, legal)):
+        mask[legal[index]] = 1

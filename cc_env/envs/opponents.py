@@ -29,7 +29,7 @@ def of(opponent: str | Player | Function | None, game: Game) -> boards.Opponent 
     """
     if opponent is None:
         return Replies.NONE
-    if opponent == "random":
+    if isinstance(opponent, str) and opponent == "random":
         return Replies.RANDOM
     player = players.of(opponent, game)
     if isinstance(player, players.FunctionPlayer):
@@ -101,7 +101,7 @@ def by_player(player: str | Player, game: Game) -> Choose:
 
     It is one player for all boards, so it must remember nothing of its games.
     """
-    if player == "random":
+    if isinstance(player, str) and player == "random":
         return drawn
     plays = players.of(player, game)
 
@@ -122,11 +122,15 @@ def drawn(asked: Asked, rng: np.random.Generator) -> NDArray[np.int64]:
 class Several:
     """Opponents of which one, drawn by the shares, plays each game on N boards."""
 
-    def __init__(self, opponents: list[Opponent], count: int, rng: np.random.Generator) -> None:
-        """Let these meet the learner on `count` boards; more may be appended."""
+    def __init__(self, opponents: list[Opponent], rng: np.random.Generator) -> None:
+        """Let these meet the learner; more may be appended."""
         self.opponents, self.rng = opponents, rng
-        self.met = np.zeros(count, np.int64)  # the opponent on each board, by index
+        self.begin(0)
         self.seconds = 0.0  # that they took to choose, so far
+
+    def begin(self, count: int) -> None:
+        """Meet the learner on `count` boards."""
+        self.met = np.zeros(count, np.int64)  # the opponent on each board, by index
 
     def draw(self, which: NDArray[np.bool_]) -> None:
         """Draw who plays the next games on these boards, bool[N]."""

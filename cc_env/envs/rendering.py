@@ -1,5 +1,6 @@
 """The render modes that all environments share."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from cc_env.errors import UnknownOption, listed
@@ -9,13 +10,19 @@ MODES = ("ansi", "rgb_array", "human")
 FRAMES_PER_SECOND = 2
 
 
+def check_mode(mode: object, modes: Iterable[str]) -> None:
+    """Raise UnknownOption unless this is None or one of the modes."""
+    known = list(modes)
+    if mode is not None and not (isinstance(mode, str) and mode in known):
+        raise UnknownOption(f"unknown render_mode {mode!r}; there are: {listed(known)}")
+
+
 class Renderer:
     """Turns pictures into what a render mode asks for."""
 
     def __init__(self, mode: str | None, title: str) -> None:
         """Raise UnknownOption for an unknown mode, MissingExtra where it needs pygame."""
-        if mode not in (None, *MODES):
-            raise UnknownOption(f"unknown render_mode {mode!r}; there are: {listed(MODES)}")
+        check_mode(mode, MODES)
         self.mode, self._title = mode, title
         self._window: Any = None
         if mode in ("rgb_array", "human"):

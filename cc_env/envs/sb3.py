@@ -12,14 +12,15 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from cc_env import randomness
+from cc_env.envs.arguments import seed_of
 from cc_env.envs.boards import Boards, make_game, reset_options
 from cc_env.envs.opponents import Asked, Choose, Opponent, Several, by_player
 from cc_env.envs.rendering import FRAMES_PER_SECOND, Renderer
 from cc_env.envs.spaces import planes_space
-from cc_env.errors import BadOption, IllegalAction, MissingExtra
+from cc_env.errors import BadOption, IllegalAction, MissingExtra, check_switch
 from cc_env.pictures import draw
 from cc_env.referee import Player
+from cc_env.rules import ONGOING
 
 try:
     from stable_baselines3.common.monitor import Monitor
@@ -39,11 +40,12 @@ class OpponentVecEnv(VecEnv):
     it as it is, and algorithms without masks by `illegal="lose"` or `"random"`.
 
     Observations int8[N, C, H, W]; actions int[N], each of Discrete(A); rewards float32[N]: 1 for a
-    win, -1 for a loss, else 0. The info of a board whose game ended has terminal_observation
-    int8[C, H, W], episode (its return r, length l in decisions, and seconds t since the
-    environment was made, as SB3's Monitor has them), outcome (0, 1: that player won, 2 draw, -1
-    none), seat, and `TimeLimit.truncated`, true where a limit ended the game, not its rules. Unless
-    illegal actions raise errors, the info of a board whose last one was illegal has illegal_action.
+    win, -1 for a loss, else 0. The info of every board has outcome (of the game that the step ended
+    or went on with: 0, 1 the player who won, 2 draw, -1 none), seat, illegal_action (whether the
+    last action was illegal), and `TimeLimit.truncated`, true where a limit ended the game, not its
+    rules. As SB3 has it, only the info of a board whose game ended has terminal_observation
+    int8[C, H, W], and episode: the return r, the length l in decisions, and the seconds t since the
+    environment was made, as those of its Monitor.
 
     `opponents` is a list of `Opponent`; one of them is drawn for each game, by the shares. More may
     be appended at any time; they play games that begin later. Self-play is an opponent that asks
@@ -76,11 +78,16 @@ class OpponentVecEnv(VecEnv):
         those of `BoardGameEnv`.
         """
         self.game = make_game(OpponentVecEnv, game, options)
-        if render_mode == "human":
+        if isinstance(render_mode, str) and render_mode == "human":
             raise BadOption("render_mode='human'; there are: ansi, rgb_array")
+        check_switch("draw_at_limits", draw_at_limits)
+        if starts is not None and not callable(starts):
+            raise BadOption(
+                f"starts={starts!r}; it is a function (count, rng) -> positions, or None"
+            )
         self._renderer = Renderer(render_mode, self.game.name)
         self.render_mode = render_mode
-        self._pool = Several(_opponents(opponents, self.game), num_envs, np.random.default_rng())
+        self._pool = Several(_opponents(opponents, self.game), np.random.default_rng())
         self.boards = Boards(
             self.game,
             num_envs,
@@ -90,12 +97,13 @@ class OpponentVecEnv(VecEnv):
             repetitions=repetitions,
             illegal=illegal,
         )
+        num_envs = self.boards.count
+        self._pool.begin(num_envs)
         self._starts, self._truncates = starts, not draw_at_limits
         self._actions = np.zeros(num_envs, np.int64)
         self.lengths = np.zeros(num_envs, np.int64)  # the learner's decisions in each game so far
         self._began, self._busy = time.perf_counter(), 0.0
         self._seed: int | None = None  # of the next reset
-        self._begun = False
         super().__init__(num_envs, planes_space(self.game), spaces.Discrete(self.game.num_actions))
         self.metadata: dict[str, Any] = {**self.metadata, "render_fps": FRAMES_PER_SECOND}
 
@@ -129,8 +137,7 @@ class OpponentVecEnv(VecEnv):
         A board has the same stream of its own whatever N is. Raises BadOption if `seed`
         is not a seed.
         """
-        randomness.check_seed(seed)
-        seeds = super().seed(seed)
+        seeds = super().seed(seed_of(seed))
         self._seed = seeds[0]
         self.rng = np.random.default_rng(self._seed)
         return seeds
@@ -146,13 +153,11 @@ class OpponentVecEnv(VecEnv):
         given = [reset_options(options, ["position"]) for options in self._options]
         texts = [options.get("position") for options in given]
         positions = [self.game.from_text(text) if text else self.game.initial for text in texts]
-        streams = None
-        if self._seed is not None or not self._begun:
-            streams = self.boards.streams(self._seed)
+        streams = None if self._seed is None else self.boards.streams(self._seed)
         which = np.ones(self.num_envs, np.bool_)
         fixed = np.array(positions, np.uint64) if any(texts) else None
         self._begin(which, fixed, streams)
-        self._begun, self._seed = True, None
+        self._seed = None
         self._reset_seeds()
         self._reset_options()
         self._busy += time.perf_counter() - began
@@ -189,16 +194,16 @@ class OpponentVecEnv(VecEnv):
 
     def _infos(self, over: list[int]) -> list[dict[str, Any]]:
         """Return the infos, in which games ended on these boards."""
-        infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
         boards, seconds = self.boards, round(time.perf_counter() - self._began, 6)
+        running = {"outcome": ONGOING, "illegal_action": False, "TimeLimit.truncated": False}
+        infos: list[dict[str, Any]] = [{"seat": seat, **running} for seat in boards.seats.tolist()]
         for board in over:
             reward, length = float(boards.rewards[board]), int(self.lengths[board])
-            infos[board] = {
+            infos[board] |= {
                 "terminal_observation": boards.observations[board].copy(),
                 "TimeLimit.truncated": bool(boards.truncated[board]) and self._truncates,
                 "episode": {"r": reward, "l": length, "t": seconds},
                 "outcome": int(boards.outcomes[board]),
-                "seat": boards.seat(board),
             }
         for board in np.flatnonzero(boards.was_illegal).tolist():
             infos[board]["illegal_action"] = True

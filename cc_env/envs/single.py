@@ -10,19 +10,27 @@ from typing import Any, cast
 import gymnasium
 import numpy as np
 from gymnasium import spaces
+from gymnasium.utils import seeding
 from numpy.typing import NDArray
 
-from cc_env import randomness
 from cc_env.envs import opponents
-from cc_env.envs.boards import Boards, make_game, reset_options
+from cc_env.envs.arguments import seed_of
+from cc_env.envs.boards import NO_SCORE, Boards, make_game, reset_options
 from cc_env.envs.rendering import FRAMES_PER_SECOND, MODES, Renderer
-from cc_env.envs.spaces import CopiedWhole, LegalActions, flattened, masked_space, planes_space
+from cc_env.envs.spaces import (
+    CopiedWhole,
+    LegalActions,
+    check_mask_layout,
+    flattened,
+    masked_space,
+    planes_space,
+)
 from cc_env.errors import BadPlayer
 from cc_env.game import Cell
 from cc_env.pictures import Picture, draw
 from cc_env.players import Function
 from cc_env.referee import Player
-from cc_env.rules import Position
+from cc_env.rules import ONGOING, Position
 
 Observation = NDArray[np.int8]
 Info = dict[str, Any]
@@ -44,10 +52,13 @@ class BoardGameEnv(CopiedWhole, gymnasium.Env[Observation, np.int64]):
         together, or when one position occurs for the `repetitions`-th time, a limit that is refused
         for a game with a repetition rule of its own.
     Info
-        action_mask; seat, 0 (moves first) or 1; illegal_action, whether the last one was, unless
-        that is an error. At the end also outcome: the player who won, 2 for
-        a draw, -1 if truncated; ending: in one word, how; and, if terminated, score: what the first
-        and the second player have by the rules of the game, 1 and -1 where the rules count nothing.
+        The same keys after every `reset` and `step`, with values of the same types:
+        action_mask, the legal actions of the player to move, all 1 once `terminated`; to_move, that
+        player, which after a truncation may be the opponent; seat, the learner's, 0 (moves first)
+        or 1; illegal_action, whether the last action was illegal; outcome, the player who won, 2
+        for a draw, -1 before the end and if truncated; ending, in one word how the episode ended,
+        "" before the end; score, what the first and the second player have by the rules of the
+        game, 1 and -1 where the rules count nothing, (0.0, 0.0) before the end and if truncated.
     Reset
         `options={"position": TEXT}` begins in that position instead of the start.
 
@@ -92,6 +103,8 @@ class BoardGameEnv(CopiedWhole, gymnasium.Env[Observation, np.int64]):
             repetitions=repetitions,
             illegal=illegal,
         )
+        # Generated here, so that copies of an environment without a seed go on as it does.
+        self._np_random, self._np_random_seed = seeding.np_random()
         self.observation_space = planes_space(self.game)  # type: ignore[assignment]
         self.action_space = LegalActions(self._boards)
 
@@ -101,7 +114,7 @@ class BoardGameEnv(CopiedWhole, gymnasium.Env[Observation, np.int64]):
         """Begin an episode; raise BadOption or BadPosition, and change nothing, on bad ones."""
         given = reset_options(options, ["position"])
         starts = [self.game.from_text(given["position"])] if "position" in given else []
-        randomness.check_seed(seed)
+        seed = seed_of(seed)
         with self._generator_or_nothing():
             super().reset(seed=seed)
             stream = self.np_random.integers(2**64, size=1, dtype=np.uint64)
@@ -119,15 +132,13 @@ class BoardGameEnv(CopiedWhole, gymnasium.Env[Observation, np.int64]):
         """
         boards = self._boards
         boards.step(boards.one_action(action))
-        terminated, truncated = bool(boards.terminated[0]), bool(boards.truncated[0])
+        terminated, truncated = boards.terminated.item(), boards.truncated.item()
         info = self._info()
-        if not boards.raises:
-            info["illegal_action"] = bool(boards.was_illegal[0])
         if terminated or truncated:
             info |= boards.end()
         if self.render_mode == "human":
             self.render()
-        return boards.observations[0].copy(), float(boards.rewards[0]), terminated, truncated, info
+        return boards.observations[0].copy(), boards.rewards.item(), terminated, truncated, info
 
     def action_masks(self) -> NDArray[np.bool_]:
         """Return bool[num_actions], true where the action is legal; sb3-contrib looks for this."""
@@ -162,19 +173,28 @@ class BoardGameEnv(CopiedWhole, gymnasium.Env[Observation, np.int64]):
         self._renderer.close()
 
     def _info(self) -> Info:
-        return {"action_mask": self._boards.masks[0].copy(), "seat": self._boards.seat()}
+        """Return the info of an episode that goes on."""
+        boards = self._boards
+        return {
+            "action_mask": boards.masks[0].copy(),
+            "to_move": boards.to_move.item(),
+            "seat": boards.seat(),
+            "illegal_action": boards.was_illegal.item(),
+            "outcome": ONGOING,
+            "ending": "",
+            "score": NO_SCORE,
+        }
 
     @contextmanager
     def _generator_or_nothing(self) -> Iterator[None]:
         """Put the generator back to where it was if the block fails."""
-        generator, seed = self._np_random, self._np_random_seed
-        state = dict(generator.bit_generator.state) if generator else {}
+        generator, seed = self.np_random, self._np_random_seed
+        state = dict(generator.bit_generator.state)
         try:
             yield
         except BaseException:
             self._np_random, self._np_random_seed = generator, seed
-            if generator:
-                generator.bit_generator.state = state
+            generator.bit_generator.state = state
             raise
 
 
@@ -195,8 +215,10 @@ class MaskInObservation(
     ) -> None:
         """Wrap an environment that has `action_masks()`.
 
-        The planes are under `key`, int8[C, H, W], or float32[C * H * W] where `flat`.
+        The planes are under `key`, int8[C, H, W], or float32[C * H * W] where `flat`. Raises
+        BadOption on bad values.
         """
+        check_mask_layout(key, flat)
         gymnasium.utils.RecordConstructorArgs.__init__(self, key=key, flat=flat)
         gymnasium.ObservationWrapper.__init__(self, env)
         self._key, self._flat = key, flat

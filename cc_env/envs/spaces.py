@@ -10,13 +10,22 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from cc_env.compile import jit
+from cc_env.envs.arguments import seed_of
 from cc_env.envs.boards import Boards
+from cc_env.errors import BadOption, check_switch
 from cc_env.game import Game
 
 
 def planes_space(game: Game) -> spaces.Box:
     """Return the space of observations: int8[C, H, W], zeros and ones."""
     return spaces.Box(0, 1, game.observation_shape, np.int8)
+
+
+def check_mask_layout(key: object, flat: object) -> None:
+    """Raise BadOption unless these are arguments of a wrapper that puts masks in observations."""
+    if not isinstance(key, str) or key == "action_mask":
+        raise BadOption(f"key={key!r}; it is a name for the planes, other than action_mask")
+    check_switch("flat", flat)
 
 
 def masked_space(planes: spaces.Box, num_actions: int, key: str, flat: bool) -> spaces.Dict:
@@ -49,14 +58,15 @@ class LegalActions(spaces.Discrete):
 
         Checkers of environments seed the space, sample, and only then reset. So the first sample
         after this is legal at the start of an episode, and at the moment, too, if possible.
+        Raises BadOption if `seed` is not a seed.
         """
         self._just_seeded = True
-        return int(super().seed(seed))
+        return int(super().seed(seed_of(seed)))
 
     def sample(self, mask: Any = None, probability: Any = None) -> np.int64:
         """Return a legal action, or one that `mask` or `probability` allows, as Gymnasium does.
 
-        When the game is over no action is legal, and any may be returned.
+        Before the first reset it is legal in an opening; after the end it is any action.
         """
         if mask is None and probability is None:
             if self._np_random is None:  # nobody has seeded it: this is not a checker
@@ -84,7 +94,7 @@ class HasMasks(Protocol):
 
     @property
     def masks(self) -> NDArray[np.int8]:
-        """int8[N, A]: 1 where the action is legal."""
+        """int8[N, A]: 1 where the action may be chosen."""
 
 
 class LegalActionBatch(spaces.MultiDiscrete):
@@ -99,14 +109,21 @@ class LegalActionBatch(spaces.MultiDiscrete):
         super().__init__(np.full(count, num_actions, np.int64))
         self._boards = boards
 
-    def sample(self, mask: Any = None, probability: Any = None) -> NDArray[np.int64]:
-        """Return int64[N]: a legal action for each board, 0 for a board whose game is over.
+    def seed(self, seed: Any = None) -> Any:
+        """Seed the generator of the samples as Gymnasium does; raise BadOption for a bad seed."""
+        return super().seed(seed_of(seed))
 
-        With `mask` or `probability`, an action that they allow, as Gymnasium does.
+    def sample(self, mask: Any = None, probability: Any = None) -> NDArray[np.int64]:
+        """Return int64[N]: a legal action for each board, any for a board whose game is over.
+
+        Before the first reset they are legal in an opening. With `mask`, int8[N, A], or
+        `probability`, actions that they allow, as Gymnasium does.
         """
-        if mask is not None or probability is not None:
-            return super().sample(mask, probability)
         masks = self._boards.masks
+        if isinstance(mask, np.ndarray) and mask.shape == masks.shape and probability is None:
+            masks = np.ascontiguousarray(mask, np.int8)
+        elif mask is not None or probability is not None:
+            return super().sample(mask, probability)
         chosen = np.zeros(len(masks), np.int64)
         _choose(masks, self.np_random.random(len(masks)), chosen)
         return chosen

@@ -13,21 +13,30 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from cc_env.envs import opponents
-from cc_env.envs.boards import NOT_BEGUN, Boards, make_game, reset_options
+from cc_env.envs.arguments import as_int, seed_of
+from cc_env.envs.boards import NO_SCORE, NOT_BEGUN, Boards, make_game, reset_options
 from cc_env.envs.kernels import Autoreset
-from cc_env.envs.rendering import FRAMES_PER_SECOND, MODES, Renderer
+from cc_env.envs.rendering import FRAMES_PER_SECOND, Renderer, check_mode
 from cc_env.envs.spaces import CopiedWhole, LegalActionBatch, planes_space
-from cc_env.errors import BadOption, EpisodeOver, IllegalAction, UnknownOption, is_whole, listed
+from cc_env.errors import (
+    BadOption,
+    EpisodeOver,
+    IllegalAction,
+    UnknownOption,
+    check_switch,
+    listed,
+)
 from cc_env.pictures import Picture, draw
 from cc_env.players import Function
 from cc_env.referee import Player
-from cc_env.rules import Position
+from cc_env.rules import ONGOING, Position
 
 Batch = NDArray[np.int8]
 Info = dict[str, Any]
 Step = tuple[Batch, NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], Info]
 
 RESET_OPTIONS = "position", "reset_mask"
+LIST = "_list"  # what the names of render modes that collect frames end in
 AUTORESETS = {
     AutoresetMode.DISABLED: Autoreset.DISABLED,
     AutoresetMode.NEXT_STEP: Autoreset.NEXT_STEP,
@@ -46,21 +55,22 @@ class BoardGameVectorEnv(CopiedWhole, VectorEnv[Batch, NDArray[np.int64], NDArra
     Observations int8[N, C, H, W]; actions int[N]; rewards float64[N]; terminated and truncated
     bool[N].
 
-    Info, in `reset` and `step`, for all boards: action_mask int8[N, num_actions]; to_move, seat,
-    outcome int8[N] (of the game that the step ended or went on with: 0, 1, 2 draw, -1 none); for
-    each key a `_key`, bool[N], as Gymnasium has it. With `illegal` other than "raise" `step` also
-    has illegal_action bool[N]. With SAME_STEP, `step` also has final_obs
-    int8[N, C, H, W] and final_info (seat, outcome): the rows that `_final_obs` names are what was
-    seen when the game ended.
+    Info, in `reset` and `step`, for all boards: action_mask int8[N, num_actions], the legal actions
+    of the player to move, all 1 on a board that is `terminated`: with NEXT_STEP any action will do
+    there, as it is ignored; to_move, seat, outcome int8[N] (of the game that the step ended or went
+    on with: 0, 1, 2 draw, -1 none); illegal_action bool[N], whether the last action was illegal;
+    for each key a `_key`, bool[N], as Gymnasium has it. With SAME_STEP, `step` also has final_obs
+    int8[N, C, H, W] and final_info, all of the info of `BoardGameEnv`: the rows that `_final_obs`
+    names are of the games that ended; the others are neutral.
 
-    `end(i)` says how the game on a board ended, and with what score, as long as the last step was
-    the one that ended it, or the next game has not begun.
+    `end(i)` returns how the game on a board ended, and with what score, as long as the last step
+    was the one that ended it, or the next game has not begun.
 
     Board i has a random stream of its own: it plays the same game whatever N is.
     """
 
     metadata = {
-        "render_modes": [mode for mode in MODES if mode != "human"],
+        "render_modes": ["ansi", "rgb_array", f"ansi{LIST}", f"rgb_array{LIST}"],
         "render_fps": FRAMES_PER_SECOND,
     }
 
@@ -82,21 +92,20 @@ class BoardGameVectorEnv(CopiedWhole, VectorEnv[Batch, NDArray[np.int64], NDArra
     ) -> None:
         """Make `num_envs` boards of `game`; raise BadOption on bad values.
 
-        With `copy=False` what `step` returns are read-only views that the next step overwrites.
+        With `copy=False` the next step overwrites what `step` returns: observations and rewards,
+        which may be changed until then, and all other arrays, which are read-only.
         The boards are shared out among `threads`, which play the very same games whatever their
         number; more than one pays from some thousand boards on.
         The other arguments are those of `BoardGameEnv`.
         """
-        if render_mode not in (None, *self.metadata["render_modes"]):
-            there_are = listed(self.metadata["render_modes"])
-            raise UnknownOption(f"unknown render_mode {render_mode!r}; there are: {there_are}")
+        check_mode(render_mode, self.metadata["render_modes"])
+        check_switch("copy", copy)
         self.autoreset_mode = _autoreset_mode(autoreset_mode)
         self.metadata = {**self.metadata, "autoreset_mode": self.autoreset_mode}
         self.game = make_game(BoardGameVectorEnv, game, options)
-        self.num_envs, self.render_mode = num_envs, render_mode
-        self.is_two_sided = opponent is None
-        self._renderer = Renderer(render_mode, self.game.name)
-        self._copy = copy
+        self.render_mode, self.is_two_sided = render_mode, opponent is None
+        self._renderer = Renderer(render_mode and render_mode.removesuffix(LIST), self.game.name)
+        self._copy = bool(copy)
         self._boards = Boards(
             self.game,
             num_envs,
@@ -108,6 +117,9 @@ class BoardGameVectorEnv(CopiedWhole, VectorEnv[Batch, NDArray[np.int64], NDArra
             illegal=illegal,
             threads=threads,
         )
+        self.num_envs = num_envs = self._boards.count
+        self._collects = bool(render_mode and render_mode.endswith(LIST))
+        self._frames: list[list[Any]] = [[] for _ in range(num_envs if self._collects else 0)]
         self.single_observation_space = planes_space(self.game)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.single_action_space = spaces.Discrete(self.game.num_actions)
@@ -133,11 +145,13 @@ class BoardGameVectorEnv(CopiedWhole, VectorEnv[Batch, NDArray[np.int64], NDArra
         seeds = _seeds(seed)
         if isinstance(seeds, list) and len(seeds) != self.num_envs:
             raise BadOption(f"{len(seeds)} seeds for {self.num_envs} boards")
-        begins = seeds is not None or not self._boards.begun
-        streams = self._boards.streams(seeds) if begins else None
-        self._boards.reset(which, positions, streams)
+        episodes = self._boards.episodes if self._collects else None
+        self._boards.reset(which, positions, None if seeds is None else self._boards.streams(seeds))
+        if not self._copy:
+            self._boards.observe()
         super().reset(seed=seeds if isinstance(seeds, int) else None)
-        return self._out(self._boards.observations), self._info()
+        self._collect_frames(episodes)
+        return self._own(self._boards.observations), self._info()
 
     def step(self, actions: NDArray[np.int64]) -> Step:
         """Play actions[i] (int[N]) on board i.
@@ -155,13 +169,18 @@ class BoardGameVectorEnv(CopiedWhole, VectorEnv[Batch, NDArray[np.int64], NDArra
             raise EpisodeOver(f"{NOT_BEGUN}; call reset() before step()")
         self._actions[:] = chosen
         boards, seats = self._boards, self._boards.seats
+        episodes = boards.episodes if self._collects else None
         boards.step(self._actions)
+        self._collect_frames(episodes)
+        info = self._info()
+        if self.autoreset_mode == AutoresetMode.SAME_STEP:
+            info |= self._finals(seats)
         return (
-            self._out(boards.observations),
-            self._out(boards.rewards),
+            self._own(boards.observations),
+            self._own(boards.rewards),
             self._out(boards.terminated),
             self._out(boards.truncated),
-            self._info(seats),
+            info,
         )
 
     def close_extras(self, **kwargs: Any) -> None:
@@ -175,6 +194,10 @@ class BoardGameVectorEnv(CopiedWhole, VectorEnv[Batch, NDArray[np.int64], NDArra
         With NEXT_STEP the next step begins another one there, and ignores the action.
         """
         return self._boards.done
+
+    def action_masks(self) -> NDArray[np.bool_]:
+        """Return bool[N, num_actions], true where an action may be chosen."""
+        return self._boards.masks.astype(np.bool_)
 
     def position(self, board: int) -> Position:
         """Return the position on a board, for `self.game`.
@@ -198,10 +221,33 @@ class BoardGameVectorEnv(CopiedWhole, VectorEnv[Batch, NDArray[np.int64], NDArra
         return self._boards.final_position(board)
 
     def render(self) -> tuple[Any, ...] | None:
-        """Return N frames, texts or uint8[height, width, 3] by `render_mode`; None without one."""
+        """Return N frames, texts or uint8[height, width, 3] by `render_mode`; None without one.
+
+        By a mode that ends in `_list`, N lists of the frames since the last call, or since the game
+        began.
+        """
         if self.render_mode is None:
             return None
-        return tuple(self._renderer.frame(self._picture(board)) for board in range(self.num_envs))
+        if self._collects:
+            frames, self._frames = self._frames, [[] for _ in range(self.num_envs)]
+            return tuple(frames)
+        return tuple(map(self._frame, range(self.num_envs)))
+
+    def _collect_frames(self, episodes: NDArray[np.uint64] | None) -> None:
+        """Append a frame of each board, in the modes that collect them.
+
+        `episodes` are those of before, uint64[N]; a board on which another one has begun starts
+        afresh.
+        """
+        if episodes is None:
+            return
+        for board, frames in enumerate(self._frames):
+            if self._boards.episode(board) != episodes[board]:
+                frames.clear()
+            frames.append(self._frame(board))
+
+    def _frame(self, board: int) -> Any:
+        return self._renderer.frame(self._picture(board))
 
     def _picture(self, board: int) -> Picture:
         boards = self._boards
@@ -209,7 +255,7 @@ class BoardGameVectorEnv(CopiedWhole, VectorEnv[Batch, NDArray[np.int64], NDArra
         return draw(self.game, self.position(board), last=last, end=end)
 
     def _check(self, board: int) -> None:
-        if not is_whole(board, 0, self.num_envs - 1):
+        if as_int(board) not in range(self.num_envs):
             raise BadOption(f"board {board!r}; it is 0 to {self.num_envs - 1}")
 
     def _check_ended(self, board: int) -> None:
@@ -240,35 +286,51 @@ class BoardGameVectorEnv(CopiedWhole, VectorEnv[Batch, NDArray[np.int64], NDArra
             raise BadOption(f"reset_mask={wanted!r}; it is True or False for each board")
         return mask.astype(np.bool_)
 
+    def _own(self, array: NDArray[Any]) -> NDArray[Any]:
+        """Return an array of the boards that wrappers may write: no step reads it."""
+        return array.copy() if self._copy else array.view()
+
     def _out(self, array: NDArray[Any]) -> NDArray[Any]:
+        """Return an array of the boards that a later step reads: a copy, or read-only."""
         if self._copy:
             return array.copy()
         view = array.view()
         view.flags.writeable = False
         return view
 
-    def _info(self, final_seats: Batch | None = None) -> Info:
+    def _info(self) -> Info:
         boards = self._boards
         info: Info = {
             "action_mask": self._out(boards.masks),
             "to_move": self._out(boards.to_move),
             "seat": boards.seats,
             "outcome": self._out(boards.outcomes),
+            "illegal_action": self._out(boards.was_illegal),
         }
-        if not boards.raises and final_seats is not None:
-            info["illegal_action"] = self._out(boards.was_illegal)
-        info |= {f"_{key}": self._all_boards for key in info}
-        if self.autoreset_mode == AutoresetMode.SAME_STEP and final_seats is not None:
-            over = boards.terminated | boards.truncated
-            final = {
-                "seat": final_seats,
-                "outcome": info["outcome"],
-                "_seat": over,
-                "_outcome": over,
-            }
-            info |= {"final_obs": self._out(boards.final_observations), "final_info": final}
-            info |= {"_final_obs": over, "_final_info": over}
-        return info
+        return info | {f"_{key}": self._all_boards for key in info}
+
+    def _finals(self, seats: Batch) -> Info:
+        """Return what was seen of the games that the last step ended, in these seats, int8[N]."""
+        boards = self._boards
+        over = boards.terminated | boards.truncated
+        final: Info = {
+            "action_mask": np.zeros(boards.masks.shape, np.int8),
+            "to_move": np.zeros(self.num_envs, np.int8),
+            "seat": np.where(over, seats, np.int8(0)),
+            "illegal_action": boards.was_illegal & over,
+            "outcome": np.full(self.num_envs, ONGOING, np.int8),
+            "ending": np.full(self.num_envs, "", object),
+            "score": np.full((self.num_envs, 2), NO_SCORE),
+        }
+        final["action_mask"][boards.terminated] = 1
+        for board in np.flatnonzero(boards.truncated).tolist():
+            final["action_mask"][board] = self.game.action_mask(boards.final_position(board))
+        if len(which := np.flatnonzero(over)):
+            for key, values in boards.ends(which).items():
+                final[key][which] = values
+        final |= {f"_{key}": over for key in final}
+        both = {"final_obs": self._out(boards.final_observations), "final_info": final}
+        return both | {f"_{key}": over for key in both}
 
 
 def _autoreset_mode(mode: AutoresetMode | str) -> AutoresetMode:
@@ -279,9 +341,9 @@ def _autoreset_mode(mode: AutoresetMode | str) -> AutoresetMode:
         raise UnknownOption(f"unknown autoreset_mode {mode!r}; there are: {there_are}") from None
 
 
-def _seeds(seed: Any) -> int | list[int] | None:
-    """Return one seed, or a list of one for each board."""
-    if isinstance(seed, np.ndarray):
-        return seed.tolist()  # type: ignore[no-any-return]
+def _seeds(seed: Any) -> int | list[int | None] | None:
+    """Return one seed, or a list of one for each board; raise BadOption for what is not a seed."""
     is_list = isinstance(seed, Sequence) and not isinstance(seed, str | bytes)
-    return list(seed) if is_list else seed
+    if is_list or (isinstance(seed, np.ndarray) and seed.ndim):
+        return [seed_of(own) for own in seed]
+    return seed_of(seed)

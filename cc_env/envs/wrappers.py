@@ -34,13 +34,13 @@ class LegalSamples(VectorWrapper, utils.RecordConstructorArgs):
     """
 
     def __init__(self, env: VectorEnv[Any, Any, Any]) -> None:
-        """Wrap N environments; raise BadOption where the actions are not Discrete(A)."""
+        """Wrap N environments; raise BadOption where they have no `action_masks()`."""
         utils.RecordConstructorArgs.__init__(self)
         VectorWrapper.__init__(self, env)
         single = env.single_action_space
         if not isinstance(single, spaces.Discrete):
             raise BadOption(f"the action space is {single}; wanted: that of a game, Discrete")
-        self.masks = np.zeros((env.num_envs, int(single.n)), np.int8)  # as last seen
+        self.masks = _masks_before_reset(env)  # int8[N, A], as last seen
         self.action_space = LegalActionBatch(self)
 
     def reset(self, **arguments: Any) -> tuple[Any, dict[str, Any]]:
@@ -58,16 +58,29 @@ class LegalSamples(VectorWrapper, utils.RecordConstructorArgs):
         return (*seen, infos)
 
     def _look(self, infos: dict[str, Any]) -> None:
-        told = infos["_action_mask"]  # on which boards something happened
-        self.masks[told] = infos["action_mask"][told]
+        changed = infos["_action_mask"]
+        self.masks[changed] = infos["action_mask"][changed]
+
+
+def _masks_before_reset(env: VectorEnv[Any, Any, Any]) -> NDArray[np.int8]:
+    """Return int8[N, A], the actions that are legal in an opening; raise BadOption."""
+    boards = env.unwrapped
+    try:
+        if isinstance(boards, BoardGameVectorEnv):
+            return boards.action_masks().astype(np.int8)
+        return np.array(boards.call("action_masks"), np.int8)  # type: ignore[attr-defined]
+    except AttributeError:
+        raise BadOption(f"{env} has no action_masks(); wanted: environments of cc_env") from None
 
 
 class ExactValues(gymnasium.Wrapper[Any, Any, Any, Any], utils.RecordConstructorArgs):
     """A board whose `info` tells the exact value, where tables have it.
 
     `info["value"]` is that of the position to the learner, 1 won, 0 drawn, -1 lost; of a finished
-    game its result. `info["keeps_value"]` says whether the learner's action kept the value, False
-    for an illegal one, whatever was played instead. Each is absent where no table has the position.
+    game its result. `info["keeps_value"]` is whether the learner's action kept the value, False
+    for an illegal one, whatever was played instead. They hold where `info["value_known"]` and
+    `info["keeps_value_known"]` are true: where a table has the position, and where an action was
+    played in one that a table has.
 
         env = gymnasium.make("cc_env/CaptureConquer-v0", size=4)
         env = ExactValues(env)
@@ -94,33 +107,32 @@ class ExactValues(gymnasium.Wrapper[Any, Any, Any, Any], utils.RecordConstructor
     def reset(self, **arguments: Any) -> tuple[Any, dict[str, Any]]:
         """Begin an episode, as the environment does."""
         observation, info = self.env.reset(**arguments)
-        return observation, {**info, **self._told(info)}
+        kept = {"keeps_value": False, "keeps_value_known": False}
+        return observation, {**info, **self._values(info), **kept}
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         """Play an action, as the environment does."""
         before = self._solved
         observation, reward, terminated, truncated, info = self.env.step(action)
-        info = {**info, **self._told(info)}
-        if before is not None:
-            info["keeps_value"] = int(action) in before.keeping
+        info = {**info, **self._values(info), "keeps_value_known": before is not None}
+        info["keeps_value"] = before is not None and int(action) in before.keeping
         return observation, reward, terminated, truncated, info
 
-    def _told(self, info: dict[str, Any]) -> dict[str, Any]:
-        """Look the position up; return what `info` tells of it."""
+    def _values(self, info: dict[str, Any]) -> dict[str, Any]:
+        """Look the position up; return its entries of `info`."""
         position, game = self._board.position, self._board.game
         self._solved = self._tables.find(position)
-        outcome = info.get("outcome", ONGOING)
-        value = _value(self._solved, game.to_move(position), int(info["seat"]), outcome)
-        return {} if value is None else {"value": value}
+        value = _value(self._solved, game.to_move(position), int(info["seat"]), info["outcome"])
+        return {"value": value or 0, "value_known": value is not None}
 
 
 class VectorExactValues(VectorWrapper, utils.RecordConstructorArgs):
     """As `ExactValues`, for our vector environment; two-sided, values are to the player to move.
 
-    `info["value"]`, int8[N], and, in `step`, `info["keeps_value"]`, bool[N], hold where
-    `info["_value"]` and `info["_keeps_value"]`, bool[N], are true: where a table has the position,
-    and where an action was played in one that a table has. With SAME_STEP `info["value"]` is of the
-    next game where one has begun, and `info["final_info"]["value"]` of the end of the last one.
+    `info["value"]`, int8[N], and `info["keeps_value"]`, bool[N], hold where `info["_value"]` and
+    `info["_keeps_value"]`, bool[N], are true: where a table has the position, and where an action
+    was played in one that a table has. With SAME_STEP `info["value"]` is of the next game where one
+    has begun, and `info["final_info"]["value"]` of the end of the last one.
 
         envs = gymnasium.make_vec("cc_env/CaptureConquer-v0", num_envs=8, size=4)
         envs = VectorExactValues(envs)
@@ -142,7 +154,9 @@ class VectorExactValues(VectorWrapper, utils.RecordConstructorArgs):
     def reset(self, **arguments: Any) -> tuple[Any, dict[str, Any]]:
         """Begin episodes, as the environment does."""
         observations, info = self.env.reset(**arguments)
-        return observations, {**info, **self._told(info)}
+        none = np.zeros(self.num_envs, np.bool_)
+        kept = {"keeps_value": none, "_keeps_value": none}
+        return observations, {**info, **self._told(info), **kept}
 
     def step(
         self, actions: NDArray[np.int64]

@@ -50,8 +50,9 @@ from typing import Any, ClassVar, NamedTuple, Union, get_args, get_origin, get_t
 import numpy as np
 from numpy.typing import NDArray
 
-from cc_env import games, players, randomness
+from cc_env import games, players
 from cc_env.catalogue import GAMES
+from cc_env.envs.arguments import seed_of
 from cc_env.errors import BadOption, IllegalAction, MissingExtra, is_whole
 from cc_env.game import Game
 from cc_env.openspiel import course
@@ -249,8 +250,7 @@ class PlayerBot(pyspiel.Bot):
         super().__init__()
         if not isinstance(game, BoardGame):
             raise BadOption(f"{game} is not a game of ours; wanted: python_cc_env_…")
-        randomness.check_seed(seed)
-        self._game, self._rng = game, np.random.default_rng(seed)
+        self._game, self._rng = game, np.random.default_rng(seed_of(seed))
         self._made = players.of(player, game.game)
         self._player = fresh(self._made)
 

@@ -54,7 +54,7 @@ def test_values_on_many_boards(mode, opponent):
             assert info["value"][board] == (known.value if is_mine else -known.value)
         if mode == AutoresetMode.DISABLED and over.any():
             _, info = env.reset(options={"reset_mask": over})
-            assert "keeps_value" not in info
+            assert not info["_keeps_value"].any()
             over[:] = False
             continue
         actions = np.array([int(rng.choice(known.actions or [0])) for known in solved])
@@ -126,9 +126,9 @@ def test_the_end_by_an_illegal_action_is_lost(mode):
 def test_what_no_table_has_is_not_told():
     env = ExactValues(make(size=5))  # six pieces each
     _, info = env.reset(seed=0)
-    assert "value" not in info
+    assert not info["value_known"]
     *_, info = env.step(int(info["action_mask"].argmax()))
-    assert "keeps_value" not in info
+    assert not info["keeps_value_known"]
 
 
 def test_what_cannot_be_is_refused(tmp_path):

@@ -170,7 +170,7 @@ def test_a_win_is_worth_one_and_says_how():
     _, reward, terminated, truncated, info = env.step(game.parse_turn(position, "4,5-5,5")[0])
     assert (reward, terminated, truncated) == (1.0, True, False)
     assert (info["outcome"], info["ending"]) == (0, "conquest")
-    assert not info["action_mask"].any()
+    assert info["action_mask"].all()
 
 
 def test_a_loss_is_worth_minus_one():
@@ -202,6 +202,15 @@ def test_max_turns_truncates_and_says_so():
     *_, terminated, truncated, info = seen[-1]
     assert (terminated, truncated) == (False, True)
     assert (info["outcome"], info["ending"]) == (-1, "max_turns")
+
+
+def test_a_limit_in_steps_is_gymnasiums():
+    """TimeAwareObservation needs it: `max_turns` counts the turns of both players."""
+    env = gymnasium.wrappers.TimeAwareObservation(make(size=4, max_episode_steps=3), flatten=False)
+    env.reset(seed=0)
+    for _ in range(3):
+        seen, *_, truncated, info = env.step(env.action_space.sample())
+    assert (int(seen["time"][0]), truncated, info["ending"]) == (3, True, "")
 
 
 def test_repetition_truncates_where_it_is_asked_for():
@@ -309,11 +318,19 @@ def test_an_illegal_action_changes_nothing():
     env = make(seat=0)
     env.reset(seed=0)
     position = env.unwrapped.position
-    for action in (5, 410, -1, "x", None, 2.5, np.array([1, 2])):
+    for action in (5, 410, -1, 2**80):
         with pytest.raises(IllegalAction, match="not legal in 'bbb3/bb4") as caught:
             env.step(action)
         assert "6 (0,0-2,2)" in str(caught.value)
         assert env.unwrapped.position == position
+    for action in ("x", None, 2.5, True, [6]):
+        with pytest.raises(IllegalAction, match="is not an integer; valid: 0 to 409"):
+            env.step(action)
+        assert env.unwrapped.position == position
+    with pytest.raises(
+        IllegalAction, match=r"array\(\[6\]\) is not an integer, but an array of sha"
+    ):
+        env.step(np.array([6]))
     env.step(env.action_space.sample())
 
 

@@ -1,0 +1,43 @@
+"""Checks of the arguments that all environments take."""
+
+import operator
+from collections.abc import Iterable
+
+from cc_env import randomness
+from cc_env.errors import BadOption, listed
+
+
+def as_int(value: object) -> int | None:
+    """Return an integer of any library (`operator.index`) as an int; None for anything else.
+
+    True and False are no integers.
+    """
+    if value is True or value is False:  # NumPy's have no index
+        return None
+    try:
+        return operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        return None
+
+
+def integer(name: str, value: object, valid: range, wanted: str) -> int:
+    """Return an integer argument as an int; raise BadOption unless it is in `valid`."""
+    number = as_int(value)
+    if number is None or number not in valid:
+        raise BadOption(f"{name}={value!r}; it is {wanted}")
+    return number
+
+
+def seed_of(value: object) -> int | None:
+    """Return a seed as an int; raise BadOption as `randomness.check_seed`."""
+    number = as_int(value)
+    randomness.check_seed(value if number is None else number)
+    return number
+
+
+def choice(name: str, value: object, valid: Iterable[str]) -> str:
+    """Return an argument that is one of some words; raise BadOption unless it is."""
+    words = list(valid)
+    if not isinstance(value, str) or value not in words:
+        raise BadOption(f"{name}={value!r}; it is one of: {listed(words)}")
+    return value
