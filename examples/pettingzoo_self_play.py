@@ -72,7 +72,7 @@ def main(size: int = 6, steps: int = 300_000, seed: int = 1) -> tuple[float, flo
         with torch.no_grad():
             return masked(policy, observations, masks).argmax(1).numpy()
 
-    before, played = score(choose, "capture_conquer", size=size), 0
+    before, played = score(choose, "capture_conquer", size=size).points, 0
     while played < steps:
         decisions = [decision for _ in range(GAMES) for decision in play(env, policy)]
         planes, masks, actions, returns = map(np.array, zip(*decisions, strict=True))
@@ -84,7 +84,7 @@ def main(size: int = 6, steps: int = 300_000, seed: int = 1) -> tuple[float, flo
         loss.backward()
         optimizer.step()
         played += len(decisions)
-    return before, score(choose, "capture_conquer", size=size)
+    return before, score(choose, "capture_conquer", size=size).points
 
 
 if __name__ == "__main__":

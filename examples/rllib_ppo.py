@@ -87,10 +87,10 @@ def main(
             outputs = module.forward_inference({"obs": seen})
         return outputs["action_dist_inputs"].argmax(1).numpy()
 
-    before = score(choose, "capture_conquer", size=size)
+    before = score(choose, "capture_conquer", size=size).points
     for _ in range(-(-steps // 2048)):
         algorithm.train()
-    after = score(choose, "capture_conquer", size=size)
+    after = score(choose, "capture_conquer", size=size).points
     algorithm.stop()
     ray.shutdown()
     return before, after

@@ -1,22 +1,56 @@
-"""How well a policy plays: whole games against a player, many at once.
+"""How well a policy plays: whole games against a player, many at once, from random openings.
 
-Shapes: N boards, A actions; C planes, H rows and W columns of an observation.
+Shapes: N boards, A actions; C planes, H rows and W columns of an observation; F fields of a
+position.
 """
 
+import warnings
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
+from cc_env import openings
+from cc_env.confidence import wilson
+from cc_env.envs.arguments import integer, seed_of
 from cc_env.envs.vector import BoardGameVectorEnv
-from cc_env.errors import BadOption, is_whole
+from cc_env.errors import BadOption
+from cc_env.game import Game
 from cc_env.players import Function
 from cc_env.referee import Player
+from cc_env.rules import ONGOING, Position
 
 # observations int8[N, C, H, W] and masks int8[N, A] -> legal actions int[N]
 Policy = Callable[[NDArray[np.int8], NDArray[np.int8]], Any]
+
+MAX_GAMES = 2**20
+MAX_OPENING_TURNS = 1000
+MAX_REPEATED_SHARE = 0.1  # of the games, before `score` warns of repeated ones
+
+
+class RepeatedGames(UserWarning):
+    """Many of the games of a score were the same, so that it rests on fewer games than it has."""
+
+
+@dataclass(frozen=True)
+class Score:
+    """The points of a policy, 1 for a win and 0.5 for a draw, with their 95 % interval.
+
+    The interval is that of as many games as were different: a repeated game adds no information.
+    """
+
+    points: float  # mean, 0 to 1
+    low: float
+    high: float
+    games: int
+    distinct_games: int
+
+    def __str__(self) -> str:
+        points = f"{self.points:.1%} ({self.low:.1%} to {self.high:.1%})"
+        return f"{points} in {self.games} games, {self.distinct_games} of them different"
 
 
 def score(
@@ -25,37 +59,79 @@ def score(
     opponent: str | Player | Function = "random",
     games: int = 200,
     seed: int = 0,
+    opening_turns: int = 4,
     **arguments: Any,
-) -> float:
-    """Return the mean points, 1 for a win and 0.5 for a draw, of a policy in so many games.
+) -> Score:
+    """Return the score of a policy in a number of games, from openings of random turns.
 
-    It plays half of them in each seat. The other arguments are those of `BoardGameVectorEnv`, the
-    options of the game among them. Raises BadOption for an odd number of games, and as the
-    environment does; IllegalAction where the policy chooses what is not legal.
+    Each opening, a position after exactly `opening_turns` random turns, is played from both seats.
+    The other arguments are those of `BoardGameVectorEnv`, the options of the game among them.
+    Warns of RepeatedGames. Raises BadOption for an odd number of games, or where games do not last
+    for the opening, and as the environment does; IllegalAction where the policy chooses what is not
+    legal.
     """
-    if not is_whole(games, 2) or games % 2:
-        raise BadOption(f"games={games!r}; it is an even number, half of them for each seat")
-    points = []
-    for seat in (0, 1):
-        envs = BoardGameVectorEnv(
+    wanted = f"an even number from 2 to {MAX_GAMES:,}, half of them for each seat"
+    games = integer("games", games, range(2, MAX_GAMES + 1, 2), wanted)
+    wanted = f"0 to {MAX_OPENING_TURNS:,}"
+    opening_turns = integer("opening_turns", opening_turns, range(MAX_OPENING_TURNS + 1), wanted)
+    seeds = np.random.SeedSequence(seed_of(seed)).spawn(3)
+    both = [
+        BoardGameVectorEnv(
             game,
             games // 2,
             opponent=opponent,
             seat=seat,
-            autoreset_mode=AutoresetMode.SAME_STEP,
+            autoreset_mode=AutoresetMode.NEXT_STEP,
             **arguments,
         )
-        points += _first_games(choose, envs, seed + seat)
-    return float(np.mean(points))
+        for seat in (0, 1)
+    ]
+    rng, rules = np.random.default_rng(seeds[2]), both[0].game
+    starts = [rules.to_text(_opening(rules, opening_turns, rng)) for _ in range(games // 2)]
+    points: list[float] = []
+    courses: set[tuple[int, int]] = set()
+    for seat, envs in enumerate(both):
+        stream = int(seeds[seat].generate_state(1)[0])
+        of_seat, seen = _play(choose, envs, starts, stream)
+        points += of_seat
+        courses |= {(seat, course) for course in seen}
+    _warn_of_repeats(games, len(courses))
+    return Score(*wilson(float(np.mean(points)), len(courses)), games, len(courses))
 
 
-def _first_games(choose: Policy, envs: BoardGameVectorEnv, seed: int) -> list[float]:
-    """Return the points of the first game on each board."""
-    points = np.full(envs.num_envs, np.nan)
-    observations, infos = envs.reset(seed=seed)
+def _opening(game: Game, turns: int, rng: np.random.Generator) -> Position:
+    """Return a position after random turns in which no turn ends the game; raise BadOption.
+
+    So whoever moves first in it, the other player has a decision, too.
+    """
+    for _ in range(openings.TRIES):
+        position = openings.after_random_turns(game, turns, rng)
+        after = (game.play_turn(position, turn) for turn in game.turns(position))
+        if game.outcome(position) == ONGOING and all(game.outcome(p) == ONGOING for p in after):
+            return position
+    raise BadOption(f"opening_turns={turns}: games of {game!r} end earlier; fewer will do")
+
+
+def _play(
+    choose: Policy, envs: BoardGameVectorEnv, starts: list[str], seed: int
+) -> tuple[list[float], list[int]]:
+    """Return the points of the first game on each board, and a hash of its course."""
+    points, courses = np.full(envs.num_envs, np.nan), list(map(hash, starts))
+    observations, infos = envs.reset(seed=seed, options={"position": starts})
     while np.isnan(points).any():
+        running = np.flatnonzero(np.isnan(points))
         actions = np.asarray(choose(observations, infos["action_mask"]))
         observations, rewards, terminated, truncated, infos = envs.step(actions)
-        ended = (terminated | truncated) & np.isnan(points)
+        for board in running.tolist():
+            courses[board] = hash((courses[board], actions[board], envs.position(board)))
+        ended = running[(terminated | truncated)[running]]
         points[ended] = (1 + rewards[ended]) / 2
-    return list(points)
+    envs.close()
+    return points.tolist(), courses
+
+
+def _warn_of_repeats(games: int, distinct: int) -> None:
+    if games - distinct > MAX_REPEATED_SHARE * games:
+        text = f"of {games} games only {distinct} are different"
+        would_do = "more opening_turns make more of them so"
+        warnings.warn(f"{text}; {would_do}", RepeatedGames, stacklevel=3)

@@ -1,10 +1,16 @@
-"""Scores of policies: whose points they are."""
+"""Scores of policies: whose points they are, from which openings, and how certain they are."""
+
+import warnings
 
 import numpy as np
 import pytest
 
-from cc_env.envs.scoring import score
+from cc_env import games, players, referee
+from cc_env.catalogue import GAMES
+from cc_env.envs import scoring
+from cc_env.envs.scoring import RepeatedGames, score
 from cc_env.errors import BadOption, IllegalAction
+from cc_env.match import Limits
 
 
 def first(observations, masks):
@@ -15,36 +21,102 @@ def last(observations, masks):
     return masks.shape[1] - 1 - masks[:, ::-1].argmax(1)
 
 
+def first_of_one(observation, info):
+    return info["action_mask"].argmax()
+
+
 def test_two_who_play_alike_share_the_points():
-    def opponent(observation, info):
-        return info["action_mask"].argmax()
+    """Each opening is played from both seats, so that the same two games are won and lost."""
+    found = score(first, "capture_conquer", first_of_one, games=40)
+    assert (found.points, found.games, found.distinct_games) == (0.5, 40, 40)
+    assert found.low < 0.4 < 0.6 < found.high
 
-    assert score(first, "capture_conquer", opponent, games=2) == 0.5
 
-
-def test_who_races_to_the_corner_beats_who_takes_any_action():
+def test_the_policy_that_races_to_the_corner_beats_random_play():
     rng = np.random.default_rng(0)
 
     def drawn(observations, masks):
         return (masks * rng.random(masks.shape)).argmax(1)
 
-    assert score(last, "capture_conquer", games=100) > 0.9
-    assert 0.4 < score(drawn, "capture_conquer", games=200) < 0.6
-    assert score(drawn, "capture_conquer", "greedy", games=40) < 0.2
+    assert score(last, "capture_conquer", games=100).points > 0.9
+    assert 0.4 < score(drawn, "capture_conquer", games=200).points < 0.6
+    assert score(drawn, "capture_conquer", "greedy", games=40).points < 0.2
+
+
+def test_repeated_games_are_counted_once_and_warned_of():
+    """Two deterministic players have one game a seat; the arena knows better what it is worth."""
+    with pytest.warns(RepeatedGames, match="of 40 games only 2 are different; more opening_turns"):
+        found = score(last, "capture_conquer", first_of_one, games=40, opening_turns=0)
+    assert found.distinct_games == 2
+    assert found.high - found.low > 0.6
+    with warnings.catch_warnings(action="error"):
+        assert score(last, "capture_conquer", first_of_one, games=40).distinct_games == 40
+    assert "in 40 games, 2 of them different" in str(found)
+
+
+def test_a_score_is_that_of_the_same_games_played_one_by_one():
+    """By the referee, which is what the arena plays with."""
+    game, points, opening = games.make("capture_conquer", size=4), [], []
+
+    def noted(observations, masks):
+        return masks.argmax(1)
+
+    draw = scoring._opening
+
+    def remembered(*arguments):
+        opening.append(draw(*arguments))
+        return opening[-1]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(scoring, "_opening", remembered)
+        found = score(noted, "capture_conquer", "minimax:depth=2", games=20, size=4)
+    policy = players.of(first_of_one, game)
+    other = players.make("minimax:depth=2", game)
+    for start in opening:
+        for seat, pair in enumerate([(policy, other), (other, policy)]):
+            limits = Limits(max_turns=200, repetitions=None)
+            played = referee.play(game, pair, start=start, limits=limits)
+            won = {"1-0": 0, "0-1": 1}.get(played.result)
+            points.append(0.5 if won is None else float(won == seat))
+    assert len(opening) == 10
+    assert found.points == np.mean(points)
+
+
+@pytest.mark.parametrize("name", GAMES)
+@pytest.mark.parametrize("turns", [0, 1, 4])
+def test_openings_have_as_many_turns_and_leave_both_a_decision(name, turns):
+    game = games.make(name)
+    rng, same = np.random.default_rng(0), np.random.default_rng(0)
+    for _ in range(5):
+        start = scoring._opening(game, turns, rng)
+        reached = scoring.openings.after_random_turns(game, turns, same)
+        assert start == reached
+        for turn in game.turns(start):
+            assert len(game.legal_actions(game.play_turn(start, turn)))
 
 
 def test_a_seed_is_the_same_games():
-    assert score(first, "checkers", seed=3) == score(first, "checkers", seed=3)
+    assert score(first, "checkers", seed=3) == score(first, "checkers", seed=np.int64(3))
+    assert score(first, "checkers", seed=3) != score(first, "checkers", seed=4)
 
 
 def test_options_and_limits_are_those_of_the_environment():
-    assert score(first, "capture_conquer", games=2, size=4, max_turns=2) == 0.5  # cut off: draws
+    found = score(first, "capture_conquer", games=2, size=4, max_turns=2)
+    assert found.points == 0.5  # truncated games are draws
 
 
-@pytest.mark.parametrize("games", [0, 7, 2.0])
-def test_games_are_shared_between_the_seats(games):
+@pytest.mark.parametrize("count", [0, 7, 2.0, True, "2"])
+def test_games_are_shared_between_the_seats(count):
     with pytest.raises(BadOption, match="it is an even number"):
-        score(first, "capture_conquer", games=games)
+        score(first, "capture_conquer", games=count)
+
+
+def test_openings_that_cannot_be_are_refused():
+    for turns in -1, 1.0, None, 10**6:
+        with pytest.raises(BadOption, match="opening_turns="):
+            score(first, "capture_conquer", opening_turns=turns)
+    with pytest.raises(BadOption, match=r"opening_turns=900: games of .* end earlier"):
+        score(first, "elsewhere.tictactoe", opening_turns=900)
 
 
 def test_illegal_actions_are_refused():
