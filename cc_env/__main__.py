@@ -1,15 +1,32 @@
 """The command `cc_env`, which is `python -m cc_env`; its commands are in commands.py."""
 
-import runpy
+import math
 import sys
+from importlib import import_module
 from pathlib import Path
 
 from cc_env import checkout
 from cc_env.errors import MissingExtra
 
+MIN_ADDRESS_SPACE = 512 * 2**20  # bytes; with less, imports and compilation fail or never end
+INTERRUPTED = 130  # exit status after Ctrl+C, as shells have it: 128 + SIGINT
+
 
 def main() -> int:
-    """Run the command line; return the exit status: 0, or 2 for bad input."""
+    """Run the command line; return the exit status: 0, 2 for bad input, 130 after Ctrl+C."""
+    try:
+        return _run()
+    except KeyboardInterrupt:  # such as while modules are imported
+        return INTERRUPTED
+
+
+def _run() -> int:
+    if (limit := _address_space()) < MIN_ADDRESS_SPACE:
+        wanted = f"wanted: {MIN_ADDRESS_SPACE / 2**20:.0f} MiB or more (ulimit -v)"
+        print(
+            f"error: this process is limited to {limit / 2**20:.0f} MiB; {wanted}", file=sys.stderr
+        )
+        return 2
     if str(Path.cwd()) not in sys.path and "" not in sys.path:
         sys.path.append(str(Path.cwd()))  # games and players of your own, as for python -m
     word, *rest = sys.argv[1:] or [""]
@@ -24,6 +41,16 @@ def main() -> int:
     return run(app)
 
 
+def _address_space() -> float:
+    """Return how much memory this process may map, in bytes."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return math.inf
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    return math.inf if limit == resource.RLIM_INFINITY else limit
+
+
 def _run_tool(word: str, rest: list[str]) -> int:
     """Run a command that is a module of `agents` or `training`; return the exit status."""
     if not checkout.reach():
@@ -31,12 +58,14 @@ def _run_tool(word: str, rest: list[str]) -> int:
         return 2
     sys.argv = [f"cc_env {word}", *rest]  # usage names the command by the first
     try:
-        runpy.run_module(checkout.TOOLS[word], run_name="__main__")
+        from cc_env.terminal import run
+
+        # Imported under its own name, by which worker processes find its functions.
+        return run(import_module(checkout.TOOLS[word]).app)
     except ModuleNotFoundError as missing:
-        told = MissingExtra(f"cc_env {word}", str(missing.name), "train")
-        print(f"error: {told}", file=sys.stderr)
+        error = MissingExtra(f"cc_env {word}", str(missing.name), "train")
+        print(f"error: {error}", file=sys.stderr)
         return 2
-    return 0
 
 
 if __name__ == "__main__":

@@ -60,6 +60,37 @@ def test_it_is_a_command_of_its_own():
     assert done.stderr.startswith("error: there is no game 'chess'")
 
 
+def test_ctrl_c_while_modules_are_imported_ends_without_a_traceback():
+    code = (
+        "import builtins, sys\n"
+        "from cc_env.__main__ import main\n"
+        "real = builtins.__import__\n"
+        "def interrupted(name, *rest):\n"
+        "    if name == 'numba': raise KeyboardInterrupt\n"
+        "    return real(name, *rest)\n"
+        "builtins.__import__ = interrupted\n"
+        "sys.argv = ['cc_env', 'games']\n"
+        "sys.exit(main())"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
+def test_too_little_memory_is_an_error_before_anything_is_imported():
+    code = (
+        "import resource, sys\n"
+        "from cc_env.__main__ import main\n"
+        "resource.setrlimit(resource.RLIMIT_AS, (400_000 * 1024,) * 2)\n"
+        "sys.argv = ['cc_env', 'games']\n"
+        "sys.exit(main())"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        "error: this process is limited to 391 MiB; wanted: 512 MiB or more (ulimit -v)\n"
+    )
+
+
 def test_perft():
     out = run("perft", "--depth", 4)
     assert "depth 4: 98,494" in out

@@ -126,14 +126,11 @@ def _spawn_environment() -> Iterator[None]:
 
 
 def _work(work: Callable[[Any], Any], pipe: Connection) -> None:
-    """Answer tasks until the pipe is closed."""
-    pipe.send(_READY)
-    while True:
-        try:
-            task = pipe.recv()
-        except EOFError:
-            return
-        pipe.send(answer(work, task))
+    """Answer tasks until the pipe is closed; end quietly if the parent process was killed."""
+    with suppress(EOFError, OSError):
+        pipe.send(_READY)
+        while True:
+            pipe.send(answer(work, pipe.recv()))
 
 
 def answer(work: Callable[[Task], Value], task: Task) -> Value | Failure:

@@ -53,6 +53,29 @@ def test_no_worker_hears_interrupts_not_even_the_first_of_a_process():
     assert (done.stdout, done.stderr) == ("[(1, False), (2, False)] True\n", "")
 
 
+def kill_parent(task):
+    parent = os.getppid()
+    os.kill(parent, signal.SIGKILL)
+    while os.getppid() == parent:
+        os.sched_yield()
+
+
+def test_workers_end_quietly_when_their_parent_was_killed():
+    code = (
+        "from test_processes import *\n"
+        "if __name__ == '__main__':\n"
+        "    list(map_unordered(kill_parent, [1], 1))"
+    )
+    paths = os.pathsep.join([str(Path(__file__).parent), *sys.path])
+    done = subprocess.run(  # until the workers, too, have closed stderr
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": paths},
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stderr) == (-signal.SIGKILL, "")
+
+
 def test_workers_have_one_thread_and_leave_this_process_as_it_was():
     check_that_a_worker_is_another_process_of_one_thread(map_unordered)
 
