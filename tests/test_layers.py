@@ -33,7 +33,7 @@ LAYERS = [
     ["cc_env.players"],
     ["cc_env.exact.accuracy"],
     ["cc_env.envs", "cc_env.openspiel"],
-    ["cc_env"],
+    ["cc_env", "cc_env.arena"],
     ["cc_env.conformance"],
     ["cc_env.play.wire", "cc_env.play.tournament", "cc_env.play.engine"],
     ["cc_env.arguments"],
