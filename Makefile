@@ -67,7 +67,7 @@ bench: .venv/bench
 	.venv-examples/bin/pip check
 	touch $@
 
-# torch is pinned in setup.cfg; a local version such as +cpu is not part of the pin.
+# A local version of torch such as +cpu is not part of the pin.
 lock:
 	rm -rf .venv
 	$(PYTHON) -m venv .venv
