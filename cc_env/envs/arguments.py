@@ -10,7 +10,7 @@ from cc_env.errors import BadOption, listed
 def as_int(value: object) -> int | None:
     """Return an integer of any library (`operator.index`) as an int; None for anything else.
 
-    True and False are no integers.
+    True and False are not integers.
     """
     if value is True or value is False:  # NumPy's have no index
         return None

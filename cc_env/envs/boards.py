@@ -265,7 +265,7 @@ class Boards:
 
     @property
     def masks(self) -> NDArray[np.int8]:
-        """int8[N, A]: the legal actions of the player to move, see `kernels.Batch`.
+        """int8[N, num_actions]: the legal actions of the player to move, see `kernels.Batch`.
 
         Before the first reset, those of `Game.opening_mask`.
         """

@@ -92,7 +92,7 @@ def score(
     courses: set[tuple[int, int]] = set()
     for seat, envs in enumerate(both):
         stream = int(seeds[seat].generate_state(1)[0])
-        of_seat, seen = _play(choose, envs, starts, stream)
+        of_seat, seen = _play_first_games(choose, envs, starts, stream)
         points += of_seat
         courses |= {(seat, course) for course in seen}
     _warn_of_repeats(games, len(courses))
@@ -112,7 +112,7 @@ def _opening(game: Game, turns: int, rng: np.random.Generator) -> Position:
     raise BadOption(f"opening_turns={turns}: games of {game!r} end earlier; fewer will do")
 
 
-def _play(
+def _play_first_games(
     choose: Policy, envs: BoardGameVectorEnv, starts: list[str], seed: int
 ) -> tuple[list[float], list[int]]:
     """Return the points of the first game on each board, and a hash of its course."""

@@ -1,6 +1,6 @@
 """Wrappers for environments that Gymnasium makes of ours.
 
-Shapes: N environments.
+Shapes: N environments, A actions.
 """
 
 import os
