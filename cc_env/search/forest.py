@@ -10,13 +10,13 @@ network's value and its children's values, weighted by the visits of the edges; 
 every backup. A position that is already on the path, or occurred earlier in the game, is a draw.
 
 Wins and losses are proven and backed up as in MCTS-Solver (Winands et al., "Monte-Carlo Tree Search
-Solver", 2008); a win in one decision needs no evaluation by the network. At the root, if
+Solver", 2008); a win within the turn needs no evaluation by the network. At the root, if
 `considered` is set, actions are selected by Sequential Halving, and the improved policy follows
 Danihelka et al., "Policy improvement by planning with Gumbel", 2022, sections 2 to 4; otherwise
 PUCT selects there too (Silver et al., "Mastering the game of Go without human knowledge", 2017).
 
-Shapes: T trees, N nodes and E edges of each, A = `num_actions`, F fields of a position, L leaves in
-a batch, S simulations; C planes, H rows and W columns of an observation.
+Shapes: T trees, N nodes and E edges of each, A = `num_actions`, D = MAX_DECISIONS, F fields of a
+position, L leaves in a batch, S simulations; C planes, H rows and W columns of an observation.
 """
 
 import math
@@ -31,7 +31,8 @@ from cc_env.compile import jit
 from cc_env.exact.solved import solved
 from cc_env.exact.values import UNKNOWN, result_of, turns_of
 from cc_env.rules import DRAW, ONGOING, Bool, Int, Position
-from cc_env.search import evaluations
+from cc_env.search import decisive, evaluations
+from cc_env.search.decisive import NO_WIN
 from cc_env.search.evaluations import Evaluations
 
 EARLIER = 512  # latest positions of the game so far that are checked for repetition
@@ -90,7 +91,7 @@ class Forest(NamedTuple):
     planes: NDArray[np.int8]  # [L, C, H, W]
     hashes: NDArray[np.uint64]  # [L]: of the planes and the legal actions
     cache: Evaluations
-    legal: NDArray[np.int32]  # [A]: buffer for legal actions
+    legal: NDArray[np.int32]  # [D, A]: buffer for legal actions, see `decisive`
     logits: NDArray[np.float32]  # [A]: buffer for the logits of the legal actions
     tables: Any  # exact values, see `cc_env.exact.solved`
 
@@ -189,7 +190,7 @@ def select(start: Position, forest: Forest, settings: PUCTSettings) -> Int:
 @jit
 def _is_finished(forest: Forest, settings: PUCTSettings, tree: Int) -> Bool:
     most_nodes, most_edges = forest.nodes.shape[1], forest.edges.shape[1]
-    spare = len(forest.legal)
+    spare = forest.legal.shape[1]
     is_full = forest.sizes[tree, 0] + spare + settings.batch > most_nodes
     is_full = is_full or forest.sizes[tree, 1] + spare * settings.batch > most_edges
     is_proven = forest.nodes[tree, 0]["proven"] != 0
@@ -434,9 +435,10 @@ def _value(forest: Forest, settings: PUCTSettings, tree: Int, edge: Any) -> floa
 def _set_terminal(position: Position, forest: Forest, node: Any, index: Int) -> Bool:
     """Set the value of a new node that is known without a network; return whether it is.
 
-    That is where the game is over, one decision wins, or tables have the exact value.
+    That is where the game is over, the turn can be won, or tables have the exact value.
     """
-    result, proven = rules.outcome(position), PROVEN_WIN
+    result: Int = np.int64(rules.outcome(position))
+    proven: Int = np.int64(PROVEN_WIN)
     exact = solved(position, forest.tables) if result == ONGOING else np.int64(UNKNOWN)
     if exact != UNKNOWN and index:
         node["children"] = ENDED
@@ -444,25 +446,15 @@ def _set_terminal(position: Position, forest: Forest, node: Any, index: Int) -> 
         node["proven"] = result_of(exact) * (PROVEN_WIN - turns_of(exact))
         return True
     if result == ONGOING:
-        if index == 0 or _winning_action(position, forest) < 0:
+        decisions = decisive.decisions_to_win(position, forest.legal) if index else NO_WIN
+        if decisions == NO_WIN:
             return False
-        result, proven = rules.to_move(position), PROVEN_WIN - 1
+        result, proven = np.int64(rules.to_move(position)), PROVEN_WIN - decisions
     node["children"] = ENDED
     if result != DRAW:
         is_won = result == node["player"]
         node["proven"], node["value"] = (proven, 1.0) if is_won else (-proven, -1.0)
     return True
-
-
-@jit
-def _winning_action(position: Position, forest: Forest) -> Int:
-    """Return an action that wins immediately, or -1."""
-    player = rules.to_move(position)
-    for index in range(rules.legal_actions(position, forest.legal)):
-        action = np.int64(forest.legal[index])
-        if rules.outcome(rules.apply(position, action)) == player:
-            return action
-    return np.int64(-1)
 
 
 @jit
@@ -474,8 +466,8 @@ def _expand_from_cache(
     Return whether it is.
     """
     rules.observe(position, rules.to_move(position), forest.planes[slot])
-    count = rules.legal_actions(position, forest.legal)
-    forest.hashes[slot] = evaluations.hash_of(forest.planes[slot], forest.legal, count)
+    count = rules.legal_actions(position, forest.legal[0])
+    forest.hashes[slot] = evaluations.hash_of(forest.planes[slot], forest.legal[0], count)
     entry = evaluations.find(forest.cache, forest.hashes[slot])
     if entry < 0:
         return False
@@ -501,9 +493,9 @@ def expand(
     for slot in range(len(values)):
         leaf = forest.paths[slot, forest.depths[slot], 0]
         position = rules.load(forest.positions[forest.trees[slot], leaf], start)
-        count = rules.legal_actions(position, forest.legal)
+        count = rules.legal_actions(position, forest.legal[0])
         for index in range(count):
-            forest.logits[index] = logits[slot, forest.legal[index]]
+            forest.logits[index] = logits[slot, forest.legal[0, index]]
         value = np.float64(values[slot])
         evaluations.store(forest.cache, forest.hashes[slot], value, forest.logits, count)
         _grow(position, forest, settings, slot, count, value)
@@ -522,7 +514,7 @@ def _grow(
         highest = max(highest, forest.logits[index])
     for index in range(count):
         edge = forest.edges[tree, first + index]
-        edge["action"], edge["target"] = forest.legal[index], -1
+        edge["action"], edge["target"] = forest.legal[0, index], -1
         edge["visits"] = edge["draws"] = 0
         edge["repetition"] = 0.0
         edge["prior"] = math.exp(forest.logits[index] - highest)
@@ -540,12 +532,15 @@ def _grow(
 def _expand_terminal_children(
     position: Position, forest: Forest, settings: PUCTSettings, tree: Int
 ) -> None:
-    """Expand the root's actions that end the game immediately, before any of them is visited."""
+    """Expand the root's actions that end the game or win within the turn, before any is visited."""
     root = forest.nodes[tree, 0]
     for index in range(root["first"], root["first"] + root["children"]):
         edge = forest.edges[tree, index]
         after = rules.apply(position, np.int64(edge["action"]))
-        if rules.outcome(after) != ONGOING:
+        is_over = rules.outcome(after) != ONGOING
+        if is_over or (
+            rules.mid_turn(after) and decisive.decisions_to_win(after, forest.legal) < NO_WIN
+        ):
             edge["target"] = _reach(after, forest, tree)
             _set_terminal(
                 after, forest, forest.nodes[tree, edge["target"]], np.int64(edge["target"])

@@ -1,10 +1,10 @@
 """Monte-Carlo tree search: UCT (Kocsis and Szepesvári, 2006), with one node for each decision.
 
 A simulation selects a leaf by upper confidence bounds (UCB1), expands it, and evaluates it by a
-random playout or by the evaluation. Where an action wins immediately, it becomes the only child
-("decisive moves", Teytaud and Teytaud, 2010).
+random playout or by the evaluation. An action that wins within the turn becomes the only child, see
+`decisive`.
 
-Shapes: N = capacity, in nodes; A = `num_actions`.
+Shapes: N = capacity, in nodes; D = MAX_DECISIONS, A = `num_actions`.
 """
 
 import math
@@ -23,7 +23,7 @@ from cc_env.exact.tables import Tables, known
 from cc_env.exact.values import UNKNOWN, result_of
 from cc_env.game import Game
 from cc_env.rules import FIRST, ONGOING, Bool, Int, Position
-from cc_env.search import limits
+from cc_env.search import decisive, limits
 from cc_env.search.result import SearchResult
 from cc_env.search.scores import expected
 
@@ -45,7 +45,7 @@ class Tree(NamedTuple):
     visits: NDArray[np.int32]  # [N]
     total: NDArray[np.float64]  # [N]: sum of the results to `mover`, each -1 to 1
     path: NDArray[np.int32]  # [LONGEST + 1]: nodes of the current simulation
-    legal: NDArray[np.int32]  # [A]: buffer for legal actions
+    legal: NDArray[np.int32]  # [D, A]: buffer for legal actions, see `decisive`
     counts: NDArray[np.int64]  # [4]: counters, see the indices above
 
 
@@ -91,14 +91,18 @@ def _descend(
 ) -> tuple[Position, Int, np.uint64]:
     """Descend to a leaf, expanding it on its second visit; store the path.
 
-    Return the leaf's position, its depth, and the next state of the random generator.
+    A decision that its turn forces is expanded on its first visit, so that a win within a turn is
+    reached at once. Return the leaf's position, its depth, and the next state of the random
+    generator.
     """
     node: Int = np.int64(0)
     depth: Int = np.int64(0)
+    is_forced: Bool = False
     tree.path[0] = 0
     while depth < LONGEST:
         if not tree.children[node]:
             is_due = tree.visits[node] > 0 or depth == 0
+            is_due = is_due or (is_forced and rules.mid_turn(position))
             if (
                 not is_due
                 or rules.outcome(position) != ONGOING
@@ -106,6 +110,7 @@ def _descend(
                 or not _expand(position, node, tree)
             ):
                 break
+        is_forced = tree.children[node] == 1
         node = _best_child(node, tree, settings.exploration, state)
         state = randomness.advance(state)
         position = rules.apply(position, np.int64(tree.action[node]))
@@ -117,20 +122,18 @@ def _descend(
 @jit
 def _expand(position: Position, node: Int, tree: Tree) -> Bool:
     """Add the children of a node; return False if the tree is full."""
-    count = rules.legal_actions(position, tree.legal)
+    count = np.int64(rules.legal_actions(position, tree.legal[0]))
     begin, player = tree.counts[SIZE], rules.to_move(position)
     if begin + count > len(tree.first):
         return False
     tree.first[node] = begin
-    for index in range(count):
-        action = tree.legal[index]
-        if rules.outcome(rules.apply(position, np.int64(action))) == player:
-            begin, count, tree.legal[0] = tree.counts[SIZE], 1, action
-            break
+    winning, _ = decisive.winning_action(position, tree.legal, count)
+    if winning >= 0:
+        count, tree.legal[0, 0] = np.int64(1), winning
     for index in range(count):
         child = begin + index
         _clear(tree, child)
-        tree.action[child] = tree.legal[index]
+        tree.action[child] = tree.legal[0, index]
         tree.mover[child] = player
     tree.children[node] = count
     tree.counts[SIZE] = begin + count
@@ -174,8 +177,8 @@ def _result(
     for _ in range(MAX_PLAYOUT):
         if result != ONGOING:
             break
-        count = rules.legal_actions(position, tree.legal)
-        action = tree.legal[randomness.below(state, count)]
+        count = rules.legal_actions(position, tree.legal[0])
+        action = tree.legal[0, randomness.below(state, count)]
         state = randomness.advance(state)
         position = rules.apply(position, np.int64(action))
         result = rules.outcome(position)
@@ -218,7 +221,7 @@ class TreeSearch:
             visits=np.empty(capacity, np.int32),
             total=np.empty(capacity, np.float64),
             path=np.zeros(LONGEST + 1, np.int32),
-            legal=np.empty(game.num_actions, np.int32),
+            legal=decisive.buffer(game.num_actions),
             counts=np.zeros(4, np.int64),
         )
         self.search(game.initial, np.random.default_rng(0), simulations=1)  # compiles

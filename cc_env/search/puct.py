@@ -20,7 +20,7 @@ from cc_env.exact.solved import Known, NoTables
 from cc_env.exact.tables import Tables, known
 from cc_env.game import Game
 from cc_env.rules import Position
-from cc_env.search import evaluations, forest, limits
+from cc_env.search import decisive, evaluations, forest, limits
 from cc_env.search.forest import EARLIER, EDGE, LONGEST, NODE, Forest, Improved, PUCTSettings
 from cc_env.search.result import SearchResult
 
@@ -107,7 +107,7 @@ class Trees:
             planes=np.zeros((leaves, *game.observation_shape), np.int8),
             hashes=np.zeros(leaves, np.uint64),
             cache=evaluations.empty(),
-            legal=np.empty(game.num_actions, np.int32),
+            legal=decisive.buffer(game.num_actions),
             logits=np.empty(game.num_actions, np.float32),
             tables=tables,
         )

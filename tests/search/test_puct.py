@@ -109,9 +109,10 @@ class Plain:
         outcome = self.game.outcome(node.position)
         if outcome in (0, 1):
             node.proven = PROVEN_WIN if outcome == node.player else -PROVEN_WIN
-        elif outcome == ONGOING and node is not self.root and self.wins_at_once(node.position):
-            node.proven = PROVEN_WIN - 1
-        elif outcome == ONGOING:
+        elif outcome == ONGOING and node is not self.root:
+            decisions = self.shortest_win(node.position)
+            node.proven = PROVEN_WIN - decisions if decisions else 0
+        if outcome == ONGOING and not node.proven:
             legal = self.game.legal_actions(node.position).tolist()
             logits, values = opinionated(self.game.observe(node.position)[np.newaxis])
             weights = np.exp(logits[0, legal] - logits[0, legal].max())
@@ -120,10 +121,13 @@ class Plain:
         if node.proven:
             node.value = math.copysign(1, node.proven)
 
-    def wins_at_once(self, position):
+    def shortest_win(self, position):
+        """Return the decisions of the shortest win within the turn, None without one."""
         player = self.game.to_move(position)
-        after = (self.game.apply(position, action) for action in self.game.legal_actions(position))
-        return any(self.game.outcome(child) == player for child in after)
+        for turn in sorted(self.game.turns(position), key=len):
+            if self.game.outcome(self.game.play_turn(position, turn)) == player:
+                return len(turn)
+        return None
 
     def drawn(self, node):
         return -self.contempt if node.player == self.root.player else self.contempt

@@ -1,0 +1,65 @@
+"""Wins within the turn that is being played, which may take several decisions, in compiled code.
+
+They are the "decisive moves" of Teytaud and Teytaud, "On the huge benefit of decisive moves in
+Monte-Carlo tree search algorithms", 2010, for games whose turns take several decisions.
+
+Shapes: D = MAX_DECISIONS, A = `num_actions`.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cc_env import rules
+from cc_env.compile import jit
+from cc_env.rules import Int, Position
+
+MAX_DECISIONS = 32  # of one turn
+MAX_POSITIONS = 4096  # within one turn
+NO_WIN = 1 << 20  # more than any number of decisions
+
+
+def buffer(num_actions: int) -> NDArray[np.int32]:
+    """Return a buffer for `winning_action`, int32[D, A]."""
+    return np.empty((MAX_DECISIONS, num_actions), np.int32)
+
+
+@jit
+def winning_action(position: Position, legal: NDArray[np.int32], count: Int) -> tuple[Int, Int]:
+    """Return the action that wins within this turn in the fewest decisions, and their number.
+
+    Without such an action they are -1 and NO_WIN. `legal`, int32[D, A], begins with the row of the
+    `count` legal actions; the other rows are overwritten.
+    """
+    player = np.int64(rules.to_move(position))
+    action, decisions, _ = _search(position, player, legal, count, np.int64(MAX_POSITIONS))
+    return action, decisions
+
+
+@jit
+def decisions_to_win(position: Position, legal: NDArray[np.int32]) -> Int:
+    """Return in how few decisions the player to move wins within its turn; NO_WIN if it cannot.
+
+    `legal`, int32[D, A], is overwritten.
+    """
+    count = np.int64(rules.legal_actions(position, legal[0]))
+    return winning_action(position, legal, count)[1]
+
+
+@jit
+def _search(
+    position: Position, player: Int, legal: NDArray[np.int32], count: Int, budget: Int
+) -> tuple[Int, Int, Int]:
+    """Return as `winning_action`, and how many more positions within the turn may be visited."""
+    best: Int = np.int64(-1)
+    fewest: Int = np.int64(NO_WIN)
+    for index in range(count):
+        action = np.int64(legal[0, index])
+        after = rules.apply(position, action)
+        if rules.outcome(after) == player:
+            return action, np.int64(1), budget
+        if rules.mid_turn(after) and budget > 0 and len(legal) > 1:
+            inner = np.int64(rules.legal_actions(after, legal[1]))
+            _, decisions, budget = _search(after, player, legal[1:], inner, budget - inner)
+            if decisions + 1 < fewest:
+                best, fewest = action, decisions + 1
+    return best, fewest, budget
