@@ -3,7 +3,7 @@
 # make test-pythons  the tests of the core by Python 3.11 to 3.13, those that are at hand (minutes each)
 # make demo      train AlphaZero for four minutes, then a tournament with its report (ten minutes in all)
 # make play      the page: all games in the browser, until Ctrl+C
-# make docs      the documentation, in build/site; any warning is an error (half a minute)
+# make docs      generated parts of docs/ brought up to date, then the site in build/site; any warning is an error (a minute)
 # make examples  train in every RL library briefly, in .venv-examples
 # make bench     the benchmark table, beside OpenSpiel, PettingZoo and Pgx
 # make lock      resolve all dependencies again and pin them
@@ -40,6 +40,7 @@ play: .venv/ready
 	$(BIN)/python -m cc_env serve --open
 
 docs: .venv/ready
+	$(BIN)/python -m docs.make
 	$(BIN)/python -m mkdocs build --quiet
 
 examples: .venv-examples/ready

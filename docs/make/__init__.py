@@ -1,6 +1,9 @@
-"""Generates tables, pictures and pages of the documentation when it is built.
+"""Generates tables, pictures and pages of the documentation.
 
-blocks     comments of a page that become text: `<!-- make: planes checkers -->`
+`python -m docs.make` writes the tables into the pages in docs/, and the pictures beside them.
+
+blocks     comments of a page, each followed by its text: `<!-- make: planes checkers -->`
+pages      the pages and pictures that are out of date
 facts      tables of a game: spaces, planes, options, endings, positions
 actions    what action ids mean, with the drawn index map
 rules      a game's lessons as the text of its rules

@@ -1,14 +1,19 @@
-"""Blocks: comments of a page that become Markdown when the documentation is built.
+"""Blocks: comments of a page, each followed by the Markdown that is generated from it.
 
     <!-- make: planes checkers -->
+
+    | plane | what it shows | ...
+
+    <!-- end -->
 
     <!-- make: options checkers crowning=ends_move
     crowning: what the column "meaning" says of this option
     -->
 
-The first word names the function, the others are its arguments, NAME=VALUE among them those of a
-game. The lines below are the texts that only an author can write, each after its key; a block
-refuses keys that are missing or unknown, so that no table describes what is gone.
+`python -m docs.make` writes what lies between a comment and its end, for all pages. The first word
+names the function, the others are its arguments, NAME=VALUE among them those of a game. The lines
+below are the texts that only an author can write, each after its key; a block refuses keys that are
+missing or unknown, so that no table describes what is gone.
 """
 
 import posixpath
@@ -20,7 +25,10 @@ from dataclasses import dataclass, field
 from cc_env import games, options
 from cc_env.game import Game
 
-_BLOCK = re.compile(r"<!-- make: (\w+)([^\n]*?)(?:\n(.*?))?\s*-->", re.DOTALL)
+_END = "<!-- end -->"
+_COMMENT = r"<!-- make: (?P<name>\w+)(?P<words>[^\n]*?)(?:\n(?P<texts>.*?))?\s*-->"
+_GENERATED = rf"(?:\n\n(?:(?!<!-- make: ).)*?\n\n{_END})?"
+_BLOCK = re.compile(f"(?P<comment>{_COMMENT}){_GENERATED}", re.DOTALL)
 
 
 class BadBlock(ValueError):
@@ -34,10 +42,14 @@ class Page:
     path: str  # below docs/, such as environments/checkers.md
     files: dict[str, str | bytes] = field(default_factory=dict)  # by path below docs/
 
+    @property
+    def stem(self) -> str:
+        """What the names of the page's pictures begin with."""
+        return self.path.removesuffix(".md").replace("/", "-")
+
     def picture(self, content: str | bytes, alt: str, kind: str = "svg") -> str:
         """Keep a picture as a file of its own; return the Markdown that shows it."""
-        stem = self.path.removesuffix(".md").replace("/", "-")
-        name = f"pictures/{stem}-{len(self.files) + 1}.{kind}"
+        name = f"pictures/{self.stem}-{len(self.files) + 1}.{kind}"
         self.files[name] = content
         return f"![{alt}]({posixpath.relpath(name, posixpath.dirname(self.path) or '.')})"
 
@@ -75,15 +87,22 @@ def maker(function: Maker) -> Maker:
 
 
 def expand(text: str, page: Page) -> str:
-    """Return the text of a page with its blocks made; raise BadBlock for one that cannot be."""
-    return _BLOCK.sub(lambda match: _made(match, page), text)
+    """Return the text of a page with its blocks generated anew; raise BadBlock for a wrong one."""
+    return _BLOCK.sub(
+        lambda match: f"{match['comment']}\n\n{_content(match, page)}\n\n{_END}", text
+    )
 
 
-def _made(match: re.Match[str], page: Page) -> str:
-    name, arguments, body = match[1], match[2], match[3] or ""
+def authored(text: str) -> str:
+    """Return the text of a page without what is generated."""
+    return _BLOCK.sub(lambda match: match["comment"], text)
+
+
+def _content(match: re.Match[str], page: Page) -> str:
+    name, arguments, body = match["name"], match["words"], match["texts"] or ""
     if name not in MAKERS:
         raise BadBlock(f"{page.path}: there is no block {name!r}; there are: {sorted(MAKERS)}")
-    return MAKERS[name](Block(page, shlex.split(arguments), _texts(body, page)))
+    return MAKERS[name](Block(page, shlex.split(arguments), _texts(body, page))).strip()
 
 
 def _texts(body: str, page: Page) -> dict[str, str]:

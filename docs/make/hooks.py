@@ -1,16 +1,14 @@
-"""What MkDocs calls: blocks are made, notebooks become pages, their files join the site."""
+"""What MkDocs calls: notebooks and files of the repository become pages of the site."""
 
 import posixpath
 import re
 from pathlib import Path
-from typing import Any
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
-from mkdocs.structure.pages import Page as SitePage
 
-from docs.make import MODULES, notebooks
-from docs.make.blocks import Page, expand
+from docs.make import notebooks
+from docs.make.blocks import Page
 
 ROOT = Path(__file__).parents[2]
 ICON = ROOT / "cc_env/play/page/icon.svg"
@@ -19,8 +17,6 @@ ICON = ROOT / "cc_env/play/page/icon.svg"
 PAGES = {"CONTRIBUTING.md": "project/contributing.md", "CHANGELOG.md": "project/changes.md"}
 LINKS = {**PAGES, "README.md": "index.md"}
 _LINK = re.compile(r"\]\(([^)#:]+)(#[^)]*)?\)")
-
-assert MODULES  # their blocks are known now
 
 
 def on_files(files: Files, *, config: MkDocsConfig) -> Files:
@@ -53,16 +49,6 @@ def _linked(text: str, path: str) -> str:
         return f"]({posixpath.relpath(target, posixpath.dirname(path))}{match[2] or ''})"
 
     return _LINK.sub(lead, text)
-
-
-def on_page_markdown(
-    markdown: str, *, page: SitePage, config: MkDocsConfig, files: Files, **_: Any
-) -> str:
-    """Make the blocks of a page."""
-    made = Page(page.file.src_uri)
-    text = expand(markdown, made)
-    _add(made, files, config)
-    return text
 
 
 def _add(page: Page, files: Files, config: MkDocsConfig) -> None:

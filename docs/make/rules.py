@@ -30,7 +30,7 @@ def _lesson(page: Page, name: str, lesson: Lesson) -> str:
     if lesson.options:
         options = ", ".join(f"`{key}={value!r}`" for key, value in lesson.options.items())
         parts.append(f"The boards below are those of {options}.")
-    parts.append(page.picture(to_svg(*boards, columns=2), alt) + "{ .boards }")
+    parts.append(page.picture(to_svg(*boards, columns=2), alt))
     if sitting.result:
         told = ending(sitting)
         parts.append(f"{told[0].upper()}{told[1:]}.")

@@ -2,7 +2,6 @@
 
 import json
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,10 +9,8 @@ import pytest
 from cc_env import games
 from cc_env.catalogue import GAMES
 from docs.make import actions, api, notebooks
-from docs.make.blocks import BadBlock, Page, expand
-
-DOCS = Path(__file__).parents[2] / "docs"
-PAGES = sorted(DOCS.rglob("*.md"))
+from docs.make.blocks import BadBlock, Page, authored, expand
+from docs.make.pages import DOCS, PAGES, outdated
 
 
 def made(block, path="environments/page.md"):
@@ -27,10 +24,45 @@ def rows(text):
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
 
 
-def test_a_block_becomes_a_table_and_the_text_around_it_stays():
-    text, _ = made("before\n\n<!-- make: planes mini_checkers -->\n\nafter")
-    assert text.startswith("before\n\n|")
-    assert text.endswith("|\n\nafter")
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.relative_to(DOCS).as_posix())
+def test_the_generated_parts_of_a_page_are_up_to_date(path):
+    assert not [str(file) for file, _ in outdated(path)], "python -m docs.make updates them"
+
+
+def test_a_block_is_followed_by_its_table_and_the_text_around_it_stays():
+    block = "<!-- make: planes mini_checkers -->"
+    written = f"before\n\n{block}\n\nafter"
+    text, _ = made(written)
+    assert text.startswith(f"before\n\n{block}\n\n| ")
+    assert text.endswith(" |\n\n<!-- end -->\n\nafter")
+    assert authored(text) == written
+
+
+def test_a_block_that_was_made_before_is_made_anew_and_no_other_text_is_lost():
+    blocks = "<!-- make: planes morris -->\n\nbetween\n\n<!-- make: board morris -->\n"
+    text, page = made(blocks)
+    again, other = made(text.replace("| 0 |", "| 7 |"))
+    assert (again, other.files) == (text, page.files)
+    assert again.count("<!-- end -->") == 2
+    assert "\n\nbetween\n\n" in again
+
+
+def test_what_is_out_of_date_is_found_with_its_right_content(tmp_path, monkeypatch):
+    monkeypatch.setattr("docs.make.pages.DOCS", tmp_path)
+    monkeypatch.setattr("docs.make.pages.PICTURES", tmp_path / "pictures")
+    page, picture = tmp_path / "page.md", tmp_path / "pictures/page-1.svg"
+    page.write_text("<!-- make: board checkers -->\n")
+    found = dict(outdated(page))
+    assert set(found) == {page, picture}
+    picture.parent.mkdir()
+    for file, content in found.items():
+        file.write_bytes(content)
+    assert not list(outdated(page))
+    picture.write_text("<svg/>")
+    assert dict(outdated(page)) == {picture: found[picture]}
+    picture.write_bytes(found[picture])
+    page.write_text("no board\n")
+    assert dict(outdated(page)) == {picture: None}
 
 
 def test_the_table_of_planes_has_each_plane_of_the_game():

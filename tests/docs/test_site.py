@@ -15,17 +15,20 @@ import typer
 from cc_env import games, players
 from cc_env.checkout import TOOLS
 from cc_env.play.engine import Engine
+from docs.make.blocks import authored
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PYTHON = re.compile(r"^( *)```python\n(.*?)^\1```", re.DOTALL | re.MULTILINE)
-WITH_PYTHON = sorted(page for page in DOCS.rglob("*.md") if PYTHON.search(page.read_text()))
+WITH_PYTHON = sorted(
+    page for page in DOCS.rglob("*.md") if PYTHON.search(authored(page.read_text()))
+)
 SHELL = re.compile(r"^ *```sh\n(.*?)^ *```", re.DOTALL | re.MULTILINE)
 SHOWN = [ROOT / "README.md", ROOT / "examples/README.md", *DOCS.rglob("*.md")]
 COMMANDS = {
     line.partition(" #")[0].strip()
     for page in SHOWN
-    for block in SHELL.findall(page.read_text())
+    for block in SHELL.findall(authored(page.read_text()))
     for line in block.splitlines()
     if re.match(r" *(cc_env|python -m (cc_env|training|agents)\S*) ", line)
 }
@@ -94,7 +97,7 @@ def test_the_python_of_a_page_runs(page, monkeypatch, tmp_path, capsys):
     (tmp_path / "runs").mkdir()
     monkeypatch.setattr(players, "PLAYERS", dict(players.PLAYERS))
     names = {"__name__": "page"}
-    blocks = [block for _, block in PYTHON.findall(page.read_text())]
+    blocks = [block for _, block in PYTHON.findall(authored(page.read_text()))]
     assert blocks
     for block in blocks:
         for long, short in SHORTER.items():
