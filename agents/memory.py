@@ -342,7 +342,7 @@ def import_tree(
     """Add a tree of games to a memory; with --merge replace its wins replace those there."""
     game = games.make("morris", **game_options(option))
     try:
-        counts, illegal = tree.read(game, file.read_text(encoding="utf-8"))
+        counts, illegal = tree.read(game, file.read_text(encoding="utf-8-sig"))
     except (BadRecord, UnicodeDecodeError) as error:
         raise BadRecord(f"{file}: {error}") from error
     Memory(memory, game).add(counts, merge)

@@ -15,6 +15,7 @@ from typing import Annotated, Any, NamedTuple
 from cc_env import games, players, record, referee
 from cc_env.arguments import GameName, Pairs, game_options
 from cc_env.errors import BadOption, MissingExtra, quantity
+from cc_env.escaping import escape_controls
 from cc_env.game import Game
 from cc_env.games.cannon import log
 from cc_env.match import Limits
@@ -127,7 +128,7 @@ def host(
         if len(here) == 1 and seat == 0:
             order.reverse()
         for line in hold(made, order, _Terms(names, seconds, patience, seed), note):
-            print(line)
+            print(escape_controls(line))
 
 
 class _Terms(NamedTuple):
@@ -241,7 +242,8 @@ def join(
             _answer(player, SocketChannel(connection), seed)
             return
         try:
-            print(tournament.join(Wire(connection), partial(players.make, player), seed))
+            told = tournament.join(Wire(connection), partial(players.make, player), seed)
+            print(escape_controls(told))
         except (EOFError, TimeoutError) as error:
             said = "is silent" if isinstance(error, TimeoutError) else "has closed the connection"
             raise ConnectionError(f"{address}:{port} {said}") from error

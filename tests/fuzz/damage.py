@@ -79,10 +79,14 @@ def _numbers(dtype):
 
 @st.composite
 def bytes_damaged(draw, content):
-    """Draw bytes of which some were altered, cut out or put in."""
+    """Draw bytes of which some were altered, cut out or put in, or some bits were flipped."""
     content = bytearray(content)
+    only_flips = draw(st.booleans())
     for _ in range(draw(st.integers(1, 4))):
         place = draw(st.integers(0, max(0, len(content) - 1)))
+        if only_flips and content:
+            content[place] ^= 1 << draw(st.integers(0, 7))
+            continue
         new = draw(st.binary(max_size=8))
         content[place : place + draw(st.sampled_from([len(new), len(new), 0, 99]))] = new
     return bytes(content)

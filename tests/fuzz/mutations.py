@@ -31,6 +31,11 @@ def texts(good: Sequence[str], most: int = MOST) -> st.SearchStrategy[str]:
     return st.builds(lambda seed: _text(random.Random(seed), good, most), SEEDS)
 
 
+def like(text: str, seed: int, most: int = MOST) -> str:
+    """Return a text that is like this one."""
+    return _text(random.Random(seed), [text], most)
+
+
 def lines(good: Sequence[str]) -> st.SearchStrategy[str]:
     """Return lines of JSON that are like some of the good ones."""
     return st.builds(lambda seed: _line(random.Random(seed), good), SEEDS)

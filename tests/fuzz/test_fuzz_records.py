@@ -1,12 +1,16 @@
 """Files of games, as a stranger may send them: records, PDN, logs."""
 
+import gzip
 import json
 
 import numpy as np
 import pytest
+from fuzz import pdn_grammar
+from fuzz.damage import bytes_damaged
 from fuzz.harness import refused_or_fine
-from fuzz.mutations import lines, texts
+from fuzz.mutations import SEEDS, like, lines, texts
 from hypothesis import given
+from hypothesis import strategies as st
 
 from cc_env import games, record, referee
 from cc_env.catalogue import GAMES
@@ -132,16 +136,55 @@ def test_pdn():
             with pytest.raises(BadRecord):
                 list(pdn.read(text, english))
         for game in played:
-            again = pdn.export(game.game, game)
-            (same,) = pdn.read(again, english)
-            assert (same.turns, same.outcome, same.game.options) == (
-                game.turns,
-                game.outcome,
-                game.game.options,
-            )
-            assert pdn.export(same.game, same) == again
+            assert_survives(game)
 
     fuzz()
+
+
+def test_pdn_of_every_dialect_is_read_as_it_was_meant():
+    english = games.make("checkers", **pdn.ENGLISH)
+
+    @given(pdn_grammar.files(english))
+    def fuzz(file):
+        read = refused_or_fine(lambda: list(pdn.read(file.text, english)))
+        assert [played[:-1] for played in map(facts_of, read)] == [
+            (game.start, game.turns, game.outcome, game.players) for game in file.games
+        ]
+        assert pdn.FORMAT.count(file.text) == len(read)
+        for played, game in zip(read, file.games, strict=True):
+            assert game.tags.items() <= played.tags.items()
+            assert_survives(played)
+
+    fuzz()
+
+
+def test_damaged_pdn_of_every_dialect():
+    english = games.make("checkers", **pdn.ENGLISH)
+
+    @given(pdn_grammar.files(english), SEEDS)
+    def fuzz(file, seed):
+        text, broken = like(file.text, seed, most=4000), []
+        read = refused_or_fine(lambda: list(pdn.read(text, english, broken.append)))
+        assert pdn.FORMAT.count(text) == len(read) + len(broken)
+        for played in read:
+            assert_survives(played)
+
+    fuzz()
+
+
+def facts_of(played):
+    """Return all of a game but its tags and its line."""
+    return played.start, played.turns, played.outcome, played.players, played.game.options
+
+
+def assert_survives(played):
+    """Check that a game that is written is read as the same, and written as the same."""
+    text = pdn.export(played.game, played)
+    (again,) = pdn.read(text, games.make("checkers", **pdn.ENGLISH))
+    assert facts_of(again) == facts_of(played)
+    same = played.tags.keys() - {"FEN", "SetUp", "Result", "RuleOptions", "GameType"}
+    assert {name: again.tags[name] for name in same} == {name: played.tags[name] for name in same}
+    assert pdn.export(again.game, again) == text
 
 
 def test_pictures():
@@ -193,3 +236,28 @@ def test_files_of_other_programs(ending, good, tmp_path):
 
     fuzz()
     assert seen.all()
+
+
+@pytest.mark.parametrize("ending", [".pdn", ".log", ".jsonl", ".jsonl.gz"])
+def test_files_of_other_bytes(ending, tmp_path):
+    path, game = (
+        tmp_path / f"games{ending}",
+        games.make("cannon" if ending == ".log" else "checkers"),
+    )
+    played = referee.play(game, (RandomPlayer(game),) * 2, limits=Limits(max_turns=8)).to_json()
+    text = {".pdn": "\n".join(PDN), ".log": "".join(LOG[:2])}.get(ending, f"{played}\n{played}\n")
+    content = gzip.compress(text.encode(), mtime=0) if ending.endswith("gz") else text.encode()
+    seen = np.zeros(2, int)
+
+    def read():
+        if ending in game.notation.formats:
+            return list(record.read_foreign(path, game))
+        return list(record.read_played(path))
+
+    @given(st.data())
+    def fuzz(data):
+        path.write_bytes(data.draw(bytes_damaged(content)))
+        seen[refused_or_fine(read) is None] += 1
+
+    fuzz()
+    assert seen[1]

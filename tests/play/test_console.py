@@ -530,3 +530,9 @@ def test_it_is_a_command_of_python():
     assert not done.stderr
     assert "black> 1\n" in done.stdout
     assert "unfinished, after " in done.stdout
+
+
+def test_control_characters_that_are_typed_are_shown_as_escapes(monkeypatch):
+    out = typed(monkeypatch, "--second", "human", lines=["\x1b[2J 9,9-9,9", "\x9b1m"])
+    assert out.count(r"\x1b[2J 9,9-9,9") == 2  # the line, and the refusal
+    assert out.replace("\n", "").isprintable()

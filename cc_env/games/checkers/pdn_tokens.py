@@ -25,7 +25,8 @@ _TOKEN = re.compile(
     | (?P<skipped> ^%[^\n]* | {_COMMENT} | ; [^\n]* | [.…]+ | [!?]+ | \$ [0-9]+ )
     | \[ \s* (?P<tag> {_TAG_NAME} ) \s*
       (?: "(?P<value> (?: \\["\\] | (?! \\["\\] ) [^"] )* )" | "(?P<raw> [^"\n]* )" ) \s* \]
-    | (?P<number> [0-9]{{1,9}} \s* [.…]+ | [0-9]{{1,3}} (?= \s [0-9]{{1,2}} {_SEPARATOR} [0-9] ) )
+    | (?P<number> (?: [0-9]{{1,3}} \s* | [0-9]{{4,9}} ) [.…]+ (?: \s+ [.…]+ )*
+                | [0-9]{{1,3}} (?= \s [0-9]{{1,2}} {_SEPARATOR} [0-9] ) )
     | (?P<star> (?<=[0-9!?]) \* )
     | (?P<result> (?: [012] {_HYPHEN} 0 | 0 {_HYPHEN} [12] | 1 {_HYPHEN} 1
                     | 1/2 {_HYPHEN} 1/2 | ½ {_HYPHEN} ½ | \* ) (?! [{DASHES}\w] ) )
@@ -62,7 +63,7 @@ class Token(NamedTuple):
     @property
     def number(self) -> int:
         """The number of a move."""
-        return int(self.text.rstrip(".…"))
+        return int(re.split(r"[.…\s]", self.text)[0])
 
 
 def is_tag_name(text: str) -> bool:
