@@ -30,17 +30,23 @@ from cc_env.terminal import Terminal
 
 WIDTH = 80  # columns of the list of moves, fewer in a narrow terminal
 
-HELP = """\
-a move    in notation, as the list has it; a whole turn or a part of it
-N         the move with this number in the list
-R C       the piece in row R and column C, then in the same way where it goes; or R C R C at once
-moves     the list of legal moves          board     the board again
-hint      what a player would do           analyse   what it expects
-undo      take back your last turn         resign    give up
-draw      offer a draw, or accept it       turns     all turns so far
-save FILE, load FILE                       the game: .jsonl, .svg, of checkers .pdn, of Cannon .log;
-                                           or the position alone: .txt
-help, quit"""
+HELP = (  # what can be typed, and what it does
+    ("a move", "in notation, as in the list; a whole turn or a part of it"),
+    ("N", "the move with this number in the list"),
+    ("R C", "the piece in row R and column C, then its target in the same way; or R C R C at once"),
+    ("moves", "the list of legal moves"),
+    ("board", "the board again"),
+    ("hint", "what a player would do"),
+    ("analyse", "what it expects"),
+    ("undo", "take back your last turn"),
+    ("draw", "offer a draw, or accept it"),
+    ("decline", "decline the offer of a draw"),
+    ("resign", "give up"),
+    ("turns", "all turns so far"),
+    ("save FILE", "save the game: .jsonl, .svg, checkers .pdn, Cannon .log; or its position: .txt"),
+    ("load FILE", "go on with a saved game or position"),
+    ("quit", "leave the game"),
+)
 
 
 class Console:
@@ -64,14 +70,15 @@ class Console:
         self.sitting, self._terminal, self._lines = sitting, terminal, lines
         self._adviser, self._pause = adviser, pause
         self._commands: dict[str, Callable[[str], object]] = {
-            "help": lambda _: self._say(HELP),
-            "moves": lambda _: self._list(),
+            "help": lambda _: self._help(),
+            "moves": lambda _: self._say("\n".join(self._list_lines())),
             "board": lambda _: self._board(),
             "turns": lambda _: self._turns(),
             "hint": lambda _: self._hint(),
             "analyse": lambda _: self._analyse(),
             "undo": lambda _: self._undo(),
             "draw": lambda _: self._offer(),
+            "decline": lambda _: self._decline(),
             "resign": lambda _: self._resign(),
             "save": self._save,
             "load": self._load,
@@ -80,7 +87,19 @@ class Console:
         self._turn_of: tuple[int, int] | None = None  # whose heading was shown last
 
     def run(self) -> None:
-        """Play until the game is over and nobody says more, or somebody quits."""
+        """Play until the game is over and nobody says more, or somebody quits.
+
+        Raises KeyboardInterrupt again after a message.
+        """
+        try:
+            self._play()
+        except KeyboardInterrupt:
+            self._say("\ninterrupted")
+            self._say_unfinished()
+            raise
+        self._say_unfinished()
+
+    def _play(self) -> None:
         self._begin()
         people = any(seat.player is None for seat in self.sitting.seats)
         while self.sitting.result is None or people:
@@ -95,6 +114,8 @@ class Console:
             if line.lower() in ("quit", "exit"):
                 break
             self._obey(line)
+
+    def _say_unfinished(self) -> None:
         if self.sitting.result is None:
             self._say(f"unfinished, after {quantity(len(self.sitting.match.turns), 'turn')}")
 
@@ -103,23 +124,37 @@ class Console:
     def _say(self, text: str = "") -> None:
         self._terminal.print(text)
 
+    def _help(self) -> None:
+        for typed, meaning in HELP:
+            width, indent = self._width, " " * 11
+            lines = textwrap.wrap(f"{typed:10} {meaning}", width, subsequent_indent=indent)
+            self._say("\n".join(lines))
+
     def _begin(self) -> None:
         game, seats = self.sitting.game, self.sitting.seats
         who = (f"{name} {seat.name}" for name, seat in zip(game.players, seats, strict=True))
         self._say(f"{game.name}: {', '.join(who)}; {game.players[self.sitting.mover]} begins")
         if any(seat.player is None for seat in seats):
-            self._say("help tells what can be typed")
+            self._say("type help for the commands")
         self._turn_of = None
         self._board()
 
     def _head(self) -> None:
-        """Show the moves, once for each decision of a person."""
+        """Show the moves, once for each decision of a person, if the board stays in view."""
         at = len(self.sitting.match.turns), len(self.sitting.decisions)
         if self.sitting.result is None and at != self._turn_of:
             self._turn_of = at
             if self.sitting.offered == 1 - self.sitting.mover:
-                self._say(f"{self.sitting.game.players[self.sitting.offered]} offers a draw")
-            self._list()
+                offering = self.sitting.game.players[self.sitting.offered]
+                self._say(f"{offering} offers a draw; wanted: draw, decline, or a move")
+            lines = self._list_lines()
+            self._say("\n".join(lines) if self._fits(lines) else f"{lines[0]}; moves: the list")
+
+    def _fits(self, lines: Sequence[str]) -> bool:
+        """Return whether the terminal shows these lines below the board, above the next prompt."""
+        board = len(to_ansi(self._picture()).splitlines()) + 2  # with what is said below it
+        shown = "\n".join(lines).count("\n") + 1
+        return not self._terminal.is_watched or board + shown < self._terminal.height
 
     def _prompt(self) -> str:
         if self.sitting.result is not None:
@@ -146,24 +181,24 @@ class Console:
         last = match.course[-1] if match.course else None
         return draw(sitting.game, sitting.position, last=last, select=self._piece, end=match.result)
 
-    def _list(self) -> None:
-        """Show the legal moves by what they do and by their pieces, with their numbers."""
+    def _list_lines(self) -> list[str]:
+        """Return the legal moves by what they do and by their pieces, with their numbers."""
         numbered = self._numbered()
         kinds = {_kind(choice): 0 for choice in numbered}
         for choice in numbered:
             kinds[_kind(choice)] += 1
-        self._say(quantity(len(numbered), "move") + _counted(kinds, len(numbered)))
+        listed = [quantity(len(numbered), "move") + _counted(kinds, len(numbered))]
         game = self.sitting.game
         for kind in kinds:
             if len(kinds) > 1:
-                self._say(f"{kind}:")
+                listed.append(f"{kind}:")
             groups: dict[str, list[str]] = {}
             for number, choice in enumerate(numbered, 1):
                 if _kind(choice) == kind:
                     name = cell_name(game, choice.pieces[0]) if choice.pieces else ""
                     groups.setdefault(name, []).append(f"{number}) {choice.text}")
-            for name, texts in groups.items():
-                self._say(_wrapped(name, texts, self._width))
+            listed += [_wrapped(name, texts, self._width) for name, texts in groups.items()]
+        return listed
 
     @property
     def _width(self) -> int:
@@ -223,7 +258,7 @@ class Console:
                 self._move(line)
         except (CcEnvError, OSError) as error:
             is_word = isinstance(error, IllegalAction) and not re.search(r"\d", line)
-            self._say(f"no: {error}{'; help tells what can be typed' if is_word else ''}")
+            self._say(f"no: {error}{'; type help for the commands' if is_word else ''}")
 
     def _move(self, text: str) -> None:
         sitting = self.sitting
@@ -268,10 +303,14 @@ class Console:
         if not sitting.offer_draw(mover):
             colour = sitting.game.players[1 - mover]
             answer = (
-                f"{other.name} declines" if other.player else f"{colour} may accept it by: draw"
+                f"{other.name} declines" if other.player else f"{colour} may answer: draw, decline"
             )
             self._say(f"a draw is offered; {answer}")
         self._end()
+
+    def _decline(self) -> None:
+        self.sitting.decline_draw(self.sitting.mover)
+        self._say("the draw is declined")
 
     def _resign(self) -> None:
         self.sitting.resign(self.sitting.mover)

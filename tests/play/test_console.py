@@ -30,7 +30,7 @@ def typed(monkeypatch, *arguments, lines=(), status=0):
 
 GOLDEN = """\
 mini_checkers: black human, white minimax:depth=1; black begins
-help tells what can be typed
+type help for the commands
    0 1 2 3 4 5
  0 . w . w . w
  1 w . w . w .
@@ -207,7 +207,7 @@ def test_wrong_input_is_refused_with_a_reason_and_the_turn_is_not_lost(monkeypat
         "99999999": "'99999999' is not a legal move",
         "41-21": "'41-21' is not a legal move\n",
         "41-": "'41-' is not a legal move; did you mean 41-30, 41-32?",
-        "hello": "'hello' is not a legal move; help tells what can be typed",
+        "hello": "'hello' is not a legal move; type help for the commands",
         "undo": "there is nothing to take back",
         "save": "save where? wanted: save FILE",
         "load": "load what? wanted: load FILE",
@@ -234,8 +234,8 @@ def test_a_piece_is_let_go_by_pointing_at_it_again(monkeypatch):
 
 def test_a_person_accepts_the_draw_that_another_offered_before_his_move(monkeypatch):
     out = typed(monkeypatch, "--second", "human", lines=["draw", "1", "draw"])
-    assert "a draw is offered; red may accept it by: draw\n" in out
-    assert "\nblue offers a draw\n" in out
+    assert "a draw is offered; red may answer: draw, decline\n" in out
+    assert "\nblue offers a draw; wanted: draw, decline, or a move\n" in out
     assert "a draw: both agreed\n" in out
 
 
@@ -245,13 +245,59 @@ def test_a_person_who_moves_declines_the_draw(monkeypatch):
     assert "both agreed" not in out
 
 
-def test_the_list_of_moves_is_as_narrow_as_the_terminal(game, monkeypatch):
+def test_a_person_declines_the_draw(monkeypatch):
+    out = typed(monkeypatch, "--second", "human", lines=["draw", "1", "decline", "decline"])
+    assert "red> decline\nthe draw is declined\n" in out
+    assert "red> decline\nno: no draw is offered" in out
+
+
+def watched(game, typed, monkeypatch, columns=80, rows=60):
+    """Return what a terminal of this size shows of a game of two people."""
     monkeypatch.setattr(Terminal, "is_watched", True)
-    monkeypatch.setenv("COLUMNS", "30")
-    terminal = Terminal()
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setenv("LINES", str(rows))
+    terminal, lines = Terminal(), iter(typed)
     with terminal.capture() as captured:
-        Console(Sitting(game, (HUMAN, HUMAN)), terminal, lambda prompt: "quit").run()
-    listed = captured.get().partition("16 moves\n")[2]
+        Console(Sitting(game, (HUMAN, HUMAN)), terminal, lambda prompt: next(lines)).run()
+    return captured.get()
+
+
+def test_a_long_list_of_moves_does_not_push_the_board_off_the_screen(monkeypatch):
+    game = games.make("cannon")
+    out = watched(game, ["moves", "1", "quit"], monkeypatch, rows=24)
+    start = "37 moves: 29 steps, 8 shots; moves: the list\n"
+    first, _, rest = out.partition(start)
+    assert first.count("\n") < 24
+    assert rest.startswith("37 moves: 29 steps, 8 shots\nsteps:\n")  # on demand
+    assert "steps:" not in rest.partition("white to move")[2]
+    shown = watched(game, ["quit"], monkeypatch, rows=60)
+    assert "moves: the list" not in shown
+    assert "steps:" in shown
+
+
+@pytest.mark.parametrize("columns", [80, 40])
+def test_the_help_fits_the_terminal(columns, game, monkeypatch):
+    out = watched(game, ["help", "quit"], monkeypatch, columns=columns)
+    text = out[out.index("a move ") : out.index("unfinished")]
+    assert max(map(len, text.splitlines())) <= columns
+    assert "or R C R C at once" in " ".join(text.split())
+    assert {"moves", "decline", "save", "load", "quit"} <= {
+        line.split()[0] for line in text.splitlines()
+    }
+
+
+def test_an_interrupted_game_has_a_last_word(game):
+    def interrupt(prompt):
+        raise KeyboardInterrupt
+
+    terminal = Terminal()
+    with terminal.capture() as captured, pytest.raises(KeyboardInterrupt):
+        Console(Sitting(game, (HUMAN, HUMAN)), terminal, interrupt).run()
+    assert captured.get().endswith("\ninterrupted\nunfinished, after 0 turns\n")
+
+
+def test_the_list_of_moves_is_as_narrow_as_the_terminal(game, monkeypatch):
+    listed = watched(game, ["quit"], monkeypatch, columns=30).partition("16 moves\n")[2]
     assert "  0 1  2) 0,1-0,3  3) 0,1-1,2\n       4) 0,1-2,1\n" in listed
 
 
