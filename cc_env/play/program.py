@@ -11,7 +11,7 @@ import math
 import shlex
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from copy import copy
 from typing import Protocol, TypeVar
@@ -41,6 +41,7 @@ SECONDS = 10.0  # that a turn may take where nothing is said
 BUDGET = 150.0  # that a game may take, of programs of the tournament
 START = 60.0  # that it may take until it is ready
 LONGEST_TURN = 1000  # characters
+MAX_NAME_LENGTH = 80  # characters of a name that a program gives itself
 _SHARE, _SPARE = 0.95, 0.02  # of its time a program is told less, by this share and these seconds
 
 
@@ -89,11 +90,16 @@ class UGITalk:
     """UGI, the driver's side."""
 
     farewell = "quit"
+    name = ""  # that the program gives itself
 
     def begin(self, channel: Channel, game: Game, until: float) -> None:
         """As `Talk.begin`."""
         channel.say("ugi", until)
-        _await("ugiok", channel, until)
+        for word, rest in _lines(channel, until):
+            if word == "ugiok":
+                break
+            if word == "id" and rest.startswith("name "):
+                self.name = rest.removeprefix("name ").strip()[:MAX_NAME_LENGTH]
         for line in (f"setgame {game_words(game)}", "uginewgame", "isready"):
             channel.say(line, until)
         _await("readyok", channel, until)
@@ -109,12 +115,16 @@ class UGITalk:
 
 def _await(word: str, channel: Channel, until: float) -> str:
     """Return what follows `word`, once a line begins with it; raise Forfeit for an error."""
+    return next(rest for first, rest in _lines(channel, until) if first == word)
+
+
+def _lines(channel: Channel, until: float) -> Iterator[tuple[str, str]]:
+    """Yield lines as their first word and the rest; raise Forfeit for an error."""
     while True:
         first, _, rest = channel.hear(until).strip().partition(" ")
-        if first == word:
-            return rest
         if (first, *rest.split()[:2]) == ("info", "string", "error"):
             raise Forfeit("error", rest[:LONGEST_TURN])
+        yield first, rest
 
 
 def _go_words(clock: Clock) -> str:

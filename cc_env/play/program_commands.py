@@ -167,10 +167,11 @@ def _hold_ugi(
             seats.append(seat)
             names.append(here.pop(0))
             continue
-        names.append("{}:{}".format(*seat.getpeername()[:2]))
+        address = "{}:{}".format(*seat.getpeername()[:2])
         channels.append(channel := SocketChannel(seat))
-        unbound = Clock(turn=terms.patience)
-        seats.append(Talker(game, names[-1], UGITalk(), channel, unbound, terms.patience))
+        unbound, talk = Clock(turn=terms.patience), UGITalk()
+        seats.append(Talker(game, address, talk, channel, unbound, terms.patience))
+        names.append(talk.name or address)
     try:
         limits = Limits(seconds_per_game=terms.seconds)
         kept = referee.play(game, seats, names=names, limits=limits, seed=terms.seed)

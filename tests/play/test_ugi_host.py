@@ -31,7 +31,21 @@ def test_programs_connect_and_play(tmp_path):
     assert played.reason not in ("error", "time", "illegal"), played.detail
     assert played.options == {"size": 4, "corner": 2}
     assert f"{played.result} ({played.reason})" in out
-    assert all(name.startswith("127.0.0.1:") for name in played.players)
+    players = {"random", "greedy"}
+    assert {name.split()[0] for name in played.players} == {"cc_env"}
+    assert {name.split()[-1] for name in played.players} == players
+    assert " - ".join(played.players) in out
+
+
+def test_a_name_is_bounded_and_cannot_control_the_terminal(tmp_path):
+    process, port, path = hosted(tmp_path, "-g", "morris", "-p", "random", "--seat", 0)
+    with socket.create_connection(("127.0.0.1", port)) as connection:
+        connection.sendall(b"id name a\x1b[2J" + 99 * b"b" + b"\nugiok\nreadyok\nbestmove x\n")
+        out, _ = process.communicate()
+    name = json.loads(path.read_text())["players"][1]
+    assert name == "a\x1b[2J" + 75 * "b"
+    assert "\x1b" not in out
+    assert "a\\x1b[2J" in out
 
 
 def test_who_connects_and_talks_nonsense_loses(tmp_path):
