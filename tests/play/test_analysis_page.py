@@ -222,6 +222,25 @@ def test_a_pdn_game_is_opened_by_the_format_that_is_detected(opened):
     page.wait_for_selector("#game[data-decisions='0']")
 
 
+def test_games_that_are_read_skipped_and_refused_are_counted(opened):
+    good, broken = '[FEN "W:WK10:BK3,K4"] *', '[FEN "W:W99:B<b>1</b>"] *'
+    page = opened(text="\n\n".join([good, broken, good]))
+    until(page, 0)
+    page.select_option("#seconds", "0")
+    counts = "#imported p:text-is('{} games in the text: {}')"
+    page.wait_for_selector(counts.format(3, "2 read, 0 skipped, 1 refused"))
+    page.click("#imported summary")
+    refused = page.locator("#imported li")
+    assert refused.count() == 1
+    assert refused.text_content().startswith("line 3: ")
+    assert page.locator("#imported b").count() == 0
+    bring(page, "\n\n".join([good] * 51))
+    page.wait_for_selector(counts.format(51, "50 read, 1 skipped, 0 refused"))
+    assert page.is_hidden("#imported details")
+    page.select_option("#which", "49")
+    page.wait_for_selector(counts.format(51, "50 read, 1 skipped, 0 refused"))
+
+
 NUMBERS = "all => all.map(node => [node.value, node.textContent])"
 
 

@@ -55,6 +55,18 @@ function refuse(error) {
   if (error.name !== "AbortError") find("study-wrong").textContent = error.message;
 }
 
+/** Show how many games of a text were read, skipped and refused, and why. */
+function showImported({ games, total, refused, refused_total: count }) {
+  const [counts, details] = find("imported").children;
+  find("imported").hidden = total === undefined; // not of a text
+  if (find("imported").hidden) return;
+  const skipped = total - games.length - count;
+  counts.textContent = `${total} ${total === 1 ? "game" : "games"} in the text: ${games.length} read, ${skipped} skipped, ${count} refused`;
+  details.hidden = !refused.length;
+  details.firstChild.textContent = refused.length < count ? `The first ${refused.length} that were refused` : "Refused games";
+  details.lastChild.replaceChildren(...refused.map(({ line, reason }) => element("li", { textContent: `line ${line}: ${reason}` })));
+}
+
 /** Return the winning chances of the first player in a game that is over. */
 const chancesOf = ({ outcome }) => ({ 0: 100, 1: 0 })[outcome] ?? 50;
 
@@ -95,6 +107,7 @@ class Study {
     find("which").parentNode.hidden = games.length < 2;
     find("which").replaceChildren(...games.map((title, value) => element("option", { value, textContent: title })));
     find("which").value = which;
+    showImported(this.opened);
   }
 
   // Where we are
