@@ -10,7 +10,7 @@ function render({ model, el }) {
   const words = element("div", { className: "words" });
   const board = new Board(place, setting, play);
   const buttons = {
-    take_back: button("Take back", () => ask("take_back")),
+    take_back: button("Undo", () => ask("take_back")),
     hint: button("Hint", () => ask("hint")),
     flip: button("Flip", () => board.flip()),
     again: button("New game", () => ask("again")),

@@ -194,7 +194,7 @@ def test_the_front_end_plays_by_mouse(opened, browser):
         assert board.sitting.match.turns[-2] == text
     page.click("text=Hint")
     page.wait_for_selector(".hint")
-    page.click("text=Take back")
+    page.click("text=Undo")
     page.wait_for_selector(".cc-env[data-version='6']")
     page.click("text=Flip")
     page.click("text=New game")

@@ -150,9 +150,9 @@ def test_keyboard_and_typed_moves_take_back_and_hint(opened):
     page.keyboard.press("Enter")
     page.wait_for_selector("#status.wrong")
     assert "is not a legal move" in page.text_content("#status")
-    page.click("text=Hint")
+    page.click("#buttons >> text=Hint")
     page.wait_for_selector(".hint")
-    page.click("text=Take back")
+    page.click("text=Undo")
     until(page, 0)
 
 
@@ -167,7 +167,7 @@ def test_the_game_is_looked_back_at_while_it_goes_on(opened):
     page.click("#moves li:first-child")
     page.wait_for_selector("rect[data-cell='1,4'][aria-label='1 4, white']")
     assert shown(page, "4,1") == "4 1, empty"
-    assert page.text_content("#status").startswith("after 1 of 2 turns")
+    assert page.text_content("#status").startswith("Position after turn 1 of 2;")
     assert page.text_content("#moves [aria-current=true]") == "41-32"
     assert cells(page, "open") == []
     page.keyboard.press("ArrowLeft")

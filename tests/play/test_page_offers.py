@@ -47,7 +47,7 @@ def test_draws_take_backs_and_rematches_are_accepted_or_declined(pair):
     move(page, "4,1", "3,2")
     for offer, decline, declined in (
         ("Offer draw", "Decline draw", "declines the draw"),
-        ("Take back", "Decline to take back", "declines to take back"),
+        ("Undo", "Decline undo", "declines the undo"),
     ):
         page.click(f"#buttons >> text={offer}")
         page.wait_for_selector(f"#buttons button:disabled:text-is('{offer}')")
@@ -102,13 +102,13 @@ def test_who_looks_back_stays_there_while_the_game_goes_on(pair):
     move(other, "1,4", "2,5")
     page.wait_for_selector("#game[data-decisions='2']")
     assert page.is_visible(start)
-    assert page.text_content("#status").startswith("new move · after 0 of 2 turns")
+    assert page.text_content("#status").endswith("turn 0 of 2; press → to return · new move")
     page.keyboard.press("ArrowRight")
     page.keyboard.press("ArrowRight")
     page.wait_for_selector("rect.cell.open")
     assert page.text_content("#status") == "black to move"
     page.keyboard.press("ArrowLeft")
-    page.wait_for_selector("#status:has-text('after 1 of 2 turns')")
+    page.wait_for_selector("#status:has-text('after turn 1 of 2')")
     other.click("text=Resign")
     other.click("text=Resign: sure?")
-    says(page, "the game is over · after 1 of 2 turns")
+    says(page, "turn 1 of 2; press → to return · the game is over")

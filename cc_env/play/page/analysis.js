@@ -180,6 +180,10 @@ class Study {
     return find("analyst").value;
   }
 
+  get byName() {
+    return find("analyst").selectedOptions[0].textContent;
+  }
+
   async think(actions, signal) {
     if (this.state.result) this.current.chances = chancesOf(this.state.result);
     if (this.isSweeping || this.state.result || !Number(find("seconds").value)) return this.showAnalysis(null);
@@ -257,10 +261,10 @@ class Study {
     this.showGauge(analysis ? analysis.chances : this.begun.length ? null : chances);
     const moves = analysis?.moves ?? [];
     if (analysis) {
-      said = [moves.length || analysis.chances !== null ? this.inWords(analysis.chances) : `${this.by} does not say what it expects`, `best ${analysis.line[0]}`];
+      said = [moves.length || analysis.chances !== null ? this.inWords(analysis.chances) : `${this.byName} gives no winning chances`, `best ${analysis.line[0]}`];
       if (analysis.depth) said.push(`depth ${analysis.depth}`);
       if (analysis.nodes) said.push(`${analysis.nodes.toLocaleString("en")} nodes`);
-      if (this.heat && !analysis[this.heat].length) said.push(`${this.by} has no heat map, mcts has one`);
+      if (this.heat && !analysis[this.heat].length) said.push(`${this.byName} has no heat map, mcts has one`);
       said = said.join(" · ");
     }
     find("study-said").textContent = said;

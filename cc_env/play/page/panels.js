@@ -9,7 +9,7 @@ const find = (name) => document.getElementById(name);
 export const KEYS = { take_back: "u", hint: "h", flip: "f" }; // of the keyboard
 const OFFERS = [ // of the other player: what it is, where the state has it, and how it is said
   { offer: "draw", field: "offered", said: "offers a draw", accept: "Accept draw", decline: "Decline draw", declined: "declines the draw" },
-  { offer: "take_back", field: "wanted_back", said: "asks to take back", accept: "Let take back", decline: "Decline to take back", declined: "declines to take back" },
+  { offer: "take_back", field: "wanted_back", said: "asks for an undo", accept: "Allow undo", decline: "Decline undo", declined: "declines the undo" },
   { offer: "rematch", field: "rematch_offered", said: "offers a rematch", accept: "Accept rematch", decline: "Decline rematch", declined: "declines the rematch" },
 ];
 
@@ -27,7 +27,7 @@ export class Panels {
 
   makeButtons() {
     this.buttons = {
-      take_back: button("Take back", () => this.ask("take_back"), { title: KEYS.take_back }),
+      take_back: button("Undo", () => this.ask("take_back"), { title: KEYS.take_back }),
       hint: button("Hint", () => this.ask("hint"), { title: KEYS.hint }),
       draw: button("Offer draw", () => this.ask("draw")),
       resign: button("Resign", () => this.resign()),
@@ -166,8 +166,8 @@ export class Panels {
     const rows = [...find("moves").children];
     rows.forEach((row, index) => row.setAttribute("aria-current", index === turns - 1));
     rows[Math.max(0, turns - 1)].scrollIntoView({ block: "nearest" });
-    const place = `after ${turns} of ${rows.length} turns; back to the game by the last one, or →`;
-    this.say([since, place].filter(Boolean).join(" · "));
+    const place = `Position after turn ${turns} of ${rows.length}; press → to return`;
+    this.say([place, since].filter(Boolean).join(" · "));
   }
 
   showStatus() {

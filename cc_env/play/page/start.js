@@ -111,9 +111,9 @@ async function setUp() {
 
 /** Offer the players that can play; a choice stays if it is one of them. */
 function showSeats(game) {
-  const people = [["you", "you"], ["friend", "another person (you get a link)"]];
+  const people = [["you", "you"], ["friend", "a friend (by link)"]];
   const players = spokenNames(game).map((name) => [name, name]);
-  const all = [...people, ...players, ["other", "a player with options"]];
+  const all = [...people, ...players, ["other", "custom player …"]];
   game.names.forEach((name, seat) => {
     const select = form.elements[`seat${seat}`];
     const before = select.value || (seat ? "minimax:normal" : "you");
