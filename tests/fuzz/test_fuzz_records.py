@@ -125,6 +125,13 @@ def test_pdn_of_many_times_the_same_is_read_soon(part):
         refused_or_fine(lambda text=text: list(pdn.read(text, english, lambda error: None)))
 
 
+@pytest.mark.parametrize("part", ['[a{} "x"]\n\n', '[a{} "x"]', "{}. 9-13* ", "9-13* ", "{}. * "])
+def test_pdn_of_many_parts_is_read_soon(part):
+    english = games.make("checkers", **pdn.ENGLISH)
+    text = "".join(part.format(number) for number in range(9000))
+    refused_or_fine(lambda: list(pdn.read(text, english, lambda error: None)))
+
+
 def test_pdn():
     english = games.make("checkers", **pdn.ENGLISH)
 

@@ -139,16 +139,17 @@ def check_game_type(value: str) -> None:
 
 def _games(text: str) -> Iterator[list[Token]]:
     """Yield the tokens of one game after another; none of them is empty."""
-    game: list[Token] = []
+    game, names = list[Token](), set[str]()
     for part, (following, *_) in pairwise(chain(_parts(pdn_tokens.tokens(text)), [[_END]])):
         if part[0].kind == "star":
             if _continues(game, following):
                 continue
             part = [part[0]._replace(kind="result")]
-        if game and _begins_game(part, game):
+        if game and _begins_game(part, game, names):
             yield game
-            game = []
+            game, names = [], set()
         game += part
+        names |= _names(part)
     if game:
         yield game
 
@@ -168,11 +169,11 @@ def _parts(tokens: Iterable[Token]) -> Iterator[list[Token]]:
         yield block
 
 
-def _begins_game(part: list[Token], game: list[Token]) -> bool:
-    """Return whether the next game begins with this part, after the tokens of a game."""
+def _begins_game(part: list[Token], game: list[Token], names: set[str]) -> bool:
+    """Return whether the next game begins with this part, after a game with tags of these names."""
     last, first = game[-1], part[0]
     if first.is_tag:
-        return not last.is_tag or not _names(game).isdisjoint(_names(part))
+        return not last.is_tag or not names.isdisjoint(_names(part))
     if last.kind != "result" or first.kind == "result":
         return False
     is_on_new_line = first.kind == "move" and first.newlines > 0
@@ -206,6 +207,7 @@ class _Reading:
     def __init__(self, game: Game) -> None:
         self.game = game
         self.tags: dict[str, str] = {}
+        self._names = dict(_TAG_NAMES)  # of tags, by the same in lower case
         self._results: list[str] = []  # after the moves
         self._numbering: dict[int, int] = {}  # the first numbers, by how many moves one counts
         self._is_numbered = False  # the next move
@@ -239,8 +241,7 @@ class _Reading:
 
     def _take_tag(self, name: str, value: str) -> None:
         """Take a tag; the last of the same name counts."""
-        known = _TAG_NAMES | {other.lower(): other for other in self.tags}
-        name = known.get(name.lower(), name)
+        name = self._names.setdefault(name.lower(), name)
         if name in _OMITTED_WITHOUT_VALUE and value.strip() in _NO_VALUE:
             return
         self.tags[name] = value
