@@ -325,7 +325,8 @@ class Console:
     def _load(self, name: str) -> None:
         if not name:
             raise BadOption("load what? wanted: load FILE")
-        self.sitting = load(Path(name), self.sitting)
+        self.sitting, count = load(Path(name), self.sitting)
+        self._say(f"loaded the last of {quantity(count, 'game')} in {name}")
         self._piece = None
         self._begin()
         self._end()
@@ -354,8 +355,10 @@ def check_place(path: Path, game: Game) -> None:
     export.check(game, path.suffix.lower())
 
 
-def load(path: Path, sitting: Sitting) -> Sitting:
-    """Return the last game of a file, with those who sit here at it; or a position of this game.
+def load(path: Path, sitting: Sitting) -> tuple[Sitting, int]:
+    """Return the last game of a file, with the same players, and the number of its games.
+
+    A file may have a position of this game instead, or a picture with a record.
 
     Raises BadRecord where it is broken or has no game, BadPosition for a broken position,
     UnknownOption where it is of no known kind.
@@ -363,18 +366,21 @@ def load(path: Path, sitting: Sitting) -> Sitting:
     names, ending = [seat.name for seat in sitting.seats], path.suffix.lower()
     if ending == POSITION:
         start = sitting.game.from_text(record.text_of(path).strip())
-        return Sitting(sitting.game, names, start=start, limits=sitting.match.limits)
-    if ending == PICTURE:
-        return Sitting.of(Record.from_json(record_of_picture(record.text_of(path))), names)
-    if ending == RECORD:
-        *_, (_, newest) = [(0, None), *record.read(path)]
-        if newest is None:
-            raise BadRecord(f"{path} has no game")
-        return Sitting.of(newest, names)
-    *_, last = [None, *record.read_foreign(path, sitting.game)]
-    if last is None:
+        return Sitting(sitting.game, names, start=start, limits=sitting.match.limits), 1
+    records = _records(path, sitting.game, names)
+    if not records:
         raise BadRecord(f"{path} has no game")
-    return Sitting.of(Record.of(last[1], players=names))
+    return Sitting.of(records[-1], names), len(records)
+
+
+def _records(path: Path, game: Game, names: list[str]) -> list[Record]:
+    """Return the games of a file of records, a picture, or a file of another program."""
+    ending = path.suffix.lower()
+    if ending == PICTURE:
+        return [Record.from_json(record_of_picture(record.text_of(path)))]
+    if ending == RECORD:
+        return [kept for _, kept in record.read(path)]
+    return [Record.of(match, players=names) for _, match in record.read_foreign(path, game)]
 
 
 def read_lines() -> Callable[[str], str]:

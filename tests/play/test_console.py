@@ -530,7 +530,12 @@ def test_games_are_saved_and_loaded_as_pdn(monkeypatch, tmp_path):
     assert "saved in" in out
     assert "[Event" in path.read_text() or "[Black" in path.read_text()
     out = typed(monkeypatch, *arguments, lines=[f"load {path}"])
+    assert f"loaded the last of 1 game in {path}" in out
     assert out.endswith("unfinished, after 2 turns\n")
+    path.write_text("1. 9-13 *\n\n" + path.read_text())
+    out = typed(monkeypatch, *arguments, lines=[f"load {path}"])
+    assert f"loaded the last of 2 games in {path}" in out
+    path.write_text(path.read_text().removeprefix("1. 9-13 *\n\n"))
     typed(monkeypatch, *arguments, "--save", tmp_path / "end.pdn", lines=["1", "2"])
     assert (tmp_path / "end.pdn").read_text() == path.read_text()
 

@@ -86,7 +86,8 @@ def test_whatever_is_exported_can_be_imported_and_loaded(name, is_over, tmp_path
         assert game.turns == turns
         assert bool(game.result) == (is_over and ending != ".txt")
         save(sitting, tmp_path / f"game{ending}")
-        again = load(tmp_path / f"game{ending}", Sitting(sitting.game, PEOPLE))
+        again, count = load(tmp_path / f"game{ending}", Sitting(sitting.game, PEOPLE))
+        assert count == 1
         assert again.match.turns == ([] if ending == ".txt" else sitting.match.turns)
         if ending == ".txt":
             assert game.start == again.position == sitting.position
