@@ -2,7 +2,6 @@
 
 import os
 import signal
-import socket
 import sys
 import threading
 import time
@@ -63,7 +62,7 @@ def engine(
     """
     say = _Printer()
     made = games.make(game, **game_options(option))
-    serve(Engine(player, made, say, seed=seed), Channel(sys.stdin.fileno()), say)
+    serve(Engine(player, made, say, seed=seed), Channel(sys.stdin.fileno()))
 
 
 def host(
@@ -118,13 +117,13 @@ def host(
     here = [players.make(name, made) for name in names]
     with ended_by_signals(), ExitStack() as stack:
         note = _printer_to(log_file, stack)
-        sockets = _connected(2 - len(here), (address, port), patience, stack)
-        if len(sockets) + len(here) < 2:
-            _refuse(sockets, protocol)
-            told = f"{len(sockets)} clients came in {patience:g} s"
+        clients = _connected(2 - len(here), (address, port), patience, stack)
+        if len(clients) + len(here) < 2:
+            _refuse(clients, protocol)
+            told = f"{len(clients)} clients came in {patience:g} s"
             raise TimeoutError(f"{told}; wanted: {2 - len(here)}")
         hold = _hold_tournament if protocol == "cannon" else _hold_ugi
-        order = [*sockets, *here]
+        order = [*clients, *here]
         if len(here) == 1 and seat == 0:
             order.reverse()
         for line in hold(made, order, _Terms(names, seconds, patience, seed), note):
@@ -145,8 +144,8 @@ def _hold_tournament(
 ) -> Iterator[str]:
     """Hold a game by the tournament's protocol; yield what is told at its end."""
     first, second = (
-        tournament.Client(Wire(player), terms.patience)
-        if isinstance(player, socket.socket)
+        tournament.Client(Wire(player.socket), terms.patience)
+        if isinstance(player, tcp.Connection)
         else tournament.Here(player, terms.seed + at)
         for at, player in enumerate(order)
     )
@@ -163,15 +162,14 @@ def _hold_ugi(
     """Hold a game by UGI; yield what is told at its end."""
     channels, seats, names, here = [], [], [], list(terms.names)
     for seat in order:
-        if not isinstance(seat, socket.socket):
+        if not isinstance(seat, tcp.Connection):
             seats.append(seat)
             names.append(here.pop(0))
             continue
-        address = "{}:{}".format(*seat.getpeername()[:2])
-        channels.append(channel := SocketChannel(seat))
+        channels.append(channel := SocketChannel(seat.socket))
         unbound, talk = Clock(turn=terms.patience), UGITalk()
-        seats.append(Talker(game, address, talk, channel, unbound, terms.patience))
-        names.append(talk.name or address)
+        seats.append(Talker(game, seat.peer, talk, channel, unbound, terms.patience))
+        names.append(talk.name or seat.peer)
     try:
         limits = Limits(seconds_per_game=terms.seconds)
         kept = referee.play(game, seats, names=names, limits=limits, seed=terms.seed)
@@ -189,10 +187,10 @@ def _hold_ugi(
         yield kept.detail
 
 
-def _refuse(sockets: list[socket.socket], protocol: str) -> None:
+def _refuse(clients: list[tcp.Connection], protocol: str) -> None:
     """Tell clients that no game begins."""
-    for sock in sockets:
-        wire = Wire(sock)
+    for client in clients:
+        wire = Wire(client.socket)
         too_few = log.message("KILLPROC", meta=tournament.TOO_FEW)
         wire.send(too_few if protocol == "cannon" else f"{UGITalk.farewell}\n")
         wire.close()
@@ -200,19 +198,20 @@ def _refuse(sockets: list[socket.socket], protocol: str) -> None:
 
 def _connected(
     count: int, address: tuple[str, int], patience: float, stack: ExitStack
-) -> list[socket.socket]:
+) -> list[tcp.Connection]:
     """Return so many connections, or fewer if no more come in time."""
-    sockets = list[socket.socket]()
+    connections = list[tcp.Connection]()
     if not count:
-        return sockets
+        return connections
     server = stack.enter_context(tcp.listen(*address))
     print("listening on {}:{}".format(*server.getsockname()[:2]), flush=True)
     until = time.perf_counter() + patience
-    while len(sockets) < count and (left := until - time.perf_counter()) > 0:
+    while len(connections) < count and (left := until - time.perf_counter()) > 0:
         server.settimeout(left)
         with suppress(TimeoutError):
-            sockets.append(stack.enter_context(server.accept()[0]))
-    return sockets
+            connections.append(tcp.accept(server))
+            stack.callback(connections[-1].socket.close)
+    return connections
 
 
 def _printer_to(path: Path | None, stack: ExitStack) -> Callable[[str], None]:
@@ -258,7 +257,7 @@ def _answer(player: str, channel: SocketChannel, seed: int) -> None:
         with lock, suppress(EOFError):
             channel.say(line)
 
-    serve(Engine(player, games.make("capture_conquer"), say, seed=seed), channel, say)
+    serve(Engine(player, games.make("capture_conquer"), say, seed=seed), channel)
 
 
 @contextmanager

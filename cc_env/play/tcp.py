@@ -3,6 +3,14 @@
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import NamedTuple
+
+
+class Connection(NamedTuple):
+    """A connection that a client has opened."""
+
+    socket: socket.socket
+    peer: str  # HOST:PORT; the socket does not have it any more once the client has reset it
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -10,6 +18,12 @@ def listen(host: str, port: int) -> socket.socket:
     with _told(f"cannot listen on {host}:{port}"):
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         return socket.create_server((host, port), family=family)
+
+
+def accept(server: socket.socket) -> Connection:
+    """Return the next connection; raise TimeoutError after the timeout of `server`."""
+    accepted, address = server.accept()
+    return Connection(accepted, "{}:{}".format(*address[:2]))
 
 
 def connect(host: str, port: int) -> socket.socket:

@@ -2,9 +2,11 @@
 
 import json
 import socket
+import struct
 import subprocess
 import sys
 
+import pytest
 from conftest import command_line
 
 from cc_env import record
@@ -61,6 +63,25 @@ def test_who_connects_and_talks_nonsense_loses(tmp_path):
     assert f"position startpos moves {played['turns'][0]}\ngo movetime " in heard
     assert "'nowhere' is not legal" in out
     assert "random - 127.0.0.1:" in out
+
+
+def reset(port):
+    """Connect, and reset the connection at once."""
+    connection = socket.create_connection(("127.0.0.1", port))
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    connection.close()
+
+
+@pytest.mark.parametrize("protocol", ["ugi", "cannon"])
+def test_a_client_that_resets_its_connection_loses(tmp_path, protocol):
+    process, port, path = hosted(
+        tmp_path, "-g", "cannon", "-p", "random", "--seat", 0, "--protocol", protocol
+    )
+    reset(port)
+    out, _ = process.communicate()
+    assert process.returncode == 0
+    assert "1-0 (error), " in out
+    assert path.read_text()
 
 
 def test_an_unknown_protocol_is_told():
