@@ -1,23 +1,32 @@
 """A program that runs beside us, and ends with all its children when nobody needs it any more.
 
-It has a session of its own, so that it and its children are one group, which is killed as a whole:
-when the channel is closed, when it is garbage, when this process exits, and, by a shell that waits
-for that, when this process is killed.
+It has a session of its own, so that it and its children are one group, and a mark in its
+environment, which its children inherit, so that those that leave the group are found (on Linux, in
+/proc). All of them are killed: when the channel is closed, when it is garbage, when this process
+exits, and, by a shell that waits for that, when this process is killed.
 """
 
 import os
+import secrets
 import signal
 import subprocess
 import time
 import weakref
+from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
+from pathlib import Path
 from typing import IO
 
 from cc_env.play.channel import Channel
 
 GRACE = 0.3  # seconds in which it may end by itself
 _SLICE = 0.005
-_GUARD = 'read _ || kill -s KILL -- "-$0"'  # unless told that the group is gone, kill it
+# Unless it reads a line, it kills the group $0, and all processes with $1 in their environment.
+_GUARD = """read _ && exit; kill -s KILL -- "-$0"
+for _ in 1 2 3 4 5; do grep -lsF "$1" /proc/[0-9]*/environ; done | while IFS=/ read -r _ _ process _
+do kill -s KILL "$process"; done"""
+_MAX_SWEEPS = 100  # for marked processes, which may start others while they are killed
 
 
 class ProcessChannel(Channel):
@@ -25,24 +34,27 @@ class ProcessChannel(Channel):
 
     def __init__(self, command: list[str], farewell: str = "") -> None:
         """Start the program; `farewell` is the line that asks it to end. Raises OSError."""
+        mark = f"CC_ENV_PROGRAM_{secrets.token_hex(16)}"
         process = subprocess.Popen(
             command,
             bufsize=0,
             start_new_session=True,
+            env={**os.environ, mark: "1"},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
         )
         try:
-            guard = _guard(process.pid)
+            guard = _guard(process.pid, mark)
         except OSError:
-            _kill(process)
+            _kill(process, mark)
             raise
         source, sink, aside = (stream.fileno() for stream in _streams(process))
         os.set_blocking(sink, False)
         super().__init__(source, sink, aside)
-        self._process = process
-        self._end = weakref.finalize(self, _end, process, guard, farewell, os.getpid())
+        self._process, self._mark = process, mark
+        kill = partial(_kill, process, mark)
+        self._end = weakref.finalize(self, _end, process, guard, kill, farewell, os.getpid())
 
     def check(self) -> None:
         """As `Channel.check`: children may hold its descriptors."""
@@ -55,13 +67,13 @@ class ProcessChannel(Channel):
 
     def kill(self) -> None:
         """End them at once."""
-        _kill(self._process)
+        _kill(self._process, self._mark)
         self._end()
 
 
-def _guard(group: int) -> "subprocess.Popen[bytes]":
+def _guard(group: int, mark: str) -> "subprocess.Popen[bytes]":
     return subprocess.Popen(
-        ["/bin/sh", "-c", _GUARD, str(group)],
+        ["/bin/sh", "-c", _GUARD, str(group), mark],
         bufsize=0,
         start_new_session=True,
         stdin=subprocess.PIPE,
@@ -84,19 +96,36 @@ def _has_ended(process: "subprocess.Popen[bytes]") -> bool:
         return True
 
 
-def _kill(process: "subprocess.Popen[bytes]") -> None:
+def _kill(process: "subprocess.Popen[bytes]", mark: str) -> None:
+    """Kill the group of a process, and all processes with this mark in their environment."""
     if process.returncode is None:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
+    for _ in range(_MAX_SWEEPS):
+        if not (marked := list(_marked(mark.encode()))):
+            return
+        for number in marked:
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(number, signal.SIGKILL)
+        time.sleep(_SLICE)
+
+
+def _marked(mark: bytes) -> Iterator[int]:
+    """Yield the numbers of the processes that have a mark in their environment."""
+    for path in Path("/proc").glob("[0-9]*/environ"):
+        with suppress(OSError):
+            if mark in path.read_bytes():
+                yield int(path.parent.name)
 
 
 def _end(
     process: "subprocess.Popen[bytes]",
     guard: "subprocess.Popen[bytes]",
+    kill: Callable[[], None],
     farewell: str,
     owner: int,
 ) -> None:
-    """Ask a program to end, then kill what is left of its group."""
+    """Ask a program to end, then kill what is left of it and of its children."""
     if os.getpid() != owner:  # a copy of the process that has started it
         return
     source, sink, aside = _streams(process)
@@ -108,7 +137,7 @@ def _end(
     until = time.perf_counter() + GRACE
     while not _has_ended(process) and time.perf_counter() < until:
         time.sleep(_SLICE)
-    _kill(process)
+    kill()
     process.wait()
     source.close()
     aside.close()

@@ -7,7 +7,9 @@ import shlex
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 
 import gymnasium
 import numpy as np
@@ -157,7 +159,7 @@ def test_the_tournaments_programs_play_cannon_from_its_start(game, bot):
         (answering("head -c 300000 /dev/zero"), "error", "a line of more than 262,144 characters"),
         (answering("head -c 2000000 /dev/zero >&2"), "error", "more than 1,048,576 bytes"),
         ("exit", "error", "it has ended"),
-        (answering("printf 'bestmove %2000s\\n' x"), "illegal", "has 2,000 characters"),
+        (answering("printf 'bestmove %02000d\\n' 0"), "illegal", "has 2,000 characters"),
         (answering("yes"), "time", "no answer in 0.3 s"),
         (answering(":"), "time", "no answer in 0.3 s"),
     ],
@@ -216,6 +218,8 @@ def test_a_command_in_quotes_may_have_commas():
 
 
 PARENT = "exec 3>{fifo}; sleep 1000 & "  # both hold it open
+LEAVER = "exec 3>{fifo}; setsid sleep 1000 & "  # its child leaves its session, and so its group
+QUITTER = f"{LEAVER} while read -r line; do echo; exit; done"  # and is an orphan when we end it
 
 
 def opened(fifo):
@@ -246,14 +250,34 @@ def test_a_program_is_ended_with_its_children(game, bot, tmp_path, how):
     assert reader.wait(timeout=60) == 0
 
 
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="found by /proc")
+@pytest.mark.parametrize("program", [LEAVER + answering("echo bestmove 0,1-2,1"), QUITTER])
+def test_children_that_leave_its_session_are_ended(game, bot, tmp_path, program):
+    os.mkfifo(fifo := tmp_path / "fifo")
+    name = bot(program.replace("{fifo}", str(fifo)))
+    reader = opened(fifo)
+    player = referee.fresh(players.make(name, game))
+    with suppress(Forfeit):
+        player.choose(game.initial, None, Clock())
+    del player
+    gc.collect()
+    assert reader.wait(timeout=60) == 0
+
+
+def test_tabs_separate_the_words_of_a_program(game, bot):
+    name = bot(answering("printf '\\t bestmove\\t0,1-2,1 \\tponder\\t0,1-0,2\\t\\n'"))
+    assert game.action_text(game.initial, ask(name, game).action) == "0,1-2,1"
+
+
 def interrupted(*_):
     raise KeyboardInterrupt
 
 
+@pytest.mark.parametrize("parent", [PARENT, LEAVER])
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
-def test_a_program_ends_when_we_are_killed(bot, tmp_path, number):
+def test_a_program_ends_when_we_are_killed(bot, tmp_path, number, parent):
     os.mkfifo(fifo := tmp_path / "fifo")
-    name = bot(PARENT.format(fifo=fifo) + "echo on; sleep 1000")
+    name = bot(parent.format(fifo=fifo) + "echo on; sleep 1000")
     reader = opened(fifo)
     code = "import sys; from cc_env.play.process import ProcessChannel as P\n"
     code += "channel = P([sys.argv[1]]); print(channel.hear(), flush=True); channel.hear()"
