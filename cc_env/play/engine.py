@@ -14,9 +14,11 @@
 
 Limits are `depth N`, `nodes N` (simulations, of a tree), `movetime MS`, `p1time MS`, `p2time MS`,
 and `infinite`, which wants `stop`; without any the player thinks as its name says. Increments
-(`p1inc`, `p2inc`) are read, and not counted on. A line that cannot be obeyed is answered by
-`info string error …`, and changes nothing. Thinking goes on beside reading: minimax and mcts stop
-when told, all others answer when they have decided, which their name bounds.
+(`p1inc`, `p2inc`) are read, and not counted on. Times below 0 count as 0. Any run of blanks and
+tabs separates words. A line that cannot be obeyed is answered by `info string error …`, and changes
+nothing, except that after a refused `setgame`, `uginewgame` or `position` all lines that depend on
+it are refused until it is sent again. Thinking goes on beside reading: minimax and mcts stop when
+told, all others answer when they have decided, which their name bounds.
 """
 
 import threading
@@ -31,7 +33,7 @@ from cc_env import __version__, games, options, players, trust
 from cc_env.errors import BadOption, CcEnvError, IllegalAction, UnknownOption, is_whole, listed
 from cc_env.game import Game
 from cc_env.play.channel import Channel, LineTooLong
-from cc_env.play.words import GO_NUMBERS, one_line, read_moves, turn_word
+from cc_env.play.words import GO_NUMBERS, one_line, read_moves, split_first, turn_word
 from cc_env.referee import Clock, Decision, Player, fresh
 from cc_env.rules import DRAW, FIRST_WINS, ONGOING, SECOND_WINS, Position
 
@@ -42,7 +44,10 @@ _RESULTS = {FIRST_WINS: "p1win", SECOND_WINS: "p2win", DRAW: "draw", ONGOING: "n
 _SLICE = (
     0.01  # seconds between two attempts to stop a search, the first of which may come too early
 )
-_DIGITS = 10  # of the greatest number that is read
+_MAX_NUMBER = 2**31 - 1
+_MAX_DIGITS = 18  # of a number that is read
+_CLOCKS = "movetime", "p1time", "p2time", "p1inc", "p2inc"  # may be below 0, and as 0 then
+_SETUPS = "setgame", "uginewgame", "position"  # what `go` and `query` depend on
 _PATIENCE = 1.0  # seconds that the end waits for a player that cannot be interrupted
 
 
@@ -65,7 +70,8 @@ class Go:
             if name not in GO_NUMBERS:
                 would_do = f"{listed(GO_NUMBERS)} N, infinite"
                 raise UnknownOption(f"go {name[:40]} {text[:40]}: wanted {would_do}")
-            given[name] = _number(f"go {name}", text)
+            is_clock = name in _CLOCKS
+            given[name] = _milliseconds(name, text) if is_clock else _number(f"go {name}", text)
         times = given.get("p1time"), given.get("p2time")
         numbers = {name: given.get(name) for name in ("depth", "nodes", "movetime")}
         return Go(**numbers, times=times, infinite="infinite" in words)
@@ -107,19 +113,26 @@ class Engine:
         self._special: tuple[dict[str, Any], Player] | None = None  # of the last `go` with limits
         self._asked: Player | None = None  # who is thinking
         self._thread: threading.Thread | None = None
+        self._refused = ""  # the one of _SETUPS that has to be sent again
         self._is_told_to_stop, self._has_decided = threading.Event(), threading.Event()
 
     def take(self, line: str) -> bool:
         """Obey a line; return whether to go on."""
-        word, _, rest = line.strip().partition(" ")
+        word, rest = split_first(line)
         if word == "quit":
             self.end()
             return False
         try:
-            self._obey(word, rest.strip())
+            self._obey(word, rest)
         except (CcEnvError, ImportError, OSError) as error:
-            self._say(f"info string error {one_line(error)}")
+            self.refuse(word, error)
         return True
+
+    def refuse(self, word: str, error: Exception) -> None:
+        """Report that the line which begins with `word` cannot be obeyed."""
+        if word in _SETUPS and self._refused != "setgame":
+            self._refused = word
+        self._say(f"info string error {one_line(error)}")
 
     def end(self) -> None:
         """Stop thinking, and wait for that as long as it is reasonable."""
@@ -141,11 +154,20 @@ class Engine:
         if word not in commands:
             known = ", ".join(sorted(name for name in commands if name))
             raise UnknownOption(f"unknown command '{word[:40]}'; there are: {known}, quit")
-        if self._is_thinking() and word in ("setgame", "setoption", "uginewgame", "position", "go"):
+        if self._is_thinking() and word in (*_SETUPS, "setoption", "go"):
             raise IllegalAction(f"{word}: the player is thinking; stop comes first")
+        self._check_setup(word)
         if self._has_decided.is_set() and self._thread is not None:
             self._thread.join()  # it has only to say what it decided
         commands[word](rest)
+        if word in _SETUPS:
+            self._refused = ""
+
+    def _check_setup(self, word: str) -> None:
+        """Raise IllegalAction for a command that depends on a line that was refused."""
+        needs_game = word in _SETUPS[1:] and self._refused == "setgame"
+        if needs_game or (self._refused and word in ("go", "query")):
+            raise IllegalAction(f"{word}: {self._refused} was refused; it has to be sent again")
 
     def _introduce(self, rest: str) -> None:
         self._say(f"id name cc_env {__version__} {self._name}")
@@ -260,9 +282,25 @@ class Engine:
 
 def _number(name: str, text: str) -> int:
     """Return the number of a text; raise BadOption for what is not a whole number from 0."""
-    if not text.isdecimal() or len(text) > _DIGITS or not is_whole(int(text), 0):
-        raise BadOption(f"{name} {text[:40]}: it is 0 to {2**31 - 1}")
-    return int(text)
+    number = _whole(text)
+    if number is None or not 0 <= number <= _MAX_NUMBER:
+        raise BadOption(f"{name} {text[:40]}: it is 0 to {_MAX_NUMBER}")
+    return number
+
+
+def _milliseconds(name: str, text: str) -> int:
+    """Return the time of a text, 0 for one below 0; raise BadOption for what is no number."""
+    number = _whole(text)
+    if number is None:
+        raise BadOption(f"go {name} {text[:40]}: it is a whole number of milliseconds")
+    return max(0, number)
+
+
+def _whole(text: str) -> int | None:
+    """Return the whole number of a text, None where it is none."""
+    digits = text.removeprefix("-")
+    is_whole_number = digits.isdecimal() and len(digits) <= _MAX_DIGITS
+    return int(text) if is_whole_number else None
 
 
 def _told(game: Game, position: Position, decision: Decision) -> str:
@@ -280,14 +318,14 @@ def _told(game: Game, position: Position, decision: Decision) -> str:
     return " ".join(["info", *words]) if words else ""
 
 
-def serve(engine: Engine, channel: Channel, say: Say) -> None:
+def serve(engine: Engine, channel: Channel) -> None:
     """Obey the lines of a channel until it ends or says quit."""
     goes_on = True
     while goes_on:
         try:
             goes_on = engine.take(channel.hear())
         except LineTooLong as error:
-            say(f"info string error {error}")
+            engine.refuse("position", error)  # no other line is as long
         except EOFError:
             engine.end()
             goes_on = False

@@ -31,7 +31,7 @@ from cc_env.game import Game, Turn
 from cc_env.games.cannon import log
 from cc_env.play.channel import Channel, LineTooLong
 from cc_env.play.process import ProcessChannel
-from cc_env.play.words import game_words, one_line, position_words
+from cc_env.play.words import game_words, one_line, position_words, split_first
 from cc_env.referee import Clock, Decision
 from cc_env.rules import Position
 
@@ -98,8 +98,9 @@ class UGITalk:
         for word, rest in _lines(channel, until):
             if word == "ugiok":
                 break
-            if word == "id" and rest.startswith("name "):
-                self.name = rest.removeprefix("name ").strip()[:MAX_NAME_LENGTH]
+            kind, name = split_first(rest)
+            if (word, kind) == ("id", "name"):
+                self.name = name[:MAX_NAME_LENGTH]
         for line in (f"setgame {game_words(game)}", "uginewgame", "isready"):
             channel.say(line, until)
         _await("readyok", channel, until)
@@ -109,8 +110,9 @@ class UGITalk:
         assert course.start is not None
         channel.say(f"position {position_words(course.game, course.start, course.turns)}", until)
         channel.say(f"go {_go_words(clock)}", until)
-        text = _await("bestmove", channel, until).split(" ponder ")[0]
-        return course.game.parse_turn(course.position, _short(text))
+        words = _await("bestmove", channel, until).split()
+        end = words.index("ponder") if "ponder" in words else len(words)
+        return course.game.parse_turn(course.position, _short(" ".join(words[:end])))
 
 
 def _await(word: str, channel: Channel, until: float) -> str:
@@ -121,7 +123,7 @@ def _await(word: str, channel: Channel, until: float) -> str:
 def _lines(channel: Channel, until: float) -> Iterator[tuple[str, str]]:
     """Yield lines as their first word and the rest; raise Forfeit for an error."""
     while True:
-        first, _, rest = channel.hear(until).strip().partition(" ")
+        first, rest = split_first(channel.hear(until))
         if (first, *rest.split()[:2]) == ("info", "string", "error"):
             raise Forfeit("error", rest[:LONGEST_TURN])
         yield first, rest

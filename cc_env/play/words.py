@@ -12,6 +12,12 @@ def turn_word(text: str) -> str:
     return "".join(text.split())
 
 
+def split_first(line: str) -> tuple[str, str]:
+    """Return the first word of a line and the rest; any run of blanks separates words."""
+    first, rest = [*line.split(maxsplit=1), "", ""][:2]
+    return first, rest.strip()
+
+
 def one_line(message: object) -> str:
     """Return a message as it can stand in one line."""
     return " ".join(str(message).split())

@@ -43,7 +43,7 @@ setoption, stop, ugi, uginewgame, quit
 > position startpos moves 9,9-8,8
 < info string error turn 1: '9,9-8,8' is not legal in 'bbb3/bb4/b5/5r/4rr/3rrr b'; legal: …
 > query result
-< response none
+< info string error query: position was refused; it has to be sent again
 > stop
 > setgame mini_checkers first=white
 > position startpos
@@ -168,6 +168,9 @@ def test_a_turn_has_all_its_decisions():
     ("line", "kind", "says"),
     [
         ("fly", UnknownOption, "unknown command 'fly'; there are: go, isready, position, query"),
+        ("go depth -1", BadOption, "go depth -1: it is 0 to"),
+        ("go movetime soon", BadOption, "go movetime soon: it is a whole number of milliseconds"),
+        ("go movetime -", BadOption, "go movetime -: it is a whole number"),
         ("go depth", BadOption, "go depth : it is 0 to 2147483647"),
         ("go depth x", BadOption, "go depth x: it is 0 to"),
         (f"go depth {'9' * 5000}", BadOption, f"go depth {'9' * 40}: it is 0 to"),
@@ -204,7 +207,90 @@ def test_what_cannot_be_obeyed_is_told_and_changes_nothing(talk, game, line, kin
         talk.engine._obey(word, rest)
     assert type(raised.value) is kind
     assert talk.engine._position == before
+    if word in ("setgame", "position"):
+        assert talk("query p1turn", "go") == [
+            f"info string error {command}: {word} was refused; it has to be sent again"
+            for command in ("query", "go")
+        ]
+        talk("setgame capture_conquer", "position startpos moves 0,1-2,1")
     assert talk("query p1turn") == ["response false"]
+
+
+# "arbitrary white space between tokens is allowed": the UCI protocol, April 2004, whose example is
+# "\t  debug \t  \t\ton\t  \n".
+@pytest.mark.parametrize("blank", ["\t", "   ", " \t \t\t", "\r\t"])
+def test_any_run_of_blanks_separates_words(talk, blank):
+    def spread(line):
+        return blank + line.replace(" ", blank) + blank
+
+    assert talk(spread("setgame capture_conquer"), spread("uginewgame")) == []
+    assert talk(spread("position startpos moves 0,1-2,1"), spread("query p1turn")) == [
+        "response false"
+    ]
+    assert talk(spread("position text 6/1bb3/1brrr1/1r1r2/6/6 b"), spread("query p1turn")) == [
+        "response true"
+    ]
+    assert talk(spread("go depth 1"), until="bestmove")[0].startswith("info depth 1 ")
+    assert talk(spread("setoption name Seed value 3"), spread("isready")) == ["readyok"]
+    assert not talk.engine.take(spread("quit"))
+
+
+# A player's clock may be below 0 where the other side has not claimed the time yet; UCI bounds
+# `wtime`, `btime` and `movetime` by nothing.
+@pytest.mark.parametrize(
+    "limits",
+    [
+        "p1time -20 p2time 1000",
+        "p1time 1000 p2time -5",
+        "movetime -1",
+        "movetime 0",
+        "p1time 0",
+        "p1time -99999999999 p2time -1 p1inc -3",
+        "movetime 99999999999 depth 1",
+    ],
+)
+def test_a_clock_that_has_run_out_is_answered_at_once(game, limits):
+    talk = Talk("minimax:depth=1", game)
+    said = talk("position startpos", f"go {limits}", until="bestmove")
+    assert [line.split()[0] for line in said] == ["info", "bestmove"]
+
+
+def test_after_a_refused_position_there_is_no_answer_for_the_one_before(talk):
+    refused = "info string error go: position was refused; it has to be sent again"
+    for line in ("position startpos moves e2e4", "position\tfen junk", "position"):
+        talk("uginewgame", "position startpos moves 0,1-2,1", line)
+        assert talk("go depth 1") == [refused]
+        talk("position startpos")
+        assert talk("go depth 1", until="bestmove")[-1].startswith("bestmove ")
+
+
+def test_after_a_refused_game_no_position_is_of_the_one_before(talk):
+    talk("setgame chess")
+    for line in ("uginewgame", "position startpos", "go depth 1", "query result"):
+        (said,) = talk(line)
+        assert said.endswith(": setgame was refused; it has to be sent again")
+    talk("setgame capture_conquer")
+    assert talk("go depth 1", until="bestmove")[-1].startswith("bestmove ")
+
+
+def test_a_position_that_comes_while_the_player_thinks_has_to_be_sent_again(game):
+    talk = Talk("mcts", game)
+    talk("go infinite")
+    assert "the player is thinking" in talk("position startpos moves 0,1-2,1")[0]
+    talk("stop", until="bestmove")
+    assert talk("go nodes 9") == [
+        "info string error go: position was refused; it has to be sent again"
+    ]
+
+
+def test_a_position_that_is_too_long_is_refused():
+    long = "position startpos moves" + " 0,1-2,1" * 40_000
+    with engine("random") as made:
+        for line in (long, "go", "isready", "position startpos", "go"):
+            made.say(line)
+        assert made.hear() == "info string error a line of more than 262,144 characters"
+        assert made.hear() == "info string error go: position was refused; it has to be sent again"
+        assert [made.hear(), made.hear().split()[0]] == ["readyok", "bestmove"]
 
 
 def test_limits_replace_those_of_the_name_for_once(talk, game):
