@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from cc_env import __version__, files, games, trust
+from cc_env import __version__, files, games, strict_json, trust
 from cc_env.errors import BadRecord, CcEnvError, UnknownOption, listed
 from cc_env.game import BrokenGame, Format, Game, OnBroken, Played, Turn
 from cc_env.match import AGREED, FAULTS, RESIGNED, Limits, Match, Result
@@ -53,10 +53,7 @@ class Record:
     @staticmethod
     def from_json(text: str) -> "Record":
         """Return the record of one line; raise BadRecord if it is not a record."""
-        try:
-            line = json.loads(text)
-        except (ValueError, RecursionError) as error:
-            raise BadRecord(f"not JSON: {error}") from None
+        line = strict_json.loads(text)
         if not isinstance(line, dict):
             raise BadRecord(f"wanted an object, got {type(line).__name__}")
         known = {spec.name for spec in fields(Record)}

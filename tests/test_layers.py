@@ -10,7 +10,7 @@ LAYERS = [
     ["cc_env.catalogue", "cc_env.sources", "cc_env.borrow", "cc_env.escaping"],
     ["cc_env.errors", "cc_env.checkout"],
     ["cc_env.threads", "cc_env.confidence", "cc_env.cacheline"],
-    ["cc_env.files", "cc_env.options", "cc_env.cache", "cc_env.trust"],
+    ["cc_env.files", "cc_env.strict_json", "cc_env.options", "cc_env.cache", "cc_env.trust"],
     ["cc_env.compile"],
     ["cc_env.bits", "cc_env.grid"],
     ["cc_env.rules"],

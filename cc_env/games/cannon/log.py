@@ -14,6 +14,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from cc_env import strict_json
 from cc_env.errors import BadRecord, CcEnvError, IllegalAction, listed
 from cc_env.game import BrokenGame, Format, Game, OnBroken, Played, Turn
 from cc_env.notation import normalize_newlines, report_broken
@@ -275,10 +276,7 @@ def _message(line: str) -> tuple[dict[str, str], int]:
 
 def parse_message(text: str) -> dict[str, str]:
     """Return the meta, action and data of a message; raise BadRecord if it is not a message."""
-    try:
-        parsed = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise BadRecord(f"not JSON: {error}") from None
+    parsed = strict_json.loads(text)
     fields = ("meta", "action", "data")
     if not isinstance(parsed, dict) or not all(
         isinstance(parsed.get(name), str) for name in fields

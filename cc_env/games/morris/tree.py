@@ -14,6 +14,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from cc_env import strict_json
 from cc_env.errors import BadOption, BadRecord, is_whole
 from cc_env.game import Game
 from cc_env.rules import Position
@@ -31,10 +32,7 @@ def read(game: Game, text: str) -> tuple[dict[Line, Wins], list[str]]:
     Left out, with all that followed, are choices that are not legal: the original did not see each
     mill. Raises BadRecord, naming the choices that lead there, where the tree is broken.
     """
-    try:
-        tree = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise BadRecord(f"not JSON: {error}") from None
+    tree = strict_json.loads(text)
     wins: dict[Line, Wins] = {}
     illegal: list[str] = []
     waiting: list[tuple[Line, str, Position, Any]] = [((), "", game.initial, tree)]
