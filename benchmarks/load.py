@@ -24,7 +24,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
@@ -37,6 +37,7 @@ MOST = 2000  # games; systems allow few more connections
 PERIOD = 1.0  # seconds between the moves of a person
 LONGEST = 60.0  # timeout of an answer, in seconds
 TEXT, PING, PONG = 1, 9, 10  # kinds of WebSocket frames
+LOCAL = "127.0.0.1"
 
 
 @dataclass(frozen=True)
@@ -90,30 +91,44 @@ class Server:
         fields = Path(f"/proc/{self.process}/stat").read_text().rpartition(")")[2].split()
         return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
 
-    async def begin(self, kind: str, seats: tuple[str, str]) -> dict[str, Any]:
+    async def begin(
+        self, kind: str, seats: tuple[str, str], address: str = LOCAL, **options: Any
+    ) -> dict[str, Any]:
         """Open a game; return its name and tokens; raise ConnectionError if it is refused."""
-        reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
-        body = json.dumps({"game": kind, "seats": seats})
-        host = f"127.0.0.1:{self.port}"
-        head = f"POST /games HTTP/1.1\r\nHost: {host}\r\nOrigin: http://{host}\r\n"
+        return await self.post("games", {"game": kind, "seats": seats, **options}, address)
+
+    async def post(self, path: str, content: Any, address: str = LOCAL) -> dict[str, Any]:
+        """Return the answer to a request; raise ConnectionError if it is refused."""
+        reader, writer = await asyncio.open_connection(LOCAL, self.port, local_addr=(address, 0))
+        body, host = json.dumps(content), f"{LOCAL}:{self.port}"
+        head = f"POST /{path} HTTP/1.1\r\nHost: {host}\r\nOrigin: http://{host}\r\n"
         writer.write(
             f"{head}Connection: close\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode()
         )
         answer = await reader.read()
         writer.close()
         await writer.wait_closed()
-        opened = json.loads(answer.partition(b"\r\n\r\n")[2])
-        if "error" in opened:
-            raise ConnectionError(opened["error"])
-        return opened  # type: ignore[no-any-return]
+        found = json.loads(answer.partition(b"\r\n\r\n")[2])
+        if "error" in found:
+            raise ConnectionError(found["error"])
+        return found  # type: ignore[no-any-return]
+
+
+def client_address(number: int) -> str:
+    """Return the address of a client: as on the internet, most have one of their own."""
+    return f"127.1.{number // 250}.{number % 250 + 1}"
 
 
 @contextmanager
-def serving(folder: Path, games: int) -> Iterator[Server]:
-    """Run a server in a new process during the block."""
+def serving(
+    folder: Path, games: int, log: IO[bytes] | None = None, files: int | None = None
+) -> Iterator[Server]:
+    """Run a server in a new process during the block, which may open a number of `files`."""
     command = [sys.executable, "-m", "cc_env", "serve", "--port", "0", "--games", str(games)]
+    if files:
+        command = ["prlimit", f"--nofile={files}:{files}", *command]
     with subprocess.Popen(
-        [*command, "--folder", str(folder)], stdout=subprocess.PIPE, text=True
+        [*command, "--folder", str(folder)], stdout=subprocess.PIPE, stderr=log, text=True
     ) as process:
         try:
             assert process.stdout
@@ -132,29 +147,32 @@ class Connection(asyncio.Protocol):
     It has its own framing code, which is fast: clients and server share the cores.
     """
 
-    def __init__(self, server: Server, rng: random.Random) -> None:
-        """Prepare a connection; `sit` opens it."""
-        self.server, self._rng = server, rng
+    def __init__(self, server: Server, rng: random.Random, address: str = LOCAL) -> None:
+        """Prepare a connection from an address of this machine; `sit` opens it."""
+        self.server, self._rng, self.address = server, rng, address
         self._transport: asyncio.Transport
         self.state: dict[str, Any] = {}
         self.bytes = 0  # of the last state
 
     async def sit(self, kind: str, seats: tuple[str, str]) -> None:
         """Open a game and take its seats."""
-        opened = await self.server.begin(kind, seats)
+        await self.enter(await self.server.begin(kind, seats, self.address))
+
+    async def enter(self, opened: dict[str, Any]) -> None:
+        """Take the seats of a game."""
         self._received, self._is_open, self._at = b"", False, 0.0
         self._answered: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         await asyncio.get_running_loop().create_connection(
-            lambda: self, "127.0.0.1", self.server.port
+            lambda: self, LOCAL, self.server.port, local_addr=(self.address, 0)
         )
-        host = f"127.0.0.1:{self.server.port}"
+        host = f"{LOCAL}:{self.server.port}"
         key = base64.b64encode(self._rng.randbytes(16)).decode()
         head = f"GET /play/{opened['game']} HTTP/1.1\r\nHost: {host}\r\nOrigin: http://{host}\r\n"
         head += f"Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: {key}\r\n"
         self._transport.write(f"{head}Sec-WebSocket-Version: 13\r\n\r\n".encode())
         await self._next_state()
         tokens = [token for token in opened["tokens"] if token]
-        self._send(json.dumps({"tokens": tokens}))
+        self.send(json.dumps({"tokens": tokens}))
         await self._next_state()
 
     def leave(self) -> None:
@@ -166,7 +184,7 @@ class Connection(asyncio.Protocol):
         action = self._rng.choice(self.state["choices"])[0]
         request = {"do": "play", "action": action, "version": self.state["version"]}
         began = time.perf_counter()
-        self._send(json.dumps(request))
+        self.send(json.dumps(request))
         await self._next_state()
         return self._at - began
 
@@ -227,7 +245,8 @@ class Connection(asyncio.Protocol):
         if not self._answered.done():
             self._answered.set_result(None)
 
-    def _send(self, text: str) -> None:
+    def send(self, text: str) -> None:
+        """Send a message."""
         self._transport.write(_masked(TEXT, text.encode()))
 
 
@@ -279,7 +298,10 @@ async def _thinkers(connection: Connection, kind: str, until: float) -> None:
 async def _opened(server: Server, load: Load, rng: random.Random) -> list[Connection]:
     """Open all measured games, AT_ONCE at a time."""
     slots = asyncio.Semaphore(AT_ONCE)
-    connections = [Connection(server, random.Random(rng.random())) for _ in range(load.games)]
+    connections = [
+        Connection(server, random.Random(rng.random()), client_address(number))
+        for number in range(load.games)
+    ]
 
     async def sit(number: int, connection: Connection) -> None:
         async with slots:
@@ -311,7 +333,9 @@ async def _run(server: Server, load: Load) -> Measured:
         for connection, kind in zip(connections, kinds, strict=True)
     ]
     others = [
-        _thinkers(Connection(server, rng), kinds[number % len(kinds)], until)
+        _thinkers(
+            Connection(server, rng, client_address(number)), kinds[number % len(kinds)], until
+        )
         for number in range(load.thinking)
     ]
     measured.busy -= server.busy

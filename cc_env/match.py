@@ -66,8 +66,9 @@ class Match:
         self._legal: tuple[int, ...] | None = None  # what `legal` found
         self.turns: list[str] = []  # finished ones, in notation
         self.course: list[tuple[Position, Turn]] = []  # the same, where each was played
-        self._start_key = self._key = game.key(self.start)
-        self._seen = Counter([self._key])
+        self.movers: list[int] = []  # the players of the same turns
+        self._keys = [game.key(self.start)]  # of the start, and of the position after each turn
+        self._seen = Counter(self._keys)
         self.result = self._by_rules()
         self._begin_turn()
 
@@ -82,7 +83,7 @@ class Match:
         """Play an action; raise IllegalAction, and change nothing, where it is illegal."""
         if self.result is not None:
             raise IllegalAction(f"action {action!r}: the game is over ({self.result.reason})")
-        after = self.game.apply(self.position, action, self.legal)
+        after, mover = self.game.apply(self.position, action, self.legal), self.mover
         action = operator.index(action)  # of NumPy's integers and arrays, too
         self._text += self.game.action_text(self.position, action)
         self._turn += (action,)
@@ -90,9 +91,10 @@ class Match:
         if not self.game.mid_turn(after):
             self.turns.append(self._text)
             self.course.append((self._before, self._turn))
+            self.movers.append(mover)
             self._begin_turn()
-            self._key = self.game.key(after)
-            self._seen[self._key] += 1
+            self._keys.append(self.game.key(after))
+            self._seen[self._keys[-1]] += 1
             self.result = self._by_rules() or self._by_limits()
 
     def take_back(self, keep: int) -> None:
@@ -100,12 +102,11 @@ class Match:
 
         The game continues from there, however it had ended. Takes time only for what is dropped.
         """
-        dropped = [before for before, _ in self.course[keep:]] + [self._before]
-        self.position, *later = dropped
-        self._seen.subtract(map(self.game.key, later))
-        del self.turns[keep:], self.course[keep:]
-        self.mover, self._legal = self.game.to_move(self.position), None
-        self._key, self.result = self.game.key(self.position), None
+        self.position = (*(before for before, _ in self.course[keep:]), self._before)[0]
+        self.mover = (*self.movers[keep:], self.mover)[0]
+        self._seen.subtract(self._keys[keep + 1 :])
+        del self.turns[keep:], self.course[keep:], self.movers[keep:], self._keys[keep + 1 :]
+        self._legal = self.result = None
         self._begin_turn()
 
     @property
@@ -141,7 +142,7 @@ class Match:
     def _by_rules(self) -> Result | None:
         game, outcome = self.game, self.game.outcome(self.position)
         if outcome == ONGOING and game.repetition_limit:
-            led_here = self._seen[self._key] - (self._key == self._start_key)
+            led_here = self._seen[self._keys[-1]] - (self._keys[-1] == self._keys[0])
             is_over = led_here >= game.repetition_limit
             outcome = game.repetition_outcome(self.position) if is_over else ONGOING
         return None if outcome == ONGOING else Result(outcome, self.game.ending(self.position))
@@ -149,7 +150,7 @@ class Match:
     def _by_limits(self) -> Result | None:
         limits = self.limits
         repetitions = limit_of_repetitions(self.game, limits.repetitions)
-        if repetitions and self._seen[self._key] >= repetitions:
+        if repetitions and self._seen[self._keys[-1]] >= repetitions:
             return Result(DRAW, "repetition")
         if limits.max_turns and len(self.turns) >= limits.max_turns:
             return Result(DRAW, "max_turns")

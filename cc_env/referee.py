@@ -128,8 +128,7 @@ class Timer:
 
         To be called before the turns are taken back in the match.
         """
-        movers = [self._match.game.to_move(before) for before, _ in self._match.course[keep:]]
-        movers.append(self._match.mover)  # of an unfinished turn
+        movers = [*self._match.movers[keep:], self._match.mover]  # the latter of an unfinished turn
         for mover, seconds in zip(movers, self.seconds[keep:], strict=False):
             self._spent[mover] = max(0.0, self._spent[mover] - seconds)
         del self.seconds[keep:]

@@ -1,12 +1,14 @@
 """Matches, the referee and records."""
 
 import contextlib
+import itertools
 import json
 import os
 import signal
 import sys
 import threading
 import time
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -451,3 +453,22 @@ def test_the_referee_refuses_what_it_cannot_begin_with(game, arguments, says):
     arguments = {"players": (RandomPlayer(game),) * 2, **arguments}
     with pytest.raises(BadOption, match=says):
         referee.play(game, **arguments)
+
+
+@pytest.mark.parametrize("name", ["capture_conquer", "checkers", "morris"])
+def test_a_match_that_is_taken_back_equals_one_that_was_played_so_far(name):
+    game, rng = games.make(name), np.random.default_rng(0)
+    match = Match(game, limits=Limits(max_turns=40))
+    while match.result is None:
+        match.play(int(rng.choice(match.legal)))
+    taken = [turn for _, turn in match.course]
+    for keep in (len(taken) - 1, 20, 19, 3, 0):
+        match.take_back(keep)
+        again = Match(game, limits=match.limits)
+        for action in itertools.chain(*taken[:keep]):
+            again.play(action)
+        assert +match._seen == +again._seen
+        for state in (match, again):
+            state._seen = Counter()
+        assert vars(match) == vars(again) | {"_legal": None}
+        match._seen = Counter(match._keys)

@@ -179,7 +179,8 @@ class Sitting:
 
     def restore(self, decision: Decision, seconds: float) -> None:
         """Play what was decided before, in so many seconds; raises IllegalAction."""
-        self.game.apply(self.position, decision.action)
+        if self.result is not None or decision.action not in self.match.legal:
+            self.match.play(decision.action)  # refuses
         self._timer.add(seconds)
         self._accept(decision)
         self._restart_clock()
@@ -225,9 +226,9 @@ class Sitting:
 
     def _last_turn_of_a_person(self) -> int:
         """Return the index of the last finished turn that a person played."""
-        course = self.match.course
-        for index in reversed(range(len(course))):
-            if self.seats[self.game.to_move(course[index][0])].player is None:
+        movers = self.match.movers
+        for index in reversed(range(len(movers))):
+            if self.seats[movers[index]].player is None:
                 return index
         raise IllegalAction("there is nothing to take back: no person has moved yet")
 

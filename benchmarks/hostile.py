@@ -1,0 +1,274 @@
+"""The server under hostile clients: what they cost others, and what they cost the machine.
+
+    python -m benchmarks.hostile            # all figures, a few minutes
+    python -m benchmarks.hostile messages   # one of them
+
+Each figure has a server of its own on the loopback interface. Hostile clients have addresses of
+their own, all of this machine. Runs on Linux.
+"""
+
+import argparse
+import asyncio
+import json
+import random
+import signal
+import socket
+import tempfile
+import time
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psutil
+
+from benchmarks.load import LOCAL, Connection, Server, client_address, serving
+from cc_env import games, players
+from cc_env.play.journal import Journal, Opening
+from cc_env.play.sitting import HUMAN
+
+PEOPLE = HUMAN, HUMAN
+ATTACKER = "127.9.9.{}"
+MANY_MOVES = "ww.bwbw.w.bbw.wbb.bbbw.w w 00 fw"  # morris: 1,052 turns
+SECONDS = 10.0
+
+
+async def quiet_moves(server: Server, seconds: float) -> list[float]:
+    """Play a game of mini checkers; return the seconds until each confirmation."""
+    rng, latencies = random.Random(0), []
+    connection = Connection(server, rng, client_address(0))
+    await connection.sit("mini_checkers", PEOPLE)
+    until = time.perf_counter() + seconds
+    while time.perf_counter() < until:
+        if connection.state["result"]:
+            connection.leave()
+            await connection.sit("mini_checkers", PEOPLE)
+        latencies.append(await connection.move())
+        await asyncio.sleep(0.05)
+    connection.leave()
+    return latencies
+
+
+async def flood(server: Server, number: int, message: str) -> None:
+    """Send a message over and over; enter the game again when the server ends the connection."""
+    connection = Connection(server, random.Random(number), ATTACKER.format(number))
+    opened = await server.begin("morris", PEOPLE, connection.address, start=MANY_MOVES)
+    while True:
+        with suppress(ConnectionError):
+            await connection.enter(opened)
+            for _ in range(60):
+                connection.send(message.replace("VERSION", str(connection.state["version"])))
+                await asyncio.sleep(0.01)
+        connection.leave()
+        await asyncio.sleep(0.1)
+
+
+async def flood_requests(server: Server, number: int, path: str, content: object) -> None:
+    """Send a request over and over, eight at a time."""
+
+    async def post() -> None:
+        while True:
+            with suppress(ConnectionError, ValueError):
+                await server.post(path, content, ATTACKER.format(number))
+            await asyncio.sleep(0)
+
+    await asyncio.gather(*(post() for _ in range(8)))
+
+
+async def flood_bytes(server: Server, number: int, data: bytes) -> None:
+    """Send the same bytes as fast as the server reads them."""
+    while True:
+        with suppress(OSError):
+            _, writer = await asyncio.open_connection(
+                LOCAL, server.port, local_addr=(ATTACKER.format(number), 0)
+            )
+            head = f"POST /games HTTP/1.1\r\nHost: {LOCAL}:{server.port}\r\n"
+            head += f"Origin: http://{LOCAL}:{server.port}\r\n"
+            writer.write(f"{head}Transfer-Encoding: chunked\r\n\r\n".encode())
+            while True:
+                writer.write(data)
+                await writer.drain()
+        await asyncio.sleep(0.01)
+
+
+def floods(server: Server) -> dict[str, Callable[[int], Coroutine[Any, Any, None]]]:
+    """Return what five connections send, by name."""
+    say = json.dumps({"do": "say", "text": "zzN", "version": "VERSION"}).replace(
+        '"VERSION"', "VERSION"
+    )
+    long_game = {"game": "checkers", "actions": []}
+    text = "1. 11-15 23-19 2. 8-11 22-17 *\n\n" * 2500
+    return {
+        "nothing": lambda number: asyncio.sleep(SECONDS),
+        "say": lambda number: flood(server, number, say),
+        "look_back": lambda number: flood(server, number, '{"do":"look_back","turns":0}'),
+        "not JSON": lambda number: flood(server, number, "[" * 4000),
+        "look": lambda number: flood_requests(server, number, "look", long_game),
+        "open": lambda number: flood_requests(server, number, "open", {"text": text}),
+        "new games": lambda number: flood_requests(
+            server, number, "games", {"game": "cannon", "seats": ["human", "human"]}
+        ),
+        "small chunks": lambda number: flood_bytes(server, number, b"1\r\nx\r\n" * 10_000),
+    }
+
+
+async def messages(server: Server) -> None:
+    """Measure another game's moves while five connections send the worst messages they may."""
+    await quiet_moves(server, 1.0)
+    for name, attack in floods(server).items():
+        attackers = [asyncio.create_task(attack(number)) for number in range(1, 6)]
+        latencies = await quiet_moves(server, SECONDS)
+        for attacker in attackers:
+            attacker.cancel()
+        await asyncio.gather(*attackers, return_exceptions=True)
+        middle, late, last = (1e3 * np.quantile(latencies, share) for share in (0.5, 0.99, 1))
+        figures = f"p50 {middle:.1f} ms, p99 {late:.1f} ms, max {last:.1f} ms"
+        print(f"  {name}: {len(latencies)} moves, {figures}", flush=True)
+
+
+def memory_of(server: Server) -> tuple[float, float]:
+    """Return the megabytes of all processes of a server: shared pages once, and per process."""
+    main = psutil.Process(server.process)
+    used = [process.memory_full_info() for process in [main, *main.children(recursive=True)]]
+    return sum(one.pss for one in used) / 2**20, sum(one.rss for one in used) / 2**20
+
+
+async def memory(server: Server) -> None:
+    """Measure the memory after 2,000 opened games and 100 analyses with different options."""
+    highest = 0.0
+
+    def report(what: str) -> None:
+        alone, per_process = memory_of(server)
+        print(f"  {what}: {alone:.0f} MB; counted per process {per_process:.0f} MB", flush=True)
+
+    report("at the start")
+    options = {"options": {"size": 8}}
+    seats = "alphazero:simulations=1000", "alphazero:simulations=1000"
+    for number in range(2000):
+        await server.begin("capture_conquer", seats, client_address(number), **options)
+    report("2,000 games opened")
+    for number in range(100):
+        spec = f"minimax:hard,seconds={2 + number / 1000:.3f}"
+        asked = {"game": "mini_checkers", "actions": [], "player": spec, "seconds": 0.3}
+        analysis = asyncio.create_task(server.post("analyse", asked, client_address(number)))
+        while not analysis.done():
+            highest = max(highest, memory_of(server)[0])
+            await asyncio.wait({analysis}, timeout=0.1)
+        await analysis
+    report("100 analyses later")
+    print(f"  highest of all: {highest:.0f} MB", flush=True)
+
+
+async def idle(server: Server) -> None:
+    """Play while 300 connections are idle that the server has files for only in part."""
+    sockets = []
+    for number in range(300):
+        with suppress(OSError):
+            address = ATTACKER.format(number % 250 + 1)
+            sockets.append(
+                socket.create_connection((LOCAL, server.port), source_address=(address, 0))
+            )
+    latencies = await quiet_moves(server, SECONDS)
+    games_opened = 0
+    for number in range(10):
+        await server.begin("mini_checkers", PEOPLE, client_address(number + 1))
+        games_opened += 1
+    late = 1e3 * np.quantile(latencies, 0.99)
+    print(f"  {len(latencies)} moves, p99 {late:.1f} ms; {games_opened} of 10 games opened")
+    for one in sockets:
+        one.close()
+
+
+async def _unanswered(request: Coroutine[Any, Any, object]) -> None:
+    with suppress(ConnectionError, ValueError):
+        await request
+
+
+async def terminate(server: Server, what: str) -> None:
+    """Measure the seconds until a server ends that gets SIGTERM while it is busy."""
+    if what == "half a request":
+        one = socket.create_connection((LOCAL, server.port))
+        one.sendall(b"POST /games HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 100\r\n\r\n{")
+    elif what == "an analysis":
+        asked = {"game": "morris", "actions": [], "player": "minimax:seconds=60", "seconds": 60}
+        analysis = asyncio.create_task(_unanswered(server.post("analyse", asked)))
+        await asyncio.wait({analysis}, timeout=4.0)
+    process = psutil.Process(server.process)
+    await asyncio.sleep(0.5)
+    began = time.perf_counter()
+    process.send_signal(signal.SIGTERM)
+    while process.is_running() and process.status() != psutil.STATUS_ZOMBIE:
+        await asyncio.sleep(0.01)
+    print(f"  with {what}: {time.perf_counter() - began:.2f} s", flush=True)
+
+
+def journal() -> None:
+    """Measure how long a game of 192 turns and 3,000 take-backs takes to be opened."""
+    rng, game = np.random.default_rng(0), games.make("cannon")
+    with tempfile.TemporaryDirectory() as folder:
+        written = Journal(Path(folder) / "game.jsonl")
+        written.begin(
+            Opening(
+                game.name,
+                dict(game.options),
+                PEOPLE,
+                limits={"max_turns": None, "repetitions": None},
+            )
+        )
+        sitting = written.read(players.make).sitting
+        while len(sitting.match.turns) < 192 and sitting.result is None:
+            action = int(rng.choice(game.legal_actions(sitting.position)))
+            sitting.play(action)
+            written.decided(sitting.decisions[-1], 0.1)
+        turns = len(sitting.match.turns)
+        last = sitting.decisions[-1]
+        sitting.take_back()
+        for _ in range(3000):
+            written.taken_back()
+            written.decided(last, 0.1)
+        began = time.perf_counter()
+        written.read(players.make)
+        print(f"  {turns} turns, 3,000 take-backs: {time.perf_counter() - began:.2f} s", flush=True)
+
+
+BUSY = "nothing", "half a request", "an analysis"
+FILES = 256  # that the server may open while 300 connections are idle
+
+
+def measure(work: Callable[[Server], Coroutine[Any, Any, None]], files: int | None = None) -> None:
+    """Start a server, which may open this number of files, and measure it."""
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile() as log:
+        with serving(Path(folder), 4000, log, files) as server:
+            asyncio.run(work(server))
+        log.seek(0)
+        lines = log.read().decode().splitlines()
+        print(f"  log of the server: {len(lines)} lines", *lines[:3], sep="\n    ", flush=True)
+
+
+def terminate_all() -> None:
+    """Measure `terminate` in each case."""
+    for what in BUSY:
+        measure(lambda server, what=what: terminate(server, what))  # type: ignore[misc]
+
+
+FIGURES: dict[str, Callable[[], None]] = {
+    "messages": lambda: measure(messages),
+    "memory": lambda: measure(memory),
+    "idle": lambda: measure(idle, FILES),
+    "terminate": terminate_all,
+    "journal": journal,
+}
+
+
+def main() -> None:
+    """Measure some figures, by default all."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("figures", nargs="*", metavar="FIGURE", help=f"of: {', '.join(FIGURES)}")
+    for name in parser.parse_args().figures or FIGURES:
+        print(f"{name}:", flush=True)
+        FIGURES[name]()
+
+
+if __name__ == "__main__":
+    main()
