@@ -4,6 +4,7 @@ A client's player spec names one of a list, never a module, a path or a program,
 have bounds.
 """
 
+import gc
 from collections import OrderedDict
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
@@ -134,8 +135,14 @@ class PlayerPool:
         finally:
             size = max(MIN_PLAYER_BYTES, size + self._memory() - before)
             self._idle[key] = player, size
-            while sum(size for _, size in self._idle.values()) > self._max_bytes:
-                self._idle.popitem(last=False)
+            self._drop_oldest()
+
+    def _drop_oldest(self) -> None:
+        count = len(self._idle)
+        while sum(size for _, size in self._idle.values()) > self._max_bytes:
+            self._idle.popitem(last=False)
+        if len(self._idle) < count:
+            gc.collect()  # searches refer to themselves
 
     def _memory(self) -> int:
         """Return the bytes of memory that this process has for itself."""

@@ -71,6 +71,8 @@ class LocalWorker:
             raise
         except Exception as error:
             raise Forfeit("error", f"{type(error).__name__}: {error}") from error
+        finally:
+            self._time = Time(math.inf)  # which has no player
 
     def stop(self) -> None:
         """As `Worker.stop`."""
