@@ -18,10 +18,11 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 from cc_env.play.asked import network_of
-from cc_env.play.server_limits import ServerLimits
+from cc_env.play.server_limits import Rates, ServerLimits, TooManyRequestsError
 
 LOOP_SHARE = 0.1  # of the event loop's time, for what one connection sends
-SLICE_BYTES = 4096  # parsed at once
+SLICE_BYTES = 2048  # parsed at once
+PARSING_SECONDS = 0.001  # after which others get their turn
 MAX_PENDING_BYTES = 2**20  # received and not parsed
 RESERVED_FILES = 96  # that the process needs for other things than connections
 BACKLOG = 64  # connections accepted at once
@@ -74,10 +75,11 @@ class SiteConfig(uvicorn.Config):
             **options,
         )
         self.limits, self.max_connections = limits, max_connections(limits)
+        self.rates = Rates(limits)
 
 
 class _Paced(asyncio.Protocol):
-    """Parses what comes slice by slice; a slice that takes long delays the next one."""
+    """Parses what comes slice by slice; slices that take long delay the next ones."""
 
     transport: asyncio.Transport
     loop: asyncio.AbstractEventLoop
@@ -92,6 +94,9 @@ class _Paced(asyncio.Protocol):
         """Return whether another protocol has the connection now."""
         return False
 
+    def after_parsing(self) -> None:
+        """Take note of what was parsed."""
+
     def data_received(self, data: bytes) -> None:
         """Parse some data now, and the rest later."""
         self._pending += data
@@ -104,11 +109,15 @@ class _Paced(asyncio.Protocol):
 
     def _feed(self) -> None:
         was_held, self._feeding = self._feeding is not None, None
-        data, self._pending = self._pending[:SLICE_BYTES], self._pending[SLICE_BYTES:]
         began = time.perf_counter()
-        super().data_received(data)
-        if self.transport.is_closing() or self.has_handed_over():
-            return
+        while True:
+            data, self._pending = self._pending[:SLICE_BYTES], self._pending[SLICE_BYTES:]
+            super().data_received(data)
+            self.after_parsing()
+            if self.transport.is_closing() or self.has_handed_over():
+                return
+            if not self._pending or time.perf_counter() - began > PARSING_SECONDS:
+                break
         if self._pending:
             self.transport.pause_reading()
             pause = pause_after(time.perf_counter() - began)
@@ -158,11 +167,16 @@ class BoundedHTTP(_Paced, H11Protocol):
         super().connection_made(transport)
         limits = self.config.limits
         most = min(limits.connections_per_address, max(1, self.config.max_connections // 2))
-        if sum(_address(other) == _address(self) for other in self.connections) > most:
+        address = _address(self)
+        try:
+            self.config.rates.check("connections", address)
+        except TooManyRequestsError:
+            transport.abort()
+        if sum(_address(other) == address for other in self.connections) > most:
             transport.abort()
         elif len(self.connections) > self.config.max_connections:
             self._longest_waiting().transport.abort()
-        self._watch()
+        self.after_parsing()
 
     def _longest_waiting(self) -> "BoundedHTTP":
         """Return the connection whose request has to be complete first, this one if need be."""
@@ -174,23 +188,18 @@ class BoundedHTTP(_Paced, H11Protocol):
         ]
         return min(waiting)[2] if waiting else self
 
-    def data_received(self, data: bytes) -> None:
-        """Parse, and let the time for the request run until it is complete."""
-        super().data_received(data)
-        self._watch()
-
     def on_response_complete(self) -> None:
         """Let the time for the next request run."""
         super().on_response_complete()
-        self._watch()
+        self.after_parsing()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """End."""
         super().connection_lost(exc)
         self._stop_deadline()
 
-    def _watch(self) -> None:
-        """Limit the time until the request is complete."""
+    def after_parsing(self) -> None:
+        """Let the time for a request run until it is complete."""
         if self.has_handed_over() or self.conn.their_state not in (h11.IDLE, h11.SEND_BODY):
             self._stop_deadline()
         elif self._deadline is None and not self.transport.is_closing():

@@ -30,7 +30,7 @@ from cc_env.pictures import heat
 from cc_env.play import bench, importing, study, view
 from cc_env.play.asked import address_of, read_json, unless_gone
 from cc_env.play.importing import Imported, ImportedGames
-from cc_env.play.jobs import Analyze, GameKey, Judge
+from cc_env.play.jobs import Analyze, GameKey, Judge, game_of
 from cc_env.play.lobby import Lobby, known_game, known_start
 from cc_env.play.messages import fields
 from cc_env.play.server_limits import ServerLimits, TooManyRequestsError
@@ -78,12 +78,12 @@ class Desk:
 
     async def setup(self, asked: Asked, address: str) -> dict[str, Any]:
         """Return the players that can play a game with these options, and who moves first."""
-        return await self._lobby.run_io(address, _setup, asked)
+        return await self._lobby.compute(address, _setup, asked)
 
     async def open(self, asked: Asked, address: str) -> dict[str, Any]:
         """Return what can be analysed: a game that is served, one of a text, or a start."""
         if "room" not in asked:
-            return await self._lobby.run_io(address, self._open, asked)
+            return await self._lobby.compute(address, _open, asked, self._lobby.limits)
         room, tokens = await self._lobby.find(str(asked["room"]), address), asked.get("tokens", [])
         if not isinstance(tokens, list) or not all(isinstance(token, str) for token in tokens):
             raise BadOption("tokens are a list of texts")
@@ -94,47 +94,24 @@ class Desk:
         imported = importing.of_match(sitting.match, (first.name, second.name), told)
         return await self._lobby.run_io(address, _opened, imported)
 
-    def _open(self, asked: Asked) -> dict[str, Any]:
-        text = asked.get("text")
-        named = asked.get("game")
-        game = known_game(named, asked.get("options") or {}) if named else None
-        if text is None and game:
-            start = known_start(asked.get("start"), game)
-            return _opened(Imported(game, game.from_text(start) if start else game.initial))
-        if not isinstance(text, str):
-            raise BadOption("wanted: the text of a game or a position")
-        imported, which = importing.read(text, game), asked.get("which", 0)
-        if not is_whole(which, 0, len(imported.games) - 1):
-            raise BadOption(f"there is no such game; there are {len(imported.games)}, from 0")
-        most = self._lobby.limits.max_analyzed_decisions
-        if sum(map(len, imported.games[which].turns)) > most:
-            raise BadOption(f"a game has {most:,} decisions at most")
-        return _opened(imported.games[which]) | _counted(imported) | {"which": which}
-
     async def look(self, asked: Asked, address: str) -> dict[str, Any]:
         """Return what there is to draw and to choose, and the last turn alone."""
-        return await self._lobby.run_io(address, self._look, asked)
-
-    def _look(self, asked: Asked) -> dict[str, Any]:
-        state = view.state(self._sitting(asked))
-        return {**state, "turns": state["turns"][-1:]}
+        return await self._lobby.compute(address, _look, asked, self._lobby.limits)
 
     async def analyse(self, asked: Asked, address: str) -> dict[str, Any]:
         """Return what a player thinks of a position."""
-        sitting, spec = await self._lobby.run_io(address, self._subject, asked)
-        game, position = sitting.game, sitting.position
-        job = Analyze(spec, GameKey.of(game), position)
-        analysis = await self._lobby.study(job, self._seconds(asked), address)
-        return await self._lobby.run_io(address, _analysed, game, position, analysis)
+        lobby, seconds = self._lobby, self._seconds(asked)
+        key, position, spec = await lobby.compute(address, _subject, asked, lobby.limits)
+        analysis = await lobby.study(Analyze(spec, key, position), seconds, address)
+        return await lobby.compute(address, _analysed, key, position, analysis)
 
     async def judge(self, asked: Asked, address: str) -> dict[str, Any]:
         """Return what a player thinks of a turn."""
-        turn = _actions(asked.get("turn", []), self._lobby.limits.max_analyzed_decisions)
-        sitting, spec = await self._lobby.run_io(address, self._subject, asked)
-        game, position = sitting.game, sitting.position
-        job = Judge(spec, GameKey.of(game), position, turn)
-        judgement = await self._lobby.study(job, self._seconds(asked), address)
-        return _judged(game, position, judgement)
+        lobby, seconds = self._lobby, self._seconds(asked)
+        turn = _actions(asked.get("turn", []), lobby.limits.max_analyzed_decisions)
+        key, position, spec = await lobby.compute(address, _subject, asked, lobby.limits)
+        judgement = await lobby.study(Judge(spec, key, position, turn), seconds, address)
+        return await lobby.compute(address, _judged, key, position, judgement)
 
     def _seconds(self, asked: Asked) -> float:
         """Return how long a player thinks; raise BadOption for what is not a time."""
@@ -143,24 +120,49 @@ class Desk:
             raise BadOption(f"{str(seconds)[:40]!r} seconds; wanted: 0.01 to {LONGEST}")
         return min(float(seconds), self._lobby.limits.decision_seconds)
 
-    def _subject(self, asked: Asked) -> tuple[Sitting, str]:
-        """Return the game as far as it is analysed, and the player's spec; raises CcEnvError."""
-        self._seconds(asked)
-        sitting = self._sitting(asked)
-        if sitting.result is not None:
-            raise IllegalAction(f"the game is over ({sitting.result.reason})")
-        return sitting, bench.check(asked.get("player", "minimax:extreme"), sitting.game)
 
-    def _sitting(self, asked: Asked) -> Sitting:
-        """Return the game as far as it is asked about; raises CcEnvError."""
-        game = known_game(asked.get("game"), asked.get("options") or {})
-        text = known_start(asked.get("start"), game)
-        start = game.from_text(text) if text else None
-        unlimited = Limits(max_turns=None, repetitions=None)
-        sitting = Sitting(game, (HUMAN, HUMAN), start=start, limits=unlimited)
-        for action in _actions(asked.get("actions", []), self._lobby.limits.max_analyzed_decisions):
-            sitting.restore(Decision(action), 0.0)
-        return sitting
+def _open(asked: Asked, limits: ServerLimits) -> dict[str, Any]:
+    text = asked.get("text")
+    named = asked.get("game")
+    game = known_game(named, asked.get("options") or {}) if named else None
+    if text is None and game:
+        start = known_start(asked.get("start"), game)
+        return _opened(Imported(game, game.from_text(start) if start else game.initial))
+    if not isinstance(text, str):
+        raise BadOption("wanted: the text of a game or a position")
+    imported, which = importing.read(text, game), asked.get("which", 0)
+    if not is_whole(which, 0, len(imported.games) - 1):
+        raise BadOption(f"there is no such game; there are {len(imported.games)}, from 0")
+    most = limits.max_analyzed_decisions
+    if sum(map(len, imported.games[which].turns)) > most:
+        raise BadOption(f"a game has {most:,} decisions at most")
+    return _opened(imported.games[which]) | _counted(imported) | {"which": which}
+
+
+def _look(asked: Asked, limits: ServerLimits) -> dict[str, Any]:
+    state = view.state(_sitting(asked, limits))
+    return {**state, "turns": state["turns"][-1:]}
+
+
+def _subject(asked: Asked, limits: ServerLimits) -> tuple[GameKey, Position, str]:
+    """Return the game and the position to be analysed, and the player's spec; raises CcEnvError."""
+    sitting = _sitting(asked, limits)
+    if sitting.result is not None:
+        raise IllegalAction(f"the game is over ({sitting.result.reason})")
+    spec = bench.check(asked.get("player", "minimax:extreme"), sitting.game)
+    return GameKey.of(sitting.game), sitting.position, spec
+
+
+def _sitting(asked: Asked, limits: ServerLimits) -> Sitting:
+    """Return the game as far as it is asked about; raises CcEnvError."""
+    game = known_game(asked.get("game"), asked.get("options") or {})
+    text = known_start(asked.get("start"), game)
+    start = game.from_text(text) if text else None
+    unlimited = Limits(max_turns=None, repetitions=None)
+    sitting = Sitting(game, (HUMAN, HUMAN), start=start, limits=unlimited)
+    for action in _actions(asked.get("actions", []), limits.max_analyzed_decisions):
+        sitting.restore(Decision(action), 0.0)
+    return sitting
 
 
 def _actions(given: object, most: int) -> Turn:
@@ -216,7 +218,8 @@ def _title(imported: Imported) -> str:
     return f"{imported.game.name}: {who}{count}{f', {imported.result}' if imported.result else ''}"
 
 
-def _analysed(game: Game, position: Position, analysis: Analysis) -> dict[str, Any]:
+def _analysed(key: GameKey, position: Position, analysis: Analysis) -> dict[str, Any]:
+    game = game_of(key)
     heats = [heat(game, position, analysis.shares, ends=ends) for ends in (False, True)]
     best = analysis.lines[0].value if analysis.lines else 0.0
     return {
@@ -241,7 +244,8 @@ def _move(game: Game, position: Position, line: Turn, value: float, best: float)
     }
 
 
-def _judged(game: Game, position: Position, judgement: Judgement) -> dict[str, Any]:
+def _judged(key: GameKey, position: Position, judgement: Judgement) -> dict[str, Any]:
+    game = game_of(key)
     return {
         "chances": _chances_of_first(game, position, judgement.value),
         "line": _texts(game, position, judgement.line),
@@ -266,11 +270,11 @@ def _route(name: str) -> Route:
     async def answer(request: Request) -> Response:
         desk: Desk = request.app.state.desk
         limits: ServerLimits = request.app.state.lobby.limits
-        asked = await read_json(request, limits.max_request_bytes, limits.request_seconds)
-        fields(asked, f"a request to /{name}", FIELDS[name])
         work: Callable[[Asked, str], Coroutine[Any, Any, dict[str, Any]]] = getattr(desk, name)
         address = address_of(request)
         with desk.admitted(address):
+            asked = await read_json(request, limits.max_request_bytes, limits.request_seconds)
+            fields(asked, f"a request to /{name}", FIELDS[name])
             told = await unless_gone(request, work(asked, address))
         return Response(status_code=GONE) if told is None else JSONResponse(told)
 

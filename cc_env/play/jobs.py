@@ -1,4 +1,4 @@
-"""The jobs of players: a decision in a game, and the analysis of a position or a turn.
+"""The jobs of workers: decisions of players, analyses of positions and turns, other calls.
 
 A job is sent to a worker, which may be another process, so it consists of data alone.
 """
@@ -23,10 +23,10 @@ REMEMBERING = "policy", "alphazero", "ppo"
 
 
 class Job(Protocol):
-    """Something to be done with a borrowed player."""
+    """Something that a worker does, such as with a borrowed player."""
 
     def run(self, pool: PlayerPool, time: Time) -> Any:
-        """Return what the player finds; `time` may be ended from another thread."""
+        """Return what is found; `time` may be ended from another thread."""
 
 
 class GameKey(NamedTuple):
@@ -42,8 +42,21 @@ class GameKey(NamedTuple):
 
 
 @lru_cache(maxsize=16)
-def _game(key: GameKey) -> Game:
+def game_of(key: GameKey) -> Game:
+    """Return the game of a key."""
     return games.make(key.name, **dict(key.options))
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call of a function, which can be imported, with data."""
+
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...]
+
+    def run(self, pool: PlayerPool, time: Time) -> Any:
+        """Return what the function returns; raises as it does."""
+        return self.function(*self.arguments)
 
 
 class Choice(NamedTuple):
@@ -67,7 +80,7 @@ class Choose:
 
     def run(self, pool: PlayerPool, time: Time) -> Choice:
         """Return the decision; raises as the player does."""
-        with pool.borrow(self.spec, _game(self.game)) as pooled:
+        with pool.borrow(self.spec, game_of(self.game)) as pooled:
             time.begin(pooled)
             player: Any = referee.fresh(pooled)
             if self.memory is not None:
@@ -87,7 +100,7 @@ class Analyze:
 
     def run(self, pool: PlayerPool, time: Time) -> Analysis:
         """Return the analysis; raises as `study.analyse`."""
-        game = _game(self.game)
+        game = game_of(self.game)
         with pool.borrow(self.spec, game) as player:
             time.begin(player)
             return study.analyse(game, self.position, player, time)
@@ -104,7 +117,7 @@ class Judge:
 
     def run(self, pool: PlayerPool, time: Time) -> Judgement:
         """Return the judgement; raises as `study.judge`."""
-        game = _game(self.game)
+        game = game_of(self.game)
         with pool.borrow(self.spec, game) as player:
             time.begin(player)
             return study.judge(game, self.position, self.turn, player, time)

@@ -31,14 +31,14 @@ from cc_env.game import Game
 from cc_env.match import Limits
 from cc_env.play import bench, importing, view
 from cc_env.play.fair import FairSlots
-from cc_env.play.jobs import Choice, Choose, GameKey, Job, pooled_player
-from cc_env.play.journal import Journal, Opening, SavedGame, with_tokens
+from cc_env.play.jobs import Call, Choice, Choose, GameKey, Job, pooled_player
+from cc_env.play.journal import Journal, Opening, with_tokens
 from cc_env.play.messages import fields
 from cc_env.play.room import Guest, Room
 from cc_env.play.server_limits import BusyError, Rates, ServerLimits
 from cc_env.play.sitting import HUMAN
 from cc_env.play.storage import GameFolder
-from cc_env.play.workers import Cancellation, LocalWorker, Workers
+from cc_env.play.workers import Cancellation, LocalWorker, Worker, Workers
 from cc_env.referee import Answer, Clock, Player
 
 # The fields of a request that opens a game.
@@ -58,13 +58,14 @@ class Lobby:
         folder: GameFolder,
         limits: ServerLimits | None = None,
         cores: int | None = None,
-        workers: Workers | None = None,
+        make_worker: Callable[[], Worker] | None = None,
     ) -> None:
-        """Serve the games of a folder; both the folder and the workers are closed with this."""
+        """Serve the games of a folder, which is closed with this; workers are made as needed."""
         self._folder, self.limits = folder, limits or ServerLimits()
         self.rates = Rates(self.limits)
         cores = cores or os.cpu_count() or 1
-        self._workers = workers or Workers(lambda: LocalWorker(self.limits.idle_player_bytes))
+        make_worker = make_worker or (lambda: LocalWorker(self.limits.idle_player_bytes))
+        self._players, self._others = Workers(make_worker), Workers(make_worker)
         self.rooms: dict[str, Room] = {}
         self._thinking = ThreadPoolExecutor(cores, "think")
         self._io = ThreadPoolExecutor(IO_THREADS, "io")
@@ -81,13 +82,21 @@ class Lobby:
             task.cancel()
         for pool in (self._thinking, self._io):
             pool.shutdown(wait=False, cancel_futures=True)
-        self._workers.close()
+        self._players.close()
+        self._others.close()
         self._folder.close()
 
     async def run_io(self, address: str, function: Callable[..., Result], *given: object) -> Result:
         """Return what a function finds that runs in a thread which searches never occupy."""
         await self._io_slots.acquire(address)
         return await self._in_slot(self._io, self._io_slots.release, function, *given)
+
+    async def compute(
+        self, address: str, function: Callable[..., Result], *given: object
+    ) -> Result:
+        """Return what a function finds that runs in a worker which searches never occupy."""
+        found: Result = await self.run_io(address, self._others.run, Call(function, given))
+        return found
 
     async def _in_slot(
         self, pool: Executor, release: Callable[[], None], work: Callable[..., Result], *given: Any
@@ -133,8 +142,7 @@ class Lobby:
 
         Nothing is kept in memory for it until somebody joins.
         """
-        self.rates.check("new games", address)
-        opening = await self.run_io(address, self._checked, request)
+        opening = await self.compute(address, check_opening, request, self.limits)
         if self._folder.is_full:
             await self.remove_expired()
         return self.open(opening), opening
@@ -181,42 +189,7 @@ class Lobby:
     async def catalogue(self) -> dict[str, Any]:
         """Return the games with their options, and who plays them."""
         clock = [MIN_CLOCK_SECONDS, self.limits.clock_seconds]
-        return {**await self.run_io("", _catalogue), "clock": clock}
-
-    def _checked(self, asked: object) -> Opening:
-        """Return how a game is opened; raises CcEnvError where something of it is not allowed."""
-        asked = fields(asked, "what opens a game", KEYS)
-        game = known_game(asked.get("game"), asked.get("options") or {})
-        seats = _seats(asked.get("seats"), game)
-        seed = asked.get("seed", secrets.randbelow(2**31))
-        if not is_whole(seed, 0):
-            raise BadOption(f"seed={str(seed)[:40]!r}; wanted: 0 or more")
-        check_switch("assistance", assistance := asked.get("assistance", False))
-        if asked.get("draw_lots"):
-            order = np.random.default_rng(seed).permutation(2)
-            seats = seats[order[0]], seats[order[1]]
-        opening = Opening(
-            game=game.name,
-            options=dict(game.options),
-            seats=seats,
-            start=known_start(asked.get("start"), game),
-            limits=asdict(self._limits(asked.get("seconds"))),
-            seed=seed,
-            pace=self.limits.pace_seconds,
-            assistance=assistance,
-        )
-        opening = with_tokens(opening)
-        standing = SavedGame.begun(opening, self.make_player)
-        view.state(standing.sitting)  # compiles, and refuses what cannot be
-        return opening
-
-    def _limits(self, seconds: object) -> Limits:
-        if seconds is None:
-            return Limits()
-        if not is_number(seconds, MIN_CLOCK_SECONDS, self.limits.clock_seconds):
-            would_do = f"{MIN_CLOCK_SECONDS} to {self.limits.clock_seconds:g}, or nothing"
-            raise BadOption(f"{str(seconds)[:40]!r} seconds for a game; wanted: {would_do}")
-        return Limits(seconds_per_game=float(seconds))  # type: ignore[arg-type]
+        return {**await self.compute("", _catalogue), "clock": clock}
 
     # Players think
 
@@ -225,7 +198,7 @@ class Lobby:
 
         Raises BadOption unless an untrusted client may seat it.
         """
-        return pooled_player(bench.check(spec, game), game, self._workers.run)
+        return pooled_player(bench.check(spec, game), game, self._players.run)
 
     async def ask(self, room: Room) -> Answer:
         """Return what the player to move in a game decides, once it is its turn to think."""
@@ -257,7 +230,7 @@ class Lobby:
             self._seats.release()
             self._studies.release()
 
-        cancellation, run = Cancellation(), self._workers.run
+        cancellation, run = Cancellation(), self._players.run
         try:
             return await self._in_slot(self._thinking, release, run, job, seconds, cancellation)
         except asyncio.CancelledError:
@@ -277,7 +250,7 @@ class Lobby:
         job = Choose(spec, GameKey.of(game), position, np.random.default_rng(0), clock)
         try:
             await self._seats.acquire(room.address)
-            work = self._in_slot(self._thinking, self._seats.release, self._workers.run, job)
+            work = self._in_slot(self._thinking, self._seats.release, self._players.run, job)
             choice: Choice = await work
             action = int(choice.decision.action)
             guest.send("hint", by=spec, action=action, text=game.action_text(position, action))
@@ -285,6 +258,46 @@ class Lobby:
             guest.send("refused", why=str(error))
         finally:
             self._advised.discard(room)
+
+
+def check_opening(asked: object, limits: ServerLimits) -> Opening:
+    """Return how a game is opened; raises CcEnvError where something of it is not allowed."""
+    asked = fields(asked, "what opens a game", KEYS)
+    game = known_game(asked.get("game"), asked.get("options") or {})
+    seats = _seats(asked.get("seats"), game)
+    seed = asked.get("seed", secrets.randbelow(2**31))
+    if not is_whole(seed, 0):
+        raise BadOption(f"seed={str(seed)[:40]!r}; wanted: 0 or more")
+    check_switch("assistance", assistance := asked.get("assistance", False))
+    if asked.get("draw_lots"):
+        order = np.random.default_rng(seed).permutation(2)
+        seats = seats[order[0]], seats[order[1]]
+    opening = Opening(
+        game=game.name,
+        options=dict(game.options),
+        seats=seats,
+        start=known_start(asked.get("start"), game),
+        limits=asdict(_match_limits(asked.get("seconds"), limits)),
+        seed=seed,
+        pace=limits.pace_seconds,
+        assistance=assistance,
+    )
+    view.state(opening.sitting(_idle_player))  # refuses what cannot be
+    return with_tokens(opening)
+
+
+def _match_limits(seconds: object, limits: ServerLimits) -> Limits:
+    if seconds is None:
+        return Limits()
+    if not is_number(seconds, MIN_CLOCK_SECONDS, limits.clock_seconds):
+        would_do = f"{MIN_CLOCK_SECONDS} to {limits.clock_seconds:g}, or nothing"
+        raise BadOption(f"{str(seconds)[:40]!r} seconds for a game; wanted: {would_do}")
+    return Limits(seconds_per_game=float(seconds))  # type: ignore[arg-type]
+
+
+def _idle_player(spec: str, game: Game) -> Player:
+    """Return a player of a game that is not played."""
+    return pooled_player(spec, game, lambda job: None)
 
 
 def _catalogue() -> dict[str, Any]:

@@ -17,6 +17,7 @@ import socket
 import time
 from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +43,7 @@ try:
     from cc_env.play.lobby import Lobby
     from cc_env.play.server_limits import BusyError, ServerLimits, TooManyRequestsError
     from cc_env.play.storage import GameFolder
-    from cc_env.play.workers import ProcessWorker, Workers, prepare
+    from cc_env.play.workers import ProcessWorker, prepare
 except ImportError as missing:
     raise MissingExtra("python -m cc_env serve", "starlette and uvicorn", "play") from missing
 
@@ -84,11 +85,11 @@ def application(
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        workers = None
+        make = None
         if in_processes:
             prepare()
-            workers = Workers(lambda: ProcessWorker(limits.idle_player_bytes))
-        app.state.lobby = Lobby(games, limits, workers=workers)
+            make = partial(ProcessWorker, limits.idle_player_bytes)
+        app.state.lobby = Lobby(games, limits, make_worker=make)
         app.state.desk = Desk(app.state.lobby)
         app.state.lobby.begin_background()
         yield
@@ -194,15 +195,16 @@ async def _catalogue(request: Request) -> Response:
 
 async def _lessons(request: Request) -> Response:
     lobby: Lobby = request.app.state.lobby
-    told = await lobby.run_io(address_of(request), lessons.told, request.path_params["game"])
+    told = await lobby.compute(address_of(request), lessons.told, request.path_params["game"])
     return JSONResponse(told)
 
 
 async def _open(request: Request) -> Response:
     lobby: Lobby = request.app.state.lobby
-    limits = lobby.limits
+    limits, address = lobby.limits, address_of(request)
+    lobby.rates.check("new games", address)
     asked = await read_json(request, limits.max_message_bytes, limits.request_seconds)
-    name, opening = await lobby.begin(asked, address_of(request))
+    name, opening = await lobby.begin(asked, address)
     return JSONResponse({"game": name, "tokens": opening.tokens, "owner": opening.owner}, 201)
 
 

@@ -24,6 +24,7 @@ class ServerLimits:
     # connections
     connections: int = 4000  # fewer where the process may open fewer files
     connections_per_address: int = 250
+    new_connections_per_second: int = 40
     spectators_per_game: int = 200
     request_seconds: float = 10.0  # for a whole request, and for the first message of a client
     stalled_seconds: float = 30.0  # without progress while a client reads an answer
@@ -56,6 +57,7 @@ class ServerLimits:
         """What one address, or for messages one connection, may do in a time."""
         return {
             "messages": RateLimitItemPerSecond(2 * self.messages_per_second, 2),
+            "connections": RateLimitItemPerSecond(5 * self.new_connections_per_second, 5),
             "connections to games": RateLimitItemPerSecond(5 * self.joins_per_second, 5),
             "new games": RateLimitItemPerMinute(self.games_per_minute),
             "analyses": RateLimitItemPerMinute(self.analyses_per_minute),

@@ -1,4 +1,4 @@
-"""Workers do the jobs of players: processes of low priority, or this process.
+"""Workers do what takes long: processes of low priority, or this process.
 
 A thread of low priority that waits for a core may hold the interpreter's lock meanwhile, for which
 the event loop then waits, too. A process has a lock of its own.
@@ -67,10 +67,6 @@ class LocalWorker:
         """As `Worker.result`."""
         try:
             return self._job.run(self._pool, self._time)
-        except CcEnvError:
-            raise
-        except Exception as error:
-            raise Forfeit("error", f"{type(error).__name__}: {error}") from error
         finally:
             self._time = Time(math.inf)  # which has no player
 
@@ -255,6 +251,9 @@ def _answer(
                 answer = worker.result(), None
             except CcEnvError as error:
                 answer = None, error
+            except Exception as error:
+                _log.exception("a job failed")
+                answer = None, Forfeit("error", f"{type(error).__name__}: {error}")
             connection.send(answer)
     finally:
         os._exit(1)  # rather than never to answer

@@ -15,7 +15,7 @@ from cc_env.match import RESIGNED, Result
 from cc_env.play import server, view
 from cc_env.play.export import endings, exported
 from cc_env.play.journal import Journal, with_tokens
-from cc_env.play.lobby import Lobby
+from cc_env.play.lobby import Lobby, check_opening
 from cc_env.play.room import Guest
 from cc_env.play.server_limits import ServerLimits
 from cc_env.play.sitting import HUMAN
@@ -67,7 +67,7 @@ def lobby(tmp_path):
 
 def journal_of(path, lobby, asked):
     """Write a journal with a line of each kind; return its lines."""
-    opening = lobby._checked(asked)
+    opening = check_opening(asked, LIMITS)
     journal, sitting = Journal(path), opening.sitting(lobby.make_player)
     journal.begin(opening)
     game, position = sitting.game, sitting.position
@@ -117,7 +117,7 @@ def stands(room, path):
 
 @pytest.mark.parametrize("seats", [(HUMAN, HUMAN), (HUMAN, "random"), ("random", "random")])
 def test_messages(seats, lobby, tmp_path):
-    first = lobby._checked({"game": "mini_checkers", "seats": list(seats), "seed": 1})
+    first = check_opening({"game": "mini_checkers", "seats": list(seats), "seed": 1}, LIMITS)
     done = {True: 0, False: 0}
 
     async def send(text, place):
@@ -160,7 +160,7 @@ def test_what_opens_a_game(lobby, tmp_path):
             asked = json.loads(line)
         except (ValueError, RecursionError):
             asked = line
-        opening = refused_or_fine(lobby._checked, asked)
+        opening = refused_or_fine(check_opening, asked, LIMITS)
         done.append(opening is not None)
         if opening is not None:
             json.dumps(view.state(opening.sitting(lobby.make_player)), allow_nan=False)

@@ -21,7 +21,7 @@ from cc_env.errors import (
 )
 from cc_env.play import bench, console, export, lessons, program_commands, server
 from cc_env.play.asked import TooLongError
-from cc_env.play.lobby import Lobby
+from cc_env.play.lobby import Lobby, check_opening
 from cc_env.play.messages import act_of
 from cc_env.play.room import Guest
 from cc_env.play.server_limits import ServerLimits
@@ -29,11 +29,12 @@ from cc_env.play.sitting import HUMAN, Sitting
 from cc_env.play.storage import GameFolder
 
 PEOPLE = [HUMAN, HUMAN]
+LIMITS = ServerLimits()
 
 
 @pytest.fixture
 def lobby(tmp_path):
-    made = Lobby(GameFolder(tmp_path, ServerLimits()), cores=1)
+    made = Lobby(GameFolder(tmp_path, LIMITS), cores=1)
     yield made
     made.close()
 
@@ -64,9 +65,9 @@ def check(kind, says, act, *given):
         ({"start": "hello"}, BadPosition, "cannot read position 'hello'"),
     ],
 )
-def test_of_what_opens_a_game(wrong, kind, says, lobby):
+def test_of_what_opens_a_game(wrong, kind, says):
     asked = {"game": "capture_conquer", "seats": PEOPLE, **wrong}
-    check(kind, says, lobby._checked, asked)
+    check(kind, says, check_opening, asked, LIMITS)
 
 
 def test_of_who_sits_down():
@@ -115,18 +116,18 @@ def test_of_who_sits_down():
 )
 def test_of_messages(message, kind, says, lobby):
     guest = Guest(frozenset((0, 1)), is_owner=True)
-    name = lobby.open(lobby._checked({"game": "mini_checkers", "seats": PEOPLE, "seed": 1}))
+    name = lobby.open(check_opening({"game": "mini_checkers", "seats": PEOPLE, "seed": 1}, LIMITS))
     room = asyncio.run(lobby.find(name))
     check(kind, says, room.obey, guest, message)
     assert not room.sitting.decisions
 
 
-def test_of_what_is_not_a_message(lobby):
+def test_of_what_is_not_a_message():
     limits = ServerLimits(max_message_bytes=10)
     check(BadRecord, "a message is JSON", server._read, "{", limits)
     check(BadRecord, "a message is a JSON object", server._read, "[1]", limits)
     check(TooLongError, "a message has 10 bytes at most", server._read, " " * 11, limits)
-    check(BadRecord, "what opens a game is a JSON object", lobby._checked, [1])
+    check(BadRecord, "what opens a game is a JSON object", check_opening, [1], LIMITS)
     check(UnknownOption, "'7' cannot be done; wanted: play", act_of, {"do": 7}, {"play": None})
 
 

@@ -1,0 +1,305 @@
+"""The folder of games: its lock, its files, what becomes of damaged and of old ones."""
+
+import asyncio
+import json
+import os
+import stat
+
+import pytest
+from fuzz.harness import refused_or_fine
+from starlette.testclient import TestClient
+
+from cc_env import files, games, players
+from cc_env.errors import BadRecord, FolderInUse, UnknownOption
+from cc_env.play import server, storage
+from cc_env.play.journal import Journal, Opening, with_tokens
+from cc_env.play.lobby import Lobby
+from cc_env.play.server_limits import BusyError, ServerLimits
+from cc_env.play.sitting import HUMAN
+from cc_env.play.storage import DAY, GameFolder
+
+PEOPLE = HUMAN, HUMAN
+HERE = "http://127.0.0.1:8000"
+OPENING = {"game": "mini_checkers", "seats": list(PEOPLE), "seed": 1}
+
+
+def opening(game="mini_checkers"):
+    made = games.make(game)
+    return with_tokens(Opening(made.name, dict(made.options), PEOPLE))
+
+
+def open_folder(path, **limits):
+    return GameFolder(path, ServerLimits(**limits))
+
+
+def store(folder, count=1, lines=1):
+    """Store games of some lines each; return their names."""
+    names = [folder.create(opening()) for _ in range(count)]
+    for name in names:
+        for _ in range(lines - 1):
+            folder.journal(name).offered(0)
+    return names
+
+
+def age(path, name, days, now):
+    changed = now - days * DAY
+    os.utime(path / f"{name}.jsonl", (changed, changed))
+
+
+def test_a_folder_belongs_to_one_server(tmp_path):
+    """Row A5: two servers confirmed a move of the same seat."""
+    first = open_folder(tmp_path)
+    with pytest.raises(FolderInUse, match="another server"):
+        server.application(tmp_path)
+    first.close()
+    open_folder(tmp_path).close()
+
+
+def test_a_journal_is_for_its_owner_alone(tmp_path):
+    """Row A10: it has the tokens of the seats."""
+    folder = open_folder(tmp_path)
+    (name,) = store(folder)
+    (tmp_path / f"{name}.jsonl").chmod(0o755)
+    (other,) = store(folder)
+    folder.expired()
+    for stored in (name, other):
+        assert stat.S_IMODE((tmp_path / f"{stored}.jsonl").stat().st_mode) == 0o600
+    folder.close()
+
+
+def test_games_expire_by_their_last_change(tmp_path):
+    now = 1e9
+    folder = open_folder(tmp_path, unplayed_days=1, stored_days=10)
+    unplayed, played = store(folder, 3), store(folder, 3, lines=2)
+    for days, *names in zip((0.5, 2, 11), unplayed, played, strict=True):
+        for name in names:
+            age(tmp_path, name, days, now)
+    assert {game.name for game in folder.expired(now)} == {*unplayed[1:], played[2]}
+    folder.close()
+
+
+def test_a_full_folder_drops_what_changed_least_recently(tmp_path):
+    now = 1e9
+    folder = open_folder(tmp_path, stored_games=4)
+    unplayed, played = store(folder, 2), store(folder, 2, lines=2)
+    for number, name in enumerate((*unplayed, *played)):
+        age(tmp_path, name, 0.9 - number / 10, now)
+    with pytest.raises(BusyError, match="4 games are stored"):
+        store(folder)
+    due = folder.expired(now)
+    assert [game.name for game in due] == unplayed[:1]
+    for game in due:
+        folder.remove(game)
+    assert store(folder)
+    with pytest.raises(UnknownOption):
+        folder.journal(unplayed[0])
+    folder.close()
+
+
+def test_a_folder_is_bounded_in_bytes(tmp_path):
+    folder = open_folder(tmp_path, stored_bytes=2000)
+    names = store(folder, 3)
+    while not folder.is_full:
+        names += store(folder)
+    assert len(names) < 20
+    for game in folder.expired():
+        folder.remove(game)
+    assert not folder.is_full
+    assert len(list(tmp_path.glob("*.jsonl"))) == len(names) - 1
+    folder.close()
+
+
+def test_a_full_server_takes_new_games_for_the_oldest_unplayed(serving, tmp_path):
+    """Row A6: with 100,000 games nobody could open one again, also after a restart."""
+    client = serving(stored_games=3)
+    for _ in range(8):
+        assert client.post("/games", json=OPENING).status_code == 201
+    assert len(list(tmp_path.glob("*.jsonl"))) <= 3
+
+
+def test_an_open_game_does_not_expire(tmp_path):
+    async def scene():
+        folder = open_folder(tmp_path, unplayed_days=0)
+        lobby = Lobby(folder, cores=1)
+        name, other = store(folder, 2)
+        for stored in (name, other):
+            age(tmp_path, stored, 5, 1e9)
+        await lobby.find(name)
+        await lobby.remove_expired()
+        assert [path.stem for path in tmp_path.glob("*.jsonl")] == [name]
+        lobby.close()
+
+    asyncio.run(scene())
+
+
+def test_a_game_that_cannot_be_stored_is_refused_and_leaves_nothing(serving, tmp_path, monkeypatch):
+    """Row A9: status 500, a traceback, an empty file."""
+    client = serving()
+
+    class Full:
+        def __init__(self, file, mode):
+            os.close(file)
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *error):
+            return None
+
+        def write(self, content):
+            raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as context:
+        context.setattr("os.fdopen", Full)
+        answer = client.post("/games", json=OPENING)
+    assert answer.status_code == 503
+    assert answer.json() == {"error": server.UNAVAILABLE}
+    assert not list(tmp_path.glob("*.jsonl"))
+    assert client.post("/games", json=OPENING).status_code == 201
+
+
+@pytest.mark.parametrize("content", [b"", b"\n", b"{}\n", b"\xff\n", b'{"game":1}\n'])
+def test_a_damaged_game_is_one_clear_answer_and_one_line_of_log(content, serving, tmp_path, caplog):
+    client = serving()
+    (tmp_path / f"{'A' * 16}.jsonl").write_bytes(content)
+    answer = client.get(f"/games/{'A' * 16}.txt")
+    assert answer.status_code == 503
+    assert answer.json() == {"error": "this game cannot be read now"}
+    (line,) = [record for record in caplog.records if record.name == "cc_env.play"]
+    assert str(tmp_path) in line.getMessage()
+    assert not line.exc_info
+
+
+def test_a_folder_with_the_name_of_a_game_is_none(serving, tmp_path):
+    client = serving()
+    (tmp_path / f"{'A' * 16}.jsonl").mkdir()
+    assert client.get(f"/games/{'A' * 16}.txt").status_code == 404
+
+
+def test_an_empty_journal_says_so(tmp_path):
+    path = tmp_path / "game.jsonl"
+    path.touch()
+    with pytest.raises(BadRecord, match="line 1: the file is empty"):
+        Journal(path).read(players.make)
+
+
+def test_what_has_gone_is_not_written_again(tmp_path):
+    """A journal that was deleted is not begun again in its middle."""
+    folder = open_folder(tmp_path)
+    (name,) = store(folder)
+    journal = folder.journal(name)
+    journal.path.unlink()
+    with pytest.raises(FileNotFoundError):
+        journal.offered(0)
+    assert not journal.path.exists()
+    folder.close()
+
+
+def test_a_file_that_is_created_is_new_and_private(tmp_path):
+    path = tmp_path / "secret"
+    files.create_private(path, "a")
+    with pytest.raises(FileExistsError):
+        files.create_private(path, "b")
+    assert path.read_text() == "a"
+
+
+def journal_of(path, name):
+    """Write a journal with decisions, take-backs, offers and an end; return its bytes."""
+    journal, game = Journal(path), games.make(name)
+    journal.begin(opening(name))
+    sitting = journal.read(players.make).sitting
+    for number in range(8):
+        sitting.play(sitting.match.legal[0])
+        journal.decided(sitting.decisions[-1], 0.25)
+        if number in (3, 6):
+            sitting.take_back()
+            journal.taken_back()
+    journal.offered(0)
+    journal.asked_back(1)
+    sitting.resign(0)
+    journal.ended(sitting.result, "")
+    assert game.name == sitting.game.name
+    return path.read_bytes()
+
+
+def read(path):
+    standing = Journal(path).read(players.make)
+    return standing.sitting.decisions, standing.sitting.result, standing.wanted_back
+
+
+@pytest.mark.parametrize("name", ["mini_checkers", "morris"])
+def test_a_journal_that_is_cut_has_all_whole_lines(name, tmp_path):
+    """Of every length: what a killed process may leave."""
+    path, cut = tmp_path / "game.jsonl", tmp_path / "cut.jsonl"
+    content = journal_of(path, name)
+    whole, known = [], None
+    for length in range(len(content) + 1):
+        cut.write_bytes(content[:length])
+        lines = content[:length].count(b"\n")
+        if not lines:
+            with pytest.raises(BadRecord):
+                read(cut)
+        elif lines != len(whole):
+            whole.append(length)
+            known = read(cut)
+        elif length % 7 == 0 or length == len(content):
+            assert read(cut) == known
+            assert cut.read_bytes() == content[: whole[-1]]
+    assert len(whole) == content.count(b"\n")
+
+
+def test_a_journal_with_a_flipped_bit_is_read_or_refused(tmp_path):
+    path = tmp_path / "game.jsonl"
+    content = journal_of(path, "mini_checkers")
+    done = {True: 0, False: 0}
+    for place in range(0, len(content), 3):
+        flipped = bytearray(content)
+        flipped[place] ^= 1 << place % 8
+        path.write_bytes(flipped)
+        done[refused_or_fine(lambda: read(path)) is not None] += 1
+    assert min(done.values()) > 0
+
+
+def test_a_game_of_many_take_backs_is_full_but_can_be_played_on(serving):
+    """Row A7: its file was 188 kB, and took 35 seconds to be opened."""
+    client = serving(journal_bytes=700)
+    opened = client.post("/games", json=OPENING).json()
+    place = f"ws://127.0.0.1:8000/play/{opened['game']}"
+    with client.websocket_connect(place, headers={"origin": HERE}) as socket:
+
+        def until(*kinds):
+            while (message := socket.receive_json())["type"] not in kinds:
+                pass
+            return message
+
+        def do(what, **values):
+            socket.send_json({"do": what, **values})
+
+        socket.send_json({"tokens": opened["tokens"]})
+        state = until("state")
+        answer = state
+        while answer["type"] == "state":
+            do("play", action=state["choices"][0][0], version=answer["version"])
+            played = until("state")
+            do("take_back")
+            answer = until("state", "refused")
+        assert "its file is full" in answer["why"]
+        do("play", action=played["choices"][0][0], version=played["version"])
+        assert until("state", "refused")["decisions"] == 2
+
+
+def test_storage_needs_no_name_that_is_not_its_own(tmp_path):
+    (tmp_path / "notes.jsonl").write_text("mine")
+    folder = open_folder(tmp_path, unplayed_days=0)
+    assert not folder.expired(1e12)
+    for name in ("../../etc/passwd", "notes", "", "x" * 17):
+        with pytest.raises(UnknownOption):
+            folder.journal(name)
+    folder.close()
+    assert json.dumps(storage.NAME.pattern)
+
+
+def test_a_server_that_has_ended_leaves_its_folder(tmp_path):
+    with TestClient(server.application(tmp_path), base_url=HERE), pytest.raises(FolderInUse):
+        open_folder(tmp_path)
+    open_folder(tmp_path).close()
