@@ -8,6 +8,8 @@ import subprocess
 import sys
 import threading
 from contextlib import contextmanager
+from dataclasses import fields
+from pathlib import Path
 
 import pytest
 import uvicorn
@@ -304,3 +306,9 @@ def test_a_server_with_few_files_logs_little(tmp_path):
         for one in idle:
             one.close()
     assert len(log.splitlines()) <= 2
+
+
+def test_every_limit_is_documented():
+    page = (Path(__file__).parents[2] / "docs/guide/server.md").read_text()
+    names = {field.name for field in fields(ServerLimits)} - {"pace_seconds", "hint_player"}
+    assert not [name for name in names if f"`{name}`" not in page]
