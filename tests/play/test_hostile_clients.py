@@ -277,7 +277,8 @@ def test_requests_are_for_this_server(host, is_local, is_known):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only there is 127.0.0.2 an address")
-def test_a_server_of_another_loopback_address_is_local_too(tmp_path):
+def test_a_server_of_another_loopback_address_is_local_too(tmp_path, monkeypatch):
+    monkeypatch.setattr(connections, "limit_log", lambda: None)  # it lasts
     with socket.create_server(("127.0.0.2", 0)) as listening:
         prepared = server.prepared(listening, tmp_path, ServerLimits())
         assert prepared.config.app._is_local

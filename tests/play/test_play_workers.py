@@ -18,7 +18,7 @@ from cc_env.play import bench, workers
 from cc_env.play.bench import PlayerPool
 from cc_env.play.jobs import Analyze, GameKey, Judge, pooled_player
 from cc_env.play.workers import Cancellation, LocalWorker, ProcessWorker, Workers
-from cc_env.referee import Clock, Decision, fresh
+from cc_env.referee import Clock, fresh
 
 GAME = games.make("mini_checkers")
 KEY = GameKey.of(GAME)
@@ -97,32 +97,40 @@ def test_a_pooled_player_remembers_its_game(kind):
 
 
 class Large:
-    """A player with a table."""
+    """A player with a table, of which only the size is real."""
 
-    made = 0
+    made = bytes = 0
 
     def __init__(self, game, *, megabytes=40):
         type(self).made += 1
-        self.game, self.table = game, np.ones(megabytes * MEGABYTE, np.uint8)
+        type(self).bytes += megabytes * MEGABYTE
+        self.megabytes = megabytes
+
+    def __del__(self):
+        type(self).bytes -= self.megabytes * MEGABYTE
 
     def choose(self, position, rng, clock):
-        return Decision(int(self.game.legal_actions(position)[0]))
+        raise AssertionError
 
 
-def test_idle_players_are_kept_up_to_some_bytes():
-    pool = PlayerPool(100 * MEGABYTE)
-    Large.made = 0
+def test_idle_players_are_kept_up_to_some_bytes(monkeypatch):
+    """Row A3: a hundred analyses with different options kept a table each."""
+    monkeypatch.setattr(PlayerPool, "_memory", lambda pool: Large.bytes)
+    Large.made = Large.bytes = 0
+    pool, highest = PlayerPool(100 * MEGABYTE), 0
     with players.named(large=Large):
         for spec in ("large", "large", "large:megabytes=41", "large"):
-            with pool.borrow(spec, GAME) as player:
-                assert player.table.all()
-        assert Large.made == 2
-        with pool.borrow("large:megabytes=60", GAME):
-            pass
-        assert len(pool._idle) == 1
+            with pool.borrow(spec, GAME):
+                pass
+        assert (Large.made, Large.bytes) == (2, 81 * MEGABYTE)
+        for megabytes in range(50, 90, 8):
+            with pool.borrow(f"large:megabytes={megabytes}", GAME):
+                pass
+            highest = max(highest, Large.bytes)
         with pool.borrow("large:megabytes=120", GAME):
             pass
-        assert not pool._idle
+    assert 0 < highest <= 100 * MEGABYTE
+    assert Large.bytes == 0
 
 
 def test_an_analysis_is_ended_in_its_process(there):
