@@ -40,6 +40,7 @@ from cc_env.exact.numbering import (
 from cc_env.exact.solved import NO_TABLES, Known, NoTables, certain
 from cc_env.exact.table import SUFFIX, ExactTable
 from cc_env.exact.values import (
+    DRAWN,
     UNKNOWN,
     final,
     margin_of,
@@ -67,9 +68,20 @@ class Solved(NamedTuple):
     margin: int  # by which it is won or lost; 0 for a draw
     turns: int  # until the game is over, a turn that has begun included; 0 for a draw
     actions: tuple[int, ...]  # the legal ones, ascending; none where the game is over
-    values: tuple[int, ...]  # what each of them is worth to the player to move, as in `value`
-    keeping: tuple[int, ...]  # those that keep the value
+    values: tuple[int, ...]  # of each of them at least, as in `value`; see `Bounds`
+    keeping: tuple[int, ...]  # those that certainly keep the value
     best: tuple[int, ...]  # those of them that keep the margin, and win soonest or lose latest
+
+
+class Bounds(NamedTuple):
+    """The least and the greatest value, to the player to move, that a position can have.
+
+    They differ where the rules may draw the game before the win or the loss in the table: it is
+    worth that, or a draw. Both are UNKNOWN where nothing is known.
+    """
+
+    least: Int
+    greatest: Int
 
 
 class Probing(NamedTuple):
@@ -321,19 +333,20 @@ def _probe(position: Position, probing: Probing) -> Int:
         taken |= sets[index]
     probing.counts[_MISSING] = probing.counts[_WANTED] = 0
     value: Int = np.int64(UNKNOWN) if rules.mid_turn(position) else final(position)
-    count = np.int64(0)
+    bounds, count = Bounds(value, value), np.int64(0)
     if value == UNKNOWN:
         count = np.int64(rules.legal_actions(position, probing.legal))
         for index in range(count):
             after = rules.apply(position, np.int64(probing.legal[index]))
             left = _after(after, probing, probing.legal[count:])
-            probing.told[_HEAD + count + index] = left
-            value = _better(value, left)
+            probing.told[_HEAD + count + index] = left.least
+            bounds = _better_of(bounds, left)
     if probing.counts[_WANTED]:
         return np.int64(-probing.counts[_WANTED])
-    if probing.counts[_MISSING] or value == UNKNOWN:
+    is_certain = bounds.least == bounds.greatest and bounds.least != UNKNOWN
+    if probing.counts[_MISSING] or not is_certain:
         return np.int64(0)
-    return _tell(value, count, probing)
+    return _tell(bounds.least, count, probing)
 
 
 @jit
@@ -359,6 +372,12 @@ def _tell(value: Int, count: Int, probing: Probing) -> Int:
 
 
 @jit
+def _better_of(best: Bounds, other: Bounds) -> Bounds:
+    """Return the bounds of a choice between two actions."""
+    return Bounds(_better(best.least, other.least), _better(best.greatest, other.greatest))
+
+
+@jit
 def _better(best: Int, value: Int) -> Int:
     """Return the better of two values to the player to move; either may be UNKNOWN."""
     if best == UNKNOWN or (value != UNKNOWN and worth(value) > worth(best)):
@@ -367,33 +386,37 @@ def _better(best: Int, value: Int) -> Int:
 
 
 @jit
-def _after(position: Position, probing: Probing, legal: NDArray[np.int32]) -> Int:
+def _after(position: Position, probing: Probing, legal: NDArray[np.int32]) -> Bounds:
     """Return what an action is worth to its player that leads to `position`."""
     if not rules.mid_turn(position):
-        value = _value(position, probing)
-        return value if value == UNKNOWN else turn_before(value)
-    best: Int = np.int64(UNKNOWN)
+        bounds = _bounds(position, probing)
+        if bounds.least == UNKNOWN:
+            return bounds
+        return Bounds(turn_before(bounds.greatest), turn_before(bounds.least))
+    best = Bounds(np.int64(UNKNOWN), np.int64(UNKNOWN))
     count = rules.legal_actions(position, legal)
     for index in range(count):
         after = rules.apply(position, np.int64(legal[index]))
-        best = _better(best, _after(after, probing, legal[count:]))
+        best = _better_of(best, _after(after, probing, legal[count:]))
     return best
 
 
 @jit
-def _value(position: Position, probing: Probing) -> Int:
-    """Return the value of a position between turns; UNKNOWN where it has to be read, or is not."""
+def _bounds(position: Position, probing: Probing) -> Bounds:
+    """Return the bounds of a position between turns; UNKNOWN where it has to be read, or is not."""
     place = place_of(position, probing.numbers)
     if place == NOWHERE:
         value = final(position)
         probing.counts[_MISSING] += value == UNKNOWN
-        return value
+        return Bounds(value, value)
     block = place >> _BLOCK_BITS
     if not probing.is_read[block]:
         if probing.counts[_WANTED] < len(probing.wanted):
             probing.wanted[probing.counts[_WANTED]] = block
             probing.counts[_WANTED] += 1
-        return np.int64(UNKNOWN)
-    value = certain(position, np.int64(probing.values[place]))
-    probing.counts[_MISSING] += value == UNKNOWN
-    return value
+        return Bounds(np.int64(UNKNOWN), np.int64(UNKNOWN))
+    value = np.int64(probing.values[place])
+    if certain(position, value) != UNKNOWN:
+        return Bounds(value, value)
+    drawn = np.int64(DRAWN)
+    return Bounds(value, drawn) if result_of(value) < 0 else Bounds(drawn, value)

@@ -12,7 +12,7 @@ import pytest
 from conftest import command_line
 from test_solver import SMALL, solve
 
-from cc_env import games, players
+from cc_env import games, players, rules
 from cc_env.__main__ import main
 from cc_env.catalogue import file_stem
 from cc_env.errors import BadOption, BadPosition, BadTable, MissingTable
@@ -175,6 +175,45 @@ def test_a_draw_by_the_rules_may_come_first(tmp_path):
             assert (known is None) == (turns > 20 - idle)
         else:
             assert known is None or known.value == 0
+
+
+def test_a_certain_win_is_known_beside_actions_that_are_uncertain(tmp_path):
+    """All wins but one in fewer turns than are left to the draw, and the other way round."""
+    free = games.make("checkers", no_progress_limit=None)
+    solve(free, tmp_path, "2v1")
+    limited, counts = games.make("checkers", no_progress_limit=20), [0, 0]
+    known, certain = Tables(free, tmp_path), Tables(limited, tmp_path)
+    for number in range(0, known.sizes[4], 47):
+        position = known.position(4, number)
+        if not len(free.legal_actions(position)):
+            continue
+        text, solved = free.to_text(position), known.probe(position)
+        after = [known.probe(free.apply(position, action)) for action in solved.actions]
+        if any(free.mid_turn(free.apply(position, action)) for action in solved.actions):
+            continue
+        here = limited.from_text(text)
+        left = [limited.apply(here, action) for action in solved.actions]
+        late = [
+            there.turns > rules.turns_to_draw(place)
+            for there, place in zip(after, left, strict=True)
+        ]
+        wins = [
+            there.turns
+            for there, is_late in zip(after, late, strict=True)
+            if there.value < 0 and not is_late
+        ]
+        found = certain.find(here)
+        if wins:
+            assert found is not None, text
+            assert (found.value, found.turns) == (1, solved.turns)
+            assert not {a for a, is_late in zip(solved.actions, late, strict=True) if is_late} & {
+                *found.keeping
+            }
+            counts[0] += any(late)
+        elif any(late):
+            assert found is None
+            counts[1] += 1
+    assert min(counts) > 3
 
 
 def test_keeping_is_of_the_value_and_the_best_of_the_margin_too(tmp_path):
