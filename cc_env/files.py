@@ -5,11 +5,16 @@ import hashlib
 import os
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
 from cc_env.errors import BadRecord
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
 
 MAX_LINE_LENGTH = 2**24  # characters
 
@@ -50,7 +55,7 @@ def writing(path: Path, *, alone: bool = True) -> Iterator[BinaryIO]:
     """
     half = path.with_name(f"{path.name}{'' if alone else f'.{os.getpid()}'}.half")
     try:
-        with _named(path), half.open("wb") as file:
+        with _named(path), half.open("wb") if alone else _locked(half) as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
@@ -58,6 +63,45 @@ def writing(path: Path, *, alone: bool = True) -> Iterator[BinaryIO]:
     except BaseException:
         half.unlink(missing_ok=True)
         raise
+
+
+@contextmanager
+def temporary(path: Path) -> Iterator[BinaryIO]:
+    """Open a file for writing and reading, and remove it at the end; raise OSError."""
+    with _locked(path) as file:
+        try:
+            yield file
+        finally:
+            path.unlink(missing_ok=True)
+
+
+def _locked(path: Path) -> BinaryIO:
+    """Open a temporary file for writing and reading, so that `sweep` leaves it alone."""
+    while True:
+        file = path.open("w+b")
+        with suppress(OSError):  # a file system without locks
+            _lock(file)
+        if path.exists():
+            return file
+        file.close()  # a sweep has removed it before it was locked
+
+
+def sweep(folder: Path, pattern: str) -> None:
+    """Remove the temporary files that processes left in a folder when they were killed.
+
+    Those that a process still writes are locked, and stay.
+    """
+    for path in folder.glob(pattern):
+        with suppress(OSError), path.open("rb") as file:
+            _lock(file, wait=False)
+            path.unlink()
+
+
+def _lock(file: BinaryIO, *, wait: bool = True) -> None:
+    """Lock a file until it is closed; raise OSError if that cannot be done."""
+    if fcntl is None:
+        raise OSError("no locks")
+    fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
 
 
 _APPENDING = os.O_WRONLY | os.O_APPEND | getattr(os, "O_BINARY", 0)

@@ -4,13 +4,13 @@ import time
 from pathlib import Path
 from typing import Annotated
 
-from cc_env import games
+from cc_env import files, games
 from cc_env.arguments import Pairs, folder_path, game_options
 from cc_env.errors import MissingExtra, quantity
 from cc_env.exact import solver
 from cc_env.exact.check import DEPTH, Compared, check
 from cc_env.exact.solver import Progress, Solver, Step, told_bytes
-from cc_env.exact.table import Header
+from cc_env.exact.table import SUFFIX, Header
 from cc_env.exact.tables import Tables
 from cc_env.terminal import Terminal
 from cc_env.threads import cores
@@ -79,6 +79,7 @@ def solve(
     if dry_run:
         return
     out.mkdir(parents=True, exist_ok=True)
+    files.sweep(out, f"*{SUFFIX}*.half")
     for step in steps:
         if verify or not step.is_done:
             work = Solver(made, step, threads=threads)

@@ -5,15 +5,15 @@
     index                            a block's length in the file, uint32, and 8 bytes of its hash
     blocks                           of 32,768 values: all low bytes, all high bytes; zlib
 
-Files are only read, by mapping them into memory, and all of one but its first line is covered by
-hashes.
+Blocks are read when they are needed. All of a file but its first line is covered by hashes, which
+are checked whenever a part is read: a file that is cut or overwritten while it is open is refused.
 """
 
 import hashlib
 import json
-import mmap
 import os
 import shutil
+import weakref
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from cc_env.errors import BadTable, is_number
 from cc_env.exact.numbering import BLOCK, Material
-from cc_env.files import writing
+from cc_env.files import temporary, writing
 
 SUFFIX = ".exact"
 VERSION = 1
@@ -74,19 +74,17 @@ def write(path: Path, header: Header, values: Sequence[NDArray[np.uint16]]) -> N
     ]
     body = path.with_name(f"{path.name}.body.{os.getpid()}.half")
     index = np.zeros(len(blocks), _ENTRY)
-    try:
-        with body.open("wb") as file:
-            for row, block in zip(index, blocks, strict=True):
-                packed = _pack(block)
-                row["length"], row["digest"] = len(packed), _digest(packed)
-                file.write(packed)
+    with temporary(body) as compressed:
+        for row, block in zip(index, blocks, strict=True):
+            packed = _pack(block)
+            row["length"], row["digest"] = len(packed), _digest(packed)
+            compressed.write(packed)
+        compressed.seek(0)
         told = json.dumps(asdict(header), ensure_ascii=False).encode()
         first = f"{_MAGIC} {VERSION} {len(told)} {_hash(told, index.tobytes())}\n"
-        with writing(path, alone=False) as file, body.open("rb") as compressed:
+        with writing(path, alone=False) as file:
             file.write(first.encode() + told + index.tobytes())
             shutil.copyfileobj(compressed, file)
-    finally:
-        body.unlink(missing_ok=True)
 
 
 def _pack(block: NDArray[np.uint16]) -> bytes:
@@ -106,21 +104,22 @@ class ExactTable:
     """A table that is open for reading; its blocks are read when they are asked for."""
 
     def __init__(self, path: Path) -> None:
-        """Map the file; raise BadTable where it is not a whole table, OSError."""
+        """Open the file; raise BadTable where it is not a whole table, OSError."""
         self.path = path
-        with path.open("rb") as file:
-            size = os.fstat(file.fileno()).st_size
-            if not size:
-                raise BadTable(f"{path}: the file is empty")
-            self._bytes = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        self._file = os.open(path, os.O_RDONLY)
+        self.close = weakref.finalize(self, os.close, self._file)
+        """Close the file; nothing can be read any more."""
+        size = os.fstat(self._file).st_size
+        if not size:
+            raise BadTable(f"{path}: the file is empty")
         end, length, digest = self._first_line()
-        told = self._bytes[end : end + length]
+        told = self._read_at(end, length)
         if len(told) < length:
             raise BadTable(f"{path}: cut short, at {size:,} bytes")
         self.header = self._header(told)
         sizes = [-(-view.numbers // BLOCK) for view in self.header.views]
         begin = end + length + sum(sizes) * _ENTRY.itemsize
-        index = self._bytes[end + length : begin]
+        index = self._read_at(end + length, begin - end - length)
         if len(index) < sum(sizes) * _ENTRY.itemsize:
             raise BadTable(f"{path}: cut short, at {size:,} bytes")
         if _hash(told, index) != digest:
@@ -132,9 +131,13 @@ class ExactTable:
             raise BadTable(f"{path}: {size:,} bytes; wanted: {wanted:,}, it was cut or added to")
         self._first_blocks = np.cumsum([0, *sizes]).tolist()
 
+    def _read_at(self, begin: int, length: int) -> bytes:
+        """Return a part of the file, shorter where the file ends."""
+        return os.pread(self._file, length, begin)
+
     def _first_line(self) -> tuple[int, int, str]:
         """Return where the header begins, its length, and the hash."""
-        line = self._bytes[:256].split(b"\n")[0].decode("ascii", "replace")
+        line = self._read_at(0, 256).split(b"\n")[0].decode("ascii", "replace")
         words = line.removeprefix(f"{_MAGIC} ").split(" ")
         if not line.startswith(f"{_MAGIC} ") or len(words) != 3:
             raise BadTable(f"{self.path}: not a table of exact values")
@@ -170,7 +173,7 @@ class ExactTable:
         """Return a block of values of a view; raise BadTable where it is damaged."""
         at = self._first_blocks[view] + number
         length, digest = self._index[at].tolist()
-        packed = self._bytes[int(self._ends[at]) - length : int(self._ends[at])]
+        packed = self._read_at(int(self._ends[at]) - length, length)
         size = min(BLOCK, self.header.views[view].numbers - number * BLOCK)
         if _digest(packed) != digest:
             raise BadTable(f"{self.path}: altered; block {at} does not have its hash")
@@ -192,10 +195,6 @@ class ExactTable:
                 part = values[number * BLOCK : (number + 1) * BLOCK]
                 part[:] = self.block(view, number)
         return list(views)
-
-    def close(self) -> None:
-        """Unmap the file."""
-        self._bytes.close()
 
 
 def _check_types(header: Header) -> None:

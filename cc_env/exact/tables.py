@@ -229,7 +229,7 @@ class Tables:
         return self._open[material]
 
     def close(self) -> None:
-        """Unmap all files; what has been read stays."""
+        """Close all files; what has been read stays."""
         for table in self._open.values():
             table.close()
         self._open.clear()

@@ -2,6 +2,7 @@
 
 import copy
 import json
+import os
 import pickle
 import re
 import sys
@@ -21,6 +22,7 @@ from cc_env.exact.accuracy import evenly
 from cc_env.exact.numbering import BLOCK
 from cc_env.exact.table import ExactTable
 from cc_env.exact.tables import Tables
+from cc_env.files import temporary, writing
 from cc_env.referee import Clock
 
 
@@ -177,6 +179,7 @@ def test_a_draw_by_the_rules_may_come_first(tmp_path):
             assert known is None or known.value == 0
 
 
+@pytest.mark.slow
 def test_a_certain_win_is_known_beside_actions_that_are_uncertain(tmp_path):
     """All wins but one in fewer turns than are left to the draw, and the other way round."""
     free = games.make("checkers", no_progress_limit=None)
@@ -299,6 +302,27 @@ def test_a_bad_file_is_refused(copied, damage, why):
         Tables(SMALL, copied).probe(SMALL.from_text(POSITION))
 
 
+@pytest.mark.parametrize("damage", ["cut", "overwritten"])
+def test_a_file_that_changes_while_it_is_open_is_refused(copied, damage):
+    path = named(copied, "2v2")
+    table = ExactTable(path)
+    if damage == "cut":
+        os.truncate(path, path.stat().st_size - 100)
+    else:
+        path.write_bytes(bytes(path.stat().st_size))
+    with pytest.raises(BadTable, match="altered; block 0 does not have its hash"):
+        table.block(0, 0)
+
+
+def test_a_table_that_is_replaced_while_it_is_open_stays_readable(copied):
+    path = named(copied, "2v2")
+    table, other = ExactTable(path), path.with_name("other")
+    before = table.block(0, 0)
+    other.write_bytes(b"another")
+    other.replace(path)
+    assert (table.block(0, 0) == before).all()
+
+
 def test_a_table_of_something_else_is_refused(copied):
     named(copied, "2v1").rename(named(copied, "1v1"))
     with pytest.raises(BadTable, match=r"wanted: 1v1 of capture_conquer .*; found: 2v1 of"):
@@ -352,6 +376,25 @@ def test_a_table_that_cannot_be_written_leaves_nothing(tmp_path, monkeypatch):
     with pytest.raises(OSError, match=r"full.*x\.exact"):
         files.write(tmp_path / "x.exact", header, [])
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_a_killed_run_left_is_removed_and_nothing_else(tmp_path):
+    path = named(tmp_path, "2v1")
+    left = [path.with_name(f"{path.name}{kind}.12345.half") for kind in ("", ".body", ".part")]
+    for half in left:
+        half.write_bytes(b"half a table")
+    (notes := tmp_path / "notes.half").write_text("of somebody else")
+    with temporary(path.with_name(f"{path.name}.body.7.half")), writing(path, alone=False):
+        command = "solve", "capture_conquer", "-o", "size=4", "--out", tmp_path, "--pieces", "1v1"
+        command_line(main, *command)
+        assert not any(half.exists() for half in left)
+        names = {half.name for half in tmp_path.glob("*.half")}
+        assert names == {
+            notes.name,
+            f"{path.name}.body.7.half",
+            f"{path.name}.{os.getpid()}.half",
+        }
+    assert [half.name for half in tmp_path.glob("*.half")] == [notes.name]
 
 
 def test_the_command_tells_and_solves(tmp_path):
