@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable
 from difflib import get_close_matches
+from pathlib import Path
 
 import numpy as np
 
@@ -100,7 +101,9 @@ class MissingExtra(ImportError):
     """A package is missing that an extra of the installation provides."""
 
     def __init__(self, what: str, package: str, extra: str) -> None:
-        command = f"pip install '.[{extra}]' in the checkout of cc_env"
+        is_wheel = Path(__file__).with_name("bundled").is_dir()  # see `cc_env.checkout`
+        in_checkout = f"pip install '.[{extra}]' in the checkout of cc_env"
+        command = f"pip install 'cc_env[{extra}]'" if is_wheel else in_checkout
         super().__init__(f"{what} needs {package}: {command}")
 
 

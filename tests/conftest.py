@@ -10,6 +10,7 @@ import os
 import random
 import shutil
 import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -102,6 +103,16 @@ def assert_agreement(request, tmp_path):
         assert not [comparison for comparison in comparisons if comparison.differences]
 
     return compare
+
+
+@pytest.fixture(scope="session")
+def wheel(tmp_path_factory):
+    """Return the path of a wheel of the checkout."""
+    folder, root = tmp_path_factory.mktemp("wheel"), Path(__file__).parents[1]
+    pip = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation"]
+    subprocess.run([*pip, "--wheel-dir", folder, root], check=True, capture_output=True)
+    (path,) = folder.glob("*.whl")
+    return path
 
 
 @pytest.fixture(scope="module")

@@ -21,19 +21,17 @@ def files(pattern, folder=ROOT):
     return {name for name in names if "__pycache__" not in name}
 
 
-@pytest.fixture(scope="module")
-def wheel(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("wheel")
-    pip = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation"]
-    subprocess.run([*pip, "--wheel-dir", folder, ROOT], check=True, capture_output=True)
-    (path,) = folder.glob("*.whl")
-    return zipfile.ZipFile(path)
+@pytest.fixture
+def archive(wheel):
+    """Return the wheel, opened."""
+    with zipfile.ZipFile(wheel) as opened:
+        yield opened
 
 
 @pytest.mark.slow
-def test_the_wheel_holds_the_library_and_inside_it_what_learned(wheel):
-    names = set(wheel.namelist())
-    assert Path(wheel.filename).name.startswith(f"cc_env-{cc_env.__version__}-")
+def test_the_wheel_holds_the_library_and_inside_it_what_learned(archive):
+    names = set(archive.namelist())
+    assert Path(archive.filename).name.startswith(f"cc_env-{cc_env.__version__}-")
     assert {name.split("/")[0].split("-")[0] for name in names} == {"cc_env"}
     assert (
         files("cc_env/**/*.py")
@@ -51,17 +49,17 @@ def test_the_wheel_holds_the_library_and_inside_it_what_learned(wheel):
 
 
 @pytest.mark.slow
-def test_what_an_index_shows_has_no_link_that_is_dead_there(wheel):
-    (place,) = [name for name in wheel.namelist() if name.endswith("METADATA")]
-    told = email.message_from_bytes(wheel.read(place))
+def test_what_an_index_shows_has_no_link_that_is_dead_there(archive):
+    (place,) = [name for name in archive.namelist() if name.endswith("METADATA")]
+    told = email.message_from_bytes(archive.read(place))
     assert (told["Author"], told["License"]) == ("cc_env developers", "MIT")
     assert "board games" in told["Keywords"]
     shown = told.get_payload()
     assert shown.startswith("# cc_env")
     targets = re.findall(r"\]\(([^)]*)\)|(?:src|href)=\"([^\"]*)\"", shown)
     assert all("://" in "".join(target) for target in targets)
-    (scripts,) = [name for name in wheel.namelist() if name.endswith("entry_points.txt")]
-    assert "cc_env = cc_env.__main__:main" in wheel.read(scripts).decode()
+    (scripts,) = [name for name in archive.namelist() if name.endswith("entry_points.txt")]
+    assert "cc_env = cc_env.__main__:main" in archive.read(scripts).decode()
 
 
 def test_links_of_readme_lead_to_the_repository_where_it_has_an_address():

@@ -1,0 +1,220 @@
+"""Every command of `cc_env`, from a wheel in a virtual environment of its own, to its end.
+
+The environment sees the packages of this one behind its own, so that nothing is downloaded, and no
+checkout: worker processes find what they need only if the wheel has it.
+"""
+
+import gzip
+import json
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import sysconfig
+import urllib.request
+import venv
+from pathlib import Path
+
+import pytest
+from conftest import ORACLE
+
+from cc_env.checkout import TOOLS
+from cc_env.commands import app
+
+ROOT = Path(__file__).parents[1]
+SMALL_RUN = """--size 4 --name small --set 'rivals.names=("random",)' --set rivals.anchor=random
+    --set rivals.games=4 --set rivals.positions=0 """
+SMALL_NETWORK = "--blocks 1 --channels 8 --set network.keys=4 "
+
+# Commands that need nothing but arguments, and a part of what they print.
+CASES = {
+    "games": ("", "cc_env/Cannon-v0"),
+    "perft": ("-d 2", "depth 2: "),
+    "warm": ("mini_checkers", "mini_checkers: compiled"),
+    "analyse": ("minimax:depth=2", "nodes"),
+    "learn": ("morris 1", "."),
+    "check": ("--game mini_checkers", "it keeps what every game promises"),
+    "solve": ("capture_conquer --pieces 1v1 -o size=4 --check 9", "1v1"),
+    "arena": ("random greedy --games 4 --workers 2", "greedy"),
+    "train-alphazero": (
+        SMALL_RUN
+        + SMALL_NETWORK
+        + """--rounds 1 --simulations 4 --workers 2 --set play.boards=8 --set play.considered=4
+        --set play.last_simulations=8 --set warm_up=50 --set decisions=8 --set replay=1000
+        --set learn.batch_size=64 --set evaluate_every=1""",
+        "the best network: ",
+    ),
+    "train-ppo": (
+        SMALL_RUN
+        + SMALL_NETWORK
+        + """--steps 256 --set boards=32 --set n_steps=8 --set batch_size=64
+        --set 'pool.names=("random",)' --set evaluate_every=256""",
+        "the best network: ",
+    ),
+    "train-evaluation": (
+        SMALL_RUN
+        + """--rounds 1 --positions 1500 --depth 1 --workers 2 --set epochs=1
+        --set batch_size=128 --set limit=nodes=300""",
+        "the best network: ",
+    ),
+    "train-distillation": (
+        SMALL_RUN
+        + SMALL_NETWORK
+        + """--rounds 1 --depth 1 --workers 2 --set 'opponents=("random",)' --set decisions=1000
+        --set learn.batch_size=128 --set evaluate_every=1""",
+        "the best network: ",
+    ),
+    "tune": ("--size 4 --rounds 1 --positions 1000 --matches 2 --depth 1", "round 1: loss "),
+    "accuracy": ("random --size 4 --positions 20 --games 1", "random"),
+    "hardest": ("--size 4 --positions 50 --number 3 --depth 3", "positions"),
+    "published": (
+        "random --games 5 --seat-games 2 --workers 2",
+        "Moving first, in 2 games",
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def command(tmp_path_factory, wheel):
+    """Return the command line `cc_env` of the wheel."""
+    folder = tmp_path_factory.mktemp("installed")
+    venv.create(folder, symlinks=True)
+    python = folder / "bin/python"
+    pip = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-deps"]
+    subprocess.run([*pip, "--no-index", wheel], check=True, env=environment())
+    (packages,) = folder.glob("lib/*/site-packages")
+    (packages / "others.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    _copy_compiled(packages / "cc_env")
+    return folder / "bin/cc_env"
+
+
+def _copy_compiled(installed):
+    """Copy what was compiled for the checkout, which has the same sources."""
+    places = {"cc_env": ".", "agents": "bundled/agents", "training": "bundled/training"}
+    for top, below in places.items():
+        for file in (ROOT / top).rglob("*.nbc"):
+            target = installed / below / file.relative_to(ROOT / top)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(file, target)
+
+
+def environment():
+    """Return the variables of this process without those that lead to the checkout."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+
+
+@pytest.fixture
+def run(command, tmp_path):
+    """Return a function that runs the command in an empty folder and returns what it prints."""
+
+    def run(*words, **settings):
+        done = subprocess.run(
+            [command, *map(str, words)],
+            cwd=tmp_path,
+            env=environment(),
+            capture_output=True,
+            text=True,
+            **settings,
+        )
+        assert done.returncode == 0, done.stderr
+        assert "Traceback" not in done.stderr
+        return done.stdout
+
+    return run
+
+
+@pytest.fixture
+def begin(command, tmp_path):
+    """Return a function that starts the command, which is ended with the test."""
+    begun = []
+
+    def begin(*words):
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+        words = [command, *map(str, words)]
+        begun.append(subprocess.Popen(words, cwd=tmp_path, env=environment(), **pipes))
+        return begun[-1]
+
+    yield begin
+    for process in begun:
+        process.kill()
+        process.communicate()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("word", CASES)
+def test_a_command_runs_to_its_end(run, word):
+    words, printed = CASES[word]
+    assert printed in run(word, *shlex.split(words))
+
+
+@pytest.mark.slow
+def test_the_wheel_is_what_runs(command, tmp_path):
+    code = "import cc_env; from cc_env import arena, errors; print(cc_env.__file__, arena.hold)\n"
+    code += "print(errors.MissingExtra('this', 'that', 'train'))"
+    done = subprocess.run(
+        [command.parent / "python", "-c", code],
+        cwd=tmp_path,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    found, error = done.stdout.splitlines()
+    place, _, function = found.partition(" ")
+    assert Path(place).is_relative_to(command.parents[1])
+    assert function.startswith("<function hold")
+    assert error == "this needs that: pip install 'cc_env[train]'"
+
+
+@pytest.mark.slow
+def test_play_and_replay_run_to_their_end(run):
+    players = ["--first", "random", "--second", "greedy", "--seed", "1"]
+    assert "wins" in run("play", *players, "--pause", "0", "--save", "game.jsonl")
+    assert "1-0" in (out := run("replay", "game.jsonl")) or "0-1" in out
+
+
+@pytest.mark.slow
+def test_memory_runs_to_its_end(run, tmp_path):
+    lines = gzip.decompress((ORACLE / "morris.jsonl.gz").read_bytes()).splitlines()
+    tree = next(line["merged"] for line in map(json.loads, lines) if line["kind"] == "memory")
+    (tmp_path / "tree.json").write_text(json.dumps(tree))
+    assert "choices added" in run("memory", "import", "tree.json", "-m", "memory.sqlite")
+    assert "choices written" in run("memory", "export", "back.json", "-m", "memory.sqlite")
+
+
+@pytest.mark.slow
+def test_an_engine_runs_to_its_end(run):
+    assert "bestmove " in run("engine", "random", input="position startpos\ngo\nquit\n")
+
+
+@pytest.mark.slow
+def test_the_page_is_served_until_it_is_interrupted(begin):
+    serving = begin("serve", "--port", "0")
+    (address,) = re.findall(r"http://\S*/", serving.stdout.readline())
+    with urllib.request.urlopen(address) as answer:
+        assert b"<html" in answer.read()
+    serving.send_signal(signal.SIGINT)
+    _, errors = serving.communicate()
+    assert "Traceback" not in errors
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("protocol", ["ugi", "cannon"])
+def test_a_host_and_a_client_play_to_the_end(begin, protocol):
+    host = begin("host", "--protocol", protocol, "-g", "cannon", "-p", "random")
+    port = int(host.stdout.readline().rpartition(":")[2])
+    client = begin("join", "127.0.0.1", port, "random", "--protocol", protocol)
+    out, errors = host.communicate()
+    assert (host.returncode, "Traceback" in errors) == (0, False)
+    assert "turns" in out
+    _, errors = client.communicate()
+    assert (client.returncode, "Traceback" in errors) == (0, False)
+
+
+def test_no_command_is_left_out():
+    own = {command.name or command.callback.__name__ for command in app.registered_commands}
+    apart = {"play", "replay", "memory", "engine", "serve", "host", "join"}
+    assert {*CASES, *apart} == own | set(TOOLS)
