@@ -31,7 +31,7 @@ LIMITS = ServerLimits(
     games_per_minute=10**6,
 )
 OPENINGS = [
-    {"game": "mini_checkers", "seats": [HUMAN, HUMAN], "seed": 1},
+    {"game": "mini_checkers", "seats": [HUMAN, HUMAN], "seed": 1, "assistance": True},
     {
         "game": "capture_conquer",
         "options": {"size": "4", "corner": 2},
@@ -48,6 +48,8 @@ MESSAGES = [
     {"do": "say", "text": "41-32", "version": 1},
     {"do": "say", "text": "4 1", "piece": [4, 1], "version": 1},
     *({"do": do, "version": 1} for do in ("take_back", "hint", "resign", "draw", "rematch")),
+    {"do": "decline", "offer": "draw", "version": 1},
+    {"do": "look_back", "turns": 0},
     {"do": "pace", "seconds": 0.5},
     {"do": "pace", "seconds": None},
     {"do": "step"},
@@ -79,6 +81,8 @@ def journal_of(path, lobby, asked):
         position = game.apply(position, action)
     journal.offered(0)
     journal.asked_back(1)
+    journal.declined("draw")
+    journal.declined("take_back")
     if HUMAN in opening.seats:
         journal.taken_back()
     journal.paced(None)
