@@ -669,7 +669,7 @@ def refused_entry(client, opened, *tokens):
 
 
 def test_the_page_is_small_and_has_nothing_inline(serving):
-    assert sum(path.stat().st_size for path in server.PAGE.iterdir()) < 100_000
+    assert sum(path.stat().st_size for path in server.PAGE.iterdir()) < 110_000
     assert serving().get("/").text.startswith("<!doctype html>")
     text = (server.PAGE / "index.html").read_text()
     assert "style=" not in text
