@@ -61,7 +61,6 @@ HEADERS = {
 }
 VIOLATION, TRY_LATER = 1008, 1013  # codes of WebSocket
 TOKENS = 2  # of one guest
-EXCESS = 50  # messages too many before somebody is sent away
 UNAVAILABLE = "games cannot be stored or read now; try again later"
 _log = logging.getLogger("cc_env.play")
 
@@ -307,19 +306,15 @@ def _forget(task: asyncio.Task[None]) -> None:
 
 async def _hear(socket: WebSocket, lobby: Lobby, room: Room, guest: Guest) -> None:
     """Do what a guest asks for, as often and as long as it may take."""
-    refused = 0
+    shortest = 1 / lobby.limits.messages_per_second
     while True:
         text, began = await _received(socket), time.perf_counter()
         try:
-            lobby.rates.check("messages", str(id(guest)))
             room.obey(guest, _read(text, lobby.limits))
         except CcEnvError as error:
             guest.send("refused", why=str(error))
-            refused += isinstance(error, TooManyRequestsError)
-            if refused > EXCESS:
-                await socket.close(VIOLATION)
-                return
-        await asyncio.sleep(connections.pause_after(time.perf_counter() - began))
+        pause = connections.pause_after(time.perf_counter() - began)
+        await asyncio.sleep(max(pause, shortest))
 
 
 async def _received(socket: WebSocket) -> str:

@@ -32,7 +32,7 @@ class ServerLimits:
     max_message_bytes: int = 4096
     max_request_bytes: int = 100_000
     max_analyzed_decisions: int = 4000
-    messages_per_second: int = 20
+    messages_per_second: int = 20  # more have to wait
     joins_per_second: int = 10
     games_per_minute: int = 60
     analyses_per_minute: int = 600
@@ -54,9 +54,8 @@ class ServerLimits:
 
     @property
     def rates(self) -> dict[str, RateLimitItem]:
-        """What one address, or for messages one connection, may do in a time."""
+        """What one address may do in a time."""
         return {
-            "messages": RateLimitItemPerSecond(2 * self.messages_per_second, 2),
             "connections": RateLimitItemPerSecond(5 * self.new_connections_per_second, 5),
             "connections to games": RateLimitItemPerSecond(5 * self.joins_per_second, 5),
             "new games": RateLimitItemPerMinute(self.games_per_minute),

@@ -1,5 +1,6 @@
 """The server of the page: games over HTTP and WebSocket, by Starlette's client."""
 
+import asyncio
 import json
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -10,7 +11,7 @@ from starlette.websockets import WebSocketDisconnect
 
 from cc_env import checkout, games, players, record
 from cc_env.catalogue import GAMES
-from cc_env.play import bench, server
+from cc_env.play import bench, connections, server
 from cc_env.play.journal import Journal
 from cc_env.referee import Decision
 
@@ -642,14 +643,31 @@ def test_a_game_waits_for_its_turn_to_think_and_says_so(serving, monkeypatch):
             first.until("state", decisions=2)
 
 
-def test_floods_are_refused_and_games_in_memory_are_bounded(serving):
-    client = serving(messages_per_second=5, games_in_memory=1)
-    opened, other = begin(client), begin(client)
+def test_messages_of_one_connection_wait_for_their_turn(serving, monkeypatch):
+    """Row A2: 40 messages at once stalled everybody; now a connection gets a share of the time."""
+    pauses, sleep = [], asyncio.sleep
+
+    async def note(seconds):
+        pauses.append(seconds)
+        await sleep(0)
+
+    client = serving(messages_per_second=5)
+    opened = begin(client)
     with Connected(client, opened, 0) as table:
+        monkeypatch.setattr(server.asyncio, "sleep", note)
         for _ in range(40):
             table.ask("nonsense")
-        reasons = [table.until("refused")["why"] for _ in range(40)]
-        assert "too many messages; at most 10 in 2 seconds" in reasons
+        for _ in range(40):
+            table.until("refused")
+    assert len(pauses) >= 39
+    assert min(pauses) >= 1 / 5
+    assert connections.pause_after(0.12) == pytest.approx(9 * 0.12)
+
+
+def test_games_in_memory_are_bounded(serving):
+    client = serving(games_in_memory=1)
+    opened, other = begin(client), begin(client)
+    with Connected(client, opened, 0):
         refusal = refused_entry(client, other)
         assert "1 games are played here; try again later" in refusal["why"]
         assert not refusal["final"]
