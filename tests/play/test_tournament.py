@@ -362,6 +362,11 @@ def test_our_client_tells_what_the_server_does_wrong():
     server.close()
 
 
+@pytest.mark.parametrize("line", ["2\t10  8 \t90.5", " 2 10 8 90.5 \n"])
+def test_any_run_of_blanks_separates_the_words_of_an_opening(line):
+    assert log.parse_opening(line) == (1, 10, 8, 90.5)
+
+
 def test_too_few_clients_are_told():
     out = command_line(main, "host", "--patience", 0.05, "--player", "random", status=2)
     assert "0 clients came in 0.05 s; wanted: 1" in out

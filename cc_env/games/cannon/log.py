@@ -26,7 +26,7 @@ SILENCE = "None"  # instead of a message
 _LINE = re.compile(rf"(?P<message>\{{.*\}}|{SILENCE})\s*Received from client (?P<client>[01])\s*")
 _SCORES = re.compile(r"Player ([12]) SCORE : ([0-9]{1,9}(?:\.[0-9]{0,9})?)")
 FAULTS = {"TIMEOUT": "time", "INVALID MOVE": "illegal", "UNEXPECTED STOP": "error"}  # our words
-_OPENING = re.compile(r"([12]) (\d{1,2}) (\d{1,2}) (\d{1,9}(?:\.\d{1,9})?)\s*", re.ASCII)
+_OPENING = re.compile(r"([12]) (\d{1,2}) (\d{1,2}) (\d{1,9}(?:\.\d{1,9})?)", re.ASCII)
 _BY = "BY PLAYER"
 _FAULT = re.compile(rf"({'|'.join(FAULTS)}) {_BY} ([12])( :|$)")
 
@@ -70,8 +70,11 @@ def opening(game: Game, player: int, seconds: float) -> str:
 
 
 def parse_opening(line: str) -> tuple[int, int, int, float]:
-    """Return the player, rows, columns and seconds of such a line; raise BadRecord."""
-    match = _OPENING.fullmatch(line)
+    """Return the player, rows, columns and seconds of such a line; raise BadRecord.
+
+    Any run of blanks separates them.
+    """
+    match = _OPENING.fullmatch(" ".join(line.split()))
     if not match:
         raise BadRecord(f"{line[:40]!r}; wanted: id rows cols seconds, such as 1 8 8 120")
     player, rows, columns, seconds = match.groups()
