@@ -63,7 +63,7 @@ CASES = {
     "train-distillation": (
         SMALL_RUN
         + SMALL_NETWORK
-        + """--rounds 1 --depth 1 --workers 2 --set 'opponents=("random",)' --set decisions=1000
+        + """--rounds 1 --depth 2 --workers 2 --set 'opponents=("random",)' --set decisions=1000
         --set learn.batch_size=128 --set evaluate_every=1""",
         "the best network: ",
     ),
