@@ -7,15 +7,20 @@ from pathlib import Path
 
 import numpy as np
 
+from cc_env.escaping import escape_controls
+
 SIMILAR = 0.7  # of 1, from where on `difflib` takes two words for the same one, misspelt
 
 
 class CcEnvError(ValueError):
-    """Base class of all errors that bad input raises; messages can be printed and written."""
+    """Base class of all errors that bad input raises.
+
+    Its message is one line that can be printed and written: control characters of the input that it
+    quotes are escaped.
+    """
 
     def __str__(self) -> str:
-        message = super().__str__()  # may quote lone surrogates of the input
-        return message.encode(errors="backslashreplace").decode()
+        return escape_controls(super().__str__())
 
 
 class BadOption(CcEnvError):

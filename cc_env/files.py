@@ -28,7 +28,7 @@ def lines(path: Path) -> Iterator[tuple[int, str]]:
     number = 0
     try:
         opened = gzip.open if path.suffix == ".gz" else open
-        with opened(path, "rt", encoding="utf-8") as file:
+        with opened(path, "rt", encoding="utf-8-sig") as file:
             for number, text in enumerate(iter(lambda: file.readline(MAX_LINE_LENGTH + 1), ""), 1):
                 if len(text) > MAX_LINE_LENGTH:
                     too_long = f"more than {MAX_LINE_LENGTH:,} characters"

@@ -55,6 +55,12 @@ def test_a_compressed_line_of_a_gigabyte_needs_little_memory(tmp_path):
     tracemalloc.stop()
 
 
+def test_a_byte_order_mark_is_no_part_of_the_first_line(tmp_path):
+    path = tmp_path / "games.jsonl"
+    path.write_text("\ufeff{}\n\ufeff", "utf-8")
+    assert list(files.lines(path)) == [(1, "{}\n"), (2, "\ufeff")]
+
+
 def test_lines_of_the_greatest_length_are_read(tmp_path, monkeypatch):
     path = tmp_path / "games.jsonl"
     path.write_text("abcd\n\nefg")

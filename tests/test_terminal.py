@@ -82,6 +82,14 @@ def test_other_characters_stay():
     assert escape_lines("a\tb\nc") == "a\\tb\nc"
 
 
+@pytest.mark.parametrize("control", CONTROLS)
+def test_errors_quote_input_with_its_control_characters_escaped(control):
+    error = BadRecord(f"'a{control}b' is not a move\nnor a result")
+    message = str(error)
+    assert message == rf"'a{escape_controls(control)}b' is not a move\nnor a result"
+    assert message.isprintable()
+
+
 @pytest.mark.parametrize("error", [BadRecord("'\x1b[2J'"), OSError("\x9b"), MemoryError()])
 def test_error_messages_are_one_line_without_control_characters(monkeypatch, capsys, error):
     monkeypatch.setattr("sys.argv", ["command"])
