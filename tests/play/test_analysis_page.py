@@ -1,6 +1,7 @@
 """The analysis page in a real browser: Debian's chromium, driven by Playwright."""
 
 import threading
+from pathlib import Path
 
 import pytest
 from page_server import Serving, needs_chromium, of_playwright
@@ -10,10 +11,11 @@ from cc_env.errors import BadOption
 from cc_env.match import Match
 from cc_env.play import bench
 from cc_env.play.choices import choices
-from cc_env.record import Record
+from cc_env.record import Record, decode
 from cc_env.referee import Decision
 
 pytestmark = [needs_chromium, of_playwright]
+PDN = Path(__file__).parents[1] / "games" / "pdn"
 PHONE = {"viewport": {"width": 320, "height": 640}, "has_touch": True, "is_mobile": True}
 
 
@@ -242,6 +244,19 @@ def test_games_that_are_read_skipped_and_refused_are_counted(opened):
 
 
 NUMBERS = "all => all.map(node => [node.value, node.textContent])"
+
+
+def test_files_are_decoded_as_on_the_command_line(opened):
+    sync_api = pytest.importorskip("playwright.sync_api")
+    page = opened()
+    page.wait_for_selector("#study:not([hidden])")
+    if not page.is_visible("#bring-form"):
+        page.click("#bring summary")
+    for name in ("utf16_little_endian", "utf16_big_endian", "utf8_mark", "windows_1252"):
+        path = PDN / f"{name}.pdn"
+        page.set_input_files("#bring-form [name=file]", path)
+        expected = decode(path.read_bytes()).replace("\r\n", "\n")
+        sync_api.expect(page.locator("#bring-form textarea")).to_have_value(expected)
 
 
 def test_turns_are_numbered_by_their_place_in_the_line(opened):

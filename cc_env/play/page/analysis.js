@@ -416,13 +416,25 @@ async function open(which = 0) {
   }
 }
 
+/** Return the text of bytes: UTF-16 by its byte order mark, UTF-8, or else Windows-1252. */
+function decode(bytes) {
+  const mark = bytes.length > 1 ? (bytes[0] << 8) | bytes[1] : 0;
+  if (mark === 0xfffe) return new TextDecoder("utf-16le").decode(bytes);
+  if (mark === 0xfeff) return new TextDecoder("utf-16be").decode(bytes);
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch {
+    return new TextDecoder("windows-1252").decode(bytes);
+  }
+}
+
 bring.addEventListener("submit", (event) => {
   event.preventDefault();
   open();
 });
 bring.elements.file.addEventListener("change", async (event) => {
   const [file] = event.target.files;
-  if (file) bring.elements.text.value = await file.text();
+  if (file) bring.elements.text.value = decode(new Uint8Array(await file.arrayBuffer()));
 });
 find("which").addEventListener("change", (event) => open(Number(event.target.value)));
 find("overlay").addEventListener("change", () => study?.showAnalysis(study.analysis, find("study-said").textContent));
