@@ -59,6 +59,8 @@ MASK_HINT = (
 )
 ILLEGAL = {"raise": Illegal.RAISE, "lose": Illegal.LOSE, "random": Illegal.RANDOM}
 
+_TERMINATED = int(EpisodeStatus.TERMINATED)  # compared for each game that ends
+
 # An opponent: what it chooses, an action for each, on those boards (int64[M], their numbers) on
 # which it is to move. Or a `Replies`: RANDOM, or NONE where whoever steps the boards plays both.
 Opponent = Callable[["Boards", NDArray[np.int64]], Sequence[object] | NDArray[np.int64]]
@@ -381,7 +383,7 @@ class Boards:
         elif status == EpisodeStatus.FAULT and game.scores:
             score = game.score(position, 1 - outcome)
         first, second = map(float, score)
-        ending = self._ending(row, status, int(row[TURNS]))
+        ending = self._ending(position, status, int(row[TURNS]))
         return {"outcome": outcome, "ending": ending, "score": (first, second)}
 
     def ends(self, which: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
@@ -396,17 +398,19 @@ class Boards:
         margins[rows[:, STATUS] != EpisodeStatus.TERMINATED] = 0
         score = np.stack([margins, 0 - margins], 1).astype(np.float64)
         ending = np.full(len(rows), "", object)
-        facts = zip(rows, rows[:, STATUS].tolist(), rows[:, TURNS].tolist(), strict=True)
-        ending[:] = [self._ending(*row) for row in facts]
+        columns = rows[:, : len(self.game.initial)].T
+        positions = map(type(self.game.initial)._make, zip(*columns, strict=True))
+        statuses, turns = rows[:, STATUS].tolist(), rows[:, TURNS].tolist()
+        ending[:] = list(map(self._ending, positions, statuses, turns))
         if self.game.scores:
             score[:] = [self.end(board)["score"] for board in which.tolist()]
         outcome = self.outcomes[which]
         return {"to_move": to_move, "outcome": outcome, "ending": ending, "score": score}
 
-    def _ending(self, row: NDArray[np.uint64], status: int, turns: int) -> str:
-        """Return in one word how the episode of a row ended; `status` is its `EpisodeStatus`."""
-        if status == EpisodeStatus.TERMINATED:
-            return self.game.ending(self._position(row))
+    def _ending(self, position: Position, status: int, turns: int) -> str:
+        """Return in one word how an episode ended; `status` is its `EpisodeStatus`."""
+        if status == _TERMINATED:
+            return self.game.ending(position)
         if status == EpisodeStatus.FAULT:
             return "illegal"
         return "max_turns" if 0 < self._settings.max_turns <= turns else "repetition"
