@@ -17,7 +17,7 @@ from cc_env import openings
 from cc_env.confidence import wilson
 from cc_env.envs.arguments import integer, seed_of
 from cc_env.envs.vector import BoardGameVectorEnv
-from cc_env.errors import BadOption
+from cc_env.errors import BadOption, UnknownKeyword
 from cc_env.game import Game
 from cc_env.players import Function
 from cc_env.referee import Player
@@ -65,11 +65,12 @@ def score(
     """Return the score of a policy in a number of games, from openings of random turns.
 
     Each opening, a position after exactly `opening_turns` random turns, is played from both seats.
-    The other arguments are those of `BoardGameVectorEnv`, the options of the game among them.
-    Warns of RepeatedGames. Raises BadOption for an odd number of games, or where games do not last
-    for the opening, and as the environment does; IllegalAction where the policy chooses what is not
-    legal.
+    The other arguments are those of `BoardGameVectorEnv`, the options of the game among them, but
+    num_envs, seat and autoreset_mode. Warns of RepeatedGames. Raises BadOption for an odd number of
+    games, where games do not last for the opening, without an opponent, and as the environment
+    does; IllegalAction where the policy chooses what is not legal.
     """
+    _check_environment(opponent, arguments)
     wanted = f"an even number from 2 to {MAX_GAMES:,}, half of them for each seat"
     games = integer("games", games, range(2, MAX_GAMES + 1, 2), wanted)
     wanted = f"0 to {MAX_OPENING_TURNS:,}"
@@ -97,6 +98,15 @@ def score(
         courses |= {(seat, course) for course in seen}
     _warn_of_repeats(games, len(courses))
     return Score(*wilson(float(np.mean(points)), len(courses)), games, len(courses))
+
+
+def _check_environment(opponent: object, arguments: dict[str, Any]) -> None:
+    """Raise BadOption without an opponent, UnknownKeyword for arguments that `score` sets."""
+    if opponent is None:
+        raise BadOption("opponent=None; it is a player, by name or as an object, or a function")
+    if reserved := [name for name in ("num_envs", "seat", "autoreset_mode") if name in arguments]:
+        why = "a score has boards for all of its games, half of them in each seat"
+        raise UnknownKeyword(f"score() got an unexpected keyword argument '{reserved[0]}'; {why}")
 
 
 def _opening(game: Game, turns: int, rng: np.random.Generator) -> Position:

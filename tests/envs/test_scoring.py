@@ -9,7 +9,7 @@ from cc_env import games, players, referee
 from cc_env.catalogue import GAMES
 from cc_env.envs import scoring
 from cc_env.envs.scoring import RepeatedGames, score
-from cc_env.errors import BadOption, IllegalAction
+from cc_env.errors import BadOption, IllegalAction, UnknownKeyword
 from cc_env.match import Limits
 
 
@@ -109,6 +109,17 @@ def test_options_and_limits_are_those_of_the_environment():
 def test_games_are_shared_between_the_seats(count):
     with pytest.raises(BadOption, match="it is an even number"):
         score(first, "capture_conquer", games=count)
+
+
+def test_a_score_without_an_opponent_is_refused():
+    with pytest.raises(BadOption, match="opponent=None"):
+        score(first, "capture_conquer", opponent=None)
+
+
+@pytest.mark.parametrize("argument", ["num_envs", "seat", "autoreset_mode"])
+def test_arguments_that_a_score_sets_are_refused(argument):
+    with pytest.raises(UnknownKeyword, match=argument):
+        score(first, "capture_conquer", **{argument: 1})
 
 
 def test_openings_that_cannot_be_are_refused():
