@@ -206,10 +206,10 @@ def test_max_turns_truncates_and_says_so():
 
 def test_a_limit_in_steps_is_gymnasiums():
     """TimeAwareObservation needs it: `max_turns` counts the turns of both players."""
-    env = gymnasium.wrappers.TimeAwareObservation(make(size=4, max_episode_steps=3), flatten=False)
-    env.reset(seed=0)
+    env = gymnasium.wrappers.TimeAwareObservation(make(max_episode_steps=3), flatten=False)
+    _, info = env.reset(seed=0)
     for _ in range(3):
-        seen, *_, truncated, info = env.step(env.action_space.sample())
+        seen, *_, truncated, info = env.step(info["action_mask"].argmax())
     assert (int(seen["time"][0]), truncated, info["ending"]) == (3, True, "")
 
 
