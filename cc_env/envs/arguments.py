@@ -1,10 +1,16 @@
-"""Checks of the arguments that all environments take."""
+"""Checks of the arguments that all environments take.
+
+Shapes: N boards.
+"""
 
 import operator
 from collections.abc import Iterable
 
+import numpy as np
+from numpy.typing import NDArray
+
 from cc_env import randomness
-from cc_env.errors import BadOption, listed
+from cc_env.errors import BadOption, IllegalAction, listed
 
 
 def as_int(value: object) -> int | None:
@@ -33,6 +39,19 @@ def seed_of(value: object) -> int | None:
     number = as_int(value)
     randomness.check_seed(value if number is None else number)
     return number
+
+
+def integer_actions(actions: object, count: int) -> NDArray[np.int64]:
+    """Return the actions on `count` boards as int64[N]; raise IllegalAction unless they are."""
+    try:
+        array = np.asarray(actions)
+    except (TypeError, ValueError) as error:
+        raise IllegalAction(f"actions must be integers: {error}") from None
+    if array.dtype.kind not in "iu":
+        raise IllegalAction(f"actions must be integers, not {array.dtype}")
+    if array.shape != (count,):
+        raise IllegalAction(f"actions have shape {array.shape}; wanted: ({count},)")
+    return array.astype(np.int64, copy=False)
 
 
 def choice(name: str, value: object, valid: Iterable[str]) -> str:

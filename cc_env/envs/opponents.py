@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from cc_env import players
 from cc_env.envs import boards
+from cc_env.envs.arguments import integer_actions
 from cc_env.envs.boards import Boards
 from cc_env.envs.kernels import Replies
 from cc_env.game import Game
@@ -146,7 +147,8 @@ class Several:
             of_it = self.met[which] == index
             began = time.perf_counter()
             theirs = Asked(*(array[of_it] for array in asked))
-            actions[of_it] = self.opponents[index].choose(theirs, self.rng)
+            chosen = self.opponents[index].choose(theirs, self.rng)
+            actions[of_it] = integer_actions(chosen, len(theirs.masks))
             self.seconds += time.perf_counter() - began
         return actions
 

@@ -12,12 +12,12 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from cc_env.envs.arguments import seed_of
+from cc_env.envs.arguments import integer_actions, seed_of
 from cc_env.envs.boards import Boards, make_game, reset_options
 from cc_env.envs.opponents import Asked, Choose, Opponent, Several, by_player
-from cc_env.envs.rendering import FRAMES_PER_SECOND, Renderer
+from cc_env.envs.rendering import FRAMES_PER_SECOND, Renderer, check_mode
 from cc_env.envs.spaces import planes_space
-from cc_env.errors import BadOption, IllegalAction, MissingExtra, check_switch
+from cc_env.errors import BadOption, MissingExtra, check_switch
 from cc_env.pictures import draw
 from cc_env.referee import Player
 from cc_env.rules import ONGOING
@@ -78,8 +78,7 @@ class OpponentVecEnv(VecEnv):
         those of `BoardGameEnv`.
         """
         self.game = make_game(OpponentVecEnv, game, options)
-        if isinstance(render_mode, str) and render_mode == "human":
-            raise BadOption("render_mode='human'; there are: ansi, rgb_array")
+        check_mode(render_mode, ["ansi", "rgb_array"])
         check_switch("draw_at_limits", draw_at_limits)
         if starts is not None and not callable(starts):
             raise BadOption(
@@ -164,12 +163,8 @@ class OpponentVecEnv(VecEnv):
         return self.boards.observations.copy()
 
     def step_async(self, actions: NDArray[np.int64]) -> None:
-        """Take the learner's actions, int[N]; raise IllegalAction for another shape."""
-        if np.shape(actions) != (self.num_envs,):
-            raise IllegalAction(
-                f"actions have shape {np.shape(actions)}; wanted: ({self.num_envs},)"
-            )
-        self._actions[:] = actions
+        """Take the learner's actions, int[N]; raise IllegalAction for another shape or type."""
+        self._actions[:] = integer_actions(actions, self.num_envs)
 
     def step_wait(self) -> VecEnvStepReturn:
         """Play them, and the answers.

@@ -13,7 +13,7 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from cc_env.envs import opponents
-from cc_env.envs.arguments import as_int, seed_of
+from cc_env.envs.arguments import as_int, integer_actions, seed_of
 from cc_env.envs.boards import NO_SCORE, NOT_BEGUN, Boards, make_game, reset_options
 from cc_env.envs.kernels import Autoreset
 from cc_env.envs.rendering import FRAMES_PER_SECOND, Renderer, check_mode
@@ -21,7 +21,6 @@ from cc_env.envs.spaces import CopiedWhole, LegalActionBatch, planes_space
 from cc_env.errors import (
     BadOption,
     EpisodeOver,
-    IllegalAction,
     UnknownOption,
     check_switch,
     listed,
@@ -159,12 +158,7 @@ class BoardGameVectorEnv(CopiedWhole, VectorEnv[Batch, NDArray[np.int64], NDArra
         Raises IllegalAction or EpisodeOver naming the first board that refuses; then no board has
         changed.
         """
-        try:
-            chosen = np.asarray(actions).astype(np.int64, casting="same_kind", copy=False)
-        except (TypeError, ValueError) as error:
-            raise IllegalAction(f"actions must be integers: {error}") from None
-        if chosen.shape != (self.num_envs,):
-            raise IllegalAction(f"actions have shape {chosen.shape}; wanted: ({self.num_envs},)")
+        chosen = integer_actions(actions, self.num_envs)
         if not self._boards.begun:
             raise EpisodeOver(f"{NOT_BEGUN}; call reset() before step()")
         self._actions[:] = chosen

@@ -7,6 +7,7 @@ import torch
 
 from cc_env.envs.aec import BoardGameAEC
 from cc_env.envs.aec import MaskInObservation as AgentsMaskInObservation
+from cc_env.envs.opponents import Opponent
 from cc_env.envs.sb3 import OpponentVecEnv
 from cc_env.envs.single import BoardGameEnv, MaskInObservation
 from cc_env.envs.vector import BoardGameVectorEnv
@@ -132,6 +133,28 @@ def test_other_arguments_of_wrong_types_are_refused():
     for count in 0, -1, 2.0, "2", True, None:
         with pytest.raises(BadOption, match="num_envs="):
             VECTOR(GAME, count)
+
+
+FLOATS = [0.5, 1.5]
+BATCHES = FLOATS, [True, False], ["0", "1"], [0, None], [[0], [1]], [0], 0, None, [[0], [1, 2]]
+
+
+@pytest.mark.parametrize("actions", BATCHES, ids=repr)
+@pytest.mark.parametrize("kind", [VECTOR, LEARNER])
+def test_actions_on_many_boards_are_one_integer_for_each(kind, actions):
+    env = kind(GAME, 2, illegal="random")
+    reset(env, 0)
+    with pytest.raises(IllegalAction, match=r"^actions "):
+        env.step(actions)
+
+
+def test_an_opponent_that_returns_floats_is_refused():
+    def choose(asked, rng):
+        return asked.masks.argmax(1) + 0.5
+
+    env = LEARNER(GAME, 2, opponents=Opponent("floats", choose), seat=1)
+    with pytest.raises(IllegalAction, match="float64"):
+        env.reset()
 
 
 def test_a_refused_action_says_how_a_learner_finds_the_legal_ones():

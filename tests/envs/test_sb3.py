@@ -141,7 +141,7 @@ def test_bad_input_says_what_would_do():
         OpponentVecEnv("checkers", opponents=[])
     with pytest.raises(BadOption, match="'nobody'"):
         OpponentVecEnv("checkers", opponents=["random", "nobody"])
-    with pytest.raises(BadOption, match="render_mode='human'; there are: ansi, rgb_array"):
+    with pytest.raises(BadOption, match=r"render_mode 'human'; there are: ansi, rgb_array$"):
         OpponentVecEnv("checkers", render_mode="human")
     env = OpponentVecEnv("checkers", 2)
     with pytest.raises(BadOption, match="seed=-1"):
