@@ -681,13 +681,26 @@ def test_a_capture_that_no_later_move_makes_clear_is_refused(english):
 
 
 def test_of_tags_of_one_name_the_last_counts(english):
-    text = '[Event "a"]\n[Event "b"]\n[Result "0-1"]\n[Result "1-0"]\n[FEN "x"]'
-    with pytest.raises(BadRecord, match="line 5: move 1: 'x' is not a position"):
-        list(pdn.read(text, english))
-    text = text.replace('"x"', '"B:W4:B29"') + '\n[FEN "B:W30:B1"]\n1. 1-6 1-0'
-    (game,) = pdn.read(text, english)
-    assert (game.tags["Event"], game.outcome) == ("b", FIRST_WINS)
-    assert pdn.position_text(game.start) == "B:W30:B1"
+    (game,) = pdn.read('[Event "a"]\n[Event "b"]\n[White "?"]\n[White "Bea"]\n*', english)
+    assert (game.tags["Event"], game.players) == ("b", ("?", "Bea"))
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("FEN", ("W:W31:B1", "B:W30:B1")),
+        ("Result", ("1-0", "0-1")),
+        ("RuleOptions", ("no_progress_limit=80", "no_progress_limit=60")),
+        ("White", ("Bea", "Cleo")),
+        ("Red", ("Ann", "Dora")),
+    ],
+)
+def test_a_header_with_two_positions_results_or_names_is_refused(english, name, values):
+    tags = [f'[{name} "{value}"]\n' for value in values]
+    with pytest.raises(BadRecord, match=f"line 2: move 1: {name} is {values[0]}, {values[1]}"):
+        list(pdn.read("".join(tags), english))
+    assert len(list(pdn.read("*\n\n".join([*tags, ""]), english))) == 2
+    assert len(list(pdn.read(f"{tags[0]}{tags[0]}*", english))) == 1
 
 
 def test_a_missing_result_is_not_known(english):

@@ -118,6 +118,7 @@ FILES: dict[str, tuple[list[Game], list[int]]] = {
         ],
         [],
     ),
+    "positions_without_empty_lines": ([Game(0, "*", start="B:W30:B1")], [2]),
     "headers_without_moves": ([Game(0, "*"), Game(2, "0-1", UNKNOWN, {"Event": "b"})], []),
     "white_begins": ([Game(2, "1-0", UNKNOWN, start="W:W30:B21,22")], []),
     "game_type_in_full": ([Game(tags={"GameType": "21,B,8,8,N1,0"})], []),

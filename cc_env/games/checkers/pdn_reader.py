@@ -14,7 +14,8 @@ the result. A `*` directly behind a move marks it as forced if the game goes on 
 The reader is strict about what is played. A game is refused unless its moves are legal and
 unambiguous and its position is valid; numbers count moves, or pairs of moves, from the first number
 on; results after the moves and in the tag do not contradict each other; the GameType is that of
-English draughts; and Red and Black, two words for one side, do not have different names.
+English draughts; Red and Black, two words for one side, do not have different names; and a header
+has at most one value each of FEN, Result, RuleOptions, White, Black and Red.
 
 It is liberal about how that is written: any text of a Result tag, where a text that is no result
 decides nothing; any line ends; Unicode dashes and minus signs; x, X, × or : for captures; moves
@@ -67,6 +68,7 @@ _NO_VALUE = "", "?", "-"
 _MEANINGS = {text: text for text in (*RESULTS, BOTH_LOSE)}
 _MEANINGS |= {"2-0": "1-0", "0-2": "0-1", "1-1": "1/2-1/2", "½-½": "1/2-1/2"}
 _OMITTED_WITHOUT_VALUE = "FEN", "SetUp", "GameType", "Result", RULES
+_SINGLE_VALUED = "FEN", "Result", RULES, "White", "Black", "Red"
 _TAG_NAMES = {
     name.lower(): name
     for name in ("Event", "Site", "Date", "Round", "White", "Black", "Red", *_OMITTED_WITHOUT_VALUE)
@@ -240,10 +242,13 @@ class _Reading:
             self._take_move(token.text)
 
     def _take_tag(self, name: str, value: str) -> None:
-        """Take a tag; the last of the same name counts."""
+        """Take a tag; the last of a name counts, but those of _SINGLE_VALUED have one value."""
         name = self._names.setdefault(name.lower(), name)
         if name in _OMITTED_WITHOUT_VALUE and value.strip() in _NO_VALUE:
             return
+        values = self.tags.get(name, value), value
+        if name in _SINGLE_VALUED and len(set(values) - set(_NO_VALUE)) > 1:
+            raise BadRecord(f"{name} is {listed(values)}; an empty line separates two games")
         self.tags[name] = value
         if name == "GameType":
             check_game_type(value)
