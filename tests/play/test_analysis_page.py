@@ -243,6 +243,21 @@ def test_games_that_are_read_skipped_and_refused_are_counted(opened):
     page.wait_for_selector(counts.format(51, "50 read, 1 skipped, 0 refused"))
 
 
+def test_controls_can_be_used_before_the_first_position_is_there(opened):
+    page = opened()
+    page.route("**/look", lambda route: None)  # no answer comes
+    with page.expect_request("**/look"):
+        bring(page, "1. 11-15 23-19 *")
+    page.select_option("#overlay", "to")
+    page.click("#steps button >> nth=0")
+    page.click("#from-here")
+    bring(page, "garbage")
+    page.wait_for_selector("#study-wrong:not(:empty)")
+    page.unroute("**/look")
+    page.select_option("#seconds", "0")
+    until(page, 0)
+
+
 NUMBERS = "all => all.map(node => [node.value, node.textContent])"
 
 

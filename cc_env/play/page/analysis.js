@@ -74,7 +74,7 @@ class Study {
   constructor(opened, kept) {
     const { game, options, start, setting, players, analysts, result, turns } = opened;
     Object.assign(this, { opened, setting, node: { game, options, start }, begun: [], isKept: !location.hash.split("/")[2] });
-    this.root = new Node();
+    this.root = this.current = new Node();
     this.known = new Map(); // what the server said, by question
     turns.reduce((node, [mover, text, actions]) => node.add(actions, text.trim(), mover), this.root);
     if (kept) this.root.restore(kept.tree);
@@ -411,7 +411,7 @@ async function open(which = 0) {
     if (location.hash !== "#/analyse") history.replaceState(null, "", "#/analyse");
     begin(opened);
   } catch (error) {
-    if (study?.state) study.go(study.current, study.begun); // thinks on, for which the refusal does not wait
+    study?.go(study.current, study.begun); // thinks on, for which the refusal does not wait
     refuse(error);
   }
 }
@@ -441,9 +441,9 @@ find("overlay").addEventListener("change", () => study?.showAnalysis(study.analy
 for (const name of ["analyst", "seconds"]) find(name).addEventListener("change", () => study?.go(study.current, study.begun));
 find("sweep").addEventListener("click", () => study?.sweep());
 find("remove").addEventListener("click", () => study?.remove());
-find("from-here").addEventListener("click", () => study?.playFromHere());
+find("from-here").addEventListener("click", () => study?.state && study.playFromHere());
 find("study-position").addEventListener("focus", (event) => event.target.select());
-for (const button of document.querySelectorAll("#steps button")) button.addEventListener("click", () => study?.step(button.value));
+for (const button of document.querySelectorAll("#steps button")) button.addEventListener("click", () => study?.state && study.step(button.value));
 document.addEventListener("keydown", (event) => {
   if (!study?.state || event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
   if (!KEYS[event.key] || /INPUT|SELECT|TEXTAREA/.test(event.target.tagName)) return;
