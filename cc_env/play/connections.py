@@ -9,6 +9,7 @@ import asyncio
 import logging
 import socket
 import time
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -76,11 +77,14 @@ class SiteConfig(uvicorn.Config):
         )
         self.limits, self.max_connections = limits, max_connections(limits)
         self.rates = Rates(limits)
+        self.open_connections = Counter[str]()  # by address
 
 
 class _Paced(asyncio.Protocol):
     """Parses what comes slice by slice; slices that take long delay the next ones."""
 
+    config: Any
+    client: tuple[str, int] | None
     transport: asyncio.Transport
     loop: asyncio.AbstractEventLoop
     _pending = b""
@@ -96,6 +100,18 @@ class _Paced(asyncio.Protocol):
 
     def after_parsing(self) -> None:
         """Take note of what was parsed."""
+
+    @property
+    def address(self) -> str:
+        """Return the address that limits apply to, "" if it is unknown."""
+        return network_of(self.client[0]) if self.client else ""
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """End; the protocol that has the connection then is the only one that is called."""
+        super().connection_lost(exc)
+        self.config.open_connections[self.address] -= 1
+        if not self.config.open_connections[self.address]:
+            del self.config.open_connections[self.address]
 
     def data_received(self, data: bytes) -> None:
         """Parse some data now, and the rest later."""
@@ -165,16 +181,16 @@ class BoundedHTTP(_Paced, H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin, or end at once where there are too many connections."""
         super().connection_made(transport)
-        limits = self.config.limits
-        most = min(limits.connections_per_address, max(1, self.config.max_connections // 2))
-        address = _address(self)
+        config, address = self.config, self.address
+        config.open_connections[address] += 1
+        most = min(config.limits.connections_per_address, max(1, config.max_connections // 2))
         try:
-            self.config.rates.check("connections", address)
+            config.rates.check("connections", address)
         except TooManyRequestsError:
             transport.abort()
-        if sum(_address(other) == address for other in self.connections) > most:
+        if config.open_connections[address] > most:
             transport.abort()
-        elif len(self.connections) > self.config.max_connections:
+        elif len(self.connections) > config.max_connections:
             self._longest_waiting().transport.abort()
         self.after_parsing()
 
@@ -210,10 +226,6 @@ class BoundedHTTP(_Paced, H11Protocol):
         if self._deadline:
             self._deadline.cancel()
             self._deadline = None
-
-
-def _address(protocol: Any) -> str:
-    return network_of(protocol.client[0]) if protocol.client else ""
 
 
 class LogLimit(logging.Filter):

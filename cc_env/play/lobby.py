@@ -69,7 +69,7 @@ class Lobby:
         self.rooms: dict[str, Room] = {}
         self._thinking = ThreadPoolExecutor(cores, "think")
         self._io = ThreadPoolExecutor(IO_THREADS, "io")
-        self._reading: dict[str, asyncio.Task[Room]] = {}
+        self._reading: dict[str, asyncio.Task[None]] = {}
         self._seats = FairSlots(cores, self._tell_waiting)
         self._studies = FairSlots(max(1, cores // 2))  # the other cores are for games
         self._io_slots = FairSlots(IO_THREADS)
@@ -152,16 +152,20 @@ class Lobby:
         return self._folder.create(opening)
 
     async def find(self, name: str, address: str = "") -> Room:
-        """Return a game, from its file if need be; raises UnknownOption, BusyError."""
-        if name in self.rooms:
-            return self.rooms[name]
-        journal = self._folder.journal(name)
-        if name not in self._reading:
-            self._make_room()
-            self._reading[name] = asyncio.create_task(self._read(name, journal, address))
-        return await asyncio.shield(self._reading[name])
+        """Return a game, from its file if need be; raises UnknownOption, BusyError.
 
-    async def _read(self, name: str, journal: Journal, address: str) -> Room:
+        A client has to join it before the event loop runs on: an idle game may be forgotten then,
+        and read again, and each game must exist in memory at most once.
+        """
+        while name not in self.rooms:
+            journal = self._folder.journal(name)
+            if name not in self._reading:
+                self._make_room()
+                self._reading[name] = asyncio.create_task(self._read(name, journal, address))
+            await asyncio.shield(self._reading[name])
+        return self.rooms[name]
+
+    async def _read(self, name: str, journal: Journal, address: str) -> None:
         try:
             standing = await self.run_io(address, journal.read, self.make_player)
         except (BadRecord, OSError) as error:
@@ -169,8 +173,7 @@ class Lobby:
             raise BusyError("this game cannot be read now") from error
         finally:
             del self._reading[name]
-        self.rooms[name] = room = Room(name, journal, standing, self)
-        return room
+        self.rooms[name] = Room(name, journal, standing, self)
 
     def forget(self, room: Room) -> None:
         """Let a game be read from its file when it is needed again."""
@@ -179,11 +182,12 @@ class Lobby:
 
     def _make_room(self) -> None:
         """Forget games that nobody looks at where there are too many; raises BusyError."""
-        if len(self.rooms) < self.limits.games_in_memory:
+        most = self.limits.games_in_memory - len(self._reading)
+        if len(self.rooms) < most:
             return
         for name in [name for name, room in self.rooms.items() if room.is_idle]:
             del self.rooms[name]
-        if len(self.rooms) >= self.limits.games_in_memory:
+        if len(self.rooms) >= most:
             raise BusyError(f"{len(self.rooms):,} games are played here; try again later")
 
     async def catalogue(self) -> dict[str, Any]:

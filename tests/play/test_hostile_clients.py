@@ -97,20 +97,24 @@ def test_a_request_that_is_answered_late_is_not_ended(tmp_path):
             assert answered.makefile("rb").readline().startswith(b"HTTP/1.1 200")
 
 
+def upgrade(made):
+    """Return a request that opens a connection to a game."""
+    headers = {
+        "Connection": "Upgrade",
+        "Upgrade": "websocket",
+        "Sec_WebSocket_Version": 13,
+        "Sec_WebSocket_Key": "AAAAAAAAAAAAAAAAAAAAAA==",
+    }
+    return made.head("/play/AAAAAAAAAAAAAAAA", **headers)
+
+
 def test_a_client_that_never_says_whom_it_is_is_ended(tmp_path):
-    with site(tmp_path, ServerLimits(request_seconds=0.2)) as made:
-        upgrade = {
-            "Connection": "Upgrade",
-            "Upgrade": "websocket",
-            "Sec_WebSocket_Version": 13,
-            "Sec_WebSocket_Key": "AAAAAAAAAAAAAAAAAAAAAA==",
-        }
-        with made.connect(made.head("/play/AAAAAAAAAAAAAAAA", **upgrade)) as opened:
-            stream = opened.makefile("rb")
-            assert b" 101 " in stream.readline()
-            said = b""
-            while b"did not come in time" not in said:
-                said += stream.read(1)
+    limits = ServerLimits(request_seconds=0.2)
+    with site(tmp_path, limits) as made, made.connect(upgrade(made)) as opened:
+        stream, said = opened.makefile("rb"), b""
+        assert b" 101 " in stream.readline()
+        while b"did not come in time" not in said:
+            said += stream.read(1)
 
 
 def test_one_address_has_so_many_connections(tmp_path):
@@ -122,6 +126,20 @@ def test_one_address_has_so_many_connections(tmp_path):
         assert made.get().startswith(b"HTTP/1.1 200")
         for other in several:
             other.close()
+
+
+def test_open_connections_are_counted_by_address(tmp_path):
+    with site(tmp_path) as made:
+        several = [made.connect(address="127.0.0.2") for _ in range(3)]
+        upgraded = made.connect(upgrade(made), "127.0.0.3")
+        upgraded.recv(1)
+        assert made.get().startswith(b"HTTP/1.1 200")
+        counts = made.config.open_connections
+        assert (counts["127.0.0.2"], counts["127.0.0.3"]) == (3, 1)
+        for other in (*several, upgraded):
+            other.close()
+        while counts.keys() & {"127.0.0.2", "127.0.0.3"}:
+            made.get()
 
 
 def test_idle_connections_make_room_for_others(tmp_path):

@@ -13,6 +13,9 @@ from cc_env import checkout, games, players, record
 from cc_env.catalogue import GAMES
 from cc_env.play import bench, connections, server
 from cc_env.play.journal import Journal
+from cc_env.play.lobby import Lobby, check_opening
+from cc_env.play.server_limits import ServerLimits
+from cc_env.play.storage import GameFolder
 from cc_env.referee import Decision
 
 PLAY = "ws://127.0.0.1:8000/play"
@@ -662,6 +665,40 @@ def test_messages_of_one_connection_wait_for_their_turn(serving, monkeypatch):
     assert len(pauses) >= 39
     assert min(pauses) >= 1 / 5
     assert connections.pause_after(0.12) == pytest.approx(9 * 0.12)
+
+
+def test_a_game_exists_in_memory_at_most_once(tmp_path):
+    """Two rooms of one game would both confirm moves of the same seat."""
+
+    async def scene():
+        limits = ServerLimits(games_in_memory=1)
+        lobby = Lobby(GameFolder(tmp_path, limits), limits)
+        request = {"game": "mini_checkers", "seats": ["human", "human"]}
+        name = lobby.open(check_opening(request, limits))
+        found = asyncio.create_task(lobby.find(name))
+        while name not in lobby.rooms:
+            await asyncio.sleep(0)
+        lobby._make_room()  # as for another game; this one is idle
+        assert not lobby.rooms
+        assert await found is lobby.rooms[name]
+        lobby.close()
+
+    asyncio.run(scene())
+
+
+def test_players_enter_a_game_that_has_all_its_spectators(serving):
+    """Row A8: the limit of spectators does not concern players, nor who opened a watched game."""
+    client = serving(spectators_per_game=1)
+    opened, watched = begin(client), begin(client, seats=("random", "random"))
+    with Connected(client, opened), Connected(client, watched):
+        for game in (opened, watched):
+            refusal = refused_entry(client, game)
+            assert "too many look on" in refusal["why"]
+            assert not refusal["final"]
+        with Connected(client, opened, 0), Connected(client, opened, 1) as player:
+            assert player.welcome["seats"] == [1]
+        with Connected(client, watched, "owner") as owner:
+            assert owner.welcome["is_owner"]
 
 
 def test_games_in_memory_are_bounded(serving):
