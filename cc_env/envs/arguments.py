@@ -26,11 +26,11 @@ def as_int(value: object) -> int | None:
         return None
 
 
-def integer(name: str, value: object, valid: range, wanted: str) -> int:
+def integer(name: str, value: object, valid: range, expected: str) -> int:
     """Return an integer argument as an int; raise BadOption unless it is in `valid`."""
     number = as_int(value)
     if number is None or number not in valid:
-        raise BadOption(f"{name}={value!r}; it is {wanted}")
+        raise BadOption(f"{name}={value!r}; it is {expected}")
     return number
 
 

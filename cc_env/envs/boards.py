@@ -416,13 +416,13 @@ class Boards:
         return "max_turns" if 0 < self._settings.max_turns <= turns else "repetition"
 
     def _last_row(self, board: int) -> NDArray[np.uint64]:
-        """Return the row of the game that `end` tells of."""
+        """Return the row of the game that `end` describes."""
         rows = self._batch.rows if self.done[board] else self._batch.final_rows
         row: NDArray[np.uint64] = rows[board]
         return row
 
     def final_position(self, board: int = 0) -> Position:
-        """Return the position in which the game ended that `end` tells of."""
+        """Return the last position of the game that `end` describes."""
         return self._position(self._last_row(board))
 
     def ended(self, board: int = 0) -> bool:
@@ -510,8 +510,8 @@ def _settings(
         max_turns = integer("max_turns", max_turns, turns, "1 or more, or None for no limit")
     if repetitions is not None:
         counts = range(2, MAX_TURNS + 1) if max_turns else range(0)
-        wanted = "None for no limit, or 2 or more with max_turns set"
-        repetitions = integer("repetitions", repetitions, counts, wanted)
+        expected = "None for no limit, or 2 or more with max_turns set"
+        repetitions = integer("repetitions", repetitions, counts, expected)
         if game.repetition_limit:
             wanted = f"None for {game.name}, whose own rules end a game that repeats itself"
             raise BadOption(f"repetitions={repetitions}; it is {wanted}")

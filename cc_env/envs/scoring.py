@@ -71,10 +71,10 @@ def score(
     does; IllegalAction where the policy chooses what is not legal.
     """
     _check_environment(opponent, arguments)
-    wanted = f"an even number from 2 to {MAX_GAMES:,}, half of them for each seat"
-    games = integer("games", games, range(2, MAX_GAMES + 1, 2), wanted)
-    wanted = f"0 to {MAX_OPENING_TURNS:,}"
-    opening_turns = integer("opening_turns", opening_turns, range(MAX_OPENING_TURNS + 1), wanted)
+    expected = f"an even number from 2 to {MAX_GAMES:,}, half of them for each seat"
+    games = integer("games", games, range(2, MAX_GAMES + 1, 2), expected)
+    expected = f"0 to {MAX_OPENING_TURNS:,}"
+    opening_turns = integer("opening_turns", opening_turns, range(MAX_OPENING_TURNS + 1), expected)
     seeds = np.random.SeedSequence(seed_of(seed)).spawn(3)
     both = [
         BoardGameVectorEnv(
@@ -143,5 +143,5 @@ def _play_first_games(
 def _warn_of_repeats(games: int, distinct: int) -> None:
     if games - distinct > MAX_REPEATED_SHARE * games:
         text = f"of {games} games only {distinct} are different"
-        would_do = "more opening_turns make more of them so"
-        warnings.warn(f"{text}; {would_do}", RepeatedGames, stacklevel=3)
+        hint = "more opening_turns make more of them so"
+        warnings.warn(f"{text}; {hint}", RepeatedGames, stacklevel=3)

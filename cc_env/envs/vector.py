@@ -210,7 +210,7 @@ class BoardGameVectorEnv(CopiedWhole, VectorEnv[Batch, NDArray[np.int64], NDArra
         return self._boards.end(board)
 
     def final_position(self, board: int) -> Position:
-        """Return the position in which the game ended that `end` tells of; raise BadOption."""
+        """Return the last position of the game that `end` describes; raise BadOption."""
         self._check_ended(board)
         return self._boards.final_position(board)
 

@@ -2,8 +2,10 @@
 
 It has a session of its own, so that it and its children are one group, and a mark in its
 environment, which its children inherit, so that those that leave the group are found (on Linux, in
-/proc). All of them are killed: when the channel is closed, when it is garbage, when this process
-exits, and, by a shell that waits for that, when this process is killed.
+/proc). Parents do not lead to them: a daemon's own parent has ended. Only a child that both leaves
+the group and clears its environment is not found. All others are killed: when the channel is
+closed, when it is garbage, when this process exits, and, by a shell that waits for that, when this
+process is killed.
 """
 
 import os
@@ -102,16 +104,16 @@ def _kill(process: "subprocess.Popen[bytes]", mark: str) -> None:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
     for _ in range(_MAX_SWEEPS):
-        if not (marked := list(_marked(mark.encode()))):
+        if not (pids := list(_find_marked(mark.encode()))):
             return
-        for number in marked:
+        for pid in pids:
             with suppress(ProcessLookupError, PermissionError):
-                os.kill(number, signal.SIGKILL)
+                os.kill(pid, signal.SIGKILL)
         time.sleep(_SLICE)
 
 
-def _marked(mark: bytes) -> Iterator[int]:
-    """Yield the numbers of the processes that have a mark in their environment."""
+def _find_marked(mark: bytes) -> Iterator[int]:
+    """Yield the ids of the processes that have a mark in their environment."""
     for path in Path("/proc").glob("[0-9]*/environ"):
         with suppress(OSError):
             if mark in path.read_bytes():
