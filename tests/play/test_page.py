@@ -447,6 +447,29 @@ def test_a_mill_asks_which_bead_it_removes(opened):
     assert page.text_content("#moves li") == "C-E"
 
 
+def test_an_earlier_position_stays_on_the_board_after_a_lost_connection(opened):
+    sockets = []
+
+    def through(route):
+        sockets.append(route)
+        route.connect_to_server()
+
+    page = opened("mini_checkers", sockets=through)
+    page.click("rect[data-cell='4,1']")
+    page.click("rect[data-cell='3,2']")
+    until(page, 1)
+    page.keyboard.press("ArrowLeft")
+    page.wait_for_selector("rect[data-cell='4,1'][aria-label='4 1, black']")
+    sockets[-1].close(code=1011)
+    page.wait_for_selector("#lost", state="visible")
+    page.wait_for_selector("#lost", state="hidden")
+    page.click("rect[data-cell='4,1']")
+    page.keyboard.press("f")  # to the present
+    page.wait_for_selector("#status:text-is('white to move')")
+    assert shown(page, "4,1") == "4 1, empty"
+    assert len(sockets) == 2
+
+
 def test_after_a_lost_connection_the_chain_goes_on(opened):
     """capture_conquer: play by dragging pieces."""
     sockets = []

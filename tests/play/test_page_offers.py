@@ -112,3 +112,15 @@ def test_who_looks_back_stays_there_while_the_game_goes_on(pair):
     other.click("text=Resign")
     other.click("text=Resign: sure?")
     says(page, "turn 1 of 2; press → to return · the game is over")
+
+
+def test_an_offer_is_no_new_move_to_who_looks_back(pair):
+    page, other = pair()
+    move(page, "4,1", "3,2")
+    page.wait_for_selector("#game[data-decisions='1']")
+    page.keyboard.press("ArrowLeft")
+    says(page, "Position after turn 0 of 1")
+    other.wait_for_selector("#game[data-decisions='1']")
+    other.click("text=Offer draw")
+    page.wait_for_selector("#offers >> text=Accept draw")
+    assert page.text_content("#status") == "Position after turn 0 of 1; press → to return"

@@ -69,7 +69,7 @@ class Table {
     find("rules").hidden = false;
     find("rules").href = `#/learn/${setting.game}`;
     if (this.board) {
-      this.board.state = null; // nothing moves on after a lost connection
+      if (!this.isBack) this.board.state = null; // nothing moves on after a lost connection
       return;
     }
     this.board = new Board(find("board"), setting, (action) => this.play(action), (why) => this.panels.say(why, true));
@@ -111,7 +111,14 @@ class Table {
   /** Show that the game went on while the board shows an earlier position. */
   showChangeBehind() {
     this.panels.show(this.state, this.board.isFlipped);
-    this.panels.showPast(this.turns, this.state.result ? "the game is over" : "new move");
+    this.panels.showPast(this.turns, this.changeBehind);
+  }
+
+  /** What has happened since the board shows an earlier position, in words; "" for an offer. */
+  get changeBehind() {
+    const { state, presentState } = this;
+    if (state.result && !presentState.result) return "the game is over";
+    return state.turns.length > presentState.turns.length ? "new move" : "";
   }
 
   showNow() {
@@ -130,6 +137,7 @@ class Table {
   lookBack(turns) {
     if (turns < 0) return;
     if (turns < this.state.turns.length) {
+      if (!this.isBack) this.presentState = this.state;
       this.turns = turns;
       this.connection.ask("look_back", { turns });
     } else if (this.isBack) this.showNow();
@@ -139,7 +147,7 @@ class Table {
     if (turns !== this.turns) return; // it is no longer wanted
     this.board.show({ ...this.state, ...board, decisions: -1 }, false);
     find("words").replaceChildren();
-    this.panels.showPast(turns);
+    this.panels.showPast(turns, this.changeBehind);
   }
 
   on_present({ seats }) {
