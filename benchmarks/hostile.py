@@ -148,7 +148,8 @@ def memory_of(server: Server) -> tuple[float, float]:
     """Return the megabytes of all processes of a server: shared pages once, and per process."""
     main = psutil.Process(server.process)
     used = [process.memory_full_info() for process in [main, *main.children(recursive=True)]]
-    return sum(one.pss for one in used) / 2**20, sum(one.rss for one in used) / 2**20
+    pss, rss = (sum(getattr(memory, kind) for memory in used) for kind in ("pss", "rss"))
+    return pss / 2**20, rss / 2**20
 
 
 async def memory(server: Server) -> None:
@@ -193,8 +194,8 @@ async def idle(server: Server) -> None:
         games_opened += 1
     late = 1e3 * np.quantile(latencies, 0.99)
     print(f"  {len(latencies)} moves, p99 {late:.1f} ms; {games_opened} of 10 games opened")
-    for one in sockets:
-        one.close()
+    for connection in sockets:
+        connection.close()
 
 
 async def _unanswered(request: Coroutine[Any, Any, object]) -> None:
@@ -205,8 +206,10 @@ async def _unanswered(request: Coroutine[Any, Any, object]) -> None:
 async def terminate(server: Server, what: str) -> None:
     """Measure the seconds until a server ends that gets SIGTERM while it is busy."""
     if what == "half a request":
-        one = socket.create_connection((LOCAL, server.port))
-        one.sendall(b"POST /games HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 100\r\n\r\n{")
+        connection = socket.create_connection((LOCAL, server.port))
+        connection.sendall(
+            b"POST /games HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 100\r\n\r\n{"
+        )
     elif what == "an analysis":
         asked = {"game": "morris", "actions": [], "player": "minimax:seconds=60", "seconds": 60}
         analysis = asyncio.create_task(_unanswered(server.post("analyse", asked)))

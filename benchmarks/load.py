@@ -108,10 +108,10 @@ class Server:
         answer = await reader.read()
         writer.close()
         await writer.wait_closed()
-        found = json.loads(answer.partition(b"\r\n\r\n")[2])
-        if "error" in found:
-            raise ConnectionError(found["error"])
-        return found  # type: ignore[no-any-return]
+        content = json.loads(answer.partition(b"\r\n\r\n")[2])
+        if "error" in content:
+            raise ConnectionError(content["error"])
+        return content  # type: ignore[no-any-return]
 
 
 def client_address(number: int) -> str:

@@ -106,6 +106,12 @@ def environment():
     return {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
 
 
+def _use_one_core():
+    """Leave one core to this process: threads of torch that wait for a busy core spin."""
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+
+
 @pytest.fixture
 def run(command, tmp_path):
     """Return a function that runs the command in an empty folder and returns what it prints."""
@@ -117,6 +123,7 @@ def run(command, tmp_path):
             env=environment(),
             capture_output=True,
             text=True,
+            preexec_fn=_use_one_core,
             **settings,
         )
         assert done.returncode == 0, done.stderr

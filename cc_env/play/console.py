@@ -92,14 +92,14 @@ class Console:
         Raises KeyboardInterrupt again after a message.
         """
         try:
-            self._play()
+            self._run()
         except KeyboardInterrupt:
             self._say("\ninterrupted")
             self._say_unfinished()
             raise
         self._say_unfinished()
 
-    def _play(self) -> None:
+    def _run(self) -> None:
         self._begin()
         people = any(seat.player is None for seat in self.sitting.seats)
         while self.sitting.result is None or people:

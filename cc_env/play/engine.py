@@ -289,7 +289,7 @@ def _number(name: str, text: str) -> int:
 
 
 def _milliseconds(name: str, text: str) -> int:
-    """Return the time of a text, 0 for one below 0; raise BadOption for what is no number."""
+    """Return the time of a text, 0 for one below 0; raise BadOption for what is not a number."""
     number = _whole(text)
     if number is None:
         raise BadOption(f"go {name} {text[:40]}: it is a whole number of milliseconds")

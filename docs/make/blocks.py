@@ -87,7 +87,7 @@ def maker(function: Maker) -> Maker:
 
 
 def expand(text: str, page: Page) -> str:
-    """Return the text of a page with its blocks generated anew; raise BadBlock for a wrong one."""
+    """Return the text of a page with its blocks generated again; raise BadBlock for a wrong one."""
     return _BLOCK.sub(
         lambda match: f"{match['comment']}\n\n{_content(match, page)}\n\n{_END}", text
     )

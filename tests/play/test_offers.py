@@ -73,7 +73,7 @@ def test_a_rematch_between_two_people_begins_when_both_want_it(game_of_two):
     first.ask("resign")
     first.ask("rematch")
     second.until("state", rematch_offered=0)
-    first.ask("rematch")  # twice is no agreement
+    first.ask("rematch")  # twice by the same player is not an agreement
     assert first.until("state", rematch_offered=0)
     second.ask("rematch")
     assert first.until("next")["game"] == second.until("next")["game"]

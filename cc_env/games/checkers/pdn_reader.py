@@ -17,7 +17,7 @@ on; results after the moves and in the tag do not contradict each other; the Gam
 English draughts; Red and Black, two words for one side, do not have different names; and a header
 has at most one value each of FEN, Result, RuleOptions, White, Black and Red.
 
-It is liberal about how that is written: any text of a Result tag, where a text that is no result
+It is liberal about how that is written: any text of a Result tag, where a text that is not a result
 decides nothing; any line ends; Unicode dashes and minus signs; x, X, × or : for captures; moves
 without a separator; numbers with any dots, or none; names of tags in any case; positions with
 ranges of cells and counters of moves; tags without a value ("", "?" or "-"), as if they were not
@@ -121,7 +121,7 @@ def rules_text(chosen: Mapping[str, object]) -> str:
 
 
 def meaning(result: str) -> str | None:
-    """Return which of RESULTS or BOTH_LOSE a text means, None where it is no result."""
+    """Return which of RESULTS or BOTH_LOSE a text means, None if it is not a result."""
     return _MEANINGS.get(re.sub(f"[{DASHES}]", "-", "".join(result.split())))
 
 
