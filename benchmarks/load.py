@@ -35,7 +35,8 @@ THINKER = "minimax:seconds=0.5"
 AT_ONCE = 20  # games opened concurrently
 MOST = 2000  # games; systems allow few more connections
 PERIOD = 1.0  # seconds between the moves of a person
-LONGEST = 60.0  # timeout of an answer, in seconds
+ANSWER_TIMEOUT = 60.0  # seconds
+COMPILATION_TIMEOUT = 900.0  # seconds for an answer before which code may have to be compiled
 TEXT, PING, PONG = 1, 9, 10  # kinds of WebSocket frames
 LOCAL = "127.0.0.1"
 
@@ -149,6 +150,7 @@ class Connection(asyncio.Protocol):
 
     def __init__(self, server: Server, rng: random.Random, address: str = LOCAL) -> None:
         """Prepare a connection from an address of this machine; `sit` opens it."""
+        self.timeout = ANSWER_TIMEOUT
         self.server, self._rng, self.address = server, rng, address
         self._transport: asyncio.Transport
         self.state: dict[str, Any] = {}
@@ -195,7 +197,7 @@ class Connection(asyncio.Protocol):
 
     async def _next_state(self) -> None:
         """Wait for the next state, or for the connection to be open."""
-        async with asyncio.timeout(LONGEST):
+        async with asyncio.timeout(self.timeout):
             await self._answered
         self._answered = asyncio.get_running_loop().create_future()
 
@@ -318,6 +320,7 @@ async def _run(server: Server, load: Load) -> Measured:
     for kind in load.kinds:  # everything is compiled before the measurement
         for seats in ((HUMAN, HUMAN), (HUMAN, THINKER)):
             connection = Connection(server, rng)
+            connection.timeout = COMPILATION_TIMEOUT
             await connection.sit(kind, seats)
             await connection.move()
             await connection.wait_for_turn()
