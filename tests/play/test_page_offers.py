@@ -114,7 +114,7 @@ def test_who_looks_back_stays_there_while_the_game_goes_on(pair):
     says(page, "turn 1 of 2; press → to return · the game is over")
 
 
-def test_an_offer_is_no_new_move_to_who_looks_back(pair):
+def test_an_offer_is_not_shown_as_a_new_move(pair):
     page, other = pair()
     move(page, "4,1", "3,2")
     page.wait_for_selector("#game[data-decisions='1']")

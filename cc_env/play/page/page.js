@@ -114,7 +114,7 @@ class Table {
     this.panels.showPast(this.turns, this.changeBehind);
   }
 
-  /** What has happened since the board shows an earlier position, in words; "" for an offer. */
+  /** What has changed in the game since an earlier position was selected: "" without a new turn or a result. */
   get changeBehind() {
     const { state, presentState } = this;
     if (state.result && !presentState.result) return "the game is over";
