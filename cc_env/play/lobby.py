@@ -95,8 +95,8 @@ class Lobby:
         self, address: str, function: Callable[..., Result], *given: object
     ) -> Result:
         """Return what a function finds that runs in a worker which searches never occupy."""
-        found: Result = await self.run_io(address, self._others.run, Call(function, given))
-        return found
+        result: Result = await self.run_io(address, self._others.run, Call(function, given))
+        return result
 
     async def _in_slot(
         self, pool: Executor, release: Callable[[], None], work: Callable[..., Result], *given: Any
