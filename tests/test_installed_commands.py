@@ -169,8 +169,8 @@ def test_the_wheel_is_what_runs(command, tmp_path):
         text=True,
         check=True,
     )
-    found, error = done.stdout.splitlines()
-    place, _, function = found.partition(" ")
+    printed_lines, error = done.stdout.splitlines()
+    place, _, function = printed_lines.partition(" ")
     assert Path(place).is_relative_to(command.parents[1])
     assert function.startswith("<function hold")
     assert error == "this needs that: pip install 'cc_env[train]'"

@@ -94,10 +94,10 @@ class ProcessWorker:
 
     def result(self) -> Any:
         """As `Worker.result`."""
-        found, error = self._ours.recv()
+        result, error = self._ours.recv()
         if error is not None:
             raise error
-        return found
+        return result
 
     def stop(self) -> None:
         """As `Worker.stop`."""

@@ -52,15 +52,15 @@ def test_what_is_out_of_date_is_found_with_its_right_content(tmp_path, monkeypat
     monkeypatch.setattr("docs.make.pages.PICTURES", tmp_path / "pictures")
     page, picture = tmp_path / "page.md", tmp_path / "pictures/page-1.svg"
     page.write_text("<!-- make: board checkers -->\n")
-    found = dict(outdated(page))
-    assert set(found) == {page, picture}
+    actual = dict(outdated(page))
+    assert set(actual) == {page, picture}
     picture.parent.mkdir()
-    for file, content in found.items():
+    for file, content in actual.items():
         file.write_bytes(content)
     assert not list(outdated(page))
     picture.write_text("<svg/>")
-    assert dict(outdated(page)) == {picture: found[picture]}
-    picture.write_bytes(found[picture])
+    assert dict(outdated(page)) == {picture: actual[picture]}
+    picture.write_bytes(actual[picture])
     page.write_text("no board\n")
     assert dict(outdated(page)) == {picture: None}
 

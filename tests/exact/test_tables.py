@@ -205,16 +205,16 @@ def test_a_certain_win_is_known_beside_actions_that_are_uncertain(tmp_path):
             for there, is_late in zip(after, late, strict=True)
             if there.value < 0 and not is_late
         ]
-        found = certain.find(here)
+        actual = certain.find(here)
         if wins:
-            assert found is not None, text
-            assert (found.value, found.turns) == (1, solved.turns)
+            assert actual is not None, text
+            assert (actual.value, actual.turns) == (1, solved.turns)
             assert not {a for a, is_late in zip(solved.actions, late, strict=True) if is_late} & {
-                *found.keeping
+                *actual.keeping
             }
             counts[0] += any(late)
         elif any(late):
-            assert found is None
+            assert actual is None
             counts[1] += 1
     assert min(counts) > 3
 

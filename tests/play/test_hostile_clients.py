@@ -322,8 +322,8 @@ def test_a_server_with_few_files_logs_little(tmp_path):
             assert made.makefile("rb").readline().startswith(b"HTTP/1.1 200")
         process.terminate()
         _, log = process.communicate(timeout=60)
-        for one in idle:
-            one.close()
+        for connection in idle:
+            connection.close()
     assert len(log.splitlines()) <= 2
 
 

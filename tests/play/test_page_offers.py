@@ -58,8 +58,8 @@ def test_draws_take_backs_and_rematches_are_accepted_or_declined(pair):
         assert other.inner_html("#offers") == ""
     page.click("text=Offer draw")
     other.click("text=Accept draw")
-    for one in (page, other):
-        says(one, "a draw: both agreed")
+    for client in (page, other):
+        says(client, "a draw: both agreed")
     page.click("#buttons >> text=Rematch")
     other.click("text=Decline rematch")
     says(page, "other player declines the rematch")
@@ -68,9 +68,9 @@ def test_draws_take_backs_and_rematches_are_accepted_or_declined(pair):
     other.wait_for_selector("text=Accept rematch")
     assert other.url == before  # nobody is moved without having agreed
     other.click("text=Accept rematch")
-    for one in (page, other):
-        one.wait_for_url(lambda url: url != before)
-        one.wait_for_selector("#game[data-decisions='0']")
+    for client in (page, other):
+        client.wait_for_url(lambda url: url != before)
+        client.wait_for_selector("#game[data-decisions='0']")
     assert page.text_content("#near") == "youwhite6 pieces"
     page.go_back()
     page.wait_for_selector("text=Go to the rematch")
@@ -78,9 +78,9 @@ def test_draws_take_backs_and_rematches_are_accepted_or_declined(pair):
 
 def test_hints_and_analysis_are_off_until_the_end(pair):
     page, other = pair()
-    for one in (page, other):
-        assert one.is_hidden("#buttons >> text=Hint")
-        assert one.is_hidden("#buttons >> text=Analyse")
+    for client in (page, other):
+        assert client.is_hidden("#buttons >> text=Hint")
+        assert client.is_hidden("#buttons >> text=Analyse")
     page.click("text=Resign")
     page.click("text=Resign: sure?")
     other.click("#buttons >> text=Analyse")

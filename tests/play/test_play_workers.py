@@ -134,7 +134,7 @@ def test_idle_players_are_kept_up_to_some_bytes(monkeypatch):
 
 
 def test_an_analysis_is_ended_in_its_process(there):
-    began, found = threading.Event(), []
+    began, actual = threading.Event(), []
     cancellation = Cancellation()
     attach = cancellation.attach
 
@@ -144,12 +144,12 @@ def test_an_analysis_is_ended_in_its_process(there):
 
     cancellation.attach = note
     job = Analyze("minimax:seconds=60", KEY, GAME.initial)
-    analysing = threading.Thread(target=lambda: found.append(there.run(job, 60.0, cancellation)))
+    analysing = threading.Thread(target=lambda: actual.append(there.run(job, 60.0, cancellation)))
     analysing.start()
     began.wait()
     cancellation.set()
     analysing.join(30)  # far less than the search would take
-    assert found
+    assert actual
     with pytest.raises(asyncio.CancelledError):
         there.run(job, 60.0, cancellation)
 

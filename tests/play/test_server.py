@@ -675,12 +675,12 @@ def test_a_game_exists_in_memory_at_most_once(tmp_path):
         lobby = Lobby(GameFolder(tmp_path, limits), limits)
         request = {"game": "mini_checkers", "seats": ["human", "human"]}
         name = lobby.open(check_opening(request, limits))
-        found = asyncio.create_task(lobby.find(name))
+        actual = asyncio.create_task(lobby.find(name))
         while name not in lobby.rooms:
             await asyncio.sleep(0)
         lobby._make_room()  # as for another game; this one is idle
         assert not lobby.rooms
-        assert await found is lobby.rooms[name]
+        assert await actual is lobby.rooms[name]
         lobby.close()
 
     asyncio.run(scene())

@@ -52,16 +52,16 @@ def walk(game, seed):
 
 def choices_that_win(game, count, decisions):
     """Return positions with a choice in which the shortest win takes at least `decisions`."""
-    found, positions = [], walk(game, seed=0)
+    solved, positions = [], walk(game, seed=0)
     if game.name == "checkers" and decisions > 1:
         positions = map(game.from_text, CHECKERS)
     for position in positions:
-        if len(found) == count:
+        if len(solved) == count:
             break
         turns = winning_turns(game, position) if len(game.legal_actions(position)) > 1 else []
         if turns and min(map(len, turns)) >= decisions:
-            found.append(position)
-    return found
+            solved.append(position)
+    return solved
 
 
 def assert_wins_the_turn(game, position, search):
