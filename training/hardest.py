@@ -16,7 +16,7 @@ from rich.progress import track
 
 from cc_env import files, games
 from cc_env.arguments import GameName, Pairs, Size, TablesFolder, file_path, game_options
-from cc_env.exact.accuracy import evenly
+from cc_env.exact.accuracy import evenly, keeps_value
 from cc_env.exact.hardest import Hard, suite_name
 from cc_env.exact.tables import Solved, Tables
 from cc_env.game import Game
@@ -74,7 +74,7 @@ def hard(tables: Tables, positions: Iterable[Position], depth: int) -> Iterator[
     game, seen = tables.game, set()
     for position in positions:
         solved = tables.probe(position)
-        if not _is_single(solved) or (key := game.key(position)) in seen:
+        if not _is_single(tables, position, solved) or (key := game.key(position)) in seen:
             continue
         seen.add(key)
         (action,) = solved.keeping
@@ -88,9 +88,11 @@ def choice(game: Game, position: Position, depth: int) -> int:
     return AlphaBeta(game, table_megabytes=1).search(position, depth=depth).action
 
 
-def _is_single(solved: Solved) -> bool:
-    """Return whether it is won, by one of several actions alone."""
-    return solved.value > 0 and len(solved.keeping) == 1 and len(solved.actions) >= FEWEST
+def _is_single(tables: Tables, position: Position, solved: Solved) -> bool:
+    """Return whether the position is won, by one of several actions alone."""
+    if solved.value <= 0 or len(solved.keeping) != 1 or len(solved.actions) < FEWEST:
+        return False
+    return None not in (keeps_value(tables, position, a, solved) for a in solved.actions)
 
 
 def main() -> int:

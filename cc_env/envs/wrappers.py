@@ -16,6 +16,7 @@ from cc_env.envs.single import BoardGameEnv
 from cc_env.envs.spaces import LegalActionBatch
 from cc_env.envs.vector import BoardGameVectorEnv
 from cc_env.errors import BadOption
+from cc_env.exact.accuracy import keeps_value
 from cc_env.exact.tables import Solved, Tables
 from cc_env.game import Game
 from cc_env.rules import DRAW, ONGOING, Position
@@ -80,7 +81,8 @@ class ExactValues(gymnasium.Wrapper[Any, Any, Any, Any], utils.RecordConstructor
     game its result. `info["keeps_value"]` is whether the learner's action kept the value, False
     for an illegal one, whatever was played instead. They hold where `info["value_known"]` and
     `info["keeps_value_known"]` are true: where a table has the position, and where an action was
-    played in one that a table has.
+    played in one that a table has. They are false where the rules may draw the game before the win
+    or the loss in the tables, which makes the value uncertain.
 
         env = gymnasium.make("cc_env/CaptureConquer-v0", size=4)
         env = ExactValues(env)
@@ -102,6 +104,7 @@ class ExactValues(gymnasium.Wrapper[Any, Any, Any, Any], utils.RecordConstructor
         utils.RecordConstructorArgs.__init__(self, tables=tables)
         gymnasium.Wrapper.__init__(self, env)
         self._board, self._tables = board, _tables_of(board.game, tables)
+        self._position = self._board.game.initial
         self._solved: Solved | None = None
 
     def reset(self, **arguments: Any) -> tuple[Any, dict[str, Any]]:
@@ -112,16 +115,17 @@ class ExactValues(gymnasium.Wrapper[Any, Any, Any, Any], utils.RecordConstructor
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         """Play an action, as the environment does."""
-        before = self._solved
+        before, position = self._solved, self._position
         observation, reward, terminated, truncated, info = self.env.step(action)
-        info = {**info, **self._values(info), "keeps_value_known": before is not None}
-        info["keeps_value"] = before is not None and int(action) in before.keeping
+        kept = _keeps_value(self._tables, position, int(action), before)
+        info = {**info, **self._values(info), "keeps_value_known": kept is not None}
+        info["keeps_value"] = bool(kept)
         return observation, reward, terminated, truncated, info
 
     def _values(self, info: dict[str, Any]) -> dict[str, Any]:
         """Look the position up; return its entries of `info`."""
         position, game = self._board.position, self._board.game
-        self._solved = self._tables.find(position)
+        self._position, self._solved = position, self._tables.find(position)
         value = _value(self._solved, game.to_move(position), int(info["seat"]), info["outcome"])
         return {"value": value or 0, "value_known": value is not None}
 
@@ -150,6 +154,7 @@ class VectorExactValues(VectorWrapper, utils.RecordConstructorArgs):
         VectorWrapper.__init__(self, env)
         self._boards, self._tables = boards, _tables_of(boards.game, tables)
         self._solved: list[Solved | None] = [None] * boards.num_envs
+        self._positions = [boards.game.initial] * boards.num_envs
 
     def reset(self, **arguments: Any) -> tuple[Any, dict[str, Any]]:
         """Begin episodes, as the environment does."""
@@ -162,15 +167,13 @@ class VectorExactValues(VectorWrapper, utils.RecordConstructorArgs):
         self, actions: NDArray[np.int64]
     ) -> tuple[Any, NDArray[Any], NDArray[Any], NDArray[Any], dict[str, Any]]:
         """Play actions, int[N]."""
-        before, played = self._solved, ~self._boards.done
-        played &= [solved is not None for solved in before]
+        before, positions, running = self._solved, self._positions, ~self._boards.done
         *seen, info = self.env.step(actions)
         info = {**info, **self._told(info)}
-        kept = [
-            solved is not None and action in solved.keeping
-            for solved, action in zip(before, np.asarray(actions).tolist(), strict=True)
-        ]
-        info |= {"keeps_value": np.array(kept) & played, "_keeps_value": played}
+        decisions = zip(positions, np.asarray(actions).tolist(), before, strict=True)
+        kept = [_keeps_value(self._tables, *decision) for decision in decisions]
+        known = running & [value is not None for value in kept]
+        info |= {"keeps_value": known & [bool(value) for value in kept], "_keeps_value": known}
         return (*seen, info)
 
     def _told(self, info: dict[str, Any]) -> dict[str, Any]:
@@ -178,6 +181,7 @@ class VectorExactValues(VectorWrapper, utils.RecordConstructorArgs):
         boards, over = self._boards, info.get("_final_info", np.zeros(self.num_envs, np.bool_))
         positions = [boards.position(board) for board in range(self.num_envs)]
         self._solved = [self._tables.find(position) for position in positions]
+        self._positions = positions
         outcomes = np.where(over, ONGOING, info["outcome"])
         told = _masked(list(map(self._value_to, self._solved, positions, info["seat"], outcomes)))
         if "final_info" not in info:
@@ -217,6 +221,18 @@ def _value(solved: Solved | None, to_move: int, player: int, outcome: int) -> in
     if solved is None:
         return None
     return solved.value if player == to_move else -solved.value
+
+
+def _keeps_value(
+    tables: Tables, position: Position, action: int, solved: Solved | None
+) -> bool | None:
+    """Return whether an action keeps the value of a position, False for an illegal one.
+
+    None where that is not known.
+    """
+    if solved is None or action not in solved.actions:
+        return None if solved is None else False
+    return keeps_value(tables, position, action, solved)
 
 
 def _masked(values: list[int | None]) -> dict[str, NDArray[Any]]:

@@ -114,8 +114,9 @@ def measure(
 ) -> Accuracy:
     """Ask a player in each position; raise MissingTable where no table has one.
 
-    Finished games are left out. Raises IllegalAction where the player chooses no legal action,
-    BadOption for anything but tables, and as `players.of`.
+    Finished games are left out, and decisions of which `keeps_value` is None. Raises IllegalAction
+    where the player chooses no legal action, BadOption for anything but tables, and as
+    `players.of`.
     """
     if not isinstance(tables, Tables):
         raise BadOption(f"tables={tables!r}; wanted: Tables(game, FOLDER), those of a folder")
@@ -126,8 +127,21 @@ def measure(
         solved = tables.probe(position)
         if solved.actions:
             action = referee.fresh(player).choose(position, rng, Clock()).action
-            judged.append(judge(tables.game, position, action, solved))
+            decision = judge(tables.game, position, action, solved)
+            if keeps_value(tables, position, action, solved) is not None:
+                judged.append(decision)
     return Accuracy(tuple(judged))
+
+
+def keeps_value(tables: Tables, position: Position, action: int, solved: Solved) -> bool | None:
+    """Return whether a legal action keeps the value of a position; None where that is uncertain.
+
+    It is uncertain where the rules may draw the game before the win or the loss in the tables.
+    """
+    if action in solved.keeping:
+        return True
+    is_certain = tables.game.apply(position, action) in tables
+    return False if is_certain else None
 
 
 def judge(game: Game, position: Position, action: int, solved: Solved) -> Judged:

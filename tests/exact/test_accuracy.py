@@ -6,11 +6,15 @@ import math
 import numpy as np
 import pytest
 from conftest import command_line
+from test_solver import solve
 
 from cc_env import games, players
+from cc_env.envs.single import BoardGameEnv
+from cc_env.envs.vector import BoardGameVectorEnv
+from cc_env.envs.wrappers import ExactValues, VectorExactValues
 from cc_env.errors import BadOption, BadPlayer, IllegalAction, MissingTable
 from cc_env.exact import solver
-from cc_env.exact.accuracy import Accuracy, evenly, measure, reached, replies
+from cc_env.exact.accuracy import Accuracy, evenly, keeps_value, measure, reached, replies
 from cc_env.exact.tables import Tables
 from cc_env.referee import Decision
 from training import accuracy
@@ -141,7 +145,10 @@ def test_positions_that_the_rules_may_draw_before_are_not_drawn_from_all(tmp_pat
     for step in solver.plan(free, tmp_path, "2v1"):
         solver.Solver(free, step).solve()
     tables = Tables(games.make("checkers", no_progress_limit=20), tmp_path)
-    assert measure("random", tables, evenly(tables, 100)).decisions == 100
+    positions = list(evenly(tables, 100))
+    assert len(positions) == 100
+    assert all(tables.find(position) is not None for position in positions)
+    assert 50 < measure("random", tables, positions).decisions < 100  # others are uncertain
 
 
 def test_what_cannot_be_is_refused():
@@ -218,3 +225,47 @@ def test_the_command_measures_and_draws(tmp_path):
     assert results["random"]["all positions"]["interval"][0] > 0
     assert results["random"]["against random"]["interval"] is None
     assert (tmp_path / "accuracy.png").read_bytes()[:4] == b"\x89PNG"
+
+
+class Fixed:
+    """Plays one action."""
+
+    def __init__(self, action):
+        self.action = action
+
+    def choose(self, position, rng, clock):
+        return Decision(self.action)
+
+
+@pytest.mark.slow
+def test_an_action_whose_value_the_draw_rule_makes_uncertain_is_not_a_mistake(tmp_path):
+    """The position is won by another action, and this one leads to a win that may come too late."""
+    solve(games.make("checkers", no_progress_limit=None), tmp_path, "2v1")
+    game = games.make("checkers", no_progress_limit=20)
+    tables = Tables(game, tmp_path)
+    position, solved, action = next(_uncertain(tables))
+    assert keeps_value(tables, position, action, solved) is None
+    assert keeps_value(tables, position, solved.keeping[0], solved) is True
+    assert not measure(Fixed(action), tables, [position]).decisions
+    assert measure(Fixed(solved.keeping[0]), tables, [position]).kept == 1
+    seat, start = game.to_move(position), {"position": game.to_text(position)}
+    env = ExactValues(BoardGameEnv("checkers", seat=seat, no_progress_limit=20), tables)
+    env.reset(options=start)
+    *_, info = env.step(action)
+    assert (info["keeps_value_known"], info["keeps_value"]) == (False, False)
+    envs = BoardGameVectorEnv("checkers", 2, seat=seat, no_progress_limit=20)
+    envs = VectorExactValues(envs, tables)
+    envs.reset(options=start)
+    *_, info = envs.step(np.array([action, solved.keeping[0]]))
+    assert info["_keeps_value"].tolist() == info["keeps_value"].tolist() == [False, True]
+
+
+def _uncertain(tables):
+    """Yield won positions, their values, and actions of uncertain value."""
+    for number in range(0, tables.sizes[4], 47):
+        position = tables.position(4, number)
+        solved = tables.find(position)
+        if solved is not None and solved.value > 0:
+            for action in solved.actions:
+                if tables.game.apply(position, action) not in tables:
+                    yield position, solved, action
