@@ -92,7 +92,8 @@ class GameFolder:
         now = time.time() if now is None else now
         games, limits, due = sorted(self._games()), self._limits, []
         files, size = len(games), sum(game.bytes for game in games)
-        self._bytes, share = size, ROOM_AFTER_EXPIRY if self.is_full else 1.0
+        self._files, self._bytes = files, size
+        share = ROOM_AFTER_EXPIRY if self.is_full else 1.0
         for game in games:
             days = limits.stored_days if game.is_played else limits.unplayed_days
             too_many = files > share * limits.stored_games or size > share * limits.stored_bytes

@@ -96,6 +96,15 @@ def test_a_full_folder_drops_what_changed_least_recently(tmp_path):
     folder.close()
 
 
+def test_games_removed_by_hand_make_room(tmp_path):
+    folder = open_folder(tmp_path, stored_games=2)
+    names = store(folder, 2)
+    (tmp_path / f"{names[0]}.jsonl").unlink()
+    assert not folder.expired()
+    assert store(folder)
+    folder.close()
+
+
 def test_a_folder_is_bounded_in_bytes(tmp_path):
     folder = open_folder(tmp_path, stored_bytes=2000)
     names = store(folder, 3)
