@@ -27,6 +27,7 @@ PARSING_SECONDS = 0.001  # after which others get their turn
 MAX_PENDING_BYTES = 2**20  # received and not parsed
 RESERVED_FILES = 96  # that the process needs for other things than connections
 BACKLOG = 64  # connections accepted at once
+PROXY = "127.0.0.1"  # whose X-Forwarded-For is trusted
 LOG_SECONDS = 60.0  # between two lines that say the same
 
 
@@ -73,6 +74,7 @@ class SiteConfig(uvicorn.Config):
             timeout_graceful_shutdown=1,
             backlog=BACKLOG,
             log_level="warning",
+            forwarded_allow_ips=PROXY,
             **options,
         )
         self.limits, self.max_connections = limits, max_connections(limits)
@@ -181,18 +183,22 @@ class BoundedHTTP(_Paced, H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin, or end at once where there are too many connections."""
         super().connection_made(transport)
+        self.config.open_connections[self.address] += 1
+        if self.address != PROXY and self._exceeds_limits():
+            transport.abort()
+        elif len(self.connections) > self.config.max_connections:
+            self._longest_waiting().transport.abort()
+        self.after_parsing()
+
+    def _exceeds_limits(self) -> bool:
+        """Return whether this address has too many connections, or connects too often."""
         config, address = self.config, self.address
-        config.open_connections[address] += 1
         most = min(config.limits.connections_per_address, max(1, config.max_connections // 2))
         try:
             config.rates.check("connections", address)
         except TooManyRequestsError:
-            transport.abort()
-        if config.open_connections[address] > most:
-            transport.abort()
-        elif len(self.connections) > config.max_connections:
-            self._longest_waiting().transport.abort()
-        self.after_parsing()
+            return True
+        return config.open_connections[address] > most
 
     def _longest_waiting(self) -> "BoundedHTTP":
         """Return the connection whose request has to be complete first, this one if need be."""

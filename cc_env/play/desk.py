@@ -14,7 +14,6 @@ Chances are per cent. Those of a position are the first player's, those of moves
 The server keeps nothing between requests. Work for a client that disconnects is cancelled.
 """
 
-from collections import Counter
 from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -33,7 +32,7 @@ from cc_env.play.importing import Imported, ImportedGames
 from cc_env.play.jobs import Analyze, GameKey, Judge, game_of
 from cc_env.play.lobby import Lobby, known_game, known_start
 from cc_env.play.messages import fields
-from cc_env.play.server_limits import ServerLimits, TooManyRequestsError
+from cc_env.play.server_limits import ConcurrencyLimit, ServerLimits
 from cc_env.play.sitting import HUMAN, Sitting
 from cc_env.play.study import Analysis, Judgement
 from cc_env.play.telling import winning_chances
@@ -61,20 +60,14 @@ class Desk:
     def __init__(self, lobby: Lobby) -> None:
         """Work with the games, the players and the cores of a lobby."""
         self._lobby = lobby
-        self._busy: Counter[str] = Counter()
+        self._concurrency = ConcurrencyLimit("analyses", lobby.limits.analyses_at_once)
 
     @contextmanager
     def admitted(self, address: str) -> Iterator[None]:
         """Take note of a request for as long as it lasts; raise BusyError for one too many."""
         self._lobby.rates.check("analyses", address)
-        if self._busy[address] >= self._lobby.limits.analyses_at_once:
-            raise TooManyRequestsError("too much is asked at once; try again later")
-        self._busy[address] += 1
-        try:
+        with self._concurrency.counting(address):
             yield
-        finally:
-            self._busy[address] -= 1
-            self._busy += Counter()  # drops zeros
 
     async def setup(self, asked: Asked, address: str) -> dict[str, Any]:
         """Return the players that can play a game with these options, and who moves first."""

@@ -35,7 +35,7 @@ from cc_env.play.jobs import Call, Choice, Choose, GameKey, Job, pooled_player
 from cc_env.play.journal import Journal, Opening, with_tokens
 from cc_env.play.messages import fields
 from cc_env.play.room import Guest, Room
-from cc_env.play.server_limits import BusyError, Rates, ServerLimits
+from cc_env.play.server_limits import BusyError, ConcurrencyLimit, Rates, ServerLimits
 from cc_env.play.sitting import HUMAN
 from cc_env.play.storage import GameFolder
 from cc_env.play.workers import Cancellation, LocalWorker, Worker, Workers
@@ -63,6 +63,7 @@ class Lobby:
         """Serve the games of a folder, which is closed with this; workers are made as needed."""
         self._folder, self.limits = folder, limits or ServerLimits()
         self.rates = Rates(self.limits)
+        self.connections = ConcurrencyLimit("connections", self.limits.connections_per_address)
         cores = cores or os.cpu_count() or 1
         make_worker = make_worker or (lambda: LocalWorker(self.limits.idle_player_bytes))
         self._players, self._others = Workers(make_worker), Workers(make_worker)

@@ -246,9 +246,13 @@ async def _serve_guest(socket: WebSocket) -> None:
     lobby: Lobby = socket.app.state.lobby
     await socket.accept()
     with suppress(WebSocketDisconnect, RuntimeError):  # the latter: it has gone while told
-        entered = await _enter(socket, lobby)
-        if entered:
-            await _converse(socket, lobby, *entered)
+        try:
+            with lobby.connections.counting(address_of(socket)):
+                entered = await _enter(socket, lobby)
+                if entered:
+                    await _converse(socket, lobby, *entered)
+        except TooManyRequestsError as error:
+            await _refuse(socket, error)
 
 
 async def _enter(socket: WebSocket, lobby: Lobby) -> tuple[Room, Guest] | None:

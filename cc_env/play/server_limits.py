@@ -1,5 +1,8 @@
 """What the server of the page allows: bytes, seconds and rates, all in one place."""
 
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from limits import RateLimitItem, RateLimitItemPerMinute, RateLimitItemPerSecond
@@ -77,3 +80,25 @@ class Rates:
         if not self._limiter.hit(item, action, address):
             most = f"{item.amount} in {item.get_expiry()} seconds"
             raise TooManyRequestsError(f"too many {action}; at most {most}")
+
+
+class ConcurrencyLimit:
+    """The maximum number of requests, or of connections, that an address has at once."""
+
+    def __init__(self, name: str, maximum: int) -> None:
+        """Begin with none."""
+        self._name, self._maximum = name, maximum
+        self._counts = Counter[str]()
+
+    @contextmanager
+    def counting(self, address: str) -> Iterator[None]:
+        """Count one more during the block; raise TooManyRequestsError beyond the maximum."""
+        if self._counts[address] >= self._maximum:
+            raise TooManyRequestsError(f"too many {self._name}; at most {self._maximum} at once")
+        self._counts[address] += 1
+        try:
+            yield
+        finally:
+            self._counts[address] -= 1
+            if not self._counts[address]:
+                del self._counts[address]

@@ -97,13 +97,14 @@ def test_a_request_that_is_answered_late_is_not_ended(tmp_path):
             assert answered.makefile("rb").readline().startswith(b"HTTP/1.1 200")
 
 
-def upgrade(made):
-    """Return a request that opens a connection to a game."""
+def upgrade(made, client="192.0.2.1"):
+    """Return a request that opens a connection to a game, for a client of a proxy."""
     headers = {
         "Connection": "Upgrade",
         "Upgrade": "websocket",
         "Sec_WebSocket_Version": 13,
         "Sec_WebSocket_Key": "AAAAAAAAAAAAAAAAAAAAAA==",
+        "X_Forwarded_For": client,
     }
     return made.head("/play/AAAAAAAAAAAAAAAA", **headers)
 
@@ -119,13 +120,25 @@ def test_a_client_that_never_says_whom_it_is_is_ended(tmp_path):
 
 def test_one_address_has_so_many_connections(tmp_path):
     with site(tmp_path, ServerLimits(connections_per_address=3)) as made:
-        several = [made.connect() for _ in range(3)]
-        assert made.get("127.0.0.2").startswith(b"HTTP/1.1 200")
-        assert is_closed(made.connect(made.head()))
+        several = [made.connect(address="127.0.0.2") for _ in range(3)]
+        assert made.get("127.0.0.3").startswith(b"HTTP/1.1 200")
+        assert is_closed(made.connect(made.head(), "127.0.0.2"))
         several.pop().close()
-        assert made.get().startswith(b"HTTP/1.1 200")
+        assert made.get("127.0.0.2").startswith(b"HTTP/1.1 200")
         for other in several:
             other.close()
+
+
+def test_clients_of_a_proxy_are_limited_one_by_one(tmp_path):
+    """All their connections come from the proxy's address."""
+    limits = ServerLimits(connections_per_address=2, new_connections_per_second=1)
+    with site(tmp_path, limits) as made:
+        several = [made.connect(upgrade(made, client)) for client in ("192.0.2.1", "192.0.2.2") * 2]
+        assert all(b" 101 " in one.makefile("rb").readline() for one in several)
+        with made.connect(upgrade(made, "192.0.2.1")) as refused:
+            assert b"too many connections" in refused.makefile("rb").read()
+        for one in several:
+            one.close()
 
 
 def test_open_connections_are_counted_by_address(tmp_path):
@@ -153,9 +166,9 @@ def test_idle_connections_make_room_for_others(tmp_path):
 
 def test_one_address_connects_so_often(tmp_path):
     with site(tmp_path, ServerLimits(new_connections_per_second=1)) as made:
-        answers = [made.connect(made.head()) for _ in range(30)]
+        answers = [made.connect(made.head(), "127.0.0.2") for _ in range(30)]
         assert is_closed(answers[-1])
-        assert made.get("127.0.0.2").startswith(b"HTTP/1.1 200")
+        assert made.get("127.0.0.3").startswith(b"HTTP/1.1 200")
         for other in answers:
             other.close()
 
