@@ -134,11 +134,11 @@ def test_clients_of_a_proxy_are_limited_one_by_one(tmp_path):
     limits = ServerLimits(connections_per_address=2, new_connections_per_second=1)
     with site(tmp_path, limits) as made:
         several = [made.connect(upgrade(made, client)) for client in ("192.0.2.1", "192.0.2.2") * 2]
-        assert all(b" 101 " in one.makefile("rb").readline() for one in several)
+        assert all(b" 101 " in client.makefile("rb").readline() for client in several)
         with made.connect(upgrade(made, "192.0.2.1")) as refused:
             assert b"too many connections" in refused.makefile("rb").read()
-        for one in several:
-            one.close()
+        for client in several:
+            client.close()
 
 
 def test_open_connections_are_counted_by_address(tmp_path):
