@@ -27,9 +27,9 @@ def first_of_one(observation, info):
 
 def test_two_who_play_alike_share_the_points():
     """Each opening is played from both seats, so that the same two games are won and lost."""
-    scored = score(first, "capture_conquer", first_of_one, games=40)
-    assert (scored.points, scored.games, scored.distinct_games) == (0.5, 40, 40)
-    assert scored.low < 0.4 < 0.6 < scored.high
+    result = score(first, "capture_conquer", first_of_one, games=40)
+    assert (result.points, result.games, result.distinct_games) == (0.5, 40, 40)
+    assert result.low < 0.4 < 0.6 < result.high
 
 
 def test_the_policy_that_races_to_the_corner_beats_random_play():
@@ -46,12 +46,12 @@ def test_the_policy_that_races_to_the_corner_beats_random_play():
 def test_repeated_games_are_counted_once_and_warned_of():
     """Two deterministic players have one game a seat; the arena knows better what it is worth."""
     with pytest.warns(RepeatedGames, match="of 40 games only 2 are different; more opening_turns"):
-        scored = score(last, "capture_conquer", first_of_one, games=40, opening_turns=0)
-    assert scored.distinct_games == 2
-    assert scored.high - scored.low > 0.6
+        result = score(last, "capture_conquer", first_of_one, games=40, opening_turns=0)
+    assert result.distinct_games == 2
+    assert result.high - result.low > 0.6
     with warnings.catch_warnings(action="error"):
         assert score(last, "capture_conquer", first_of_one, games=40).distinct_games == 40
-    assert "in 40 games, 2 of them different" in str(scored)
+    assert "in 40 games, 2 of them different" in str(result)
 
 
 def test_a_score_is_that_of_the_same_games_played_one_by_one():
@@ -69,7 +69,7 @@ def test_a_score_is_that_of_the_same_games_played_one_by_one():
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(scoring, "_opening", remembered)
-        scored = score(noted, "capture_conquer", "minimax:depth=2", games=20, size=4)
+        result = score(noted, "capture_conquer", "minimax:depth=2", games=20, size=4)
     policy = players.of(first_of_one, game)
     other = players.make("minimax:depth=2", game)
     for start in opening:
@@ -79,7 +79,7 @@ def test_a_score_is_that_of_the_same_games_played_one_by_one():
             won = {"1-0": 0, "0-1": 1}.get(played.result)
             points.append(0.5 if won is None else float(won == seat))
     assert len(opening) == 10
-    assert scored.points == np.mean(points)
+    assert result.points == np.mean(points)
 
 
 @pytest.mark.parametrize("name", GAMES)
@@ -101,8 +101,8 @@ def test_a_seed_is_the_same_games():
 
 
 def test_options_and_limits_are_those_of_the_environment():
-    scored = score(first, "capture_conquer", games=2, size=4, max_turns=2)
-    assert scored.points == 0.5  # truncated games are draws
+    result = score(first, "capture_conquer", games=2, size=4, max_turns=2)
+    assert result.points == 0.5  # truncated games are draws
 
 
 @pytest.mark.parametrize("count", [0, 7, 2.0, True, "2"])
