@@ -310,15 +310,18 @@ def _forget(task: asyncio.Task[None]) -> None:
 
 async def _hear(socket: WebSocket, lobby: Lobby, room: Room, guest: Guest) -> None:
     """Do what a guest asks for, as often and as long as it may take."""
-    shortest = 1 / lobby.limits.messages_per_second
+    shortest, next_at = 1 / lobby.limits.messages_per_second, 0.0
     while True:
-        text, began = await _received(socket), time.perf_counter()
+        text = await _received(socket)
+        if (pause := next_at - time.perf_counter()) > 0:
+            await asyncio.sleep(pause)
+        began = time.perf_counter()
         try:
             room.obey(guest, _read(text, lobby.limits))
         except CcEnvError as error:
             guest.send("refused", why=str(error))
-        pause = connections.pause_after(time.perf_counter() - began)
-        await asyncio.sleep(max(pause, shortest))
+        ended = time.perf_counter()
+        next_at = ended + max(connections.pause_after(ended - began), shortest)
 
 
 async def _received(socket: WebSocket) -> str:

@@ -658,6 +658,7 @@ def test_messages_of_one_connection_wait_for_their_turn(serving, monkeypatch):
     opened = begin(client)
     with Connected(client, opened, 0) as table:
         monkeypatch.setattr(server.asyncio, "sleep", note)
+        monkeypatch.setattr(server.time, "perf_counter", lambda: 0.0)  # so pauses are exact
         for _ in range(40):
             table.ask("nonsense")
         for _ in range(40):
