@@ -10,7 +10,7 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from cc_env.envs.arguments import seed_of
-from cc_env.envs.boards import NO_SCORE, NOT_BEGUN, Boards, make_game, reset_options
+from cc_env.envs.boards import NOT_BEGUN, Boards, make_game, reset_options
 from cc_env.envs.rendering import FRAMES_PER_SECOND, MODES, Renderer
 from cc_env.envs.spaces import (
     CopiedWhole,
@@ -23,7 +23,7 @@ from cc_env.envs.spaces import (
 from cc_env.errors import EpisodeOver, MissingExtra
 from cc_env.game import Cell
 from cc_env.pictures import Picture, draw
-from cc_env.rules import ONGOING, Position
+from cc_env.rules import Position
 
 try:
     from pettingzoo import AECEnv
@@ -47,9 +47,10 @@ class BoardGameAEC(CopiedWhole, AECEnv):
     Observations, actions, masks and `illegal` are those of `BoardGameEnv`. The mask of the agent to
     move is `infos[agent]["action_mask"]`, all 0 for the other one; once the rules have ended the
     game, those of both are all 1. A turn can take an agent several steps. When the game is over
-    both agents have their reward, +1 and -1, or 0 and 0. The infos have the same keys after every
-    step: action_mask, illegal_action, outcome, ending and score, as there. `MaskInObservation`
-    wraps it for learners that want the mask in the observation.
+    both agents have their reward, +1 and -1, or 0 and 0. The infos of the end also have
+    outcome, ending and score, as there, and unless `illegal` is "raise" all have illegal_action:
+    TorchRL makes tensors of all that the first infos have. `MaskInObservation` wraps it for
+    learners that want the mask in the observation.
     """
 
     def __init__(
@@ -179,10 +180,9 @@ class BoardGameAEC(CopiedWhole, AECEnv):
             agent: boards.masks[0] * np.int8(is_terminated or agent == self.agent_selection)
             for agent in self.agents
         }
-        shared: dict[str, Any] = {"illegal_action": bool(boards.was_illegal[0])}
-        shared |= {"outcome": ONGOING, "ending": "", "score": NO_SCORE}
-        if boards.done[0]:
-            shared |= boards.end()
+        shared: dict[str, Any] = boards.end() if boards.done[0] else {}
+        if not boards.raises:
+            shared["illegal_action"] = bool(boards.was_illegal[0])
         self.infos: dict[str, dict[str, Any]] = {
             agent: {"action_mask": masks[agent], **shared} for agent in self.agents
         }

@@ -97,14 +97,18 @@ def test_infos_of_many_boards_have_the_same_keys_in_every_step(name, mode):
 
 
 @NAMES
-def test_infos_of_both_players_in_turn_have_the_same_keys_in_every_step(name):
+def test_infos_of_both_players_in_turn_have_more_keys_at_the_end_alone(name):
     env, rng = BoardGameAEC(name, max_turns=LIMIT), np.random.default_rng(0)
     env.reset(seed=0)
     shapes = [tree(env.infos)]
     while not env._boards.done[0]:
         env.step(int(drawn(env.infos[env.agent_selection]["action_mask"], rng)))
         shapes.append(tree(env.infos))
-    assert all(shape == shapes[0] for shape in shapes)
+    ends = [
+        (info.pop("outcome"), info.pop("ending"), info.pop("score")) for info in env.infos.values()
+    ]
+    assert ends[0] == ends[1]
+    assert all(shape == shapes[0] for shape in [*shapes[:-1], tree(env.infos)])
 
 
 @NAMES
