@@ -238,17 +238,17 @@ class Game:
         """
         if self.notation.action_text:
             return self.notation.action_text(position, action)
-        return "-".join(map(self._cell_text, dict.fromkeys(self._ends(position, action)))) or "pass"
+        ends = self._ends(action, self.to_move(position))
+        return "-".join(map(self._cell_text, dict.fromkeys(ends))) or "pass"
 
     def _cell_text(self, cell: Cell) -> str:
         (row, column), (rows, columns) = cell, self.labels
         comma = "," if max(map(len, rows + columns)) > 1 else ""
         return self.look.names.get(cell) or f"{rows[row]}{comma}{columns[column]}"
 
-    def _ends(self, position: Position, action: int) -> tuple[Cell, ...]:
+    def _ends(self, action: int, player: int) -> tuple[Cell, ...]:
         """Return the cells of the board where an action starts and ends, none if it has none."""
         places = [divmod(int(place), self.grid.columns) for place in self.action_cells[action]]
-        player = self.to_move(position)
         return tuple(self.grid.seen(cell, player) for cell in places if cell[0] < self.grid.rows)
 
     def ending(self, position: Position) -> str:
@@ -267,30 +267,20 @@ class Game:
         if self.look.track:
             return self.look.track(position, turn)
         path, captured = list[Cell](), list[Cell]()
+        player, pieces = self.to_move(position), self.pieces(position)
         for action in turn:
-            ends = self._ends(position, action)  # IndexError, where it is not an action at all
-            after = self.words(position, rules.apply(position, action))
-            taken = self._taken(position, after)
-            if len(set(ends)) == 1 and len(put := self._put(position, after)) == 1:
-                ends = put
+            ends = self._ends(action, player)  # IndexError, where it is not an action at all
+            position = self.words(position, rules.apply(position, action))
+            before, pieces = pieces, self.pieces(position)
+            taken = _vacated(before, pieces, self.letters[1 - player])
+            if len(set(ends)) == 1:
+                put = _vacated(pieces, before, self.letters[player])
+                ends = tuple(put) if len(put) == 1 else ends
             if set(ends) != set(taken):
                 path += ends[:1] if path[-1:] != list(ends[:1]) else ()
                 path += ends[1:] if ends[:1] != ends[1:] else ()
             captured += taken
-            position = after
         return Track(tuple(path), tuple(captured))
-
-    def _put(self, before: Position, after: Position) -> tuple[Cell, ...]:
-        """Return the cells that pieces of the player to move stand on after, but not before."""
-        letters, were = self.letters[self.to_move(before)], self.pieces(before)
-        pieces = self.pieces(after).items()
-        return tuple(c for c, own in pieces if own in letters and were.get(c, " ") not in letters)
-
-    def _taken(self, before: Position, after: Position) -> list[Cell]:
-        """Return the cells that pieces of the opponent stood on before, but not after."""
-        letters, left = self.letters[1 - self.to_move(before)], self.pieces(after)
-        pieces = self.pieces(before).items()
-        return [c for c, letter in pieces if letter in letters and left.get(c, " ") not in letters]
 
     def legal_actions(self, position: Position) -> NDArray[np.int32]:
         """Return the legal action ids, int32[count], ascending; empty when the game is over."""
@@ -549,3 +539,8 @@ class Game:
 def _plain(text: str) -> str:
     """Return the text in the form that is compared: lower case, without blanks."""
     return "".join(text.split()).lower()
+
+
+def _vacated(before: Mapping[Cell, str], after: Mapping[Cell, str], letters: str) -> list[Cell]:
+    """Return the cells on which pieces with these letters stood before, and none of them after."""
+    return [c for c, own in before.items() if own in letters and after.get(c, " ") not in letters]

@@ -76,6 +76,11 @@ class Grid:
     def _cells(self) -> tuple[Mapping[int, Cell], ...]:
         return tuple({bit: cell for cell, bit in frame.items()} for frame in self.frames)
 
+    @cached_property
+    def _masks(self) -> tuple[tuple[tuple[Cell, int], ...], ...]:
+        """The cells in reading order with the set of each alone, in the frame of either player."""
+        return tuple(tuple((c, 1 << bit) for c, bit in frame.items()) for frame in self.frames)
+
     def seen(self, cell: Cell, player: int) -> Cell:
         """Return the cell in the frame of `player`, or back: the two are the same."""
         if not (player and self.is_turned):
@@ -99,14 +104,13 @@ class Grid:
 
         They get the first of the letters of their player.
         """
-        player = int(position.player)
-        own, enemy, pieces = int(position.own), int(position.enemy), {}
-        for cell, bit in self.frames[player].items():
-            if own >> bit & 1:
-                pieces[cell] = letters[player][0]
-            elif enemy >> bit & 1:
-                pieces[cell] = letters[1 - player][0]
-        return pieces
+        player, own, enemy = map(int, (position.player, position.own, position.enemy))
+        mine, theirs = letters[player][0], letters[1 - player][0]
+        return {
+            cell: mine if own & bit else theirs
+            for cell, bit in self._masks[player]
+            if (own | enemy) & bit
+        }
 
     def sides(
         self, pieces: Mapping[Cell, str], letters: tuple[str, str], player: int

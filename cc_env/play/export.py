@@ -3,12 +3,14 @@
 An unfinished game is written as far as its finished turns go. A picture has the record as metadata.
 """
 
-from cc_env import record
+from collections.abc import Callable
+
 from cc_env.errors import UnknownOption, listed
 from cc_env.game import Game
 from cc_env.pictures import draw
 from cc_env.pictures.svg import to_svg
 from cc_env.play.sitting import Sitting
+from cc_env.record import played_of
 
 RECORD, POSITION, PICTURE = ".jsonl", ".txt", ".svg"
 KINDS = {RECORD: "application/x-ndjson", PICTURE: "image/svg+xml"}  # media types; others are text
@@ -30,15 +32,27 @@ def exported(sitting: Sitting, ending: str) -> str:
 
     Raises UnknownOption as `check`, BadRecord for a game that the format cannot express.
     """
-    check(sitting.game, ending)
-    if ending == RECORD:
-        return sitting.record().to_json() + "\n"
-    if ending == POSITION:
-        return sitting.game.to_text(sitting.position) + "\n"
-    if ending == PICTURE:
-        position, last = sitting.position, sitting.last
-        picture = draw(sitting.game, position, last=last, end=sitting.result)
-        return to_svg(picture, metadata=sitting.record().to_json())
+    return export_of(sitting, ending)()
+
+
+def export_of(sitting: Sitting, ending: str) -> Callable[[], str]:
+    """Return a function that does the work of `exported`, for another thread.
+
+    Its result is that of the sitting as it is now, whatever changes in it later. Raises
+    UnknownOption as `check`; the function raises BadRecord.
+    """
+    game, position, last, end = sitting.game, sitting.position, sitting.last, sitting.result
+    check(game, ending)
     names = sitting.seats[0].name, sitting.seats[1].name
-    played = record.played_of(sitting.match, names)
-    return sitting.game.notation.formats[ending].write(sitting.game, played)
+    record, played = sitting.record(), played_of(sitting.match, names)
+
+    def to_text() -> str:
+        if ending == RECORD:
+            return record.to_json() + "\n"
+        if ending == POSITION:
+            return game.to_text(position) + "\n"
+        if ending == PICTURE:
+            return to_svg(draw(game, position, last=last, end=end), metadata=record.to_json())
+        return game.notation.formats[ending].write(game, played)
+
+    return to_text

@@ -23,7 +23,7 @@ from typing import Any
 
 from cc_env.errors import BadOption, BadRecord, CcEnvError, MissingExtra, UnknownOption
 from cc_env.play import lessons
-from cc_env.play.export import KINDS, exported
+from cc_env.play.export import KINDS, export_of
 from cc_env.play.messages import fields
 from cc_env.play.room import Guest, Room
 
@@ -212,7 +212,7 @@ async def _export(request: Request) -> Response:
     name, dot, kind = request.path_params["file"].partition(".")
     lobby, address, ending = request.app.state.lobby, address_of(request), dot + kind
     room = await lobby.find(name, address)
-    text = await lobby.run_io(address, exported, room.sitting, ending)
+    text = await lobby.run_io(address, export_of(room.sitting, ending))
     file = f"{room.opening.game}-{name}{ending}"
     headers = {"content-disposition": f'attachment; filename="{file}"'}
     return Response(text, headers=headers, media_type=KINDS.get(ending, "text/plain"))

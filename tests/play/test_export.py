@@ -11,7 +11,7 @@ from cc_env.pictures import draw
 from cc_env.pictures.svg import metadata_of, to_svg
 from cc_env.play import importing
 from cc_env.play.console import load, save
-from cc_env.play.export import endings, exported
+from cc_env.play.export import endings, export_of, exported
 from cc_env.play.sitting import HUMAN, Sitting
 
 PEOPLE = HUMAN, HUMAN
@@ -104,6 +104,20 @@ def test_a_picture_without_a_record_is_refused(tmp_path):
     position = played("morris").position
     document = to_svg(draw(played("morris").game, position), metadata='<&"> é')
     assert metadata_of(document) == '<&"> é'
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_an_export_is_of_the_moment_when_it_was_requested(name):
+    sitting = played(name)
+    while sitting.game.mid_turn(sitting.position):
+        sitting.play(int(sitting.match.legal[0]))
+    kinds = endings(sitting.game)
+    expected = [exported(sitting, kind) for kind in kinds]
+    exports = [export_of(sitting, kind) for kind in kinds]
+    sitting.take_back()
+    sitting.play(int(sitting.match.legal[-1]))
+    sitting.resign(0)
+    assert [export() for export in exports] == expected
 
 
 def test_other_kinds_are_refused_with_those_there_are():
