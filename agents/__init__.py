@@ -1,8 +1,8 @@
 """Players by name: those of the library, and the learned ones, which run from a checkout.
 
-`make("minimax:depth=3", game)` makes a player; `cc_env.players` explains the names. Importing this
-package registers the players below with the library, so that environments, records and the arena
-know them too. torch is imported when the first of them is made.
+`make_player("minimax:depth=3", game)` makes a player; `cc_env.players.specs` explains the names.
+Importing this package registers the players below with the library, so that environments, records
+and the arena know them too. torch is imported when the first of them is made.
 
     policy       a network without search, one forward pass per decision
     alphazero    a network with tree search: alphazero:simulations=64, alphazero:seconds=1
@@ -19,13 +19,14 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from cc_env import games
+from cc_env.core.game import Game
 from cc_env.errors import BadCheckpoint, listed
-from cc_env.game import Game
-from cc_env.players import PLAYERS, make, register, tables_of
-from cc_env.referee import Player
+from cc_env.games.factory import make_game
+from cc_env.match.referee import Player
+from cc_env.players.builtin import tables_of
+from cc_env.players.specs import PLAYERS, make_player, register_player
 
-__all__ = ["PLAYERS", "make", "register"]
+__all__ = ["PLAYERS", "make_player", "register_player"]
 
 WEIGHTS = Path(__file__).parent / "weights"
 MEMORY = "runs/memory.sqlite"
@@ -129,7 +130,7 @@ def shipped(game: Game, way: str) -> Path:
 
 def _as_typed(name: str, options: Mapping[str, Any]) -> str:
     """Return a game's name, with those of its options that differ from the default."""
-    usual = games.make(name).options
+    usual = make_game(name).options
     chosen = [f"{option}={options[option]}" for option in usual if options[option] != usual[option]]
     return " ".join([name, *chosen])
 
@@ -144,7 +145,7 @@ def _learned(way: str) -> Callable[[Game], bool]:
     return lambda game: _shipped_file(game, way).exists() and find_spec("torch") is not None
 
 
-register("policy", policy, _learned("alphazero"))
-register("ppo", ppo, _learned("ppo"))
-register("alphazero", alphazero, _learned("alphazero"))
-register("memory", memory)
+register_player("policy", policy, _learned("alphazero"))
+register_player("ppo", ppo, _learned("ppo"))
+register_player("alphazero", alphazero, _learned("alphazero"))
+register_player("memory", memory)

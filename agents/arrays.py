@@ -11,9 +11,9 @@ import safetensors
 import safetensors.numpy
 from numpy.typing import DTypeLike, NDArray
 
-from cc_env import __version__
 from cc_env.errors import BadCheckpoint
 from cc_env.files import write
+from cc_env.version import __version__
 
 FORMAT = 1
 DTYPES = {  # as safetensors names them

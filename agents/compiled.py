@@ -33,10 +33,10 @@ from agents.winograd import (
     spread,
     tiling,
 )
-from cc_env import cacheline
-from cc_env.borrow import borrow
-from cc_env.compile import jit
 from cc_env.errors import Diverged
+from cc_env.jit import aligned_arrays
+from cc_env.jit.compiler import jit
+from cc_env.jit.raw_arrays import borrow
 
 OUTPUTS = 4  # channels out that `multiply` calculates at the same time
 ONE, ZERO = np.float32(1), np.float32(0)
@@ -389,4 +389,4 @@ def _workspaces(kinds: Sequence[Tiling], inputs: int, outputs: int) -> list[Work
 
 
 def _zeros(*shape: int) -> Floats:
-    return cacheline.zeros(shape, np.dtype(np.float32))
+    return aligned_arrays.zeros(shape, np.dtype(np.float32))

@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 
 from agents import CONTEMPT
 from agents.network import Evaluator, load
-from cc_env.exact.tables import Tables
+from cc_env.core.game import Game
+from cc_env.core.rules import DRAW, Position, reward
 from cc_env.files import fingerprint
-from cc_env.game import Game
-from cc_env.players import allowance
-from cc_env.referee import Clock, Decision
-from cc_env.rules import DRAW, Position, reward
+from cc_env.match.referee import Clock, Decision
+from cc_env.players.builtin import allowance
 from cc_env.search import limits
 from cc_env.search.puct import PUCT, Evaluate
+from cc_env.tablebase.tablebase import Tablebase
 
 SIMULATIONS = 64  # per decision, by default
 
@@ -89,7 +89,7 @@ class _WithCourse:
     _course: _Course
 
     def fresh(self) -> Self:
-        """As `cc_env.referee.Player`."""
+        """As `cc_env.match.referee.Player`."""
         other = copy(self)
         other._course = _Course(self._game)
         return other
@@ -165,7 +165,7 @@ class AlphaZeroPlayer(_WithCourse):
         batch: int = 16,
         exploration: float = 1.5,
         contempt: float = CONTEMPT,
-        tables: Tables | None = None,
+        tables: Tablebase | None = None,
     ) -> None:
         """Limit the search of a decision by simulations, seconds or both; default: 64 simulations.
 

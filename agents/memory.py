@@ -22,17 +22,19 @@ import numpy as np
 import typer
 
 from agents import MEMORY
-from cc_env import files, games
-from cc_env.arguments import Pairs, file_path, game_options
+from cc_env import files
+from cc_env.cli.application import application, run
+from cc_env.cli.arguments import Pairs, file_path, game_options
+from cc_env.core.game import Game, Turn
+from cc_env.core.rules import FIRST_WINS, SECOND_WINS, Position
 from cc_env.errors import BadRecord, UnknownOption, is_whole, listed
-from cc_env.game import Game, Turn
+from cc_env.games.factory import make_game
 from cc_env.games.morris import tree
 from cc_env.games.morris.tree import Line, Wins
-from cc_env.match import FAULTS
-from cc_env.record import Record, replay
-from cc_env.referee import Clock, Decision
-from cc_env.rules import FIRST_WINS, SECOND_WINS, Position
-from cc_env.terminal import Terminal, application, run
+from cc_env.match.match import FAULTS
+from cc_env.match.record import Record, replay
+from cc_env.match.referee import Clock, Decision
+from cc_env.output import Terminal
 
 CREDITS = "result", "mills"
 MERGES = "add", "replace"
@@ -242,7 +244,7 @@ class MemoryPlayer:
         self._id: int | None = START  # of the choice that led to _at; None: not remembered
 
     def fresh(self) -> "MemoryPlayer":
-        """As `cc_env.referee.Player`."""
+        """As `cc_env.match.referee.Player`."""
         other = copy(self)
         other._begin()
         return other
@@ -340,7 +342,7 @@ def import_tree(
     merge: Annotated[str, typer.Option(help="add to the counts there, or replace them.")] = "add",
 ) -> None:
     """Add a tree of games to a memory; with --merge replace its wins replace those there."""
-    game = games.make("morris", **game_options(option))
+    game = make_game("morris", **game_options(option))
     try:
         counts, illegal = tree.read(game, file.read_text(encoding="utf-8-sig"))
     except (BadRecord, UnicodeDecodeError) as error:
@@ -359,7 +361,7 @@ def export(
     first: Annotated[int, typer.Option(help="Who began: 1: the person, 2: the machine.")] = 1,
 ) -> None:
     """Write a memory as a tree of games."""
-    game = games.make("morris", **game_options(option))
+    game = make_game("morris", **game_options(option))
     counts = Memory(memory, game).counts()
     if not counts:
         raise BadRecord(f"{memory} has no games of {game!r}; nothing is written")

@@ -23,11 +23,11 @@ from torch import Tensor, nn
 
 from agents import arrays
 from agents.compiled import CompiledNetwork
-from cc_env import __version__
-from cc_env.catalogue import GAMES
+from cc_env.core.game import Game
 from cc_env.errors import BadCheckpoint, BadOption, UnknownOption, is_whole, listed
-from cc_env.game import Game
+from cc_env.registry.catalogue import GAMES
 from cc_env.search.puct import Evaluate
+from cc_env.version import __version__
 
 BATCHES = 16  # torch's batches are padded to a multiple: few shapes, each optimised once
 WAYS = "torch", "compiled"  # to run a network

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agents.lanes import NARROW, WIDE, fma, load, rectified, store
-from cc_env.compile import jit
+from cc_env.jit.compiler import jit
 
 Floats = NDArray[np.float32]
 

@@ -17,7 +17,8 @@ try:
     from rich.progress import Progress
     from rich.table import Table
 
-    from cc_env.terminal import Terminal, application
+    from cc_env.cli.application import application
+    from cc_env.output import Terminal
 except ImportError as missing:
     raise MissingExtra("python -m benchmarks", "typer and rich", "bench") from missing
 

@@ -27,9 +27,10 @@ import numpy as np
 import psutil
 
 from benchmarks.load import LOCAL, Connection, Server, client_address, serving
-from cc_env import games, players
-from cc_env.play.journal import Journal, Opening
-from cc_env.play.sitting import HUMAN
+from cc_env.games.factory import make_game
+from cc_env.play.session import HUMAN
+from cc_env.players.specs import make_player
+from cc_env.server.journal import Journal, Opening
 
 PEOPLE = HUMAN, HUMAN
 ATTACKER = "127.9.9.{}"
@@ -225,7 +226,7 @@ async def terminate(server: Server, what: str) -> None:
 
 def journal() -> None:
     """Measure how long a game of 192 turns and 3,000 take-backs takes to be opened."""
-    rng, game = np.random.default_rng(1), games.make("morris")  # a random game that is long
+    rng, game = np.random.default_rng(1), make_game("morris")  # a random game that is long
     with tempfile.TemporaryDirectory() as folder:
         written = Journal(Path(folder) / "game.jsonl")
         written.begin(
@@ -236,7 +237,7 @@ def journal() -> None:
                 limits={"max_turns": None, "repetitions": None},
             )
         )
-        sitting = written.read(players.make).sitting
+        sitting = written.read(make_player).sitting
         while len(sitting.match.turns) < 192:
             action = int(rng.choice(sitting.match.legal))
             sitting.play(action)
@@ -248,7 +249,7 @@ def journal() -> None:
             written.taken_back()
             written.decided(last, 0.1)
         began = time.perf_counter()
-        written.read(players.make)
+        written.read(make_player)
         print(f"  {turns} turns, 3,000 take-backs: {time.perf_counter() - began:.2f} s", flush=True)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.measure import RUNS, Chunk, Tally, Task, all_cores, timed
-from cc_env import games
+from cc_env.games.factory import make_game
 
 SIMULATIONS = 64  # per decision
 BOARDS = 128  # per thread
@@ -116,7 +116,7 @@ def _worker(by: str) -> Callable[[], Any]:
     from training.selfplay import SelfPlaySettings, SelfPlayWorker
 
     torch.set_num_threads(1)
-    game = games.make("capture_conquer")
+    game = make_game("capture_conquer")
     evaluate = Evaluator(load(shipped(game, "alphazero"), game)[0], by=by)
     settings = SelfPlaySettings(boards=BOARDS, simulations=SIMULATIONS, opponents_share=0)
     worker = SelfPlayWorker(game, settings, 0)
@@ -133,7 +133,7 @@ def _self_play() -> Callable[[int], list[Any]]:
     from training.selfplay import SelfPlaySettings
 
     torch.set_num_threads(1)
-    game = games.make("capture_conquer")
+    game = make_game("capture_conquer")
     network, _ = load(shipped(game, "alphazero"), game)
     settings = SelfPlaySettings(boards=BOARDS, simulations=SIMULATIONS, opponents_share=0)
     engine = ThreadEngine(game, settings, 2, (0,), "cpu")
@@ -153,7 +153,7 @@ def _plain() -> Chunk:
     from cc_env.search.puct import PUCT
 
     torch.set_num_threads(1)
-    game = games.make("capture_conquer")
+    game = make_game("capture_conquer")
     search = PUCT(game, evaluator(shipped(game, "alphazero"), game), batch=1)
     rng = np.random.default_rng(0)
     position = game.initial

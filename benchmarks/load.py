@@ -28,8 +28,8 @@ from typing import IO, Any
 
 import numpy as np
 
-from cc_env.catalogue import GAMES
-from cc_env.play.sitting import HUMAN
+from cc_env.play.session import HUMAN
+from cc_env.registry.catalogue import GAMES
 
 THINKER = "minimax:seconds=0.5"
 AT_ONCE = 20  # games opened concurrently

@@ -17,15 +17,11 @@ from numpy.typing import NDArray
 
 from benchmarks import loops, worst_case
 from benchmarks.measure import RUNS, Chunk, Tally, Task, all_cores, timed
-from cc_env import games, players, playouts, randomness, referee, rules
-from cc_env.bits import ONE, ZERO, lowest, lowest_bit, popcount
-from cc_env.borrow import borrow
-from cc_env.catalogue import GAMES
-from cc_env.compile import jit
-from cc_env.exact.accuracy import evenly
-from cc_env.exact.solved import Known, solved
-from cc_env.exact.tables import Tables
-from cc_env.game import Game
+from cc_env.accuracy.decisions import evenly
+from cc_env.core import random_streams, rules
+from cc_env.core.bitboard import ONE, ZERO, lowest, lowest_bit, popcount
+from cc_env.core.game import Game
+from cc_env.core.rules import Position
 from cc_env.games.capture_conquer.chains import (
     Field,
     Word,
@@ -39,10 +35,18 @@ from cc_env.games.capture_conquer.chains import (
     takeoffs,
 )
 from cc_env.games.capture_conquer.rules import BOARD, is_won, moved, steps
-from cc_env.rules import Position
+from cc_env.games.factory import make_game
+from cc_env.jit.compiler import jit
+from cc_env.jit.raw_arrays import borrow
+from cc_env.match import random_games
+from cc_env.match.referee import play_match
+from cc_env.players.specs import make_player
+from cc_env.registry.catalogue import GAMES
 from cc_env.search.alphabeta import AlphaBeta
-from cc_env.search.mcts import TreeSearch
+from cc_env.search.mcts import MCTS
 from cc_env.search.result import SearchResult
+from cc_env.tablebase.lookup import Known, solved
+from cc_env.tablebase.tablebase import Tablebase
 
 ENVIRONMENT = "cc_env/CaptureConquer-v0"
 FIRST_USE = """
@@ -67,7 +71,7 @@ def tasks() -> list[Task]:
     """Return the tasks, in the order of the table."""
     return [
         *(_compiled(f"C&C {size}×{size}", partial(_game, size)) for size in (6, 8)),
-        *(_compiled(called, partial(games.make, name)) for name, called in OTHERS.items()),
+        *(_compiled(called, partial(make_game, name)) for name, called in OTHERS.items()),
         *(_listing(size) for size in (6, 8)),
         _task("Gymnasium, C&C 6×6", "steps/s", _single, note="opponent's answers included"),
         *(_vector(boards, ALONE, opponent=None) for boards in (1, 64, 1024)),
@@ -196,7 +200,7 @@ def _search(
 
 def _tree(playout: str) -> Callable[[Game], Callable[[Position], SearchResult]]:
     def prepare(game: Game) -> Callable[[Position], SearchResult]:
-        search = TreeSearch(game, playout=playout)
+        search = MCTS(game, playout=playout)
         return lambda position: search.search(
             position, np.random.default_rng(0), simulations=20_000
         )
@@ -208,9 +212,9 @@ def _probing(prepare: Callable[[], Chunk], note: str) -> Task:
     return _task("exact values, C&C 5×5", "positions/s", prepare, note=f"{note}; all in memory")
 
 
-def _solved_positions() -> tuple[Tables, tuple[Position, ...]]:
+def _solved_positions() -> tuple[Tablebase, tuple[Position, ...]]:
     """Return the tables that ship for 5×5, and random positions that they have."""
-    tables = Tables(games.make("capture_conquer", size=5, corner=2))
+    tables = Tablebase(make_game("capture_conquer", size=5, corner=2))
     return tables, tuple(evenly(tables, 1000))
 
 
@@ -271,12 +275,12 @@ def _depth(size: int, depth: int, *, once: bool = False) -> Task:
 
 def _games() -> Chunk:
     game, seeds = _game(6), itertools.count()
-    pair = players.make("minimax:depth=3", game), players.make("random", game)
+    pair = make_player("minimax:depth=3", game), make_player("random", game)
 
     def chunk() -> Tally:
         began = time.perf_counter()
         for _ in range(10):
-            referee.play(game, pair, seed=next(seeds))
+            play_match(game, pair, seed=next(seeds))
         return Tally(10, time.perf_counter() - began)
 
     return chunk
@@ -329,7 +333,7 @@ def _seconds_to_run(code: str, cache: str) -> float:
 
 
 def _game(size: int) -> Game:
-    return games.make("capture_conquer", size=size)
+    return make_game("capture_conquer", size=size)
 
 
 def _single() -> Chunk:
@@ -347,7 +351,7 @@ def _playouts(game: Game) -> Chunk:
 
     def chunk() -> Tally:
         began = time.perf_counter()
-        played = playouts.play_randomly(game, 500, next(seeds))
+        played = random_games.play_randomly(game, 500, next(seeds))
         return Tally(played.decisions, time.perf_counter() - began)
 
     return chunk
@@ -359,7 +363,7 @@ def listing(game: Game, count: int = 500) -> Chunk:
     seeds = itertools.count()
 
     def chunk() -> Tally:
-        state = randomness.streams(next(seeds), 1)[0]
+        state = random_streams.streams(next(seeds), 1)[0]
         began = time.process_time()
         done = play_listed(game.initial, count, state, moves, listed)
         return Tally(int(done), time.process_time() - began)
@@ -388,8 +392,8 @@ def play_listed(
             count = list_moves(position, moves)
             if not count:
                 break
-            chosen = moves[np.uint64(randomness.below(state, np.int64(count)))]
-            state = randomness.advance(state)
+            chosen = moves[np.uint64(random_streams.below(state, np.int64(count)))]
+            state = random_streams.advance(state)
             position = _made(position, np.uint64(chosen))
             listed[0] += np.int64(count)
             played += 1

@@ -5,8 +5,9 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
-from cc_env import checkout
+from cc_env.cli.tools import TOOLS
 from cc_env.errors import MissingExtra
+from cc_env.registry import plugins
 
 MIN_ADDRESS_SPACE = 512 * 2**20  # bytes; with less, imports and compilation fail or never end
 INTERRUPTED = 130  # exit status after Ctrl+C, as shells have it: 128 + SIGINT
@@ -30,11 +31,11 @@ def _run() -> int:
     if str(Path.cwd()) not in sys.path and "" not in sys.path:
         sys.path.append(str(Path.cwd()))  # games and players of your own, as for python -m
     word, *rest = sys.argv[1:] or [""]
-    if word in checkout.TOOLS:
+    if word in TOOLS:
         return _run_tool(word, rest)
     try:
-        from cc_env.commands import app
-        from cc_env.terminal import run
+        from cc_env.cli.application import run
+        from cc_env.cli.commands import app
     except MissingExtra as missing:
         print(missing, file=sys.stderr)
         return 2
@@ -53,15 +54,15 @@ def _address_space() -> float:
 
 def _run_tool(word: str, rest: list[str]) -> int:
     """Run a command that is a module of `agents` or `training`; return the exit status."""
-    if not checkout.reach():
+    if not plugins.reach():
         print(f"error: cc_env {word} needs the packages agents and training", file=sys.stderr)
         return 2
     sys.argv = [f"cc_env {word}", *rest]  # usage names the command by the first
     try:
-        from cc_env.terminal import run
+        from cc_env.cli.application import run
 
         # Imported under its own name, by which worker processes find its functions.
-        return run(import_module(checkout.TOOLS[word]).app)
+        return run(import_module(TOOLS[word]).app)
     except ModuleNotFoundError as missing:
         error = MissingExtra(f"cc_env {word}", str(missing.name), "train")
         print(f"error: {error}", file=sys.stderr)

@@ -1,15 +1,38 @@
 """Errors of bad input: the message says what was given, where, and what would be valid."""
 
 import math
+import re
 from collections.abc import Iterable
 from difflib import get_close_matches
 from pathlib import Path
 
 import numpy as np
 
-from cc_env.escaping import escape_controls
-
 SIMILAR = 0.7  # of 1, from where on `difflib` takes two words for the same one, misspelt
+
+
+# C0 and C1 controls and DEL, which terminals obey; line separators; half surrogate pairs, which
+# cannot be encoded; the Bidi_Control characters of Unicode (UAX #9), which reorder a line.
+_CONTROL = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]"
+)
+
+
+def escape_controls(text: str) -> str:
+    r"""Return a text with its control characters as Python writes them, such as \x1b or \u202e.
+
+    The text then stays on one line; other characters, and escapes, stay as they are.
+    """
+    return _CONTROL.sub(_escaped, text)
+
+
+def escape_lines(text: str) -> str:
+    """Return a text of several lines, each with its control characters escaped."""
+    return "\n".join(map(escape_controls, text.split("\n")))
+
+
+def _escaped(match: re.Match[str]) -> str:
+    return match[0].encode("unicode_escape").decode("ascii")
 
 
 class CcEnvError(ValueError):
@@ -52,7 +75,7 @@ class IllegalAction(CcEnvError):
 
 
 class Forfeit(CcEnvError):
-    """A player forfeits the game by a fault: one of `cc_env.match.FAULTS`."""
+    """A player forfeits the game by a fault: one of `cc_env.match.match.FAULTS`."""
 
     def __init__(self, fault: str, message: str) -> None:
         super().__init__(message)
@@ -106,7 +129,7 @@ class MissingExtra(ImportError):
     """A package is missing that an extra of the installation provides."""
 
     def __init__(self, what: str, package: str, extra: str) -> None:
-        is_wheel = Path(__file__).with_name("bundled").is_dir()  # see `cc_env.checkout`
+        is_wheel = Path(__file__).with_name("bundled").is_dir()  # see `cc_env.registry.plugins`
         in_checkout = f"pip install '.[{extra}]' in the checkout of cc_env"
         command = f"pip install 'cc_env[{extra}]'" if is_wheel else in_checkout
         super().__init__(f"{what} needs {package}: {command}")

@@ -2,12 +2,14 @@
 
 import gzip
 import hashlib
+import json
 import os
 import zlib
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from cc_env.errors import BadRecord
 
@@ -155,3 +157,21 @@ def drop_partial_line(path: Path) -> None:
     whole = content.rfind(b"\n") + 1
     if whole < len(content):
         os.truncate(path, whole)
+
+
+def parse_json(text: str) -> Any:
+    """Return the value of a JSON text; raise BadRecord where it is none, or has a name twice."""
+    try:
+        return json.loads(text, object_pairs_hook=_object)
+    except BadRecord:
+        raise
+    except (ValueError, RecursionError) as error:
+        raise BadRecord(f"not JSON: {error}") from None
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    names = dict(pairs)
+    if len(names) < len(pairs):
+        ((twice, _),) = Counter(name for name, _ in pairs).most_common(1)
+        raise BadRecord(f"the name {twice!r} is twice in one object")
+    return names

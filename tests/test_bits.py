@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cc_env import bits
+from cc_env.core import bitboard
 
 words = st.integers(0, 2**64 - 1)
 
@@ -12,16 +12,16 @@ words = st.integers(0, 2**64 - 1)
 @given(words)
 def test_bit_operations_agree_with_python(word):
     given_word = np.uint64(word)
-    assert bits.popcount(given_word) == word.bit_count()
-    assert bits.lowest(given_word) == ((word & -word).bit_length() - 1 if word else 64)
-    assert bits.lowest_bit(given_word) == word & -word
-    assert bits.reverse(given_word) == int(f"{word:064b}"[::-1], 2)
+    assert bitboard.popcount(given_word) == word.bit_count()
+    assert bitboard.lowest(given_word) == ((word & -word).bit_length() - 1 if word else 64)
+    assert bitboard.lowest_bit(given_word) == word & -word
+    assert bitboard.reverse(given_word) == int(f"{word:064b}"[::-1], 2)
 
 
 def test_scramble_is_splitmix64():
     # The first outputs for seed 0 that the author of the generator published.
     state, outputs = 0, []
     for _ in range(3):
-        outputs.append(int(bits.scramble(np.uint64(state))))
+        outputs.append(int(bitboard.scramble(np.uint64(state))))
         state = (state + 0x9E3779B97F4A7C15) % 2**64
     assert outputs == [0xE220A8397B1DCDAF, 0x6E789E6AA1B965F4, 0x06C45D188009454F]

@@ -14,13 +14,14 @@ import pytest
 from conftest import command_line
 from numba.core import caching
 
-from cc_env import cache, commands
 from cc_env.__main__ import main
-from cc_env.cache import DiskCache
-from cc_env.compile import jit
-from cc_env.warm import Use
+from cc_env.cli import commands
+from cc_env.cli.warmup import Use
+from cc_env.jit import disk_cache
+from cc_env.jit.compiler import jit
+from cc_env.jit.disk_cache import DiskCache
 
-PACKAGE = Path(cache.__file__).parent
+PACKAGE = Path(disk_cache.__file__).parent
 
 
 @jit
@@ -43,7 +44,7 @@ def plain(folder):
 
 def test_code_is_kept_for_its_options_alone():
     caches = [DiskCache(PLAIN.py_func, {"nogil": nogil}) for nogil in (False, True)]
-    paths = {cache._path((numba.int64,), PLAIN.targetctx) for cache in caches}
+    paths = {disk_cache._path((numba.int64,), PLAIN.targetctx) for cache in caches}
     assert len(paths) == 2
     assert None not in paths
 
@@ -65,9 +66,9 @@ def test_what_is_cut_short_or_disabled_is_compiled(plain):
     assert cache.load_overload((numba.int64,), plain.targetctx) is None
     plain.recompile()
     assert path.read_bytes()[:32] == hashlib.sha256(path.read_bytes()[32:]).digest()
-    cache.disable()
+    disk_cache.disable()
     assert cache.load_overload((numba.int64,), plain.targetctx) is None
-    cache.enable()
+    disk_cache.enable()
     assert cache.load_overload((numba.int64,), plain.targetctx)
 
 
@@ -109,13 +110,13 @@ def test_warm_says_in_a_line_that_the_disk_is_full(warm, monkeypatch):
     def fail(path, data):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(cache, "_write", fail)
+    monkeypatch.setattr(disk_cache, "_write", fail)
     *_, last = warm(status=1).splitlines()
     assert last.endswith("(No space left on device): test_cache.PLAIN")
 
 
 def test_warm_says_in_a_line_that_a_source_was_edited(warm, monkeypatch):
-    monkeypatch.setattr("cc_env.sources._STARTED", Path(__file__).stat().st_mtime - 1)
+    monkeypatch.setattr("cc_env.jit.fingerprints._STARTED", Path(__file__).stat().st_mtime - 1)
     *_, last = warm(status=1).splitlines()
     assert "(its sources cannot be determined, or one was edited after it was imported)" in last
 

@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from cc_env import cacheline
+from cc_env.jit import aligned_arrays
 
 
 @pytest.mark.parametrize("kind", [np.int16, np.float32, np.int64])
 @pytest.mark.parametrize("shape", [(3, 5), 7, (2, 1, 33)])
 def test_zeros_begin_at_a_line(shape, kind):
-    arrays = [cacheline.zeros(shape, np.dtype(kind)) for _ in range(20)]
+    arrays = [aligned_arrays.zeros(shape, np.dtype(kind)) for _ in range(20)]
     for array in arrays:
-        assert array.ctypes.data % cacheline.LINE == 0
+        assert array.ctypes.data % aligned_arrays.LINE == 0
         assert (array.dtype, array.shape) == (kind, np.zeros(shape).shape)
         assert not array.any()

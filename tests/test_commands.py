@@ -12,11 +12,16 @@ import typer
 from conftest import ORACLE, command_line
 
 from agents.memory import Memory
-from cc_env import __version__, commands, conformance, games, record, referee, terminal
 from cc_env.__main__ import main
-from cc_env.catalogue import GAMES, Entry
+from cc_env.cli import application, commands
 from cc_env.errors import BadGame, BadOption, MissingExtra
-from cc_env.players import RandomPlayer
+from cc_env.games.factory import game_option_defaults, make_game
+from cc_env.match import record
+from cc_env.match.referee import play_match
+from cc_env.players.builtin import RandomPlayer
+from cc_env.registry.catalogue import GAMES, Entry
+from cc_env.verification import conformance
+from cc_env.version import __version__
 
 
 def run(*arguments, status=0):
@@ -27,7 +32,7 @@ def run(*arguments, status=0):
 def games_file(game, tmp_path):
     path = tmp_path / "games.jsonl"
     for seed in range(2):
-        finished = referee.play(game, (RandomPlayer(game),) * 2, names=("ann", "bob"), seed=seed)
+        finished = play_match(game, (RandomPlayer(game),) * 2, names=("ann", "bob"), seed=seed)
         record.append(path, finished)
     return path
 
@@ -39,8 +44,8 @@ def test_games():
     blocks = {block.split()[0]: block for block in re.split(r"\n(?=\S)", out)}
     assert set(blocks) == set(GAMES)
     for name, block in blocks.items():
-        game = games.make(name)
-        options = (f"{key}={value}" for key, value in games.option_defaults(name).items())
+        game = make_game(name)
+        options = (f"{key}={value}" for key, value in game_option_defaults(name).items())
         known = {*options, *game.search.evaluations, *game.search.levels, *game.search.bots}
         assert known <= set(re.split(r"[,\s]+", block))
 
@@ -112,10 +117,10 @@ def test_replay(games_file):
 
 
 def test_replay_reads_and_writes_the_files_of_other_programs(tmp_path):
-    game, path = games.make("checkers"), tmp_path / "games.jsonl"
+    game, path = make_game("checkers"), tmp_path / "games.jsonl"
     for seed in range(2):
         names = 'ann "a"', "bob"
-        played = referee.play(game, (RandomPlayer(game),) * 2, names=names, seed=seed)
+        played = play_match(game, (RandomPlayer(game),) * 2, names=names, seed=seed)
         record.append(path, played)
     pdn = tmp_path / "games.pdn"
     assert "2 games written to" in run("replay", path, "--to", pdn)
@@ -261,7 +266,7 @@ def test_the_catalogue_has_the_bots_and_formats_of_a_game(monkeypatch, change):
     with pytest.raises(
         BadGame, match=r"cannon: bots .*aggressive.*, formats .*\.log.*; its entry in the catalogue"
     ):
-        games.make("cannon")
+        make_game("cannon")
 
 
 def test_replay_asks_for_the_game_of_an_ambiguous_suffix(monkeypatch, tmp_path):
@@ -333,8 +338,11 @@ def test_check_without_recorded_positions(monkeypatch):
         (["perft", "-o", "size=" + "-" * 9000], "an option has 4,096 at most"),
         (["perft", "-o", "size=" + "-" * 4000], "sizes are 4 to 8"),
         (["perft", "-o", "name=x"], "capture_conquer has no option name"),
-        (["perft", "-g", "cc_env.players"], "no game 'cc_env.players'"),
-        (["check", "README.md", "-g", "cc_env.players"], "cc_env.players has no recorded pos"),
+        (["perft", "-g", "cc_env.players.specs"], "no game 'cc_env.players.specs'"),
+        (
+            ["check", "README.md", "-g", "cc_env.players.specs"],
+            "cc_env.players.specs has no recorded pos",
+        ),
         (["check", "README.md", "-g", "json"], "no game 'json'"),
         (["check"], "there is nothing to check; name a file, or a game: --game NAME"),
         (
@@ -439,7 +447,7 @@ def test_names_that_cannot_be_encoded_are_escaped(games_file):
 def test_replay_escapes_control_characters_of_files(game, tmp_path):
     records, pdn = tmp_path / "games.jsonl", tmp_path / "games.pdn"
     names = "\x1b[2Jann", "bob\n\x9b1m\u202e"
-    record.append(records, referee.play(game, (RandomPlayer(game),) * 2, names=names))
+    record.append(records, play_match(game, (RandomPlayer(game),) * 2, names=names))
     pdn.write_text('[Black "\x1b[2J"] [White "\u202e"] 9-13 *\n\n1. 9-14 \x1b]0;\x07')
     out = run("replay", records)
     assert r"line 1: \x1b[2Jann - bob\n\x9b1m\u202e" in out
@@ -454,7 +462,7 @@ def test_replay_escapes_control_characters_of_files(game, tmp_path):
 def test_analyse_says_whatever_a_player_knows(tmp_path):
     player = f"agents.memory.MemoryPlayer:path={tmp_path / 'memory.sqlite'}"
     assert "remembered  nothing" in run("analyse", player)
-    Memory(tmp_path / "memory.sqlite", games.make("capture_conquer")).add({(6,): (3, 1)})
+    Memory(tmp_path / "memory.sqlite", make_game("capture_conquer")).add({(6,): (3, 1)})
     assert re.search(r"remembered +\S+ 3:1", run("analyse", player))
 
 
@@ -474,6 +482,6 @@ def test_a_missing_extra_is_said_in_one_line(capsys, monkeypatch):
 
     monkeypatch.setattr("sys.argv", ["wants"])
     monkeypatch.setattr(app, "pretty_exceptions_enable", False)
-    assert terminal.run(app) == 2
+    assert application.run(app) == 2
     told = "error: this needs that: pip install '.[other]' in the checkout of cc_env\n"
     assert capsys.readouterr().err == told

@@ -12,9 +12,10 @@ import numba
 import numpy as np
 import pytest
 
-from cc_env import games, rules
-from cc_env.borrow import borrow
-from cc_env.compile import jit
+from cc_env.core import rules
+from cc_env.games.factory import make_game
+from cc_env.jit.compiler import jit
+from cc_env.jit.raw_arrays import borrow
 
 PACKAGE = Path(__file__).parents[1] / "cc_env"
 
@@ -132,7 +133,7 @@ def test_functions_without_a_place_are_pickled_with_their_source():
 
 
 def test_rules_take_names_of_arguments_as_functions_do():
-    game = games.make("mini_checkers")
+    game = make_game("mini_checkers")
     assert rules.outcome(position=game.initial) == rules.outcome(game.initial)
     with pytest.raises(TypeError, match="missing a required argument: 'position'"):
         rules.outcome()

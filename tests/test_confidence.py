@@ -1,6 +1,6 @@
 import pytest
 
-from cc_env.confidence import Interval, wilson
+from cc_env.match.confidence import Interval, wilson
 
 
 def test_wilsons_interval_is_the_published_one():

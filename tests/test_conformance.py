@@ -6,19 +6,20 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cc_env import conformance, games, rules
-from cc_env.bits import ONE
-from cc_env.compile import jit
+from cc_env.core import rules
+from cc_env.core.bitboard import ONE
+from cc_env.core.game import Look, Notation, Track
 from cc_env.errors import BadGame
-from cc_env.look import Look, Track
-from cc_env.notation import Notation
+from cc_env.games.factory import make_game
+from cc_env.jit.compiler import jit
+from cc_env.verification import conformance
 
 NAME = "elsewhere.tictactoe"
 
 
 @pytest.fixture
 def game():
-    return games.make(NAME)
+    return make_game(NAME)
 
 
 @pytest.fixture
@@ -43,7 +44,7 @@ def faults(game):
 
 @pytest.mark.parametrize("name", [NAME, "mini_checkers"])
 def test_a_game_that_keeps_its_promises_has_no_fault(name):
-    assert faults(games.make(name)) == []
+    assert faults(make_game(name)) == []
 
 
 def reversed_list(true, position, out):

@@ -15,13 +15,15 @@ import pytest
 
 import cc_env
 from agents.network import Size
-from cc_env import games, players, record
+from cc_env.core.rules import ONGOING
 from cc_env.errors import BadGame, BadOption
-from cc_env.perft import perft
-from cc_env.pictures import draw
-from cc_env.players import MinimaxPlayer
-from cc_env.referee import Clock, play
-from cc_env.rules import ONGOING
+from cc_env.games.factory import game_module, make_game
+from cc_env.match import record
+from cc_env.match.referee import Clock, play_match
+from cc_env.players.builtin import MinimaxPlayer
+from cc_env.players.specs import make_player
+from cc_env.rendering.picture import draw
+from cc_env.verification.perft import perft
 from training import arena, selfplay
 from training.alphazero import Config, main
 from training.gate import Rivals
@@ -42,7 +44,7 @@ COUNTS = (
 
 @pytest.fixture(scope="module")
 def tictactoe():
-    return games.make(NAME)
+    return make_game(NAME)
 
 
 def test_perft(tictactoe):
@@ -52,7 +54,7 @@ def test_perft(tictactoe):
 
 def test_positions_of_one_name_and_the_same_fields_are_told_apart(tictactoe):
     """numba goes by the name of the class, and would play the rules of the game that came first."""
-    mini = games.make("mini_checkers")
+    mini = make_game("mini_checkers")
     assert type(mini.initial)._fields == type(tictactoe.initial)._fields
     for game in (mini, tictactoe, mini):
         assert game.outcome(game.initial) == ONGOING
@@ -65,8 +67,8 @@ def test_alpha_beta_solves_it(tictactoe):
         tictactoe.initial, np.random.default_rng(0), Clock()
     )
     assert decision.value == 0
-    pair = [players.make("minimax:depth=9", tictactoe)] * 2
-    assert play(tictactoe, pair).result == "1/2-1/2"
+    pair = [make_player("minimax:depth=9", tictactoe)] * 2
+    assert play_match(tictactoe, pair).result == "1/2-1/2"
 
 
 @pytest.mark.slow
@@ -155,15 +157,15 @@ def test_its_environment_is_played_by_minimax():
 )
 def test_modules_without_a_game_are_refused(name, says):
     with pytest.raises(BadOption, match=says):
-        games.make(name)
+        make_game(name)
 
 
 def test_a_game_has_to_be_called_as_it_is_found(monkeypatch):
-    module = games.module(NAME)
+    module = game_module(NAME)
     other = replace(module.make(), name="tictactoe")
     monkeypatch.setattr(module, "make", lambda: other)
     with pytest.raises(BadGame, match="calls itself 'tictactoe'; wanted: its name here"):
-        games.make(NAME)
+        make_game(NAME)
 
 
 def test_a_game_whose_rules_are_not_registered_is_refused(monkeypatch):
@@ -172,9 +174,9 @@ def test_a_game_whose_rules_are_not_registered_is_refused(monkeypatch):
         enemy: np.uint64
         player: np.uint64
 
-    module = games.module(NAME)
+    module = game_module(NAME)
     other = replace(module.make(), initial=Position(*module.make().initial))
     monkeypatch.setattr(module, "make", lambda: other)
     says = r"tictactoe: no outcome is registered for Position; wanted: rules.register\(Position"
     with pytest.raises(BadGame, match=says):
-        games.make(NAME)
+        make_game(NAME)

@@ -5,11 +5,13 @@ import tracemalloc
 
 import pytest
 
-from cc_env import files, games, record, strict_json
+from cc_env import files
 from cc_env.errors import BadRecord
 from cc_env.games.cannon import log
+from cc_env.games.factory import make_game
 from cc_env.games.morris import tree
-from cc_env.record import Record
+from cc_env.match import record
+from cc_env.match.record import Record
 
 
 @pytest.mark.parametrize("name", ["games.jsonl", "games.jsonl.gz"])
@@ -27,10 +29,10 @@ def test_a_line_that_is_too_long_is_refused_before_all_of_it_is_read(tmp_path, m
 
 def test_a_name_that_is_twice_in_an_object_is_refused():
     """RFC 8259, section 4: what software does with such objects is unpredictable."""
-    assert strict_json.loads('{"a": {"b": 1}, "b": [{"a": 2}]}') == {"a": {"b": 1}, "b": [{"a": 2}]}
+    assert files.parse_json('{"a": {"b": 1}, "b": [{"a": 2}]}') == {"a": {"b": 1}, "b": [{"a": 2}]}
     for text in ('{"a": 1, "a": 1}', '[{"b": {"a": 1, "c": 2, "a": 3}}]'):
         with pytest.raises(BadRecord, match="the name 'a' is twice"):
-            strict_json.loads(text)
+            files.parse_json(text)
     players = '"players": ["a", "b"], "players": ["b", "a"]'
     with pytest.raises(BadRecord, match="the name 'players' is twice"):
         Record.from_json(f'{{"game": "morris", {players}}}')
@@ -38,7 +40,7 @@ def test_a_name_that_is_twice_in_an_object_is_refused():
         log.parse_message('{"meta": "", "action": "NORMAL", "data": "S 2 5 M 1 4", "data": ""}')
     choice = '{"wins": 1, "looses": 0, "phase": 1, "player": 2}'
     with pytest.raises(BadRecord, match="the name 'A' is twice"):
-        tree.read(games.make("morris"), f'{{"A": {choice}, "A": {choice}}}')
+        tree.read(make_game("morris"), f'{{"A": {choice}, "A": {choice}}}')
 
 
 @pytest.mark.slow

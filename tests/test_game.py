@@ -5,10 +5,10 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from cc_env import games
-from cc_env.bits import ZERO
+from cc_env.core.bitboard import ZERO
+from cc_env.core.game import Game, Grid, Look, Notation, symmetry
 from cc_env.errors import BadGame, BadPosition, IllegalAction
-from cc_env.game import Game, Grid, Look, Notation, symmetry
+from cc_env.games.factory import make_game
 
 ONE_ROW = {"name": "row", "grid": Grid(1, 4), "planes": ("own",), "players": ("red", "black")}
 
@@ -36,7 +36,7 @@ def plain():
 
 @pytest.fixture
 def tictactoe():
-    return games.make("elsewhere.tictactoe")
+    return make_game("elsewhere.tictactoe")
 
 
 def test_a_position_is_written_as_rows_mover_and_what_is_not_as_at_the_start(plain):
@@ -120,14 +120,14 @@ def test_moves_are_called_by_both_cells_and_passes_by_none(tictactoe):
     ],
 )
 def test_a_track_follows_the_cells_of_the_actions_and_what_vanishes(position, turn, path, captured):
-    game = games.make("checkers")
+    game = make_game("checkers")
     start = game.from_text(position)
     track = game.track(start, game.parse_turn(start, turn))
     assert track == (tuple(path), tuple(captured))
 
 
 def test_a_removal_goes_nowhere():
-    game = games.make("morris")
+    game = make_game("morris")
     start = game.from_text("ww.b..b................. w 77")
     turn = game.parse_turn(start, "C-D")
     assert game.track(start, turn) == (((0, 6),), ((1, 1),))
@@ -169,7 +169,7 @@ def test_what_does_not_fit_together_is_refused(wrong, says):
 
 
 def test_pieces_belong_to_the_player_whose_letters_they_have():
-    game = games.make("checkers")
+    game = make_game("checkers")
     assert [game.owner(letter) for letter in "rRbB"] == [0, 0, 1, 1]
     with pytest.raises(BadGame, match="the piece 'x' is nobody's"):
         game.owner("x")

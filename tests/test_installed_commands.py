@@ -21,8 +21,8 @@ from pathlib import Path
 import pytest
 from conftest import ORACLE
 
-from cc_env.checkout import TOOLS
-from cc_env.commands import app
+from cc_env.cli.commands import app
+from cc_env.cli.tools import TOOLS
 
 ROOT = Path(__file__).parents[1]
 SMALL_RUN = """--size 4 --name small --set 'rivals.names=("random",)' --set rivals.anchor=random

@@ -14,14 +14,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cc_env import files, games, record, referee
-from cc_env.catalogue import GAMES
+from cc_env import files
+from cc_env.core.rules import DRAW, FIRST_WINS, SECOND_WINS
 from cc_env.errors import BadOption, BadPosition, BadRecord, IllegalAction
-from cc_env.match import RESIGNED, Limits, Match, Result
-from cc_env.players import RandomPlayer
-from cc_env.record import Record
-from cc_env.referee import Decision
-from cc_env.rules import DRAW, FIRST_WINS, SECOND_WINS
+from cc_env.games.factory import make_game
+from cc_env.match import record
+from cc_env.match.match import RESIGNED, Limits, Match, Result
+from cc_env.match.record import Record
+from cc_env.match.referee import Decision, play_match
+from cc_env.players.builtin import RandomPlayer
+from cc_env.registry.catalogue import GAMES
 
 SHUFFLE = "b5/b5/6/6/5r/5r b"
 CYCLE = ["0,0-2,0", "5,5-3,5", "2,0-0,0", "3,5-5,5"]
@@ -62,7 +64,7 @@ class Thinker(RandomPlayer):
 
 @pytest.mark.parametrize("name", GAMES)
 def test_a_match_knows_who_is_to_move_and_what_is_legal(name):
-    game, rng = games.make(name), np.random.default_rng(3)
+    game, rng = make_game(name), np.random.default_rng(3)
     match = Match(game)
     while match.result is None:
         assert match.mover == game.to_move(match.position)
@@ -153,7 +155,7 @@ def test_wrong_limits_are_refused(limits):
 
 def test_random_players_finish_and_the_same_seed_plays_the_same_game(game):
     players = RandomPlayer(game), RandomPlayer(game)
-    first, again, other = (referee.play(game, players, seed=seed) for seed in (1, np.int64(1), 2))
+    first, again, other = (play_match(game, players, seed=seed) for seed in (1, np.int64(1), 2))
     assert first.turns == again.turns != other.turns
     assert len(first.seconds) == len(first.turns)
     assert Record.from_json(again.to_json()) == again
@@ -164,7 +166,7 @@ def test_random_players_finish_and_the_same_seed_plays_the_same_game(game):
 def test_an_illegal_choice_loses_and_the_record_says_why(game, seat):
     players = [RandomPlayer(game), RandomPlayer(game)]
     players[seat] = Stubborn(5)
-    finished = referee.play(game, players)
+    finished = play_match(game, players)
     assert (finished.result, finished.reason) == (("0-1", "1-0")[seat], "illegal")
     assert "action 5" in finished.detail
     assert record.replay(finished).result.outcome == 1 - seat
@@ -172,19 +174,19 @@ def test_an_illegal_choice_loses_and_the_record_says_why(game, seat):
 
 @pytest.mark.parametrize("action", [[1, 2], 6.0, "6", None])
 def test_an_invalid_action_loses(game, action):
-    finished = referee.play(game, [Stubborn(action), RandomPlayer(game)])
+    finished = play_match(game, [Stubborn(action), RandomPlayer(game)])
     assert (finished.result, finished.reason) == ("0-1", "illegal")
 
 
 def test_there_are_two_players_with_two_names(game):
     with pytest.raises(BadOption, match="1 players and 2 names"):
-        referee.play(game, [RandomPlayer(game)])
+        play_match(game, [RandomPlayer(game)])
     with pytest.raises(BadOption, match="2 players and 1 names"):
-        referee.play(game, [RandomPlayer(game)] * 2, names=["a"])
+        play_match(game, [RandomPlayer(game)] * 2, names=["a"])
 
 
 def test_an_exception_loses(game):
-    finished = referee.play(game, [Script(game, ["0,0-2,2"]), RandomPlayer(game)])
+    finished = play_match(game, [Script(game, ["0,0-2,2"]), RandomPlayer(game)])
     assert (finished.result, finished.reason) == ("0-1", "error")
     assert finished.detail.startswith("StopIteration")
     assert len(finished.turns) == 2
@@ -196,7 +198,7 @@ def test_an_invalid_decision_loses(game):
         def choose(self, position, rng, clock):
             return None
 
-    assert referee.play(game, [Nothing(), RandomPlayer(game)]).reason == "error"
+    assert play_match(game, [Nothing(), RandomPlayer(game)]).reason == "error"
 
 
 @pytest.mark.parametrize(
@@ -208,7 +210,7 @@ def test_an_invalid_decision_loses(game):
 )
 def test_who_thinks_too_long_loses(game, stopwatch, limits, turns, detail):
     players = [RandomPlayer(game), Thinker(game, stopwatch())]
-    finished = referee.play(game, players, limits=Limits(**limits))
+    finished = play_match(game, players, limits=Limits(**limits))
     assert (finished.result, finished.reason, finished.detail) == ("1-0", "time", detail)
     assert finished.seconds == (0, 20) * (turns // 2)
 
@@ -225,7 +227,7 @@ def test_who_does_not_come_back_is_interrupted(game, how):
                         time.sleep(60)
 
     players = [Endless(game), RandomPlayer(game)]
-    finished = referee.play(game, players, limits=Limits(seconds_per_turn=0.05))
+    finished = play_match(game, players, limits=Limits(seconds_per_turn=0.05))
     assert (finished.result, finished.reason) == ("0-1", "time")
     assert "had 0.050 s" in finished.detail
     assert signal.getsignal(signal.SIGALRM) == signal.SIG_DFL
@@ -236,7 +238,7 @@ def test_in_another_thread_time_counts_all_the_same(game, stopwatch):
     players = [RandomPlayer(game), Thinker(game, stopwatch())]
     limits = Limits(seconds_per_turn=19)
     thread = threading.Thread(
-        target=lambda: records.append(referee.play(game, players, limits=limits))
+        target=lambda: records.append(play_match(game, players, limits=limits))
     )
     thread.start()
     thread.join()
@@ -255,7 +257,7 @@ def test_whatever_an_error_says_the_record_can_be_written(game, tmp_path):
     speaker = Speaker(game)
     for error, said in ((ValueError("\ud800…"), r"\ud800…"), (Unspeakable(), "Unspeakable: ?")):
         object.__setattr__(speaker, "error", error)
-        finished = referee.play(game, [RandomPlayer(game), speaker])
+        finished = play_match(game, [RandomPlayer(game), speaker])
         assert said in finished.detail
         record.append(tmp_path / "games.jsonl", finished)
     assert [kept.reason for _, kept in record.read(tmp_path / "games.jsonl")] == ["error", "error"]
@@ -266,7 +268,7 @@ def test_a_player_that_exits_loses(game):
         def choose(self, position, rng, clock):
             sys.exit("enough")
 
-    finished = referee.play(game, [RandomPlayer(game), Leaver(game)])
+    finished = play_match(game, [RandomPlayer(game), Leaver(game)])
     assert (finished.result, finished.reason, finished.detail) == (
         "1-0",
         "error",
@@ -284,7 +286,7 @@ def test_players_are_told_what_time_is_left(game, stopwatch):
             return super().choose(position, rng, clock)
 
     limits = Limits(seconds_per_turn=5, seconds_per_game=600)
-    referee.play(game, [Watcher(game), RandomPlayer(game)], limits=limits)
+    play_match(game, [Watcher(game), RandomPlayer(game)], limits=limits)
     assert {clock.turn for clock in clocks} <= {5, 4}  # 4 for the second decision of a turn
     assert [clock.game for clock in clocks] == list(range(600, 600 - len(clocks), -1))
 
@@ -294,9 +296,9 @@ def test_players_are_told_what_time_is_left(game, stopwatch):
 
 @pytest.mark.parametrize("size", [4, 6, 8])
 def test_a_record_survives_json_and_replays_to_the_same_position(size):
-    game = games.make("capture_conquer", size=size)
+    game = make_game("capture_conquer", size=size)
     for seed in range(5):
-        finished = referee.play(game, (RandomPlayer(game), RandomPlayer(game)), seed=seed)
+        finished = play_match(game, (RandomPlayer(game), RandomPlayer(game)), seed=seed)
         again = Record.from_json(finished.to_json())
         assert again == finished
         match = record.replay(again)
@@ -315,7 +317,7 @@ def test_files_of_records_replay(game, tmp_path):
     path = tmp_path / "games.jsonl"
     players = RandomPlayer(game), RandomPlayer(game)
     for seed in range(3):
-        record.append(path, referee.play(game, players, seed=seed))
+        record.append(path, play_match(game, players, seed=seed))
     assert [number for number, _ in record.read(path)] == [1, 2, 3]
 
 
@@ -356,7 +358,7 @@ def golden(game):
         ({"options": {"size": "\ud800"}}, "field options cannot be"),
         ({"options": {"size": float("nan")}}, "field options cannot be"),
         ({"game": "cc_env.search.workspace"}, "no game 'cc_env.search.workspace'"),
-        ({"game": "cc_env.match"}, "no game 'cc_env.match'"),
+        ({"game": "cc_env.match.match"}, "no game 'cc_env.match.match'"),
         ({"version": 1}, "field version cannot be"),
         ({"result": "win"}, "field result cannot be"),
         ({"limits": {"seconds_per_turn": "a"}}, "seconds_per_turn"),
@@ -452,12 +454,12 @@ def test_a_match_starts_from_a_position_only(game):
 def test_the_referee_refuses_what_it_cannot_begin_with(game, arguments, says):
     arguments = {"players": (RandomPlayer(game),) * 2, **arguments}
     with pytest.raises(BadOption, match=says):
-        referee.play(game, **arguments)
+        play_match(game, **arguments)
 
 
 @pytest.mark.parametrize("name", ["capture_conquer", "checkers", "morris"])
 def test_a_match_that_is_taken_back_equals_one_that_was_played_so_far(name):
-    game, rng = games.make(name), np.random.default_rng(0)
+    game, rng = make_game(name), np.random.default_rng(0)
     match = Match(game, limits=Limits(max_turns=40))
     while match.result is None:
         match.play(int(rng.choice(match.legal)))

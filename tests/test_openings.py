@@ -3,16 +3,16 @@
 import numpy as np
 import pytest
 
-from cc_env import games
-from cc_env.catalogue import GAMES
-from cc_env.openings import after_random_turns, opening, openings
-from cc_env.rules import ONGOING
+from cc_env.core.rules import ONGOING
+from cc_env.games.factory import make_game
+from cc_env.match.openings import after_random_turns, opening, openings
+from cc_env.registry.catalogue import GAMES
 
 
 @pytest.mark.parametrize("size", [4, 6, 8])
 @pytest.mark.parametrize("turns", [1, 4, 7])
 def test_openings_are_different_and_go_on(size, turns):
-    game = games.make("capture_conquer", size=size)
+    game = make_game("capture_conquer", size=size)
     texts = openings(game, turns, 20, seed=0)
     positions = [game.from_text(text) for text in texts]
     assert all(
@@ -30,7 +30,7 @@ def test_openings_repeat_where_the_game_has_no_more(game):
 
 @pytest.mark.parametrize("name", GAMES)
 def test_an_opening_has_up_to_so_many_turns_and_goes_on(name):
-    game, rng = games.make(name), np.random.default_rng(0)
+    game, rng = make_game(name), np.random.default_rng(0)
     positions = [opening(game, 3, rng) for _ in range(60)]
     assert all(
         game.outcome(position) == ONGOING and not game.mid_turn(position) for position in positions
@@ -40,6 +40,6 @@ def test_an_opening_has_up_to_so_many_turns_and_goes_on(name):
 
 
 def test_random_turns_stop_where_the_game_ends():
-    game = games.make("capture_conquer", size=4)
+    game = make_game("capture_conquer", size=4)
     position = after_random_turns(game, 500, np.random.default_rng(0))
     assert game.outcome(position) != ONGOING

@@ -24,11 +24,12 @@ from open_spiel.python.bots import uniform_random
 from open_spiel.python.observation import INFO_STATE_OBS_TYPE, make_observation
 
 from cc_env import games, openspiel
-from cc_env.catalogue import GAMES
+from cc_env.core.rules import DRAW, FIRST_WINS, SECOND_WINS
 from cc_env.errors import BadOption, BadPosition, IllegalAction
-from cc_env.match import Limits, Match
+from cc_env.games.factory import game_option_defaults, make_game
+from cc_env.match.match import Limits, Match
 from cc_env.openspiel import PlayerBot
-from cc_env.rules import DRAW, FIRST_WINS, SECOND_WINS
+from cc_env.registry.catalogue import GAMES
 
 EVERY = [f"python_cc_env_{name}" for name in GAMES]
 OTHERS = [
@@ -63,12 +64,12 @@ def test_all_games_are_registered_with_their_options_and_defaults():
     kinds = {kind.short_name: kind for kind in pyspiel.registered_games()}
     for short, name in zip(EVERY, GAMES, strict=True):
         given = kinds[short].parameter_specification
-        for option, default in games.option_defaults(name).items():
+        for option, default in game_option_defaults(name).items():
             wanted = 0 if default is None else default
             assert given[option] == wanted
             assert type(given[option]) is type(wanted)
         game = pyspiel.load_game(short)
-        assert game.game.options == games.make(name).options
+        assert game.game.options == make_game(name).options
         assert game.num_distinct_actions() == game.game.num_actions
         assert str(game) == f"{short}()"
 

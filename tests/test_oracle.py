@@ -5,8 +5,8 @@ import json
 
 import pytest
 
-from cc_env import oracle
 from cc_env.errors import BadRecord, UnknownOption
+from cc_env.verification import reference_positions
 
 GOOD = {
     "size": 4,
@@ -30,7 +30,7 @@ def compare(tmp_path, *lines, name="positions.jsonl"):
     path = tmp_path / name
     text = "\n".join(line if isinstance(line, str) else json.dumps(line) for line in lines)
     path.write_bytes(gzip.compress(text.encode()) if name.endswith("gz") else text.encode())
-    return list(oracle.compare(path, "capture_conquer"))
+    return list(reference_positions.compare(path, "capture_conquer"))
 
 
 @pytest.mark.parametrize("name", ["positions.jsonl", "positions.jsonl.gz"])
@@ -63,7 +63,7 @@ def test_where_turns_lead_is_compared(tmp_path):
     right, wrong = (["42-33", board(13)], ["42-33", board(14)])
     lines = (line | {"moves": [["42-31", board(12)], after]} for after in (right, wrong))
     path.write_text("\n".join(map(json.dumps, lines)))
-    agreed, differing = oracle.compare(path, "checkers")
+    agreed, differing = reference_positions.compare(path, "checkers")
     assert not agreed.differences
     (said,) = differing.differences
     assert said == "42-33 leads to 8/1b6/8/3r4/8/8/8/8 b, recorded 8/1b6/8/5r2/8/8/8/8 b"
@@ -75,9 +75,9 @@ def test_a_capture_ends_where_crowning_ends_it(tmp_path):
     after = "".join({10: "R"}.get(cell, ".") for cell in range(32))
     line = {"kind": "position", "board": board, "turn": "r", "moves": [["20x02x24", after, 1]]}
     path.write_text(json.dumps(line))
-    assert [line.differences for line in oracle.compare(path, "checkers")] == [(), ()]
+    assert [line.differences for line in reference_positions.compare(path, "checkers")] == [(), ()]
     path.write_text(json.dumps(line | {"moves": [["20x02x24", after, 0]]}))
-    _, (_, _, wrong) = oracle.compare(path, "checkers")
+    _, (_, _, wrong) = reference_positions.compare(path, "checkers")
     assert wrong == ("20x02 is not recorded", "20 is recorded, but not legal")
 
 
@@ -144,7 +144,7 @@ def test_what_is_of_the_wrong_kind_is_refused(tmp_path, game, line, why):
     path, known = tmp_path / "x.jsonl", {"count": "effects", "cmds": [], "end": "halls"}
     path.write_text(json.dumps(known | line | {"final": board}))
     with pytest.raises(BadRecord, match=f"x.jsonl, line 1: .*{why}"):
-        list(oracle.compare(path, game))
+        list(reference_positions.compare(path, game))
 
 
 def test_counts_after_one_that_differs_are_not_walked(tmp_path):
@@ -152,7 +152,7 @@ def test_counts_after_one_that_differs_are_not_walked(tmp_path):
     nodes = [7, 49, 302, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1]  # the last would take hours
     line = {"kind": "perft", "board": "wwwwww......bbbbbb", "turn": "b", "nodes": nodes}
     path.write_text(json.dumps(line))
-    (checked,) = oracle.compare(path, "mini_checkers")
+    (checked,) = reference_positions.compare(path, "mini_checkers")
     assert len(checked.differences) == 1
 
 
@@ -160,12 +160,12 @@ def test_a_cut_file_is_refused_after_the_last_good_line(tmp_path):
     path = tmp_path / "positions.jsonl.gz"
     path.write_bytes(gzip.compress(json.dumps(GOOD).encode() * 1)[:-9])
     with pytest.raises(BadRecord, match="after line 0"):
-        list(oracle.compare(path, "capture_conquer"))
+        list(reference_positions.compare(path, "capture_conquer"))
 
 
 def test_a_file_that_is_not_there_is_refused(tmp_path):
     with pytest.raises(BadRecord, match=r"nowhere.jsonl: there is no such file$"):
-        list(oracle.compare(tmp_path / "nowhere.jsonl", "capture_conquer"))
+        list(reference_positions.compare(tmp_path / "nowhere.jsonl", "capture_conquer"))
 
 
 def test_a_file_without_positions_is_refused(tmp_path):
@@ -175,4 +175,4 @@ def test_a_file_without_positions_is_refused(tmp_path):
 
 def test_an_unknown_game_is_refused(tmp_path):
     with pytest.raises(UnknownOption, match="no game 'go'"):
-        list(oracle.compare(tmp_path / "x", "go"))
+        list(reference_positions.compare(tmp_path / "x", "go"))

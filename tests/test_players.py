@@ -7,13 +7,23 @@ import numpy as np
 import pytest
 
 import agents
-from cc_env import games, players, referee
+from cc_env.core.rules import ONGOING
 from cc_env.envs.vector import BoardGameVectorEnv
 from cc_env.errors import BadOption, BadPlayer, IllegalAction
-from cc_env.openings import after_random_turns
-from cc_env.options import read
-from cc_env.referee import Clock, Decision
-from cc_env.rules import ONGOING
+from cc_env.games.factory import make_game
+from cc_env.match.openings import after_random_turns
+from cc_env.match.referee import Clock, Decision, play_match
+from cc_env.players.specs import (
+    LEARNED,
+    PLAYERS,
+    as_player,
+    available_players,
+    check_spec,
+    make_player,
+    register_player,
+    temporary_players,
+)
+from cc_env.registry.options import read
 from cc_env.search import alphabeta, forest, greedy, mcts
 from cc_env.search.scores import WIN
 
@@ -34,37 +44,37 @@ def chosen(player, game):
 
 def test_a_name_with_a_dot_is_a_class_of_another_module(game):
     lowest, *_, highest = game.legal_actions(game.initial)
-    assert chosen(players.make("test_players.Lowest", game), game) == lowest
-    assert chosen(players.make("test_players.Lowest:highest=True", game), game) == highest
-    assert players.make("test_players.Lowest:strong,highest=1", game).level == "strong"
+    assert chosen(make_player("test_players.Lowest", game), game) == lowest
+    assert chosen(make_player("test_players.Lowest:highest=True", game), game) == highest
+    assert make_player("test_players.Lowest:strong,highest=1", game).level == "strong"
 
 
 def test_a_registered_player_has_a_name_of_its_own(game, monkeypatch):
-    monkeypatch.setattr(players, "PLAYERS", dict(players.PLAYERS))
-    players.register("lowest", Lowest)
-    assert isinstance(players.make("lowest:highest=True", game), Lowest)
+    monkeypatch.setattr("cc_env.players.specs.PLAYERS", dict(PLAYERS))
+    register_player("lowest", Lowest)
+    assert isinstance(make_player("lowest:highest=True", game), Lowest)
     with pytest.raises(BadPlayer, match=r"'my-player': letters, digits"):
-        players.register("my-player", Lowest)
+        register_player("my-player", Lowest)
 
 
 def test_named_players_are_unregistered_after_the_block(game, monkeypatch):
-    monkeypatch.setattr(players, "PLAYERS", dict(players.PLAYERS))
-    monkeypatch.setattr(players, "_PLAYS", {})
-    players.register("nowhere", Lowest, lambda game: False)
-    with players.named(nowhere=Lowest):
-        assert "nowhere" in players.who_plays(game)
-    assert "nowhere" not in players.who_plays(game)
+    monkeypatch.setattr("cc_env.players.specs.PLAYERS", dict(PLAYERS))
+    monkeypatch.setattr("cc_env.players.specs._PLAYS", {})
+    register_player("nowhere", Lowest, lambda game: False)
+    with temporary_players(nowhere=Lowest):
+        assert "nowhere" in available_players(game)
+    assert "nowhere" not in available_players(game)
 
 
 def test_a_name_can_be_for_a_while(game):
-    before = dict(players.PLAYERS)
-    with players.named(lowest=Lowest, random=Lowest):
-        assert isinstance(players.make("lowest", game), Lowest)
-        assert isinstance(players.make("random", game), Lowest)
-    assert before == players.PLAYERS
-    with pytest.raises(BadPlayer, match="letters, digits"), players.named(**{"a-b": Lowest}):
+    before = dict(PLAYERS)
+    with temporary_players(lowest=Lowest, random=Lowest):
+        assert isinstance(make_player("lowest", game), Lowest)
+        assert isinstance(make_player("random", game), Lowest)
+    assert before == PLAYERS
+    with pytest.raises(BadPlayer, match="letters, digits"), temporary_players(**{"a-b": Lowest}):
         pass
-    assert before == players.PLAYERS
+    assert before == PLAYERS
 
 
 @pytest.mark.parametrize(
@@ -90,14 +100,14 @@ def test_a_name_can_be_for_a_while(game):
 )
 def test_a_wrong_name_is_told_what_there_is(game, name, says):
     with pytest.raises(BadOption, match=says):
-        players.make(name, game)
+        make_player(name, game)
     with pytest.raises(BadOption, match=says):
-        players.check(name)
+        check_spec(name)
 
 
 def test_what_cannot_play_is_not_a_player(game):
     with pytest.raises(BadPlayer, match=r"'builtins.repr' is .* which has no method choose"):
-        players.make("builtins.repr", game)
+        make_player("builtins.repr", game)
 
 
 def test_a_function_of_observations_is_a_player(game):
@@ -107,18 +117,18 @@ def test_a_function_of_observations_is_a_player(game):
         return np.array(np.flatnonzero(info["action_mask"])[-1])  # as policies of SB3 return it
 
     seats = set()
-    pair = players.of(last_legal, game), Lowest(game, highest=True)
-    played = referee.play(game, pair)
-    expected = referee.play(game, (Lowest(game, highest=True),) * 2)
+    pair = as_player(last_legal, game), Lowest(game, highest=True)
+    played = play_match(game, pair)
+    expected = play_match(game, (Lowest(game, highest=True),) * 2)
     assert played.turns == expected.turns
     assert played.reason not in ("error", "illegal")
-    referee.play(game, pair[::-1])
+    play_match(game, pair[::-1])
     assert seats == {0, 1}
 
 
 def test_a_class_is_not_a_player_but_makes_one(game):
     with pytest.raises(BadPlayer, match=r"Lowest is a class, .* such as Lowest\(game\)"):
-        players.of(Lowest, game)
+        as_player(Lowest, game)
     with pytest.raises(BadPlayer, match="Lowest is a class"):
         gymnasium.make("cc_env/CaptureConquer-v0", opponent=Lowest)
 
@@ -136,21 +146,21 @@ def rng():
 
 
 def test_players_that_search_tell_what_they_know(game):
-    chosen = players.make("minimax:depth=4", game).choose(game.initial, rng(), Clock())
+    chosen = make_player("minimax:depth=4", game).choose(game.initial, rng(), Clock())
     assert chosen.action == chosen.details["principal_variation"][0]
     assert set(chosen.details) == {
         "depth", "nodes", "nodes_per_second", "principal_variation", "score", "cuts_max", "cuts_min"
     }  # fmt: skip
     assert chosen.details["depth"] == 4
     assert -1 < chosen.value < 1
-    chosen = players.make("mcts:simulations=50", game).choose(game.initial, rng(), Clock())
+    chosen = make_player("mcts:simulations=50", game).choose(game.initial, rng(), Clock())
     assert chosen.details["nodes"] == 50 == sum(number for _, number in chosen.details["visits"])
 
 
 @pytest.mark.parametrize(("name", "depth"), [("easy", 1), ("normal", 3), ("hard", 6)])
 def test_levels_are_names_of_limits(game, name, depth):
     def depth_of(player):
-        return players.make(player, game).choose(game.initial, rng(), Clock()).details["depth"]
+        return make_player(player, game).choose(game.initial, rng(), Clock()).details["depth"]
 
     assert depth_of(f"minimax:{name}") == depth_of(f"minimax:level={name}") == depth
     assert depth_of(f"minimax:{name},depth=2") == 2
@@ -171,7 +181,7 @@ def test_levels_are_names_of_limits(game, name, depth):
 def test_the_time_that_is_taken_is_less_than_the_clock_says(
     game, monkeypatch, name, clock, seconds
 ):
-    player, taken = players.make(name, game), []
+    player, taken = make_player(name, game), []
     search = player._search.search
 
     def at_once(*position, **limits):
@@ -185,13 +195,13 @@ def test_the_time_that_is_taken_is_less_than_the_clock_says(
 
 @pytest.mark.parametrize("name", ["minimax:seconds=0", "mcts:seconds=0"])
 def test_no_time_at_all_is_not_the_clocks_time(game, name):
-    player = players.make(name, game)
+    player = make_player(name, game)
     assert player.choose(game.initial, rng(), Clock(turn=20)).details["depth"] < 5
 
 
 def worth(game, position, turn, evaluation):
     """Return the value of a turn to the mover, as `greedy` should see it."""
-    from cc_env import rules
+    from cc_env.core import rules
 
     after, player = game.play_turn(position, turn), game.to_move(position)
     outcome = game.outcome(after)
@@ -202,7 +212,7 @@ def worth(game, position, turn, evaluation):
 
 @pytest.mark.parametrize("evaluation", ["standard", "published"])
 def test_greedy_begins_one_of_the_best_turns_and_draws_among_them(game, evaluation):
-    player, generator = players.make(f"greedy:evaluation={evaluation}", game), rng()
+    player, generator = make_player(f"greedy:evaluation={evaluation}", game), rng()
     position, mid_turns, ties = game.from_text("6/1bb3/1brrr1/1r1r2/6/6 b"), 0, 0
     for _ in range(60):
         if game.outcome(position) != ONGOING:
@@ -220,7 +230,7 @@ def test_greedy_begins_one_of_the_best_turns_and_draws_among_them(game, evaluati
 
 
 def test_greedy_draws_among_equals(game):
-    player, generator = players.make("greedy", game), rng()
+    player, generator = make_player("greedy", game), rng()
     drawn = {player.choose(game.initial, generator, Clock()).action for _ in range(60)}
     mirror = game.symmetries[0].actions
     assert len(drawn) == 2
@@ -244,7 +254,7 @@ def test_greedy_draws_among_equals(game):
 )
 def test_wrong_options_are_told_what_there_is(game, name, says):
     with pytest.raises(BadOption, match=says):
-        players.make(name, game)
+        make_player(name, game)
 
 
 def wins(game, first, other, count):
@@ -252,9 +262,9 @@ def wins(game, first, other, count):
     score = 0.0
     for seed in range(count):
         seats = (first, other) if seed % 2 == 0 else (other, first)
-        made = [players.make(name, game) for name in seats]
+        made = [make_player(name, game) for name in seats]
         start = after_random_turns(game, 4, np.random.default_rng(seed // 2))
-        result = referee.play(game, made, start=start, seed=seed).result
+        result = play_match(game, made, start=start, seed=seed).result
         score += {"1-0": seats[0] == first, "0-1": seats[1] == first}.get(result, 0.5)
     return score
 
@@ -263,7 +273,7 @@ def wins(game, first, other, count):
     "size", [4, 6, *(pytest.param(n, marks=pytest.mark.slow) for n in (5, 7, 8))]
 )
 def test_searchers_beat_random(size):
-    game = games.make("capture_conquer", size=size)
+    game = make_game("capture_conquer", size=size)
     assert wins(game, "minimax:depth=3", "random", 40) >= 38
     assert wins(game, "greedy", "random", 40) >= 32
     assert wins(game, "mcts:simulations=200", "random", 20) >= 18
@@ -316,7 +326,7 @@ def play_boards(game, diaries, mode):
 def play_matches(game, diaries):
     pair = Diarist(game, diaries), Diarist(game, diaries)
     for seed in range(3):
-        assert referee.play(game, pair, seed=seed).reason != "error"
+        assert play_match(game, pair, seed=seed).reason != "error"
 
 
 @pytest.mark.parametrize(
@@ -330,7 +340,7 @@ def play_matches(game, diaries):
 )
 def test_a_player_that_remembers_its_game_is_another_one_in_each(playing):
     diaries = []
-    playing(games.make("morris"), diaries)
+    playing(make_game("morris"), diaries)
     assert sum(map(bool, diaries)) >= 3
 
 
@@ -340,7 +350,7 @@ def test_a_player_that_remembers_its_game_is_another_one_in_each(playing):
 )
 def test_players_refuse_finished_positions(game, name):
     if name == "neutral":
-        game = games.make("cannon")
+        game = make_game("cannon")
         over = finished(game)
     else:
         over = game.from_text("bb4/6/6/6/6/rr3b r")
@@ -375,7 +385,7 @@ def finished(game):
 )
 def test_odd_values_are_refused_like_others(game, name, says):
     with pytest.raises(BadOption, match=says):
-        players.make(name, game)
+        make_player(name, game)
 
 
 def test_other_threads_run_on_while_a_player_searches():
@@ -385,7 +395,7 @@ def test_other_threads_run_on_while_a_player_searches():
 
 
 def test_a_learned_player_that_is_not_registered_yet_is_told_how(monkeypatch):
-    assert set(players.LEARNED) <= set(players.PLAYERS)  # agents is imported here
-    monkeypatch.delitem(players.PLAYERS, "alphazero")
+    assert set(LEARNED) <= set(PLAYERS)  # agents is imported here
+    monkeypatch.delitem(PLAYERS, "alphazero")
     with pytest.raises(BadOption, match=r"no player 'alphazero'; .*know_learned_players"):
-        players.make("alphazero:simulations=8", games.make("capture_conquer"))
+        make_player("alphazero:simulations=8", make_game("capture_conquer"))

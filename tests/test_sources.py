@@ -10,8 +10,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from cc_env import games, sources
-from cc_env.catalogue import GAMES
+from cc_env.games.factory import make_game
+from cc_env.jit import fingerprints
+from cc_env.registry.catalogue import GAMES
 
 FILES = {
     "deep/__init__.py": "from deep.extra import SIZE",
@@ -38,20 +39,20 @@ def tree(tmp_path, monkeypatch):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(sources, "_packages", set())
-    monkeypatch.setattr(sources, "_STARTED", 2**62)
+    monkeypatch.setattr(fingerprints, "_packages", set())
+    monkeypatch.setattr(fingerprints, "_STARTED", 2**62)
     importlib.import_module("deep.rules")
     importlib.import_module("other")
-    sources.follow("deep.rules")
+    fingerprints.follow("deep.rules")
     yield tmp_path
     for name in [name for name in sys.modules if name.partition(".")[0] in ("deep", "other")]:
         del sys.modules[name]
-    sources._imports.cache_clear()
-    sources._content_hash.cache_clear()
+    fingerprints._imports.cache_clear()
+    fingerprints._content_hash.cache_clear()
 
 
 def reached(*modules):
-    return set(sources.reached(modules))
+    return set(fingerprints.reached(modules))
 
 
 def test_imports_are_followed_however_they_are_written(tree):
@@ -63,60 +64,60 @@ def test_imports_are_followed_however_they_are_written(tree):
 
 def test_installed_packages_are_followed_only_if_they_compile(tree, monkeypatch):
     assert reached("deep.late") == {"deep.late", "other", "other.thing"}
-    monkeypatch.setattr(sources, "_INSTALLED", (tree,))
-    sources._is_installed.cache_clear()
+    monkeypatch.setattr(fingerprints, "_INSTALLED", (tree,))
+    fingerprints._is_installed.cache_clear()
     assert reached("deep.late") == {"deep.late"}
-    sources.follow("other.thing")
+    fingerprints.follow("other.thing")
     assert reached("deep.late") == {"deep.late", "other", "other.thing"}
-    sources._is_installed.cache_clear()
+    fingerprints._is_installed.cache_clear()
 
 
 def test_what_is_registered_for_a_class_counts_as_imported_by_its_module(tree, monkeypatch):
-    monkeypatch.delitem(sources._registered, "deep.bits", raising=False)
-    before = sources.fingerprint(["deep.bits"])
+    monkeypatch.delitem(fingerprints._registered, "deep.bits", raising=False)
+    before = fingerprints.fingerprint(["deep.bits"])
     chosen = SimpleNamespace(__module__="deep.evaluation", __qualname__="one")
-    sources.register("deep.bits", {"evaluate": chosen})
+    fingerprints.register("deep.bits", {"evaluate": chosen})
     assert reached("deep.bits") == {"deep.bits", "deep.evaluation"}
-    alone = sources.fingerprint(["deep.bits"])
+    alone = fingerprints.fingerprint(["deep.bits"])
     chosen.__qualname__ = "other"
-    sources.register("deep.bits", {"evaluate": chosen})
-    other = sources.fingerprint(["deep.bits"])
+    fingerprints.register("deep.bits", {"evaluate": chosen})
+    other = fingerprints.fingerprint(["deep.bits"])
     assert len({before, alone, other}) == 3
-    sources._registered.pop("deep.bits")
+    fingerprints._registered.pop("deep.bits")
 
 
 @pytest.mark.parametrize("edited", ["rules", "late", "inner/far"])
 def test_a_fingerprint_changes_with_every_source_that_is_reached(tree, edited):
-    before = sources.fingerprint(["deep.rules"])
+    before = fingerprints.fingerprint(["deep.rules"])
     with (tree / "deep" / f"{edited}.py").open("a") as file:
         file.write("\n# edited")
-    sources._content_hash.cache_clear()
-    assert sources.fingerprint(["deep.rules"]) != before is not None
-    assert sources.fingerprint(["deep.bits"]) is not None
+    fingerprints._content_hash.cache_clear()
+    assert fingerprints.fingerprint(["deep.rules"]) != before is not None
+    assert fingerprints.fingerprint(["deep.bits"]) is not None
 
 
 def test_a_fingerprint_does_not_change_with_a_source_that_is_not_reached(tree):
-    before = sources.fingerprint(["deep.rules"])
+    before = fingerprints.fingerprint(["deep.rules"])
     (tree / "deep/unused.py").write_text("# edited")
-    sources._content_hash.cache_clear()
-    assert sources.fingerprint(["deep.rules"]) == before
+    fingerprints._content_hash.cache_clear()
+    assert fingerprints.fingerprint(["deep.rules"]) == before
 
 
 def test_a_source_edited_after_the_process_began_has_no_fingerprint(tree, monkeypatch):
-    monkeypatch.setattr(sources, "_STARTED", (tree / "deep/late.py").stat().st_mtime - 1)
-    assert sources.fingerprint(["deep.rules"]) is None
+    monkeypatch.setattr(fingerprints, "_STARTED", (tree / "deep/late.py").stat().st_mtime - 1)
+    assert fingerprints.fingerprint(["deep.rules"]) is None
 
 
 def test_a_source_edited_between_its_import_and_that_of_this_module_has_no_fingerprint(
     tree, monkeypatch
 ):
     edited = (tree / "deep/late.py").stat().st_mtime
-    monkeypatch.setattr(sources, "_IMPORTED_BEFORE", {"deep.late"})
-    monkeypatch.setattr(sources, "_PROCESS_STARTED", edited + 1)
-    assert sources.fingerprint(["deep.late"]) is not None
-    monkeypatch.setattr(sources, "_PROCESS_STARTED", edited - 1)
-    assert sources.fingerprint(["deep.late"]) is None
-    assert sources.fingerprint(["deep.bits"]) is not None
+    monkeypatch.setattr(fingerprints, "_IMPORTED_BEFORE", {"deep.late"})
+    monkeypatch.setattr(fingerprints, "_PROCESS_STARTED", edited + 1)
+    assert fingerprints.fingerprint(["deep.late"]) is not None
+    monkeypatch.setattr(fingerprints, "_PROCESS_STARTED", edited - 1)
+    assert fingerprints.fingerprint(["deep.late"]) is None
+    assert fingerprints.fingerprint(["deep.bits"]) is not None
 
 
 FORK = """
@@ -136,7 +137,7 @@ else:
 def test_a_process_began_before_its_first_import_and_a_fork_with_its_parent(tmp_path):
     for name in ("edited", "kept"):
         (tmp_path / f"{name}.py").write_text("SIZE = 1")
-    path = os.pathsep.join((str(tmp_path), str(Path(sources.__file__).parents[1])))
+    path = os.pathsep.join((str(tmp_path), str(Path(fingerprints.__file__).parents[1])))
     told = subprocess.run(
         [sys.executable, "-c", FORK],
         cwd=tmp_path,
@@ -157,27 +158,27 @@ def test_a_source_edited_while_it_is_read_has_no_fingerprint(tree, monkeypatch):
         return b"what it was"
 
     with monkeypatch.context() as context:
-        context.setattr(sources, "_content_hash", read_and_edit)
-        context.setattr(sources, "_STARTED", began)
-        assert sources.fingerprint(["deep.bits"]) is None
+        context.setattr(fingerprints, "_content_hash", read_and_edit)
+        context.setattr(fingerprints, "_STARTED", began)
+        assert fingerprints.fingerprint(["deep.bits"]) is None
 
 
 def test_a_half_typed_source_has_no_fingerprint(tree):
     (tree / "deep/late.py").write_text("def f(:")
-    sources._imports.cache_clear()
-    assert sources.fingerprint(["deep.rules"]) is None
+    fingerprints._imports.cache_clear()
+    assert fingerprints.fingerprint(["deep.rules"]) is None
 
 
 def test_a_file_of_an_older_time_that_took_the_place_of_a_source_is_seen(tree, monkeypatch):
     path = tree / "deep/late.py"
     os.utime(path, (1, 1))
-    monkeypatch.setattr(sources, "_STARTED", path.stat().st_ctime - 1)
-    assert sources.fingerprint(["deep.rules"]) is None
+    monkeypatch.setattr(fingerprints, "_STARTED", path.stat().st_ctime - 1)
+    assert fingerprints.fingerprint(["deep.rules"]) is None
 
 
 def test_a_module_without_a_source_has_no_fingerprint(tree):
-    assert sources.fingerprint(["deep.rules", "deep.nowhere"]) is None
-    assert sources.fingerprint(["sys"]) is None
+    assert fingerprints.fingerprint(["deep.rules", "deep.nowhere"]) is None
+    assert fingerprints.fingerprint(["sys"]) is None
 
 
 ABOVE = ("commands", "envs", "pictures", "players", "record", "referee", "search", "catalogue")
@@ -185,8 +186,8 @@ ABOVE = ("commands", "envs", "pictures", "players", "record", "referee", "search
 
 @pytest.mark.parametrize("name", GAMES)
 def test_rules_depend_on_no_other_game_and_on_nothing_that_shows_or_plays_games(name):
-    module = type(games.make(name).initial).__module__
-    modules = {tuple(parts.split(".")) for parts in sources.reached([module])}
+    module = type(make_game(name).initial).__module__
+    modules = {tuple(parts.split(".")) for parts in fingerprints.reached([module])}
     assert {("cc_env", "rules"), ("cc_env", "compile"), tuple(module.split("."))} <= modules
     assert not [parts for parts in modules if parts[1] in ABOVE or parts[-1] == "text"]
     assert {parts[2] for parts in modules if parts[1] == "games"} & set(GAMES) == {name}

@@ -5,9 +5,9 @@ import io
 import pytest
 from rich.text import Text
 
-from cc_env.errors import BadRecord
-from cc_env.escaping import escape_controls, escape_lines
-from cc_env.terminal import Terminal, application, run, table_of_numbers
+from cc_env.cli.application import application, run
+from cc_env.errors import BadRecord, escape_controls, escape_lines
+from cc_env.output import Terminal, table_of_numbers
 
 NAMES = "minimax:depth=3,evaluation=published – mcts:simulations=400", "[random]"
 

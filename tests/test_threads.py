@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from cc_env.errors import BadOption, IllegalAction
-from cc_env.threads import Threads
+from cc_env.jit.threads import Threads
 
 BOARDS = 11
 

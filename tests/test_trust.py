@@ -8,9 +8,12 @@ from pathlib import Path
 import pytest
 
 import cc_env
-from cc_env import games, players, record, trust
-from cc_env.commands import app
+from cc_env.cli.commands import app
 from cc_env.errors import BadOption, BadPlayer, BadRecord, UnknownOption
+from cc_env.games.factory import make_game
+from cc_env.match import record
+from cc_env.players.specs import check_spec
+from cc_env.registry import import_allowlist
 from training import alphazero, cli, distillation, ppo
 
 HERE = Path(__file__).parent
@@ -26,7 +29,7 @@ DRAWN = {
 
 @pytest.fixture(autouse=True)
 def _nothing_is_allowed(monkeypatch):
-    monkeypatch.setattr(trust, "_allowed", set())
+    monkeypatch.setattr(import_allowlist, "_allowed", set())
 
 
 @pytest.fixture
@@ -67,7 +70,9 @@ def test_the_command_replay_imports_nothing_either(hit, tmp_path):
     assert not hit.exists()
 
 
-@pytest.mark.parametrize("name", ["os", "cc_env.search.workspace", "cc_env.players", "no such", ""])
+@pytest.mark.parametrize(
+    "name", ["os", "cc_env.search.workspace", "cc_env.players.specs", "no such", ""]
+)
 def test_a_module_that_is_imported_is_not_yet_a_game(tmp_path, name):
     options = {"name": "runs.x.evil", "game": None}  # which players.make would import
     path = stored(tmp_path / "games.jsonl", game=name, options=options)
@@ -78,7 +83,7 @@ def test_a_module_that_is_imported_is_not_yet_a_game(tmp_path, name):
 def test_nor_does_a_game_import_what_its_options_name(hit, tmp_path):
     source = "from cc_env import players\ndef make(bot=''): players.check(bot)\n"
     (tmp_path / "with_a_bot.py").write_text(source)
-    trust.allow("with_a_bot")
+    import_allowlist.allow("with_a_bot")
     options = {"bot": "runs.x.evil.make"}
     path = stored(tmp_path / "games.jsonl", game="with_a_bot", options=options)
     with pytest.raises(BadRecord, match=r"'runs\.x\.evil\.make' cannot be imported: a file"):
@@ -89,8 +94,8 @@ def test_nor_does_a_game_import_what_its_options_name(hit, tmp_path):
 @pytest.mark.parametrize(
     "allow",
     [
-        lambda: games.make(ELSEWHERE),
-        lambda: trust.allow(ELSEWHERE),
+        lambda: make_game(ELSEWHERE),
+        lambda: import_allowlist.allow(ELSEWHERE),
         lambda: cc_env.register(ELSEWHERE, "elsewhere/Trusted-v0"),
     ],
     ids=["made", "allowed", "registered"],
@@ -117,21 +122,21 @@ def test_a_game_may_be_named_that_is_typed(tmp_path, capsys):
 
 
 def test_players_of_a_file_are_ours_or_were_given_before(hit):
-    with trust.names_from_file():
-        players.check("minimax:depth=3")
+    with import_allowlist.names_from_file():
+        check_spec("minimax:depth=3")
         for name in ("runs.x.evil.make", "os.system", "agents.policy"):
             with pytest.raises(BadPlayer, match=f"'{name}' cannot be imported: a file"):
-                players.check(name)
+                check_spec(name)
     assert not hit.exists()
-    players.check("agents.policy")
-    with trust.names_from_file():
-        players.check("agents.policy")
+    check_spec("agents.policy")
+    with import_allowlist.names_from_file():
+        check_spec("agents.policy")
 
 
 @pytest.mark.parametrize("name", ["..x", ".", "a..b", "os.", "a b.c"])
 def test_invalid_module_names_are_refused(name):
     with pytest.raises(BadPlayer, match="cannot be imported"):
-        players.check(name)
+        check_spec(name)
 
 
 # Configs of runs

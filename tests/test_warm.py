@@ -8,11 +8,11 @@ import sys
 import pytest
 from numba.core.caching import NullCache
 
-from cc_env import compile as compiling
-from cc_env.catalogue import GAMES
-from cc_env.compile import jit
+from cc_env.cli.warmup import uses
 from cc_env.errors import UnknownOption
-from cc_env.warm import uses
+from cc_env.jit import compiler as compiling
+from cc_env.jit.compiler import jit
+from cc_env.registry.catalogue import GAMES
 
 
 class Terminal(io.StringIO):
@@ -125,7 +125,7 @@ cache.DiskCache.load_overload = note
 for name, entry in GAMES.items():
     for options in ({}, OTHERWISE[name]):
         used(entry, options)
-        print(played(games.make(name, **options)))
+        print(played(make_game(name, **options)))
 print(*cache.NOT_KEPT, *asked)
 """
 

@@ -16,15 +16,18 @@ import matplotlib
 import typer
 from matplotlib.figure import Figure
 
-from cc_env import files, games, players
-from cc_env.arguments import GameName, Pairs, Results, Size, TablesFolder, game_options
-from cc_env.exact import accuracy
-from cc_env.exact.accuracy import RESULTS, Accuracy, Judged
-from cc_env.exact.hardest import hardest
-from cc_env.exact.tables import Tables
-from cc_env.game import Game
-from cc_env.rules import Position
-from cc_env.terminal import Terminal, application, run, table_of_numbers
+from cc_env import files
+from cc_env.accuracy import decisions
+from cc_env.accuracy.decisions import RESULTS, Accuracy, Judged
+from cc_env.accuracy.hard_positions import hardest
+from cc_env.cli.application import application, run
+from cc_env.cli.arguments import GameName, Pairs, Results, Size, TablesFolder, game_options
+from cc_env.core.game import Game
+from cc_env.core.rules import Position
+from cc_env.games.factory import make_game
+from cc_env.output import Terminal, table_of_numbers
+from cc_env.players.specs import check_spec, make_player
+from cc_env.tablebase.tablebase import Tablebase
 from training.arena.charts import FAINT, STYLE
 from training.curves import COLOURS
 
@@ -65,11 +68,11 @@ def measure(
     Right are those that keep the exact value. Positions are drawn from all that the tables have,
     met in games against itself and others, or all that can be replied to the player from the start.
     """
-    made = games.make(game, **game_options(option, size))
-    known = (Tables(made) if tables is None else Tables(made, tables)).some()
+    made = make_game(game, **game_options(option, size))
+    known = (Tablebase(made) if tables is None else Tablebase(made, tables)).some()
     opponents = opponent or ["random", "minimax:depth=2"]
     for name in (*player, *opponents):
-        players.check(name)
+        check_spec(name)
     folder = out or Path("runs") / folder_name(made, player)
     folder.mkdir(parents=True, exist_ok=True)
     measured = {}
@@ -83,24 +86,30 @@ def measure(
 
 
 def sources(
-    tables: Tables, name: str, opponents: Sequence[str], *, positions: int, number: int, seed: int
+    tables: Tablebase,
+    name: str,
+    opponents: Sequence[str],
+    *,
+    positions: int,
+    number: int,
+    seed: int,
 ) -> Iterator[tuple[str, Accuracy]]:
     """Yield where positions come from, and the accuracy there of the player of this name."""
     game = tables.game
-    player = players.make(name, game)
+    player = make_player(name, game)
 
     def measured(where: Iterator[Position]) -> Accuracy:
-        return accuracy.measure(player, tables, where, seed=seed)
+        return decisions.measure(player, tables, where, seed=seed)
 
-    yield EVENLY, measured(accuracy.evenly(tables, positions, seed=seed))
+    yield EVENLY, measured(decisions.evenly(tables, positions, seed=seed))
     for label, opponent in [("itself", name), *zip(opponents, opponents, strict=True)]:
-        other = players.make(opponent, game)
-        where = accuracy.reached(
+        other = make_player(opponent, game)
+        where = decisions.reached(
             tables, player, other, number, opening_turns=_OPENING_TURNS, seed=seed
         )
         yield f"against {label}", measured(where)
     if game.initial in tables:
-        yield REPLIES, measured(accuracy.replies(tables, player, positions, seed=seed))
+        yield REPLIES, measured(decisions.replies(tables, player, positions, seed=seed))
     if suite := [hard.position for hard in hardest(game) if hard.position in tables]:
         yield HARDEST, measured(iter(suite))
 

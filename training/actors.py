@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from ray.exceptions import RayError, RayTaskError
 
 from agents.network import Evaluator, Network, Size
-from cc_env import games
-from cc_env.game import Game
+from cc_env.core.game import Game
+from cc_env.games.factory import make_game
 from training.cluster import OPTIONS, connected
 from training.engines import Results
 from training.replay import Samples
@@ -52,7 +52,7 @@ class SelfPlayActor:
     ) -> None:
         """Begin the games."""
         torch.set_num_threads(1)
-        self._game = games.make(game, **options)
+        self._game = make_game(game, **options)
         self._self_play = SelfPlayWorker(self._game, settings, seed)
         self._number = -1  # of the weights in use
 

@@ -28,8 +28,8 @@ import numpy as np
 import torch
 
 from agents.network import Size, device_of
+from cc_env.cli.application import run as run_command
 from cc_env.errors import BadCheckpoint
-from cc_env.terminal import run as run_command
 from training import cli, engines, gate, learner, runs, selfplay, state
 from training.arena import try_players
 from training.checkpoints import Saved

@@ -8,10 +8,10 @@ from typing import Annotated, Any
 import typer
 
 from agents import NETWORK
-from cc_env import options, trust
-from cc_env.arguments import Pairs, Size, game_options
+from cc_env.cli.application import application
+from cc_env.cli.arguments import Pairs, Size, game_options
 from cc_env.errors import BadOption
-from cc_env.terminal import application
+from cc_env.registry import import_allowlist, options
 from training.arena.folder import CONFIG, read_config
 from training.checkpoints import CHECKPOINTS
 from training.config import build, merged, nested, type_of
@@ -151,7 +151,7 @@ def _folder(name: str) -> str:
 def _continued(path: Path, kind: type[Any], values: Mapping[str, Any]) -> Any:
     """Return the saved config of a run, with new values; raise BadOption or BadRecord."""
     try:
-        with trust.names_from_file():  # typed names are allowed already
+        with import_allowlist.names_from_file():  # typed names are allowed already
             return build(kind, merged(read_config(path), values))
     except BadOption as error:
         raise BadOption(f"{path / CONFIG}: {error}") from error

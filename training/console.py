@@ -9,7 +9,7 @@ from typing import Any
 
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
-from cc_env.terminal import Terminal
+from cc_env.output import Terminal
 
 BAR = (
     BarColumn(20),

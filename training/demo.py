@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from agents.network import Size
-from cc_env.terminal import Terminal, application, run
+from cc_env.cli.application import application, run
+from cc_env.output import Terminal
 from training import alphazero, arena, evaluate
 from training.runs import CURVES
 

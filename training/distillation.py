@@ -33,14 +33,14 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from agents.network import Evaluator, Network, Size, device_of
+from cc_env.cli.application import run as run_command
+from cc_env.core.game import Game
 from cc_env.envs.boards import Boards
 from cc_env.errors import BadCheckpoint
-from cc_env.game import Game
-from cc_env.learned.files import evaluation_of, fingerprint
-from cc_env.match import limit_of_repetitions
+from cc_env.jit.threads import cores
+from cc_env.learned_evaluation.network_file import evaluation_of, fingerprint
+from cc_env.match.match import limit_of_repetitions
 from cc_env.search.workspace import MOST_DEPTH
-from cc_env.terminal import run as run_command
-from cc_env.threads import cores
 from training import cli, gate, runs, state
 from training.arena import try_players
 from training.checkpoints import Saved

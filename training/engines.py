@@ -4,8 +4,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Protocol
 
 from agents.network import Evaluator, Network
+from cc_env.core.game import Game
 from cc_env.errors import UnknownOption
-from cc_env.game import Game
 from training.replay import Samples
 from training.selfplay import SelfPlaySettings, SelfPlayTally, SelfPlayWorker
 

@@ -11,10 +11,11 @@ from typing import Annotated, Any
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from cc_env.arguments import GameName, Pairs, Results, Size, game_options
+from cc_env.cli.application import application, run
+from cc_env.cli.arguments import GameName, Pairs, Results, Size, game_options
 from cc_env.errors import BadRecord, listed
-from cc_env.match import Limits
-from cc_env.terminal import Terminal, application, run
+from cc_env.match.match import Limits
+from cc_env.output import Terminal
 from training import arena
 from training.arena.tables import show
 

@@ -1,12 +1,13 @@
 """python -m training.evaluation: train the small network of a learned evaluation.
 
-The network corrects a game's first evaluation, inside alpha-beta: see `cc_env.learned.network`. In
-each round the search plays games against itself with the best network so far. The network is fitted
-to what the search expected in these games and in those of earlier rounds, and to their results:
-TD(lambda), Sutton, "Learning to predict by the methods of temporal differences", 1988, with values
-of searches, as Baxter, Tridgell and Weaver, "TDLeaf(lambda)", 1999. Then its integers play the best
-ones in the arena, for each decision the same time; if they reach the score `gate`, they replace
-them as `best.network`. The player `minimax:evaluation=runs/NAME/best.network` plays with them.
+The network corrects a game's first evaluation, inside alpha-beta: see
+`cc_env.learned_evaluation.network`. In each round the search plays games against itself with the
+best network so far. The network is fitted to what the search expected in these games and in those
+of earlier rounds, and to their results: TD(lambda), Sutton, "Learning to predict by the methods of
+temporal differences", 1988, with values of searches, as Baxter, Tridgell and Weaver,
+"TDLeaf(lambda)", 1999. Then its integers play the best ones in the arena, for each decision the
+same time; if they reach the score `gate`, they replace them as `best.network`. The player
+`minimax:evaluation=runs/NAME/best.network` plays with them.
 
 The same seed gives the same run if it is limited by rounds, not minutes, the games of the gate do
 not depend on the clock (`--set limit=nodes=20000`), and the machine computes the same.
@@ -27,16 +28,17 @@ import torch
 from numpy.typing import NDArray
 
 from agents.arrays import expect
-from cc_env import options, rules
+from cc_env.cli.application import run as run_command
+from cc_env.core import rules
+from cc_env.core.game import Game
 from cc_env.errors import BadCheckpoint, BadOption, UnknownOption, listed
-from cc_env.game import Game
-from cc_env.learned import files
-from cc_env.learned.network import CELLS
-from cc_env.players import MinimaxPlayer
+from cc_env.jit.threads import cores
+from cc_env.learned_evaluation import network_file
+from cc_env.learned_evaluation.network import CELLS
+from cc_env.players.builtin import MinimaxPlayer
+from cc_env.registry import options
 from cc_env.search.scores import SCALE
 from cc_env.search.workspace import MOST_DEPTH
-from cc_env.terminal import run as run_command
-from cc_env.threads import cores
 from training import cli, gate, runs, search_play, state
 from training.arena import try_players
 from training.checkpoints import Saved
@@ -56,7 +58,7 @@ from training.small_network import (
 )
 from training.tasks import mapper, values
 
-FILE = f"best{files.SUFFIX}"  # in the folder of the run
+FILE = f"best{network_file.SUFFIX}"  # in the folder of the run
 MAY_DIFFER = "minutes", "rounds", "workers", "engine", "device"  # when a run is continued
 LIMIT = "seconds=0.02"  # of a decision in evaluations
 _LIMITS = "depth", "nodes", "seconds", "table_megabytes", "selective"
@@ -109,7 +111,7 @@ def main(config: Config, path: Path, resume: bool = False) -> Row:
     torch.set_num_threads(cores())
     game = config.make_game()
     try_players(config.rivals.names, game)
-    files.check_inputs(game)
+    network_file.check_inputs(game)
     _player(game, game.evaluation(), config.limit)
     with runs.opened(path, asdict(config), resume, MAY_DIFFER, best=FILE) as run:
         Training(config, run).train()
@@ -231,7 +233,7 @@ class Training:
         newest = integers(self.network)
         scores = meet(
             self.game,
-            _player(self.game, files.correcting(self.game, newest), self.config.limit),
+            _player(self.game, network_file.correcting(self.game, newest), self.config.limit),
             _player(self.game, self.evaluation(), self.config.limit),
             self.config.rivals,
             self.run.step,
@@ -241,13 +243,13 @@ class Training:
         if scores[BEST] >= self.config.gate or is_last_chance:
             self.best.load_state_dict(self.network.state_dict())
             self.adopted += 1
-            files.write(self.run.path / FILE, self.game, newest)
+            network_file.write(self.run.path / FILE, self.game, newest)
         return {**scores, "adopted": self.adopted, "gate_seconds": time.perf_counter() - began}
 
     def evaluation(self) -> Any:
         """Return the evaluation by the best network, at first the one that networks correct."""
         if self.adopted:
-            return files.correcting(self.game, integers(self.best))
+            return network_file.correcting(self.game, integers(self.best))
         return self.game.evaluation()
 
     def state(self) -> runs.State:
@@ -270,7 +272,7 @@ class Training:
                 raise BadCheckpoint(f"sample.{name} is not between 0 and 1")
         state.load(saved.arrays, **self.parts())
         if self.adopted and not (self.run.path / FILE).exists():
-            files.write(self.run.path / FILE, self.game, integers(self.best))
+            network_file.write(self.run.path / FILE, self.game, integers(self.best))
 
     def parts(self) -> dict[str, Any]:
         """Return the networks by name."""

@@ -2,7 +2,8 @@
 
 On boards that are solved the log tells, too, which share of the player's decisions is right: of
 those in all positions that are drawn, `accuracy`; of those where an action can be wrong,
-`accuracy_where_free`. The positions are the same at every evaluation. See `cc_env.exact.accuracy`.
+`accuracy_where_free`. The positions are the same at every evaluation. See
+`cc_env.accuracy.decisions`.
 """
 
 import copy
@@ -14,13 +15,14 @@ from typing import Any
 from agents import NETWORK
 from agents.learned import PolicyPlayer
 from agents.network import Evaluator, Network, save
-from cc_env import games, players
+from cc_env.accuracy.decisions import evenly, measure
+from cc_env.core.game import Game
+from cc_env.core.rules import Position
 from cc_env.errors import BadOption, is_whole, listed
-from cc_env.exact.accuracy import evenly, measure
-from cc_env.exact.tables import Tables
-from cc_env.game import Game
-from cc_env.referee import Player
-from cc_env.rules import Position
+from cc_env.games.factory import make_game
+from cc_env.match.referee import Player
+from cc_env.players.specs import check_spec
+from cc_env.tablebase.tablebase import Tablebase
 from training import arena
 from training.checkpoints import Saved
 from training.runs import Run
@@ -41,7 +43,7 @@ class Rivals:
     def __post_init__(self) -> None:
         """Raise BadOption if a player does not exist, or the number of games is not even."""
         for name in self.names:
-            players.check(name)
+            check_spec(name)
         if self.anchor not in self.names:
             raise BadOption(
                 f"anchor {self.anchor!r} is not a rival; there are: {listed(self.names)}"
@@ -152,7 +154,7 @@ def _accuracies(game: Game, player: Player, rivals: Rivals) -> dict[str, float]:
     return {name: share for name, share in told.items() if not math.isnan(share)}
 
 
-def _exam_of(game: Game, rivals: Rivals) -> tuple[Tables, tuple[Position, ...]] | None:
+def _exam_of(game: Game, rivals: Rivals) -> tuple[Tablebase, tuple[Position, ...]] | None:
     """Return tables and positions of a solved game; None where its start is in no table.
 
     Raises BadOption for a folder that is not there.
@@ -165,9 +167,9 @@ def _exam_of(game: Game, rivals: Rivals) -> tuple[Tables, tuple[Position, ...]] 
 @lru_cache(1)
 def _drawn(
     name: str, options: tuple[tuple[str, Any], ...], rivals: Rivals
-) -> tuple[Tables, tuple[Position, ...]] | None:
-    game = games.make(name, **dict(options))
-    tables = Tables(game) if rivals.tables is None else Tables(game, rivals.tables)
+) -> tuple[Tablebase, tuple[Position, ...]] | None:
+    game = make_game(name, **dict(options))
+    tables = Tablebase(game) if rivals.tables is None else Tablebase(game, rivals.tables)
     if game.initial not in tables:
         return None
     return tables, tuple(evenly(tables, rivals.positions))

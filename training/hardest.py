@@ -2,7 +2,7 @@
 
 Positions are drawn from all that the tables have. Those stay in which the player to move wins and
 one of several actions alone keeps the win, which alpha-beta with `standard` misses; the deeper the
-search that misses it, the harder. `cc_env.exact.hardest` reads the file.
+search that misses it, the harder. `cc_env.accuracy.hard_positions` reads the file.
 """
 
 import json
@@ -14,15 +14,17 @@ from typing import Annotated
 import typer
 from rich.progress import track
 
-from cc_env import files, games
-from cc_env.arguments import GameName, Pairs, Size, TablesFolder, file_path, game_options
-from cc_env.exact.accuracy import evenly, keeps_value
-from cc_env.exact.hardest import Hard, suite_name
-from cc_env.exact.tables import Solved, Tables
-from cc_env.game import Game
-from cc_env.rules import Position
+from cc_env import files
+from cc_env.accuracy.decisions import evenly, keeps_value
+from cc_env.accuracy.hard_positions import Hard, suite_name
+from cc_env.cli.application import application, run
+from cc_env.cli.arguments import GameName, Pairs, Size, TablesFolder, file_path, game_options
+from cc_env.core.game import Game
+from cc_env.core.rules import Position
+from cc_env.games.factory import make_game
+from cc_env.output import Terminal
 from cc_env.search.alphabeta import AlphaBeta
-from cc_env.terminal import Terminal, application, run
+from cc_env.tablebase.tablebase import Solved, Tablebase
 
 FEWEST = 5  # legal actions of a position that is hard
 
@@ -50,8 +52,8 @@ def search(
     ] = None,
 ) -> None:
     """Find the hardest positions of a solved game."""
-    made = games.make(game, **game_options(option, size))
-    known = (Tables(made) if tables is None else Tables(made, tables)).some()
+    made = make_game(game, **game_options(option, size))
+    known = (Tablebase(made) if tables is None else Tablebase(made, tables)).some()
     path = out or Path(suite_name(made))
     with files.writing(path) as file:  # fails now if it cannot be written
         drawn = track(
@@ -69,7 +71,7 @@ def search(
     console.print(f"{path}: {len(kept)} positions, of {len(missed)} that alpha-beta misses")
 
 
-def hard(tables: Tables, positions: Iterable[Position], depth: int) -> Iterator[Hard]:
+def hard(tables: Tablebase, positions: Iterable[Position], depth: int) -> Iterator[Hard]:
     """Yield those of the positions that alpha-beta misses at some depth up to `depth`."""
     game, seen = tables.game, set()
     for position in positions:
@@ -88,7 +90,7 @@ def choice(game: Game, position: Position, depth: int) -> int:
     return AlphaBeta(game, table_megabytes=1).search(position, depth=depth).action
 
 
-def _is_single(tables: Tables, position: Position, solved: Solved) -> bool:
+def _is_single(tables: Tablebase, position: Position, solved: Solved) -> bool:
     """Return whether the position is won, by one of several actions alone."""
     if solved.value <= 0 or len(solved.keeping) != 1 or len(solved.actions) < FEWEST:
         return False

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cc_env import rules
-from cc_env.borrow import borrow
-from cc_env.compile import jit
-from cc_env.game import Game
-from cc_env.rules import ONGOING, Int, Position
+from cc_env.core import rules
+from cc_env.core.game import Game
+from cc_env.core.rules import ONGOING, Int, Position
+from cc_env.jit.compiler import jit
+from cc_env.jit.raw_arrays import borrow
 from cc_env.search.alphabeta import deepen
 from cc_env.search.scores import MARGIN, PROVEN, WIN, expected
 from cc_env.search.transposition import NONE

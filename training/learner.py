@@ -11,8 +11,8 @@ from torch.optim import Optimizer
 
 from agents import weights_at
 from agents.network import Network, Size, fast_dtype, load
+from cc_env.core.game import Game
 from cc_env.errors import BadCheckpoint
-from cc_env.game import Game
 from training.config import check_between, check_wholes
 from training.replay import Minibatch
 

@@ -8,13 +8,13 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from cc_env import players
+from cc_env.core.game import Game
+from cc_env.core.rules import Position
 from cc_env.envs.boards import Boards
 from cc_env.errors import BadOption, BadPlayer, Forfeit, IllegalAction
-from cc_env.game import Game
-from cc_env.openings import opening
-from cc_env.referee import Clock, Player, fresh
-from cc_env.rules import Position
+from cc_env.match.openings import opening
+from cc_env.match.referee import Clock, Player, fresh
+from cc_env.players.specs import check_spec, make_player
 
 NOBODY = -1  # has the seat of an opponent
 
@@ -22,7 +22,7 @@ NOBODY = -1  # has the seat of an opponent
 def check_opponents(names: Sequence[str], share: float) -> None:
     """Raise BadOption for an unknown player, and for a share above 0 without any."""
     for name in names:
-        players.check(name)
+        check_spec(name)
     if share and not names:
         share_of = f"opponents_share={share}"
         raise BadOption(f"{share_of}, but there are no opponents; name some, or set it to 0")
@@ -38,7 +38,7 @@ def make_opponents(game: Game, names: Sequence[str], share: float) -> list[tuple
 
 def _made(name: str, game: Game) -> Player:
     try:
-        return players.make(name, game)
+        return make_player(name, game)
     except BadOption as error:
         raise BadPlayer(f"opponent {name}: {error}; opponents_share=0 needs none") from error
 

@@ -7,10 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agents.network import Evaluator, Network
-from cc_env import players
+from cc_env.core.game import Game
 from cc_env.envs.opponents import Asked, Choose, Opponent, by_player, drawn
 from cc_env.errors import BadOption
-from cc_env.game import Game
+from cc_env.players.specs import check_spec
 from training.config import check_between, check_wholes
 
 ITSELF, SNAPSHOTS = "itself", "snapshots"
@@ -40,7 +40,7 @@ class PoolSettings:
     def __post_init__(self) -> None:
         """Raise BadOption if there is no such player or a value is out of range."""
         for name in self.names:
-            players.check(name)
+            check_spec(name)
         check_wholes(self, snapshots=1)
         check_between(self, 0, 1, "named_share", "snapshot_share")
         if self.self_share <= 0:

@@ -23,7 +23,7 @@ import torch
 from sb3_contrib import MaskablePPO
 
 from agents.network import Network, Size, device_of
-from cc_env.terminal import run as run_command
+from cc_env.cli.application import run as run_command
 from training import cli, gate, runs, selfplay_env, state
 from training.arena import try_players
 from training.checkpoints import Saved

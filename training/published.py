@@ -22,15 +22,16 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
-from cc_env import games as table_of_games
-from cc_env import record, terminal
+from cc_env.cli import application
+from cc_env.core.game import Game
 from cc_env.errors import BadOption
-from cc_env.game import Game
-from cc_env.match import FAULTS
-from cc_env.openings import openings
-from cc_env.pictures import frames
-from cc_env.terminal import Terminal, application, table_of_numbers
-from cc_env.threads import cores
+from cc_env.games.factory import make_game
+from cc_env.jit.threads import cores
+from cc_env.match import record
+from cc_env.match.match import FAULTS
+from cc_env.match.openings import openings
+from cc_env.output import Terminal, table_of_numbers
+from cc_env.rendering.picture import frames
 from training import arena, processes
 from training.arena.schedule import Pairing, game_seed
 from training.arena.standings import POINTS, Line, tally
@@ -50,7 +51,7 @@ MEASURED = "1st : 2nd : drawn", "score of the first", "turns", "s a game"  # col
 TURNS_PER_LINE = 4
 FIFTH = 5  # smart plays a fifth of the games of random in each seat
 
-app = application()
+app = application.application()
 console = Terminal()
 
 
@@ -77,7 +78,7 @@ class Experiment:
     Raises BadOption if there is no such player or size, or a number is out of range.
     """
 
-    first: str  # name of a player, see `cc_env.players`
+    first: str  # name of a player, see `cc_env.players.specs`
     second: str  # name of a player
     games: int
     size: int = 6
@@ -97,7 +98,7 @@ class Experiment:
 
     def make_game(self) -> Game:
         """Return the game."""
-        return table_of_games.make("capture_conquer", size=self.size)
+        return make_game("capture_conquer", size=self.size)
 
     def plan(self) -> list[Pairing]:
         """Return the games to play."""
@@ -392,7 +393,7 @@ def _show_game(game: record.Record) -> None:
 
 def main() -> int:
     """Run the command line; return the exit status, 2 for bad input."""
-    return terminal.run(app)
+    return application.run(app)
 
 
 if __name__ == "__main__":

@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agents.arrays import expect
-from cc_env import rules
-from cc_env.borrow import borrow
-from cc_env.compile import jit
+from cc_env.core import rules
+from cc_env.core.game import Game
+from cc_env.core.rules import Position
 from cc_env.errors import BadCheckpoint, BadPosition
-from cc_env.game import Game
-from cc_env.rules import Position
+from cc_env.jit.compiler import jit
+from cc_env.jit.raw_arrays import borrow
 
 WIDTH = 64  # actions kept of each sample, those with the greatest targets
 ROUNDING = 1e-3  # tolerance when probabilities and values are checked

@@ -33,10 +33,10 @@ from numpy.typing import NDArray
 
 from agents import NETWORK
 from agents.network import device_of
-from cc_env import games
+from cc_env.core.game import Game
 from cc_env.errors import BadCheckpoint, BadFolder
 from cc_env.files import write
-from cc_env.game import Game
+from cc_env.games.factory import make_game
 from training import curves
 from training.arena.folder import CONFIG, LOCK, differences, locked, read_config, to_text
 from training.checkpoints import Checkpoints, Saved
@@ -74,7 +74,7 @@ class Config:
 
     def make_game(self) -> Game:
         """Return the game."""
-        return games.make(self.game, **self.options)
+        return make_game(self.game, **self.options)
 
 
 class Run:

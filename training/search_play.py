@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cc_env import randomness, rules
-from cc_env.borrow import borrow
-from cc_env.compile import jit
-from cc_env.game import Game
-from cc_env.rules import DRAW, ONGOING, Int, Position
+from cc_env.core import random_streams, rules
+from cc_env.core.game import Game
+from cc_env.core.rules import DRAW, ONGOING, Int, Position
+from cc_env.jit.compiler import jit
+from cc_env.jit.raw_arrays import borrow
 from cc_env.search.alphabeta import deepen, prepared
 from cc_env.search.scores import PROVEN, expected
 from cc_env.search.transposition import NONE
@@ -86,7 +86,7 @@ def play(game: Game, evaluation: Any, pace: Pace, weight: float, count: int, see
         np.zeros(_MOST_DECISIONS, np.int64),
         np.zeros(_MOST_DECISIONS, np.bool_),
     )
-    state = randomness.streams(seed, 1)[0]
+    state = random_streams.streams(seed, 1)[0]
     limit = game.repetition_limit or _REPETITIONS
     done = _play_games(game.initial, pace, weight, context, notes, limit, state, played)
     parts: list[Any] = [part[:done] for part in played]
@@ -125,8 +125,8 @@ def _play_games(
     first: Int = np.int64(0)
     number = 0
     while True:
-        state = randomness.advance(state)
-        opening = randomness.below(state, pace.opening + 1)
+        state = random_streams.advance(state)
+        opening = random_streams.below(state, pace.opening + 1)
         position, row = start, first
         turn: Int = np.int64(0)
         result = rules.outcome(position)
@@ -137,8 +137,8 @@ def _play_games(
                 if _repetitions(notes.keys, turn) >= limit:
                     result = rules.repetition_outcome(position)
                     break
-            state = randomness.advance(state)
-            is_random = turn < opening or randomness.below(state, _PERMILLE) < pace.exploration
+            state = random_streams.advance(state)
+            is_random = turn < opening or random_streams.below(state, _PERMILLE) < pace.exploration
             if turn >= opening:
                 if row == len(out.positions):
                     return first
@@ -154,8 +154,8 @@ def _play_games(
             action = np.int64(line[0])
             if is_random:
                 count = rules.legal_actions(position, legal)
-                state = randomness.advance(state)
-                action = np.int64(legal[randomness.below(state, count)])
+                state = random_streams.advance(state)
+                action = np.int64(legal[random_streams.below(state, count)])
             position = rules.apply(position, action)
             turn += not rules.mid_turn(position)
             result = rules.outcome(position)

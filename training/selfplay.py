@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cc_env.core.game import Game
+from cc_env.core.rules import DRAW, ONGOING
 from cc_env.envs.boards import Boards
 from cc_env.errors import Diverged
-from cc_env.game import Game
-from cc_env.match import limit_of_repetitions
-from cc_env.rules import DRAW, ONGOING
+from cc_env.match.match import limit_of_repetitions
 from cc_env.search.puct import Evaluate, Trees
 from training.config import check_between, check_wholes
 from training.opponents import NOBODY, Opponents, check_opponents

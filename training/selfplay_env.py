@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agents.arrays import expect
+from cc_env.core.game import Game
 from cc_env.envs.boards import Boards
 from cc_env.envs.opponents import Opponent
 from cc_env.envs.sb3 import OpponentVecEnv
 from cc_env.errors import BadCheckpoint, BadPosition
-from cc_env.game import Game
-from cc_env.match import Limits, limit_of_repetitions
-from cc_env.openings import opening
+from cc_env.match.match import Limits, limit_of_repetitions
+from cc_env.match.openings import opening
 
 OPENINGS = 2048  # starting positions, from which games draw theirs
 

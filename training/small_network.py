@@ -1,9 +1,9 @@
 """The small network of a learned evaluation, as torch trains it, and as integers.
 
-`cc_env.learned.network` says what it is. In training each cell of a window has weights of its own,
-too, so that what is learned of a cell in one state of a window counts in the others; the integers
-have the sums. Units here are those of the integers by FIRST_UNIT, and what comes of the network is
-in SCALE / 2 points: as a logit of the expected result.
+`cc_env.learned_evaluation.network` says what it is. In training each cell of a window has weights
+of its own, too, so that what is learned of a cell in one state of a window counts in the others;
+the integers have the sums. Units here are those of the integers by FIRST_UNIT, and what comes of
+the network is in SCALE / 2 points: as a logit of the expected result.
 
 Shapes: N positions, B of a batch, S sets, W windows; WIDTH and UNITS the units of the layers.
 """
@@ -15,13 +15,15 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from cc_env import rules
-from cc_env.borrow import borrow
-from cc_env.compile import jit
-from cc_env.game import Game
-from cc_env.grid import Grid
-from cc_env.learned.lanes import UNITS
-from cc_env.learned.network import (
+from cc_env.core import rules
+from cc_env.core.game import Game
+from cc_env.core.grid import Grid
+from cc_env.core.rules import Position
+from cc_env.core.symmetry import Symmetry
+from cc_env.jit.compiler import jit
+from cc_env.jit.raw_arrays import borrow
+from cc_env.jit.simd import UNITS
+from cc_env.learned_evaluation.network import (
     CELLS,
     FIRST_UNIT,
     MOST_ACTIVE,
@@ -32,9 +34,7 @@ from cc_env.learned.network import (
     IntegerNetwork,
     aligned,
 )
-from cc_env.rules import Position
 from cc_env.search.scores import SCALE
-from cc_env.symmetry import Symmetry
 from training.search_play import Played
 
 _CORNERS = np.array([0, 1, 8, 9])  # of a window, from its first cell

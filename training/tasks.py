@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from cc_env.errors import BadOption, UnknownOption, is_whole, listed
-from cc_env.threads import cores
+from cc_env.jit.threads import cores
 from training import processes
 
 ENGINES = "processes", "ray"

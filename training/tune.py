@@ -19,17 +19,20 @@ import typer
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from cc_env import games, players, rules
-from cc_env.arguments import GameName, Pairs, Size, game_options
-from cc_env.compile import jit
-from cc_env.confidence import Interval
+from cc_env.cli.application import application, run
+from cc_env.cli.arguments import GameName, Pairs, Size, game_options
+from cc_env.core import rules
+from cc_env.core.game import Game
+from cc_env.core.rules import Position
 from cc_env.errors import BadOption
-from cc_env.game import Game
-from cc_env.players import MinimaxPlayer
-from cc_env.rules import Position
+from cc_env.games.factory import make_game
+from cc_env.jit.compiler import jit
+from cc_env.match.confidence import Interval
+from cc_env.output import Terminal
+from cc_env.players.builtin import MinimaxPlayer
+from cc_env.players.specs import temporary_players
 from cc_env.search.scores import SCALE
 from cc_env.search.workspace import MOST_DEPTH
-from cc_env.terminal import Terminal, application, run
 from training import arena, search_play
 from training.arena.wording import interval, percent
 from training.config import check_between, check_wholes
@@ -165,7 +168,7 @@ def _count(
 
 def match(game: Game, new: Weights, best: Weights, config: Config, seed: int) -> Interval:
     """Play a match; return the score of the new weights against the best ones."""
-    with players.named(
+    with temporary_players(
         new=lambda _: _player(game, new, config), best=lambda _: _player(game, best, config)
     ):
         tournament = arena.hold(
@@ -217,7 +220,7 @@ def main(
     seed: Annotated[int, typer.Option(help="Seed of all random choices.")] = 0,
 ) -> None:
     """Tune the weights of a game's evaluation; print each round and the best weights."""
-    made = games.make(game, **game_options(option, size))
+    made = make_game(game, **game_options(option, size))
     config = Config(rounds=rounds, positions=positions, matches=matches, depth=depth, seed=seed)
     best = _evaluation(made).weights
     for number, judged in enumerate(tune(made, config), 1):

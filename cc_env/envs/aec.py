@@ -9,8 +9,10 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
+from cc_env.core.game import Cell
+from cc_env.core.rules import Position
 from cc_env.envs.arguments import seed_of
-from cc_env.envs.boards import NOT_BEGUN, Boards, make_game, reset_options
+from cc_env.envs.boards import NOT_BEGUN, Boards, game_of_environment, reset_options
 from cc_env.envs.rendering import FRAMES_PER_SECOND, MODES, Renderer
 from cc_env.envs.spaces import (
     CopiedWhole,
@@ -21,9 +23,7 @@ from cc_env.envs.spaces import (
     planes_space,
 )
 from cc_env.errors import EpisodeOver, MissingExtra
-from cc_env.game import Cell
-from cc_env.pictures import Picture, draw
-from cc_env.rules import Position
+from cc_env.rendering.picture import Picture, draw
 
 try:
     from pettingzoo import AECEnv
@@ -65,7 +65,7 @@ class BoardGameAEC(CopiedWhole, AECEnv):
     ) -> None:
         """Make the environment of `game` with its `options`; raise BadOption on bad values."""
         super().__init__()
-        self.game = make_game(BoardGameAEC, game, options)
+        self.game = game_of_environment(BoardGameAEC, game, options)
         self.metadata = {
             "name": f"{game}_v0",
             "render_modes": list(MODES),

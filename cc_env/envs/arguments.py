@@ -9,7 +9,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from cc_env import randomness
+from cc_env.core import random_streams
 from cc_env.errors import BadOption, IllegalAction, listed
 
 
@@ -37,7 +37,7 @@ def integer(name: str, value: object, valid: range, expected: str) -> int:
 def seed_of(value: object) -> int | None:
     """Return a seed as an int; raise BadOption as `randomness.check_seed`."""
     number = as_int(value)
-    randomness.check_seed(value if number is None else number)
+    random_streams.check_seed(value if number is None else number)
     return number
 
 

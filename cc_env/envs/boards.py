@@ -13,7 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cc_env import games, randomness
+from cc_env.core import random_streams
+from cc_env.core.game import Game, Turn
+from cc_env.core.rules import Position
 from cc_env.envs import kernels
 from cc_env.envs.arguments import as_int, choice, integer
 from cc_env.envs.kernels import (
@@ -43,9 +45,8 @@ from cc_env.errors import (
     listed,
     suggestion,
 )
-from cc_env.game import Game, Turn
-from cc_env.rules import Position
-from cc_env.threads import Threads
+from cc_env.games.factory import game_option_defaults, make_game
+from cc_env.jit.threads import Threads
 
 NOT_BEGUN = "no episode has begun"
 LONGEST = 1023  # turns back that a repetition is seen where no limit says how long games are
@@ -125,8 +126,8 @@ class Boards:
         From one seed, board i has the same stream whatever N is.
         """
         if isinstance(seed, list):
-            return np.concatenate([randomness.streams(own_seed, 1) for own_seed in seed])
-        return randomness.streams(seed, self.count)
+            return np.concatenate([random_streams.streams(own_seed, 1) for own_seed in seed])
+        return random_streams.streams(seed, self.count)
 
     def reset(
         self,
@@ -339,7 +340,7 @@ class Boards:
     def generator(self, board: int) -> np.random.Generator:
         """Return a generator from the board's own random stream, which goes on."""
         stream = self._batch.rows[board, STREAM]
-        self._batch.rows[board, STREAM] = randomness.advance(stream)
+        self._batch.rows[board, STREAM] = random_streams.advance(stream)
         return np.random.default_rng(int(stream))
 
     def position(self, board: int = 0) -> Position:
@@ -481,9 +482,9 @@ def reset_options(options: object, known: Sequence[str]) -> Mapping[str, Any]:
     return options
 
 
-def make_game(environment: type, game: str, options: Mapping[str, Any]) -> Game:
+def game_of_environment(environment: type, game: str, options: Mapping[str, Any]) -> Game:
     """Return the game of an environment; raise UnknownKeyword, with all that it takes."""
-    of_game = list(games.option_defaults(game))
+    of_game = list(game_option_defaults(game))
     if unknown := sorted(set(options) - set(of_game)):
         parameters = inspect.signature(environment).parameters.values()
         own = [
@@ -492,7 +493,7 @@ def make_game(environment: type, game: str, options: Mapping[str, Any]) -> Game:
         there = f"{game} has: {listed(of_game, 99)}; every game: {listed(own, 99)}"
         got = f"{environment.__name__}() got an unexpected keyword argument '{unknown[0]}'"
         raise UnknownKeyword(f"{got}; {suggestion(unknown[0], own + of_game)}{there}")
-    return games.make(game, **options)
+    return make_game(game, **options)
 
 
 def _settings(

@@ -11,11 +11,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cc_env import randomness, rules
-from cc_env.bits import ZERO
-from cc_env.borrow import borrow
-from cc_env.compile import jit
-from cc_env.rules import FIRST_WINS, ONGOING, SECOND_WINS, Bool, Int, Position
+from cc_env.core import random_streams, rules
+from cc_env.core.bitboard import ZERO
+from cc_env.core.rules import FIRST_WINS, ONGOING, SECOND_WINS, Bool, Int, Position
+from cc_env.jit.compiler import jit
+from cc_env.jit.raw_arrays import borrow
 
 # Columns: games begun, turns played, random stream, seat 0 or 1, an `EpisodeStatus`.
 EPISODE, TURNS, STREAM, SEAT, STATUS = COLUMNS = tuple(range(-5, 0))
@@ -303,8 +303,8 @@ def _begin(position: Position, settings: Settings, board: Board) -> Position:
     row[SEAT] = settings.seat
     after = position
     if settings.seat < 0:
-        row[SEAT] = randomness.below(row[STREAM], 2)
-        row[STREAM] = randomness.advance(row[STREAM])
+        row[SEAT] = random_streams.below(row[STREAM], 2)
+        row[STREAM] = random_streams.advance(row[STREAM])
     if len(keys):
         keys[0] = rules.key(position)
     for _ in range(ATTEMPTS):
@@ -349,8 +349,8 @@ def _reply(position: Position, settings: Settings, board: Board) -> Position:
 def _draw(position: Position, board: Board) -> Int:
     """Return a random legal action."""
     count = rules.legal_actions(position, board.legal)
-    action = board.legal[randomness.below(board.row[STREAM], count)]
-    board.row[STREAM] = randomness.advance(board.row[STREAM])
+    action = board.legal[random_streams.below(board.row[STREAM], count)]
+    board.row[STREAM] = random_streams.advance(board.row[STREAM])
     return np.int64(action)
 
 

@@ -13,14 +13,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cc_env import players
+from cc_env.core.game import Game
 from cc_env.envs import boards
 from cc_env.envs.arguments import integer_actions
 from cc_env.envs.boards import Boards
 from cc_env.envs.kernels import Replies
-from cc_env.game import Game
-from cc_env.players import Function
-from cc_env.referee import Clock, Player, fresh
+from cc_env.match.referee import Clock, Player, fresh
+from cc_env.players.builtin import FunctionPlayer
+from cc_env.players.specs import Function, as_player
 
 
 def of(opponent: str | Player | Function | None, game: Game) -> boards.Opponent | Replies:
@@ -32,8 +32,8 @@ def of(opponent: str | Player | Function | None, game: Game) -> boards.Opponent 
         return Replies.NONE
     if isinstance(opponent, str) and opponent == "random":
         return Replies.RANDOM
-    player = players.of(opponent, game)
-    if isinstance(player, players.FunctionPlayer):
+    player = as_player(opponent, game)
+    if isinstance(player, FunctionPlayer):
         return _Asks(player.function)
     return _Plays(player)
 
@@ -104,7 +104,7 @@ def by_player(player: str | Player, game: Game) -> Choose:
     """
     if isinstance(player, str) and player == "random":
         return drawn
-    plays = players.of(player, game)
+    plays = as_player(player, game)
 
     def choose(asked: Asked, rng: np.random.Generator) -> NDArray[np.int64]:
         positions = (type(game.initial)(*row) for row in asked.positions)

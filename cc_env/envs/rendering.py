@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from cc_env.errors import UnknownOption, listed
-from cc_env.pictures import Picture
+from cc_env.rendering.picture import Picture
 
 MODES = ("ansi", "rgb_array", "human")
 FRAMES_PER_SECOND = 2
@@ -26,7 +26,7 @@ class Renderer:
         self.mode, self._title = mode, title
         self._window: Any = None
         if mode in ("rgb_array", "human"):
-            from cc_env.pictures.pixels import Window, to_pixels
+            from cc_env.rendering.pixels import Window, to_pixels
 
             self._to_pixels, self._window = to_pixels, Window(title)
 

@@ -12,15 +12,15 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
+from cc_env.core.rules import ONGOING
 from cc_env.envs.arguments import integer_actions, seed_of
-from cc_env.envs.boards import Boards, make_game, reset_options
+from cc_env.envs.boards import Boards, game_of_environment, reset_options
 from cc_env.envs.opponents import Asked, Choose, Opponent, Several, by_player
 from cc_env.envs.rendering import FRAMES_PER_SECOND, Renderer, check_mode
 from cc_env.envs.spaces import planes_space
 from cc_env.errors import BadOption, MissingExtra, check_switch
-from cc_env.pictures import draw
-from cc_env.referee import Player
-from cc_env.rules import ONGOING
+from cc_env.match.referee import Player
+from cc_env.rendering.picture import draw
 
 try:
     from stable_baselines3.common.monitor import Monitor
@@ -77,7 +77,7 @@ class OpponentVecEnv(VecEnv):
         ends is a draw, as in the arena, and not one of unknown value. The other arguments are
         those of `BoardGameEnv`.
         """
-        self.game = make_game(OpponentVecEnv, game, options)
+        self.game = game_of_environment(OpponentVecEnv, game, options)
         check_mode(render_mode, ["ansi", "rgb_array"])
         check_switch("draw_at_limits", draw_at_limits)
         if starts is not None and not callable(starts):

@@ -13,15 +13,15 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
-from cc_env import openings
-from cc_env.confidence import wilson
+from cc_env.core.game import Game
+from cc_env.core.rules import ONGOING, Position
 from cc_env.envs.arguments import integer, seed_of
 from cc_env.envs.vector import BoardGameVectorEnv
 from cc_env.errors import BadOption, UnknownKeyword
-from cc_env.game import Game
-from cc_env.players import Function
-from cc_env.referee import Player
-from cc_env.rules import ONGOING, Position
+from cc_env.match import openings
+from cc_env.match.confidence import wilson
+from cc_env.match.referee import Player
+from cc_env.players.specs import Function
 
 # observations int8[N, C, H, W] and masks int8[N, A] -> legal actions int[N]
 Policy = Callable[[NDArray[np.int8], NDArray[np.int8]], Any]

@@ -13,9 +13,11 @@ from gymnasium import spaces
 from gymnasium.utils import seeding
 from numpy.typing import NDArray
 
+from cc_env.core.game import Cell
+from cc_env.core.rules import ONGOING, Position
 from cc_env.envs import opponents
 from cc_env.envs.arguments import seed_of
-from cc_env.envs.boards import NO_SCORE, Boards, make_game, reset_options
+from cc_env.envs.boards import NO_SCORE, Boards, game_of_environment, reset_options
 from cc_env.envs.rendering import FRAMES_PER_SECOND, MODES, Renderer
 from cc_env.envs.spaces import (
     CopiedWhole,
@@ -26,11 +28,9 @@ from cc_env.envs.spaces import (
     planes_space,
 )
 from cc_env.errors import BadPlayer
-from cc_env.game import Cell
-from cc_env.pictures import Picture, draw
-from cc_env.players import Function
-from cc_env.referee import Player
-from cc_env.rules import ONGOING, Position
+from cc_env.match.referee import Player
+from cc_env.players.specs import Function
+from cc_env.rendering.picture import Picture, draw
 
 Observation = NDArray[np.int8]
 Info = dict[str, Any]
@@ -82,13 +82,13 @@ class BoardGameEnv(CopiedWhole, gymnasium.Env[Observation, np.int64]):
     ) -> None:
         """Make the environment of `game` with its `options`; raise BadOption on bad values.
 
-        `opponent` is a player's spoken name (see `cc_env.players`), a player, or a function
+        `opponent` is a player's spoken name (see `cc_env.players.specs`), a player, or a function
         `(observation, info) -> action` that is given what a learner in its seat would be given.
         `seat` None is drawn at every reset. `max_turns` and `repetitions` None: no limit.
         `illegal` says what an illegal action of the action space does: "raise" an error, "lose" the
         game, or have a "random" legal action played in its place.
         """
-        self.game = make_game(BoardGameEnv, game, options)
+        self.game = game_of_environment(BoardGameEnv, game, options)
         if opponent is None:
             would_do = "a player's name, a player, or a function"
             self_play = "for self-play gymnasium.make_vec or PettingZoo"

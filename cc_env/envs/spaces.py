@@ -9,11 +9,11 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from cc_env.compile import jit
+from cc_env.core.game import Game
 from cc_env.envs.arguments import seed_of
 from cc_env.envs.boards import Boards
 from cc_env.errors import BadOption, check_switch
-from cc_env.game import Game
+from cc_env.jit.compiler import jit
 
 
 def planes_space(game: Game) -> spaces.Box:

@@ -12,9 +12,10 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
+from cc_env.core.rules import ONGOING, Position
 from cc_env.envs import opponents
 from cc_env.envs.arguments import as_int, integer_actions, seed_of
-from cc_env.envs.boards import NO_SCORE, NOT_BEGUN, Boards, make_game, reset_options
+from cc_env.envs.boards import NO_SCORE, NOT_BEGUN, Boards, game_of_environment, reset_options
 from cc_env.envs.kernels import Autoreset
 from cc_env.envs.rendering import FRAMES_PER_SECOND, Renderer, check_mode
 from cc_env.envs.spaces import CopiedWhole, LegalActionBatch, planes_space
@@ -25,10 +26,9 @@ from cc_env.errors import (
     check_switch,
     listed,
 )
-from cc_env.pictures import Picture, draw
-from cc_env.players import Function
-from cc_env.referee import Player
-from cc_env.rules import ONGOING, Position
+from cc_env.match.referee import Player
+from cc_env.players.specs import Function
+from cc_env.rendering.picture import Picture, draw
 
 Batch = NDArray[np.int8]
 Info = dict[str, Any]
@@ -101,7 +101,7 @@ class BoardGameVectorEnv(CopiedWhole, VectorEnv[Batch, NDArray[np.int64], NDArra
         check_switch("copy", copy)
         self.autoreset_mode = _autoreset_mode(autoreset_mode)
         self.metadata = {**self.metadata, "autoreset_mode": self.autoreset_mode}
-        self.game = make_game(BoardGameVectorEnv, game, options)
+        self.game = game_of_environment(BoardGameVectorEnv, game, options)
         self.render_mode, self.is_two_sided = render_mode, opponent is None
         self._renderer = Renderer(render_mode and render_mode.removesuffix(LIST), self.game.name)
         self._copy = bool(copy)

@@ -12,14 +12,14 @@ from gymnasium import spaces, utils
 from gymnasium.vector import VectorEnv, VectorWrapper
 from numpy.typing import NDArray
 
+from cc_env.accuracy.decisions import keeps_value
+from cc_env.core.game import Game
+from cc_env.core.rules import DRAW, ONGOING, Position
 from cc_env.envs.single import BoardGameEnv
 from cc_env.envs.spaces import LegalActionBatch
 from cc_env.envs.vector import BoardGameVectorEnv
 from cc_env.errors import BadOption
-from cc_env.exact.accuracy import keeps_value
-from cc_env.exact.tables import Solved, Tables
-from cc_env.game import Game
-from cc_env.rules import DRAW, ONGOING, Position
+from cc_env.tablebase.tablebase import Solved, Tablebase
 
 
 class LegalSamples(VectorWrapper, utils.RecordConstructorArgs):
@@ -91,7 +91,7 @@ class ExactValues(gymnasium.Wrapper[Any, Any, Any, Any], utils.RecordConstructor
     """
 
     def __init__(
-        self, env: gymnasium.Env[Any, Any], tables: Tables | str | os.PathLike[str] | None = None
+        self, env: gymnasium.Env[Any, Any], tables: Tablebase | str | os.PathLike[str] | None = None
     ) -> None:
         """Wrap an environment of ours; `tables`, or their folder, are those that ship by default.
 
@@ -143,7 +143,9 @@ class VectorExactValues(VectorWrapper, utils.RecordConstructorArgs):
     """
 
     def __init__(
-        self, env: VectorEnv[Any, Any, Any], tables: Tables | str | os.PathLike[str] | None = None
+        self,
+        env: VectorEnv[Any, Any, Any],
+        tables: Tablebase | str | os.PathLike[str] | None = None,
     ) -> None:
         """Wrap a vector environment of ours; arguments and errors are those of `ExactValues`."""
         boards = env.unwrapped
@@ -205,10 +207,10 @@ class VectorExactValues(VectorWrapper, utils.RecordConstructorArgs):
         return _value(solved, to_move, to_move if self._boards.is_two_sided else seat, outcome)
 
 
-def _tables_of(game: Game, tables: Tables | str | os.PathLike[str] | None) -> Tables:
+def _tables_of(game: Game, tables: Tablebase | str | os.PathLike[str] | None) -> Tablebase:
     """Return the tables, or those in a folder, that a game's values are read from."""
-    if not isinstance(tables, Tables):
-        tables = Tables(game, *([] if tables is None else [tables]))
+    if not isinstance(tables, Tablebase):
+        tables = Tablebase(game, *([] if tables is None else [tables]))
     if not tables.fit(game):
         raise BadOption(f"{tables!r} are not of {game!r}")
     return tables.some()
@@ -224,7 +226,7 @@ def _value(solved: Solved | None, to_move: int, player: int, outcome: int) -> in
 
 
 def _keeps_value(
-    tables: Tables, position: Position, action: int, solved: Solved | None
+    tables: Tablebase, position: Position, action: int, solved: Solved | None
 ) -> bool | None:
     """Return whether an action keeps the value of a position, False for an illegal one.
 

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cc_env.bits import ZERO, lowest, lowest_bit
-from cc_env.compile import jit
+from cc_env.core.bitboard import ZERO, lowest, lowest_bit
+from cc_env.core.grid import Cell, Grid
 from cc_env.errors import BadPosition
-from cc_env.grid import Cell, Grid
+from cc_env.jit.compiler import jit
 
 Word = np.uint64
 

@@ -17,11 +17,11 @@ from typing import Annotated, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cc_env import rules
-from cc_env.bits import ONE, ZERO, lowest, popcount, reverse, summed
-from cc_env.compile import jit
+from cc_env.core import rules
+from cc_env.core.bitboard import ONE, ZERO, lowest, popcount, reverse, summed
+from cc_env.core.game import Game, Grid, Notation, Numbering, Search
+from cc_env.core.rules import DRAW, ONGOING, Bool, Int
 from cc_env.errors import BadOption, BadPosition
-from cc_env.game import Game, Grid, Notation, Numbering, Search
 from cc_env.games.jumps import (
     FORWARD,
     Word,
@@ -32,7 +32,7 @@ from cc_env.games.jumps import (
     tables,
     write,
 )
-from cc_env.rules import DRAW, ONGOING, Bool, Int
+from cc_env.jit.compiler import jit
 
 SIZE = 6
 CELLS = [(r, c) for r in range(SIZE) for c in range(SIZE) if (r + c) % 2]

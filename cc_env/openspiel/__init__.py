@@ -12,7 +12,7 @@
     bots = [cc_env.openspiel.PlayerBot(game, name) for name in ("minimax:normal", "random")]
     print(pyspiel.evaluate_bots(game.new_initial_state(), bots, 0))
 
-Names      python_cc_env_NAME, NAME as in `cc_env.games.make`. `register` adds another game.
+Names      python_cc_env_NAME, NAME as in `cc_env.make_game`. `register` adds another game.
 
 Parameters The game's own options, with their defaults; an option that may be None is None where
            the parameter is 0 or an empty text. And, of every game:
@@ -50,14 +50,15 @@ from typing import Any, ClassVar, NamedTuple, Union, get_args, get_origin, get_t
 import numpy as np
 from numpy.typing import NDArray
 
-from cc_env import games, players
-from cc_env.catalogue import GAMES
+from cc_env.core.game import Game
+from cc_env.core.rules import Position
 from cc_env.envs.arguments import seed_of
 from cc_env.errors import BadOption, IllegalAction, MissingExtra, is_whole
-from cc_env.game import Game
+from cc_env.games.factory import game_module, game_option_defaults, make_game
+from cc_env.match.referee import Clock, Player, fresh
 from cc_env.openspiel import course
-from cc_env.referee import Clock, Player, fresh
-from cc_env.rules import Position
+from cc_env.players.specs import as_player
+from cc_env.registry.catalogue import GAMES
 
 try:
     import pyspiel
@@ -83,7 +84,7 @@ class _Node(NamedTuple):
 
 
 class BoardGame(pyspiel.Game):
-    """One of our games, for OpenSpiel; `game` is the `cc_env.game.Game` that it is."""
+    """One of our games, for OpenSpiel; `game` is the `cc_env.core.game.Game` that it is."""
 
     name: ClassVar[str]  # in `cc_env.games`
     kind: ClassVar[Any]  # its GameType
@@ -91,7 +92,7 @@ class BoardGame(pyspiel.Game):
     def __init__(self, parameters: Mapping[str, Any]) -> None:
         """Make the game with all parameters of its GameType; raise BadOption, BadPosition."""
         limits = {limit: parameters[limit] for limit in LIMITS}
-        self.game = games.make(self.name, **_options(self.name, parameters))
+        self.game = make_game(self.name, **_options(self.name, parameters))
         _check(self.game, limits["max_game_length"], limits["repetitions"])
         most = self.game.max_margin if limits["utility_margin"] else 1
         info = pyspiel.GameInfo(
@@ -251,7 +252,7 @@ class PlayerBot(pyspiel.Bot):
         if not isinstance(game, BoardGame):
             raise BadOption(f"{game} is not a game of ours; wanted: python_cc_env_…")
         self._game, self._rng = game, np.random.default_rng(seed_of(seed))
-        self._made = players.of(player, game.game)
+        self._made = as_player(player, game.game)
         self._player = fresh(self._made)
 
     def restart(self) -> None:
@@ -271,7 +272,7 @@ class PlayerBot(pyspiel.Bot):
 
 
 def register(name: str) -> str:
-    """Register the game `name`, as `cc_env.games.make` knows it; return its name in OpenSpiel.
+    """Register the game `name`, as `cc_env.make_game` knows it; return its name in OpenSpiel.
 
     Raises BadOption where there is no such game, or OpenSpiel has no parameters like its
     options.
@@ -308,7 +309,7 @@ def _again(name: str, written: str) -> BoardGame:
 def _specification(name: str) -> dict[str, Any]:
     """Return the parameters of a game with their defaults, as OpenSpiel has them."""
     values = dict(LIMITS)
-    for option, default in games.option_defaults(name).items():
+    for option, default in game_option_defaults(name).items():
         if option in LIMITS:
             raise BadOption(f"{name}: the option {option} would hide OpenSpiel's parameter")
         kind, _ = _kind(name, option)
@@ -328,7 +329,7 @@ def _options(name: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
 
 def _kind(name: str, option: str) -> tuple[type, bool]:
     """Return the type of an option, and whether it may be None, too; raise BadOption."""
-    hint = get_type_hints(games.module(name).make).get(option)
+    hint = get_type_hints(game_module(name).make).get(option)
     hints = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
     kinds = [hint for hint in hints if hint is not NoneType]
     may_be_none = len(kinds) < len(hints)

@@ -10,11 +10,11 @@ Shapes: C planes, H rows and W columns of an observation.
 import numpy as np
 from numpy.typing import NDArray
 
-from cc_env import rules
-from cc_env.bits import ONE, ZERO
-from cc_env.compile import jit
-from cc_env.game import Game
-from cc_env.rules import DRAW, FIRST_WINS, ONGOING, Int, Position
+from cc_env.core import rules
+from cc_env.core.bitboard import ONE, ZERO
+from cc_env.core.game import Game
+from cc_env.core.rules import DRAW, FIRST_WINS, ONGOING, Int, Position
+from cc_env.jit.compiler import jit
 
 # Columns behind the fields. Played so far: decisions, turns. Limits, 0 for none: decisions after
 # which the game is a draw; occurrences of a position after which it is one; turns leading to the

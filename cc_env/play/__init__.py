@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from cc_env.game import Game
+    from cc_env.core.game import Game
     from cc_env.play.notebook import NotebookBoard
 
 
@@ -24,10 +24,10 @@ def board(
     result has the game in progress as its `sitting`. Raises MissingExtra without the extra
     `notebook`; BadOption, BadPosition.
     """
-    from cc_env import games
+    from cc_env.games.factory import make_game
     from cc_env.play.notebook import NotebookBoard
 
-    made = games.make(game, **options) if isinstance(game, str) else game
+    made = make_game(game, **options) if isinstance(game, str) else game
     names = (opponent, player) if second else (player, opponent)
     start = None if position is None else made.from_text(position)
     return NotebookBoard(made, names, start=start, seed=seed)

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from cc_env.game import Cell, Game
-from cc_env.rules import Position
+from cc_env.core.game import Cell, Game
+from cc_env.core.rules import Position
 
 
 class Choice(NamedTuple):

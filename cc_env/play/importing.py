@@ -6,16 +6,16 @@ from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 
-from cc_env import games, record
-from cc_env.catalogue import GAMES
+from cc_env.core.game import BrokenGame, Format, Game, Turn, normalize_newlines
+from cc_env.core.rules import ONGOING, Position
 from cc_env.errors import BadPosition, BadRecord, listed
-from cc_env.game import BrokenGame, Format, Game, Turn
-from cc_env.match import Match
-from cc_env.notation import normalize_newlines
-from cc_env.pictures.svg import metadata_of
-from cc_env.play.telling import ended
-from cc_env.record import Record
-from cc_env.rules import ONGOING, Position
+from cc_env.games.factory import make_game
+from cc_env.match import record
+from cc_env.match.match import Match
+from cc_env.match.record import Record
+from cc_env.play.descriptions import ended
+from cc_env.registry.catalogue import GAMES
+from cc_env.rendering.svg import metadata_of
 
 MAX_GAMES = 50  # read of a text
 LONGEST = 1000  # characters of a position
@@ -68,7 +68,7 @@ def read(text: str, game: Game | None = None) -> ImportedGames:
 def _of_any_game(text: str) -> ImportedGames:
     """Return what a text means in each game of the catalogue; raise BadRecord."""
     read: list[ImportedGames] = []
-    known = [games.make(name) for name in GAMES]
+    known = [make_game(name) for name in GAMES]
     for candidate in known:
         with suppress(BadRecord):
             read.append(_either(text, candidate, is_sure=False))
@@ -155,7 +155,7 @@ def _foreign(
 ) -> Iterator[Imported | BrokenGame]:
     """Yield games of another program's file; its own options count unless the game `is_sure`."""
     broken: list[BrokenGame] = []
-    reader = game if is_sure else games.make(game.name, **{**game.options, **form.options})
+    reader = game if is_sure else make_game(game.name, **{**game.options, **form.options})
     for played in form.read(text, reader, broken.append):
         yield from broken
         broken.clear()

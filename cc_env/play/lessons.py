@@ -1,7 +1,7 @@
 """How to play each game: short lessons, whose boards play the rule that they explain.
 
-Texts, positions and turns are in `cc_env/lessons/`, one file a game. What a file claims of its
-turns is compared with the rules in tests/play/test_lessons.py.
+Texts, positions and turns are in `cc_env/play/lesson_files/`, one file a game. What a file claims
+of its turns is compared with the rules in tests/play/test_lessons.py.
 """
 
 import textwrap
@@ -12,18 +12,18 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from cc_env import games
-from cc_env.catalogue import GAMES
+from cc_env.core.game import Cell, Game
 from cc_env.errors import BadOption, UnknownOption, listed, suggestion
-from cc_env.game import Cell, Game
-from cc_env.pictures import draw
-from cc_env.pictures.text import to_text
-from cc_env.play import pointing, view
+from cc_env.games.factory import make_game
+from cc_env.play import move_input, view
 from cc_env.play.choices import Choice, choices
-from cc_env.play.sitting import HUMAN, Sitting
-from cc_env.play.telling import ending
+from cc_env.play.descriptions import ending
+from cc_env.play.session import HUMAN, Sitting
+from cc_env.registry.catalogue import GAMES
+from cc_env.rendering.picture import draw
+from cc_env.rendering.text import to_text
 
-FOLDER = Path(__file__).parents[1] / "lessons"
+FOLDER = Path(__file__).parent / "lesson_files"
 WIDTH = 80  # columns of text
 SHOWN = (  # of a state: what a board needs
     *("decisions", "pieces", "path", "captured", "moved", "mover", "mid_turn", "caption"),
@@ -48,7 +48,7 @@ class Lesson:
 
     def sitting(self, name: str) -> Sitting:
         """Return a game at the position, with both seats for people."""
-        game = games.make(name, **self.options)
+        game = make_game(name, **self.options)
         start = game.from_text(self.position) if self.position else None
         return Sitting(game, (HUMAN, HUMAN), start=start)
 
@@ -140,7 +140,7 @@ def asked(game: Game, choice: Choice) -> str:
 
 
 def _place(game: Game, cell: Cell) -> str:
-    return game.look.names.get(cell) or "row {}, column {}".format(*pointing.place(game, cell))
+    return game.look.names.get(cell) or "row {}, column {}".format(*move_input.place(game, cell))
 
 
 def _paragraphs(text: str) -> list[str]:

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 from typing import Any, TypeVar
 
 from cc_env.errors import BadRecord, IllegalAction, UnknownOption, listed
-from cc_env.play.sitting import Sitting
+from cc_env.play.session import Sitting
 
 Act = TypeVar("Act")
 # What a message has beside `do` and `version`, by what it asks for.

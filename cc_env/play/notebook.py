@@ -9,13 +9,13 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
+from cc_env.core.game import Game
+from cc_env.core.rules import Position
 from cc_env.errors import CcEnvError, MissingExtra
-from cc_env.game import Game
-from cc_env.pictures import draw
 from cc_env.play import view
 from cc_env.play.messages import act_of, action_of, check_turn, fields
-from cc_env.play.sitting import HUMAN, Sitting
-from cc_env.rules import Position
+from cc_env.play.session import HUMAN, Sitting
+from cc_env.rendering.picture import draw
 
 try:
     import anywidget

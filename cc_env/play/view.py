@@ -9,13 +9,14 @@ from collections.abc import Iterable
 from itertools import product
 from typing import Any
 
-from cc_env.game import Cell, Game, Turn
-from cc_env.pictures import Picture, draw, shapes, standing
-from cc_env.pictures.shapes import Disc, Polyline, Shape, Square
+from cc_env.core.game import Cell, Game, Turn
+from cc_env.core.rules import Position
 from cc_env.play.choices import choices, must_capture
-from cc_env.play.sitting import Sitting
-from cc_env.play.telling import ending, summary
-from cc_env.rules import Position
+from cc_env.play.descriptions import ending, summary
+from cc_env.play.session import Sitting
+from cc_env.rendering import shapes
+from cc_env.rendering.picture import Picture, draw, standing
+from cc_env.rendering.shapes import Disc, Polyline, Shape, Square
 
 ORIGIN: Cell = (0, 0)  # where pieces and marks are drawn; front ends move them by whole cells
 

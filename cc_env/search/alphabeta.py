@@ -29,15 +29,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cc_env import rules
-from cc_env.borrow import borrow
-from cc_env.compile import jit
+from cc_env.core import rules
+from cc_env.core.game import Game
+from cc_env.core.rules import ONGOING, Bool, Int, Position
 from cc_env.errors import check_switch
-from cc_env.exact.solved import solved
-from cc_env.exact.tables import Tables, known
-from cc_env.exact.values import UNKNOWN
-from cc_env.game import Game
-from cc_env.rules import ONGOING, Bool, Int, Position
+from cc_env.jit.compiler import jit
+from cc_env.jit.raw_arrays import borrow
 from cc_env.search import limits, transposition
 from cc_env.search.result import SearchResult
 from cc_env.search.scores import (
@@ -76,6 +73,9 @@ from cc_env.search.workspace import (
     Frame,
     make_workspace,
 )
+from cc_env.tablebase.lookup import solved
+from cc_env.tablebase.tablebase import Tablebase, known
+from cc_env.tablebase.values import UNKNOWN
 
 # Move-ordering ranks: the evaluation dominates; a killer outranks any history score.
 _STATIC, _KILLER, _MOST_HISTORY = 1 << 20, 1 << 18, (1 << 18) - 1
@@ -434,7 +434,7 @@ def prepared(
     evaluation: Any,
     *,
     table_megabytes: float,
-    tables: Tables | None = None,
+    tables: Tablebase | None = None,
     selective: bool = False,
 ) -> Context:
     """Return what `deepen` needs for a game; raise as `AlphaBeta`."""
@@ -457,7 +457,7 @@ class AlphaBeta:
         evaluation: Any = None,
         *,
         table_megabytes: float = 16,
-        tables: Tables | None = None,
+        tables: Tablebase | None = None,
         selective: bool = False,
     ) -> None:
         """Allocate the transposition table and the workspace; read `tables`, the exact values.

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cc_env.game import Game, Turn
-from cc_env.rules import ONGOING, Position
+from cc_env.core.game import Game, Turn
+from cc_env.core.rules import ONGOING, Position
 from cc_env.search.alphabeta import AlphaBeta
 from cc_env.search.result import SearchResult
 from cc_env.search.scores import PROVEN, expected, final

@@ -12,9 +12,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cc_env.bits import ONE
-from cc_env.compile import jit
-from cc_env.rules import Int
+from cc_env.core.bitboard import ONE
+from cc_env.core.rules import Int
+from cc_env.jit.compiler import jit
 
 SLOTS, RING = 2**18, 2**23  # default sizes, in positions and logits
 FACTOR = np.uint64(0x9E3779B97F4A7C15)

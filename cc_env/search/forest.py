@@ -25,15 +25,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cc_env import rules
-from cc_env.borrow import borrow
-from cc_env.compile import jit
-from cc_env.exact.solved import solved
-from cc_env.exact.values import UNKNOWN, result_of, turns_of
-from cc_env.rules import DRAW, ONGOING, Bool, Int, Position
+from cc_env.core import rules
+from cc_env.core.rules import DRAW, ONGOING, Bool, Int, Position
+from cc_env.jit.compiler import jit
+from cc_env.jit.raw_arrays import borrow
 from cc_env.search import decisive, evaluations
 from cc_env.search.decisive import NO_WIN
 from cc_env.search.evaluations import Evaluations
+from cc_env.tablebase.lookup import solved
+from cc_env.tablebase.values import UNKNOWN, result_of, turns_of
 
 EARLIER = 512  # latest positions of the game so far that are checked for repetition
 LONGEST = 256  # depth limit of a simulation, in decisions
@@ -93,7 +93,7 @@ class Forest(NamedTuple):
     cache: Evaluations
     legal: NDArray[np.int32]  # [D, A]: buffer for legal actions, see `decisive`
     logits: NDArray[np.float32]  # [A]: buffer for the logits of the legal actions
-    tables: Any  # exact values, see `cc_env.exact.solved`
+    tables: Any  # exact values, see `cc_env.tablebase.lookup`
 
 
 class Improved(NamedTuple):

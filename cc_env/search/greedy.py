@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cc_env import rules
-from cc_env.compile import jit
-from cc_env.game import Game
-from cc_env.rules import ONGOING, Int, Position
+from cc_env.core import rules
+from cc_env.core.game import Game
+from cc_env.core.rules import ONGOING, Int, Position
+from cc_env.jit.compiler import jit
 from cc_env.search.scores import INFINITE, final
 
 

@@ -14,18 +14,18 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cc_env import randomness, rules
-from cc_env.borrow import borrow
-from cc_env.compile import jit
+from cc_env.core import random_streams, rules
+from cc_env.core.game import Game
+from cc_env.core.rules import FIRST, ONGOING, Bool, Int, Position
 from cc_env.errors import UnknownOption, listed
-from cc_env.exact.solved import solved
-from cc_env.exact.tables import Tables, known
-from cc_env.exact.values import UNKNOWN, result_of
-from cc_env.game import Game
-from cc_env.rules import FIRST, ONGOING, Bool, Int, Position
+from cc_env.jit.compiler import jit
+from cc_env.jit.raw_arrays import borrow
 from cc_env.search import decisive, limits
 from cc_env.search.result import SearchResult
 from cc_env.search.scores import expected
+from cc_env.tablebase.lookup import solved
+from cc_env.tablebase.tablebase import Tablebase, known
+from cc_env.tablebase.values import UNKNOWN, result_of
 
 PLAYOUTS = "random", "evaluation"  # how a leaf is evaluated
 LONGEST = 256  # depth limit of a simulation in the tree, in decisions
@@ -56,7 +56,7 @@ class UCTSettings(NamedTuple):
     exploration: np.float64  # the constant of UCB1
     by_evaluation: np.bool_  # else by random playouts
     evaluation: Any  # weights, a NamedTuple
-    tables: Any  # exact values, see `cc_env.exact.solved`
+    tables: Any  # exact values, see `cc_env.tablebase.lookup`
 
 
 @jit(nogil=True)
@@ -112,7 +112,7 @@ def _descend(
                 break
         is_forced = tree.children[node] == 1
         node = _best_child(node, tree, settings.exploration, state)
-        state = randomness.advance(state)
+        state = random_streams.advance(state)
         position = rules.apply(position, np.int64(tree.action[node]))
         depth += 1
         tree.path[depth] = node
@@ -147,7 +147,7 @@ def _best_child(node: Int, tree: Tree, exploration: float, state: np.uint64) -> 
     The scan starts at a random child, which breaks ties.
     """
     count: Int = np.int64(tree.children[node])
-    offset = randomness.below(state, count)
+    offset = random_streams.below(state, count)
     log_visits = math.log(tree.visits[node] + 1.0)
     best, highest = np.int64(0), -math.inf
     for index in range(count):
@@ -178,14 +178,14 @@ def _result(
         if result != ONGOING:
             break
         count = rules.legal_actions(position, tree.legal[0])
-        action = tree.legal[0, randomness.below(state, count)]
-        state = randomness.advance(state)
+        action = tree.legal[0, random_streams.below(state, count)]
+        state = random_streams.advance(state)
         position = rules.apply(position, np.int64(action))
         result = rules.outcome(position)
     return rules.reward(result, np.int64(FIRST)), state
 
 
-class TreeSearch:
+class MCTS:
     """UCT for one game. Every search starts with an empty tree."""
 
     def __init__(
@@ -196,7 +196,7 @@ class TreeSearch:
         playout: str = "evaluation",
         exploration: float = 1.0,
         capacity: int = 2**20,
-        tables: Tables | None = None,
+        tables: Tablebase | None = None,
     ) -> None:
         """Allocate a tree of `capacity` nodes; once it is full, simulations go on without growth.
 

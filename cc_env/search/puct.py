@@ -15,14 +15,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cc_env.core.game import Game
+from cc_env.core.rules import Position
 from cc_env.errors import BadOption
-from cc_env.exact.solved import Known, NoTables
-from cc_env.exact.tables import Tables, known
-from cc_env.game import Game
-from cc_env.rules import Position
 from cc_env.search import decisive, evaluations, forest, limits
 from cc_env.search.forest import EARLIER, EDGE, LONGEST, NODE, Forest, Improved, PUCTSettings
 from cc_env.search.result import SearchResult
+from cc_env.tablebase.lookup import Known, NoTables
+from cc_env.tablebase.tablebase import Tablebase, known
 
 # From observations, int8[L, C, H, W], to logits, float32[L, A], and values, float32[L], to the
 # player to move.
@@ -47,7 +47,7 @@ class Trees:
         exploration: float = 1.5,
         contempt: float = 0.0,
         considered: int = 0,
-        tables: Tables | None = None,
+        tables: Tablebase | None = None,
     ) -> None:
         """Allocate `capacity` edges for each tree; None: enough for all its simulations.
 
@@ -225,7 +225,7 @@ class PUCT:
         exploration: float = 1.5,
         contempt: float = 0.0,
         capacity: int = MOST_EDGES,
-        tables: Tables | None = None,
+        tables: Tablebase | None = None,
     ) -> None:
         """Search with the network `evaluate`; the options are as for `Trees`.
 

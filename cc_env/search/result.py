@@ -39,7 +39,7 @@ class SearchResult:
         return self.nodes / self.seconds if self.seconds else 0.0
 
     def details(self) -> dict[str, Any]:
-        """Return the statistics, as the `details` of a `cc_env.referee.Decision`."""
+        """Return the statistics, as the `details` of a `cc_env.match.referee.Decision`."""
         details = {
             "depth": self.depth,
             "nodes": self.nodes,

@@ -7,10 +7,10 @@ import math
 
 import numpy as np
 
-from cc_env import rules
-from cc_env.compile import jit
-from cc_env.exact.values import DRAWN, LOST, margin_of, turns_of
-from cc_env.rules import DRAW, Int, Position
+from cc_env.core import rules
+from cc_env.core.rules import DRAW, Int, Position
+from cc_env.jit.compiler import jit
+from cc_env.tablebase.values import DRAWN, LOST, margin_of, turns_of
 
 WIN = 1_000_000  # minus the number of decisions to the win
 MARGIN = 1_000  # added for every point of margin above the smallest win

@@ -10,10 +10,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cc_env.bits import ONE
-from cc_env.compile import jit
+from cc_env.core.bitboard import ONE
+from cc_env.core.rules import Int
 from cc_env.errors import BadOption, is_number
-from cc_env.rules import Int
+from cc_env.jit.compiler import jit
 
 Table = NDArray[np.uint64]  # [2B, 2], with B buckets, a power of two
 

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cc_env.game import Game
-from cc_env.rules import Int
+from cc_env.core.game import Game
+from cc_env.core.rules import Int
 from cc_env.search.transposition import Table
 
 PLIES = 128  # decisions on the longest path
@@ -32,7 +32,7 @@ class Context(NamedTuple):
     workspace: Any  # a record, see `make_workspace`
     evaluation: Any  # weights, a NamedTuple
     ordering: Any  # those of the evaluation that orders actions
-    tables: Any  # exact values, see `cc_env.exact.solved`
+    tables: Any  # exact values, see `cc_env.tablebase.lookup`
 
 
 def make_workspace(game: Game) -> Any:

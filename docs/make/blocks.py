@@ -22,8 +22,9 @@ import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from cc_env import games, options
-from cc_env.game import Game
+from cc_env.core.game import Game
+from cc_env.games.factory import make_game
+from cc_env.registry import options
 
 _END = "<!-- end -->"
 _COMMENT = r"<!-- make: (?P<name>\w+)(?P<words>[^\n]*?)(?:\n(?P<texts>.*?))?\s*-->"
@@ -65,7 +66,7 @@ class Block:
     def game(self) -> Game:
         """Return the game that the arguments name, with their options."""
         name, *given = self.words
-        return games.make(name, **options.read(word for word in given if "=" in word))
+        return make_game(name, **options.read(word for word in given if "=" in word))
 
     def texts_of(self, keys: Iterable[str]) -> Mapping[str, str]:
         """Return the texts; raise BadBlock unless they are of these keys."""

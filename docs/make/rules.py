@@ -1,9 +1,9 @@
 """The rules of a game, as its lessons tell them: their texts and boards are written once."""
 
-from cc_env.pictures import draw
-from cc_env.pictures.svg import to_svg
+from cc_env.play.descriptions import ending
 from cc_env.play.lessons import Lesson, guide_of
-from cc_env.play.telling import ending
+from cc_env.rendering.picture import draw
+from cc_env.rendering.svg import to_svg
 from docs.make.blocks import Block, Page, maker
 
 

@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cc_env import rules
-from cc_env.bits import ONE, ZERO, popcount, reverse
-from cc_env.compile import jit
-from cc_env.game import Game, Grid, Notation, Search
-from cc_env.rules import ONGOING
+from cc_env.core import rules
+from cc_env.core.bitboard import ONE, ZERO, popcount, reverse
+from cc_env.core.game import Game, Grid, Notation, Search
+from cc_env.core.rules import ONGOING
+from cc_env.jit.compiler import jit
 
 SIZE = 6
 MOVES = np.array(  # [A, 2]: start and end of each action

@@ -9,11 +9,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cc_env import rules
-from cc_env.bits import ONE, ZERO, summed
-from cc_env.compile import jit
-from cc_env.game import Game, Grid, Look, Notation, Search, symmetry
-from cc_env.rules import DRAW, ONGOING
+from cc_env.core import rules
+from cc_env.core.bitboard import ONE, ZERO, summed
+from cc_env.core.game import Game, Grid, Look, Notation, Search, symmetry
+from cc_env.core.rules import DRAW, ONGOING
+from cc_env.jit.compiler import jit
 
 ROWS, COLUMNS = 6, 7
 LETTERS = "abcdefg"  # of the columns

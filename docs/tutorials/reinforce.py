@@ -25,10 +25,10 @@ from torch import Tensor
 from agents import NETWORK
 from agents.learned import PolicyPlayer
 from agents.network import Evaluator, Network, Size, device_of, save
+from cc_env.cli.application import run as run_command
+from cc_env.core.game import Game
+from cc_env.core.rules import ONGOING
 from cc_env.envs.boards import Autoreset, Boards
-from cc_env.game import Game
-from cc_env.rules import ONGOING
-from cc_env.terminal import run as run_command
 from training import cli, gate, runs, state
 from training.config import check_between, check_wholes
 from training.gate import Rivals, meet

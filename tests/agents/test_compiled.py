@@ -13,10 +13,10 @@ import torch
 from agents import NETWORK, WEIGHTS, network
 from agents.compiled import CompiledNetwork
 from agents.network import Evaluator, Network, Size, compiled, load
-from cc_env import games
-from cc_env.catalogue import GAMES
+from cc_env.cli.warmup import uses
 from cc_env.errors import BadCheckpoint, BadOption, Diverged, UnknownOption
-from cc_env.warm import uses
+from cc_env.games.factory import make_game
+from cc_env.registry.catalogue import GAMES
 
 SHIPPED = sorted(path.parent for path in WEIGHTS.glob(f"*/*/{NETWORK}"))
 BOARDS = [
@@ -70,14 +70,14 @@ def check_like_torch(made, planes):
 def test_shipped_networks_say_what_they_say_by_torch(folder):
     name = folder.name.partition("-")[0]
     size = {"size": int(folder.name.split("-")[1])} if name == "capture_conquer" else {}
-    game = games.make(name, **size)
+    game = make_game(name, **size)
     check_like_torch(load(folder / NETWORK, game)[0], seen(game, 50))
 
 
 @pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size.channels}-channels")
 @pytest.mark.parametrize(("name", "options"), BOARDS)
 def test_networks_of_any_size_and_board_say_what_they_say_by_torch(name, options, size):
-    game = games.make(name, **options)
+    game = make_game(name, **options)
     check_like_torch(drawn(game, size), seen(game, 21))
 
 
@@ -163,7 +163,7 @@ from agents.network import compiled, load
 from cc_env import games
 
 assert WIDE == NARROW
-game = games.make("capture_conquer")
+game = make_game("capture_conquer")
 answer = compiled(load(Path(sys.argv[1]), game)[0])(numpy.load(sys.argv[2]))
 numpy.savez(sys.argv[3], *answer)
 """

@@ -5,7 +5,7 @@ import pytest
 from numba.core.errors import TypingError
 
 from agents.lanes import NARROW, WIDE, fma, larger, load, rectified, splat, store
-from cc_env.compile import jit
+from cc_env.jit.compiler import jit
 
 
 @jit

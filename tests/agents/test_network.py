@@ -11,8 +11,8 @@ import torch
 
 from agents import arrays
 from agents.network import Evaluator, Network, Size, device_of, load, save
-from cc_env import games
 from cc_env.errors import BadCheckpoint, BadOption, UnknownOption
+from cc_env.games.factory import make_game
 
 SMALL = Size(blocks=1, channels=8, keys=4)
 
@@ -80,7 +80,7 @@ def test_what_was_saved_is_loaded(game, network, file):
 def test_weights_of_another_size_are_refused(file):
     wanted = "options is .*'size': 6.*; wanted: .*'size': 8"
     with pytest.raises(BadCheckpoint, match=wanted):
-        load(file, games.make("capture_conquer", size=8))
+        load(file, make_game("capture_conquer", size=8))
 
 
 def test_broken_files_are_refused(game, file, tmp_path):

@@ -7,10 +7,11 @@ import pytest
 
 from agents import CONFIG, NETWORK, WEIGHTS
 from agents.network import load
-from cc_env import games, players
 from cc_env.files import fingerprint
-from cc_env.learned import files
-from cc_env.referee import Clock
+from cc_env.games.factory import make_game
+from cc_env.learned_evaluation import network_file
+from cc_env.match.referee import Clock
+from cc_env.players.specs import make_player
 from training import alphazero, distillation, evaluation, ppo
 from training.config import build
 
@@ -38,10 +39,10 @@ def test_there_are_some():
 )
 def test_they_play_and_say_where_they_come_from(folder):
     config = json.loads((folder / "config.json").read_text())
-    game = games.make(config["game"], **config["options"])
+    game = make_game(config["game"], **config["options"])
     trained = folder.parent.name
     if trained == "evaluation":
-        of_these = files.fingerprint(game.evaluation(files.NAME))
+        of_these = network_file.fingerprint(game.evaluation(network_file.NAME))
     else:
         of_these = fingerprint(folder / NETWORK)
         _, about = load(folder / NETWORK, game)
@@ -53,7 +54,7 @@ def test_they_play_and_say_where_they_come_from(folder):
     assert (folder / "curves.png").exists()
     names = NAMES[folder.parent.name]
     for name in names:
-        chosen = players.make(name, game).choose(game.initial, np.random.default_rng(0), Clock())
+        chosen = make_player(name, game).choose(game.initial, np.random.default_rng(0), Clock())
         assert chosen.action in game.legal_actions(game.initial)
     measured = [json.loads(file.read_text()) for file in (folder / "measured").glob("*.json")]
     assert measured

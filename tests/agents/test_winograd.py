@@ -17,7 +17,7 @@ from agents.winograd import (
     points,
     tiling,
 )
-from cc_env.compile import jit
+from cc_env.jit.compiler import jit
 
 BOARDS = [*product((3, 4, 6, 7, 9), (3, 5, 6, 8, 10)), (1, 7), (2, 2)]
 

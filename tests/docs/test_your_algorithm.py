@@ -10,8 +10,8 @@ import torch
 from agents import NETWORK, arrays
 from agents.learned import PolicyPlayer
 from agents.network import Evaluator, Network, Size, load
-from cc_env.catalogue import GAMES, Entry
-from cc_env.referee import Clock
+from cc_env.match.referee import Clock
+from cc_env.registry.catalogue import GAMES, Entry
 from training.gate import Rivals
 
 TESTS = Path(__file__).parents[1]

@@ -9,12 +9,12 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 
 import cc_env
-from cc_env.catalogue import GAMES
 from cc_env.envs.aec import BoardGameAEC
 from cc_env.envs.rendering import MODES, Renderer
 from cc_env.envs.single import BoardGameEnv
 from cc_env.envs.vector import BoardGameVectorEnv
 from cc_env.errors import EpisodeOver
+from cc_env.registry.catalogue import GAMES
 
 with warnings.catch_warnings():  # of PettingZoo's own, about the environments that its tests import
     warnings.simplefilter("ignore")

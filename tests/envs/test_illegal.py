@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode
 
-from cc_env.catalogue import GAMES
 from cc_env.envs.aec import BoardGameAEC
 from cc_env.envs.vector import BoardGameVectorEnv
 from cc_env.errors import BadOption, IllegalAction
+from cc_env.registry.catalogue import GAMES
 
 NAMES = pytest.mark.parametrize("name", GAMES)
 

@@ -16,7 +16,7 @@ from cc_env.envs.opponents import Opponent, drawn
 from cc_env.envs.sb3 import OpponentVecEnv, by_policy, snapshot
 from cc_env.envs.single import BoardGameEnv
 from cc_env.errors import BadOption, BadPosition, EpisodeOver, IllegalAction, UnknownKeyword
-from cc_env.referee import Decision
+from cc_env.match.referee import Decision
 
 TICTACTOE = "elsewhere.tictactoe"
 SETTINGS = {"n_steps": 64, "batch_size": 512, "learning_rate": 2e-3, "gamma": 0.97, "seed": 0}

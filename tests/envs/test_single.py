@@ -12,7 +12,7 @@ from gymnasium.utils.env_checker import check_env, data_equivalence
 
 from cc_env.envs.single import MaskInObservation
 from cc_env.errors import BadOption, BadPosition, EpisodeOver, IllegalAction, UnknownOption
-from cc_env.players import RandomPlayer
+from cc_env.players.builtin import RandomPlayer
 
 ID = "cc_env/CaptureConquer-v0"
 WIN_IN_ONE = "6/6/6/6/3r1b/rr1b2 b"  # 4,5-5,5

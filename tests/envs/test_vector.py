@@ -8,12 +8,12 @@ import pytest
 from gymnasium.vector import AutoresetMode
 from gymnasium.wrappers import vector as wrappers
 
-from cc_env import games
 from cc_env.envs.aec import BoardGameAEC
 from cc_env.envs.single import BoardGameEnv
 from cc_env.envs.vector import BoardGameVectorEnv
 from cc_env.errors import BadOption, BadPosition, EpisodeOver, IllegalAction, UnknownOption
-from cc_env.referee import Decision
+from cc_env.games.factory import make_game
+from cc_env.match.referee import Decision
 
 ID = "cc_env/CaptureConquer-v0"
 MODES = list(AutoresetMode)
@@ -545,7 +545,7 @@ def test_the_reward_is_the_seats_when_a_named_opponent_wins():
 
 
 def test_a_player_object_answers_and_its_failure_changes_nothing():
-    game = games.make("capture_conquer")
+    game = make_game("capture_conquer")
     player = Last(game)
     envs = BoardGameVectorEnv("capture_conquer", 2, opponent=player, seat=1)
     envs.reset(seed=0)

@@ -8,19 +8,20 @@ import pytest
 from conftest import command_line
 from test_solver import solve
 
-from cc_env import games, players
+from cc_env.accuracy.decisions import Accuracy, evenly, keeps_value, measure, reached, replies
 from cc_env.envs.single import BoardGameEnv
 from cc_env.envs.vector import BoardGameVectorEnv
 from cc_env.envs.wrappers import ExactValues, VectorExactValues
 from cc_env.errors import BadOption, BadPlayer, IllegalAction, MissingTable
-from cc_env.exact import solver
-from cc_env.exact.accuracy import Accuracy, evenly, keeps_value, measure, reached, replies
-from cc_env.exact.tables import Tables
-from cc_env.referee import Decision
+from cc_env.games.factory import make_game
+from cc_env.match.referee import Decision
+from cc_env.players.specs import make_player
+from cc_env.solver import solver
+from cc_env.tablebase.tablebase import Tablebase
 from training import accuracy
 
-GAME = games.make("capture_conquer", size=4)
-TABLES = Tables(GAME)
+GAME = make_game("capture_conquer", size=4)
+TABLES = Tablebase(GAME)
 
 
 class Worst:
@@ -32,7 +33,7 @@ class Worst:
 
 
 def test_the_perfect_player_keeps_everything():
-    perfect = players.make("perfect", GAME)
+    perfect = make_player("perfect", GAME)
     accuracy = measure(perfect, TABLES, evenly(TABLES, 200))
     assert (accuracy.decisions, accuracy.kept, accuracy.kept_where_free) == (200, 1, 1)
     assert not accuracy.misses
@@ -74,7 +75,7 @@ def test_misses_are_those_that_give_value_away():
 
 
 def test_random_play_keeps_as_much_as_chance():
-    accuracy = measure(players.make("random", GAME), TABLES, evenly(TABLES, 1500, seed=1), seed=2)
+    accuracy = measure(make_player("random", GAME), TABLES, evenly(TABLES, 1500, seed=1), seed=2)
     chance = [len(solved.keeping) / len(solved.actions) for solved in _solved(accuracy)]
     error = 3 * math.sqrt(np.mean(np.multiply(chance, np.subtract(1, chance))) / len(chance))
     assert accuracy.kept == pytest.approx(np.mean(chance), abs=error)
@@ -85,7 +86,7 @@ def _solved(accuracy):
 
 
 def test_decisions_are_divided_by_anything():
-    accuracy = measure(players.make("random", GAME), TABLES, evenly(TABLES, 300))
+    accuracy = measure(make_player("random", GAME), TABLES, evenly(TABLES, 300))
     parts = accuracy.by(lambda decision: decision.value)
     assert list(parts) == [-1, 0, 1]
     assert sum(part.decisions for part in parts.values()) == 300
@@ -109,14 +110,14 @@ def test_even_positions_are_of_all_materials_and_go_on():
 
 
 def test_positions_of_games_are_those_in_which_the_player_decides():
-    perfect, random = players.make("perfect", GAME), players.make("random", GAME)
+    perfect, random = make_player("perfect", GAME), make_player("random", GAME)
     positions = list(reached(TABLES, perfect, random, 4, seed=5))
     assert GAME.initial in positions
     assert {int(position.player) for position in positions} == {0, 1}
 
 
 def test_replies_are_all_that_opponents_can_do():
-    first = players.make("minimax:depth=2", GAME)
+    first = make_player("minimax:depth=2", GAME)
     positions = list(replies(TABLES, first, 1000))
     assert len(positions) == len(set(positions)) == 1000
     assert positions[0] == GAME.initial
@@ -126,7 +127,7 @@ def test_replies_are_all_that_opponents_can_do():
 
 
 def test_positions_of_games_come_once_and_openings_vary():
-    player = players.make("minimax:depth=2", GAME)
+    player = make_player("minimax:depth=2", GAME)
     same = list(reached(TABLES, player, player, 10))
     varied = list(reached(TABLES, player, player, 10, opening_turns=4))
     assert len(set(same)) == len(same) < len(varied) == len(set(varied))
@@ -135,16 +136,16 @@ def test_positions_of_games_come_once_and_openings_vary():
 
 
 def test_replies_need_the_value_of_the_start():
-    larger = games.make("capture_conquer", size=5)  # six pieces each
+    larger = make_game("capture_conquer", size=5)  # six pieces each
     with pytest.raises(MissingTable, match="no table has the value of '"):
-        next(replies(Tables(larger), "random", 1))
+        next(replies(Tablebase(larger), "random", 1))
 
 
 def test_positions_that_the_rules_may_draw_before_are_not_drawn_from_all(tmp_path):
-    free = games.make("checkers", no_progress_limit=None)
+    free = make_game("checkers", no_progress_limit=None)
     for step in solver.plan(free, tmp_path, "2v1"):
-        solver.Solver(free, step).solve()
-    tables = Tables(games.make("checkers", no_progress_limit=20), tmp_path)
+        solve.Solver(free, step).solve()
+    tables = Tablebase(make_game("checkers", no_progress_limit=20), tmp_path)
     positions = list(evenly(tables, 100))
     assert len(positions) == 100
     assert all(tables.find(position) is not None for position in positions)
@@ -155,7 +156,7 @@ def test_what_cannot_be_is_refused():
     with pytest.raises(BadOption, match="0 positions or games; wanted: 1 or more"):
         list(evenly(TABLES, 0))
     with pytest.raises(BadOption, match="no positions to draw from"):
-        list(evenly(Tables(games.make("checkers")), 1))
+        list(evenly(Tablebase(make_game("checkers")), 1))
 
 
 @pytest.mark.parametrize("answer", [-1, 10**30, 3.0, (3,), np.array([3]), None, "3"], ids=repr)
@@ -188,7 +189,7 @@ def test_other_seeds_and_tables_are_refused():
     ):
         with pytest.raises(BadOption, match="seed=-1; it is a whole number"):
             asked()
-    with pytest.raises(BadOption, match="tables='runs'; wanted: Tables"):
+    with pytest.raises(BadOption, match="tables='runs'; wanted: Tablebase"):
         measure("random", "runs", [])
 
 
@@ -240,9 +241,9 @@ class Fixed:
 @pytest.mark.slow
 def test_an_action_whose_value_the_draw_rule_makes_uncertain_is_not_a_mistake(tmp_path):
     """The position is won by another action, and this one leads to a win that may come too late."""
-    solve(games.make("checkers", no_progress_limit=None), tmp_path, "2v1")
-    game = games.make("checkers", no_progress_limit=20)
-    tables = Tables(game, tmp_path)
+    solve(make_game("checkers", no_progress_limit=None), tmp_path, "2v1")
+    game = make_game("checkers", no_progress_limit=20)
+    tables = Tablebase(game, tmp_path)
     position, solved, action = next(_uncertain(tables))
     assert keeps_value(tables, position, action, solved) is None
     assert keeps_value(tables, position, solved.keeping[0], solved) is True

@@ -3,29 +3,29 @@
 import pytest
 from test_solver import solve
 
-from cc_env import games
 from cc_env.errors import BadOption, BadTable
-from cc_env.exact.check import _is_proven, check
-from cc_env.exact.tables import Tables
-from cc_env.exact.values import DRAWN
+from cc_env.games.factory import make_game
 from cc_env.search.alphabeta import AlphaBeta
+from cc_env.solver.cross_check import _is_proven, check
+from cc_env.tablebase.tablebase import Tablebase
+from cc_env.tablebase.values import DRAWN
 
-SMALL = games.make("capture_conquer", size=4)
+SMALL = make_game("capture_conquer", size=4)
 
 
 def test_tables_that_ship_agree():
-    *_, compared = check(Tables(SMALL), 200, threads=2)
-    assert 600 < compared.positions < 200 * len(Tables(SMALL).sizes)
+    *_, compared = check(Tablebase(SMALL), 200, threads=2)
+    assert 600 < compared.positions < 200 * len(Tablebase(SMALL).sizes)
     assert 0.5 < compared.proven / compared.positions < 1
 
 
 def test_the_number_of_threads_changes_nothing():
-    alone, together = (list(check(Tables(SMALL), 60, depth=2, threads=n))[-1] for n in (1, 2))
+    alone, together = (list(check(Tablebase(SMALL), 60, depth=2, threads=n))[-1] for n in (1, 2))
     assert alone == together
 
 
 def test_a_win_that_the_table_does_not_have_is_noticed():
-    tables = Tables(SMALL)
+    tables = Tablebase(SMALL)
     tables.known().values[:] = DRAWN
     with pytest.raises(BadTable, match=r"the table has the value 0, .*; alpha-beta proves -?1"):
         list(check(tables, 50, threads=1))
@@ -33,13 +33,13 @@ def test_a_win_that_the_table_does_not_have_is_noticed():
 
 @pytest.mark.parametrize("depth", [2, 3])
 def test_a_win_that_is_none_is_noticed(depth, monkeypatch):
-    tables, find = Tables(SMALL), Tables.find
+    tables, find = Tablebase(SMALL), Tablebase.find
 
     def too_good(tables, position):
         solved = find(tables, position)
         return solved and (solved if solved.value else solved._replace(value=1, margin=1, turns=2))
 
-    monkeypatch.setattr(Tables, "find", too_good)
+    monkeypatch.setattr(Tablebase, "find", too_good)
     with pytest.raises(BadTable, match=r"value 1, in 2 turns; alpha-beta proves (nothing|0|-1)"):
         list(check(tables, 200, depth=depth, threads=1))
 
@@ -47,9 +47,9 @@ def test_a_win_that_is_none_is_noticed(depth, monkeypatch):
 @pytest.fixture(scope="module")
 def with_margins(tmp_path_factory):
     """Tables of mini checkers."""
-    folder, game = tmp_path_factory.mktemp("tables"), games.make("mini_checkers")
+    folder, game = tmp_path_factory.mktemp("tables"), make_game("mini_checkers")
     solve(game, folder, "3v1")
-    return Tables(game, folder)
+    return Tablebase(game, folder)
 
 
 @pytest.mark.parametrize(
@@ -86,4 +86,4 @@ def test_tables_with_margins_agree(with_margins):
 @pytest.mark.parametrize("wrong", [{"count": 0}, {"count": 2.5}, {"count": 1, "depth": 0}])
 def test_numbers_out_of_range_are_refused(wrong):
     with pytest.raises(BadOption, match=r"=(0|2\.5); wanted: a whole number from 1"):
-        list(check(Tables(SMALL), **wrong))
+        list(check(Tablebase(SMALL), **wrong))

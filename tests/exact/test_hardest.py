@@ -5,21 +5,22 @@ import json
 import pytest
 from conftest import command_line
 
-from cc_env import games, players
+from cc_env.accuracy.decisions import measure
+from cc_env.accuracy.hard_positions import hardest, read, suite_name
 from cc_env.errors import BadRecord
-from cc_env.exact.accuracy import measure
-from cc_env.exact.hardest import hardest, read, suite_name
-from cc_env.exact.tables import Tables
+from cc_env.games.factory import make_game
+from cc_env.players.specs import make_player
+from cc_env.tablebase.tablebase import Tablebase
 from training import hardest as search
 
-BOARDS = {size: games.make("capture_conquer", size=size) for size in (4, 5)}
+BOARDS = {size: make_game("capture_conquer", size=size) for size in (4, 5)}
 LINE = {"position": "1bb1/4/b1r1/2rr b", "action": "0,2-0,0", "turns": 27, "missed": 7}
 
 
 @pytest.mark.parametrize("size", BOARDS)
 def test_in_each_one_action_alone_keeps_the_win_and_alpha_beta_misses_it(size):
     game = BOARDS[size]
-    tables, suite = Tables(game), hardest(game)
+    tables, suite = Tablebase(game), hardest(game)
     assert len({game.key(hard.position) for hard in suite}) == len(suite) == 100
     assert [hard.missed for hard in suite] == sorted((h.missed for h in suite), reverse=True)
     for hard in suite:
@@ -32,11 +33,11 @@ def test_in_each_one_action_alone_keeps_the_win_and_alpha_beta_misses_it(size):
 
 
 def test_a_suite_tells_strong_players_from_weak_ones():
-    game, tables = BOARDS[4], Tables(BOARDS[4])
+    game, tables = BOARDS[4], Tablebase(BOARDS[4])
     positions = [hard.position for hard in hardest(game)]
 
     def solved_by(name):
-        return measure(players.make(name, game), tables, positions).kept
+        return measure(make_player(name, game), tables, positions).kept
 
     assert solved_by("random") < 0.4
     assert solved_by("minimax:depth=3") < 0.8  # none is missed by depths 10 to 14
@@ -44,7 +45,7 @@ def test_a_suite_tells_strong_players_from_weak_ones():
 
 
 def test_games_without_tables_have_no_suite():
-    assert hardest(games.make("cannon")) == hardest(games.make("checkers")) == []
+    assert hardest(make_game("cannon")) == hardest(make_game("checkers")) == []
 
 
 @pytest.mark.parametrize(
@@ -80,5 +81,5 @@ def test_the_command_finds_them(tmp_path):
     assert path.read_bytes() == first
     nowhere = "--size", 4, "--out", tmp_path / "no" / "x"
     assert "No such file" in command_line(search.main, *nowhere, status=2)
-    assert "no tables of games.make" in command_line(search.main, "--out", path, status=2)
+    assert "no tables of make_game" in command_line(search.main, "--out", path, status=2)
     assert path.read_bytes() == first

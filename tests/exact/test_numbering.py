@@ -6,10 +6,11 @@ from math import comb
 import numpy as np
 import pytest
 
-from cc_env import games
-from cc_env.compile import jit
+from cc_env.core.numbering import swapped
 from cc_env.errors import BadOption
-from cc_env.exact.numbering import (
+from cc_env.games.factory import make_game
+from cc_env.jit.compiler import jit
+from cc_env.tablebase.ranking import (
     NOWHERE,
     code_of,
     count,
@@ -20,7 +21,6 @@ from cc_env.exact.numbering import (
     position_of,
     size_of,
     start_of,
-    swapped,
     views,
 )
 
@@ -35,7 +35,7 @@ MADE = [
 
 
 def numbered(name, options, pieces):
-    game = games.make(name, **options)
+    game = make_game(name, **options)
     materials = game.numbering.materials(*parse_pieces(pieces))
     return game, materials, make_numbers(game.numbering, materials)
 
@@ -102,14 +102,14 @@ def is_fixed(game, position):
 )
 def test_draughts_have_the_published_numbers_of_positions(pieces, published):
     """Schaeffer et al., "Solving checkers" (IJCAI 2005), table 1; either side may have none."""
-    numbering = replace(games.make("checkers").numbering, fewest=0)
+    numbering = replace(make_game("checkers").numbering, fewest=0)
     materials = numbering.materials((pieces, pieces), pieces)
     exactly = [material for material in views(materials) if sum(material) == pieces]
     assert sum(count(numbering, material) for material in exactly) == published
 
 
 def test_capture_conquer_has_as_many_as_there_are_ways_to_place_pieces():
-    numbering = games.make("capture_conquer", size=6).numbering
+    numbering = make_game("capture_conquer", size=6).numbering
     assert count(numbering, (3, 3)) == comb(36, 3) * comb(33, 3) == 38_955_840
 
 
@@ -135,14 +135,14 @@ def test_a_man_on_its_last_row_has_no_number():
 
 
 def test_materials_have_names():
-    numbering = games.make("checkers").numbering
+    numbering = make_game("checkers").numbering
     for material in numbering.materials((3, 2), 4):
         assert numbering.material(numbering.label(material)) == material
         assert numbering.material(numbering.label(swapped(material))) in (material, None)
     assert numbering.label((2, 0, 1, 1)) == "2m1kv1k"
     for label in ("", "v", "3", "3v2", "13mv1k", "1kv2m", "0m1kv1k", "2m1kv1k "):
         assert numbering.material(label) is None
-    numbering = games.make("morris").numbering
+    numbering = make_game("morris").numbering
     assert [numbering.label(material) for material in numbering.materials((5, 4), 9)] == [
         *("3v3", "4v3", "4v4", "5v3", "5v4")
     ]

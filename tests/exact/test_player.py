@@ -3,19 +3,20 @@
 import numpy as np
 import pytest
 
-from cc_env import games, players, referee
+from cc_env.accuracy.decisions import evenly
+from cc_env.core.rules import ONGOING
 from cc_env.errors import BadOption, IllegalAction, MissingTable, UnknownOption
-from cc_env.exact.accuracy import evenly
-from cc_env.exact.tables import Tables
-from cc_env.referee import Clock, Decision
-from cc_env.rules import ONGOING
+from cc_env.games.factory import make_game
+from cc_env.match.referee import Clock, Decision, play_match
+from cc_env.players.specs import available_players, make_player
 from cc_env.search.alphabeta import AlphaBeta
-from cc_env.search.mcts import TreeSearch
+from cc_env.search.mcts import MCTS
 from cc_env.search.puct import PUCT
 from cc_env.search.scores import PROVEN
+from cc_env.tablebase.tablebase import Tablebase
 
-GAME = games.make("capture_conquer", size=4)
-TABLES = Tables(GAME)
+GAME = make_game("capture_conquer", size=4)
+TABLES = Tablebase(GAME)
 
 
 class Judged:
@@ -47,20 +48,20 @@ def starts(count, seed=0):
 
 def test_the_starts_are_draws():
     assert TABLES.probe(GAME.initial).value == 0
-    larger = games.make("capture_conquer", size=5, corner=2)
-    solved = Tables(larger).probe(larger.initial)
+    larger = make_game("capture_conquer", size=5, corner=2)
+    solved = Tablebase(larger).probe(larger.initial)
     assert (solved.value, len(solved.keeping), len(solved.actions)) == (0, 6, 9)
 
 
 @pytest.mark.parametrize("name", ["perfect", "perfect:delay"])
 @pytest.mark.parametrize("opponent", ["random", "greedy", "minimax:depth=2", "perfect"])
 def test_it_gives_nothing_away(name, opponent):
-    perfect, other = Judged(players.make(name, GAME)), players.make(opponent, GAME)
+    perfect, other = Judged(make_player(name, GAME)), make_player(opponent, GAME)
     for seed, start in enumerate(starts(12)):
         seat = seed % 2
         value = TABLES.probe(start).value * (1 if GAME.to_move(start) == seat else -1)
         pair = [perfect, other] if seat == 0 else [other, perfect]
-        played = referee.play(GAME, pair, start=start, seed=seed)
+        played = play_match(GAME, pair, start=start, seed=seed)
         won = {"1-0": 1, "0-1": -1, "1/2-1/2": 0}[played.result] * (1 if seat == 0 else -1)
         assert played.reason != "error", played.detail
         assert won >= value
@@ -69,7 +70,7 @@ def test_it_gives_nothing_away(name, opponent):
 
 
 def test_delay_loses_as_late_as_it_can_and_sets_traps():
-    player, rng = players.make("perfect:delay", GAME), np.random.default_rng(0)
+    player, rng = make_player("perfect:delay", GAME), np.random.default_rng(0)
     lost = drawn = 0
     for start in starts(60, seed=1):
         solved = TABLES.probe(start)
@@ -93,12 +94,12 @@ def mistakes(position):
 
 
 def test_it_searches_where_no_table_is(monkeypatch):
-    game = games.make("capture_conquer", size=5)  # six pieces each
-    player = players.make("perfect:depth=1", game)
+    game = make_game("capture_conquer", size=5)  # six pieces each
+    player = make_player("perfect:depth=1", game)
     chosen = player.choose(game.initial, np.random.default_rng(0), Clock())
     assert (
         chosen.action
-        == players.make("minimax:depth=1", game)
+        == make_player("minimax:depth=1", game)
         .choose(game.initial, np.random.default_rng(0), Clock())
         .action
     )
@@ -107,22 +108,22 @@ def test_it_searches_where_no_table_is(monkeypatch):
 
 def test_what_it_cannot_be_is_refused(tmp_path):
     with pytest.raises(UnknownOption, match="perfect has no level 'early'; it has: delay"):
-        players.make("perfect:early", GAME)
+        make_player("perfect:early", GAME)
     with pytest.raises(BadOption, match="there is no such folder of tables"):
-        players.make(f"minimax:tables={tmp_path / 'none'}", GAME)
+        make_player(f"minimax:tables={tmp_path / 'none'}", GAME)
     for name in ("minimax", "mcts"):
         with pytest.raises(MissingTable, match="no tables of"):
-            players.make(f"{name}:tables={tmp_path}", GAME)
+            make_player(f"{name}:tables={tmp_path}", GAME)
     with pytest.raises(BadOption, match="cannon: there are no exact values"):
-        players.make("perfect", games.make("cannon"))
+        make_player("perfect", make_game("cannon"))
     with pytest.raises(IllegalAction):
-        players.make("perfect", GAME).choose(
+        make_player("perfect", GAME).choose(
             GAME.from_text("4/4/4/2rb r"), np.random.default_rng(0), Clock()
         )
-    assert "perfect" in players.who_plays(GAME)
-    assert "perfect" not in players.who_plays(games.make("cannon"))
+    assert "perfect" in available_players(GAME)
+    assert "perfect" not in available_players(make_game("cannon"))
     with pytest.raises(BadOption, match="are not of"):
-        AlphaBeta(games.make("capture_conquer", size=5), tables=TABLES)
+        AlphaBeta(make_game("capture_conquer", size=5), tables=TABLES)
 
 
 def test_alpha_beta_with_tables_is_exact_at_depth_1():
@@ -149,7 +150,7 @@ def indifferent(planes):
 def test_tree_searches_take_values_from_tables(kind):
     rng = np.random.default_rng(0)
     with_tables = {
-        "mcts": lambda: TreeSearch(GAME, capacity=4096, tables=TABLES),
+        "mcts": lambda: MCTS(GAME, capacity=4096, tables=TABLES),
         "puct": lambda: PUCT(GAME, indifferent, tables=TABLES),
     }[kind]()
     for start in starts(30, seed=3):
@@ -165,10 +166,10 @@ def test_tree_searches_take_values_from_tables(kind):
 
 def test_won_games_are_won_by_a_tree_search_with_tables():
     """As soon as can be, against who delays as long as can be."""
-    game = games.make("capture_conquer", size=5, corner=2)
-    tables = Tables(game)
-    search, rng = TreeSearch(game, capacity=4096, tables=tables), np.random.default_rng(0)
-    other, played = players.make("perfect:delay", game), 0
+    game = make_game("capture_conquer", size=5, corner=2)
+    tables = Tablebase(game)
+    search, rng = MCTS(game, capacity=4096, tables=tables), np.random.default_rng(0)
+    other, played = make_player("perfect:delay", game), 0
     for position in evenly(tables, 300, seed=2):
         solved = tables.probe(position)
         if solved.value < 1 or solved.turns < 9:
@@ -187,10 +188,10 @@ def test_won_games_are_won_by_a_tree_search_with_tables():
 
 
 def test_players_with_tables_are_made_by_name(tmp_path):
-    folder = str(Tables(GAME).paths[(1, 1)].parent)
+    folder = str(Tablebase(GAME).paths[(1, 1)].parent)
     rng = np.random.default_rng(0)
     for name in ("minimax:depth=1", "mcts:simulations=300"):
-        player = players.make(f'{name},tables="{folder}"', GAME)
+        player = make_player(f'{name},tables="{folder}"', GAME)
         decision = player.choose(GAME.initial, rng, Clock())
         assert decision.action in TABLES.probe(GAME.initial).keeping
     assert isinstance(decision, Decision)

@@ -15,18 +15,18 @@ import pytest
 from conftest import command_line
 from forward_proof import Board
 
-from cc_env import games
 from cc_env.__main__ import main
+from cc_env.accuracy.decisions import evenly
 from cc_env.errors import BadOption, BadTable, NoRoom
-from cc_env.exact import command, retrograde, solver
-from cc_env.exact.accuracy import evenly
-from cc_env.exact.numbering import make_numbers, position_at
-from cc_env.exact.table import ExactTable, Header, View, write
-from cc_env.exact.tables import SHIPPED, Tables
-from cc_env.exact.values import MARGIN_SHIFT, MOST_MARGIN, result_of, turns_of
+from cc_env.games.factory import make_game
 from cc_env.search.alphabeta import AlphaBeta
+from cc_env.solver import retrograde, solver
+from cc_env.tablebase.ranking import make_numbers, position_at
+from cc_env.tablebase.table_file import ExactTable, Header, View, write
+from cc_env.tablebase.tablebase import SHIPPED, Tablebase
+from cc_env.tablebase.values import MARGIN_SHIFT, MOST_MARGIN, result_of, turns_of
 
-SMALL = games.make("capture_conquer", size=4)
+SMALL = make_game("capture_conquer", size=4)
 
 
 def solve(game, folder, pieces, **options):
@@ -89,9 +89,9 @@ def test_all_positions_of_4x4_agree_with_a_proof_in_plain_python(tmp_path):
 )
 def test_alpha_beta_agrees(name, options, pieces, depth, tmp_path):
     """It proves what the tables say, in as many turns; mini checkers it searches to the end."""
-    game = games.make(name, **options)
+    game = make_game(name, **options)
     solve(game, tmp_path, pieces)
-    tables, search = Tables(game, tmp_path), AlphaBeta(game, table_megabytes=1)
+    tables, search = Tablebase(game, tmp_path), AlphaBeta(game, table_megabytes=1)
     rng, proven = np.random.default_rng(0), 0
     for view, size in enumerate(tables.sizes):
         for number in rng.integers(size, size=40).tolist():
@@ -112,8 +112,8 @@ def test_alpha_beta_agrees(name, options, pieces, depth, tmp_path):
 @pytest.mark.parametrize("size", [4, 5])
 def test_alpha_beta_needs_as_many_turns_in_capture_and_conquer(size):
     """It has no quiescence there: what is won in n turns is proven at depth n, and not before."""
-    game = games.make("capture_conquer", size=size)
-    tables, search = Tables(game), AlphaBeta(game, table_megabytes=1)
+    game = make_game("capture_conquer", size=size)
+    tables, search = Tablebase(game), AlphaBeta(game, table_megabytes=1)
     compared = 0
     for position in evenly(tables, 150):
         solved = tables.probe(position)
@@ -125,7 +125,7 @@ def test_alpha_beta_needs_as_many_turns_in_capture_and_conquer(size):
 
 
 def test_passes_find_the_margins_that_recursion_finds(tmp_path):
-    game = games.make("mini_checkers")
+    game = make_game("mini_checkers")
     cyclic = replace(game, numbering=replace(game.numbering, is_acyclic=False))
     made = {}
     for folder, variant in (("recursion", game), ("passes", cyclic)):
@@ -285,7 +285,7 @@ def test_a_state_that_leads_to_faults_is_not_kept(tmp_path, monkeypatch):
 
 def test_king_against_king_is_as_published(tmp_path):
     """Ed Trice's report of a database of English draughts, one king against one."""
-    game = games.make("checkers", crowning="ends_move")
+    game = make_game("checkers", crowning="ends_move")
     (step,) = (step for step in solver.plan(game, tmp_path, "1v1") if step.label == "1kv1k")
     (kings,) = solver.Solver(game, step).solve().views
     assert kings.numbers == 992
@@ -301,9 +301,9 @@ def test_a_file_that_is_no_table_of_this_game_is_not_taken_for_one(tmp_path):
 
 def test_too_many_positions_are_refused_before_they_are_numbered(tmp_path):
     with pytest.raises(NoRoom, match=r"12v12 has .* of memory or more; .* are free; solve fewer"):
-        solver.plan(games.make("capture_conquer", size=8), tmp_path, "12v12")
+        solver.plan(make_game("capture_conquer", size=8), tmp_path, "12v12")
     with pytest.raises(NoRoom, match=r"^pieces='12': .* of memory or more"):
-        solver.plan(games.make("checkers"), tmp_path, "12")
+        solver.plan(make_game("checkers"), tmp_path, "12")
 
 
 def test_no_more_pieces_than_cells(tmp_path):
@@ -345,7 +345,7 @@ def test_too_little_room_is_said_before(tmp_path, monkeypatch):
 
 
 def test_verifying_takes_no_more_memory_than_is_told():
-    game = games.make("capture_conquer", size=5)
+    game = make_game("capture_conquer", size=5)
     step = solver.plan(game, SHIPPED, "3v3")[-1]
     work = solver.Solver(game, step, threads=1)
     tracemalloc.start()
@@ -358,9 +358,9 @@ def test_verifying_takes_no_more_memory_than_is_told():
 
 def test_a_log_tells_how_far_it_has_come(tmp_path, monkeypatch):
     asked = "solve", "capture_conquer", "-o", "size=4", "--pieces", "2v2", "--check", 9
-    monkeypatch.setattr(command, "TELL_EVERY", 3600)
+    monkeypatch.setattr("cc_env.cli.tablebase_commands.TELL_EVERY", 3600)
     assert "M/s" not in command_line(main, *asked, "--out", tmp_path / "seldom")
-    monkeypatch.setattr(command, "TELL_EVERY", 0)
+    monkeypatch.setattr("cc_env.cli.tablebase_commands.TELL_EVERY", 0)
     out = command_line(main, *asked, "--out", tmp_path / "often")
     assert re.search(r"^alpha-beta, \d+ of at most 36 positions$", out, re.M)
     assert re.search(r"^2v2, turn 3, [\d.]+ M/s, 100%$", out, re.M)
@@ -369,9 +369,9 @@ def test_a_log_tells_how_far_it_has_come(tmp_path, monkeypatch):
 
 def test_what_cannot_be_solved_is_refused(tmp_path):
     with pytest.raises(BadOption, match="cannon: it cannot be solved"):
-        solver.plan(games.make("cannon"), tmp_path, "4")
+        solver.plan(make_game("cannon"), tmp_path, "4")
     with pytest.raises(BadOption, match="has no such position, each side has 3 to 9 pieces"):
-        solver.plan(games.make("morris"), tmp_path, "5")
+        solver.plan(make_game("morris"), tmp_path, "5")
     with pytest.raises(BadOption, match="threads=0"):
         solver.Solver(SMALL, solver.plan(SMALL, tmp_path, "1v1")[0], threads=0)
 
@@ -413,7 +413,7 @@ def write_often(path, seed):
 
 def test_the_corner_does_not_matter(tmp_path):
     solve(SMALL, tmp_path, "1v1")
-    other = games.make("capture_conquer", size=4, corner=3)
+    other = make_game("capture_conquer", size=4, corner=3)
     assert [step.is_done for step in solver.plan(other, tmp_path, "1v1")] == [True]
-    larger = games.make("capture_conquer", size=5)
+    larger = make_game("capture_conquer", size=5)
     assert [step.is_done for step in solver.plan(larger, tmp_path, "1v1")] == [False]

@@ -13,17 +13,20 @@ import pytest
 from conftest import command_line
 from test_solver import SMALL, solve
 
-from cc_env import games, players, rules
 from cc_env.__main__ import main
-from cc_env.catalogue import file_stem
+from cc_env.accuracy.decisions import evenly
+from cc_env.core import rules
 from cc_env.errors import BadOption, BadPosition, BadTable, MissingTable
-from cc_env.exact import table as files
-from cc_env.exact.accuracy import evenly
-from cc_env.exact.numbering import BLOCK
-from cc_env.exact.table import ExactTable
-from cc_env.exact.tables import Tables
 from cc_env.files import temporary, writing
-from cc_env.referee import Clock
+from cc_env.games.factory import make_game
+from cc_env.match.referee import Clock
+from cc_env.players.builtin import MinimaxPlayer
+from cc_env.players.specs import make_player
+from cc_env.registry.catalogue import file_stem
+from cc_env.tablebase import table_file as files
+from cc_env.tablebase.ranking import BLOCK
+from cc_env.tablebase.table_file import ExactTable
+from cc_env.tablebase.tablebase import Tablebase
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +38,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def tables(folder):
-    return Tables(SMALL, folder)
+    return Tablebase(SMALL, folder)
 
 
 @pytest.mark.parametrize(
@@ -77,7 +80,7 @@ def test_values_follow_from_those_of_the_actions(tables):
 
 
 def test_a_position_within_a_turn_has_the_value_of_its_best_capture(tables):
-    game = games.make("capture_conquer", size=4)
+    game = make_game("capture_conquer", size=4)
     position = game.from_text("b3/rr2/4/4 b")
     within = [game.apply(position, action) for action in game.legal_actions(position)]
     for after in filter(game.mid_turn, within):
@@ -87,7 +90,7 @@ def test_a_position_within_a_turn_has_the_value_of_its_best_capture(tables):
 
 
 def test_what_no_table_has_is_said(tables):
-    position = games.make("capture_conquer", size=4).initial
+    position = make_game("capture_conquer", size=4).initial
     with pytest.raises(MissingTable, match="no table has the value of 'bb2/b3/3r/2rr b'; there"):
         tables.probe(position)
     assert position not in tables
@@ -107,9 +110,9 @@ def test_what_no_table_has_is_said(tables):
     ],
 )
 def test_a_position_of_other_rules_is_refused(name, options, other, tmp_path):
-    tables = Tables(games.make(name, **options), tmp_path)
-    assert tables.find(games.make(name, **options).initial) is None
-    foreign = games.make(name, **other).initial
+    tables = Tablebase(make_game(name, **options), tmp_path)
+    assert tables.find(make_game(name, **options).initial) is None
+    foreign = make_game(name, **other).initial
     for probe in (tables.probe, tables.find, tables.__contains__):
         with pytest.raises(BadPosition, match=rf"is not a position of games\.make\('{name}'"):
             probe(foreign)
@@ -117,7 +120,7 @@ def test_a_position_of_other_rules_is_refused(name, options, other, tmp_path):
 
 def test_a_position_of_another_game_is_refused(tables):
     with pytest.raises(BadPosition, match=r"is not a position of games\.make"):
-        tables.probe(games.make("morris").initial)
+        tables.probe(make_game("morris").initial)
 
 
 def test_pieces_that_stand_on_each_other_are_refused(tables):
@@ -129,28 +132,28 @@ def test_pieces_that_stand_on_each_other_are_refused(tables):
 
 def test_arguments_of_other_types_are_refused(tmp_path):
     with pytest.raises(BadOption, match=r"'checkers' is not a game; games\.make"):
-        Tables("checkers")
+        Tablebase("checkers")
     for ask in (
-        lambda: Tables(SMALL, 5),
-        lambda: players.make("minimax:depth=1,tables=5", SMALL),
-        lambda: players.MinimaxPlayer(SMALL, depth=1, tables=5),
+        lambda: Tablebase(SMALL, 5),
+        lambda: make_player("minimax:depth=1,tables=5", SMALL),
+        lambda: MinimaxPlayer(SMALL, depth=1, tables=5),
     ):
         with pytest.raises(BadOption, match="5 is not the name of a folder"):
             ask()
     with pytest.raises(MissingTable, match="no tables of"):
-        players.MinimaxPlayer(SMALL, depth=1, tables=tmp_path)
+        MinimaxPlayer(SMALL, depth=1, tables=tmp_path)
 
 
 def test_options_that_values_do_not_depend_on_do_not_matter(tables, tmp_path):
-    assert games.make("capture_conquer", size=4, corner=3).initial not in tables
-    checkers = Tables(games.make("checkers", no_progress_limit=80), tmp_path)
-    assert games.make("checkers", no_progress_limit=40).initial not in checkers
-    morris = Tables(games.make("morris", count_hand=True), tmp_path)
-    assert games.make("morris", free_move="moving_phase_only").initial not in morris
+    assert make_game("capture_conquer", size=4, corner=3).initial not in tables
+    checkers = Tablebase(make_game("checkers", no_progress_limit=80), tmp_path)
+    assert make_game("checkers", no_progress_limit=40).initial not in checkers
+    morris = Tablebase(make_game("morris", count_hand=True), tmp_path)
+    assert make_game("morris", free_move="moving_phase_only").initial not in morris
 
 
 def test_a_table_that_is_gone_is_a_bad_one(copied):
-    tables = Tables(SMALL, copied)
+    tables = Tablebase(SMALL, copied)
     named(copied, "1v1").unlink()
     with pytest.raises(BadTable, match=r"1v1\.exact: it cannot be read any more: No such file"):
         tables.probe(SMALL.from_text(POSITION))
@@ -165,12 +168,12 @@ def test_positions_one_capture_above_the_tables_are_known_where_all_turns_captur
 
 def test_a_draw_by_the_rules_may_come_first(tmp_path):
     """A win in more turns than are left to the draw for want of progress is not certain."""
-    free = games.make("checkers", no_progress_limit=None)
+    free = make_game("checkers", no_progress_limit=None)
     solve(free, tmp_path, "1v1")
     text = "R7/8/8/8/8/8/6B1/8 r"
-    turns = Tables(free, tmp_path).probe(free.from_text(text)).turns
-    limited = games.make("checkers", no_progress_limit=20)
-    tables = Tables(limited, tmp_path)
+    turns = Tablebase(free, tmp_path).probe(free.from_text(text)).turns
+    limited = make_game("checkers", no_progress_limit=20)
+    tables = Tablebase(limited, tmp_path)
     for idle in (0, 19):
         known = tables.find(limited.from_text(f"{text} {idle}" if idle else text))
         if turns:
@@ -182,10 +185,10 @@ def test_a_draw_by_the_rules_may_come_first(tmp_path):
 @pytest.mark.slow
 def test_a_certain_win_is_known_beside_actions_that_are_uncertain(tmp_path):
     """All wins but one in fewer turns than are left to the draw, and the other way round."""
-    free = games.make("checkers", no_progress_limit=None)
+    free = make_game("checkers", no_progress_limit=None)
     solve(free, tmp_path, "2v1")
-    limited, counts = games.make("checkers", no_progress_limit=20), [0, 0]
-    known, certain = Tables(free, tmp_path), Tables(limited, tmp_path)
+    limited, counts = make_game("checkers", no_progress_limit=20), [0, 0]
+    known, certain = Tablebase(free, tmp_path), Tablebase(limited, tmp_path)
     for number in range(0, known.sizes[4], 47):
         position = known.position(4, number)
         if not len(free.legal_actions(position)):
@@ -220,9 +223,9 @@ def test_a_certain_win_is_known_beside_actions_that_are_uncertain(tmp_path):
 
 
 def test_keeping_is_of_the_value_and_the_best_of_the_margin_too(tmp_path):
-    game = games.make("mini_checkers")
+    game = make_game("mini_checkers")
     solve(game, tmp_path, "3v1")
-    solved = Tables(game, tmp_path).probe(game.from_text("1b1b2/2w3/6/6/1b4/6 b"))
+    solved = Tablebase(game, tmp_path).probe(game.from_text("1b1b2/2w3/6/6/1b4/6 b"))
     assert solved.values == (1, 1)
     assert solved.keeping == solved.actions
     assert len(solved.best) == 1
@@ -233,18 +236,18 @@ def test_copies_are_shared_and_other_processes_look_into_the_same_folders(tables
     told = tables.probe(position)
     assert copy.deepcopy(tables) is tables
     for name in ("perfect", "minimax:depth=2", "mcts:simulations=20"):
-        player = players.make(f'{name}{"," if ":" in name else ":"}tables="{folder}"', SMALL)
+        player = make_player(f'{name}{"," if ":" in name else ":"}tables="{folder}"', SMALL)
         first = player.choose(position, np.random.default_rng(0), Clock())
         copied = copy.deepcopy(player) if name == "perfect" else player
         assert copied.choose(position, np.random.default_rng(0), Clock()).action == first.action
-    for again in (pickle.loads(pickle.dumps(tables)), Tables(SMALL, folder)):
+    for again in (pickle.loads(pickle.dumps(tables)), Tablebase(SMALL, folder)):
         assert again.probe(position) == told
         assert again.labels == tables.labels
 
 
 def test_many_threads_may_ask(folder):
     """Switched as often as can be, each gets the answer to its own question."""
-    alone, shared = Tables(SMALL, folder), Tables(SMALL, folder)
+    alone, shared = Tablebase(SMALL, folder), Tablebase(SMALL, folder)
     asked = list(evenly(alone, 300))
     answers = [alone.probe(position) for position in asked]
     before = sys.getswitchinterval()
@@ -259,12 +262,12 @@ def test_many_threads_may_ask(folder):
 
 def test_folders_are_looked_through(folder, tmp_path):
     with pytest.raises(BadOption, match="there is no such folder of tables"):
-        Tables(SMALL, tmp_path / "nowhere")
+        Tablebase(SMALL, tmp_path / "nowhere")
     with pytest.raises(BadOption, match="cannon: there are no exact values"):
-        Tables(games.make("cannon"), folder)
-    assert Tables(games.make("capture_conquer", size=5), folder).labels == []
-    assert Tables(SMALL, tmp_path, folder).labels == ["1v1", "2v1", "2v2"]
-    assert repr(Tables(SMALL, tmp_path)).endswith("corner=2): none)")
+        Tablebase(make_game("cannon"), folder)
+    assert Tablebase(make_game("capture_conquer", size=5), folder).labels == []
+    assert Tablebase(SMALL, tmp_path, folder).labels == ["1v1", "2v1", "2v2"]
+    assert repr(Tablebase(SMALL, tmp_path)).endswith("corner=2): none)")
 
 
 @pytest.fixture
@@ -299,7 +302,7 @@ def test_a_bad_file_is_refused(copied, damage, why):
     path = named(copied, "1v1")
     path.write_bytes(damage(path.read_bytes()))
     with pytest.raises(BadTable, match=why):
-        Tables(SMALL, copied).probe(SMALL.from_text(POSITION))
+        Tablebase(SMALL, copied).probe(SMALL.from_text(POSITION))
 
 
 @pytest.mark.parametrize("damage", ["cut", "overwritten"])
@@ -326,12 +329,12 @@ def test_a_table_that_is_replaced_while_it_is_open_stays_readable(copied):
 def test_a_table_of_something_else_is_refused(copied):
     named(copied, "2v1").rename(named(copied, "1v1"))
     with pytest.raises(BadTable, match=r"wanted: 1v1 of capture_conquer .*; found: 2v1 of"):
-        Tables(SMALL, copied).probe(SMALL.from_text(POSITION))
-    larger = games.make("capture_conquer", size=5)
+        Tablebase(SMALL, copied).probe(SMALL.from_text(POSITION))
+    larger = make_game("capture_conquer", size=5)
     other = copied / (file_stem("capture_conquer", {"size": 5}, "1v1") + files.SUFFIX)
     named(copied, "1v1").rename(other)
     with pytest.raises(BadTable, match=r"wanted: 1v1 of .*'size': 5.*found: 2v1 of .*'size': 4"):
-        Tables(larger, copied).probe(larger.from_text("b4/5/2r2/5/5 b"))
+        Tablebase(larger, copied).probe(larger.from_text("b4/5/2r2/5/5 b"))
 
 
 def test_a_table_with_another_number_of_positions_is_refused(copied):
@@ -342,7 +345,7 @@ def test_a_table_with_another_number_of_positions_is_refused(copied):
     shorter = files.View(**{**files.asdict(table.header.views[0]), "numbers": 149})
     files.write(path, files.Header(**{**words, "views": (shorter,)}), [values[:149]])
     with pytest.raises(BadTable, match=r"\(149, \(1, 1\)\)\]; wanted: \[\(150, \(1, 1"):
-        Tables(SMALL, copied).probe(SMALL.from_text(POSITION))
+        Tablebase(SMALL, copied).probe(SMALL.from_text(POSITION))
 
 
 def test_a_table_is_written_and_read(tmp_path):

@@ -11,14 +11,15 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
-from cc_env import games, players
+from cc_env.core.rules import ONGOING
 from cc_env.errors import BadRecord
 from cc_env.games.cannon import log
-from cc_env.play import tournament
-from cc_env.play.wire import Wire
-from cc_env.rules import ONGOING
+from cc_env.games.factory import make_game
+from cc_env.players.specs import make_player
+from cc_env.protocols.cannon_tournament import server
+from cc_env.protocols.cannon_tournament.messages import Wire
 
-GAME = games.make("cannon")
+GAME = make_game("cannon")
 blanks = st.text(" ", min_size=1, max_size=3)
 garbage = st.one_of(
     st.binary(min_size=1, max_size=20).filter(bytes.strip),
@@ -131,12 +132,12 @@ class ClientOfOurs(OtherEnd):
 
     @initialize(first=st.booleans())
     def begin(self, first):
-        rest = tournament.Client(self.wire), tournament.Here(players.make("random", GAME))
+        rest = server.Client(self.wire), server.Here(make_player("random", GAME))
         seats = rest if first else rest[::-1]
         self.seat = 0 if first else 1
-        self.game = self.pool.submit(tournament.play, GAME, seats)
+        self.game = self.pool.submit(server.play, GAME, seats)
         number, rows, columns, seconds = log.parse_opening(self.read()["data"])
-        assert (number, rows, columns, seconds) == (self.seat, 8, 8, tournament.SECONDS)
+        assert (number, rows, columns, seconds) == (self.seat, 8, 8, server.SECONDS)
         if not first:
             self.follow()
 
@@ -160,8 +161,8 @@ class ServerOfOurs(OtherEnd):
 
     @initialize(first=st.booleans(), blank=blanks)
     def begin(self, first, blank):
-        make = partial(players.make, "random")
-        self.game = self.pool.submit(tournament.join, self.wire, make)
+        make = partial(make_player, "random")
+        self.game = self.pool.submit(server.join, self.wire, make)
         opening = log.opening(GAME, 0 if first else 1, 60.0)
         self.send(log.message("INIT", blank.join(opening.split())).encode())
         if first:

@@ -12,10 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from learned.networks import plain, random_network
 
-from cc_env import games, rules
-from cc_env.learned.files import correcting, read, write
+from cc_env.core import rules
+from cc_env.games.factory import make_game
+from cc_env.learned_evaluation.network_file import correcting, read, write
 
-GAME = games.make("capture_conquer", size=4)
+GAME = make_game("capture_conquer", size=4)
 NETWORK = random_network(np.random.default_rng(0), (0, 1, 9))
 
 

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agents.memory import Memory, MemoryPlayer
-from cc_env import games
-from cc_env.referee import Clock
+from cc_env.games.factory import make_game
+from cc_env.match.referee import Clock
 
-GAME = games.make("capture_conquer", size=4)
+GAME = make_game("capture_conquer", size=4)
 COLUMNS = {
     "choices": ("id", "game", "parent", "action", "first_wins", "second_wins"),
     "games": ("id", "name"),

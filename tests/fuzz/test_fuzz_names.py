@@ -16,14 +16,19 @@ from starlette.testclient import TestClient
 import agents
 import benchmarks.commands
 from agents.memory import app as memory_app
-from cc_env import commands, games, options, players, referee, terminal
-from cc_env.catalogue import GAMES
+from cc_env.cli import application, commands, program_commands
 from cc_env.envs.aec import BoardGameAEC
 from cc_env.envs.single import BoardGameEnv
 from cc_env.envs.vector import BoardGameVectorEnv
-from cc_env.match import Limits
-from cc_env.play import program_commands, server, tcp
-from cc_env.players import RandomPlayer
+from cc_env.games.factory import game_option_defaults, make_game
+from cc_env.match.match import Limits
+from cc_env.match.referee import play_match
+from cc_env.players.builtin import RandomPlayer
+from cc_env.players.specs import PLAYERS, check_spec
+from cc_env.protocols import tcp
+from cc_env.registry import options
+from cc_env.registry.catalogue import GAMES
+from cc_env.server import app
 from training import accuracy, alphazero, cli, demo, evaluate, hardest, ppo, published, tune
 
 WORDS = """ 0 1 -1 2 3 4 8 100 -0.5 0.5 1.5 1e999 -1e999 1e300 9999999999999999999 1_0 0x10 True
@@ -32,7 +37,7 @@ published easy hard random evaluation black white result wins add ./x a.b ..x cp
 VALUES = WORDS.split()
 VALUES += ["", " ", "-" * 9000, "9" * 9000, "[" * 300, "x" * 300, "\N{SNOWMAN}", "\x1b[31m", "a\nb"]
 KINDS = [
-    *players.PLAYERS,
+    *PLAYERS,
     "os.system",
     "sys.exit",
     "json.loads",
@@ -48,7 +53,7 @@ GAME_NAMES = [
     "chess",
     "os",
     "cc_env",
-    "cc_env.players",
+    "cc_env.players.specs",
     "..",
     "cc_env.games",
     "é",
@@ -63,7 +68,7 @@ python_values = st.sampled_from([*NUMBERS, float("nan"), float("inf"), *OTHERS])
 
 def known_options(kind):
     """Return the names of a player's options."""
-    factory = players.PLAYERS.get(kind)
+    factory = PLAYERS.get(kind)
     return list(inspect.signature(factory).parameters)[1:] if factory else []
 
 
@@ -77,13 +82,13 @@ def player_names(draw):
 
 @st.composite
 def pairs(draw, game):
-    known = st.sampled_from([*(games.option_defaults(game) if game in GAMES else ()), "name", "x"])
+    known = st.sampled_from([*(game_option_defaults(game) if game in GAMES else ()), "name", "x"])
     return draw(st.lists(st.tuples(known, texts).map("=".join) | texts, max_size=2))
 
 
 @given(name=player_names() | st.text(max_size=20))
 def test_names_of_players(game, name):
-    refused_or_fine(players.check, name)
+    refused_or_fine(check_spec, name)
     refused_or_fine(agents.make, name, game)
 
 
@@ -91,14 +96,14 @@ def test_names_of_players(game, name):
 def test_options_of_games(name, data):
     given_ = refused_or_fine(options.read, data.draw(pairs(name)))
     if given_ is not None:
-        refused_or_fine(lambda: games.make(name, **given_))
+        refused_or_fine(lambda: make_game(name, **given_))
 
 
 @given(name=st.sampled_from(list(GAMES)), data=st.data())
 def test_options_of_games_that_are_not_typed(name, data):
-    known = st.sampled_from(list(games.option_defaults(name)))
+    known = st.sampled_from(list(game_option_defaults(name)))
     given_ = data.draw(st.dictionaries(known, python_values, max_size=2))
-    refused_or_fine(lambda: games.make(name, **given_))
+    refused_or_fine(lambda: make_game(name, **given_))
 
 
 # Command lines: each command with what it takes, but for what takes long once all of it was read.
@@ -109,8 +114,8 @@ def folder(tmp_path_factory):
     """Files to name on command lines, in the folder where commands run."""
     path, patch = tmp_path_factory.mktemp("typed"), pytest.MonkeyPatch()
     patch.chdir(path)
-    game = games.make("capture_conquer", size=4)
-    line = referee.play(game, (RandomPlayer(game),) * 2, limits=Limits(max_turns=6)).to_json()
+    game = make_game("capture_conquer", size=4)
+    line = play_match(game, (RandomPlayer(game),) * 2, limits=Limits(max_turns=6)).to_json()
     odd = json.loads(line) | {"players": ["\ud800", "\x1b[31m"]}
     (path / "games.jsonl").write_text(line + "\n")
     (path / "odd.jsonl").write_text(json.dumps(odd) + "\n")
@@ -124,11 +129,11 @@ def folder(tmp_path_factory):
     patch.setattr(program_commands, "_connected", lambda *_: [])
     patch.setattr(tcp.socket, "create_connection", no_connection)
     patch.setattr(tcp.socket, "create_server", no_server)
-    patch.setattr(server.uvicorn.Server, "run", started)
-    patch.setattr(server.uvicorn.Config, "configure_logging", lambda _: None)  # absl closes stderr
+    patch.setattr(app.uvicorn.Server, "run", started)
+    patch.setattr(app.uvicorn.Config, "configure_logging", lambda _: None)  # absl closes stderr
     patch.setattr(commands.typer, "launch", lambda _: 0)
     patch.setattr(commands, "count", lambda *_, **__: 1)
-    patch.setattr(commands, "uses", lambda name: games.make(name) and ())
+    patch.setattr(commands, "uses", lambda name: make_game(name) and ())
     conduct = cli.conduct
 
     def untrained(way, _, *given):
@@ -252,7 +257,7 @@ def status(app, line):
         for name, value in (("argv", ["command", *line]), ("stdout", said), ("stderr", said)):
             patch.setattr(sys, name, value)
         try:
-            code = terminal.run(app)
+            code = application.run(app)
         except SystemExit as end:
             code = end.code or 0
     said.seek(0)
@@ -323,10 +328,10 @@ def test_keywords_of_environments(kind, given_):
 @given(seed=python_values, start=python_values, names=st.tuples(python_values, python_values))
 def test_games_that_are_played(game, seed, start, names):
     pair = (RandomPlayer(game),) * 2
-    refused_or_fine(lambda: referee.play(game, pair, seed=seed))
-    refused_or_fine(lambda: referee.play(game, pair, start=start))
-    refused_or_fine(lambda: referee.play(game, pair, names=names))
-    refused_or_fine(lambda: referee.play(game, names))
+    refused_or_fine(lambda: play_match(game, pair, seed=seed))
+    refused_or_fine(lambda: play_match(game, pair, start=start))
+    refused_or_fine(lambda: play_match(game, pair, names=names))
+    refused_or_fine(lambda: play_match(game, names))
 
 
 @given(
@@ -338,4 +343,4 @@ def test_games_that_are_played(game, seed, start, names):
 def test_limits(game, limits):
     made = refused_or_fine(lambda: Limits(**limits))
     if made is not None:
-        refused_or_fine(lambda: referee.play(game, (RandomPlayer(game),) * 2, limits=made))
+        refused_or_fine(lambda: play_match(game, (RandomPlayer(game),) * 2, limits=made))

@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 from agents import arrays
 from agents.learned import PolicyPlayer
 from agents.network import Evaluator, Network, Size, load, save
-from cc_env import games
 from cc_env.envs.opponents import Opponent, drawn
-from cc_env.referee import Clock
+from cc_env.games.factory import make_game
+from cc_env.match.referee import Clock
 from training import checkpoints, selfplay_env, state
 from training.replay import Replay, Samples, sparse
 
-GAME = games.make("capture_conquer", size=4)
+GAME = make_game("capture_conquer", size=4)
 SMALL = Size(blocks=1, channels=4, keys=2)
 
 

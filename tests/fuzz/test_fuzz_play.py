@@ -11,17 +11,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
-from cc_env.match import RESIGNED, Result
-from cc_env.play import server, view
-from cc_env.play.export import endings, exported
-from cc_env.play.journal import Journal, with_tokens
-from cc_env.play.lobby import Lobby, check_opening
-from cc_env.play.room import Guest
-from cc_env.play.server_limits import ServerLimits
-from cc_env.play.sitting import HUMAN
-from cc_env.play.storage import GameFolder
-from cc_env.referee import Decision
-from cc_env.rules import SECOND_WINS
+from cc_env.core.rules import SECOND_WINS
+from cc_env.match.match import RESIGNED, Result
+from cc_env.match.referee import Decision
+from cc_env.play import view
+from cc_env.play.exporting import endings, exported
+from cc_env.play.session import HUMAN
+from cc_env.server import app
+from cc_env.server.journal import Journal, with_tokens
+from cc_env.server.limits import ServerLimits
+from cc_env.server.lobby import Lobby, check_opening
+from cc_env.server.room import Guest
+from cc_env.server.storage import GameFolder
 
 LIMITS = ServerLimits(
     hint_player="minimax:depth=1",
@@ -131,7 +132,7 @@ def test_messages(seats, lobby, tmp_path):
         before = stands(room, path)
 
         def obey():
-            room.obey(guest, server._read(text, LIMITS))
+            room.obey(guest, app._read(text, LIMITS))
             is_obeyed.append(True)
 
         refused_or_fine(obey)
@@ -178,8 +179,8 @@ def test_what_opens_a_game(lobby, tmp_path):
 
 
 def test_what_comes_first_over_http_and_websocket(tmp_path):
-    app = server.application(tmp_path, limits=LIMITS)
-    with TestClient(app, base_url=HERE, headers={"origin": HERE}) as client:
+    site = app.application(tmp_path, limits=LIMITS)
+    with TestClient(site, base_url=HERE, headers={"origin": HERE}) as client:
         opened = client.post("/games", json=OPENINGS[0]).json()
         place = f"ws://127.0.0.1:8000/play/{opened['game']}"
         first = json.dumps({"tokens": opened["tokens"]})

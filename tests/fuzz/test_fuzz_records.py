@@ -12,16 +12,18 @@ from fuzz.mutations import SEEDS, like, lines, texts
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cc_env import games, record, referee
-from cc_env.catalogue import GAMES
 from cc_env.errors import BadRecord
 from cc_env.games.cannon import log
 from cc_env.games.checkers import pdn
-from cc_env.match import Limits
+from cc_env.games.factory import make_game
+from cc_env.match import record
+from cc_env.match.match import Limits
+from cc_env.match.referee import play_match
 from cc_env.play import importing
-from cc_env.play.export import exported
-from cc_env.play.sitting import HUMAN, Sitting
-from cc_env.players import RandomPlayer
+from cc_env.play.exporting import exported
+from cc_env.play.session import HUMAN, Sitting
+from cc_env.players.builtin import RandomPlayer
+from cc_env.registry.catalogue import GAMES
 
 PDN = [
     '[Event "a \\"b\\" \\\\"]\n[Black "One"]\n[White "Two"]\n[Result "1-0"]\n'
@@ -54,10 +56,10 @@ def write(path, text):
 def test_records(name, tmp_path):
     path, good = tmp_path / "games.jsonl", []
     for seed in range(2):
-        game = games.make(name)
+        game = make_game(name)
         limits = Limits(max_turns=(6, 150)[seed])
         players = (RandomPlayer(game),) * 2
-        good.append(referee.play(game, players, seed=seed, limits=limits).to_json())
+        good.append(play_match(game, players, seed=seed, limits=limits).to_json())
     begun = json.loads(good[0]) | {"start": game.to_text(game.initial), "seed": None, "turns": []}
     good.append(json.dumps(begun | {"reason": "time", "result": "0-1"}))
 
@@ -120,20 +122,20 @@ def test_records(name, tmp_path):
     ],
 )
 def test_pdn_of_many_times_the_same_is_read_soon(part):
-    english = games.make("checkers", **pdn.ENGLISH)
+    english = make_game("checkers", **pdn.ENGLISH)
     for text in (part * 5000, '[a "' + part * 5000, '[a "b"] 9-13 ' + part * 5000 + "x"):
         refused_or_fine(lambda text=text: list(pdn.read(text, english, lambda error: None)))
 
 
 @pytest.mark.parametrize("part", ['[a{} "x"]\n\n', '[a{} "x"]', "{}. 9-13* ", "9-13* ", "{}. * "])
 def test_pdn_of_many_parts_is_read_soon(part):
-    english = games.make("checkers", **pdn.ENGLISH)
+    english = make_game("checkers", **pdn.ENGLISH)
     text = "".join(part.format(number) for number in range(9000))
     refused_or_fine(lambda: list(pdn.read(text, english, lambda error: None)))
 
 
 def test_pdn():
-    english = games.make("checkers", **pdn.ENGLISH)
+    english = make_game("checkers", **pdn.ENGLISH)
 
     @given(texts([*PDN, "\n".join(PDN)], most=4000))
     def fuzz(text):
@@ -149,7 +151,7 @@ def test_pdn():
 
 
 def test_pdn_of_every_dialect_is_read_as_it_was_meant():
-    english = games.make("checkers", **pdn.ENGLISH)
+    english = make_game("checkers", **pdn.ENGLISH)
 
     @given(pdn_grammar.files(english))
     def fuzz(file):
@@ -166,7 +168,7 @@ def test_pdn_of_every_dialect_is_read_as_it_was_meant():
 
 
 def test_damaged_pdn_of_every_dialect():
-    english = games.make("checkers", **pdn.ENGLISH)
+    english = make_game("checkers", **pdn.ENGLISH)
 
     @given(pdn_grammar.files(english), SEEDS)
     def fuzz(file, seed):
@@ -187,7 +189,7 @@ def facts_of(played):
 def assert_survives(played):
     """Check that a game that is written is read as the same, and written as the same."""
     text = pdn.export(played.game, played)
-    (again,) = pdn.read(text, games.make("checkers", **pdn.ENGLISH))
+    (again,) = pdn.read(text, make_game("checkers", **pdn.ENGLISH))
     assert facts_of(again) == facts_of(played)
     same = played.tags.keys() - {"FEN", "SetUp", "Result", "RuleOptions", "GameType"}
     assert {name: again.tags[name] for name in same} == {name: played.tags[name] for name in same}
@@ -195,7 +197,7 @@ def assert_survives(played):
 
 
 def test_pictures():
-    sitting = Sitting(games.make("mini_checkers"), (HUMAN, HUMAN))
+    sitting = Sitting(make_game("mini_checkers"), (HUMAN, HUMAN))
     sitting.play(int(sitting.game.legal_actions(sitting.position)[0]))
     head, metadata, rest = exported(sitting, ".svg").split("\n", 2)
     short = "\n".join([head, metadata, rest[-200:]])
@@ -208,7 +210,7 @@ def test_pictures():
 
 
 def test_logs():
-    cannon, seen = games.make("cannon"), np.zeros(2, int)
+    cannon, seen = make_game("cannon"), np.zeros(2, int)
 
     @given(texts(["".join(LOG), *LOG], most=4000))
     def fuzz(text):
@@ -231,7 +233,7 @@ def test_logs():
 
 @pytest.mark.parametrize(("ending", "good"), [(".pdn", PDN), (".log", LOG)])
 def test_files_of_other_programs(ending, good, tmp_path):
-    game = games.make(*{".pdn": ["checkers"], ".log": ["cannon"]}[ending])
+    game = make_game(*{".pdn": ["checkers"], ".log": ["cannon"]}[ending])
     path = tmp_path / f"games{ending}"
     seen = np.zeros(2, int)
 
@@ -249,9 +251,9 @@ def test_files_of_other_programs(ending, good, tmp_path):
 def test_files_of_other_bytes(ending, tmp_path):
     path, game = (
         tmp_path / f"games{ending}",
-        games.make("cannon" if ending == ".log" else "checkers"),
+        make_game("cannon" if ending == ".log" else "checkers"),
     )
-    played = referee.play(game, (RandomPlayer(game),) * 2, limits=Limits(max_turns=8)).to_json()
+    played = play_match(game, (RandomPlayer(game),) * 2, limits=Limits(max_turns=8)).to_json()
     text = {".pdn": "\n".join(PDN), ".log": "".join(LOG[:2])}.get(ending, f"{played}\n{played}\n")
     content = gzip.compress(text.encode(), mtime=0) if ending.endswith("gz") else text.encode()
     seen = np.zeros(2, int)

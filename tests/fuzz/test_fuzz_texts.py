@@ -10,11 +10,12 @@ from fuzz.harness import refused_or_fine
 from fuzz.mutations import lines, texts
 from hypothesis import given
 
-from cc_env import games, oracle
+from cc_env.core.rules import ONGOING
 from cc_env.games.cannon import log
 from cc_env.games.checkers import pdn
-from cc_env.pictures import draw
-from cc_env.rules import ONGOING
+from cc_env.games.factory import make_game
+from cc_env.rendering.picture import draw
+from cc_env.verification import reference_positions
 
 GAMES = {
     "capture_conquer": ({}, {"size": 8}, {"size": 4, "corner": 3}),
@@ -23,7 +24,7 @@ GAMES = {
     "morris": ({}, {"free_move": "never", "removals": "one", "flying": True, "count_hand": True}),
     "cannon": ({}, {"rows": 10, "columns": 10}),
 }
-MADE = [games.make(name, **options) for name, several in GAMES.items() for options in several]
+MADE = [make_game(name, **options) for name, several in GAMES.items() for options in several]
 FILES = {  # of recorded positions
     "capture_conquer": "capture_conquer",
     "checkers": "checkers8",
@@ -89,7 +90,7 @@ def test_turns(game):
 
 
 def test_commands_of_cannon():
-    game = games.make("cannon")
+    game = make_game("cannon")
 
     @given(texts(["S 2 5 M 1 4", "S 0 5 S 2 5 M 1 4", "S 0 6 B 1 5"], most=5000))
     def fuzz(text):
@@ -99,7 +100,7 @@ def test_commands_of_cannon():
 
 
 def test_positions_and_moves_of_pdn():
-    game = games.make("checkers", **pdn.ENGLISH)
+    game = make_game("checkers", **pdn.ENGLISH)
     position = pdn.parse_position(game, "B:W14,15,22,23,K32:B1,10")
 
     @given(texts(["B:W21,K22:B1,2", "W:WK30-K32:BK1-2.", "B:W 21-32:B 1-12", "10x17x26", "10-14"]))
@@ -130,6 +131,6 @@ def test_recorded_positions(game, tmp_path):
     @given(lines(list(short.values())))
     def fuzz(line):
         path.write_text(line, "utf-8", "surrogatepass")
-        refused_or_fine(lambda: list(oracle.compare(path, game)))
+        refused_or_fine(lambda: list(reference_positions.compare(path, game)))
 
     fuzz()

@@ -10,7 +10,7 @@ from fuzz.harness import refused_or_fine
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cc_env.terminal import Terminal
+from cc_env.output import Terminal
 from training import arena
 from training.arena import report, tables
 from training.arena.folder import CONFIG, GAMES, LOCK, RESULTS

@@ -6,14 +6,14 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
-from cc_env import games
-from cc_env.play.engine import Engine
-from cc_env.play.words import turn_word
-from cc_env.rules import ONGOING
+from cc_env.core.rules import ONGOING
+from cc_env.games.factory import make_game
+from cc_env.play.ugi_engine import Engine
+from cc_env.protocols.ugi import turn_word
 
 GAMES = {
-    "capture_conquer size=4": games.make("capture_conquer", size=4),
-    "mini_checkers": games.make("mini_checkers"),
+    "capture_conquer size=4": make_game("capture_conquer", size=4),
+    "mini_checkers": make_game("mini_checkers"),
 }
 COMMANDS = "ugi", "isready", "setgame", "setoption", "uginewgame", "position", "go", "stop", "query"
 ERROR = "info string error "

@@ -8,16 +8,17 @@ import numpy as np
 import pytest
 from conftest import ORACLE
 
-from cc_env import games, record
+from cc_env.core.game import Played
+from cc_env.core.grid import Grid
+from cc_env.core.rules import DRAW, FIRST_WINS, ONGOING, SECOND_WINS
 from cc_env.errors import BadOption, BadPosition, BadRecord, IllegalAction
-from cc_env.game import Played
 from cc_env.games.cannon import bots, log
 from cc_env.games.cannon.evaluation import STANDARD
-from cc_env.grid import Grid
-from cc_env.match import RESIGNED, Limits, Match
-from cc_env.perft import perft
-from cc_env.playouts import play_randomly
-from cc_env.rules import DRAW, FIRST_WINS, ONGOING, SECOND_WINS
+from cc_env.games.factory import make_game
+from cc_env.match import record
+from cc_env.match.match import RESIGNED, Limits, Match
+from cc_env.match.random_games import play_randomly
+from cc_env.verification.perft import perft
 from training import tune
 
 RECORDED = ORACLE / "cannon.jsonl.gz"
@@ -26,7 +27,7 @@ FAR = {"B": "17 37 57 77", "W": "00 20 40 60"}  # the halls, as xy
 
 @pytest.fixture(scope="module")
 def cannon():
-    return games.make("cannon")
+    return make_game("cannon")
 
 
 def place(game, side, **letters):
@@ -57,7 +58,7 @@ def commands(game, position, start=None):
 @pytest.mark.parametrize("columns", [8, 10])
 def test_boards_of_all_sizes_begin_alike(rows, columns):
     """cannon: n x m boards of 8 and 10."""
-    game = games.make("cannon", rows=rows, columns=columns)
+    game = make_game("cannon", rows=rows, columns=columns)
     letters = game.pieces(game.initial)
     for row in range(rows):
         line = "".join(letters.get((row, column), ".") for column in range(columns))
@@ -109,7 +110,7 @@ def test_a_shift_takes_no_hall_unless_it_may(cannon):
         if command[2] == "B"
     }
     assert "21M20" in commands(cannon, place(cannon, "b", **letters))
-    changed = games.make("cannon", shift_captures_hall=True)
+    changed = make_game("cannon", shift_captures_hall=True)
     assert "23M20" in commands(changed, place(changed, "b", **letters))
     blocked = letters | {"b": "21 22 23 24"}
     assert "23M20" not in commands(changed, place(changed, "b", **blocked))
@@ -128,7 +129,7 @@ def test_longer_rows_are_several_cannons(cannon):
 def test_a_retreat_needs_a_soldier_beside_or_before(cannon):
     behind = {"b": "33", "w": "34"}
     assert "33M15" not in commands(cannon, place(cannon, "b", **behind))
-    eight = games.make("cannon", retreat_neighbours=8)
+    eight = make_game("cannon", retreat_neighbours=8)
     assert "33M15" in commands(eight, place(eight, "b", **behind))
     hall = {"b": "33", "w": "77", "W": "32 00 20"}
     assert "33M35" not in commands(cannon, place(cannon, "b", **hall))
@@ -137,7 +138,7 @@ def test_a_retreat_needs_a_soldier_beside_or_before(cannon):
 def test_a_retreat_over_an_occupied_cell(cannon):
     letters = {"b": "33 34", "w": "32"}
     assert "33M35" in commands(cannon, place(cannon, "b", **letters))
-    clear = games.make("cannon", retreat_clear_path=True)
+    clear = make_game("cannon", retreat_clear_path=True)
     legal = commands(clear, place(clear, "b", **letters), "33")
     assert "33M35" not in legal
     assert "33M55" in legal
@@ -146,7 +147,7 @@ def test_a_retreat_over_an_occupied_cell(cannon):
 def test_a_bomb_over_an_occupied_cell(cannon):
     letters = {"b": "24 25 26", "w": "22 21"}
     assert {"24B22", "24B21"} <= commands(cannon, place(cannon, "b", **letters))
-    clear = games.make("cannon", bomb_clear_path=True)
+    clear = make_game("cannon", bomb_clear_path=True)
     legal = commands(clear, place(clear, "b", **letters))
     assert "24B22" in legal
     assert "24B21" not in legal
@@ -163,7 +164,7 @@ def test_a_bomb_over_an_occupied_cell(cannon):
 )
 def test_wrong_options_are_refused(options, why):
     with pytest.raises(BadOption, match=why):
-        games.make("cannon", **options)
+        make_game("cannon", **options)
 
 
 # Endings and scores
@@ -221,7 +222,7 @@ def test_all_recorded_scores_are_ours(cannon):
 
 
 def cannon_of(line):
-    return games.make("cannon", rows=line["rows"], columns=line["cols"])
+    return make_game("cannon", rows=line["rows"], columns=line["cols"])
 
 
 # What is recorded
@@ -242,7 +243,7 @@ def test_recorded_positions_games_and_counts_agree(assert_agreement):
     ],
 )
 def test_perft_from_the_start(rows, columns, counts):
-    game = games.make("cannon", rows=rows, columns=columns)
+    game = make_game("cannon", rows=rows, columns=columns)
     depths = range(1, len(counts) + 1)
     assert [perft(game, game.initial, depth) for depth in depths] == counts
 
@@ -366,7 +367,7 @@ def test_bots_compile_when_they_are_made(cannon, monkeypatch, name):
 def test_a_repetition_long_ago_is_seen_without_a_limit_of_turns():
     from cc_env.envs.boards import LONGEST, TURNS, Boards
 
-    game = games.make("cannon")
+    game = make_game("cannon")
     boards = Boards(game)
     boards.reset(starts=[place(game, "b", b="24 25 26", w="61 62 63")])
     boards._batch.rows[:, TURNS] = LONGEST - 1  # turns so far
@@ -612,7 +613,7 @@ def test_nothing_is_played_after_stagnation(cannon):
 
 @pytest.mark.parametrize("rows", [8, 10])
 def test_every_row_of_soldiers_has_a_weight_of_its_board(rows):
-    game = games.make("cannon", rows=rows, columns=10)
+    game = make_game("cannon", rows=rows, columns=10)
     weights = game.search.evaluations["standard"].weights
     assert (weights == STANDARD[rows].weights).all()
     counts = [play_randomly_seen(game, seed) for seed in range(4)]

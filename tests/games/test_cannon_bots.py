@@ -3,14 +3,15 @@
 import numpy as np
 import pytest
 
-from cc_env import games, players
+from cc_env.core.grid import Grid
 from cc_env.errors import BadOption
 from cc_env.games.cannon.bots import BOTS, look
-from cc_env.grid import Grid
-from cc_env.match import Limits
-from cc_env.referee import Clock, play
+from cc_env.games.factory import make_game
+from cc_env.match.match import Limits
+from cc_env.match.referee import Clock, play_match
+from cc_env.players.specs import make_player
 
-CANNON = games.make("cannon")
+CANNON = make_game("cannon")
 ROWS = COLUMNS = 8
 
 
@@ -25,7 +26,7 @@ def texts(name, position, seeds=range(12)):
     """Return all that a bot plays in a position, asked again each time."""
     actions = set()
     for seed in seeds:
-        player = players.make(name, CANNON)
+        player = make_player(name, CANNON)
         player._bot._turns = 9  # beyond the turns that are known
         actions.add(player.choose(position, np.random.default_rng(seed), Clock()).action)
     return {CANNON.action_text(position, action) for action in actions}
@@ -107,7 +108,7 @@ def test_defensive_saves_the_soldier_in_danger():
 
 
 def test_neutral_plays_the_first_legal_action_after_twenty_turns_that_take_nothing():
-    player = players.make("neutral", CANNON)
+    player = make_player("neutral", CANNON)
     position = at("b", b="26 56", w="51 31", W="00 20 40 60", B="17 37 57 77")
     player._bot._turns, player._bot._blank = 9, 20
     chosen = player.choose(position, np.random.default_rng(0), Clock()).action
@@ -116,8 +117,8 @@ def test_neutral_plays_the_first_legal_action_after_twenty_turns_that_take_nothi
 
 @pytest.mark.parametrize("name", BOTS)
 def test_the_first_two_turns_are_known(name):
-    game = play(
-        CANNON, [players.make(name, CANNON), players.make(name, CANNON)], limits=Limits(max_turns=4)
+    game = play_match(
+        CANNON, [make_player(name, CANNON), make_player(name, CANNON)], limits=Limits(max_turns=4)
     )
     assert game.turns == ("S 2 7 M 1 6", "S 3 0 M 2 1", "S 4 7 M 5 6", "S 5 0 M 6 1")
 
@@ -125,11 +126,13 @@ def test_the_first_two_turns_are_known(name):
 @pytest.mark.parametrize("name", BOTS)
 def test_each_beats_random_clearly(name):
     """cannon: the four heuristic bots: each beats random clearly."""
-    pair = players.make(name, CANNON), players.make("random", CANNON)
+    pair = make_player(name, CANNON), make_player("random", CANNON)
     won = 0
     for seed in range(20):
         seat = seed % 2
-        game = play(CANNON, pair[::-1] if seat else pair, seed=seed, limits=Limits(max_turns=500))
+        game = play_match(
+            CANNON, pair[::-1] if seat else pair, seed=seed, limits=Limits(max_turns=500)
+        )
         assert game.reason not in ("illegal", "error")
         won += game.result == ("0-1" if seat else "1-0")
     assert won >= 15
@@ -138,13 +141,13 @@ def test_each_beats_random_clearly(name):
 @pytest.mark.parametrize("columns", [8, 10])
 @pytest.mark.parametrize("rows", [8, 10])
 def test_they_play_on_every_board(rows, columns):
-    game = games.make("cannon", rows=rows, columns=columns)
+    game = make_game("cannon", rows=rows, columns=columns)
     for first, other in (("aggressive", "defensive"), ("enhanced", "neutral")):
-        pair = players.make(first, game), players.make(other, game)
-        played = play(game, pair, limits=Limits(max_turns=120))
+        pair = make_player(first, game), make_player(other, game)
+        played = play_match(game, pair, limits=Limits(max_turns=120))
         assert played.reason not in ("illegal", "error"), played.detail
 
 
 def test_other_games_are_refused():
     with pytest.raises(BadOption, match="aggressive does not play morris, only: cannon"):
-        players.make("aggressive", games.make("morris"))
+        make_player("aggressive", make_game("morris"))

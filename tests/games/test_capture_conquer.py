@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.worst_case import WORST
-from cc_env import games
+from cc_env.core.rules import DRAW, FIRST_WINS, ONGOING, SECOND_WINS
 from cc_env.errors import BadOption, BadPosition, IllegalAction, UnknownOption
-from cc_env.perft import perft
-from cc_env.playouts import play_randomly
-from cc_env.rules import DRAW, FIRST_WINS, ONGOING, SECOND_WINS
+from cc_env.games.factory import make_game
+from cc_env.match.random_games import play_randomly
+from cc_env.verification.perft import perft
 
 EXAMPLE = "6/1bb3/1brrr1/1r1r2/6/6 b"  # published
 SIZES = (4, 5, 6, 7, 8)
@@ -21,14 +21,14 @@ SIZES = (4, 5, 6, 7, 8)
 
 def turns(text):
     """Return the legal turns of a position, in notation."""
-    made = games.make("capture_conquer", size=text.count("/") + 1)
+    made = make_game("capture_conquer", size=text.count("/") + 1)
     position = made.from_text(text)
     return {made.turn_text(position, turn) for turn in made.turns(position)}
 
 
 def result(text):
     """Return the outcome and, when the game is over, how it ended."""
-    made = games.make("capture_conquer", size=text.count("/") + 1)
+    made = make_game("capture_conquer", size=text.count("/") + 1)
     position = made.from_text(text)
     outcome = made.outcome(position)
     return outcome if outcome == ONGOING else (outcome, made.ending(position))
@@ -64,7 +64,7 @@ def test_jumping_over_an_own_piece_captures_nothing():
 def test_the_first_enemy_piece_is_captured_and_the_second_stays():
     text = "br1r2/6/6/6/6/b4r b"
     assert {"0,0-0,2x0,1", "0,0-0,4x0,1"} <= turns(text)
-    made = games.make("capture_conquer")
+    made = make_game("capture_conquer")
     position = made.from_text(text)
     (action,) = made.parse_turn(position, "0,0-0,4x0,1")
     assert made.to_text(made.apply(position, action)) == "3rb1/6/6/6/6/b4r r"
@@ -136,7 +136,7 @@ def test_leaving_one_piece_wins_unless_the_mover_has_one_too():
 
 
 def test_one_against_one_the_capture_of_the_last_piece_blocks_and_so_draws():
-    made = games.make("capture_conquer")
+    made = make_game("capture_conquer")
     position = made.from_text("6/6/2b3/3r2/6/6 b")
     (action,) = made.parse_turn(position, "2,2-4,4x3,3")
     left = made.apply(position, action)
@@ -163,7 +163,7 @@ def test_perft_from_the_6x6_start(game):
 
 @pytest.mark.parametrize("size", SIZES)
 def test_perft_agrees_with_walking_every_path(size):
-    made = games.make("capture_conquer", size=size)
+    made = make_game("capture_conquer", size=size)
 
     def count(position, depth):
         if made.outcome(position) != ONGOING:
@@ -226,7 +226,7 @@ def crowded(draw):
 @given(crowded())
 def test_crowded_positions_agree_with_walking_every_path(drawn):
     board, side = drawn
-    made = games.make("capture_conquer", size=board.count("/") + 1)
+    made = make_game("capture_conquer", size=board.count("/") + 1)
     if "b" not in board or "r" not in board:
         return
     position = made.from_text(f"{board} {side}")
@@ -248,7 +248,7 @@ def played_ends(made, position):
 @pytest.mark.slow
 @pytest.mark.parametrize("text", WORST)
 def test_the_worst_positions_agree_with_walking_every_path(text):
-    made = games.make("capture_conquer", size=8)
+    made = make_game("capture_conquer", size=8)
     position = made.from_text(text)
     assert played_ends(made, position) == walked(made, position)
 
@@ -258,7 +258,7 @@ def test_the_worst_positions_agree_with_walking_every_path(text):
 
 @given(st.sampled_from(SIZES), st.integers(0, 2**32))
 def test_along_a_random_game(size, seed):
-    made = games.make("capture_conquer", size=size)
+    made = make_game("capture_conquer", size=size)
     rng = np.random.default_rng(seed)
     (transposition,) = made.symmetries
     position = made.initial
@@ -308,22 +308,22 @@ def test_the_paths_of_a_turn_come_shortest_first(game):
 @pytest.mark.parametrize("size", [3, 9, 6.0, "6", None, -1])
 def test_a_wrong_size_is_refused(size):
     with pytest.raises(BadOption, match=r"size=.*4 to 8"):
-        games.make("capture_conquer", size=size)
+        make_game("capture_conquer", size=size)
 
 
 @pytest.mark.parametrize("corner", [1, 6, 2.5, "3"])
 def test_a_wrong_corner_is_refused(corner):
     with pytest.raises(BadOption, match=r"corner=.*2 to 5"):
-        games.make("capture_conquer", corner=corner)
+        make_game("capture_conquer", corner=corner)
 
 
 def test_unknown_names_are_refused_with_the_known_ones():
     with pytest.raises(UnknownOption, match=r"no game 'chess'.*capture_conquer"):
-        games.make("chess")
+        make_game("chess")
     with pytest.raises(UnknownOption, match=r"no option colour; it has: size, corner"):
-        games.make("capture_conquer", colour="blue")
+        make_game("capture_conquer", colour="blue")
     with pytest.raises(UnknownOption, match=r"no option sise; did you mean size\? it has: size"):
-        games.make("capture_conquer", sise=6)
+        make_game("capture_conquer", sise=6)
 
 
 @pytest.mark.parametrize(
@@ -397,7 +397,7 @@ def test_a_line_of_actions_is_told_turn_by_turn(game):
 
 @pytest.mark.parametrize("size", range(4, 9))
 def test_actions_know_their_cells(size):
-    game = games.make("capture_conquer", size=size)
+    game = make_game("capture_conquer", size=size)
     texts = [game.action_text(game.initial, action) for action in range(game.num_actions)]
     cells = [divmod(cell, size) for cell in game.action_cells.ravel().tolist()]
     for text, start, end in zip(texts, cells[::2], cells[1::2], strict=True):
@@ -414,6 +414,6 @@ def test_actions_know_their_cells(size):
 
 
 def test_a_position_text_may_have_more_pieces_than_a_game_begins_with():
-    game, crowded = games.make("capture_conquer", size=4), "bbbb/bb1b/rrrr/rrr1 b"
+    game, crowded = make_game("capture_conquer", size=4), "bbbb/bb1b/rrrr/rrr1 b"
     assert game.to_text(game.from_text(crowded)) == crowded
     assert len(game.legal_actions(game.from_text(crowded)))

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from cc_env import games, rules
+from cc_env.core import rules
 from cc_env.games.capture_conquer.evaluation import (
     ANY_PREY,
     CONNECTED,
@@ -20,6 +20,7 @@ from cc_env.games.capture_conquer.evaluation import (
     Published,
     Standard,
 )
+from cc_env.games.factory import make_game
 
 
 def published(text):
@@ -94,7 +95,7 @@ def test_what_each_weight_counts(game, text, which, count):
 @pytest.mark.parametrize("size", range(4, 9))
 @pytest.mark.parametrize("name", ["standard", "published"])
 def test_mirror_images_are_worth_the_same(size, name):
-    game = games.make("capture_conquer", size=size)
+    game = make_game("capture_conquer", size=size)
     evaluation, rng = game.search.evaluations[name], np.random.default_rng(size)
     (mirror,) = game.symmetries
     position = game.initial

@@ -10,18 +10,21 @@ import numpy as np
 import pytest
 from conftest import ORACLE
 
-from cc_env import games, players, record, rules
+from cc_env.core import rules
+from cc_env.core.game import Played
+from cc_env.core.grid import Grid
+from cc_env.core.rules import DRAW, FIRST_WINS, ONGOING, SECOND_WINS
 from cc_env.errors import BadOption, BadPosition, BadRecord, IllegalAction
-from cc_env.game import Played
 from cc_env.games.checkers import pdn, pdn_text
 from cc_env.games.checkers.evaluation import NEARNESS, SYMMETRIC, Published
 from cc_env.games.checkers.rules import CELLS
-from cc_env.grid import Grid
-from cc_env.match import Limits, Match
-from cc_env.perft import perft
-from cc_env.playouts import play_randomly
-from cc_env.referee import Clock
-from cc_env.rules import DRAW, FIRST_WINS, ONGOING, SECOND_WINS
+from cc_env.games.factory import make_game
+from cc_env.match import record
+from cc_env.match.match import Limits, Match
+from cc_env.match.random_games import play_randomly
+from cc_env.match.referee import Clock
+from cc_env.players.specs import make_player
+from cc_env.verification.perft import perft
 
 RECORDED = ORACLE / "checkers8.jsonl.gz"
 GOLDEN_PDN = """
@@ -37,12 +40,12 @@ GOLDEN_PDN = """
 
 @pytest.fixture(scope="module")
 def checkers():
-    return games.make("checkers")
+    return make_game("checkers")
 
 
 @pytest.fixture(scope="module")
 def english():
-    return games.make("checkers", **pdn.ENGLISH)
+    return make_game("checkers", **pdn.ENGLISH)
 
 
 def place(game, side, idle=0, **letters):
@@ -117,7 +120,7 @@ def test_without_progress_it_is_a_draw(checkers):
     position = place(checkers, "r", idle=79, red_kings="71", black_kings="06")
     after = checkers.play_turn(position, checkers.parse_turn(position, "71-60"))
     assert (checkers.outcome(after), checkers.ending(after)) == (DRAW, "no_progress")
-    endless = games.make("checkers", no_progress_limit=None)
+    endless = make_game("checkers", no_progress_limit=None)
     position = place(endless, "r", idle=500, red_kings="71", black_kings="06")
     assert endless.outcome(position) == ONGOING
 
@@ -185,8 +188,8 @@ def test_the_symmetric_evaluation_gives_both_sides_what_is_published_for_one(che
 def test_a_won_ending_is_won(checkers, level):
     """Four kings and two men against a king: once, only moves were repeated."""
     position, rng = checkers.from_text("2R1R3/3r4/2R5/1R6/8/8/r5B1/8 b 8"), np.random.default_rng(0)
-    red = players.make(f"minimax:{level}", checkers)
-    black = players.make("minimax:depth=6", checkers)
+    red = make_player(f"minimax:{level}", checkers)
+    black = make_player("minimax:depth=6", checkers)
     for _ in range(80):
         mover = black if checkers.to_move(position) else red
         position = checkers.apply(position, mover.choose(position, rng, Clock()).action)
@@ -215,7 +218,7 @@ def test_a_side_with_few_pieces_is_chased_by_either_player(checkers):
 
 
 def test_one_ply_ahead_it_chooses_as_well_as_was_recorded(checkers):
-    published = players.make("greedy:evaluation=published", checkers)
+    published = make_player("greedy:evaluation=published", checkers)
     rng = np.random.default_rng(0)
     chosen = 0
     for line, letters in list(recorded_positions())[::25]:
@@ -349,7 +352,7 @@ def test_a_wrong_position_text_is_refused(checkers, text, why):
 )
 def test_wrong_options_are_refused(options, why):
     with pytest.raises(BadOption, match=why):
-        games.make("checkers", **options)
+        make_game("checkers", **options)
 
 
 # Players
@@ -358,7 +361,7 @@ def test_wrong_options_are_refused(options, why):
 def test_quiescence_sees_that_a_piece_can_be_taken_back(checkers):
     # 42-33 wins nothing: 24x42 would follow. At depth 1 only captures show it.
     position = place(checkers, "r", red="42 60", black="24 06")
-    chosen = players.make("minimax:depth=1", checkers).choose(
+    chosen = make_player("minimax:depth=1", checkers).choose(
         position, np.random.default_rng(0), Clock()
     )
     assert checkers.action_text(position, chosen.action) != "42-33"
@@ -369,7 +372,7 @@ def test_quiescence_sees_that_a_piece_can_be_taken_back(checkers):
 )
 def test_levels_are_the_published_depths(checkers, level, depth):
     """checkers8: three levels 2/4/8."""
-    player = players.make(f"minimax:{level}", checkers)
+    player = make_player(f"minimax:{level}", checkers)
     chosen = player.choose(checkers.initial, np.random.default_rng(0), Clock())
     assert chosen.details["depth"] == depth
 
@@ -576,7 +579,7 @@ def test_the_result_of_black_who_moves_first_stands_first(english, moves, result
 
 def test_where_other_rules_would_do_the_error_says_so(checkers):
     hint = "; PDN is English draughts: crowning=ends_move, no_progress_limit=None"
-    english = games.make("checkers", crowning="ends_move", no_progress_limit=None)
+    english = make_game("checkers", crowning="ends_move", no_progress_limit=None)
     crowned = '[FEN "B:W26,27,9:B22,6"] 1. 22x31 9x2 *'  # 22x31x24 where crowning continues
     endless = '[FEN "B:WK4:BK29"] ' + "29-25 4-8 25-29 8-4 " * 21 + "*"
     for text, why in (

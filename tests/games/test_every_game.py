@@ -5,20 +5,23 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cc_env import games, record, referee, rules
-from cc_env.catalogue import GAMES
+from cc_env.core import rules
+from cc_env.core.rules import DRAW, FIRST_WINS, ONGOING, SECOND_WINS
 from cc_env.errors import BadOption, BadPosition
-from cc_env.players import RandomPlayer
-from cc_env.rules import DRAW, FIRST_WINS, ONGOING, SECOND_WINS
+from cc_env.games.factory import game_option_defaults, game_option_values, make_game
+from cc_env.match import record
+from cc_env.match.referee import play_match
+from cc_env.players.builtin import RandomPlayer
+from cc_env.registry.catalogue import GAMES
 
 GOLDEN = Path(__file__).parent / "golden"
 
 
 def others(name):
     """Return options that are all, so far as is known, other than by default."""
-    defaults = games.option_defaults(name)
+    defaults = game_option_defaults(name)
     switched = {option: not value for option, value in defaults.items() if type(value) is bool}
-    few = games.option_values(name).items()
+    few = game_option_values(name).items()
     return switched | {o: next(v for v in values[::-1] if v != defaults[o]) for o, values in few}
 
 
@@ -29,7 +32,7 @@ MADE += [(name, others(name)) for name in GAMES if others(name)]
 @pytest.fixture(params=MADE, ids=str)
 def any_game(request):
     name, options = request.param
-    return games.make(name, **options)
+    return make_game(name, **options)
 
 
 def random_games(game, count):
@@ -76,12 +79,12 @@ def test_the_words_of_positions_are_taken_and_no_others(any_game):
 
 @pytest.mark.parametrize("name", GAMES)
 def test_options_take_all_their_values_and_no_others(name):
-    for option, values in games.option_values(name).items():
-        assert games.option_defaults(name)[option] in values
+    for option, values in game_option_values(name).items():
+        assert game_option_defaults(name)[option] in values
         for value in values:
-            assert games.make(name, **{option: value}).options[option] == value
+            assert make_game(name, **{option: value}).options[option] == value
         with pytest.raises(BadOption, match=option):
-            games.make(name, **{option: "none"})
+            make_game(name, **{option: "none"})
 
 
 def test_positions_survive_as_text(any_game):
@@ -171,7 +174,7 @@ def test_every_turn_can_be_read_as_it_is_written(any_game):
 def test_games_are_recorded_and_replayed(any_game):
     players = RandomPlayer(any_game), RandomPlayer(any_game)
     for seed in range(3):
-        played = referee.play(any_game, players, seed=seed)
+        played = play_match(any_game, players, seed=seed)
         again = record.Record.from_json(played.to_json())
         assert record.replay(again).turns == list(played.turns)
 

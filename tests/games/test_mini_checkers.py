@@ -7,22 +7,24 @@ import numpy as np
 import pytest
 from conftest import ORACLE
 
-from cc_env import games, players, rules
+from cc_env.core import rules
+from cc_env.core.grid import Grid
+from cc_env.core.rules import DRAW, FIRST_WINS, ONGOING, SECOND_WINS
 from cc_env.errors import BadOption, BadPosition
+from cc_env.games.factory import make_game
 from cc_env.games.mini_checkers import CELLS, Published
-from cc_env.grid import Grid
-from cc_env.perft import perft
-from cc_env.playouts import play_randomly
-from cc_env.referee import Clock
-from cc_env.rules import DRAW, FIRST_WINS, ONGOING, SECOND_WINS
+from cc_env.match.random_games import play_randomly
+from cc_env.match.referee import Clock
+from cc_env.players.specs import make_player
 from cc_env.search.alphabeta import AlphaBeta
+from cc_env.verification.perft import perft
 
 RECORDED = ORACLE / "checkers6.jsonl.gz"
 
 
 @pytest.fixture(scope="module")
 def mini():
-    return games.make("mini_checkers")
+    return make_game("mini_checkers")
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +52,7 @@ def turns(game, position):
 def test_the_first_turns_of_both_sides(mini):
     """checkers6: choose to move first or second."""
     assert turns(mini, mini.initial) == {"41-30", "41-32", "43-32", "43-34", "45-34"}
-    other = games.make("mini_checkers", first="white")
+    other = make_game("mini_checkers", first="white")
     assert other.to_move(other.initial) == 1
     assert turns(other, other.initial) == {"10-21", "12-21", "12-23", "14-23", "14-25"}
 
@@ -146,14 +148,14 @@ def test_the_published_levels_and_statistics(mini):
     """checkers6: three levels; 15 s limit; statistics (depth, value, cut-offs max/min, nodes)."""
     rng = np.random.default_rng(0)
     for level, depth in (("easy", 5), ("normal", 15)):
-        details = players.make(f"minimax:{level}", mini).choose(mini.initial, rng, Clock()).details
+        details = make_player(f"minimax:{level}", mini).choose(mini.initial, rng, Clock()).details
         assert details["depth"] == depth
         assert details["nodes"] > 1
         assert details["cuts_max"] > 0 < details["cuts_min"]
     assert mini.search.levels["easy"]["seconds"] == mini.search.levels["normal"]["seconds"] == 15
     result = AlphaBeta(mini, "published", table_megabytes=1).search(mini.initial, depth=1)
     assert (result.cuts_max, result.cuts_min) == (0, 0)
-    hard = players.make("minimax:hard,table_megabytes=64", mini)
+    hard = make_player("minimax:hard,table_megabytes=64", mini)
     position = place(mini, "b", "41 45", "12 10")
     details = hard.choose(position, rng, Clock()).details
     assert 5 < details["depth"] < 80  # to the end of the game
@@ -205,4 +207,4 @@ def test_a_wrong_position_text_is_refused(mini, text, why):
 
 def test_a_wrong_option_is_refused():
     with pytest.raises(BadOption, match="first='red'; it is black or white"):
-        games.make("mini_checkers", first="red")
+        make_game("mini_checkers", first="red")

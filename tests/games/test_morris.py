@@ -2,24 +2,24 @@
 
 import pytest
 
-from cc_env import games
+from cc_env.core.rules import FIRST_WINS, ONGOING, SECOND_WINS
 from cc_env.errors import BadOption, BadPosition
+from cc_env.games.factory import make_game
 from cc_env.games.morris import STANDARD_RULES
-from cc_env.perft import perft
-from cc_env.playouts import play_randomly
-from cc_env.rules import FIRST_WINS, ONGOING, SECOND_WINS
+from cc_env.match.random_games import play_randomly
+from cc_env.verification.perft import perft
 
 POINTS = "ABCDEFGHIJKLMNOPQRSTUVWX"
 
 
 @pytest.fixture(scope="module")
 def morris():
-    return games.make("morris")
+    return make_game("morris")
 
 
 @pytest.fixture(scope="module")
 def usual():
-    return games.make("morris", **STANDARD_RULES)
+    return make_game("morris", **STANDARD_RULES)
 
 
 def place(game, rest, white="", black=""):
@@ -56,7 +56,7 @@ def test_two_mills_at_once_take_two_beads(morris):
     assert {turn for turn in turns(morris, two) if turn[0] == "C"} == {
         f"C-{first}-{second}" for first in "GHIKL" for second in "GHIKL" if first != second
     }
-    single = games.make("morris", removals="one")
+    single = make_game("morris", removals="one")
     position = place(single, "w 34", white="ABJVOX", black="GHIKL")
     assert all(len(turn) == 3 for turn in turns(single, position) if turn[0] == "C")
 
@@ -117,7 +117,7 @@ def test_a_turn_with_a_removal_earns_one_free_move(morris):
     [("always", True, True), ("moving_phase_only", False, True), ("never", False, False)],
 )
 def test_when_a_removal_earns_a_free_move(free_move, placed, moved):
-    game = games.make("morris", free_move=free_move)
+    game = make_game("morris", free_move=free_move)
     last = place(game, "w 10", white="ABOUR", black="DEXVS")
     assert ("fw" in game.to_text(after(game, last, "C-X"))) == placed
     moving = place(game, "w 00", white="ABOUR", black="DEXVS")
@@ -216,7 +216,7 @@ def test_a_wrong_position_text_is_refused(morris, text, why):
 )
 def test_wrong_options_are_refused(options, why):
     with pytest.raises(BadOption, match=why):
-        games.make("morris", **options)
+        make_game("morris", **options)
 
 
 @pytest.mark.parametrize(
@@ -231,7 +231,7 @@ def test_wrong_options_are_refused(options, why):
 def test_what_the_options_exclude_is_not_a_position(morris, options, text, why):
     board = "www.bbb................."
     assert morris.from_text(f"{board} {text}")
-    game = games.make("morris", **options)
+    game = make_game("morris", **options)
     with pytest.raises(BadPosition, match=why):
         game.from_text(f"{board} {text}")
     for fine in ("w 00", "w 11 x1", "b 00 x1"):

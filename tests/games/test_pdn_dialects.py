@@ -9,9 +9,10 @@ from typing import NamedTuple
 
 import pytest
 
-from cc_env import games, record
 from cc_env.games.checkers import pdn
-from cc_env.record import RESULTS
+from cc_env.games.factory import make_game
+from cc_env.match import record
+from cc_env.match.record import RESULTS
 
 FOLDER = Path(__file__).parent / "pdn"
 START = f"B:W{','.join(map(str, range(21, 33)))}:B{','.join(map(str, range(1, 13)))}"
@@ -142,7 +143,7 @@ FILES: dict[str, tuple[list[Game], list[int]]] = {
 
 @pytest.fixture(scope="module")
 def english():
-    return games.make("checkers", **pdn.ENGLISH)
+    return make_game("checkers", **pdn.ENGLISH)
 
 
 def test_every_file_of_the_folder_is_tested():

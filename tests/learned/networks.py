@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from cc_env import rules
-from cc_env.learned.lanes import UNITS
-from cc_env.learned.network import (
+from cc_env.core import rules
+from cc_env.jit.simd import UNITS
+from cc_env.learned_evaluation.network import (
     CELLS,
     FIRST_UNIT,
     MOST_ACTIVE,

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from learned.networks import random_network
 
-from cc_env import games
 from cc_env.errors import BadNetwork, UnknownOption
-from cc_env.learned import files
-from cc_env.learned.files import (
+from cc_env.games.factory import make_game
+from cc_env.learned_evaluation import network_file
+from cc_env.learned_evaluation.network_file import (
     SHIPPED,
     evaluation_of,
     file_name,
@@ -23,7 +23,7 @@ from cc_env.learned.files import (
     write,
 )
 
-GAME = games.make("capture_conquer", size=5)
+GAME = make_game("capture_conquer", size=5)
 
 
 @pytest.fixture
@@ -67,8 +67,8 @@ def test_what_is_written_is_read(path, network):
 
 def test_a_file_of_another_game_or_option_is_refused(path):
     told = r"wanted: capture_conquer {'corner': 3, 'size': 6} .*; found: .*'size': 5"
-    refused(path, told, games.make("capture_conquer"))
-    refused(path, "wanted: checkers", games.make("checkers"))
+    refused(path, told, make_game("capture_conquer"))
+    refused(path, "wanted: checkers", make_game("checkers"))
     altered(path, lambda header: header.update(rules="cc_env/CaptureConquer-v9"))
     refused(path, "CaptureConquer-v0.*found.*CaptureConquer-v9")
 
@@ -150,13 +150,13 @@ def test_weights_out_of_range_are_neither_read_nor_written(path, network):
 
 
 def test_a_file_that_is_too_long_is_not_read_to_its_end(path, monkeypatch):
-    monkeypatch.setattr(files, "MOST_BYTES", 1000)
+    monkeypatch.setattr(network_file, "MOST_BYTES", 1000)
     refused(path, "more than 1,000 bytes")
 
 
 def test_the_shipped_networks_are_found_by_game_and_options():
     names = "checkers", "mini_checkers", "morris", "cannon"
-    made = [games.make("capture_conquer", size=size) for size in (6, 8)] + [*map(games.make, names)]
+    made = [make_game("capture_conquer", size=size) for size in (6, 8)] + [*map(make_game, names)]
     for game in made:
         assert "learned" in game.search.evaluations
     assert sorted(map(file_name, made)) == sorted(path.name for path in SHIPPED.glob("*.network"))
@@ -167,7 +167,7 @@ def test_where_none_ships_it_is_said_how_to_get_one():
     with pytest.raises(
         UnknownOption, match=r"size=7.*no network ships.*training\.evaluation trains"
     ):
-        evaluation_of(games.make("capture_conquer", size=7), "learned")
+        evaluation_of(make_game("capture_conquer", size=7), "learned")
 
 
 def test_a_network_that_sees_more_than_the_game_shows_is_refused(path):
@@ -185,9 +185,9 @@ def test_what_another_process_gets_is_aligned(network):
 
 
 def test_a_damaged_installation_says_which_file(monkeypatch, path):
-    monkeypatch.setattr(files, "SHIPPED", path.parent)
+    monkeypatch.setattr(network_file, "SHIPPED", path.parent)
     assert "learned" in with_learned(GAME).search.evaluations
-    files._shipped.cache_clear()
+    network_file._shipped.cache_clear()
     path.write_bytes(b"")
     with pytest.raises(BadNetwork, match=r"corner=3,size=5\.network: not a network"):
-        games.make("capture_conquer", size=5)
+        make_game("capture_conquer", size=5)

@@ -4,15 +4,17 @@ import numpy as np
 import pytest
 from learned.networks import plain, random_network
 
-from cc_env import games, players, rules
+from cc_env.core import rules
+from cc_env.core.rules import ONGOING
 from cc_env.errors import BadNetwork
-from cc_env.learned.files import SHIPPED, correcting, file_name, fingerprint
-from cc_env.learned.lanes import UNITS
-from cc_env.learned.network import MOST_CORRECTION, STATES, WIDTH, check
-from cc_env.openings import after_random_turns
-from cc_env.options import read, split
-from cc_env.referee import Clock
-from cc_env.rules import ONGOING
+from cc_env.games.factory import make_game
+from cc_env.jit.simd import UNITS
+from cc_env.learned_evaluation.network import MOST_CORRECTION, STATES, WIDTH, check
+from cc_env.learned_evaluation.network_file import SHIPPED, correcting, file_name, fingerprint
+from cc_env.match.openings import after_random_turns
+from cc_env.match.referee import Clock
+from cc_env.players.specs import make_player
+from cc_env.registry.options import read, split
 from cc_env.search.alphabeta import AlphaBeta
 from cc_env.search.scores import PROVEN
 
@@ -28,7 +30,7 @@ def positions(game, count, seed=0):
 @pytest.mark.parametrize("windows", WINDOWS, ids=len)
 @pytest.mark.parametrize("name", ["capture_conquer", "checkers", "mini_checkers"])
 def test_a_network_adds_what_a_plain_computation_does(name, windows):
-    game, rng = games.make(name), np.random.default_rng(len(windows))
+    game, rng = make_game(name), np.random.default_rng(len(windows))
     sets = 4 if name == "checkers" else 2
     network = random_network(rng, windows, sets)
     evaluation, added = correcting(game, network), set()
@@ -45,7 +47,7 @@ def test_a_network_adds_what_a_plain_computation_does(name, windows):
 
 @pytest.mark.parametrize("sets", [0, 1])
 def test_a_network_may_see_the_first_sets_alone(sets):
-    game = games.make("capture_conquer")
+    game = make_game("capture_conquer")
     network = random_network(np.random.default_rng(0), WINDOWS[2], sets)
     evaluation = correcting(game, network)
     for position in positions(game, 20):
@@ -55,7 +57,7 @@ def test_a_network_may_see_the_first_sets_alone(sets):
 
 
 def test_within_a_turn_the_base_is_asked():
-    game = games.make("capture_conquer")
+    game = make_game("capture_conquer")
     evaluation = correcting(game, random_network(np.random.default_rng(0)))
     rng, asked = np.random.default_rng(0), 0
     for before in positions(game, 200):
@@ -69,7 +71,7 @@ def test_within_a_turn_the_base_is_asked():
 
 
 def test_however_large_the_weights_the_sum_is_bounded():
-    game = games.make("capture_conquer")
+    game = make_game("capture_conquer")
     network = random_network(np.random.default_rng(0))
     network.third[:] = 60_000
     network.second[:] = np.abs(network.second)
@@ -111,7 +113,7 @@ def test_windows_that_do_not_ascend_or_add_something_when_empty_are_refused():
 
 def test_the_largest_weights_that_are_accepted_are_summed_exactly():
     """Sums come within one of the limits of int16 and int32, in every lane."""
-    game = games.make("capture_conquer")
+    game = make_game("capture_conquer")
     network = random_network(np.random.default_rng(0), sets=2)
     for array in (network.cells, network.first_bias, network.second, network.second_bias):
         array[:] = 0
@@ -129,7 +131,7 @@ def test_the_largest_weights_that_are_accepted_are_summed_exactly():
 @pytest.mark.parametrize("path", sorted(SHIPPED.iterdir()), ids=lambda path: path.stem)
 def test_shipped_networks_add_what_a_plain_computation_does(path):
     name, _, options = path.stem.partition("-")
-    game = games.make(name, **read(split(options)))
+    game = make_game(name, **read(split(options)))
     assert path.name == file_name(game)
     evaluation = game.evaluation("learned")
     check(evaluation.network)
@@ -145,18 +147,18 @@ def test_shipped_networks_add_what_a_plain_computation_does(path):
 
 @pytest.mark.parametrize("name", ["greedy:", "minimax:depth=2,", "mcts:simulations=20,"])
 def test_players_play_by_the_learned_evaluation(name):
-    game = games.make("capture_conquer")
-    player = players.make(f"{name}evaluation=learned", game)
+    game = make_game("capture_conquer")
+    player = make_player(f"{name}evaluation=learned", game)
     decision = player.choose(game.initial, np.random.default_rng(0), Clock())
     assert decision.action in game.legal_actions(game.initial)
     assert {"standard", "learned"} <= set(game.search.evaluations)
-    assert "learned" not in games.make("capture_conquer", corner=4).search.evaluations
+    assert "learned" not in make_game("capture_conquer", corner=4).search.evaluations
     assert player.fingerprint == fingerprint(game.evaluation("learned"))
-    assert players.make(name.strip(":,"), game).fingerprint == ""
+    assert make_player(name.strip(":,"), game).fingerprint == ""
 
 
 def test_moves_are_ordered_by_the_evaluation_that_is_corrected():
-    game = games.make("capture_conquer")
+    game = make_game("capture_conquer")
     base, corrected = game.evaluation("standard"), game.evaluation("learned")
     assert rules.ordering_of(corrected) is corrected.base
     assert rules.ordering_of(base) is base

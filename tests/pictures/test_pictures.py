@@ -9,14 +9,15 @@ import numpy as np
 import pettingzoo
 import pytest
 
-from cc_env import games
-from cc_env.catalogue import GAMES
+from cc_env.core.game import Look
+from cc_env.core.rules import ONGOING
 from cc_env.errors import BadGame, BadOption
-from cc_env.look import Look
-from cc_env.match import Match
-from cc_env.pictures import Picture, Sheet, draw, frames, heat
-from cc_env.pictures.pixels import to_pixels
-from cc_env.pictures.shapes import (
+from cc_env.games.factory import make_game
+from cc_env.match.match import Match
+from cc_env.registry.catalogue import GAMES
+from cc_env.rendering.picture import Picture, Sheet, draw, frames, heat
+from cc_env.rendering.pixels import to_pixels
+from cc_env.rendering.shapes import (
     BOARD,
     CELL,
     COLOURS,
@@ -32,9 +33,8 @@ from cc_env.pictures.shapes import (
     labels,
     shapes,
 )
-from cc_env.pictures.svg import to_svg
-from cc_env.pictures.text import to_text
-from cc_env.rules import ONGOING
+from cc_env.rendering.svg import to_svg
+from cc_env.rendering.text import to_text
 
 EXAMPLE = "6/1bb3/1brrr1/1r1r2/6/6 b"
 BEADS = "ww.bb.ww.bb.w.b........."
@@ -47,12 +47,12 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 @pytest.fixture(scope="module")
 def morris():
-    return games.make("morris")
+    return make_game("morris")
 
 
 @pytest.fixture(scope="module")
 def cannon():
-    return games.make("cannon")
+    return make_game("cannon")
 
 
 def after(game, text, turn):
@@ -183,7 +183,7 @@ def test_several_pictures_make_one_document(game):
 
 
 def test_pictures_of_several_sizes_are_whole():
-    small, large = (games.make("capture_conquer", size=size) for size in (4, 8))
+    small, large = (make_game("capture_conquer", size=size) for size in (4, 8))
     sheet = Sheet([draw(board, board.initial) for board in (small, large, small)], columns=2)
     root = ET.fromstring(sheet._repr_svg_())
     width, height = 536, 566  # of the large one; small ones stand in the middle of their places
@@ -228,7 +228,7 @@ def test_pixels_show_the_pieces_where_they_stand(game):
 
 @pytest.mark.parametrize("name", ["checkers", "mini_checkers"])
 def test_checkers_are_played_on_the_dark_cells(name):
-    game = games.make(name)
+    game = make_game(name)
     pieces, empty = game.pieces(game.initial), 0
     squares = [shape for shape in shapes(draw(game, game.initial)) if isinstance(shape, Square)]
     for square in squares:
@@ -324,7 +324,7 @@ def test_heat_labels_contrast_with_the_piece(morris):
     ],
 )
 def test_the_caption_tells_what_is_due_and_no_piece_shows(name, text, said):
-    game = games.make(name)
+    game = make_game(name)
     position = game.from_text(text)
     mover = game.players[game.to_move(position)]
     assert draw(game, position).caption == f"{mover} to move" + (said and f", {said}")
@@ -338,7 +338,7 @@ def test_a_finished_game_has_nothing_due(morris):
 @pytest.mark.parametrize("name", GAMES)
 def test_the_targets_of_a_piece_are_where_its_legal_actions_end(name):
     """checkers6, checkers8, cannon: click a piece: its legal targets are those highlighted."""
-    game, rng = games.make(name), np.random.default_rng(1)
+    game, rng = make_game(name), np.random.default_rng(1)
     position, targets_seen = game.initial, 0
     for number in range(60):
         if game.outcome(position) != ONGOING:
@@ -408,7 +408,7 @@ def test_a_bomb_flies_from_the_cannon_to_what_it_hits(cannon):
 
 def test_kings_are_capitals_in_text_and_have_a_k_in_colours():
     """checkers8: pieces shown as coloured tiles with letter K; text print of the board."""
-    checkers = games.make("checkers")
+    checkers = make_game("checkers")
     picture = draw(checkers, checkers.from_text("8/3R4/8/8/4B3/8/8/1r5b r"))
     assert to_text(picture).splitlines()[1:9] == [
         " 0 . . . . . . . .",
@@ -513,13 +513,13 @@ black to move
 @pytest.mark.parametrize("name", GAMES)
 def test_the_start_of_each_game_as_text(name):
     """checkers6, checkers8, morris: board print."""
-    game = games.make(name)
+    game = make_game(name)
     assert f"\n{to_text(draw(game, game.initial))}\n" == STARTS[name]
 
 
 @pytest.mark.parametrize("name", GAMES)
 def test_pixels_are_as_large_as_the_board(name):
-    game = games.make(name)
+    game = make_game(name)
     _, rows, columns = game.observation_shape
     edges = 2 * MARGIN
     shape = edges + rows * CELL + FOOT, edges + columns * CELL, 3
@@ -541,7 +541,7 @@ def test_only_cells_of_the_board_can_be_selected(game, cell):
 
 
 def test_beads_that_may_be_removed_are_marked(morris):
-    protecting = games.make("morris", protect_mills=True)
+    protecting = make_game("morris", protect_mills=True)
     position = protecting.from_text("wwwbbbb................. w 65 x1")
     taken = [
         cell
@@ -555,7 +555,7 @@ def test_beads_that_may_be_removed_are_marked(morris):
 
 
 def test_rows_and_columns_are_called_as_the_look_says():
-    game = games.make("elsewhere.tictactoe")
+    game = make_game("elsewhere.tictactoe")
     game = replace(game, look=Look(rows="321", columns="abc"))
     assert str(draw(game, game.initial)).splitlines()[:2] == ["   a b c", " 3 . . ."]
     drawn = labels(draw(game, game.initial))
@@ -566,4 +566,4 @@ def test_rows_and_columns_are_called_as_the_look_says():
 
 def test_each_row_and_column_needs_a_label():
     with pytest.raises(BadGame, match=r"columns='ab' of its look; wanted: 3 labels, or \(\)"):
-        replace(games.make("elsewhere.tictactoe"), look=Look(columns="ab"))
+        replace(make_game("elsewhere.tictactoe"), look=Look(columns="ab"))

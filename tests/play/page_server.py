@@ -7,8 +7,8 @@ import threading
 import pytest
 import uvicorn
 
-from cc_env.play import server
-from cc_env.play.server_limits import ServerLimits
+from cc_env.server import app
+from cc_env.server.limits import ServerLimits
 
 needs_chromium = pytest.mark.skipif(
     shutil.which("chromium") is None, reason="there is no chromium; Debian's package has it"
@@ -24,9 +24,9 @@ class Serving:
         self._socket = socket.create_server(("127.0.0.1", port))
         self.port = self._socket.getsockname()[1]
         self.address = f"http://127.0.0.1:{self.port}/"
-        app = server.application(folder, limits=ServerLimits(pace_seconds=pause))
+        site = app.application(folder, limits=ServerLimits(pace_seconds=pause))
         config = uvicorn.Config(
-            app, log_level="critical", ws="websockets-sansio", timeout_graceful_shutdown=1
+            site, log_level="critical", ws="websockets-sansio", timeout_graceful_shutdown=1
         )
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(target=self._server.run, args=([self._socket],))

@@ -6,13 +6,14 @@ from pathlib import Path
 import pytest
 from page_server import Serving, needs_chromium, of_playwright
 
-from cc_env import games, players
 from cc_env.errors import BadOption
-from cc_env.match import Match
-from cc_env.play import bench
+from cc_env.games.factory import make_game
+from cc_env.match.match import Match
+from cc_env.match.record import Record, decode
+from cc_env.match.referee import Decision
 from cc_env.play.choices import choices
-from cc_env.record import Record, decode
-from cc_env.referee import Decision
+from cc_env.players.specs import register_player, temporary_players
+from cc_env.server import player_pool
 
 pytestmark = [needs_chromium, of_playwright]
 PDN = Path(__file__).parents[1] / "games" / "pdn"
@@ -58,7 +59,7 @@ def turns(page):
 
 def record(name="mini_checkers", count=6):
     """Return the record of a game whose players always play their first choice."""
-    game = games.make(name)
+    game = make_game(name)
     match = Match(game)
     while len(match.turns) < count:
         match.play(int(game.legal_actions(match.position)[0]))
@@ -100,7 +101,7 @@ def test_a_game_is_stepped_through_by_keys_and_branches(opened):
 
 
 def test_turns_are_marked_and_the_graph_shows_them(opened):
-    game = games.make("mini_checkers")
+    game = make_game("mini_checkers")
     match = Match(game, game.from_text("1b3b/2w3/6/w3b1/6/b3w1 b"))
     for text in ("34-23", None):
         turn = game.parse_turn(match.position, text) if text else next(game.turns(match.position))
@@ -125,8 +126,8 @@ def test_turns_are_marked_and_the_graph_shows_them(opened):
 
 @pytest.mark.slow
 def test_lines_arrows_and_all_moves_of_a_position_on_a_phone(opened):
-    start = games.make("capture_conquer").initial
-    text = games.make("capture_conquer").to_text(start)
+    start = make_game("capture_conquer").initial
+    text = make_game("capture_conquer").to_text(start)
     page = opened(text=text, **PHONE)
     page.wait_for_selector("#study:not([data-depth=''])[data-depth]")
     page.wait_for_selector("#study-lines li")
@@ -179,9 +180,9 @@ class Liking:
 
 
 def test_a_policy_is_a_heat_map(opened, monkeypatch):
-    monkeypatch.setitem(bench.OPTIONS, "policy", {})
-    with players.named(policy=Liking):
-        page = opened(text=games.make("checkers").to_text(games.make("checkers").initial))
+    monkeypatch.setitem(player_pool.OPTIONS, "policy", {})
+    with temporary_players(policy=Liking):
+        page = opened(text=make_game("checkers").to_text(make_game("checkers").initial))
         until(page, 0)
         page.select_option("#overlay", "from")
         page.select_option("#analyst", "policy")
@@ -193,7 +194,7 @@ def test_a_policy_is_a_heat_map(opened, monkeypatch):
 
 
 def test_a_chain_is_played_decision_by_decision(opened):
-    game = games.make("capture_conquer")
+    game = make_game("capture_conquer")
     page = opened(text="6/1bb3/1brrr1/1r1r2/6/6 b")
     until(page, 0)
     page.select_option("#seconds", "0")
@@ -315,9 +316,9 @@ class Waiting:
 
 
 def test_a_text_is_refused_at_once_while_a_player_thinks(opened, monkeypatch):
-    monkeypatch.setitem(bench.OPTIONS, "waiting", {})
-    with players.named(waiting=Waiting):
-        page = opened(text=games.make("mini_checkers").to_text(games.make("mini_checkers").initial))
+    monkeypatch.setitem(player_pool.OPTIONS, "waiting", {})
+    with temporary_players(waiting=Waiting):
+        page = opened(text=make_game("mini_checkers").to_text(make_game("mini_checkers").initial))
         until(page, 0)
         page.select_option("#seconds", "10")
         page.select_option("#analyst", "waiting")
@@ -333,9 +334,9 @@ def test_a_player_that_fails_is_not_waited_for(opened, monkeypatch):
     def fail(game):
         raise BadOption("no weights for this game")
 
-    monkeypatch.setitem(bench.OPTIONS, "failing", {})
-    with players.named(failing=fail):
-        page = opened(text=games.make("mini_checkers").to_text(games.make("mini_checkers").initial))
+    monkeypatch.setitem(player_pool.OPTIONS, "failing", {})
+    with temporary_players(failing=fail):
+        page = opened(text=make_game("mini_checkers").to_text(make_game("mini_checkers").initial))
         until(page, 0)
         page.select_option("#analyst", "failing")
         page.wait_for_selector("#study-wrong:has-text('no weights for this game')")
@@ -343,9 +344,9 @@ def test_a_player_that_fails_is_not_waited_for(opened, monkeypatch):
 
 
 def test_analysts_are_offered_that_can_play_the_options(opened, monkeypatch):
-    monkeypatch.setitem(bench.OPTIONS, "six", {})
-    with players.named():
-        players.register("six", Liking, lambda game: game.options.get("size") == 6)
+    monkeypatch.setitem(player_pool.OPTIONS, "six", {})
+    with temporary_players():
+        register_player("six", Liking, lambda game: game.options.get("size") == 6)
         for size, count in ((6, 1), (5, 0)):
             page = opened()
             page.select_option("#bring-form [name=game]", "capture_conquer")
@@ -357,7 +358,7 @@ def test_analysts_are_offered_that_can_play_the_options(opened, monkeypatch):
 
 
 def test_a_player_without_a_heat_map_is_named(opened):
-    page = opened(text=games.make("mini_checkers").to_text(games.make("mini_checkers").initial))
+    page = opened(text=make_game("mini_checkers").to_text(make_game("mini_checkers").initial))
     until(page, 0)
     page.select_option("#overlay", "from")
     page.wait_for_selector("#study-said:has-text('has no heat map')")

@@ -7,14 +7,15 @@ import threading
 import pytest
 from conftest import HERE
 
-from cc_env import games, players
-from cc_env.catalogue import GAMES
-from cc_env.play import bench, server
-from cc_env.play.lobby import Lobby
-from cc_env.play.server_limits import ServerLimits
-from cc_env.play.storage import GameFolder
-from cc_env.record import Record
-from cc_env.referee import Decision
+from cc_env.games.factory import make_game
+from cc_env.match.record import Record
+from cc_env.match.referee import Decision
+from cc_env.players.specs import temporary_players
+from cc_env.registry.catalogue import GAMES
+from cc_env.server import app, player_pool
+from cc_env.server.limits import ServerLimits
+from cc_env.server.lobby import Lobby
+from cc_env.server.storage import GameFolder
 
 CHAIN = "6/1bb3/1brrr1/1r1r2/6/6 b"
 
@@ -46,7 +47,7 @@ def test_a_position_is_looked_at_analysed_and_its_turns_are_judged(name, serving
     first_to_move = analysis["chances"] if not state["mover"] else 100 - analysis["chances"]
     assert first_to_move == pytest.approx(chances[0])
     if not state["mid_turn"]:
-        turn = next(games.make(name).turns(games.make(name).from_text(state["position"])))
+        turn = next(make_game(name).turns(make_game(name).from_text(state["position"])))
         judged = asked(client, "/judge", **node, **how, turn=list(map(int, turn)))
         assert judged["mark"] in ("best", "good", "doubtful", "blunder", "only move")
     assert asked(client, "/judge", **node, **how)["mark"] is None
@@ -81,7 +82,7 @@ def refused(client, path, status=400, **values):
 
 
 def test_texts_are_imported_and_games_chosen(serving):
-    client, game = serving(max_analyzed_decisions=3), games.make("mini_checkers")
+    client, game = serving(max_analyzed_decisions=3), make_game("mini_checkers")
     played = Record(
         game=game.name, options=game.options, players=("<b>a", "b"), turns=("41-32",),
         result="*", reason="unfinished",
@@ -147,11 +148,11 @@ class Slow:
 
 @pytest.fixture
 def slow(monkeypatch):
-    monkeypatch.setitem(bench.OPTIONS, "slow", {})
+    monkeypatch.setitem(player_pool.OPTIONS, "slow", {})
     for event in (Slow.go, Slow.stopped):
         event.clear()
     Slow.asked = threading.Semaphore(0)
-    with players.named(slow=Slow):
+    with temporary_players(slow=Slow):
         yield Slow
         Slow.go.set()
 
@@ -187,10 +188,10 @@ def asking(tmp_path, slow, monkeypatch):
 
     def run(scene, **limits):
         async def play():
-            app = server.application(tmp_path, limits=ServerLimits(**limits))
-            starlette = app._app
+            site = app.application(tmp_path, limits=ServerLimits(**limits))
+            starlette = site._app
             async with starlette.router.lifespan_context(starlette):
-                await scene(lambda **values: Visitor(app, **values))
+                await scene(lambda **values: Visitor(site, **values))
 
         asyncio.run(play())
 
@@ -277,8 +278,8 @@ def test_nobody_is_asked_for_longer_than_the_server_allows(serving, monkeypatch)
             self.clocks.append(clock.turn)
             return Decision(int(self.game.legal_actions(position)[0]), 0.0)
 
-    monkeypatch.setitem(bench.OPTIONS, "clocked", {})
-    with players.named(clocked=Clocked):
+    monkeypatch.setitem(player_pool.OPTIONS, "clocked", {})
+    with temporary_players(clocked=Clocked):
         client = serving(decision_seconds=2.0)
         asked(client, "/judge", game="mini_checkers", player="clocked", seconds=60)
         assert 0 < Clocked.clocks[0] < 2

@@ -8,18 +8,19 @@ import sys
 import pytest
 from conftest import command_line
 
-from cc_env import games, record
 from cc_env.__main__ import main
-from cc_env.match import Result
-from cc_env.pictures import draw
-from cc_env.pictures.text import to_ansi, to_text
-from cc_env.play import pointing
+from cc_env.core.rules import DRAW, FIRST_WINS
+from cc_env.games.factory import make_game
+from cc_env.match import record
+from cc_env.match.match import Result
+from cc_env.output import Terminal
+from cc_env.play import move_input
 from cc_env.play.choices import choices
-from cc_env.play.console import Console
-from cc_env.play.sitting import HUMAN, Sitting
-from cc_env.play.telling import ended
-from cc_env.rules import DRAW, FIRST_WINS
-from cc_env.terminal import Terminal
+from cc_env.play.descriptions import ended
+from cc_env.play.session import HUMAN, Sitting
+from cc_env.play.terminal import Console
+from cc_env.rendering.picture import draw
+from cc_env.rendering.text import to_ansi, to_text
 
 
 def typed(monkeypatch, *arguments, lines=(), status=0):
@@ -122,7 +123,7 @@ def test_the_end_is_told_as_a_transcript(monkeypatch, start, golden, result):
     move = golden.split("\n", 1)[0].removeprefix("black> ")
     arguments = "-g", "mini_checkers", "-p", start, "--second", "random"
     out = typed(monkeypatch, *arguments, lines=[move, "quit"])
-    assert out.endswith(golden.format(end=ended(games.make("mini_checkers"), result)))
+    assert out.endswith(golden.format(end=ended(make_game("mini_checkers"), result)))
 
 
 @pytest.mark.parametrize("seat", [0, 1])
@@ -179,7 +180,7 @@ def test_who_won_and_why_is_told_to_winner_and_loser(monkeypatch, person, start,
         seats, lines = ["--first", "minimax:depth=1", "--second", "human"], ["quit"]
     out = typed(monkeypatch, "-g", "checkers", "-p", start, *seats, lines=lines)
     verdict = "you win" if person == "red" else "you lose"
-    told = {end: ended(games.make("checkers"), Result(FIRST_WINS, end)) for end in ENDS}
+    told = {end: ended(make_game("checkers"), Result(FIRST_WINS, end)) for end in ENDS}
     assert f"\n{told[how]}; {verdict}\n" in out
     assert len(set(told.values())) == 2
     assert all(sentence.startswith("red wins: ") for sentence in told.values())
@@ -188,7 +189,7 @@ def test_who_won_and_why_is_told_to_winner_and_loser(monkeypatch, person, start,
 def test_there_is_a_pause_after_each_move_of_a_player(monkeypatch):
     """checkers8: one second pause after each move, configurable."""
     paused = []
-    monkeypatch.setattr("cc_env.play.console.time.sleep", paused.append)
+    monkeypatch.setattr("cc_env.play.terminal.time.sleep", paused.append)
     arguments = "-g", "checkers", "--second", "random", "--pause", "1"
     typed(monkeypatch, *arguments, lines=["1", "1"])
     assert paused == [1.0, 1.0]
@@ -263,7 +264,7 @@ def watched(game, typed, monkeypatch, columns=80, rows=60):
 
 
 def test_a_long_list_of_moves_does_not_push_the_board_off_the_screen(monkeypatch):
-    game = games.make("cannon")
+    game = make_game("cannon")
     out = watched(game, ["moves", "1", "quit"], monkeypatch, rows=24)
     start = "37 moves: 29 steps, 8 shots; moves: the list\n"
     first, _, rest = out.partition(start)
@@ -323,10 +324,10 @@ def test_each_game_has_another_seed_unless_one_is_given(monkeypatch, tmp_path):
 
 
 def test_a_capture_that_is_due_is_the_reason():
-    game = games.make("checkers")
+    game = make_game("checkers")
     start = game.from_text("8/8/8/3b4/4r3/8/8/1r6 r")
     with pytest.raises(ValueError, match="7 1 cannot move now; a capture comes first; red can"):
-        pointing.meant(game, start, choices(game, start), None, "7 1")
+        move_input.meant(game, start, choices(game, start), None, "7 1")
 
 
 def test_steps_and_captures_are_listed_apart(monkeypatch):
@@ -339,8 +340,8 @@ def test_steps_and_captures_are_listed_apart(monkeypatch):
         count
         == steps + captures
         == len(
-            games.make("capture_conquer").legal_actions(
-                games.make("capture_conquer").from_text(start)
+            make_game("capture_conquer").legal_actions(
+                make_game("capture_conquer").from_text(start)
             )
         )
     )
@@ -469,7 +470,7 @@ def test_the_winner_is_announced(monkeypatch, person):
     arguments = "-g", "morris", "-p", start, "--first", first, "--second", second
     out = typed(monkeypatch, *arguments, lines=lines)
     verdict = "you win" if person == "white" else "you lose"
-    told = ended(games.make("morris"), Result(FIRST_WINS, "two_left"))
+    told = ended(make_game("morris"), Result(FIRST_WINS, "two_left"))
     assert f"\n{told}; {verdict}\n" in out
 
 

@@ -10,13 +10,14 @@ from conftest import command_line
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cc_env import __version__, games
 from cc_env.__main__ import main
-from cc_env.catalogue import GAMES
 from cc_env.errors import BadOption, BadPosition, CcEnvError, IllegalAction, UnknownOption
-from cc_env.play import channel
-from cc_env.play.engine import Engine
-from cc_env.play.words import turn_word
+from cc_env.games.factory import make_game
+from cc_env.play.ugi_engine import Engine
+from cc_env.protocols import channel
+from cc_env.protocols.ugi import turn_word
+from cc_env.registry.catalogue import GAMES
+from cc_env.version import __version__
 
 TRANSCRIPT = f"""
 > ugi
@@ -137,7 +138,7 @@ def talk(game):
 
 @pytest.mark.parametrize("name", GAMES)
 def test_turns_are_one_word_in_every_game(name):
-    game = games.make(name)
+    game = make_game(name)
     talk, turns = Talk("random", game), []
     for _ in range(12):
         words = " ".join(["position startpos moves", *turns])
@@ -153,7 +154,7 @@ def test_turns_are_one_word_in_every_game(name):
 
 
 def test_a_turn_has_all_its_decisions():
-    game = games.make("morris")
+    game = make_game("morris")
     position, decisions = game.initial, 0
     talk = Talk("random", game)
     while decisions < 2:
@@ -387,12 +388,12 @@ def test_whatever_is_said_it_lives(talk, lines):
 
 
 def test_names_of_options_are_those_of_the_player():
-    from cc_env import players
+    from cc_env.players.specs import player_option_defaults
 
-    assert "depth" in players.option_defaults("minimax:hard")
-    assert players.option_defaults("random") == {}
+    assert "depth" in player_option_defaults("minimax:hard")
+    assert player_option_defaults("random") == {}
     with pytest.raises(UnknownOption, match="no player"):
-        players.option_defaults("nobody")
+        player_option_defaults("nobody")
 
 
 def test_words_have_no_blanks():

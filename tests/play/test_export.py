@@ -3,23 +3,24 @@
 import numpy as np
 import pytest
 
-from cc_env import games, record
-from cc_env.catalogue import GAMES
 from cc_env.errors import BadRecord
-from cc_env.match import RESIGNED
-from cc_env.pictures import draw
-from cc_env.pictures.svg import metadata_of, to_svg
+from cc_env.games.factory import make_game
+from cc_env.match import record
+from cc_env.match.match import RESIGNED
 from cc_env.play import importing
-from cc_env.play.console import load, save
-from cc_env.play.export import endings, export_of, exported
-from cc_env.play.sitting import HUMAN, Sitting
+from cc_env.play.exporting import endings, export_of, exported
+from cc_env.play.session import HUMAN, Sitting
+from cc_env.play.terminal import load, save
+from cc_env.registry.catalogue import GAMES
+from cc_env.rendering.picture import draw
+from cc_env.rendering.svg import metadata_of, to_svg
 
 PEOPLE = HUMAN, HUMAN
 
 
 def played(name, count=12, **options):
     """Return a sitting after so many random decisions."""
-    sitting, rng = Sitting(games.make(name, **options), PEOPLE), np.random.default_rng(5)
+    sitting, rng = Sitting(make_game(name, **options), PEOPLE), np.random.default_rng(5)
     while sitting.result is None and len(sitting.decisions) < count:
         sitting.play(int(rng.choice(sitting.game.legal_actions(sitting.position))))
     return sitting
@@ -44,7 +45,7 @@ def test_pdn_is_read_again(is_over, tmp_path):
     if is_over:
         sitting.resign(1)
     path.write_text(exported(sitting, ".pdn"))
-    ((game, match),) = record.read_foreign(path, games.make("checkers"))
+    ((game, match),) = record.read_foreign(path, make_game("checkers"))
     assert match.turns == sitting.match.turns
     assert game.outcome == (0 if is_over else -1)
     assert game.players == PEOPLE
@@ -57,7 +58,7 @@ def test_logs_of_cannon_are_read_again(count, tmp_path):
     sitting, path = played("cannon", count, rows=10), tmp_path / "game.log"
     save(sitting, path)
     assert path.read_text() == exported(sitting, ".log")
-    ((game, match),) = record.read_foreign(path, games.make("cannon", rows=10))
+    ((game, match),) = record.read_foreign(path, make_game("cannon", rows=10))
     assert match.turns == sitting.match.turns
     assert (match.result, match.score) == (sitting.result, sitting.match.score)
     assert (game.scores is not None) == (count == 10_000)

@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 import uvicorn
 
-from cc_env.play import connections, server
-from cc_env.play.connections import LogLimit
-from cc_env.play.fair import FairSlots
-from cc_env.play.server_limits import Rates, ServerLimits, TooManyRequestsError
-from cc_env.play.sitting import HUMAN
+from cc_env.play.session import HUMAN
+from cc_env.server import app, connections
+from cc_env.server.connections import LogLimit
+from cc_env.server.limits import Rates, ServerLimits, TooManyRequestsError
+from cc_env.server.scheduler import FairSlots
 
 
 class Site:
@@ -27,8 +27,8 @@ class Site:
     def __init__(self, folder, limits, **configured):
         self.socket = socket.create_server(("127.0.0.1", 0))
         self.port = self.socket.getsockname()[1]
-        app = server.application(folder, limits=limits)
-        self.config = connections.SiteConfig(app, limits)
+        site = app.application(folder, limits=limits)
+        self.config = connections.SiteConfig(site, limits)
         vars(self.config).update(configured)
         self.server = uvicorn.Server(self.config)
         self.thread = threading.Thread(target=self.server.run, args=([self.socket],))
@@ -304,14 +304,14 @@ def test_keys_take_turns_to_get_a_slot():
 def test_requests_are_for_this_server(host, is_local, is_known):
     """Row A16; a name server of another site may forge names, but no addresses."""
     hosts = () if is_local else ("play.example",)
-    assert server.is_known_host(host, hosts, is_local) == is_known
+    assert app.is_known_host(host, hosts, is_local) == is_known
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only there is 127.0.0.2 an address")
 def test_a_server_of_another_loopback_address_is_local_too(tmp_path, monkeypatch):
     monkeypatch.setattr(connections, "limit_log", lambda: None)  # it lasts
     with socket.create_server(("127.0.0.2", 0)) as listening:
-        prepared = server.prepared(listening, tmp_path, ServerLimits())
+        prepared = app.prepared(listening, tmp_path, ServerLimits())
         assert prepared.config.app._is_local
 
 

@@ -5,17 +5,17 @@ import json
 import numpy as np
 import pytest
 
-from cc_env import games
-from cc_env.catalogue import GAMES
 from cc_env.errors import BadRecord
-from cc_env.match import RESIGNED, Match
+from cc_env.games.factory import make_game
+from cc_env.match.match import RESIGNED, Match
+from cc_env.match.record import Record
 from cc_env.play import importing
-from cc_env.record import Record
+from cc_env.registry.catalogue import GAMES
 
 
 def played(name, **options):
     """Return the record of a game of ten random turns."""
-    game, rng = games.make(name, **options), np.random.default_rng(6)
+    game, rng = make_game(name, **options), np.random.default_rng(6)
     match = Match(game)
     while len(match.turns) < 10:
         match.play(int(rng.choice(game.legal_actions(match.position))))
@@ -39,7 +39,7 @@ def test_records_are_read(name):
 
 @pytest.mark.parametrize("chosen", [None, "checkers"])
 def test_pdn_is_read(chosen):
-    game = games.make("checkers", crowning="ends_move", no_progress_limit=None)
+    game = make_game("checkers", crowning="ends_move", no_progress_limit=None)
     text = '[Black "A"] [White "B"] 1. 9-14 22-18 2. 5-9 25-22 1-0\n\n[Black "C"] 1. 9-99 *'
     read = importing.read(text, game if chosen else None)
     (imported,) = read.games
@@ -67,7 +67,7 @@ def test_logs_of_cannon_are_read():
         '{"meta": "", "action": "INIT", "data": "2 8 8 120"} Received from client 0',
         '{"meta": "", "action": "NORMAL", "data": "S 0 5 M 0 4"} Received from client 0',
     ]
-    game = games.make("cannon")
+    game = make_game("cannon")
     (imported,) = importing.read("\n".join(lines)).games
     assert imported.game.options == game.options
     assert game.turn_texts(game.initial, imported.turns[0]) == ["S 0 5 M 0 4"]
@@ -75,7 +75,7 @@ def test_logs_of_cannon_are_read():
 
 @pytest.mark.parametrize("name", GAMES)
 def test_positions_are_read(name):
-    game = games.make(name)
+    game = make_game(name)
     for known in (game, None):
         imported = importing.read(f"  {game.to_text(game.initial)}\n", known).games
         assert (name, game.initial) in [
@@ -86,7 +86,7 @@ def test_positions_are_read(name):
 
 def test_of_a_game_that_is_named_all_that_is_wrong_is_told():
     with pytest.raises(BadRecord, match=r"cannot read position 'hello'.*; checkers, as .pdn: "):
-        importing.read("hello", games.make("checkers"))
+        importing.read("hello", make_game("checkers"))
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_what_is_not_a_game_is_refused_with_the_reason(text, says):
     if "game" not in text:
         for name in GAMES:
             with pytest.raises(BadRecord):
-                importing.read(text, games.make(name))
+                importing.read(text, make_game(name))
 
 
 def test_games_after_the_first_fifty_are_counted():
@@ -125,7 +125,7 @@ def test_games_after_the_first_fifty_are_counted():
 
 @pytest.mark.parametrize("name", [None, "checkers"])
 def test_refused_games_are_listed_by_their_lines(name):
-    game = games.make(name, crowning="ends_move", no_progress_limit=None) if name else None
+    game = make_game(name, crowning="ends_move", no_progress_limit=None) if name else None
     contradiction = '[FEN "B:W9:B5"] 1. 5x14 0-1'
     text = "\n\n".join(["1. 9-13 *", "1. 9-12 *", "1. 9-14 *", contradiction, "1. oops *", "9-13"])
     read = importing.read(text, game)

@@ -22,11 +22,13 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import WebSocketException
 
 from benchmarks.load import Server
-from cc_env import games, players
-from cc_env.play import server, view
-from cc_env.play.journal import Journal
-from cc_env.play.server_limits import ServerLimits
-from cc_env.play.sitting import HUMAN, Sitting
+from cc_env.games.factory import make_game
+from cc_env.play import view
+from cc_env.play.session import HUMAN, Sitting
+from cc_env.players.specs import make_player
+from cc_env.server import app
+from cc_env.server.journal import Journal
+from cc_env.server.limits import ServerLimits
 
 KILLS = 6
 MOST = 60  # messages that are sent and confirmed between two kills
@@ -36,7 +38,7 @@ KINDS = "capture_conquer", "mini_checkers", "morris"
 def nursery(listening, folder, calls):
     """Start a server at each call, of what is imported and loaded once; tell its number."""
     for kind in KINDS:
-        view.state(Sitting(games.make(kind), (HUMAN, HUMAN)))
+        view.state(Sitting(make_game(kind), (HUMAN, HUMAN)))
     forks = multiprocessing.get_context("fork")
     while calls.recv():
         process = forks.Process(target=serve, args=(listening, folder))
@@ -48,10 +50,10 @@ def nursery(listening, folder, calls):
 
 def serve(listening, folder):
     """Serve until killed."""
-    app = server.application(
+    site = app.application(
         Path(folder), limits=ServerLimits(messages_per_second=10**6, joins_per_second=10**6)
     )
-    config = uvicorn.Config(app, log_level="critical", ws="websockets-sansio")
+    config = uvicorn.Config(site, log_level="critical", ws="websockets-sansio")
     uvicorn.Server(config).run([listening])
 
 
@@ -154,7 +156,7 @@ class Person:
         """
         path = self._killing.folder / f"{self._name}.jsonl"
         assert path.read_bytes().endswith(b"\n")
-        kept = [decision.action for decision in Journal(path).read(players.make).sitting.decisions]
+        kept = [decision.action for decision in Journal(path).read(make_player).sitting.decisions]
         if self.asked is None or kept == self.confirmed:
             assert kept == self.confirmed
         elif self.asked["do"] == "play":

@@ -6,12 +6,12 @@ import pytest
 from conftest import command_line
 
 from cc_env.__main__ import main
-from cc_env.catalogue import GAMES
+from cc_env.core.rules import DRAW
 from cc_env.errors import IllegalAction, UnknownOption
-from cc_env.match import Result
-from cc_env.play import lessons, telling
-from cc_env.play.pointing import cell_name
-from cc_env.rules import DRAW
+from cc_env.match.match import Result
+from cc_env.play import descriptions, lessons
+from cc_env.play.move_input import cell_name
+from cc_env.registry.catalogue import GAMES
 
 ALL = [
     pytest.param(name, lesson, id=f"{name}: {lesson.title}")
@@ -100,7 +100,7 @@ white: 01-12
 @pytest.mark.parametrize(("name", "lesson"), [case for case in ALL if case.values[1].ends])
 def test_how_it_ended_is_told_in_a_sentence(name, lesson):
     sitting = lesson.sitting(name)
-    said = telling.ended(sitting.game, Result(0, lesson.ends))
+    said = descriptions.ended(sitting.game, Result(0, lesson.ends))
     assert said.partition(": ")[2] not in ("", lesson.ends.replace("_", " "))
     assert not set("_{}") & set(said)
 

@@ -7,8 +7,10 @@ import sys
 import pytest
 from page_server import needs_chromium, of_playwright
 
-from cc_env import games, play, record
+from cc_env import play
 from cc_env.errors import MissingExtra, UnknownOption
+from cc_env.games.factory import make_game
+from cc_env.match import record
 from cc_env.play import notebook
 
 
@@ -113,7 +115,7 @@ def test_a_player_may_begin_and_two_may_be_watched(opened):
 def test_boards_of_given_games_positions_and_options(opened):
     board = opened("capture_conquer", opponent="human", size=4)
     assert board.setting["rows"] == 4
-    board = opened(games.make("mini_checkers"), "human", position="6/2b3/6/6/6/w5 b")
+    board = opened(make_game("mini_checkers"), "human", position="6/2b3/6/6/6/w5 b")
     ask(board, "play", action=first_choice(board))
     assert board.state["result"]["text"] == "a draw: neither side can move"
     with pytest.raises(UnknownOption, match="no option"):

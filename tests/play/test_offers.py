@@ -4,9 +4,9 @@ import pytest
 from conftest import HERE
 from test_server import Connected, begin
 
-from cc_env import players
-from cc_env.play import bench
-from cc_env.referee import Decision
+from cc_env.match.referee import Decision
+from cc_env.players.specs import temporary_players
+from cc_env.server import player_pool
 
 
 @pytest.fixture
@@ -98,9 +98,9 @@ class Winning:
 
 
 def test_a_computer_that_declines_a_draw_says_so(client, monkeypatch):
-    monkeypatch.setitem(bench.OPTIONS, "winning", {})
+    monkeypatch.setitem(player_pool.OPTIONS, "winning", {})
     with (
-        players.named(winning=Winning),
+        temporary_players(winning=Winning),
         Connected(client, begin(client, seats=("human", "winning")), 0) as table,
     ):
         table.play_first()

@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 from page_server import Serving, needs_chromium, of_playwright
 
-from cc_env import games, players
-from cc_env.catalogue import GAMES
-from cc_env.pictures import shapes
-from cc_env.pictures.shapes import CELL
-from cc_env.play import bench
+from cc_env.games.factory import make_game
 from cc_env.play.choices import choices
+from cc_env.players.builtin import RandomPlayer
+from cc_env.players.specs import register_player, temporary_players
+from cc_env.registry.catalogue import GAMES
+from cc_env.rendering import shapes
+from cc_env.rendering.shapes import CELL
+from cc_env.server import player_pool
 
 SMALL = {"capture_conquer": {"option.size": "4"}}  # options for short games
 pytestmark = [needs_chromium, of_playwright]
@@ -291,7 +293,7 @@ def marked(page, mark):
 def test_move_or_bomb_is_asked_at_the_place(opened):
     """cannon: click a soldier: it is shaded and its targets get dots, others for bombs; choice."""
     start = "W1W1W1Ww/2w5/3b4/6ww/6wb/3b2w1/8/1w1B1B1B w"
-    page, game = opened("cannon", options={"start": start}), games.make("cannon")
+    page, game = opened("cannon", options={"start": start}), make_game("cannon")
     page.click("rect[data-cell='3,6']")
     own = [choice for choice in choices(game, game.from_text(start)) if (3, 6) in choice.pieces]
     shots, goals = (
@@ -647,9 +649,9 @@ def test_a_computer_that_declines_a_draw_says_so(opened):
 
 
 def test_players_are_offered_that_can_play_the_chosen_options(serving, open_pages, monkeypatch):
-    monkeypatch.setitem(bench.OPTIONS, "six", {})
-    with players.named():
-        players.register("six", players.RandomPlayer, lambda game: game.options.get("size") == 6)
+    monkeypatch.setitem(player_pool.OPTIONS, "six", {})
+    with temporary_players():
+        register_player("six", RandomPlayer, lambda game: game.options.get("size") == 6)
         page = open_pages(serving.address)
         page.goto(f"{serving.address}#/new/capture_conquer")
         page.select_option("[name=seat1]", "six")

@@ -11,16 +11,18 @@ import threading
 import numpy as np
 import pytest
 
-from cc_env import checkout, games, players
-from cc_env.catalogue import GAMES
 from cc_env.errors import IllegalAction
-from cc_env.play import bench, workers
-from cc_env.play.bench import PlayerPool
-from cc_env.play.jobs import Analyze, GameKey, Judge, pooled_player
-from cc_env.play.workers import Cancellation, LocalWorker, ProcessWorker, Workers
-from cc_env.referee import Clock, fresh
+from cc_env.games.factory import make_game
+from cc_env.match.referee import Clock, fresh
+from cc_env.players.specs import make_player, temporary_players
+from cc_env.registry import plugins
+from cc_env.registry.catalogue import GAMES
+from cc_env.server import player_pool, workers
+from cc_env.server.jobs import Analyze, GameKey, Judge, pooled_player
+from cc_env.server.player_pool import PlayerPool
+from cc_env.server.workers import Cancellation, LocalWorker, ProcessWorker, Workers
 
-GAME = games.make("mini_checkers")
+GAME = make_game("mini_checkers")
 KEY = GameKey.of(GAME)
 MEGABYTE = 2**20
 
@@ -52,7 +54,7 @@ def processes(there):
 def test_a_worker_decides_as_the_player_does_here(there):
     for name in ("minimax:depth=2", "mcts:simulations=20", "random"):
         ours, theirs = np.random.default_rng(1), np.random.default_rng(1)
-        player = players.make(name, GAME)
+        player = make_player(name, GAME)
         for _ in range(2):  # the generator goes on where the worker left it
             decision = choose(there, name, theirs)
             known = player.choose(GAME.initial, ours, Clock())
@@ -80,9 +82,9 @@ def test_a_player_that_fails_has_forfeited_as_it_would_here(there):
 @pytest.mark.parametrize("kind", ["policy", "alphazero:simulations=2"])
 def test_a_pooled_player_remembers_its_game(kind):
     """A learned player avoids positions of its game; games that share its search do not mix."""
-    checkout.know_learned_players()
-    game, run = games.make("capture_conquer"), in_threads().run
-    alone = fresh(players.make(kind, game))
+    plugins.know_learned_players()
+    game, run = make_game("capture_conquer"), in_threads().run
+    alone = fresh(make_player(kind, game))
     pooled, other = (fresh(pooled_player(kind, game, run)) for _ in range(2))
     position, rng = game.initial, np.random.default_rng(0)
     for _ in range(4):
@@ -118,7 +120,7 @@ def test_idle_players_are_kept_up_to_some_bytes(monkeypatch):
     monkeypatch.setattr(PlayerPool, "_memory", lambda pool: Large.bytes)
     Large.made = Large.bytes = 0
     pool, highest = PlayerPool(100 * MEGABYTE), 0
-    with players.named(large=Large):
+    with temporary_players(large=Large):
         for spec in ("large", "large", "large:megabytes=41", "large"):
             with pool.borrow(spec, GAME):
                 pass
@@ -219,14 +221,14 @@ SETTINGS = [
 
 @pytest.mark.parametrize(("name", "options"), SETTINGS)
 def test_a_player_that_may_be_seated_can_be_made(name, options):
-    game = games.make(name, **options)
+    game = make_game(name, **options)
     specs = [
-        *(kind for kind in bench.listed_players(game)),
-        *(f"minimax:{level}" for level in bench.listed_players(game)["minimax"]),
+        *(kind for kind in player_pool.listed_players(game)),
+        *(f"minimax:{level}" for level in player_pool.listed_players(game)["minimax"]),
         *(f"minimax:evaluation={evaluation}" for evaluation in game.search.evaluations),
     ]
     for spec in specs:
-        assert players.make(bench.check(spec, game), game)
+        assert make_player(player_pool.check(spec, game), game)
 
 
 def test_specs_have_a_normal_form():
@@ -238,6 +240,6 @@ def test_specs_have_a_normal_form():
         ("random", "random"),
         ("random:", "random"),
     ):
-        assert bench.check(spec, GAME) == normal
-        assert bench.check(normal, GAME) == normal
-        players.make(normal, GAME)
+        assert player_pool.check(spec, GAME) == normal
+        assert player_pool.check(normal, GAME) == normal
+        make_player(normal, GAME)

@@ -17,12 +17,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cc_env import games, options, players, record, referee, trust
-from cc_env.catalogue import GAMES
 from cc_env.errors import BadOption, BadPlayer, BadRecord, Forfeit, UnknownOption
-from cc_env.match import Limits
-from cc_env.play import channel
-from cc_env.referee import Clock
+from cc_env.games.factory import make_game
+from cc_env.match import record, referee
+from cc_env.match.match import Limits
+from cc_env.match.referee import Clock, play_match
+from cc_env.players.specs import check_spec, make_player
+from cc_env.protocols import channel
+from cc_env.registry import import_allowlist, options
+from cc_env.registry.catalogue import GAMES
 
 ENGINE = shlex.join([sys.executable, "-m", "cc_env", "engine"])
 UGI = "case $line in ugi) echo ugiok;; isready) echo readyok;; {more} esac"
@@ -49,18 +52,18 @@ def answering(answer):
 
 
 def play(game, first, second="random", **rest):
-    pair = [players.make(name, game) for name in (first, second)]
-    return referee.play(game, pair, names=(first, second), **rest)
+    pair = [make_player(name, game) for name in (first, second)]
+    return play_match(game, pair, names=(first, second), **rest)
 
 
 def ask(name, game, clock=None):
-    player = referee.fresh(players.make(name, game))
+    player = referee.fresh(make_player(name, game))
     return player.choose(game.initial, np.random.default_rng(0), clock or Clock())
 
 
 @pytest.mark.parametrize("name", ["capture_conquer", "morris"])
 def test_a_program_plays_a_game_by_ugi(name):
-    game = games.make(name)
+    game = make_game(name)
     played = play(game, f"program:command={ENGINE} minimax:depth=1", "random")
     assert played.reason not in ("error", "illegal", "time"), played.detail
     assert played.turns == play(game, "minimax:depth=1").turns
@@ -69,7 +72,7 @@ def test_a_program_plays_a_game_by_ugi(name):
 
 
 def test_a_program_plays_from_any_position_in_either_seat():
-    game = games.make("capture_conquer", size=4)
+    game = make_game("capture_conquer", size=4)
     name = f"program:command={ENGINE} greedy"
     start = game.play_turn(game.initial, next(game.turns(game.initial)))
     played = play(game, "random", name, start=start, limits=Limits(max_turns=9))
@@ -84,7 +87,7 @@ def test_what_a_program_is_told(game, bot, tmp_path):
         ),
         seconds=2,
     )
-    player = referee.fresh(players.make(name, game))
+    player = referee.fresh(make_player(name, game))
     clock = Clock(turn=30, game=60)
     assert player.choose(game.initial, None, clock).action == 16
     del player
@@ -108,7 +111,7 @@ import sys
 from cc_env import games
 from cc_env.games.cannon.log import parse_command
 number, rows, columns, seconds = sys.stdin.readline().split()
-game = games.make("cannon", rows=int(rows), columns=int(columns))
+game = make_game("cannon", rows=int(rows), columns=int(columns))
 assert seconds == "150"
 position, mine = game.initial, number == "1"
 while line := mine or sys.stdin.readline():
@@ -126,7 +129,7 @@ def test_a_program_of_the_tournament_plays(tmp_path, seat):
     """cannon: client that wraps any player program: a line-based program plays a game."""
     path = tmp_path / "tournament.py"
     path.write_text(TOURNAMENT)
-    game = games.make("cannon", rows=10)
+    game = make_game("cannon", rows=10)
     program = f"program:command={sys.executable} {path},protocol=cannon"
     names = (program, "random") if seat == 0 else ("random", program)
     played = play(game, *names, limits=Limits(max_turns=None), seed=seat)
@@ -137,8 +140,8 @@ def test_a_program_of_the_tournament_plays(tmp_path, seat):
 def test_the_tournaments_programs_play_cannon_from_its_start(game, bot):
     name = bot("read x", protocol="cannon")
     with pytest.raises(BadOption, match="protocol=cannon is for the game cannon"):
-        players.make(name, game)
-    cannon = games.make("cannon")
+        make_player(name, game)
+    cannon = make_game("cannon")
     start = cannon.initial
     for _ in range(2):
         start = cannon.play_turn(start, next(cannon.turns(start)))
@@ -204,7 +207,7 @@ def test_a_budget_is_for_the_whole_game(game, bot):
 )
 def test_what_is_not_a_program_is_told(game, given, kind, says):
     with pytest.raises(BadOption, match=says) as raised:
-        players.make(f"program:{given}", game)
+        make_player(f"program:{given}", game)
     assert type(raised.value) is kind
 
 
@@ -233,7 +236,7 @@ def test_a_program_is_ended_with_its_children(game, bot, tmp_path, how):
     answer = "echo bestmove x" if how == "fault" else "echo bestmove 0,1-2,1"
     name = bot(PARENT.format(fifo=fifo) + answering(answer))
     reader = opened(fifo)
-    player = referee.fresh(players.make(name, game))
+    player = referee.fresh(make_player(name, game))
     if how == "fault":
         with pytest.raises(Forfeit, match="is not legal"):
             player.choose(game.initial, None, Clock())
@@ -256,7 +259,7 @@ def test_children_that_leave_its_session_are_ended(game, bot, tmp_path, program)
     os.mkfifo(fifo := tmp_path / "fifo")
     name = bot(program.replace("{fifo}", str(fifo)))
     reader = opened(fifo)
-    player = referee.fresh(players.make(name, game))
+    player = referee.fresh(make_player(name, game))
     with suppress(Forfeit):
         player.choose(game.initial, None, Clock())
     del player
@@ -279,7 +282,7 @@ def test_a_program_ends_when_we_are_killed(bot, tmp_path, number, parent):
     os.mkfifo(fifo := tmp_path / "fifo")
     name = bot(parent.format(fifo=fifo) + "echo on; sleep 1000")
     reader = opened(fifo)
-    code = "import sys; from cc_env.play.process import ProcessChannel as P\n"
+    code = "import sys; from cc_env.protocols.process import ProcessChannel as P\n"
     code += "channel = P([sys.argv[1]]); print(channel.hear(), flush=True); channel.hear()"
     path = name.split('"')[1]
     with subprocess.Popen([sys.executable, "-c", code, path], stdout=subprocess.PIPE) as ours:
@@ -291,12 +294,12 @@ def test_a_program_ends_when_we_are_killed(bot, tmp_path, number, parent):
 def test_a_file_starts_no_program(game, bot, tmp_path):
     started = tmp_path / "started"
     name = bot(f"touch {started}; {answering('echo bestmove x')}")
-    with trust.names_from_file():
-        for refused in (players.check, lambda text: players.make(text, game)):
+    with import_allowlist.names_from_file():
+        for refused in (check_spec, lambda text: make_player(text, game)):
             with pytest.raises(BadPlayer, match=r"a file names the program '.*bot.sh'"):
                 refused(name)
-    path, pair = tmp_path / "games.jsonl", [players.make("random", game)] * 2
-    played = referee.play(game, pair, names=("random", "random"))
+    path, pair = tmp_path / "games.jsonl", [make_player("random", game)] * 2
+    played = play_match(game, pair, names=("random", "random"))
     record.append(path, replace(played, players=(name, name)))
     assert [kept.players for _, kept in record.read(path)] == [(name, name)]
     line = json.loads(path.read_text())
@@ -304,14 +307,14 @@ def test_a_file_starts_no_program(game, bot, tmp_path):
     with pytest.raises(BadRecord, match="there is no game 'program:"):
         list(record.read(path))
     assert not started.exists()
-    players.check(name)  # typed
-    with trust.names_from_file():
-        players.check(name)
+    check_spec(name)  # typed
+    with import_allowlist.names_from_file():
+        check_spec(name)
 
 
 def test_every_game_can_be_said(bot):
     for kind in GAMES:
-        game = games.make(kind)
+        game = make_game(kind)
         with pytest.raises(Forfeit, match="'none' is not legal"):
             ask(bot(answering("echo bestmove none")), game)
 
@@ -333,7 +336,7 @@ class Deaf(channel.Channel):
 @settings(max_examples=40)
 @given(said=SAID)
 def test_whatever_a_program_says_its_player_decides_or_loses(game, tmp_path_factory, said):
-    from cc_env.play.program import Talker, UGITalk
+    from cc_env.protocols.program import Talker, UGITalk
 
     path = tmp_path_factory.getbasetemp() / "said"
     path.write_bytes(b"ugiok\nreadyok\n" + said)

@@ -9,7 +9,7 @@ import asyncio
 
 import pytest
 
-from cc_env import games
+from cc_env.cli import program_commands
 from cc_env.errors import (
     BadOption,
     BadPlayer,
@@ -19,14 +19,16 @@ from cc_env.errors import (
     IllegalAction,
     UnknownOption,
 )
-from cc_env.play import bench, console, export, lessons, program_commands, server
-from cc_env.play.asked import TooLongError
-from cc_env.play.lobby import Lobby, check_opening
+from cc_env.games.factory import make_game
+from cc_env.play import exporting, lessons, terminal
 from cc_env.play.messages import act_of
-from cc_env.play.room import Guest
-from cc_env.play.server_limits import ServerLimits
-from cc_env.play.sitting import HUMAN, Sitting
-from cc_env.play.storage import GameFolder
+from cc_env.play.session import HUMAN, Sitting
+from cc_env.server import app, player_pool
+from cc_env.server.limits import ServerLimits
+from cc_env.server.lobby import Lobby, check_opening
+from cc_env.server.requests import TooLongError
+from cc_env.server.room import Guest
+from cc_env.server.storage import GameFolder
 
 PEOPLE = [HUMAN, HUMAN]
 LIMITS = ServerLimits()
@@ -71,7 +73,7 @@ def test_of_what_opens_a_game(wrong, kind, says):
 
 
 def test_of_who_sits_down():
-    game = games.make("checkers")
+    game = make_game("checkers")
     for name, kind, says in (
         (
             "minimax:dept=3,nods=2,depth=3",
@@ -90,7 +92,7 @@ def test_of_who_sits_down():
         ),
         ("random:3=4", UnknownOption, "player random has no option 3 here; it has: none"),
     ):
-        check(kind, says, bench.check, name, game)
+        check(kind, says, player_pool.check, name, game)
 
 
 @pytest.mark.parametrize(
@@ -124,9 +126,9 @@ def test_of_messages(message, kind, says, lobby):
 
 def test_of_what_is_not_a_message():
     limits = ServerLimits(max_message_bytes=10)
-    check(BadRecord, "a message is JSON", server._read, "{", limits)
-    check(BadRecord, "a message is a JSON object", server._read, "[1]", limits)
-    check(TooLongError, "a message has 10 bytes at most", server._read, " " * 11, limits)
+    check(BadRecord, "a message is JSON", app._read, "{", limits)
+    check(BadRecord, "a message is a JSON object", app._read, "[1]", limits)
+    check(TooLongError, "a message has 10 bytes at most", app._read, " " * 11, limits)
     check(BadRecord, "what opens a game is a JSON object", check_opening, [1], LIMITS)
     check(UnknownOption, "'7' cannot be done; wanted: play", act_of, {"do": 7}, {"play": None})
 
@@ -164,13 +166,13 @@ def test_of_what_comes_first(serving):
 
 
 def test_of_the_terminal(tmp_path):
-    sitting = Sitting(games.make("checkers"), (HUMAN, HUMAN))
+    sitting = Sitting(make_game("checkers"), (HUMAN, HUMAN))
     empty = tmp_path / "empty"
     for ending in (".jsonl", ".pdn"):
         empty.with_suffix(ending).touch()
-        check(BadRecord, "no", console.load, empty.with_suffix(ending), sitting)
-    check(BadOption, "is a folder", console.check_place, tmp_path, sitting.game)
-    check(UnknownOption, "'.xyz' is not a kind of file", export.check, sitting.game, ".xyz")
+        check(BadRecord, "no", terminal.load, empty.with_suffix(ending), sitting)
+    check(BadOption, "is a folder", terminal.check_place, tmp_path, sitting.game)
+    check(UnknownOption, "'.xyz' is not a kind of file", exporting.check, sitting.game, ".xyz")
     check(BadOption, "there is no lesson 99", list, lessons.lines(lessons.guide_of("checkers"), 99))
 
 

@@ -21,16 +21,17 @@ from hypothesis.stateful import (
     rule,
 )
 
-from cc_env import files, games
+from cc_env import files
 from cc_env.errors import IllegalAction
-from cc_env.match import Match
-from cc_env.play.journal import Journal
-from cc_env.play.lobby import Lobby, check_opening
-from cc_env.play.server_limits import ServerLimits
-from cc_env.play.sitting import HUMAN
-from cc_env.play.storage import GameFolder
+from cc_env.games.factory import make_game
+from cc_env.match.match import Match
+from cc_env.play.session import HUMAN
+from cc_env.server.journal import Journal
+from cc_env.server.limits import ServerLimits
+from cc_env.server.lobby import Lobby, check_opening
+from cc_env.server.storage import GameFolder
 
-GAME = games.make("mini_checkers")
+GAME = make_game("mini_checkers")
 LIMITS = ServerLimits(spectators_per_game=1)
 
 

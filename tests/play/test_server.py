@@ -9,14 +9,17 @@ import pytest
 from conftest import HERE
 from starlette.websockets import WebSocketDisconnect
 
-from cc_env import checkout, games, players, record
-from cc_env.catalogue import GAMES
-from cc_env.play import bench, connections, server
-from cc_env.play.journal import Journal
-from cc_env.play.lobby import Lobby, check_opening
-from cc_env.play.server_limits import ServerLimits
-from cc_env.play.storage import GameFolder
-from cc_env.referee import Decision
+from cc_env.games.factory import make_game
+from cc_env.match import record
+from cc_env.match.referee import Decision
+from cc_env.players.specs import temporary_players
+from cc_env.registry import plugins
+from cc_env.registry.catalogue import GAMES
+from cc_env.server import app, connections, player_pool
+from cc_env.server.journal import Journal
+from cc_env.server.limits import ServerLimits
+from cc_env.server.lobby import Lobby, check_opening
+from cc_env.server.storage import GameFolder
 
 PLAY = "ws://127.0.0.1:8000/play"
 ORIGIN = {"origin": HERE}
@@ -258,10 +261,10 @@ def test_the_catalogue_has_games_options_and_who_plays_them(serving):
 
 
 def test_players_that_learned_are_listed_where_there_are_weights_and_torch(monkeypatch):
-    checkout.know_learned_players()
+    plugins.know_learned_players()
     learned = {"policy", "alphazero", "ppo"}
     there = {
-        name: learned & set(bench.listed_players(games.make(name)))
+        name: learned & set(player_pool.listed_players(make_game(name)))
         for name in ("capture_conquer", "checkers", "mini_checkers")
     }
     assert there == {
@@ -269,16 +272,16 @@ def test_players_that_learned_are_listed_where_there_are_weights_and_torch(monke
         "checkers": {"policy", "alphazero"},
         "mini_checkers": set(),
     }
-    assert not learned & set(bench.listed_players(games.make("capture_conquer", size=4)))
-    assert "memory" not in bench.listed_players(games.make("checkers"))
+    assert not learned & set(player_pool.listed_players(make_game("capture_conquer", size=4)))
+    assert "memory" not in player_pool.listed_players(make_game("checkers"))
     monkeypatch.setattr("agents.find_spec", lambda name: None)
-    assert not learned & set(bench.listed_players(games.make("checkers")))
+    assert not learned & set(player_pool.listed_players(make_game("checkers")))
 
 
 @pytest.mark.slow  # torch is imported
 def test_a_network_plays_and_goes_on_after_a_restart(serving):
     pytest.importorskip("torch")
-    checkout.know_learned_players()
+    plugins.know_learned_players()
     client = serving()
     opened = begin(client, "capture_conquer", ("human", "alphazero:simulations=8"))
     for _ in range(2):
@@ -307,7 +310,7 @@ def test_a_game_that_is_asked_for_many_times_at_once_is_read_once(serving, monke
 def test_a_game_goes_on_after_a_restart_in_the_middle_of_a_chain(serving, tmp_path):
     client = serving()
     opened = begin(client, "capture_conquer", start=CHAIN)
-    game = games.make("capture_conquer")
+    game = make_game("capture_conquer")
     turn = max(game.turns(game.from_text(CHAIN)), key=len)
     with Connected(client, opened, 0, 1) as table:
         table.play(turn[0])
@@ -357,7 +360,7 @@ def test_a_move_that_cannot_be_written_is_not_confirmed(serving, monkeypatch, ca
         assert str(tmp_path) not in why
         with pytest.raises(WebSocketDisconnect) as closed:
             table.until("state")
-        assert closed.value.code == server.TRY_LATER
+        assert closed.value.code == app.TRY_LATER
     assert [record.exc_info for record in caplog.records] == [None]
     assert "No space left" in caplog.text
     with Connected(client, opened, 0) as table:
@@ -438,7 +441,7 @@ def test_a_game_is_exported_to_whoever_knows_its_name(serving, tmp_path):
         assert (tmp_path / "game.txt").read_text() == table.state["position"] + "\n"
     ((_, game),) = record.read(tmp_path / "game.jsonl")
     assert list(game.turns) == turns
-    ((_, match),) = record.read_foreign(tmp_path / "game.pdn", games.make("checkers"))
+    ((_, match),) = record.read_foreign(tmp_path / "game.pdn", make_game("checkers"))
     assert match.turns == turns
     assert answer.headers["content-type"] == "image/svg+xml"
     for file in (f"{opened['game']}.exe", opened["game"], "A" * 16 + ".txt", "..%2fx.txt", ".txt"):
@@ -627,10 +630,10 @@ class Slow:
 
 
 def test_a_game_waits_for_its_turn_to_think_and_says_so(serving, monkeypatch):
-    monkeypatch.setitem(bench.OPTIONS, "slow", {})
+    monkeypatch.setitem(player_pool.OPTIONS, "slow", {})
     monkeypatch.setattr("os.cpu_count", lambda: 1)
     Slow.go.clear()
-    with players.named(slow=Slow):
+    with temporary_players(slow=Slow):
         client = serving()
         first_room, two = (begin(client, seats=("human", "slow")) for _ in range(2))
         with Connected(client, first_room, 0) as first, Connected(client, two, 0) as second:
@@ -657,8 +660,8 @@ def test_messages_of_one_connection_wait_for_their_turn(serving, monkeypatch):
     client = serving(messages_per_second=5)
     opened = begin(client)
     with Connected(client, opened, 0) as table:
-        monkeypatch.setattr(server.asyncio, "sleep", note)
-        monkeypatch.setattr(server.time, "perf_counter", lambda: 0.0)  # so pauses are exact
+        monkeypatch.setattr(app.asyncio, "sleep", note)
+        monkeypatch.setattr(app.time, "perf_counter", lambda: 0.0)  # so pauses are exact
         for _ in range(40):
             table.ask("nonsense")
         for _ in range(40):
@@ -725,8 +728,8 @@ def refused_entry(client, opened, *tokens):
 
 
 def test_the_page_is_small_and_has_nothing_inline(serving):
-    assert sum(path.stat().st_size for path in server.PAGE.iterdir()) < 110_000
+    assert sum(path.stat().st_size for path in app.PAGE.iterdir()) < 110_000
     assert serving().get("/").text.startswith("<!doctype html>")
-    text = (server.PAGE / "index.html").read_text()
+    text = (app.PAGE / "index.html").read_text()
     assert "style=" not in text
     assert text.count("<script") == text.count('<script type="module" src=')

@@ -3,8 +3,8 @@
 import pytest
 from conftest import HERE
 
-from cc_env import games
-from cc_env.catalogue import GAMES
+from cc_env.games.factory import game_option_defaults, game_option_values, make_game
+from cc_env.registry.catalogue import GAMES
 
 UNLIMITED = {"crowning": "ends_move", "no_progress_limit": None}  # English draughts
 
@@ -12,9 +12,9 @@ UNLIMITED = {"crowning": "ends_move", "no_progress_limit": None}  # English drau
 def variants():
     """Yield each game with its defaults, and with each of its options changed."""
     for name in GAMES:
-        defaults, values = games.option_defaults(name), games.option_values(name)
+        defaults, values = game_option_defaults(name), game_option_values(name)
         yield name, {}
-        yield name, dict(games.make(name).options)
+        yield name, dict(make_game(name).options)
         for option, default in defaults.items():
             alternatives = values.get(option) or ([not default] if default in (True, False) else [])
             for value in alternatives:

@@ -5,13 +5,16 @@ import math
 import numpy as np
 import pytest
 
-from cc_env import games, players, record, referee
-from cc_env.catalogue import GAMES
+from cc_env.core.rules import DRAW, FIRST_WINS
 from cc_env.errors import BadOption, BadRecord, IllegalAction, UnknownOption
-from cc_env.match import Limits
+from cc_env.games.factory import make_game
+from cc_env.match import record, referee
+from cc_env.match.match import Limits
+from cc_env.match.referee import play_match
 from cc_env.play.choices import choices
-from cc_env.play.sitting import HUMAN, Seat, Sitting
-from cc_env.rules import DRAW, FIRST_WINS
+from cc_env.play.session import HUMAN, Seat, Sitting
+from cc_env.players.specs import make_player, temporary_players
+from cc_env.registry.catalogue import GAMES
 
 
 class Watch:
@@ -41,10 +44,10 @@ def to_the_end(sitting, rng):
 
 @pytest.mark.parametrize("name", GAMES)
 def test_players_play_the_game_that_the_referee_lets_them_play(name):
-    game = games.make(name)
+    game = make_game(name)
     names = "random", "greedy"
-    pair = [players.make(kind, game) for kind in names]
-    wanted = referee.play(game, pair, names=names, seed=5)
+    pair = [make_player(kind, game) for kind in names]
+    wanted = play_match(game, pair, names=names, seed=5)
     sitting = to_the_end(Sitting(game, names, seed=5), None)
     played = sitting.record()
     assert (played.turns, played.result, played.reason) == (
@@ -59,7 +62,7 @@ def test_players_play_the_game_that_the_referee_lets_them_play(name):
 
 @pytest.mark.parametrize("name", GAMES)
 def test_people_and_players_take_turns_and_the_record_goes_on_where_it_was(name):
-    rng, game = np.random.default_rng(2), games.make(name)
+    rng, game = np.random.default_rng(2), make_game(name)
     sitting = Sitting(game, (HUMAN, "random"), seed=1)
     for _ in range(9):
         if sitting.is_person_to_move:
@@ -114,7 +117,7 @@ def test_what_a_person_decided_is_taken_back_with_what_was_answered(game):
 
 
 def test_in_the_middle_of_a_turn_only_what_was_decided_of_it_is_taken_back():
-    game = games.make("checkers")
+    game = make_game("checkers")
     start = game.from_text("b7/5b1r/b1b3r1/8/4r1r1/7r/b7/7r b")
     sitting = Sitting(game, (HUMAN, HUMAN), start=start)
     jump = next(
@@ -171,7 +174,7 @@ def test_who_decides_too_late_loses_instead(game, watch):
 
 
 def test_faults_of_players_end_the_game_and_are_told(game):
-    with players.named(
+    with temporary_players(
         wrong=lambda game: Fixed(referee.Decision(-1)), broken=lambda game: Fixed(None)
     ):
         for name, reason in (("wrong", "illegal"), ("broken", "error")):
@@ -192,7 +195,7 @@ class Fixed:
 
 def test_a_decision_without_a_choice_is_played_without_search():
     """checkers6: only-move shortcut: no search is run."""
-    game = games.make("mini_checkers")
+    game = make_game("mini_checkers")
     start = game.from_text("1w1w1w/w1w3/3b1w/6/1b1b2/b1b1b1 w")
     assert len(game.legal_actions(start)) == 1
     sitting = Sitting(game, (HUMAN, "minimax"), start=start)
@@ -240,7 +243,7 @@ def test_an_offer_is_declined_by_the_other_player(game):
     ],
 )
 def test_a_player_accepts_a_draw_in_a_game_that_has_long_been_level(values, accepts):
-    game = games.make("mini_checkers")
+    game = make_game("mini_checkers")
     expected = iter(values)
 
     class Expecting:
@@ -253,7 +256,7 @@ def test_a_player_accepts_a_draw_in_a_game_that_has_long_been_level(values, acce
         def fresh(self):
             return self
 
-    with players.named(expecting=Expecting):
+    with temporary_players(expecting=Expecting):
         sitting = Sitting(game, ("expecting", "greedy"))
         for _ in range(len(values) * 2 - 1):
             sitting.think()
@@ -283,7 +286,7 @@ def test_records_that_the_rules_contradict_begin_no_sitting(game):
 
 @pytest.mark.parametrize("name", GAMES)
 def test_every_action_can_be_pointed_at_or_named(name):
-    game, rng = games.make(name), np.random.default_rng(7)
+    game, rng = make_game(name), np.random.default_rng(7)
     position = game.initial
     for _ in range(200):
         several = choices(game, position)

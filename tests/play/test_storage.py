@@ -9,14 +9,16 @@ import pytest
 from fuzz.harness import refused_or_fine
 from starlette.testclient import TestClient
 
-from cc_env import files, games, players
+from cc_env import files
 from cc_env.errors import BadRecord, FolderInUse, UnknownOption
-from cc_env.play import server, storage
-from cc_env.play.journal import Journal, Opening, with_tokens
-from cc_env.play.lobby import Lobby
-from cc_env.play.server_limits import BusyError, ServerLimits
-from cc_env.play.sitting import HUMAN
-from cc_env.play.storage import DAY, GameFolder
+from cc_env.games.factory import make_game
+from cc_env.play.session import HUMAN
+from cc_env.players.specs import make_player
+from cc_env.server import app, storage
+from cc_env.server.journal import Journal, Opening, with_tokens
+from cc_env.server.limits import BusyError, ServerLimits
+from cc_env.server.lobby import Lobby
+from cc_env.server.storage import DAY, GameFolder
 
 PEOPLE = HUMAN, HUMAN
 HERE = "http://127.0.0.1:8000"
@@ -24,7 +26,7 @@ OPENING = {"game": "mini_checkers", "seats": list(PEOPLE), "seed": 1}
 
 
 def opening(game="mini_checkers"):
-    made = games.make(game)
+    made = make_game(game)
     return with_tokens(Opening(made.name, dict(made.options), PEOPLE))
 
 
@@ -50,7 +52,7 @@ def test_a_folder_belongs_to_one_server(tmp_path):
     """Row A5: two servers confirmed a move of the same seat."""
     first = open_folder(tmp_path)
     with pytest.raises(FolderInUse, match="another server"):
-        server.application(tmp_path)
+        app.application(tmp_path)
     first.close()
     open_folder(tmp_path).close()
 
@@ -162,7 +164,7 @@ def test_a_game_that_cannot_be_stored_is_refused_and_leaves_nothing(serving, tmp
         context.setattr("os.fdopen", Full)
         answer = client.post("/games", json=OPENING)
     assert answer.status_code == 503
-    assert answer.json() == {"error": server.UNAVAILABLE}
+    assert answer.json() == {"error": app.UNAVAILABLE}
     assert not list(tmp_path.glob("*.jsonl"))
     assert client.post("/games", json=OPENING).status_code == 201
 
@@ -189,7 +191,7 @@ def test_an_empty_journal_says_so(tmp_path):
     path = tmp_path / "game.jsonl"
     path.touch()
     with pytest.raises(BadRecord, match="line 1: the file is empty"):
-        Journal(path).read(players.make)
+        Journal(path).read(make_player)
 
 
 def test_what_has_gone_is_not_written_again(tmp_path):
@@ -214,9 +216,9 @@ def test_a_file_that_is_created_is_new_and_private(tmp_path):
 
 def journal_of(path, name):
     """Write a journal with decisions, take-backs, offers and an end; return its bytes."""
-    journal, game = Journal(path), games.make(name)
+    journal, game = Journal(path), make_game(name)
     journal.begin(opening(name))
-    sitting = journal.read(players.make).sitting
+    sitting = journal.read(make_player).sitting
     for number in range(8):
         sitting.play(sitting.match.legal[0])
         journal.decided(sitting.decisions[-1], 0.25)
@@ -232,7 +234,7 @@ def journal_of(path, name):
 
 
 def read(path):
-    standing = Journal(path).read(players.make)
+    standing = Journal(path).read(make_player)
     return standing.sitting.decisions, standing.sitting.result, standing.wanted_back
 
 
@@ -309,6 +311,6 @@ def test_storage_needs_no_name_that_is_not_its_own(tmp_path):
 
 
 def test_a_server_that_has_ended_leaves_its_folder(tmp_path):
-    with TestClient(server.application(tmp_path), base_url=HERE), pytest.raises(FolderInUse):
+    with TestClient(app.application(tmp_path), base_url=HERE), pytest.raises(FolderInUse):
         open_folder(tmp_path)
     open_folder(tmp_path).close()

@@ -3,13 +3,16 @@
 import numpy as np
 import pytest
 
-from cc_env import games, players, record, referee
-from cc_env.catalogue import GAMES
 from cc_env.errors import IllegalAction
-from cc_env.match import Match
-from cc_env.play import study, telling
-from cc_env.play.study import Time
-from cc_env.referee import Decision
+from cc_env.games.factory import make_game
+from cc_env.match import record
+from cc_env.match.match import Match
+from cc_env.match.referee import Decision, play_match
+from cc_env.play import analysis, descriptions
+from cc_env.play.analysis import Time
+from cc_env.players.builtin import RandomPlayer
+from cc_env.players.specs import make_player
+from cc_env.registry.catalogue import GAMES
 from cc_env.search.alphabeta import AlphaBeta
 from cc_env.search.compare import compare
 
@@ -36,7 +39,7 @@ def begun(player):
 
 
 def test_values_of_all_moves_are_those_of_minimax():
-    game = games.make("mini_checkers")
+    game = make_game("mini_checkers")
     search = AlphaBeta(game)
     turns = [(int(action),) for action in game.legal_actions(game.initial)]
     comparison = compare(search, game.initial, turns, left=lambda: 60.0, depth=4)
@@ -50,7 +53,7 @@ def test_values_of_all_moves_are_those_of_minimax():
 
 
 def test_a_won_move_is_worth_a_win_however_the_time_ends():
-    game = games.make("capture_conquer")
+    game = make_game("capture_conquer")
     won, lost = "6/brb2r/b3r1/6/3b2/r2b2 r", "4r1/6/r4b/b5/6/6 b"
     for text, best in ((won, "1,1-0,0"), (lost, "3,0-1,0x2,0")):
         position = game.from_text(text)
@@ -64,11 +67,11 @@ def test_a_won_move_is_worth_a_win_however_the_time_ends():
 
 @pytest.mark.parametrize(("name", "start", "bad", "good"), BLUNDERS)
 def test_a_blunder_is_marked_and_what_the_player_would_play_is_best(name, start, bad, good):
-    game = games.make(name)
-    position, player = game.from_text(start), players.make("minimax:depth=3", game)
+    game = make_game(name)
+    position, player = game.from_text(start), make_player("minimax:depth=3", game)
     marks = {}
     for text in (bad, good):
-        judgement = study.judge(
+        judgement = analysis.judge(
             game, position, game.parse_turn(position, text), player, begun(player)
         )
         marks[text] = judgement.mark.name
@@ -78,26 +81,26 @@ def test_a_blunder_is_marked_and_what_the_player_would_play_is_best(name, start,
 
 
 def test_losses_have_words():
-    words = [study.mark_of(loss).name for loss in (0, 1.9, 2, 9.9, 10, 19.9, 20, 100)]
+    words = [analysis.mark_of(loss).name for loss in (0, 1.9, 2, 9.9, 10, 19.9, 20, 100)]
     assert words == ["best"] * 2 + ["good"] * 2 + ["doubtful"] * 2 + ["blunder"] * 2
 
 
 def test_an_only_move_is_not_judged():
-    game = games.make("checkers")
+    game = make_game("checkers")
     position = game.from_text("8/1b6/8/8/8/3b4/4r3/8 r")
     (turn,) = game.turns(position)
     for name in ("minimax:depth=2", "mcts:simulations=20"):
-        player = players.make(name, game)
-        judgement = study.judge(game, position, turn, player, begun(player))
-        assert (judgement.mark, judgement.loss) == (study.ONLY, None)
+        player = make_player(name, game)
+        judgement = analysis.judge(game, position, turn, player, begun(player))
+        assert (judgement.mark, judgement.loss) == (analysis.ONLY, None)
         assert judgement.value is not None
 
 
 def test_turns_of_several_decisions_are_judged_whole(game):
-    position, player = game.from_text(CHAIN), players.make("minimax:depth=3", game)
+    position, player = game.from_text(CHAIN), make_player("minimax:depth=3", game)
     turns = sorted(game.turns(position), key=len)
     assert len(turns[-1]) > 1
-    judgements = [study.judge(game, position, turn, player, begun(player)) for turn in turns]
+    judgements = [analysis.judge(game, position, turn, player, begun(player)) for turn in turns]
     assert {
         len(turn) for turn, judgement in zip(turns, judgements, strict=True) if judgement.loss == 0
     }
@@ -105,33 +108,33 @@ def test_turns_of_several_decisions_are_judged_whole(game):
         judgement.mark.name in ("best", "good", "doubtful", "blunder") for judgement in judgements
     )
     amid = game.play_turn(position, turns[-1][:1])
-    known = study.analyse(game, amid, player, begun(player))
+    known = analysis.analyse(game, amid, player, begun(player))
     assert {line.actions[0] for line in known.lines} == set(game.legal_actions(amid).tolist())
 
 
 @pytest.mark.parametrize("name", GAMES)
 def test_every_player_that_says_what_it_expects_values_every_move(name):
-    game, rng = games.make(name), np.random.default_rng(5)
+    game, rng = make_game(name), np.random.default_rng(5)
     match = Match(game)
     for _ in range(12):
         match.play(int(rng.choice(game.legal_actions(match.position))))
     legal = set(game.legal_actions(match.position).tolist())
     for kind in ("minimax:depth=2", "mcts:simulations=20", "greedy"):
-        player = players.make(kind, game)
-        analysis = study.analyse(game, match.position, player, begun(player))
-        assert {line.actions[0] for line in analysis.lines} == legal
-        assert all(-1 <= line.value <= 1 for line in analysis.lines)
+        player = make_player(kind, game)
+        found = analysis.analyse(game, match.position, player, begun(player))
+        assert {line.actions[0] for line in found.lines} == legal
+        assert all(-1 <= line.value <= 1 for line in found.lines)
         if kind.startswith("mcts") and len(legal) > 1:
             assert set(analysis.shares) <= legal
             assert sum(analysis.shares.values()) == pytest.approx(1)
-    player = players.make("random", game)
-    silent = study.analyse(game, match.position, player, begun(player))
+    player = make_player("random", game)
+    silent = analysis.analyse(game, match.position, player, begun(player))
     assert (silent.value, silent.lines) == (None, ())
     game.play_turn(match.position, silent.line)
 
 
 def test_a_policy_is_a_heat_map_and_is_told_in_the_terminal():
-    game = games.make("mini_checkers")
+    game = make_game("mini_checkers")
     legal = game.legal_actions(game.initial).tolist()
 
     class Liking:
@@ -139,21 +142,21 @@ def test_a_policy_is_a_heat_map_and_is_told_in_the_terminal():
             return Decision(legal[0], 0.5, {"policy": ((legal[0], 0.75), (legal[1], 0.25))})
 
     player = Liking()
-    analysis = study.analyse(game, game.initial, player, begun(player))
-    assert analysis.shares == {legal[0]: 0.75, legal[1]: 0.25}
-    said = dict(telling.told(game, game.initial, player.choose(None, None, None), (legal[0],)))
+    found = analysis.analyse(game, game.initial, player, begun(player))
+    assert found.shares == {legal[0]: 0.75, legal[1]: 0.25}
+    said = dict(descriptions.told(game, game.initial, player.choose(None, None, None), (legal[0],)))
     assert said["chances"] == "75 % for black to win, a draw is half"
     assert said["policy"] == f"25% {game.action_text(game.initial, legal[1])}"
 
 
 def test_what_is_ended_ends_soon_and_finished_games_are_refused():
-    game = games.make("capture_conquer")
-    player, time = players.make("minimax:seconds=60", game), Time(60)
+    game = make_game("capture_conquer")
+    player, time = make_player("minimax:seconds=60", game), Time(60)
     time.end()
     time.begin(player)
     assert time.left() == 0
-    assert study.analyse(game, game.initial, player, time).depth == 2
-    over = referee.play(game, [players.RandomPlayer(game)] * 2, seed=1)
+    assert analysis.analyse(game, game.initial, player, time).depth == 2
+    over = play_match(game, [RandomPlayer(game)] * 2, seed=1)
     over = record.replay(over).position
     with pytest.raises(IllegalAction, match="over"):
-        study.analyse(game, over, player, begun(player))
+        analysis.analyse(game, over, player, begun(player))

@@ -17,14 +17,16 @@ from conftest import command_line
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cc_env import games, players, record
 from cc_env.__main__ import main
 from cc_env.errors import BadOption, BadRecord
 from cc_env.games.cannon import log
-from cc_env.play import tournament
-from cc_env.play.wire import Wire
+from cc_env.games.factory import make_game
+from cc_env.match import record
+from cc_env.players.specs import make_player
+from cc_env.protocols.cannon_tournament import server
+from cc_env.protocols.cannon_tournament.messages import Wire
 
-GAME = games.make("cannon")
+GAME = make_game("cannon")
 
 
 OPEN = []  # connections of clients
@@ -81,8 +83,8 @@ class TheirClient:
         init = self.read()
         assert init["action"] == "INIT"
         number, rows, columns, _ = init["data"].split()
-        game = games.make("cannon", rows=int(rows), columns=int(columns))
-        match, mine = tournament.Match(game), number == "1"
+        game = make_game("cannon", rows=int(rows), columns=int(columns))
+        match, mine = server.Match(game), number == "1"
         while True:
             if mine:
                 message = self.choose(match, int(number) - 1)
@@ -113,19 +115,19 @@ class TheirClient:
 def table(*seats, game=GAME, **rest):
     """Let seats play in another thread; return what will be the end, and the lines of the log."""
     lines, pool = [], ThreadPoolExecutor(1)
-    future = pool.submit(tournament.play, game, seats, note=lines.append, **rest)
+    future = pool.submit(server.play, game, seats, note=lines.append, **rest)
     pool.shutdown(wait=False)
     return future, lines
 
 
 def here(name, seed=0, game=GAME):
-    return tournament.Here(players.make(name, game), seed)
+    return server.Here(make_player(name, game), seed)
 
 
 def theirs(seed=0, patience=60.0):
     """Return a client of the tournament, and its seat."""
     ours, connection = pair()
-    return TheirClient(connection, seed), tournament.Client(Wire(ours), patience)
+    return TheirClient(connection, seed), server.Client(Wire(ours), patience)
 
 
 def replayed(lines, tmp_path, game=GAME):
@@ -184,7 +186,7 @@ def no_haste(monkeypatch):
 def test_a_message_that_was_not_answered_is_followed_after_a_pause(monkeypatch):
     ours, connection = pair()
     wire, pauses = Wire(ours), []
-    monkeypatch.setattr("cc_env.play.wire.PAUSE", 3600)
+    monkeypatch.setattr("cc_env.protocols.cannon_tournament.messages.PAUSE", 3600)
     monkeypatch.setattr("time.sleep", pauses.append)
     for _ in range(2):
         wire.send(log.message("INIT"))
@@ -212,7 +214,7 @@ def test_our_moves_come_one_at_a_time_though_we_begin(tmp_path, no_haste):
 def test_two_clients_hear_each_other(tmp_path, no_haste):
     """cannon: server for two clients, log file: the log equals the moves; end messages of both."""
     (client, first), (other, second) = theirs(1), theirs(2)
-    game = games.make("cannon", rows=10)
+    game = make_game("cannon", rows=10)
     future, lines = table(first, second, game=game)
     with ThreadPoolExecutor(1) as pool:
         theirs_last = pool.submit(client.play)
@@ -227,9 +229,9 @@ def test_two_clients_hear_each_other(tmp_path, no_haste):
 def test_our_client_plays_with_our_server():
     """cannon: end messages: who won, own and opponent's score; headless mode."""
     ours, connection = pair()
-    seat = tournament.Client(Wire(ours))
+    seat = server.Client(Wire(ours))
     future, _ = table(seat, here("defensive"), seconds=60)
-    meta = tournament.join(Wire(connection), partial(players.make, "aggressive"), 5)
+    meta = server.join(Wire(connection), partial(make_player, "aggressive"), 5)
     assert meta.startswith("Player ")
     assert sorted(meta.split(" : ")) == sorted(result(future).meta.split(" : "))
     assert result(future).match.result.reason in ("halls", "no_moves", "no_soldiers", "stagnant")
@@ -262,11 +264,11 @@ def test_a_player_that_sleeps_loses_by_time(tmp_path, start, scores):
 def test_a_client_that_tells_its_time_is_up_has_lost(tmp_path):
     """cannon: time budget; client that wraps any player program."""
     ours, connection = pair()
-    future, _ = table(tournament.Client(Wire(ours)), here("random"), seconds=0.1)
+    future, _ = table(server.Client(Wire(ours)), here("random"), seconds=0.1)
     (tmp_path / "sleeper").write_text("#!/bin/sh\nsleep 1000\n")
     (tmp_path / "sleeper").chmod(0o755)
     name = f"program:command={tmp_path / 'sleeper'},protocol=cannon"
-    meta = tournament.join(Wire(connection), partial(players.make, name))
+    meta = server.join(Wire(connection), partial(make_player, name))
     assert meta.startswith("TIMEOUT BY PLAYER 1 : Player 1 SCORE : 0.12 : Player 2 SCORE : 10.12")
     assert meta.startswith(result(future).meta)
 
@@ -297,7 +299,7 @@ def test_the_faults_of_a_client_are_named(tmp_path, said, fault, detail):
     """cannon: invalid move loses: message, score."""
     ours, connection = pair()
     other, seat = theirs()
-    future, lines = table(tournament.Client(Wire(ours)), seat)
+    future, lines = table(server.Client(Wire(ours)), seat)
     connection.recv(1024)
     other.read()
     connection.sendall(said.encode())
@@ -330,7 +332,7 @@ def test_a_client_that_does_not_say_that_it_has_won_has(tmp_path):
     game = replace(GAME, initial=GAME.from_text("WwW1W1W1/b7/8/8/8/8/8/1B1B1B1B b"))
     ours, connection = pair()
     other, seat = theirs()
-    future, _ = table(tournament.Client(Wire(ours)), seat, game=game)
+    future, _ = table(server.Client(Wire(ours)), seat, game=game)
     connection.recv(1024)
     other.read()
     connection.sendall((NORMAL % "S 0 1 M 1 0").encode())
@@ -343,7 +345,7 @@ def test_a_client_that_does_not_say_that_it_has_won_has(tmp_path):
 def test_our_client_tells_what_the_server_does_wrong():
     server, connection = pair()
     with ThreadPoolExecutor(1) as pool:
-        future = pool.submit(tournament.join, Wire(connection), partial(players.make, "random"))
+        future = pool.submit(server.join, Wire(connection), partial(make_player, "random"))
         server.sendall(log.message("INIT", "2 8 8 9").encode())
         server.sendall((NORMAL % "S 0 0 M 0 0").encode())
         said = json.loads(server.recv(1024))
@@ -358,7 +360,7 @@ def test_our_client_tells_what_the_server_does_wrong():
     server.sendall(log.message("INIT", "3 8 8 9").encode())
     server.shutdown(socket.SHUT_WR)
     with pytest.raises(BadRecord, match="wanted: id rows cols seconds"):
-        tournament.join(Wire(connection), partial(players.make, "random"))
+        server.join(Wire(connection), partial(make_player, "random"))
     server.close()
 
 
@@ -373,7 +375,7 @@ def test_too_few_clients_are_told():
     assert "3 players" in command_line(main, "host", *["-p", "random"] * 3, status=2)
     assert "seconds=0.0" in command_line(main, "host", "--seconds", 0, status=2)
     with pytest.raises(BadOption, match="is for the game cannon, not for checkers"):
-        tournament.play(games.make("checkers"), (None, None))
+        server.play(make_game("checkers"), (None, None))
 
 
 def test_a_server_that_is_ended_tells_its_client():
@@ -381,7 +383,7 @@ def test_a_server_that_is_ended_tells_its_client():
         client = TheirClient(connected(port), 4)
         client.read()
         process.send_signal(signal.SIGTERM)
-        assert client.read()["meta"] == tournament.STOPPED
+        assert client.read()["meta"] == server.STOPPED
         client.connection.close()
         assert process.wait() == 128 + signal.SIGTERM
         process.communicate()
@@ -413,10 +415,10 @@ def test_whatever_a_client_sends_the_game_ends_with_its_fault(said):
     ours, connection = pair()
     connection.sendall(b"".join(said))
     connection.shutdown(socket.SHUT_WR)
-    seats = tournament.Client(Wire(ours)), here("random")
+    seats = server.Client(Wire(ours)), here("random")
     connection_end = ThreadPoolExecutor(1)
     read = connection_end.submit(lambda: [*iter(lambda: connection.recv(1024), b"")])
-    ended = tournament.play(GAME, seats)
+    ended = server.play(GAME, seats)
     assert ended.match.result.outcome == 1
     assert read.result()
     connection_end.shutdown()

@@ -9,8 +9,8 @@ import sys
 import pytest
 from conftest import command_line
 
-from cc_env import record
 from cc_env.__main__ import main
+from cc_env.match import record
 
 
 def hosted(tmp_path, *arguments):

@@ -6,16 +6,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cc_env import games
-from cc_env.catalogue import GAMES
+from cc_env.core.game import Look
 from cc_env.errors import IllegalAction
-from cc_env.look import Look
-from cc_env.match import Limits
-from cc_env.pictures import draw, shapes
-from cc_env.play import pointing, view
+from cc_env.games.factory import make_game
+from cc_env.match.match import Limits
+from cc_env.match.referee import Decision
+from cc_env.play import move_input, view
 from cc_env.play.choices import choices
-from cc_env.play.sitting import HUMAN, Sitting
-from cc_env.referee import Decision
+from cc_env.play.session import HUMAN, Sitting
+from cc_env.registry.catalogue import GAMES
+from cc_env.rendering import shapes
+from cc_env.rendering.picture import draw
 
 PEOPLE = HUMAN, HUMAN
 
@@ -36,7 +37,7 @@ def drawn(setting, state):
 @pytest.mark.parametrize("name", GAMES)
 def test_a_face_draws_what_the_picture_shows(name):
     """checkers8: two boards kept in step (internal and shown), after each move."""
-    game, rng = games.make(name), np.random.default_rng(4)
+    game, rng = make_game(name), np.random.default_rng(4)
     sitting, setting = Sitting(game, PEOPLE), json.loads(json.dumps(view.setting(game)))
     for _ in range(60):
         state = json.loads(json.dumps(view.state(sitting)))
@@ -63,12 +64,12 @@ def test_a_face_draws_what_the_picture_shows(name):
     ],
 )
 def test_pieces_are_called_by_colour_and_kind(name, called):
-    assert called.items() <= view.setting(games.make(name))["called"].items()
+    assert called.items() <= view.setting(make_game(name))["called"].items()
 
 
 @pytest.mark.parametrize("name", GAMES)
 def test_every_choice_can_be_pointed_at(name):
-    game, rng = games.make(name), np.random.default_rng(1)
+    game, rng = make_game(name), np.random.default_rng(1)
     sitting = Sitting(game, PEOPLE)
     cells = {(row, column) for row, column, _ in view.setting(game)["cells"]}
     while sitting.result is None:
@@ -98,7 +99,7 @@ def test_a_chain_is_shown_hop_by_hop(game):
 
 
 def test_clocks_values_and_the_end_are_told():
-    game = games.make("mini_checkers")
+    game = make_game("mini_checkers")
     sitting = Sitting(game, (HUMAN, "minimax:depth=1"), limits=Limits(seconds_per_game=60))
     sitting.play(int(game.legal_actions(sitting.position)[0]))
     sitting.think()
@@ -116,7 +117,7 @@ def test_clocks_values_and_the_end_are_told():
 
 
 def test_scores_are_told_where_the_game_has_them():
-    sitting = Sitting(games.make("cannon"), PEOPLE)
+    sitting = Sitting(make_game("cannon"), PEOPLE)
     sitting.resign(1)
     assert view.state(sitting)["result"]["scores"] == list(sitting.match.score)
 
@@ -135,7 +136,7 @@ def test_a_game_is_restored_decision_by_decision(game):
 
 
 def test_the_first_player_begins_where_its_pieces_stand():
-    tops = {name: view.setting(games.make(name))["top"] for name in GAMES}
+    tops = {name: view.setting(make_game(name))["top"] for name in GAMES}
     assert tops == {
         "capture_conquer": 0,
         "checkers": 1,
@@ -146,11 +147,11 @@ def test_the_first_player_begins_where_its_pieces_stand():
 
 
 def test_cells_are_called_and_pointed_at_by_the_labels_of_the_board():
-    game = games.make("elsewhere.tictactoe")
+    game = make_game("elsewhere.tictactoe")
     game = replace(game, look=Look(rows="321", columns="abc"))
     moves = choices(game, game.initial)
-    assert pointing.cell_name(game, (1, 2)) == "2 c"
-    assert pointing.meant(game, game.initial, moves, None, "2 c").turn == (5,)
+    assert move_input.cell_name(game, (1, 2)) == "2 c"
+    assert move_input.meant(game, game.initial, moves, None, "2 c").turn == (5,)
     with pytest.raises(IllegalAction, match="0 1 is off the board: rows are 3 to 1, columns a to"):
-        pointing.meant(game, game.initial, moves, None, "0 1")
+        move_input.meant(game, game.initial, moves, None, "0 1")
     assert view.setting(game)["cells"][5] == [1, 2, "2 c"]

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from agents.learned import PolicyPlayer
-from cc_env import games
-from cc_env.compile import jit
+from cc_env.core.rules import ONGOING
 from cc_env.errors import BadOption, IllegalAction
-from cc_env.rules import ONGOING
+from cc_env.games.factory import make_game
+from cc_env.jit.compiler import jit
 from cc_env.search import scores
 from cc_env.search.alphabeta import AlphaBeta
 from cc_env.search.forest import FPU_REDUCTION, PROVEN_WIN
@@ -214,7 +214,7 @@ def test_it_proves_a_won_race_and_plays_it_out(game, turns):
 
 
 def test_what_it_proves_alpha_beta_finds_too():
-    game, proved = games.make("capture_conquer", size=4), 0
+    game, proved = make_game("capture_conquer", size=4), 0
     search, judge = PUCT(game, flat), AlphaBeta(game)
     rng = np.random.default_rng(0)
     for _ in range(30):
@@ -347,7 +347,7 @@ BEHIND = "WwWwWwWw/1w1w1w1w/1w1w1w1w/8/8/b1b1b1b1/b1b1b1b1/b1bBbBbB b"
 
 @pytest.mark.parametrize(("text", "contempt"), [(AHEAD, 0.9), (BEHIND, -0.9)])
 def test_where_the_rules_decide_on_a_repetition_contempt_does_not(text, contempt):
-    cannon = games.make("cannon")
+    cannon = make_game("cannon")
     position = cannon.from_text(text)
     action = int(cannon.legal_actions(position)[3])
     back = cannon.apply(position, action)
@@ -372,7 +372,7 @@ def test_where_the_rules_decide_on_a_repetition_contempt_does_not(text, contempt
 
 
 def test_alpha_beta_knows_what_the_rules_make_of_a_repetition():
-    cannon, other = games.make("cannon"), games.make("capture_conquer")
+    cannon, other = make_game("cannon"), make_game("capture_conquer")
     worth = jit(lambda position, player: scores.repeated(position, player))
     ahead, behind = cannon.from_text(AHEAD), cannon.from_text(BEHIND)
     assert worth(ahead, 0) == -worth(ahead, 1) == scores.PROVEN - scores.MARGIN + 4
@@ -382,7 +382,7 @@ def test_alpha_beta_knows_what_the_rules_make_of_a_repetition():
 
 
 def test_gumbel_noise_draws_by_the_policy():
-    game = games.make("capture_conquer", size=4)
+    game = make_game("capture_conquer", size=4)
     legal = game.legal_actions(game.initial)
     rng = np.random.default_rng(0)
     logits = rng.normal(size=(1, game.num_actions)).astype(np.float32)

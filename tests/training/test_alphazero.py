@@ -21,10 +21,10 @@ from logs import log_of
 from agents import NETWORK
 from agents.learned import PolicyPlayer
 from agents.network import Evaluator, Network, Size, load
-from cc_env import games
-from cc_env.catalogue import GAMES, Entry
 from cc_env.errors import BadCheckpoint, BadFolder, BadOption, BadPlayer, Diverged, UnknownOption
-from cc_env.referee import Clock
+from cc_env.games.factory import make_game
+from cc_env.match.referee import Clock
+from cc_env.registry.catalogue import GAMES, Entry
 from training import learner, runs, selfplay, state
 from training.alphazero import Config, Training, command, main
 from training.gate import Rivals
@@ -359,4 +359,4 @@ def test_the_command_and_interrupts(tmp_path):
     out = finish(start(tmp_path, *SMALL, "--minutes", 0.001, "--resume"))
     assert "the best network: runs/run/best.safetensors" in out
     assert len(log_of(log.parent)) >= done  # nothing that was finished is lost
-    load(log.parent / NETWORK, games.make("capture_conquer", size=4))
+    load(log.parent / NETWORK, make_game("capture_conquer", size=4))

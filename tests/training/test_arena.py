@@ -20,10 +20,11 @@ from conftest import wait_for
 import agents
 from agents.memory import Memory, MemoryPlayer
 from agents.network import Network, Size, save
-from cc_env import games, record
 from cc_env.errors import BadFolder, BadOption, BadPlayer, BadRecord, FolderInUse
-from cc_env.match import Limits
-from cc_env.players import RandomPlayer
+from cc_env.games.factory import make_game
+from cc_env.match import record
+from cc_env.match.match import Limits
+from cc_env.players.builtin import RandomPlayer
 from training import arena
 from training.arena import report
 
@@ -117,7 +118,7 @@ def test_another_seed_is_another_tournament(whole, tmp_path):
 
 
 def test_a_match_is_held_in_this_process_by_players_that_are_named_here(monkeypatch):
-    monkeypatch.setattr("cc_env.players.PLAYERS", dict(agents.PLAYERS))
+    monkeypatch.setattr("cc_env.players.specs.PLAYERS", dict(agents.PLAYERS))
     monkeypatch.setattr("agents.PLAYERS", {})
     made = []
 
@@ -132,7 +133,7 @@ def test_a_match_is_held_in_this_process_by_players_that_are_named_here(monkeypa
 
 
 def test_players_are_entrants_beside_names():
-    game = games.make("capture_conquer", size=4)
+    game = make_game("capture_conquer", size=4)
     lowest, how = Lowest(game), {"options": {"size": 4}, "games": 4}
     wanted = arena.hold((LOWEST, "random"), **how).standings.pair(LOWEST, "random").line
     assert arena.hold((lowest, "random"), **how).standings.pair("Lowest", "random").line == wanted
@@ -145,14 +146,14 @@ def test_players_are_entrants_beside_names():
 
 @pytest.mark.slow
 def test_players_go_to_processes_as_copies():
-    lowest, how = Lowest(games.make("capture_conquer", size=4)), {"options": {"size": 4}}
+    lowest, how = Lowest(make_game("capture_conquer", size=4)), {"options": {"size": 4}}
     here = arena.hold((lowest, "random"), games=4, **how).records
     there = arena.hold((lowest, "random"), games=4, workers=2, **how).records
     assert [game.turns for game in here.values()] == [game.turns for game in there.values()]
 
 
 def test_players_that_cannot_be_entrants_are_refused():
-    lowest = Lowest(games.make("capture_conquer"))
+    lowest = Lowest(make_game("capture_conquer"))
     with pytest.raises(BadPlayer, match="Lowest twice; wanted different ones; a mapping names"):
         arena.hold((lowest, lowest))
     with pytest.raises(BadPlayer, match=r"5 is not a player; wanted: a player's name, an object"):
@@ -465,7 +466,7 @@ def test_games_from_one_position_are_one_opening():
 
 
 def test_a_tournament_of_other_weights_is_another_one(tmp_path):
-    game, names = games.make("capture_conquer", size=4), (f"policy:path={tmp_path}", "random")
+    game, names = make_game("capture_conquer", size=4), (f"policy:path={tmp_path}", "random")
     settled, hashes = {"players": names, "options": {"size": 4}, "games": 2}, []
     for seed in range(2):
         torch.manual_seed(seed)
@@ -523,7 +524,7 @@ def remembered(path, game):
 
 @pytest.mark.parametrize("both", [False, True], ids=["one", "two of one file"])
 def test_each_game_is_remembered_once_whatever_was_killed(tmp_path, monkeypatch, both):
-    path, game = tmp_path / "memory.sqlite", games.make("mini_checkers")
+    path, game = tmp_path / "memory.sqlite", make_game("mini_checkers")
     names = (f"memory:path={path}", f"memory:path={path},by=balance" if both else "random")
     settled = config(
         players=names, game="mini_checkers", options={}, games=6, opening_turns=0, learn=True

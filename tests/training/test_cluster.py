@@ -23,8 +23,9 @@ from tasks import (
 )
 
 from agents.network import Evaluator, Network, Size
-from cc_env import games, record
 from cc_env.errors import BadOption, MissingExtra, UnknownOption
+from cc_env.games.factory import make_game
+from cc_env.match import record
 from training import alphazero, arena, engines
 from training.arena.folder import GAMES, RESULTS
 from training.gate import Rivals
@@ -79,7 +80,7 @@ def lose(cluster, node):
 @pytest.fixture(scope="module")
 def little():
     """C&C on 4×4."""
-    return games.make("capture_conquer", size=4)
+    return make_game("capture_conquer", size=4)
 
 
 @pytest.fixture(scope="module")
@@ -231,7 +232,7 @@ def test_workers_that_cannot_begin_are_an_error(cluster, little, monkeypatch):
 def test_samples_go_in_parts_that_are_small_enough_to_leave_their_node_at_once():
     from training.actors import PART, split
 
-    game = games.make("capture_conquer", size=8)
+    game = make_game("capture_conquer", size=8)
     rng = np.random.default_rng(0)
     count = 3 * PART - 1
     samples = Samples(

@@ -14,14 +14,16 @@ from logs import log_of, timeless
 from agents import NETWORK
 from agents.learned import PolicyPlayer
 from agents.network import Evaluator, Network, Size, load
-from cc_env import games, players, rules
-from cc_env.catalogue import GAMES, Entry
+from cc_env.accuracy.decisions import evenly, measure
+from cc_env.core import rules
 from cc_env.errors import BadCheckpoint, UnknownOption
-from cc_env.exact.accuracy import evenly, measure
-from cc_env.exact.tables import Tables
-from cc_env.learned import files
-from cc_env.referee import Decision
+from cc_env.games.factory import make_game
+from cc_env.learned_evaluation import network_file
+from cc_env.match.referee import Decision
+from cc_env.players.specs import temporary_players
+from cc_env.registry.catalogue import GAMES, Entry
 from cc_env.search.alphabeta import AlphaBeta
+from cc_env.tablebase.tablebase import Tablebase
 from training import distillation
 from training.distillation import Config, Training, command, main
 from training.gate import Rivals
@@ -55,7 +57,7 @@ def run(tmp_path_factory):
 
 def kept(player, game):
     """Return the share of exact values that a player keeps, where an action can be wrong."""
-    tables = Tables(game)
+    tables = Tablebase(game)
     return measure(player, tables, evenly(tables, 300)).kept_where_free
 
 
@@ -145,10 +147,10 @@ def test_samples_are_decisions_of_the_policy_and_what_they_are_worth():
 
     torch.manual_seed(0)
     game = TINY.make_game()
-    with players.named(first=First):
+    with temporary_players(first=First):
         config = replace(TINY, opponents=("first",), opponents_share=1.0)
     network = Network(game, config.network)
-    with players.named(first=First):
+    with temporary_players(first=First):
         samples, regrets = distillation.play(game, config, None, network, 500, seed=5)
     positions = [type(game.initial)(*row) for row in samples.positions]
     assert len(positions) >= 500
@@ -249,14 +251,14 @@ def test_an_altered_checkpoint_is_refused(run, tmp_path, part, change, words):
 @pytest.mark.slow
 def test_another_teacher_in_the_same_file_is_noticed(tmp_path):
     path, teacher = tmp_path / "run", tmp_path / "teacher.network"
-    game = games.make("capture_conquer", size=4)
+    game = make_game("capture_conquer", size=4)
     make = partial(SmallNetwork, 2, windows_of(game.grid))
-    files.write(teacher, game, integers(make()))
+    network_file.write(teacher, game, integers(make()))
     given = replace(TINY, evaluation=str(teacher), rounds=1)
     main(given, path)
     network = make()
     torch.nn.init.ones_(network.third.bias)
-    files.write(teacher, game, integers(network))
+    network_file.write(teacher, game, integers(network))
     with pytest.raises(BadCheckpoint, match="is not what this run learned from so far"):
         main(replace(given, rounds=2), path, resume=True)
 

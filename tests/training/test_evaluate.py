@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from conftest import command_line, wait_for
 
-from cc_env import record
+from cc_env.match import record
 from training import arena
 from training.evaluate import folder_name, main
 

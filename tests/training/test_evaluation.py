@@ -10,11 +10,12 @@ import pytest
 from checkpoints import alter, numbers
 from logs import log_of, timeless
 
-from cc_env import games, players
-from cc_env.catalogue import GAMES, Entry
 from cc_env.errors import BadCheckpoint, BadFolder, BadNetwork, BadOption, UnknownOption
-from cc_env.learned import files
-from cc_env.referee import Clock
+from cc_env.games.factory import make_game
+from cc_env.learned_evaluation import network_file
+from cc_env.match.referee import Clock
+from cc_env.players.specs import make_player
+from cc_env.registry.catalogue import GAMES, Entry
 from training.evaluation import FILE, Config, command, main
 from training.gate import BEST, Rivals
 
@@ -52,15 +53,15 @@ def test_results_are_predicted_better_than_without_the_network(run):
 
 
 def test_its_file_plays_by_its_path(run):
-    game = games.make("capture_conquer", size=4)
+    game = make_game("capture_conquer", size=4)
     for name in ("greedy:", "minimax:depth=2,", "mcts:simulations=20,"):
-        player = players.make(f"{name}evaluation={run / FILE}", game)
+        player = make_player(f"{name}evaluation={run / FILE}", game)
         decision = player.choose(game.initial, np.random.default_rng(0), Clock())
         assert decision.action in game.legal_actions(game.initial)
     with pytest.raises(BadNetwork, match="wanted: capture_conquer"):
-        players.make(f"minimax:evaluation={run / FILE}", games.make("capture_conquer", size=5))
+        make_player(f"minimax:evaluation={run / FILE}", make_game("capture_conquer", size=5))
     with pytest.raises(FileNotFoundError):
-        players.make("minimax:evaluation=nowhere.network", game)
+        make_player("minimax:evaluation=nowhere.network", game)
 
 
 def test_a_killed_run_goes_on_as_if_it_had_never_stopped(run, tmp_path):
@@ -145,7 +146,7 @@ def test_a_game_that_says_not_what_a_network_sees_is_refused(tmp_path, monkeypat
         main(Config(game="heap", rivals=rivals), tmp_path / "run")
     assert not (tmp_path / "run").exists()
     with pytest.raises(UnknownOption, match="does not say what a network sees; wanted: rules"):
-        files.check_inputs(_with_evaluation(games.make("heap")))
+        network_file.check_inputs(_with_evaluation(make_game("heap")))
 
 
 def _with_evaluation(game):

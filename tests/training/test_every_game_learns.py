@@ -9,9 +9,11 @@ import test_evaluation
 import test_ppo
 
 from agents import NETWORK
-from cc_env import games, players, referee
-from cc_env.catalogue import GAMES
-from cc_env.match import FAULTS, Limits
+from cc_env.games.factory import make_game
+from cc_env.match.match import FAULTS, Limits
+from cc_env.match.referee import play_match
+from cc_env.players.specs import make_player
+from cc_env.registry.catalogue import GAMES
 from training import alphazero, distillation, evaluation, ppo, selfplay
 
 pytestmark = pytest.mark.usefixtures("without_curves")
@@ -26,7 +28,7 @@ PLAY = selfplay.SelfPlaySettings(
 @pytest.mark.parametrize("name", [name for name in GAMES if name != "capture_conquer"])
 def test_they_run_on_it(tmp_path, name):
     options = OPTIONS.get(name, {})
-    game = games.make(name, **options)
+    game = make_game(name, **options)
     tiny = {"game": name, "options": options}
     numbers = alphazero.main(
         replace(test_alphazero.TINY, **tiny, rounds=2, play=PLAY, warm_up=20), tmp_path / "zero"
@@ -47,6 +49,6 @@ def test_they_run_on_it(tmp_path, name):
         f"agents.ppo:path={tmp_path / 'ppo'}",
         f"minimax:depth=2,evaluation={tmp_path / 'evaluation' / evaluation.FILE}",
     ):
-        pair = players.make(player, game), players.make("random", game)
-        played = referee.play(game, pair, limits=Limits(max_turns=20))
+        pair = make_player(player, game), make_player("random", game)
+        played = play_match(game, pair, limits=Limits(max_turns=20))
         assert played.reason not in FAULTS, played.detail

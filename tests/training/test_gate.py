@@ -1,15 +1,16 @@
 import pytest
 
-from cc_env import games, players
 from cc_env.errors import BadOption
+from cc_env.games.factory import make_game
+from cc_env.players.specs import make_player
 from training.gate import Rivals, charts, meet
 
-SOLVED = games.make("capture_conquer", size=4)
+SOLVED = make_game("capture_conquer", size=4)
 FEW = Rivals(names=("random",), anchor="random", games=2, positions=60)
 
 
 def met(name, game=SOLVED, rivals=FEW):
-    return meet(game, players.make(name, game), None, rivals, 0)
+    return meet(game, make_player(name, game), None, rivals, 0)
 
 
 def test_on_a_solved_board_the_log_tells_how_many_decisions_are_right():
@@ -27,8 +28,8 @@ def test_the_positions_are_the_same_at_each_evaluation():
     ("game", "rivals"),
     [
         (SOLVED, Rivals(names=("random",), anchor="random", games=2, positions=0)),
-        (games.make("capture_conquer", size=6), FEW),  # it has numbers, but no table of its start
-        (games.make("cannon"), FEW),
+        (make_game("capture_conquer", size=6), FEW),  # it has numbers, but no table of its start
+        (make_game("cannon"), FEW),
     ],
     ids=["not wanted", "not solved", "without numbers"],
 )

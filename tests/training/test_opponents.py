@@ -3,14 +3,15 @@
 import numpy as np
 import pytest
 
-from cc_env import games, players
 from cc_env.envs.boards import Boards
 from cc_env.errors import BadPlayer, Forfeit
-from cc_env.match import FAULTS
-from cc_env.referee import Decision
+from cc_env.games.factory import make_game
+from cc_env.match.match import FAULTS
+from cc_env.match.referee import Decision
+from cc_env.players.specs import temporary_players
 from training.opponents import NOBODY, Opponents
 
-GAME = games.make("capture_conquer", size=4)
+GAME = make_game("capture_conquer", size=4)
 BOARDS = 40
 
 
@@ -28,7 +29,7 @@ class Bad:
 
 @pytest.fixture(autouse=True)
 def bad():
-    with players.named(bad=Bad):
+    with temporary_players(bad=Bad):
         yield
 
 

@@ -5,17 +5,18 @@ import pytest
 import torch
 
 from agents.network import Network, Size
-from cc_env import games, players
 from cc_env.envs.opponents import Asked, by_player
 from cc_env.errors import BadOption
-from cc_env.openings import after_random_turns
-from cc_env.referee import Clock
+from cc_env.games.factory import make_game
+from cc_env.match.openings import after_random_turns
+from cc_env.match.referee import Clock
+from cc_env.players.specs import make_player
 from training.pool import Pool, PoolSettings, by_network
 
 
 @pytest.fixture(scope="module")
 def game():
-    return games.make("capture_conquer", size=4)
+    return make_game("capture_conquer", size=4)
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +39,7 @@ def many_times(asked, index, times):
 def test_players_by_name_choose_as_they_do_elsewhere(game, asked):
     rng = np.random.default_rng(0)
     actions = by_player("minimax:depth=2", game)(asked, rng)
-    player = players.make("minimax:depth=2", game)
+    player = make_player("minimax:depth=2", game)
     for row, action in zip(asked.positions, actions, strict=True):
         assert player.choose(type(game.initial)(*row), rng, Clock()).action == action
 

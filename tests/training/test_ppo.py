@@ -23,9 +23,9 @@ import agents
 from agents import NETWORK, arrays
 from agents.learned import PolicyPlayer
 from agents.network import Evaluator, Network, Size, load
-from cc_env.catalogue import GAMES, Entry
 from cc_env.errors import BadCheckpoint, BadFolder, BadOption
-from cc_env.referee import Clock
+from cc_env.match.referee import Clock
+from cc_env.registry.catalogue import GAMES, Entry
 from training import checkpoints, gate, runs
 from training.gate import Rivals
 from training.pool import PoolSettings

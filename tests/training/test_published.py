@@ -8,9 +8,9 @@ import pytest
 from conftest import command_line
 from rich.console import Console
 
-from cc_env import record
 from cc_env.errors import BadOption
-from cc_env.pictures import frames
+from cc_env.match import record
+from cc_env.rendering.picture import frames
 from training import published
 from training.published import SMART, Experiment, experiments, play_experiments, seat_advantage
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from cc_env import games
 from cc_env.errors import BadCheckpoint
+from cc_env.games.factory import make_game
 from training.replay import WIDTH, Replay, Samples, greatest, sparse
 
 
@@ -56,7 +56,7 @@ def test_batches_hold_what_was_added_or_its_mirror_image(game):
 @pytest.fixture(scope="module")
 def many():
     """Return a game, and a position with more legal actions than are kept."""
-    game = games.make("morris")  # with a free move nearly everything is legal
+    game = make_game("morris")  # with a free move nearly everything is legal
     position = game.from_text("wwwbbbw.wwwww........... w 00 fw")
     assert len(game.legal_actions(position)) > WIDTH
     return game, position

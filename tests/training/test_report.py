@@ -7,9 +7,9 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from cc_env import record
-from cc_env.confidence import Interval
-from cc_env.terminal import Terminal
+from cc_env.match import record
+from cc_env.match.confidence import Interval
+from cc_env.output import Terminal
 from training import arena
 from training.arena import charts, report
 from training.arena.standings import Line, Pair, Standing, Standings

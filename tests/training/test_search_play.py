@@ -3,14 +3,15 @@
 import numpy as np
 import pytest
 
-from cc_env import games, rules
-from cc_env.rules import FIRST
+from cc_env.core import rules
+from cc_env.core.rules import FIRST
+from cc_env.games.factory import make_game
 from cc_env.search.alphabeta import AlphaBeta
 from cc_env.search.scores import PROVEN, expected
 from training import search_play
 from training.small_network import joined, picked, sample_of
 
-GAME = games.make("capture_conquer", size=4)
+GAME = make_game("capture_conquer", size=4)
 
 
 def pace(depth=2, opening=6, exploration=0):
@@ -86,7 +87,7 @@ def test_targets_are_the_recursion_from_the_end_of_each_game():
 
 def test_a_random_decision_within_a_turn_cuts_what_its_beginning_learns_from():
     """Of morris: where a mill is closed, the turn goes on with the choice of a piece to take."""
-    game, seed, weight = games.make("morris"), 5, 0.9
+    game, seed, weight = make_game("morris"), 5, 0.9
     given = pace(depth=1, opening=8, exploration=0.5)
     searched, mixed = (
         search_play.play(game, None, given, part, 2000, seed) for part in (0, weight)
@@ -116,7 +117,7 @@ def test_the_seed_makes_the_games():
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["checkers", "mini_checkers", "morris", "cannon"])
 def test_every_game_is_played(name):
-    game = games.make(name)
+    game = make_game(name)
     sample = play(game, None, pace(depth=1), 0.5, 500, 0)
     assert 300 < len(sample.base) <= 500
     assert ((sample.targets >= 0) & (sample.targets <= 1)).all()

@@ -5,9 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cc_env import games, players
 from cc_env.errors import BadOption, Diverged, UnknownOption
-from cc_env.referee import Clock
+from cc_env.games.factory import make_game
+from cc_env.match.referee import Clock
+from cc_env.players.specs import make_player
 from training.selfplay import SelfPlaySettings, SelfPlayWorker
 
 SETTINGS = SelfPlaySettings(boards=16, simulations=8, considered=4, value_mix=0, opponents_share=0)
@@ -15,7 +16,7 @@ SETTINGS = SelfPlaySettings(boards=16, simulations=8, considered=4, value_mix=0,
 
 @pytest.fixture(scope="module")
 def small():
-    return games.make("capture_conquer", size=4)
+    return make_game("capture_conquer", size=4)
 
 
 def even(planes):
@@ -118,7 +119,7 @@ def test_a_network_is_asked_once_however_decisions_are_cut(small):
 def test_opponents_decide_in_their_share_of_the_games(small, monkeypatch):
     settings = replace(SETTINGS, opponents=("minimax:depth=2",), opponents_share=0.5)
     play = SelfPlayWorker(small, settings, 0)
-    minimax, step = players.make("minimax:depth=2", small), play._boards.step
+    minimax, step = make_player("minimax:depth=2", small), play._boards.step
     decided = []
 
     def spy(actions):

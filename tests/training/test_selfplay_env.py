@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from sb3_contrib.common.maskable.utils import get_action_masks
 
-from cc_env import games
+from cc_env.core.rules import ONGOING
 from cc_env.envs.opponents import Opponent, drawn
 from cc_env.errors import IllegalAction
-from cc_env.rules import ONGOING
+from cc_env.games.factory import make_game
 from training.selfplay_env import make
 
 
@@ -25,7 +25,7 @@ class Noted(Opponent):
 
 @pytest.fixture(scope="module")
 def game():
-    return games.make("capture_conquer", size=4)
+    return make_game("capture_conquer", size=4)
 
 
 @pytest.fixture
@@ -160,7 +160,7 @@ def test_illegal_answers_are_refused(game, action):
 
 
 def test_the_arena_s_limits_are_draws_not_games_of_unknown_value():
-    env = make(games.make("morris"), 40, [Noted()], opening_turns=3, seed=1)
+    env = make(make_game("morris"), 40, [Noted()], opening_turns=3, seed=1)
     env.reset()
     rng, truncated = np.random.default_rng(0), 0
     for _ in range(300):

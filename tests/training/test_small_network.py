@@ -5,9 +5,10 @@ import pytest
 import torch
 from learned.test_learned_network import positions
 
-from cc_env import games, rules
-from cc_env.learned.files import correcting
-from cc_env.learned.network import CELLS, MOST_CORRECTION, check
+from cc_env.core import rules
+from cc_env.games.factory import make_game
+from cc_env.learned_evaluation.network import CELLS, MOST_CORRECTION, check
+from cc_env.learned_evaluation.network_file import correcting
 from cc_env.search.scores import SCALE
 from training.small_network import SmallNetwork, integers, permutation, windows_of
 
@@ -37,7 +38,7 @@ def network_of(game, scale=0.3):
 
 @pytest.mark.parametrize(("name", "windows"), GAMES.items())
 def test_integers_say_what_torch_does(name, windows):
-    game = games.make(name)
+    game = make_game(name)
     network = network_of(game)
     assert len(network.windows) == windows
     drawn = [p for p in positions(game, 100) if not game.mid_turn(p)]
@@ -56,14 +57,14 @@ def test_integers_say_what_torch_does(name, windows):
 
 
 def test_all_that_it_computes_with_is_where_its_weights_are():
-    game = games.make("capture_conquer")
+    game = make_game("capture_conquer")
     network = network_of(game).to("meta")  # as "cuda", but without a result
     bits = torch.zeros((3, 2 * CELLS), dtype=torch.uint8, device="meta")
     assert network(bits).device.type == "meta"
 
 
 def test_a_new_network_adds_nothing():
-    game = games.make("capture_conquer")
+    game = make_game("capture_conquer")
     network = SmallNetwork(2, windows_of(game.grid))
     evaluation = correcting(game, integers(network))
     for position in positions(game, 20):
@@ -73,14 +74,14 @@ def test_a_new_network_adds_nothing():
 
 @pytest.mark.parametrize(("size", "count"), [(4, 9), (6, 25), (8, 49)])
 def test_boards_whose_cells_are_all_in_use_have_windows(size, count):
-    windows = windows_of(games.make("capture_conquer", size=size).grid)
+    windows = windows_of(make_game("capture_conquer", size=size).grid)
     assert len(windows) == count
     assert windows.max() == 9 * (size - 2)
 
 
 @pytest.mark.parametrize("name", ["capture_conquer", "morris"])
 def test_images_of_positions_have_permuted_bits(name):
-    game = games.make(name)
+    game = make_game(name)
     drawn = positions(game, 50)
     assert game.symmetries
     for symmetry in game.symmetries:
@@ -92,13 +93,13 @@ def test_images_of_positions_have_permuted_bits(name):
 @pytest.mark.parametrize("name", ["capture_conquer", "cannon"])
 @pytest.mark.parametrize("scale", [0.1, 5, 1000])
 def test_however_large_weights_become_they_are_kept_in_range(name, scale):
-    network = network_of(games.make(name), scale)
+    network = network_of(make_game(name), scale)
     network.keep_in_range()
     assert check(integers(network)) is None
 
 
 def test_bits_that_are_forgotten_count_no_longer():
-    game = games.make("morris")
+    game = make_game("morris")
     network = network_of(game)
     bits = torch.zeros(2 * CELLS, dtype=torch.bool)
     bits[[3, 70]] = True

@@ -16,14 +16,14 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
-from cc_env import players, referee
-from cc_env.confidence import Interval
+from cc_env.core.game import Game
 from cc_env.errors import BadOption, listed
 from cc_env.files import write
-from cc_env.game import Game
-from cc_env.match import Limits
-from cc_env.record import Record
-from cc_env.referee import Player
+from cc_env.match.confidence import Interval
+from cc_env.match.match import Limits
+from cc_env.match.record import Record
+from cc_env.match.referee import Player, play_match
+from cc_env.players.specs import make_player
 from training.arena import entrants, folder
 from training.arena.entrants import Entrants
 from training.arena.schedule import Config, Pairing, schedule, try_players
@@ -92,8 +92,8 @@ def hold(
     """Play a tournament without writing files; `config` are further fields of `Config`.
 
     Players are spoken names, made again for each game, and objects with `choose`, which play all of
-    their games (see `cc_env.referee.fresh`) under the names of their classes. A mapping gives other
-    names to either.
+    their games (see `cc_env.match.referee.fresh`) under the names of their classes. A mapping gives
+    other names to either.
 
     With 0 workers the games are played in this process, which also knows players that were added
     by `agents.register`; other numbers as in `run`: each game then has pickled copies of objects.
@@ -180,9 +180,9 @@ def _play_sent(config: Config, sent: Mapping[str, bytes], pairing: Pairing) -> R
 def play_pairing(game: Game, pairing: Pairing, limits: Limits | None = None) -> Record:
     """Play one game of a schedule, with new players."""
     next(game.turns(game.initial))  # compiles the rules; players compile when they are made
-    return referee.play(
+    return play_match(
         game,
-        [players.make(name, game) for name in pairing.players],
+        [make_player(name, game) for name in pairing.players],
         names=pairing.players,
         start=game.from_text(pairing.start),
         limits=limits,

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
-from cc_env.confidence import Interval
+from cc_env.match.confidence import Interval
 from training.arena.standings import Standings
 
 INK, FAINT = "#23272e", "#8a919c"  # text and axes; grid and background lines

@@ -4,11 +4,10 @@ import pickle
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
-from cc_env import players
+from cc_env.core.game import Game
 from cc_env.errors import BadPlayer
-from cc_env.game import Game
-from cc_env.players import Factory
-from cc_env.referee import Player
+from cc_env.match.referee import Player
+from cc_env.players.specs import Factory, as_player, temporary_players
 
 Entrants = Iterable[str | Player] | Mapping[str, str | Player]
 
@@ -34,13 +33,13 @@ def by_name(entrants: Entrants) -> dict[str, str | Player]:
 def known(named: Mapping[str, str | Player]) -> Iterator[None]:
     """Let their names be spoken names while the block runs; raise BadPlayer as `players.named`."""
     others = {name: _factory(entrant) for name, entrant in named.items() if entrant != name}
-    with players.named(**others):
+    with temporary_players(**others):
         yield
 
 
 def _factory(entrant: str | Player) -> Factory:
     def make(game: Game) -> Player:
-        return players.of(entrant, game)
+        return as_player(entrant, game)
 
     return make
 

@@ -16,11 +16,11 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from cc_env import record
 from cc_env.errors import BadFolder, BadRecord, FolderInUse
 from cc_env.files import drop_partial_line, lines, write
-from cc_env.match import FAULTS
-from cc_env.record import Record
+from cc_env.match import record
+from cc_env.match.match import FAULTS
+from cc_env.match.record import Record
 from training.arena.schedule import Config, Pairing
 
 CONFIG, GAMES, RESULTS, LOCK = "config.json", "games.jsonl", "results.json", ".lock"

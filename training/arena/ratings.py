@@ -24,7 +24,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cc_env.confidence import Interval, Z, wilson
+from cc_env.match.confidence import Interval, Z, wilson
 
 Array = NDArray[np.float64]
 

@@ -12,10 +12,12 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from cc_env import __version__, files, record
-from cc_env.match import FAULTS
-from cc_env.pictures import frames
-from cc_env.record import Record
+from cc_env import files
+from cc_env.match import record
+from cc_env.match.match import FAULTS
+from cc_env.match.record import Record
+from cc_env.rendering.picture import frames
+from cc_env.version import __version__
 from training.arena import Tournament, charts
 from training.arena.standings import times
 from training.arena.wording import elo, interval, milliseconds, percent, summary

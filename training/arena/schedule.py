@@ -13,15 +13,17 @@ from typing import Any
 import numpy as np
 
 import agents  # noqa: F401  registers its players
-from cc_env import __version__, games, players
+from cc_env.core.game import Game
 from cc_env.errors import BadOption, BadPlayer, is_whole, listed
-from cc_env.game import Game
-from cc_env.match import Limits
-from cc_env.openings import openings
-from cc_env.referee import Player
+from cc_env.games.factory import make_game
+from cc_env.match.match import Limits
+from cc_env.match.openings import openings
+from cc_env.match.referee import Player
+from cc_env.players.specs import check_spec, make_player
+from cc_env.version import __version__
 from training.config import check_wholes
 
-GAMES = 1  # stream of random numbers for seeds; 0 is that of `cc_env.openings`
+GAMES = 1  # stream of random numbers for seeds; 0 is that of `cc_env.match.openings`
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +33,7 @@ class Config:
     Raises BadOption if there is no such player, game or option, or a value is out of range.
     """
 
-    players: tuple[str, ...]  # names, see `cc_env.players`
+    players: tuple[str, ...]  # names, see `cc_env.players.specs`
     game: str = "capture_conquer"
     options: Mapping[str, Any] = field(
         default_factory=dict
@@ -46,7 +48,7 @@ class Config:
     def __post_init__(self) -> None:
         """Check the fields, and fill in the options of the game."""
         for name in self.players:
-            players.check(name)
+            check_spec(name)
         twice = sorted({name for name in self.players if self.players.count(name) > 1})
         if len(self.players) < 2 or twice:
             given = f"{listed(twice)} twice" if twice else listed(self.players) or "none"
@@ -66,7 +68,7 @@ class Config:
 
     def make_game(self) -> Game:
         """Return the game."""
-        return games.make(self.game, **self.options)
+        return make_game(self.game, **self.options)
 
     @cached_property
     def weights(self) -> dict[str, str]:
@@ -92,7 +94,7 @@ def try_players(names: Iterable[str], game: Game) -> dict[str, Player]:
     made = {}
     for name in names:
         try:
-            made[name] = players.make(name, game)
+            made[name] = make_player(name, game)
         except BadOption:
             raise
         except Exception as error:

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from cc_env import games
-from cc_env.confidence import Interval
-from cc_env.match import FAULTS
-from cc_env.record import Record
+from cc_env.games.factory import make_game
+from cc_env.match.confidence import Interval
+from cc_env.match.match import FAULTS
+from cc_env.match.record import Record
 from training.arena.ratings import Games, elo, score
 from training.arena.schedule import Config
 
@@ -196,5 +196,5 @@ def times(players: Sequence[str], records: Sequence[Record]) -> dict[str, Times]
 
 def _first_to_move(record: Record) -> int:
     """Return the player to move at the start of a game, 0 or 1."""
-    game = games.make(record.game, **record.options)
+    game = make_game(record.game, **record.options)
     return game.to_move(game.initial if record.start is None else game.from_text(record.start))

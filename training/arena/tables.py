@@ -5,7 +5,7 @@ from statistics import mean, median
 from rich.table import Table
 from rich.text import Text
 
-from cc_env.terminal import Terminal, table_of_numbers
+from cc_env.output import Terminal, table_of_numbers
 from training.arena import Tournament
 from training.arena.standings import times
 from training.arena.wording import elo, interval, milliseconds, percent, summary

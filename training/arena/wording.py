@@ -1,6 +1,6 @@
 """Numbers and the conclusion as text, for the terminal and the report."""
 
-from cc_env.confidence import Interval
+from cc_env.match.confidence import Interval
 from training.arena.standings import Standings
 
 

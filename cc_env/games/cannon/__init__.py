@@ -18,9 +18,9 @@ Symmetry  none: the start is not a mirror image of itself, nor are the halls opp
 from functools import partial
 from typing import Annotated
 
-from cc_env.bits import ZERO
+from cc_env.core.bitboard import ZERO
+from cc_env.core.game import Game, Look, Notation, Search
 from cc_env.errors import BadOption, check_switch
-from cc_env.game import Game, Look, Notation, Search
 from cc_env.games.cannon import log
 from cc_env.games.cannon.bots import BOTS
 from cc_env.games.cannon.evaluation import STANDARD

@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cc_env.compile import jit
-from cc_env.game import Game
+from cc_env.core.bitboard128 import Wide, after_first, first, is_empty
+from cc_env.core.game import Game
 from cc_env.games.cannon.evaluation import turned_ground
 from cc_env.games.cannon.rules import (
     STRIDE,
@@ -25,7 +25,7 @@ from cc_env.games.cannon.rules import (
     loaded,
     near_enemies,
 )
-from cc_env.wide import Wide, after_first, first, is_empty
+from cc_env.jit.compiler import jit
 
 FIRST_TURNS = (  # on 8×8, of black and of white
     ("S 2 7 M 1 6", "S 4 7 M 5 6"),

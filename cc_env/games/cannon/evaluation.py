@@ -5,8 +5,19 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cc_env import rules
-from cc_env.compile import jit
+from cc_env.core import rules
+from cc_env.core.bitboard128 import (
+    NONE,
+    Wide,
+    after_first,
+    both,
+    either,
+    first,
+    is_empty,
+    size,
+    without,
+)
+from cc_env.core.rules import Int
 from cc_env.games.cannon.rules import (
     STRIDE,
     Ground,
@@ -20,8 +31,7 @@ from cc_env.games.cannon.rules import (
     stepping,
     turned,
 )
-from cc_env.rules import Int
-from cc_env.wide import NONE, Wide, after_first, both, either, first, is_empty, size, without
+from cc_env.jit.compiler import jit
 
 # Where the weights of `Standard` lie: a soldier on each row from the far one, then these.
 ROWS = 10

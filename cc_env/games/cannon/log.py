@@ -14,11 +14,19 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from cc_env import strict_json
+from cc_env import files
+from cc_env.core.game import (
+    BrokenGame,
+    Format,
+    Game,
+    OnBroken,
+    Played,
+    Turn,
+    normalize_newlines,
+    report_broken,
+)
+from cc_env.core.rules import FIRST_WINS, ONGOING, SECOND_WINS, Position
 from cc_env.errors import BadRecord, CcEnvError, IllegalAction, listed
-from cc_env.game import BrokenGame, Format, Game, OnBroken, Played, Turn
-from cc_env.notation import normalize_newlines, report_broken
-from cc_env.rules import FIRST_WINS, ONGOING, SECOND_WINS, Position
 
 CLOSING = "FINISH", "KILLPROC", "STAGNANT"  # after these the server has closed the game
 ACTIONS = "INIT", "NORMAL", *CLOSING
@@ -218,7 +226,7 @@ def _check_board(game: Game, data: str) -> None:
 
 
 def export(game: Game, played: Played) -> str:
-    """As `cc_env.game.Format.write`.
+    """As `cc_env.core.game.Format.write`.
 
     A player who resigned is logged as one that stopped. A draw by agreement or by a limit is not
     logged: the log then ends as that of an unfinished game. Raises BadRecord where the game does
@@ -259,7 +267,7 @@ def _fault_lines(game: Game, position: Position, played: Played) -> Iterator[str
 
 
 def hint(game: Game) -> str:
-    """As `cc_env.game.Format.hint`."""
+    """As `cc_env.core.game.Format.hint`."""
     rows, columns = (game.options[name] for name in ("rows", "columns"))
     return f"; read as a game by rows={rows}, columns={columns}: other boards want these options"
 
@@ -279,7 +287,7 @@ def _message(line: str) -> tuple[dict[str, str], int]:
 
 def parse_message(text: str) -> dict[str, str]:
     """Return the meta, action and data of a message; raise BadRecord if it is not a message."""
-    parsed = strict_json.loads(text)
+    parsed = files.parse_json(text)
     fields = ("meta", "action", "data")
     if not isinstance(parsed, dict) or not all(
         isinstance(parsed.get(name), str) for name in fields

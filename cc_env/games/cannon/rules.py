@@ -5,12 +5,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cc_env import rules
-from cc_env.bits import ONE, ZERO
-from cc_env.compile import jit
-from cc_env.grid import Cell
-from cc_env.rules import DRAW, ONGOING, Bool, Int
-from cc_env.wide import (
+from cc_env.core import rules
+from cc_env.core.bitboard import ONE, ZERO
+from cc_env.core.bitboard128 import (
     NONE,
     Wide,
     after_first,
@@ -27,6 +24,9 @@ from cc_env.wide import (
     wide,
     without,
 )
+from cc_env.core.grid import Cell
+from cc_env.core.rules import DRAW, ONGOING, Bool, Int
+from cc_env.jit.compiler import jit
 
 SIZES = 8, 10
 SHAPES = [(rows, columns) for rows in SIZES for columns in SIZES]

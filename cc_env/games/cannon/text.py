@@ -10,9 +10,10 @@ from functools import cache, lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from cc_env.bits import ONE, ZERO
+from cc_env.core.bitboard import ONE, ZERO
+from cc_env.core.bitboard128 import wide
+from cc_env.core.game import Cell, Grid, Track, Turn
 from cc_env.errors import BadPosition
-from cc_env.game import Cell, Grid, Track, Turn
 from cc_env.games.cannon.rules import (
     BOARD,
     BOMB_CLEAR,
@@ -33,7 +34,6 @@ from cc_env.games.cannon.rules import (
     index,
     lead,
 )
-from cc_env.wide import wide
 
 LETTERS = "bB", "wW"  # soldiers and halls
 STAGNANT = "stagnant"

@@ -17,8 +17,8 @@ Symmetry  transposition
 from functools import partial
 from typing import Annotated
 
+from cc_env.core.game import Game, Look, Notation, Numbering, Search, Symmetry
 from cc_env.errors import BadOption, is_whole
-from cc_env.game import Game, Look, Notation, Numbering, Search, Symmetry
 from cc_env.games.capture_conquer.evaluation import STANDARD, Published
 from cc_env.games.capture_conquer.rules import BOARD, PLANES, SIZES, initial
 from cc_env.games.capture_conquer.text import (

@@ -28,8 +28,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cc_env.bits import ONE, ZERO, lowest, lowest_bit, popcount
-from cc_env.compile import jit
+from cc_env.core.bitboard import ONE, ZERO, lowest, lowest_bit, popcount
+from cc_env.jit.compiler import jit
 
 Word = np.uint64  # a set of cells
 

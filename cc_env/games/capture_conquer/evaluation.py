@@ -5,13 +5,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cc_env import rules
-from cc_env.bits import ONE, popcount, summed
-from cc_env.compile import jit
+from cc_env.core import rules
+from cc_env.core.bitboard import ONE, popcount, summed
+from cc_env.core.rules import Int
 from cc_env.games.capture_conquer.chains import NOT_FIRST, NOT_LAST, Word, between, count_hops
 from cc_env.games.capture_conquer.fitted import WEIGHTS
 from cc_env.games.capture_conquer.rules import BOARD, SIZES, Position, all_cells, turned
-from cc_env.rules import Int
+from cc_env.jit.compiler import jit
 
 _1, _8, _9 = (np.uint64(n) for n in (1, 8, 9))
 

@@ -6,9 +6,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cc_env import rules
-from cc_env.bits import ONE, ZERO, lowest, lowest_bit, popcount, reverse
-from cc_env.compile import jit
+from cc_env.core import rules
+from cc_env.core.bitboard import ONE, ZERO, lowest, lowest_bit, popcount, reverse
+from cc_env.core.grid import Cell
+from cc_env.core.rules import DRAW, ONGOING, Bool, Int
 from cc_env.games.capture_conquer.chains import (
     NOT_FIRST,
     Word,
@@ -18,8 +19,7 @@ from cc_env.games.capture_conquer.chains import (
     reachable,
     takeoffs,
 )
-from cc_env.grid import Cell
-from cc_env.rules import DRAW, ONGOING, Bool, Int
+from cc_env.jit.compiler import jit
 
 SIZES = range(4, 9)
 STEPS = (0, 1), (1, 0), (1, 1)  # towards the far corner, in the mover's frame

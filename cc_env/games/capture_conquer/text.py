@@ -8,9 +8,10 @@ from functools import cache, lru_cache, partial
 import numpy as np
 from numpy.typing import NDArray
 
-from cc_env.bits import ONE, ZERO
+from cc_env.core.bitboard import ONE, ZERO
+from cc_env.core.game import Cell, Grid, Symmetry, Track, Turn, symmetry
+from cc_env.core.rules import ONGOING
 from cc_env.errors import BadPosition
-from cc_env.game import Cell, Grid, Symmetry, Track, Turn, symmetry
 from cc_env.games.capture_conquer.chains import paths
 from cc_env.games.capture_conquer.rules import (
     BOARD,
@@ -25,7 +26,6 @@ from cc_env.games.capture_conquer.rules import (
     legal_actions,
     outcome,
 )
-from cc_env.rules import ONGOING
 
 LETTERS = "b", "r"
 

@@ -22,8 +22,8 @@ from typing import Annotated
 
 import numpy as np
 
+from cc_env.core.game import Game, Look, Notation, Numbering, Search
 from cc_env.errors import BadOption, is_whole
-from cc_env.game import Game, Look, Notation, Numbering, Search
 from cc_env.games.checkers import pdn
 from cc_env.games.checkers.evaluation import STANDARD, SYMMETRIC, Published
 from cc_env.games.checkers.rules import (

@@ -5,13 +5,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cc_env import rules
-from cc_env.bits import ONE, ZERO, lowest, popcount, reverse, summed
-from cc_env.compile import jit
+from cc_env.core import rules
+from cc_env.core.bitboard import ONE, ZERO, lowest, popcount, reverse, summed
+from cc_env.core.rules import Int
 from cc_env.games.checkers.fitted import WEIGHTS
 from cc_env.games.checkers.rules import CELLS, Position, stepping
 from cc_env.games.jumps import Word
-from cc_env.rules import Int
+from cc_env.jit.compiler import jit
 
 # Where the weights of `Standard` lie: one for a man on each cell, one for a king; then those of the
 # features below, and of the lead in pieces, by how many pieces there are.

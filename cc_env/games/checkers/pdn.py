@@ -9,8 +9,9 @@ import re
 import textwrap
 from collections.abc import Iterator, Mapping
 
+from cc_env.core.game import Format, Game, Played, Turn
+from cc_env.core.rules import ONGOING, Position
 from cc_env.errors import BadRecord, listed
-from cc_env.game import Format, Game, Played, Turn
 from cc_env.games.checkers.pdn_reader import (
     BOTH_LOSE,
     ENGLISH,
@@ -27,7 +28,6 @@ from cc_env.games.checkers.pdn_reader import (
 )
 from cc_env.games.checkers.pdn_text import parse_position, parse_turn, position_text, turn_text
 from cc_env.games.checkers.pdn_tokens import END_OF_FILE, is_tag_name
-from cc_env.rules import ONGOING, Position
 
 __all__ = [
     "ENGLISH",
@@ -70,7 +70,7 @@ def write(
 
 
 def export(game: Game, played: Played) -> str:
-    """As `cc_env.game.Format.write`; the tags of a Tagged stay, so far as they are true."""
+    """As `cc_env.core.game.Format.write`; the tags of a Tagged stay, so far as they are true."""
     tags = dict(played.tags) if isinstance(played, Tagged) else {}
     result, written = _WORDS[played.outcome], tags.get("Result", "*")
     meant = meaning(written)

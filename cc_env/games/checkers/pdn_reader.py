@@ -35,9 +35,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import chain, pairwise
 
-from cc_env import options
+from cc_env.core.game import BrokenGame, Game, OnBroken, Played, Turn, report_broken
+from cc_env.core.rules import DRAW, FIRST_WINS, ONGOING, SECOND_WINS, Position
 from cc_env.errors import BadRecord, CcEnvError, IllegalAction, listed
-from cc_env.game import BrokenGame, Game, OnBroken, Played, Turn
 from cc_env.games.checkers import pdn_tokens
 from cc_env.games.checkers.pdn_text import (
     DASHES,
@@ -48,8 +48,7 @@ from cc_env.games.checkers.pdn_text import (
     turn_text,
 )
 from cc_env.games.checkers.pdn_tokens import Token
-from cc_env.notation import report_broken
-from cc_env.rules import DRAW, FIRST_WINS, ONGOING, SECOND_WINS, Position
+from cc_env.registry import options
 
 RESULTS = {"1-0": FIRST_WINS, "0-1": SECOND_WINS, "1/2-1/2": DRAW, "*": ONGOING}
 BOTH_LOSE = "0-0"
@@ -111,7 +110,7 @@ def count(text: str) -> int:
 
 
 def hint(game: Game) -> str:
-    """As `cc_env.game.Format.hint`."""
+    """As `cc_env.core.game.Format.hint`."""
     return "" if game.options == ENGLISH else f"; PDN is English draughts: {rules_text(ENGLISH)}"
 
 
@@ -258,10 +257,10 @@ class _Reading:
             self._begin()
 
     def _play_by(self, rules: str) -> None:
-        from cc_env import games  # which imports this
+        from cc_env.games.factory import make_game
 
         pairs = [pair.strip() for pair in rules.split(",")]
-        self.game = games.make(self.game.name, **{**ENGLISH, **options.read(pairs)})
+        self.game = make_game(self.game.name, **{**ENGLISH, **options.read(pairs)})
         self._begin()
 
     def _take_number(self, number: int) -> None:

@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from functools import cache
 from typing import NamedTuple
 
+from cc_env.core.game import Cell, Game, Turn
+from cc_env.core.rules import Position
 from cc_env.errors import BadPosition, IllegalAction, listed
-from cc_env.game import Cell, Game, Turn
 from cc_env.games.checkers.rules import CELLS, ENDINGS, SIZE, STARTS
 from cc_env.games.checkers.text import GRID, pieces
-from cc_env.rules import Position
 
 COLORS = "BW"  # of the first and the second player
 DASHES = "-\u2010-\u2015\u2212"  # for regular expressions: hyphens, dashes, the minus sign

@@ -8,8 +8,8 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from cc_env.core.game import normalize_newlines
 from cc_env.games.checkers.pdn_text import DASHES
-from cc_env.notation import normalize_newlines
 
 END_OF_FILE = "\x1a"  # Ctrl-Z, of DOS
 _TAG_NAME = r"\w[\w-]*"

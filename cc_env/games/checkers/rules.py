@@ -5,9 +5,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cc_env import rules
-from cc_env.bits import ONE, ZERO, reverse
-from cc_env.compile import jit
+from cc_env.core import rules
+from cc_env.core.bitboard import ONE, ZERO, reverse
+from cc_env.core.rules import DRAW, ONGOING, Bool, Int
 from cc_env.games.jumps import (
     BACKWARD,
     FORWARD,
@@ -19,7 +19,7 @@ from cc_env.games.jumps import (
     up_right,
     write,
 )
-from cc_env.rules import DRAW, ONGOING, Bool, Int
+from cc_env.jit.compiler import jit
 
 SIZE = 8
 PLANES = "own men", "own kings", "enemy men", "enemy kings", "piece that jumps on"

@@ -3,9 +3,9 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from cc_env.bits import ONE, ZERO
+from cc_env.core.bitboard import ONE, ZERO
+from cc_env.core.game import Cell, Grid
 from cc_env.errors import BadPosition
-from cc_env.game import Cell, Grid
 from cc_env.games.checkers.rules import (
     CELLS,
     ENDINGS,

@@ -24,9 +24,9 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from cc_env.bits import ZERO
+from cc_env.core.bitboard import ZERO
+from cc_env.core.game import Game, Look, Notation, Numbering, Search
 from cc_env.errors import BadOption, check_switch
-from cc_env.game import Game, Look, Notation, Numbering, Search
 from cc_env.games.morris.evaluation import STANDARD
 from cc_env.games.morris.rules import (
     ALL,

@@ -5,11 +5,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cc_env import rules
-from cc_env.bits import ONE, lowest, popcount
-from cc_env.compile import jit
+from cc_env.core import rules
+from cc_env.core.bitboard import ONE, lowest, popcount
+from cc_env.core.rules import Int
 from cc_env.games.morris.rules import ALL, ALL_MILLS, NEIGHBOURS, Position, Word
-from cc_env.rules import Int
+from cc_env.jit.compiler import jit
 
 # Where the weights of `Standard` lie: what counts while beads are placed, then the same afterwards.
 BEAD, MILL, TWO, STEP, BLOCKED, FREE, DUE, TO_MOVE, CROSSING = range(9)

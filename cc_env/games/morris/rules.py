@@ -5,11 +5,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cc_env import rules
-from cc_env.bits import ONE, ZERO, lowest, popcount
-from cc_env.compile import jit
-from cc_env.grid import Cell
-from cc_env.rules import ONGOING, Bool, Int
+from cc_env.core import rules
+from cc_env.core.bitboard import ONE, ZERO, lowest, popcount
+from cc_env.core.grid import Cell
+from cc_env.core.rules import ONGOING, Bool, Int
+from cc_env.jit.compiler import jit
 
 Word = np.uint64
 

@@ -14,10 +14,10 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from cc_env import strict_json
+from cc_env import files
+from cc_env.core.game import Game
+from cc_env.core.rules import Position
 from cc_env.errors import BadOption, BadRecord, is_whole
-from cc_env.game import Game
-from cc_env.rules import Position
 
 Line = tuple[int, ...]  # the actions from the beginning of a game
 Wins = tuple[int, int]  # of the first seat and of the second
@@ -32,7 +32,7 @@ def read(game: Game, text: str) -> tuple[dict[Line, Wins], list[str]]:
     Left out, with all that followed, are choices that are not legal: the original did not see each
     mill. Raises BadRecord, naming the choices that lead there, where the tree is broken.
     """
-    tree = strict_json.loads(text)
+    tree = files.parse_json(text)
     wins: dict[Line, Wins] = {}
     illegal: list[str] = []
     waiting: list[tuple[Line, str, Position, Any]] = [((), "", game.initial, tree)]

@@ -1,0 +1,274 @@
+"""How far a player is from perfect play: which share of its decisions keeps the exact value.
+
+    tables = Tablebase(make_game("capture_conquer", size=4))
+    print(measure("greedy", tables, evenly(tables, 1000, seed=0)).kept)
+
+Three functions yield positions: `evenly` draws from all that the tables have, which asks for a
+strong solution of the game; `reached` has those of games against an opponent; `replies` follows
+every reply of an opponent from the start, which asks for a weak solution. Source of the latter two:
+Ahmad, Sturtevant and Bowling, "Measuring the Solution Strength of Learning Agents in Adversarial
+Perfect Information Games" (2023). Who is measured is a player's spoken name, a player, or a
+function `(observation, info) -> action`, as an environment's opponent is.
+"""
+
+import math
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from cc_env.core.game import Game
+from cc_env.core.random_streams import check_seed
+from cc_env.core.rules import Position
+from cc_env.errors import BadOption, BadPlayer, is_whole, quantity
+from cc_env.match import referee
+from cc_env.match.confidence import Interval, wilson
+from cc_env.match.match import FAULTS
+from cc_env.match.openings import opening
+from cc_env.match.referee import Clock, Player, play_match
+from cc_env.players.specs import Function, as_player
+from cc_env.tablebase.tablebase import Solved, Tablebase
+
+_MOST_TRIES = 1000  # draws for each position that is wanted
+RESULTS = {1: "won", 0: "drawn", -1: "lost"}
+
+
+class Judged(NamedTuple):
+    """A decision, and what it was worth."""
+
+    position: Position
+    action: int
+    value: int  # of the position to the player: 1 won, 0 drawn, -1 lost
+    after: int  # what the action left of it
+    turns: int  # to the end, 0 for a draw
+    pieces: int  # on the board
+    is_forced: bool  # every action keeps the value
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether the decision kept the value."""
+        return self.after == self.value
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """What a player's decisions were worth."""
+
+    judged: tuple[Judged, ...]
+
+    def __repr__(self) -> str:
+        """Return it in one line, without the decisions."""
+        kept, low, high = (100 * share for share in self.interval)
+        decisions = quantity(self.decisions, "decision")
+        return f"<Accuracy: {kept:.1f} % ({low:.1f} – {high:.1f}) of {decisions} kept the value>"
+
+    @property
+    def decisions(self) -> int:
+        """How many decisions there were."""
+        return len(self.judged)
+
+    @property
+    def kept(self) -> float:
+        """The share of decisions that kept the value; NaN if there were none."""
+        return _share([decision.is_kept for decision in self.judged])
+
+    @property
+    def kept_where_free(self) -> float:
+        """The same share where not every action keeps the value; NaN if there were none."""
+        return _share([decision.is_kept for decision in self.judged if not decision.is_forced])
+
+    @property
+    def interval(self) -> Interval:
+        """`kept` with its 95 % interval, if positions were drawn one by one; 0 to 1 if none was."""
+        return wilson(self.kept, self.decisions) if self.judged else Interval(math.nan, 0.0, 1.0)
+
+    @property
+    def misses(self) -> list[Judged]:
+        """The decisions that gave value away."""
+        return [decision for decision in self.judged if not decision.is_kept]
+
+    def by(self, what: Callable[[Judged], int | str]) -> dict[int | str, "Accuracy"]:
+        """Return the decisions by what a function says of them, in ascending order."""
+        parts: dict[int | str, list[Judged]] = {}
+        for decision in self.judged:
+            parts.setdefault(what(decision), []).append(decision)
+        return {key: Accuracy(tuple(parts[key])) for key in sorted(parts, key=_order)}
+
+
+def _order(key: int | str) -> tuple[bool, int | str]:
+    return isinstance(key, str), key
+
+
+def _share(kept: list[bool]) -> float:
+    return sum(kept) / len(kept) if kept else math.nan
+
+
+def measure(
+    player: str | Player | Function,
+    tables: Tablebase,
+    positions: Iterable[Position],
+    *,
+    seed: int = 0,
+) -> Accuracy:
+    """Ask a player in each position; raise MissingTable where no table has one.
+
+    Finished games are left out, and decisions of which `keeps_value` is None. Raises IllegalAction
+    where the player chooses no legal action, BadOption for anything but tables, and as
+    `players.of`.
+    """
+    if not isinstance(tables, Tablebase):
+        raise BadOption(f"tables={tables!r}; wanted: Tablebase(game, FOLDER), those of a folder")
+    check_seed(seed)
+    player, rng = as_player(player, tables.game), np.random.default_rng(seed)
+    judged = []
+    for position in positions:
+        solved = tables.probe(position)
+        if solved.actions:
+            action = referee.fresh(player).choose(position, rng, Clock()).action
+            decision = judge(tables.game, position, action, solved)
+            if keeps_value(tables, position, action, solved) is not None:
+                judged.append(decision)
+    return Accuracy(tuple(judged))
+
+
+def keeps_value(tables: Tablebase, position: Position, action: int, solved: Solved) -> bool | None:
+    """Return whether a legal action keeps the value of a position; None where that is uncertain.
+
+    It is uncertain where the rules may draw the game before the win or the loss in the tables.
+    """
+    if action in solved.keeping:
+        return True
+    is_certain = tables.game.apply(position, action) in tables
+    return False if is_certain else None
+
+
+def judge(game: Game, position: Position, action: int, solved: Solved) -> Judged:
+    """Return what an action is worth; raise IllegalAction where it is not legal."""
+    action = game.legal_action(position, action, solved.actions)
+    return Judged(
+        position=position,
+        action=action,
+        value=solved.value,
+        after=solved.values[solved.actions.index(action)],
+        turns=solved.turns,
+        pieces=len(game.pieces(position)),
+        is_forced=len(set(solved.values)) == 1,
+    )
+
+
+def evenly(tables: Tablebase, count: int, *, seed: int = 0) -> Iterator[Position]:
+    """Yield positions of unfinished games, each number of the tables as likely as any other.
+
+    Those that the rules may draw before they are decided are left out: their value is not known.
+    Raises BadOption for a count below 1, or tables in which every game is over.
+    """
+    _check(count, seed)
+    rng = np.random.default_rng(seed)
+    sizes = np.array(tables.sizes)
+    if not sizes.sum():
+        raise BadOption(f"{tables!r}: there are no positions to draw from")
+    drawn = 0
+    for _ in range(_MOST_TRIES * count):
+        view = int(rng.choice(len(sizes), p=sizes / sizes.sum()))
+        position = tables.position(view, int(rng.integers(sizes[view])))
+        if len(tables.game.legal_actions(position)) and position in tables:
+            yield position
+            drawn += 1
+            if drawn == count:
+                return
+    raise BadOption(f"{tables!r}: hardly a game goes on there")
+
+
+def reached(
+    tables: Tablebase,
+    player: str | Player | Function,
+    opponent: str | Player | Function,
+    games: int,
+    *,
+    opening_turns: int = 0,
+    seed: int = 0,
+) -> Iterator[Position]:
+    """Yield the positions in which the player decides, in games against an opponent.
+
+    It sits in both seats by turns. Games begin at the start, or after random turns, up to
+    `opening_turns`. Each position comes once; those that no table has are left out. Raises
+    BadOption for fewer games than 1 or openings below 0, BadPlayer where a game ends by a fault,
+    and as `players.of`.
+    """
+    _check(games, seed)
+    if not is_whole(opening_turns, 0):
+        raise BadOption(f"opening_turns={opening_turns!r}; wanted: 0 or more")
+    rng, seen = np.random.default_rng(seed), set[Position]()
+    player, opponent = (as_player(seated, tables.game) for seated in (player, opponent))
+    for number in range(games):
+        seat = number % 2
+        listening = _Listening(referee.fresh(player), tables)
+        pair = [listening, opponent] if seat == 0 else [opponent, listening]
+        start = opening(tables.game, opening_turns, rng)
+        record = play_match(tables.game, pair, start=start, seed=seed + number)
+        if record.reason in FAULTS:
+            raise BadPlayer(
+                f"a game to measure in ended by a fault ({record.reason}): {record.detail}"
+            )
+        for position in listening.positions:
+            if position not in seen:
+                seen.add(position)
+                yield position
+
+
+class _Listening:
+    """A player whose positions are kept."""
+
+    def __init__(self, player: Player, tables: Tablebase) -> None:
+        self._player, self._tables = player, tables
+        self.positions: list[Position] = []
+
+    def choose(
+        self, position: Position, rng: np.random.Generator, clock: Clock
+    ) -> referee.Decision:
+        if position in self._tables:
+            self.positions.append(position)
+        return self._player.choose(position, rng, clock)
+
+
+def replies(
+    tables: Tablebase, player: str | Player | Function, most: int, *, seed: int = 0
+) -> Iterator[Position]:
+    """Yield the positions in which the player decides from the start, whatever opponents reply.
+
+    In both seats; each position comes once, the nearest to the start first, at most so many. A
+    player that draws lots decides once in each. Raises BadOption for fewer than 1, MissingTable
+    where no table has the start, since most replies would lead to unknown positions, and as
+    `players.of`.
+    """
+    _check(most, seed)
+    tables.probe(tables.game.initial)
+    player = as_player(player, tables.game)
+    game, rng = tables.game, np.random.default_rng(seed)
+    seen: set[tuple[Position, int]] = {(game.initial, seat) for seat in (0, 1)}
+    waiting = deque((game.initial, seat) for seat in (0, 1))
+    yielded = 0
+    while waiting:
+        position, seat = waiting.popleft()
+        actions: Sequence[int] = game.legal_actions(position).tolist()
+        if actions and game.to_move(position) == seat:
+            if position in tables:
+                yield position
+                yielded += 1
+                if yielded == most:
+                    return
+            action = referee.fresh(player).choose(position, rng, Clock()).action
+            actions = [game.legal_action(position, action, actions)]
+        for action in actions:
+            after = game.apply(position, action), seat
+            if after not in seen:
+                seen.add(after)
+                waiting.append(after)
+
+
+def _check(count: int, seed: int) -> None:
+    if not is_whole(count, 1):
+        raise BadOption(f"{count!r} positions or games; wanted: 1 or more")
+    check_seed(seed)

@@ -1,0 +1,68 @@
+"""Arguments that several command lines take."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+from cc_env.errors import MissingExtra
+from cc_env.registry import options
+
+try:
+    import typer
+except ImportError as missing:
+    raise MissingExtra("python -m cc_env", "typer and rich", "cli") from missing
+
+
+def file_path(text: str | Path) -> Path:
+    """Return the path of a file as typed; raise BadParameter if it has no file name."""
+    path = _path(text)
+    if not path.name:
+        raise typer.BadParameter(f"{text!r} is not the name of a file")
+    return path
+
+
+def folder_path(text: str | Path) -> Path:
+    """Return the path of a folder as typed; raise BadParameter for an empty text or a file."""
+    path = _path(text)
+    if path.exists() and not path.is_dir():
+        raise typer.BadParameter(f"{path} is a file; wanted: a folder")
+    return path
+
+
+def _path(text: str | Path) -> Path:
+    if not str(text).strip():
+        raise typer.BadParameter("the name is empty; . is the current folder")
+    return Path(text)
+
+
+def game_options(option: list[str] | None, size: int | None = None) -> dict[str, Any]:
+    """Return the options of a game as typed; raise BadOption for anything but NAME=VALUE."""
+    return options.read([*([] if size is None else [f"size={size}"]), *(option or [])])
+
+
+GameName = Annotated[str, typer.Option("--game", "-g", help="The game; `games` lists them.")]
+Pairs = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--option", "-o", metavar="NAME=VALUE", help="An option of the game, e.g. size=8."
+    ),
+]
+Size = Annotated[int | None, typer.Option(help="Short for -o size=…")]
+PositionText = Annotated[
+    str | None,
+    typer.Option("--position", "-p", help="Position as text; default: the initial position."),
+]
+Results = Annotated[
+    Path | None,
+    typer.Option(
+        parser=folder_path, metavar="FOLDER", help="Folder of the results.", show_default="runs/…"
+    ),
+]
+TablesFolder = Annotated[
+    Path | None,
+    typer.Option(
+        parser=folder_path,
+        metavar="FOLDER",
+        help="Folder of the tables.",
+        show_default="those that ship",
+    ),
+]

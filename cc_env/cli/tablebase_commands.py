@@ -1,0 +1,178 @@
+"""The command `solve` of `python -m cc_env`."""
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+from cc_env import files
+from cc_env.cli.arguments import Pairs, folder_path, game_options
+from cc_env.errors import MissingExtra, quantity
+from cc_env.games.factory import make_game
+from cc_env.jit.threads import cores
+from cc_env.output import Terminal
+from cc_env.solver import solver
+from cc_env.solver.cross_check import DEPTH, Compared, check
+from cc_env.solver.solver import Progress, Solver, Step, told_bytes
+from cc_env.tablebase.table_file import SUFFIX, Header
+from cc_env.tablebase.tablebase import Tablebase
+
+try:
+    import typer
+    from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as Bar
+except ImportError as missing:
+    raise MissingExtra("python -m cc_env", "typer and rich", "cli") from missing
+
+TELL_EVERY = 60.0  # seconds between lines about progress, where nobody watches
+
+console = Terminal()
+
+
+def solve(
+    game: Annotated[str, typer.Argument(help="The game; `games` lists them.", show_default=False)],
+    pieces: Annotated[
+        str,
+        typer.Option(
+            help="The most pieces: N in all, or by side, as in 3v3; tables of fewer come first.",
+            show_default=False,
+        ),
+    ],
+    out: Annotated[
+        Path,
+        typer.Option(parser=folder_path, metavar="FOLDER", help="The folder of the tables."),
+    ] = Path("runs/tables"),
+    option: Pairs = None,
+    threads: Annotated[
+        int | None, typer.Option(min=1, help="Threads; default: one for each core.")
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only tell size, memory and time.")
+    ] = False,
+    check_: Annotated[
+        int,
+        typer.Option(
+            "--check",
+            metavar="N",
+            min=0,
+            help="At the end, compare N random positions of each table with alpha-beta.",
+        ),
+    ] = 0,
+    check_depth: Annotated[
+        int, typer.Option(metavar="TURNS", min=1, help="How far that alpha-beta looks.")
+    ] = DEPTH,
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Verify the tables that are there already, too.")
+    ] = False,
+) -> None:
+    """Solve a game with few pieces: verified tables of exact values.
+
+    There is a table for each material. Size, memory and time are told first. A run that was stopped
+    goes on when it is called again. Two may write to one folder: both make whole tables.
+    """
+    made = make_game(game, **game_options(option))
+    steps = solver.plan(made, out, pieces)
+    left = [step for step in steps if not step.is_done]
+    if len(left) < len(steps):
+        console.print(f"{quantity(len(steps) - len(left), 'table')} of {len(steps)} there already")
+    solver.check_room(steps if verify else left, out)
+    if left:
+        console.print(_told(left, solver.seconds_of(made, left), threads or cores()))
+    if dry_run:
+        return
+    out.mkdir(parents=True, exist_ok=True)
+    files.sweep(out, f"*{SUFFIX}*.half")
+    for step in steps:
+        if verify or not step.is_done:
+            work = Solver(made, step, threads=threads)
+            console.print(_told_table(step, _run(work, step)))
+    if check_:
+        console.print(_check(Tablebase(made, out), check_, check_depth, threads))
+
+
+def _check(tables: Tablebase, count: int, depth: int, threads: int | None) -> str:
+    """Compare positions with alpha-beta; return how many, and show so on a terminal."""
+    compared = Compared()
+    with _bar() as bar:
+        wanted = sum(min(count, size) for size in tables.sizes)
+        task, log = bar.add_task("alpha-beta", total=wanted), _Log(bar)
+        for compared in check(tables, count, depth=depth, threads=threads):
+            bar.update(task, completed=compared.positions)
+            log.tell(f"alpha-beta, {compared.positions:,} of at most {wanted:,} positions")
+    return (
+        f"{compared.positions:,} positions compared with alpha-beta: it proves the values of "
+        f"{compared.proven:,}, none differently"
+    )
+
+
+def _told(steps: list[Step], seconds: tuple[float, float], count: int) -> str:
+    """Return what the work takes."""
+    numbers, positions = (sum(getattr(s, n) for s in steps) for n in ("numbers", "positions"))
+    memory = max(step.memory for step in steps)
+    return (
+        f"{quantity(len(steps), 'table')}, {steps[0].label} to {steps[-1].label}: "
+        f"{positions:,} positions, {numbers:,} without symmetric ones; "
+        f"{told_bytes(memory)} of memory, at most {told_bytes(solver.disk_of(steps))} on the disk, "
+        f"{_told_time(seconds[0] / count)} to {_told_time(seconds[1] / count)} "
+        f"on {quantity(count, 'core')}"
+    )
+
+
+def _told_time(seconds: float) -> str:
+    if seconds < 90:
+        return quantity(max(1, round(seconds)), "second")
+    if seconds < 5400:
+        return quantity(round(seconds / 60), "minute")
+    return f"{seconds / 3600:.1f} hours"
+
+
+def _told_table(step: Step, header: Header) -> str:
+    """Return what a finished table says, for each side to move."""
+    size = told_bytes(step.path.stat().st_size)
+    lines = [f"{step.label}: verified, {header.seconds:.1f} s of CPU, {size}"]
+    for view, label in zip(header.views, _labels(step.label), strict=False):
+        counts = f"{view.won:,} won, {view.drawn:,} drawn, {view.lost:,} lost"
+        text = f"  {label}, the first to move: {counts}"
+        if view.turns:
+            text += f"; at most {quantity(view.turns, 'turn')}, in '{view.longest}'"
+        lines.append(text)
+    return "\n".join(lines)
+
+
+def _labels(label: str) -> list[str]:
+    """Return the names of a material as either side sees it."""
+    return [label, "v".join(reversed(label.split("v")))]
+
+
+def _bar() -> Bar:
+    """Return a progress bar, which shows nothing where nobody watches."""
+    columns = TextColumn("{task.description}"), BarColumn(20), TaskProgressColumn()
+    bar = Bar(*columns, TimeElapsedColumn(), console=console, transient=True)
+    bar.disable = not console.is_watched
+    return bar
+
+
+class _Log:
+    """Lines about progress, once in a while, where nobody watches a bar."""
+
+    def __init__(self, bar: Bar) -> None:
+        self._is_needed, self._told = bar.disable, time.monotonic()
+
+    def tell(self, text: str) -> None:
+        if self._is_needed and time.monotonic() - self._told >= TELL_EVERY:
+            self._told = time.monotonic()
+            console.print(text)
+
+
+def _run(work: Solver, step: Step) -> Header:
+    """Solve a step, or verify its table; show how far it has come, in a log once in a while."""
+    with _bar() as bar:
+        task, log = bar.add_task(step.label, total=1), _Log(bar)
+
+        def show(progress: Progress) -> None:
+            rate = progress.done / max(progress.seconds, 1e-9)
+            text = f"{progress.label}, {progress.stage}, {rate / 1e6:.1f} M/s"
+            bar.update(task, description=text, completed=progress.done, total=progress.total)
+            log.tell(f"{text}, {progress.done / progress.total:.0%}")
+
+        work.report = show
+        return work.verify() if step.is_done else work.solve()

@@ -1,0 +1,104 @@
+"""Warming the cache: every use of a game, once, so that later runs find the code compiled."""
+
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from functools import partial
+from typing import NamedTuple
+
+import gymnasium
+import numpy as np
+from numpy.typing import NDArray
+
+from cc_env.core import rules
+from cc_env.core.game import Game
+from cc_env.games.factory import make_game
+from cc_env.match import random_games
+from cc_env.match.referee import Clock
+from cc_env.players.specs import available_players, make_player
+from cc_env.registry.catalogue import GAMES
+from cc_env.search.puct import PUCT
+from cc_env.verification import perft
+
+NETWORK = "policy"  # a player that asks a network
+MOST_TURNS = 100  # of the game played: enough to reach captures and their notation
+
+
+class Use(NamedTuple):
+    """One way to use a game, and a function that does."""
+
+    label: str
+    run: Callable[[], object]
+
+
+def uses(name: str) -> Iterator[Use]:
+    """Yield the ways to use the game with this name; raise UnknownOption if it does not exist."""
+    game = make_game(name)
+    yield Use("rules", lambda: _rules(game))
+    yield Use("perft", lambda: perft.perft(game, game.initial, 1))
+    yield Use("random play", lambda: random_games.play_randomly(game, 1))
+    yield Use("environment", lambda: _environment(game, "random"))
+    yield Use("environment with a player", lambda: _environment(game, "greedy"))
+    for opponent in (None, "random", "greedy"):
+        label = f"vector environment, opponent={opponent}"
+        yield Use(label, partial(_vector_environment, game, opponent))
+    for player in _players(game):
+        yield Use(player, partial(_decide, game, player))
+    yield Use("tree search by a network", lambda: _search_by_network(game))
+
+
+def _players(game: Game) -> Iterator[str]:
+    """Yield players that together use every search, and the compiled network if there is one."""
+    for evaluation in game.search.evaluations:
+        yield f"greedy:evaluation={evaluation}"
+        yield f"minimax:depth=1,evaluation={evaluation}"
+        yield f"mcts:simulations=1,evaluation={evaluation}"
+    yield "mcts:simulations=1,playout=random"
+    yield from game.search.bots
+    if NETWORK in available_players(game):  # registered where the learned players are at hand
+        yield NETWORK
+
+
+def _rules(game: Game) -> None:
+    """Play a random game, and call every function of the rules in each position."""
+    rng, position = np.random.default_rng(0), game.initial
+    for _ in range(MOST_TURNS):
+        turns = list(game.turns(position))
+        if not turns:
+            break
+        turn = turns[rng.integers(len(turns))]
+        game.turn_text(position, turn)
+        game.track(position, turn)
+        game.action_mask(position)
+        game.observe(position)
+        game.key(position)
+        game.repetition_outcome(position)
+        position = game.play_turn(position, turn)
+    rules.margin(position)
+    game.ending(position)
+
+
+def _environment(game: Game, opponent: str) -> None:
+    identity = GAMES[game.name].environment
+    with closing(gymnasium.make(identity, opponent=opponent, render_mode="ansi")) as env:
+        _, info = env.reset(seed=0)
+        env.step(int(info["action_mask"].argmax()))
+        env.render()
+
+
+def _vector_environment(game: Game, opponent: str | None) -> None:
+    identity = GAMES[game.name].environment
+    with closing(gymnasium.make_vec(identity, num_envs=2, opponent=opponent)) as envs:
+        envs.reset(seed=0)
+        envs.step(envs.action_space.sample())
+
+
+def _decide(game: Game, name: str) -> None:
+    make_player(name, game).choose(game.initial, np.random.default_rng(0), Clock())
+
+
+def _search_by_network(game: Game) -> None:
+    def indifferent(planes: NDArray[np.int8]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        logits = np.zeros((len(planes), game.num_actions), np.float32)
+        return logits, np.zeros(len(planes), np.float32)
+
+    PUCT(game, indifferent)

@@ -1,0 +1,1 @@
+"""Compilation by numba, cached on disk, and what compiled code needs of arrays and threads."""

@@ -1,0 +1,325 @@
+"""Records of games: one JSON object a line, which replays to the same positions or is refused.
+
+So do the games of other programs' files, by the formats of their game.
+"""
+
+import codecs
+import json
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+from cc_env import files
+from cc_env.core.game import BrokenGame, Format, Game, OnBroken, Played, Turn
+from cc_env.core.rules import DRAW, FIRST_WINS, ONGOING, SECOND_WINS
+from cc_env.errors import BadRecord, CcEnvError, UnknownOption, listed
+from cc_env.games.factory import make_game
+from cc_env.match.match import AGREED, FAULTS, RESIGNED, Limits, Match, Result
+from cc_env.registry import import_allowlist
+from cc_env.version import __version__
+
+RESULTS = {FIRST_WINS: "1-0", SECOND_WINS: "0-1", DRAW: "1/2-1/2", ONGOING: "*"}
+UNFINISHED = "unfinished"  # the reason where the result is *
+_SAID = {FIRST_WINS: "won by the first player", SECOND_WINS: "won by the second", DRAW: "a draw"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Record:
+    """A game. Its fields are the keys of the JSON object; those with defaults may be missing."""
+
+    game: str
+    options: Mapping[str, Any]
+    players: tuple[str, str]
+    turns: tuple[str, ...]  # in notation
+    result: str  # 1-0, 0-1 or 1/2-1/2; * where the game is unfinished
+    reason: str  # see `cc_env.match.match.Result`; of an unfinished game UNFINISHED
+    detail: str = ""  # of a fault
+    start: str | None = None  # position text; None is the game's own start
+    limits: Mapping[str, Any] = field(default_factory=lambda: asdict(Limits()))
+    seconds: tuple[float, ...] = ()  # for each turn, an unfinished last one included
+    seed: int | None = None
+    version: str = __version__  # of cc_env
+
+    def __post_init__(self) -> None:
+        """Raise BadRecord where a field is not what it must be."""
+        for name, is_right in _FIELDS.items():
+            if not is_right(getattr(self, name)):
+                raise BadRecord(f"field {name} cannot be {getattr(self, name)!r}")
+
+    def to_json(self) -> str:
+        """Return the record as one line, without the line end."""
+        return json.dumps(asdict(self), separators=(",", ":"), ensure_ascii=False)
+
+    @staticmethod
+    def from_json(text: str) -> "Record":
+        """Return the record of one line; raise BadRecord if it is not a record."""
+        line = files.parse_json(text)
+        if not isinstance(line, dict):
+            raise BadRecord(f"wanted an object, got {type(line).__name__}")
+        known = {spec.name for spec in fields(Record)}
+        if unknown := set(line) - known:
+            raise BadRecord(
+                f"unknown field {listed(sorted(unknown))}; known: {listed(sorted(known))}"
+            )
+        try:
+            return Record(**{key: _frozen(value) for key, value in line.items()})
+        except TypeError as error:
+            raise BadRecord(str(error).removeprefix("Record.__init__() ")) from None
+
+    @staticmethod
+    def of(
+        match: Match,
+        *,
+        players: Sequence[str],
+        seconds: Sequence[float] = (),
+        seed: int | None = None,
+        detail: str = "",
+    ) -> "Record":
+        """Return the record of a match, if it goes on then of its finished turns."""
+        game, (outcome, reason) = match.game, match.result or Result(ONGOING, UNFINISHED)
+        return Record(
+            game=game.name,
+            options=dict(game.options),
+            players=(players[0], players[1]),
+            turns=tuple(match.turns),
+            result=RESULTS[outcome],
+            reason=reason,
+            detail=detail,
+            start=None if match.start == game.initial else game.to_text(match.start),
+            limits=asdict(match.limits),
+            seconds=tuple(round(turn, 6) for turn in seconds),
+            seed=None if seed is None else int(seed),
+        )
+
+
+def _is_text(value: Any) -> bool:
+    """Return whether a value is a text that can be written: without half of a surrogate pair."""
+    return isinstance(value, str) and not re.search("[\ud800-\udfff]", value)
+
+
+def _is_texts(value: Any) -> bool:
+    return isinstance(value, tuple) and all(map(_is_text, value))
+
+
+def _is_positive(value: Any) -> bool:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return is_number and 0 <= value < math.inf  # not NaN
+
+
+def _is_settings(value: Any) -> bool:
+    """Return whether a value has names, and JSON's values."""
+    try:
+        json.dumps(value, allow_nan=False, ensure_ascii=False).encode()
+    except (TypeError, ValueError, RecursionError):
+        return False
+    return isinstance(value, Mapping) and all(isinstance(name, str) for name in value)
+
+
+_FIELDS: dict[str, Callable[[Any], bool]] = {
+    "game": _is_text,
+    "options": _is_settings,
+    "players": lambda value: _is_texts(value) and len(value) == 2,
+    "turns": _is_texts,
+    "result": lambda value: value in RESULTS.values(),
+    "reason": _is_text,
+    "detail": _is_text,
+    "start": lambda value: value is None or _is_text(value),
+    "limits": _is_settings,
+    "seconds": lambda value: isinstance(value, tuple) and all(map(_is_positive, value)),
+    "seed": lambda value: value is None or (isinstance(value, int) and _is_positive(value)),
+    "version": _is_text,
+}
+
+
+def _frozen(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def replay(record: Record) -> Match:
+    """Return the match played again; raise BadRecord, naming the turn, where it cannot be."""
+    try:
+        with import_allowlist.names_from_file():
+            game = make_game(record.game, **record.options)
+        start = None if record.start is None else game.from_text(record.start)
+        match = Match(game, start, Limits(**record.limits))
+    except (CcEnvError, TypeError) as error:
+        raise BadRecord(str(error)) from error
+    _play_turns(match, record.turns)
+    _check_end(record, match)
+    return match
+
+
+def _play_turns(match: Match, turns: Iterable[str | Turn]) -> None:
+    """Play turns, as texts or actions; raise BadRecord, naming the turn, where one cannot be."""
+    for number, turn in enumerate(turns, 1):
+        try:
+            if match.result is not None:
+                raise BadRecord(f"the game was over before it ({match.result.reason})")
+            if isinstance(turn, str):
+                turn = match.game.parse_turn(match.position, turn)
+            for action in turn:
+                match.play(action)
+        except CcEnvError as error:
+            raise BadRecord(f"turn {number}: {error}") from error
+
+
+def _check_end(record: Record, match: Match) -> None:
+    """Give a match that a fault ended its result; raise BadRecord where record and rules differ."""
+    if match.result is None and record.reason in (*FAULTS, RESIGNED):
+        match.forfeit(0 if record.result == RESULTS[SECOND_WINS] else 1, record.reason)
+    elif match.result is None and record.reason == AGREED:
+        match.agree()
+    outcome, reason = match.result or Result(ONGOING, UNFINISHED)
+    played = f"{RESULTS[outcome]} ({reason})"
+    recorded = f"{record.result} ({record.reason})"
+    if played != recorded:
+        raise BadRecord(f"after turn {len(record.turns)} the game is {played}, recorded {recorded}")
+
+
+def read(path: Path) -> Iterator[tuple[int, Record]]:
+    """Yield the records of a file with their line numbers, as `read_played` without the matches."""
+    return ((number, record) for number, record, _ in read_played(path))
+
+
+def read_played(
+    path: Path, on_broken: OnBroken | None = None
+) -> Iterator[tuple[int, Record, Match]]:
+    """Yield the records of a file with their line numbers, each with the match played again.
+
+    `on_broken` is called with each broken one, and reading goes on; without it BadRecord is raised,
+    as it is where the file cannot be read on.
+    """
+    for number, text in files.lines(path):
+        try:
+            record = Record.from_json(text)
+            match = replay(record)
+        except BadRecord as error:
+            _report(path, BrokenGame(number, str(error)), on_broken, error)
+        else:
+            yield number, record, match
+
+
+def _report(
+    path: Path, broken: BrokenGame, on_broken: OnBroken | None, cause: BadRecord | None = None
+) -> None:
+    """As `report_broken`; the error names the file."""
+    if on_broken is None:
+        raise BadRecord(f"{path}, {broken}") from cause
+    on_broken(broken)
+
+
+def append(path: Path, record: Record) -> None:
+    """Add the record to a file as one line, all of it or nothing; raise OSError."""
+    files.append(path, record.to_json() + "\n")
+
+
+def read_foreign(
+    path: Path, game: Game, on_broken: OnBroken | None = None
+) -> Iterator[tuple[Played, Match]]:
+    """Yield the games of a file of another program, each with the match that it was by the rules.
+
+    `on_broken` is called with each game that is broken or that the rules contradict, and reading
+    goes on; without it BadRecord is raised. Raises UnknownOption where the game has no format for
+    such a file, BadRecord where it cannot be read.
+    """
+    form = format_of(game, path)
+
+    def report(broken: BrokenGame) -> None:
+        _report(path, broken, on_broken)
+
+    for played in form.read(text_of(path), game, report):
+        try:
+            match = play_through(game, played)
+        except BadRecord as error:
+            report(BrokenGame(played.line, f"{error}{form.hint(played.game or game)}"))
+        else:
+            yield played, match
+
+
+def text_of(path: Path) -> str:
+    """Return the text of a file, whose encoding is as `decode` finds it; raise BadRecord."""
+    try:
+        return decode(path.read_bytes())
+    except OSError as error:
+        raise BadRecord(f"{path}: {error}") from error
+
+
+def decode(content: bytes) -> str:
+    """Return a text of bytes: UTF-16 or UTF-8 by their byte order marks, UTF-8, or Windows-1252.
+
+    What none of these can express becomes U+FFFD.
+    """
+    if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return content.decode("utf-16", "replace")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return content.decode("cp1252", "replace")
+
+
+def format_of(game: Game, path: Path) -> Format:
+    """Return the format of a file by the end of its name; raise UnknownOption if there is none."""
+    ending = path.suffix.lower()
+    if ending not in game.notation.formats:
+        has = listed(game.notation.formats) or "none of its own"
+        raise UnknownOption(f"{path}: {game.name} has no format {ending!r}; it has: {has}")
+    return game.notation.formats[ending]
+
+
+def played_of(match: Match, players: tuple[str, str]) -> Played:
+    """Return a match as a game for other programs' files: its finished turns."""
+    outcome, reason = match.result or Result(ONGOING, "")
+    return Played(
+        match.start,
+        tuple(turn for _, turn in match.course),
+        players,
+        outcome,
+        scores=match.score if match.game.scores else None,
+        fault=reason if reason in FAULTS else "",
+    )
+
+
+def play_through(game: Game, played: Played) -> Match:
+    """Return the match of a game in a file; raise BadRecord where the rules contradict it."""
+    match = Match(played.game or game, played.start, Limits(max_turns=None, repetitions=None))
+    _play_turns(match, played.turns)
+    if played.fault and played.outcome != ONGOING:
+        if match.result:
+            why = f"after the game was over ({match.result.reason})"
+            raise BadRecord(f"a fault ({played.fault}) {why}")
+        match.forfeit(1 - played.outcome, played.fault)
+    result, said = match.result, played.outcome
+    if result and said not in (ONGOING, result.outcome):
+        ended = f"{_SAID[result.outcome]} ({result.reason})"
+        raise BadRecord(f"by the rules it is {ended}, by the file {_SAID[said]}")
+    if played.scores is not None:
+        _check_scores(played.scores, match)
+    return match
+
+
+def of_played(match: Match, played: Played) -> Record:
+    """Return the record of a file's game, of which this is the match.
+
+    Where the file says who won and the rules do not, somebody has resigned, or they have agreed on
+    a draw; files do not tell which games were decided otherwise.
+    """
+    record = Record.of(match, players=played.players)
+    if match.result or played.outcome == ONGOING:
+        return record
+    reason = AGREED if played.outcome == DRAW else RESIGNED
+    detail = "the file says the result alone"
+    return replace(record, result=RESULTS[played.outcome], reason=reason, detail=detail)
+
+
+def _check_scores(scores: tuple[float, float], match: Match) -> None:
+    """Raise BadRecord where these are not the scores of a match."""
+    told = "{:g} - {:g}"
+    if match.score is None:
+        what = f"scores {told.format(*scores)}, but it is not over"
+        raise BadRecord(f"{what} after turn {len(match.turns)}")
+    if not all(map(math.isclose, scores, match.score)):
+        ours = told.format(*match.score)
+        raise BadRecord(f"by the rules the scores are {ours}, by the file {told.format(*scores)}")

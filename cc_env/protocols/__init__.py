@@ -1,0 +1,1 @@
+"""External programs and how to talk to them."""

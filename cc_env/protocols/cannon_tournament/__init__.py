@@ -1,0 +1,1 @@
+"""The protocol of Cannon tournaments over TCP: messages and the server."""

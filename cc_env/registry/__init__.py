@@ -1,0 +1,1 @@
+"""What names mean: games, players, options, and the modules that a name may import."""
