@@ -24,19 +24,20 @@ except ImportError as missing:
     raise MissingExtra("cc_env.play.board", "anywidget", "notebook") from missing
 
 FOLDER = Path(__file__).parent
+PAGE = FOLDER.parent / "server" / "page"
 ADVISER = "minimax:hard"  # who gives hints
 PAUSE = 0.8  # seconds after each decision where players are watched
 
 
-def _sources(*names: str) -> str:
-    return "\n".join((FOLDER / name).read_text(encoding="utf-8") for name in names)
+def _sources(*paths: Path) -> str:
+    return "\n".join(path.read_text(encoding="utf-8") for path in paths)
 
 
 class NotebookBoard(anywidget.AnyWidget):
     """A game in progress on a board. Its `sitting` is another one after each new game."""
 
-    _esm = _sources("page/board.js", "notebook.js")
-    _css = _sources("page/board.css", "notebook.css")
+    _esm = _sources(PAGE / "board.js", FOLDER / "notebook.js")
+    _css = _sources(PAGE / "board.css", FOLDER / "notebook.css")
     setting = traitlets.Dict().tag(sync=True)
     state = traitlets.Dict().tag(sync=True)
 
