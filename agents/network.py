@@ -21,8 +21,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from agents import arrays
-from agents.compiled import CompiledNetwork
+from agents import weight_files
+from agents.inference import CompiledNetwork
 from cc_env.core.game import Game
 from cc_env.errors import BadCheckpoint, BadOption, UnknownOption, is_whole, listed
 from cc_env.registry.catalogue import GAMES
@@ -103,7 +103,7 @@ class Evaluator:
     """A network for inference: NumPy arrays in and out, by the machine's fastest way.
 
     That is torch in bfloat16 on GPUs that support it and on CPUs with AMX, torch in float32 on
-    other GPUs, and compiled code in float32 (`agents.compiled`) on other CPUs.
+    other GPUs, and compiled code in float32 (`agents.inference`) on other CPUs.
     """
 
     def __init__(
@@ -193,7 +193,7 @@ def save(path: Path, network: Network, game: Game, about: Mapping[str, Any]) -> 
     """Write the weights atomically, with a description `about` them (a JSON object)."""
     weights = {name: tensor.float().cpu().numpy() for name, tensor in network.state_dict().items()}
     header = {**_kind(game), "size": asdict(network.size), "about": about}
-    arrays.save(path, "network", weights, header)
+    weight_files.save(path, "network", weights, header)
 
 
 def load(path: Path, game: Game) -> tuple[Network, dict[str, Any]]:
@@ -201,7 +201,7 @@ def load(path: Path, game: Game) -> tuple[Network, dict[str, Any]]:
 
     Raises BadCheckpoint if the file is of another kind, broken, altered, or of another game.
     """
-    header, weights = arrays.load(path, "network")
+    header, weights = weight_files.load(path, "network")
     for name, wanted in json.loads(json.dumps(_kind(game))).items():
         if header.get(name) != wanted:
             raise BadCheckpoint(f"{path}: {name} is {header.get(name)!r}; wanted: {wanted!r}")
@@ -213,7 +213,7 @@ def load(path: Path, game: Game) -> tuple[Network, dict[str, Any]]:
         raise BadCheckpoint(f"{path}: not a network for {game!r} ({version}): {error}") from error
 
 
-def _filled(game: Game, size: Size, weights: arrays.Arrays) -> Network:
+def _filled(game: Game, size: Size, weights: weight_files.Arrays) -> Network:
     """Return a network of this size with these weights, without copying them.
 
     Raises BadCheckpoint if they do not fit. The size comes from a header that may be wrong, so no
@@ -227,7 +227,7 @@ def _filled(game: Game, size: Size, weights: arrays.Arrays) -> Network:
     if unknown := weights.keys() - wanted.keys():
         raise BadCheckpoint(f"such a network has no array {listed(sorted(unknown))}")
     checked = {
-        name: arrays.expect(weights, name, tensor.shape, np.float32)
+        name: weight_files.expect(weights, name, tensor.shape, np.float32)
         for name, tensor in wanted.items()
     }
     for name, array in checked.items():

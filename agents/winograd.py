@@ -11,7 +11,7 @@ A convolution dilated by d ("reach") is d×d convolutions, of every d-th row and
 
 Shapes: H rows and W columns of a board, T tiles, P = t² points, I channels in, O channels out. A
 board has S >= H·W + 2 cells: cell H·W + 1 is all that is outside, and is 0. Lanes
-(`agents.lanes`) are positions: NARROW of them stand side by side in every array.
+(`agents.simd`) are positions: NARROW of them stand side by side in every array.
 """
 
 from functools import cache
@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from agents.lanes import NARROW, WIDE, fma, load, rectified, store
+from agents.simd import NARROW, WIDE, fma, load, rectified, store
 from cc_env.jit.compiler import jit
 
 Floats = NDArray[np.float32]

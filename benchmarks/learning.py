@@ -111,9 +111,9 @@ def _worker(by: str) -> Callable[[], Any]:
     """Return a function that takes DECISIONS on the boards of a worker."""
     import torch
 
-    from agents import shipped
     from agents.network import Evaluator, load
-    from training.selfplay import SelfPlaySettings, SelfPlayWorker
+    from agents.shipped_weights import shipped
+    from training.selfplay.worker import SelfPlaySettings, SelfPlayWorker
 
     torch.set_num_threads(1)
     game = make_game("capture_conquer")
@@ -127,10 +127,10 @@ def _self_play() -> Callable[[int], list[Any]]:
     """Return a function that takes decisions on the boards of two threads, and returns tallies."""
     import torch
 
-    from agents import shipped
     from agents.network import load
-    from training.engines import ThreadEngine
-    from training.selfplay import SelfPlaySettings
+    from agents.shipped_weights import shipped
+    from training.selfplay.engines import ThreadEngine
+    from training.selfplay.worker import SelfPlaySettings
 
     torch.set_num_threads(1)
     game = make_game("capture_conquer")
@@ -148,8 +148,8 @@ def _self_play() -> Callable[[int], list[Any]]:
 def _plain() -> Chunk:
     import torch
 
-    from agents import shipped
-    from agents.learned import evaluator
+    from agents.network_players import evaluator
+    from agents.shipped_weights import shipped
     from cc_env.search.puct import PUCT
 
     torch.set_num_threads(1)

@@ -88,7 +88,7 @@ def game():
 @pytest.fixture
 def without_curves(monkeypatch):
     """Let runs draw no curves, which takes four times as long as a tiny run."""
-    monkeypatch.setattr("training.runs.Run.draw", lambda run, curves: None)
+    monkeypatch.setattr("training.runs.training_run.Run.draw", lambda run, curves: None)
 
 
 @pytest.fixture(params=[pytest.param(1, marks=pytest.mark.slow, id="all"), 10])

@@ -24,9 +24,10 @@ from cc_env.players.builtin import MinimaxPlayer
 from cc_env.players.specs import make_player
 from cc_env.rendering.picture import draw
 from cc_env.verification.perft import perft
-from training import arena, selfplay
+from training import arena
 from training.alphazero import Config, main
-from training.gate import Rivals
+from training.selfplay import worker
+from training.selfplay.promotion import Rivals
 
 NAME = "elsewhere.tictactoe"
 COUNTS = (
@@ -102,7 +103,7 @@ def test_networks_are_trained_and_play_by_name(tictactoe, tmp_path):
         rounds=2,
         minutes=None,
         network=Size(blocks=1, channels=8, keys=4),
-        play=selfplay.SelfPlaySettings(boards=8, simulations=4, opening_turns=2, opponents_share=0),
+        play=worker.SelfPlaySettings(boards=8, simulations=4, opening_turns=2, opponents_share=0),
         workers=1,
         decisions=8,
         warm_up=64,

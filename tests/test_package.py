@@ -82,3 +82,8 @@ def test_the_source_archive_is_a_whole_checkout(tmp_path):
     listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True)
     wanted = set(listed.stdout.split()) or files("tests/**/*") | files("docs/**/*")
     assert {name for name in wanted if (ROOT / name).is_file()} <= names
+
+
+def test_importing_the_package_does_not_import_the_compiler():
+    code = "import cc_env, sys; print('numba' in sys.modules)"
+    assert subprocess.check_output([sys.executable, "-c", code], text=True) == "False\n"

@@ -14,7 +14,10 @@ from cc_env.games.factory import make_game
 from cc_env.match import record
 from cc_env.players.specs import check_spec
 from cc_env.registry import import_allowlist
-from training import alphazero, cli, distillation, ppo
+from training import alphazero
+from training.distillation import distillation
+from training.ppo import ppo
+from training.runs import command_line
 
 HERE = Path(__file__).parent
 ELSEWHERE = "elsewhere.tictactoe"
@@ -162,7 +165,7 @@ def resumed(way, config, typed=None):
     def main(config, path, resume):
         told.append(config)
 
-    cli.conduct("way", main, way.Config, typed or {}, None, "run", resume=True)
+    command_line.conduct("way", main, way.Config, typed or {}, None, "run", resume=True)
     return told[0]
 
 

@@ -30,29 +30,30 @@ import torch
 from agents.network import Size, device_of
 from cc_env.cli.application import run as run_command
 from cc_env.errors import BadCheckpoint
-from training import cli, engines, gate, learner, runs, selfplay, state
 from training.arena import try_players
-from training.checkpoints import Saved
-from training.config import check_between, check_wholes
-from training.gate import Best, Rivals
-from training.learner import Learner, started
-from training.log import Row
-from training.opponents import make_opponents
-from training.replay import Replay
-from training.selfplay import SelfPlayTally
+from training.runs import command_line, state, training_run
+from training.runs.checkpoints import Saved
+from training.runs.config import check_between, check_wholes
+from training.runs.log import Row
+from training.selfplay import engines, learner, promotion, worker
+from training.selfplay.learner import Learner, started
+from training.selfplay.opponents import make_opponents
+from training.selfplay.promotion import Best, Rivals
+from training.selfplay.replay_buffer import Replay
+from training.selfplay.worker import SelfPlayTally
 
 MAY_DIFFER = "minutes", "rounds", "workers", "engine", "device"  # when a run is continued
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config(runs.Config):
+class Config(training_run.Config):
     """The settings of a run; with `engine` "threads" the `device` also plays."""
 
     minutes: float | None = 90  # time budget, earlier sessions included; None: no limit
     rounds: int | None = None  # limit of rounds; None: no limit
     network: Size = field(default_factory=Size)
     start: str | None = None  # run or file with weights to start from; None: a new network
-    play: selfplay.SelfPlaySettings = field(default_factory=selfplay.SelfPlaySettings)
+    play: worker.SelfPlaySettings = field(default_factory=worker.SelfPlaySettings)
     learn: learner.LearnerSettings = field(default_factory=learner.LearnerSettings)
     workers: int = 2  # that play, each on its own boards
     engine: str = "threads"  # where workers run: "threads", or "ray" for a cluster
@@ -88,7 +89,7 @@ def main(config: Config, path: Path, resume: bool = False) -> Row:
     if not resume:
         started(config.start, game, config.network)
     with (
-        runs.opened(path, asdict(config), resume, MAY_DIFFER) as run,
+        training_run.opened(path, asdict(config), resume, MAY_DIFFER) as run,
         closing(Training(config, run)) as training,
     ):
         training.train()
@@ -98,7 +99,7 @@ def main(config: Config, path: Path, resume: bool = False) -> Row:
 class Training:
     """A run in progress."""
 
-    def __init__(self, config: Config, run: runs.Run) -> None:
+    def __init__(self, config: Config, run: training_run.Run) -> None:
         """Begin a run, or continue it from its newest checkpoint."""
         self.config, self.run, self.game = config, run, config.make_game()
         torch.manual_seed(config.seed)
@@ -162,7 +163,7 @@ class Training:
             "learned_per_second": len(losses) * config.learn.batch_size / seconds,
         }
 
-    def state(self) -> runs.State:
+    def state(self) -> training_run.State:
         """Return what a checkpoint holds."""
         arrays = state.flat(**self.parts()) | self.replay.state()
         about = {
@@ -192,7 +193,7 @@ class Training:
 def charts(config: Config) -> dict[str, list[str]]:
     """Return the charts of curves.png: title and columns of the log."""
     return {
-        **gate.charts(config.make_game(), config.rivals),
+        **promotion.charts(config.make_game(), config.rivals),
         "score of self-play against its opponents": ["opponents"],
         "loss": ["policy_loss", "value_loss"],
         "decisions of self-play a second": ["decisions_per_second"],
@@ -211,7 +212,7 @@ def status(newest: Mapping[str, float]) -> str:
     return ", ".join(words)
 
 
-app = cli.command(
+app = command_line.command(
     "alphazero",
     main,
     Config,

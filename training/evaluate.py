@@ -18,9 +18,7 @@ from cc_env.match.match import Limits
 from cc_env.output import Terminal
 from training import arena
 from training.arena.tables import show
-
-INTERRUPTED = 130  # exit status after Ctrl-C, by convention of shells
-RUNS = Path("runs")
+from training.runs.folder import INTERRUPTED, RUNS
 
 app = application()
 console = Terminal()

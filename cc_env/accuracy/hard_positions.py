@@ -1,8 +1,8 @@
 """The hardest positions known of solved boards: a test suite, as chess has its mates.
 
 In each, the player to move wins, one action alone keeps the win, and alpha-beta chooses another
-down to a great depth. `python -m training.hardest` finds them. A suite is a file with a JSON object
-in each line:
+down to a great depth. `python -m training.experiments.hard_positions` finds them. A suite is a file
+with a JSON object in each line:
 
     {"position": "2r2/5/1b3/3r1/4b b", "action": "2,1-3,2", "turns": 13, "missed": 11}
 """

@@ -86,7 +86,7 @@ def evaluation_of(game: Game, which: Any = None) -> Any:
         return correcting(game, read(Path(which), game))
     if which == NAME and NAME not in game.search.evaluations:
         raise UnknownOption(
-            f"{game!r}: no network ships for it; python -m training.evaluation trains one, "
+            f"{game!r}: no network ships for it; python -m training.learned_evaluation trains one, "
             f"and evaluation=FOLDER/best{SUFFIX} plays by it"
         )
     return game.evaluation(which)

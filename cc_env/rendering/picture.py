@@ -1,50 +1,25 @@
 """Pictures of positions, as text, SVG, pixels or in a window. They contain no rules, only marks."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from cc_env.core.game import Cell, Game, Turn
 from cc_env.core.rules import DRAW, ONGOING, Position
 from cc_env.errors import BadOption, is_whole
 from cc_env.match.match import Match
+from cc_env.rendering.picture_data import PictureData
+from cc_env.rendering.svg import to_svg
+from cc_env.rendering.text import to_text
 
 
 @dataclass(frozen=True)
-class Picture:
+class Picture(PictureData):
     """A position with the marks to draw. Notebooks display it."""
 
-    rows: int
-    columns: int
-    players: tuple[str, str]  # names; those in shapes.COLOURS give the pieces their colours
-    letters: tuple[str, str]  # all letters of each player's pieces
-    pieces: Mapping[Cell, str]  # letters by cell
-    figures: Mapping[str, str] = field(default_factory=dict)  # shape of a letter; default: a disc
-    dark: int = 1  # parity of row + column of the dark squares
-    lines: tuple[tuple[Cell, Cell], ...] = ()  # lines of a board of points; () for squares
-    names: Mapping[Cell, str] = field(default_factory=dict)  # names of points; empty for squares
-    labels: tuple[Sequence[str], Sequence[str]] = (), ()  # of rows and columns; unused for points
-    goals: tuple[Cell, ...] = ()  # goal of the first and of the second player
-    path: tuple[Cell, ...] = ()  # cells visited in the last turn
-    captured: tuple[Cell, ...] = ()  # cells of pieces captured in the last turn
-    selected: Cell | None = None  # cell of the selected piece
-    targets: tuple[Cell, ...] = ()  # cells the selected piece can move to
-    shots: tuple[Cell, ...] = ()  # cells it can shoot at; its own cell if it can be removed
-    heat: Mapping[Cell, float] = field(default_factory=dict)  # 0 to 1 by cell; not shown as text
-    numbers: Mapping[Cell, int] = field(default_factory=dict)  # on cells; not shown as text
-    caption: str = ""
-
-    def owner(self, letter: str) -> str:
-        """Return the name of the player that owns a piece with this letter."""
-        return self.players[letter in self.letters[1]]
-
     def _repr_svg_(self) -> str:
-        from cc_env.rendering.svg import to_svg
-
         return to_svg(self)
 
     def __str__(self) -> str:
-        from cc_env.rendering.text import to_text
-
         return to_text(self)
 
 
@@ -56,8 +31,6 @@ class Sheet:
     columns: int = 4  # pictures in a row
 
     def _repr_svg_(self) -> str:
-        from cc_env.rendering.svg import to_svg
-
         return to_svg(*self.pictures, columns=self.columns)
 
 

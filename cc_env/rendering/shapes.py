@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from cc_env.core.game import Cell
-from cc_env.rendering.picture import Picture
+from cc_env.rendering.picture_data import PictureData
 
 CELL = 60  # edge of a cell
 MARGIN = 28  # around the board, for the labels of rows and columns
@@ -68,12 +68,12 @@ class Words(NamedTuple):
 Shape = Square | Disc | Polyline | Words
 
 
-def size(picture: Picture) -> tuple[int, int]:
+def size(picture: PictureData) -> tuple[int, int]:
     """Return the width and height of a picture."""
     return 2 * MARGIN + picture.columns * CELL, 2 * MARGIN + picture.rows * CELL + FOOT
 
 
-def shapes(picture: Picture) -> list[Shape]:
+def shapes(picture: PictureData) -> list[Shape]:
     """Return the shapes of a picture, from back to front."""
     return [
         *board(picture),
@@ -85,7 +85,7 @@ def shapes(picture: Picture) -> list[Shape]:
     ]
 
 
-def figure(picture: Picture, letter: str, cell: Cell) -> list[Shape]:
+def figure(picture: PictureData, letter: str, cell: Cell) -> list[Shape]:
     """Return the piece with this letter on a cell."""
     kind = picture.figures.get(letter, "disc")
     return _figure(kind, *_centre(cell), *_colours(picture, letter))
@@ -101,7 +101,7 @@ def _centre(cell: Cell) -> tuple[float, float]:
     return MARGIN + (column + 0.5) * CELL, MARGIN + (row + 0.5) * CELL
 
 
-def board(picture: Picture) -> list[Shape]:
+def board(picture: PictureData) -> list[Shape]:
     """Return the empty board."""
     parts: list[Shape] = []
     for row in range(picture.rows):
@@ -135,7 +135,7 @@ def _warm(colour: str, heat: float) -> str:
     return "#" + "".join(f"{round(cold + mixed * (hot - cold)):02x}" for cold, hot in parts)
 
 
-def path(picture: Picture) -> list[Shape]:
+def path(picture: PictureData) -> list[Shape]:
     """Return the path of the last turn, which lies under the pieces."""
     if not picture.path:
         return []
@@ -147,17 +147,17 @@ def path(picture: Picture) -> list[Shape]:
     ]
 
 
-def colours(picture: Picture, player: str) -> tuple[str, str]:
+def colours(picture: PictureData, player: str) -> tuple[str, str]:
     """Return (fill, rim) of a player's pieces: those of COLOURS, else blue for the first, red."""
     return COLOURS.get(player, COLOURS[("blue", "red")[picture.players.index(player)]])
 
 
-def _pieces(picture: Picture) -> list[Shape]:
+def _pieces(picture: PictureData) -> list[Shape]:
     pieces = picture.pieces.items()
     return [shape for cell, letter in pieces for shape in figure(picture, letter, cell)]
 
 
-def _colours(picture: Picture, letter: str) -> tuple[str, str]:
+def _colours(picture: PictureData, letter: str) -> tuple[str, str]:
     return colours(picture, picture.owner(letter))
 
 
@@ -178,7 +178,7 @@ def _figure(kind: str, x: float, y: float, fill: str, rim: str) -> list[Shape]:
     return [disc]
 
 
-def _marks(picture: Picture) -> list[Shape]:
+def _marks(picture: PictureData) -> list[Shape]:
     marks: list[Shape] = []
     if picture.selected is not None and picture.selected in picture.pieces:
         marks += mark("selected", picture.selected)
@@ -194,7 +194,7 @@ def _marks(picture: Picture) -> list[Shape]:
     return marks + [shape for cell in picture.targets for shape in mark("target", cell)]
 
 
-def _number(picture: Picture, cell: Cell, number: int) -> list[Shape]:
+def _number(picture: PictureData, cell: Cell, number: int) -> list[Shape]:
     """Return a number on a cell; on a point it has a disc behind it, which hides the lines."""
     words = Words(*_centre(cell), str(number), 17, INK)
     return [Disc(*_centre(cell), 20, BOARD[0], BOARD[0], 0), words] if picture.names else [words]
@@ -214,13 +214,13 @@ MARKS: Mapping[str, Callable[[float, float], list[Shape]]] = {
 }
 
 
-def _caption(picture: Picture) -> Shape:
+def _caption(picture: PictureData) -> Shape:
     width, height = size(picture)
     fitting = min(17, 1.9 * (width - 16) / max(1, len(picture.caption)))
     return Words(width / 2, height - FOOT / 2 - 4, picture.caption, fitting, INK)
 
 
-def labels(picture: Picture) -> list[Shape]:
+def labels(picture: PictureData) -> list[Shape]:
     """Return the names of points, or the labels of rows and columns."""
     if picture.names:
         named = ((_centre(point), name) for point, name in picture.names.items())

@@ -3,13 +3,13 @@
 import re
 from xml.sax.saxutils import escape, unescape
 
-from cc_env.rendering.picture import Picture
+from cc_env.rendering.picture_data import PictureData
 from cc_env.rendering.shapes import Disc, Polyline, Shape, Square, shapes, size
 
 SHEET = 960  # maximum width of a document with several pictures
 
 
-def to_svg(*pictures: Picture, columns: int = 4, metadata: str = "") -> str:
+def to_svg(*pictures: PictureData, columns: int = 4, metadata: str = "") -> str:
     """Return an SVG document; several pictures are arranged in rows of `columns`.
 
     The metadata, any text, are not drawn; `metadata_of` returns them.

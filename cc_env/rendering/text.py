@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from cc_env.core.game import Cell
-from cc_env.rendering.picture import Picture
+from cc_env.rendering.picture_data import PictureData
 
 HIGH, WIDE = 2, 4  # distance of neighbouring points, in lines and characters
 
@@ -20,7 +20,7 @@ OTHER, TARGET, SHOT, LAST = "1", "1;32", "1;35", "33"
 Paint = Callable[[str, Cell], str]  # (text of a cell, cell) -> text to print
 
 
-def to_text(picture: Picture, paint: Paint = lambda sign, cell: sign) -> str:
+def to_text(picture: PictureData, paint: Paint = lambda sign, cell: sign) -> str:
     """Return the board with the caption below; `paint` styles the text of each cell.
 
     Letters are pieces. Marks follow the letter: + for a cell on the last turn's path, x for a
@@ -32,7 +32,7 @@ def to_text(picture: Picture, paint: Paint = lambda sign, cell: sign) -> str:
     return "\n".join([*rows, picture.caption])
 
 
-def to_ansi(picture: Picture) -> str:
+def to_ansi(picture: PictureData) -> str:
     """Return the text with the colour codes of a terminal."""
 
     def paint(sign: str, cell: Cell) -> str:
@@ -42,7 +42,7 @@ def to_ansi(picture: Picture) -> str:
     return to_text(picture, paint)
 
 
-def _style(picture: Picture, cell: Cell) -> str:
+def _style(picture: PictureData, cell: Cell) -> str:
     if cell in picture.shots:
         return SHOT
     if cell in picture.targets:
@@ -52,7 +52,7 @@ def _style(picture: Picture, cell: Cell) -> str:
     return LAST if cell in picture.path or cell in picture.captured else ""
 
 
-def _mark(picture: Picture, cell: Cell) -> str:
+def _mark(picture: PictureData, cell: Cell) -> str:
     """Return the mark of a cell, "" if it has none."""
     if cell in picture.shots:
         return "&" if cell in picture.targets else "!"
@@ -63,7 +63,7 @@ def _mark(picture: Picture, cell: Cell) -> str:
     return "x" if cell in picture.captured else "+" if cell in picture.path else ""
 
 
-def _cells(picture: Picture, paint: Paint) -> list[str]:
+def _cells(picture: PictureData, paint: Paint) -> list[str]:
     rows = []
     for row, label in enumerate(picture.labels[0]):
         line = f"{label:>2} "
@@ -74,7 +74,7 @@ def _cells(picture: Picture, paint: Paint) -> list[str]:
     return ["   " + " ".join(picture.labels[1]), *rows]
 
 
-def _points(picture: Picture, paint: Paint) -> list[str]:
+def _points(picture: PictureData, paint: Paint) -> list[str]:
     height, width = HIGH * (picture.rows - 1) + 1, WIDE * (picture.columns - 1) + 3
     page = [[" "] * width for _ in range(height)]
     for line in picture.lines:

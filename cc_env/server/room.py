@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from cc_env.errors import (
     BadOption,
@@ -23,16 +23,14 @@ from cc_env.errors import (
     listed,
 )
 from cc_env.match.match import AGREED, FAULTS, RESIGNED
+from cc_env.match.referee import Answer
 from cc_env.play import view
 from cc_env.play.choices import choices
 from cc_env.play.exporting import endings
 from cc_env.play.messages import act_of, action_of, check_turn
 from cc_env.play.move_input import meant
-from cc_env.server.journal import SLOWEST, Journal, SavedGame
-from cc_env.server.limits import BusyError
-
-if TYPE_CHECKING:
-    from cc_env.server.lobby import Lobby
+from cc_env.server.journal import SLOWEST, Journal, Opening, SavedGame
+from cc_env.server.limits import BusyError, ServerLimits
 
 DECLARED = (*FAULTS, RESIGNED, AGREED)  # ends that decisions do not tell
 BEHIND = 64  # messages that may wait for a guest who reads slowly
@@ -75,10 +73,30 @@ class Guest:
         self.tell(_written({"type": kind, **values}))
 
 
+class RoomOwner(Protocol):
+    """What a room needs of the lobby: limits, other games, and players that think."""
+
+    @property
+    def limits(self) -> ServerLimits:
+        """The limits of the server."""
+
+    def open(self, opening: Opening) -> str:
+        """Store a new game; return its name."""
+
+    def forget(self, room: "Room") -> None:
+        """Drop a room from memory."""
+
+    def hint(self, room: "Room", guest: Guest) -> None:
+        """Send a guest the move that the hint player would choose."""
+
+    async def ask(self, room: "Room") -> Answer:
+        """Return the decision of the player to move."""
+
+
 class Room:
     """A game with all who are connected to it."""
 
-    def __init__(self, name: str, journal: Journal, standing: SavedGame, lobby: "Lobby") -> None:
+    def __init__(self, name: str, journal: Journal, standing: SavedGame, lobby: RoomOwner) -> None:
         """Go on as a game stands."""
         self.name, self.opening = name, standing.opening
         self._journal, self._lobby = journal, lobby

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from agents import CONFIG, WEIGHTS
+from agents.shipped_weights import CONFIG, WEIGHTS
 from cc_env.games.factory import make_game
 from cc_env.registry.catalogue import GAMES
 from docs.make.blocks import Block, maker, table

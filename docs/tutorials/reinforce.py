@@ -22,23 +22,24 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from agents import NETWORK
-from agents.learned import PolicyPlayer
 from agents.network import Evaluator, Network, Size, device_of, save
+from agents.network_players import PolicyPlayer
+from agents.shipped_weights import NETWORK
 from cc_env.cli.application import run as run_command
 from cc_env.core.game import Game
 from cc_env.core.rules import ONGOING
 from cc_env.envs.boards import Autoreset, Boards
-from training import cli, gate, runs, state
-from training.config import check_between, check_wholes
-from training.gate import Rivals, meet
-from training.log import Row
+from training.runs import command_line, state, training_run
+from training.runs.config import check_between, check_wholes
+from training.runs.log import Row
+from training.selfplay import promotion
+from training.selfplay.promotion import Rivals, meet
 
 MAY_DIFFER = "minutes", "rounds", "device"  # when a run is continued
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config(runs.Config):
+class Config(training_run.Config):
     """The settings of a run; `runs.Config` has those of every run."""
 
     rounds: int | None = None  # limit of rounds; None: no limit
@@ -70,11 +71,11 @@ def main(config: Config, path: Path, resume: bool = False) -> Row:
     optimizer = torch.optim.Adam(network.parameters(), config.learning_rate)
     parts: dict[str, Any] = {"network": network, "optimizer": optimizer}
     charts = {
-        **gate.charts(game, config.rivals),
+        **promotion.charts(game, config.rivals),
         "value loss": ["value_loss"],
         "entropy of the policy": ["entropy"],
     }
-    with runs.opened(path, asdict(config), resume, MAY_DIFFER) as run:
+    with training_run.opened(path, asdict(config), resume, MAY_DIFFER) as run:
         run.restore(lambda saved: state.load(saved.arrays, **parts))
         for _ in run.steps(
             lambda: (state.flat(**parts), {}), config.evaluate_every, charts, status
@@ -160,7 +161,9 @@ def learn(
 
 
 # part: evaluate
-def evaluate(game: Game, network: Network, config: Config, run: runs.Run) -> dict[str, float]:
+def evaluate(
+    game: Game, network: Network, config: Config, run: training_run.Run
+) -> dict[str, float]:
     """Play the rivals; save the network if its Elo is the highest so far."""
     player = PolicyPlayer(game, Evaluator(network), mirrored=False)
     scores = meet(game, player, None, config.rivals, run.step)
@@ -171,7 +174,7 @@ def evaluate(game: Game, network: Network, config: Config, run: runs.Run) -> dic
 
 
 # part: command
-app = cli.command(
+app = command_line.command(
     "reinforce",
     main,
     Config,

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 import torch
 
-from agents import NETWORK, WEIGHTS, network
-from agents.compiled import CompiledNetwork
+from agents import network
+from agents.inference import CompiledNetwork
 from agents.network import Evaluator, Network, Size, compiled, load
+from agents.shipped_weights import NETWORK, WEIGHTS
 from cc_env.cli.warmup import uses
 from cc_env.errors import BadCheckpoint, BadOption, Diverged, UnknownOption
 from cc_env.games.factory import make_game

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numba.core.errors import TypingError
 
-from agents.lanes import NARROW, WIDE, fma, larger, load, rectified, splat, store
+from agents.simd import NARROW, WIDE, fma, larger, load, rectified, splat, store
 from cc_env.jit.compiler import jit
 
 

@@ -5,8 +5,9 @@ import pytest
 import torch
 
 import agents
-from agents.learned import AlphaZeroPlayer, PolicyPlayer, ask, evaluator
 from agents.network import Network, Size, load, save
+from agents.network_players import AlphaZeroPlayer, PolicyPlayer, ask, evaluator
+from agents.shipped_weights import NETWORK
 from cc_env.accuracy.decisions import evenly, measure
 from cc_env.errors import BadCheckpoint, BadOption
 from cc_env.games.factory import make_game
@@ -189,7 +190,7 @@ def test_weights_of_another_game_or_none_are_refused(game, file, tmp_path):
 
 
 def test_the_folder_of_a_run_will_do(game, file, tmp_path):
-    (tmp_path / agents.NETWORK).write_bytes(file.read_bytes())
+    (tmp_path / NETWORK).write_bytes(file.read_bytes())
     decisions = {decide(game, f"policy:path={path}").action for path in (tmp_path, file)}
     assert len(decisions) == 1
 

@@ -11,7 +11,8 @@ import pytest
 from conftest import command_line
 
 import agents
-from agents.memory import START, Memory, MemoryPlayer, credits, main
+from agents.memory_command import main
+from agents.memory_player import START, Memory, MemoryPlayer, credits
 from cc_env import files
 from cc_env.core.rules import DRAW, FIRST_WINS, SECOND_WINS
 from cc_env.errors import BadOption, BadRecord, UnknownOption

@@ -9,7 +9,7 @@ import safetensors.numpy
 import safetensors.torch
 import torch
 
-from agents import arrays
+from agents import weight_files
 from agents.network import Evaluator, Network, Size, device_of, load, save
 from cc_env.errors import BadCheckpoint, BadOption, UnknownOption
 from cc_env.games.factory import make_game
@@ -107,11 +107,11 @@ def test_no_altered_byte_of_the_header_comes_through(game, file):
 
 @pytest.mark.parametrize("change", [{"size": {"heads": 2}}, {"size": None}, {"about": None}, {}])
 def test_a_network_of_another_version_is_refused(game, file, network, change):
-    header, weights = arrays.load(file, "network")
+    header, weights = weight_files.load(file, "network")
     header |= change
     if not change:
         del header["size"]
-    arrays.save(file, "network", weights, header)
+    weight_files.save(file, "network", weights, header)
     with pytest.raises(BadCheckpoint, match=r"not a network for .* \(written by cc_env "):
         load(file, game)
 
@@ -129,10 +129,10 @@ def test_a_network_of_another_version_is_refused(game, file, network, change):
 def test_a_size_that_is_not_that_of_the_weights_is_refused_without_making_room(
     game, file, monkeypatch, change, why
 ):
-    header, weights = arrays.load(file, "network")
+    header, weights = weight_files.load(file, "network")
     weights["stem.bias"] = weights["stem.bias"].copy()
     header["size"] |= change
-    arrays.save(file, "network", weights, header)
+    weight_files.save(file, "network", weights, header)
     rooms = []
     original = torch.nn.init.kaiming_uniform_
     monkeypatch.setattr(
@@ -157,12 +157,12 @@ def test_a_size_that_is_not_that_of_the_weights_is_refused_without_making_room(
     ],
 )
 def test_weights_that_are_not_those_of_the_network_are_refused(game, file, name, array, why):
-    header, weights = arrays.load(file, "network")
+    header, weights = weight_files.load(file, "network")
     if array is None:
         del weights[name]
     else:
         weights[name] = array
-    arrays.save(file, "network", weights, header)
+    weight_files.save(file, "network", weights, header)
     with pytest.raises(BadCheckpoint, match=f"not a network for .*{why}"):
         load(file, game)
 
@@ -189,11 +189,11 @@ def test_files_of_another_kind_or_format_are_refused(game, network, file, monkey
     file.write_bytes(safetensors.torch.save(network.state_dict()))
     with pytest.raises(BadCheckpoint, match="incomplete or altered"):
         load(file, game)
-    arrays.save(file, "checkpoint", {}, {})
+    weight_files.save(file, "checkpoint", {}, {})
     with pytest.raises(BadCheckpoint, match=r"a checkpoint of format 1, .*; wanted a network"):
         load(file, game)
     save(file, network, game, {})
-    monkeypatch.setattr(arrays, "FORMAT", 2)
+    monkeypatch.setattr(weight_files, "FORMAT", 2)
     with pytest.raises(BadCheckpoint, match=r"format 1, written by .*; wanted .* of format 2"):
         load(file, game)
 

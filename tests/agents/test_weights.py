@@ -5,21 +5,24 @@ import json
 import numpy as np
 import pytest
 
-from agents import CONFIG, NETWORK, WEIGHTS
 from agents.network import load
+from agents.shipped_weights import CONFIG, NETWORK, WEIGHTS
 from cc_env.files import fingerprint
 from cc_env.games.factory import make_game
 from cc_env.learned_evaluation import network_file
 from cc_env.match.referee import Clock
 from cc_env.players.specs import make_player
-from training import alphazero, distillation, evaluation, ppo
-from training.config import build
+from training import alphazero
+from training.distillation import distillation
+from training.learned_evaluation import fitting
+from training.ppo import ppo
+from training.runs.config import build
 
 FOLDERS = sorted(file.parent for file in WEIGHTS.glob(f"*/*/{CONFIG}"))
 CONFIGS = {
     "alphazero": alphazero.Config,
     "distillation": distillation.Config,
-    "evaluation": evaluation.Config,
+    "evaluation": fitting.Config,
     "ppo": ppo.Config,
 }
 NAMES = {

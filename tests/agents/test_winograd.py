@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from agents.lanes import NARROW
+from agents.simd import NARROW
 from agents.winograd import (
     ABREAST,
     FILTERS,

@@ -7,12 +7,13 @@ import numpy as np
 import pytest
 import torch
 
-from agents import NETWORK, arrays
-from agents.learned import PolicyPlayer
+from agents import weight_files
 from agents.network import Evaluator, Network, Size, load
+from agents.network_players import PolicyPlayer
+from agents.shipped_weights import NETWORK
 from cc_env.match.referee import Clock
 from cc_env.registry.catalogue import GAMES, Entry
-from training.gate import Rivals
+from training.selfplay.promotion import Rivals
 
 TESTS = Path(__file__).parents[1]
 
@@ -71,6 +72,6 @@ def test_a_continued_run_is_the_same_run(reinforce, tmp_path):
     reinforce.main(short, tmp_path / "parts", resume=True)
     newest = "checkpoints/000004.safetensors"
     whole, parts = (
-        arrays.load(tmp_path / name / newest, "checkpoint")[1] for name in ("whole", "parts")
+        weight_files.load(tmp_path / name / newest, "checkpoint")[1] for name in ("whole", "parts")
     )
     np.testing.assert_equal(whole, parts)

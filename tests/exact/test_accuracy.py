@@ -18,7 +18,7 @@ from cc_env.match.referee import Decision
 from cc_env.players.specs import make_player
 from cc_env.solver import solver
 from cc_env.tablebase.tablebase import Tablebase
-from training import accuracy
+from training.experiments import accuracy
 
 GAME = make_game("capture_conquer", size=4)
 TABLES = Tablebase(GAME)

@@ -11,7 +11,7 @@ from cc_env.errors import BadRecord
 from cc_env.games.factory import make_game
 from cc_env.players.specs import make_player
 from cc_env.tablebase.tablebase import Tablebase
-from training import hardest as search
+from training.experiments import hard_positions as search
 
 BOARDS = {size: make_game("capture_conquer", size=size) for size in (4, 5)}
 LINE = {"position": "1bb1/4/b1r1/2rr b", "action": "0,2-0,0", "turns": 27, "missed": 7}

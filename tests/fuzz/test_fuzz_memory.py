@@ -9,7 +9,7 @@ from fuzz.harness import refused_or_fine
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.memory import Memory, MemoryPlayer
+from agents.memory_player import Memory, MemoryPlayer
 from cc_env.games.factory import make_game
 from cc_env.match.referee import Clock
 

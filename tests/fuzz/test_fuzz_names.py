@@ -15,7 +15,7 @@ from starlette.testclient import TestClient
 
 import agents
 import benchmarks.commands
-from agents.memory import app as memory_app
+from agents.memory_command import app as memory_app
 from cc_env.cli import application, commands, program_commands
 from cc_env.envs.aec import BoardGameAEC
 from cc_env.envs.single import BoardGameEnv
@@ -29,7 +29,10 @@ from cc_env.protocols import tcp
 from cc_env.registry import options
 from cc_env.registry.catalogue import GAMES
 from cc_env.server import app
-from training import accuracy, alphazero, cli, demo, evaluate, hardest, ppo, published, tune
+from training import alphazero, evaluate
+from training.experiments import accuracy, demo, hard_positions, published, tune
+from training.ppo import ppo
+from training.runs import command_line
 
 WORDS = """ 0 1 -1 2 3 4 8 100 -0.5 0.5 1.5 1e999 -1e999 1e300 9999999999999999999 1_0 0x10 True
 False None [] [1] {} {1:2} () (1,) '' 'x' b'x' 1j ... nan inf - -- . .. / * é × = : , size standard
@@ -134,18 +137,18 @@ def folder(tmp_path_factory):
     patch.setattr(commands.typer, "launch", lambda _: 0)
     patch.setattr(commands, "count", lambda *_, **__: 1)
     patch.setattr(commands, "uses", lambda name: make_game(name) and ())
-    conduct = cli.conduct
+    conduct = command_line.conduct
 
     def untrained(way, _, *given):
         conduct(way, lambda *_: None, *given)
 
-    patch.setattr(cli, "conduct", untrained)
+    patch.setattr(command_line, "conduct", untrained)
     patch.setattr(alphazero, "main", lambda *_: None)  # which demo calls
     patch.setattr(evaluate, "hold", lambda config, *_, **__: tried(config))
     patch.setattr(tune, "tune", lambda *_: ())
     patch.setattr(accuracy, "sources", lambda *_, **__: ())
     patch.setattr(accuracy, "save", lambda *_: None)
-    patch.setattr(hardest, "hard", lambda *_: ())
+    patch.setattr(hard_positions, "hard", lambda *_: ())
     patch.setattr(published, "_play_with_progress", lambda *_: sys.exit())
     patch.setattr(benchmarks.commands, "measured", lambda *_: [])
     yield path
@@ -221,7 +224,7 @@ APPS = {
     "ppo": ppo.app,
     "tune": tune.app,
     "accuracy": accuracy.app,
-    "hardest": hardest.app,
+    "hardest": hard_positions.app,
     "demo": demo.app,
     "benchmarks": benchmarks.commands.app,
 }

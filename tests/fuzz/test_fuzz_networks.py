@@ -12,14 +12,15 @@ from fuzz.harness import refused_or_fine
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents import arrays
-from agents.learned import PolicyPlayer
+from agents import weight_files
 from agents.network import Evaluator, Network, Size, load, save
+from agents.network_players import PolicyPlayer
 from cc_env.envs.opponents import Opponent, drawn
 from cc_env.games.factory import make_game
 from cc_env.match.referee import Clock
-from training import checkpoints, selfplay_env, state
-from training.replay import Replay, Samples, sparse
+from training.ppo import selfplay_env
+from training.runs import checkpoints, state
+from training.selfplay.replay_buffer import Replay, Samples, sparse
 
 GAME = make_game("capture_conquer", size=4)
 SMALL = Size(blocks=1, channels=4, keys=2)
@@ -30,7 +31,7 @@ def quick():
     """One thread, and few positions that games begin at: making them takes a second."""
     torch.set_num_threads(1)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("training.selfplay_env.OPENINGS", 4)
+        patch.setattr("training.ppo.selfplay_env.OPENINGS", 4)
         yield
 
 
@@ -95,7 +96,7 @@ def plays(path):
 @given(st.data())
 def test_altered_weights(place, data):
     header, content = data.draw(altered(*weights()))
-    arrays.save(place, "network", content, header)
+    weight_files.save(place, "network", content, header)
     refused_or_fine(plays, place)
 
 
@@ -184,7 +185,7 @@ def go_on(replay, env):
 @given(st.data())
 def test_altered_checkpoints(place, data):
     header, content = data.draw(altered(*checkpoint()))
-    arrays.save(place, checkpoints.CHECKPOINT, content, header)
+    weight_files.save(place, checkpoints.CHECKPOINT, content, header)
     taken = refused_or_fine(goes_on, place)
     assert taken is None or survives(go_on, *taken), "it crashes what goes on from it"
 
@@ -192,6 +193,6 @@ def test_altered_checkpoints(place, data):
 @given(st.data())
 def test_checkpoints_of_other_bytes(place, data):
     header, content = checkpoint()
-    arrays.save(place, checkpoints.CHECKPOINT, content, header)
+    weight_files.save(place, checkpoints.CHECKPOINT, content, header)
     place.write_bytes(data.draw(bytes_damaged(place.read_bytes())))
     refused_or_fine(goes_on, place)

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from cc_env.output import Terminal
 from training import arena
 from training.arena import report, tables
-from training.arena.folder import CONFIG, GAMES, LOCK, RESULTS
+from training.arena.folder import GAMES, RESULTS
+from training.runs.folder import CONFIG, LOCK
 
 SETTLED = arena.Config(players=("random", "greedy"), options={"size": 4}, games=4, seed=1)
 FILES = CONFIG, GAMES, RESULTS, LOCK, CONFIG + ".half"

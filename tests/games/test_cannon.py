@@ -19,7 +19,7 @@ from cc_env.match import record
 from cc_env.match.match import RESIGNED, Limits, Match
 from cc_env.match.random_games import play_randomly
 from cc_env.verification.perft import perft
-from training import tune
+from training.experiments import tune
 
 RECORDED = ORACLE / "cannon.jsonl.gz"
 FAR = {"B": "17 37 57 77", "W": "00 20 40 60"}  # the halls, as xy

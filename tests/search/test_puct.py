@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from agents.learned import PolicyPlayer
+from agents.network_players import PolicyPlayer
 from cc_env.core.rules import ONGOING
 from cc_env.errors import BadOption, IllegalAction
 from cc_env.games.factory import make_game

@@ -3,7 +3,7 @@
 import os
 import time
 
-from training.processes import THREADS, Failure
+from training.parallel.processes import THREADS, Failure
 
 
 def work(task):

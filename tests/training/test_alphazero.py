@@ -18,16 +18,17 @@ from checkpoints import alter, numbers
 from conftest import wait_for
 from logs import log_of
 
-from agents import NETWORK
-from agents.learned import PolicyPlayer
 from agents.network import Evaluator, Network, Size, load
+from agents.network_players import PolicyPlayer
+from agents.shipped_weights import NETWORK
 from cc_env.errors import BadCheckpoint, BadFolder, BadOption, BadPlayer, Diverged, UnknownOption
 from cc_env.games.factory import make_game
 from cc_env.match.referee import Clock
 from cc_env.registry.catalogue import GAMES, Entry
-from training import learner, runs, selfplay, state
 from training.alphazero import Config, Training, command, main
-from training.gate import Rivals
+from training.runs import state, training_run
+from training.selfplay import learner, worker
+from training.selfplay.promotion import Rivals
 
 pytestmark = pytest.mark.usefixtures("without_curves")
 
@@ -37,7 +38,7 @@ TINY = Config(
     minutes=None,
     rounds=4,
     network=Size(blocks=1, channels=8, keys=4),
-    play=selfplay.SelfPlaySettings(boards=16, simulations=4, last_simulations=8, considered=4),
+    play=worker.SelfPlaySettings(boards=16, simulations=4, last_simulations=8, considered=4),
     learn=learner.LearnerSettings(batch_size=64),
     decisions=8,
     warm_up=50,
@@ -55,7 +56,7 @@ def test_it_learns_a_game_that_nobody_knows_untaught(tmp_path, monkeypatch):
         options={},
         rounds=16,
         network=Size(blocks=1, channels=32, keys=8),
-        play=selfplay.SelfPlaySettings(boards=32, simulations=8, considered=3, opponents_share=0),
+        play=worker.SelfPlaySettings(boards=32, simulations=8, considered=3, opponents_share=0),
         learn=learner.LearnerSettings(learning_rate=3e-3, ema_decay=0.95),
         decisions=16,
         replay=4000,
@@ -123,7 +124,7 @@ def test_the_same_seed_is_the_same_run(whole, tmp_path):
 def test_a_run_goes_on_where_it_was(tmp_path):
     path = tmp_path / "run"
     main(replace(TINY, rounds=2), path)
-    with runs.opened(path, json.loads((path / "config.json").read_text()), True) as run:
+    with training_run.opened(path, json.loads((path / "config.json").read_text()), True) as run:
         saved = run.latest()
         resumed = Training(TINY, run)
         parts = state.flat(**resumed.learner.parts())
@@ -162,10 +163,10 @@ def test_broken_checkpoints_are_refused(whole, tmp_path):
 def test_a_run_starts_from_the_weights_of_another(whole, tmp_path):
     network, _ = load(whole / NETWORK, TINY.make_game())
     with (
-        runs.opened(tmp_path / "run", {}, False) as run,
+        training_run.opened(tmp_path / "run", {}, False) as run,
         closing(Training(replace(TINY, start=str(whole)), run)) as training,
     ):
-        started = training.learner.average.state_dict()
+        started = training.selfplay.learner.average.state_dict()
     assert all(torch.equal(started[name], own) for name, own in network.state_dict().items())
 
 
@@ -205,7 +206,7 @@ def test_what_somebody_altered_in_a_checkpoint_is_refused(
     """The hash is right again; compiled code would take what was altered as it is."""
     alter(short, tmp_path / "run", part, change)
     with (
-        runs.opened(tmp_path / "run", asdict(replace(TINY, rounds=2)), True) as run,
+        training_run.opened(tmp_path / "run", asdict(replace(TINY, rounds=2)), True) as run,
         pytest.raises(BadCheckpoint, match=rf"000002\.safetensors: {why}"),
     ):
         run.restore(other.load)
@@ -215,7 +216,7 @@ def test_what_somebody_altered_in_a_checkpoint_is_refused(
 def other(tmp_path_factory):
     """A run that has not begun."""
     with (
-        runs.opened(tmp_path_factory.mktemp("runs") / "other", {}, False) as run,
+        training_run.opened(tmp_path_factory.mktemp("runs") / "other", {}, False) as run,
         closing(Training(TINY, run)) as training,
     ):
         yield training
@@ -223,10 +224,10 @@ def other(tmp_path_factory):
 
 def test_a_network_that_loses_does_not_become_the_best(tmp_path, monkeypatch):
     scores = iter([{"elo": 0.0}, {"elo": 0.0, "best": 0.49}, {"elo": 0.0, "best": 0.5}])
-    monkeypatch.setattr("training.gate.meet", lambda *_: next(scores))
+    monkeypatch.setattr("training.selfplay.promotion.meet", lambda *_: next(scores))
     config, kept = replace(TINY, rounds=6), []
     with (
-        runs.opened(tmp_path / "run", asdict(config), False) as run,
+        training_run.opened(tmp_path / "run", asdict(config), False) as run,
         closing(Training(config, run)) as training,
     ):
         meet = training.best.meet
@@ -242,16 +243,16 @@ def test_a_network_that_loses_does_not_become_the_best(tmp_path, monkeypatch):
 
 
 def test_a_run_that_diverges_says_so_and_saves_nothing_of_it(tmp_path, monkeypatch):
-    monkeypatch.setattr(runs, "SAVE_EVERY", 0)
+    monkeypatch.setattr(training_run, "SAVE_EVERY", 0)
     with (
-        runs.opened(tmp_path / "run", asdict(TINY), False) as run,
+        training_run.opened(tmp_path / "run", asdict(TINY), False) as run,
         closing(Training(TINY, run)) as training,
     ):
         learn, learned = training.learn, []
 
         def learn_once():
             if learned:
-                next(training.learner.average.parameters()).data[0] = float("nan")
+                next(training.selfplay.learner.average.parameters()).data[0] = float("nan")
             learned.extend(learn())
             return {}
 

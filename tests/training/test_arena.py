@@ -18,7 +18,7 @@ from arena_players import Lowest
 from conftest import wait_for
 
 import agents
-from agents.memory import Memory, MemoryPlayer
+from agents.memory_player import Memory, MemoryPlayer
 from agents.network import Network, Size, save
 from cc_env.errors import BadFolder, BadOption, BadPlayer, BadRecord, FolderInUse
 from cc_env.games.factory import make_game

@@ -26,12 +26,13 @@ from agents.network import Evaluator, Network, Size
 from cc_env.errors import BadOption, MissingExtra, UnknownOption
 from cc_env.games.factory import make_game
 from cc_env.match import record
-from training import alphazero, arena, engines
+from training import alphazero, arena
 from training.arena.folder import GAMES, RESULTS
-from training.gate import Rivals
-from training.learner import LearnerSettings
-from training.replay import Samples
-from training.selfplay import SelfPlaySettings, SelfPlayTally, SelfPlayWorker
+from training.selfplay import engines
+from training.selfplay.learner import LearnerSettings
+from training.selfplay.promotion import Rivals
+from training.selfplay.replay_buffer import Samples
+from training.selfplay.worker import SelfPlaySettings, SelfPlayTally, SelfPlayWorker
 
 HERE = Path(__file__).parent
 SETTINGS = SelfPlaySettings(boards=8, simulations=4, considered=4, max_turns=6)
@@ -47,10 +48,12 @@ def cluster():
     """A cluster that has one node, of two CPUs, for this process to join."""
     from ray.cluster_utils import Cluster
 
-    from training.cluster import connected
+    from training.parallel.cluster import connected
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("training.actors.PATIENCE", math.inf)  # a busy machine is not a fault here
+        patch.setattr(
+            "training.selfplay.actors.PATIENCE", math.inf
+        )  # a busy machine is not a fault here
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
         patch.setenv("PYTHONPATH", str(HERE))  # has arena_players
         patch.setenv("RAY_health_check_period_ms", "500")  # to hear of lost nodes soon
@@ -136,7 +139,7 @@ class Listener:
 
 @pytest.fixture
 def listener(cluster, little, network, monkeypatch):
-    from training.actors import _Worker
+    from training.selfplay.actors import _Worker
 
     made = []
     receive = _Worker.receive
@@ -208,7 +211,7 @@ def test_workers_without_room_are_warned_of_once_and_join_when_there_is(
 ):
     playing = listener(3)
     playing.until_begun(2)
-    monkeypatch.setattr("training.actors.PATIENCE", 0.0)
+    monkeypatch.setattr("training.selfplay.actors.PATIENCE", 0.0)
     with pytest.warns(RuntimeWarning, match=r"1 of 3 self-play workers have not started .* 2 do"):
         results = playing.round(10)
     assert sum((tally.decisions for _, tally in results), 0) >= 3 * 10 * SETTINGS.boards
@@ -221,7 +224,7 @@ def test_workers_without_room_are_warned_of_once_and_join_when_there_is(
 
 
 def test_workers_that_cannot_begin_are_an_error(cluster, little, monkeypatch):
-    monkeypatch.setattr("training.actors.ATTEMPTS", 1)
+    monkeypatch.setattr("training.selfplay.actors.ATTEMPTS", 1)
     unknown = replace(little, name="chess")
     engine = engines.make("ray", unknown, SETTINGS, 1, SEED, "cpu")
     with pytest.raises(ChildProcessError, match=r"cannot start: .* no game 'chess'"):
@@ -230,7 +233,7 @@ def test_workers_that_cannot_begin_are_an_error(cluster, little, monkeypatch):
 
 
 def test_samples_go_in_parts_that_are_small_enough_to_leave_their_node_at_once():
-    from training.actors import PART, split
+    from training.selfplay.actors import PART, split
 
     game = make_game("capture_conquer", size=8)
     rng = np.random.default_rng(0)
@@ -276,7 +279,7 @@ def test_a_run_of_alphazero_learns_from_the_cluster_and_goes_on_in_threads(clust
 
 
 def test_tasks_are_answered_as_by_processes(cluster):
-    from training.cluster_tasks import map_unordered
+    from training.parallel.cluster_tasks import map_unordered
 
     death = "its process died 2 times (WorkerCrashedError)"
     check_that_all_tasks_are_answered(map_unordered, death)
@@ -284,7 +287,7 @@ def test_tasks_are_answered_as_by_processes(cluster):
 
 
 def test_who_stops_iterating_stops_the_tasks(cluster):
-    from training.cluster_tasks import map_unordered
+    from training.parallel.cluster_tasks import map_unordered
 
     check_that_who_stops_iterating_stops_the_tasks(map_unordered)
     # Otherwise there were no room for others.
@@ -333,8 +336,8 @@ def test_ray_leaves_print_as_it_is(cluster, monkeypatch):
 
 def test_without_ray_it_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
-    monkeypatch.delitem(sys.modules, "training.cluster", raising=False)
-    monkeypatch.delattr("training.cluster", raising=False)
+    monkeypatch.delitem(sys.modules, "training.parallel.cluster", raising=False)
+    monkeypatch.delattr("training.parallel.cluster", raising=False)
     wanted = r"engine 'ray' needs ray: pip install '.\[ray\]' in the"
     with pytest.raises(MissingExtra, match=wanted):
         alphazero.Config(engine="ray")

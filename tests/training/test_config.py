@@ -6,8 +6,9 @@ from dataclasses import asdict, dataclass, field
 import pytest
 
 from cc_env.errors import BadOption
-from training import alphazero, ppo
-from training.config import (
+from training import alphazero
+from training.ppo import ppo
+from training.runs.config import (
     build,
     check_between,
     check_limits,

@@ -11,9 +11,9 @@ import torch
 from checkpoints import alter, numbers
 from logs import log_of, timeless
 
-from agents import NETWORK
-from agents.learned import PolicyPlayer
 from agents.network import Evaluator, Network, Size, load
+from agents.network_players import PolicyPlayer
+from agents.shipped_weights import NETWORK
 from cc_env.accuracy.decisions import evenly, measure
 from cc_env.core import rules
 from cc_env.errors import BadCheckpoint, UnknownOption
@@ -24,11 +24,11 @@ from cc_env.players.specs import temporary_players
 from cc_env.registry.catalogue import GAMES, Entry
 from cc_env.search.alphabeta import AlphaBeta
 from cc_env.tablebase.tablebase import Tablebase
-from training import distillation
-from training.distillation import Config, Training, command, main
-from training.gate import Rivals
-from training.learner import LearnerSettings
-from training.small_network import SmallNetwork, integers, windows_of
+from training.distillation import distillation
+from training.distillation.distillation import Config, Training, command, main
+from training.learned_evaluation.small_network import SmallNetwork, integers, windows_of
+from training.selfplay.learner import LearnerSettings
+from training.selfplay.promotion import Rivals
 
 pytestmark = pytest.mark.usefixtures("without_curves")
 

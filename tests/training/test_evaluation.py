@@ -16,8 +16,8 @@ from cc_env.learned_evaluation import network_file
 from cc_env.match.referee import Clock
 from cc_env.players.specs import make_player
 from cc_env.registry.catalogue import GAMES, Entry
-from training.evaluation import FILE, Config, command, main
-from training.gate import BEST, Rivals
+from training.learned_evaluation.fitting import FILE, Config, command, main
+from training.selfplay.promotion import BEST, Rivals
 
 pytestmark = pytest.mark.usefixtures("without_curves")
 
@@ -81,7 +81,7 @@ def test_the_first_network_has_to_beat_what_it_corrects(tmp_path, monkeypatch):
         return {BEST: next(scores)}
 
     bests = []
-    monkeypatch.setattr("training.evaluation.meet", meets)
+    monkeypatch.setattr("training.learned_evaluation.fitting.meet", meets)
     assert main(replace(TINY, rounds=3), tmp_path / "run")["adopted"] == 1
     assert [row["adopted"] for row in log_of(tmp_path / "run")] == [0, 1, 1]
     assert bests[:2] == ["", ""]  # the evaluation that is corrected
@@ -89,7 +89,9 @@ def test_the_first_network_has_to_beat_what_it_corrects(tmp_path, monkeypatch):
 
 
 def test_a_run_has_a_network_even_if_it_is_weak(tmp_path, monkeypatch):
-    monkeypatch.setattr("training.evaluation.meet", lambda *given, **more: {BEST: 0.0})
+    monkeypatch.setattr(
+        "training.learned_evaluation.fitting.meet", lambda *given, **more: {BEST: 0.0}
+    )
     main(TINY, tmp_path / "run")
     assert [row["adopted"] for row in log_of(tmp_path / "run")] == [0, 1]
     assert (tmp_path / "run" / FILE).is_file()

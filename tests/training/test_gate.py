@@ -3,7 +3,7 @@ import pytest
 from cc_env.errors import BadOption
 from cc_env.games.factory import make_game
 from cc_env.players.specs import make_player
-from training.gate import Rivals, charts, meet
+from training.selfplay.promotion import Rivals, charts, meet
 
 SOLVED = make_game("capture_conquer", size=4)
 FEW = Rivals(names=("random",), anchor="random", games=2, positions=60)

@@ -9,7 +9,7 @@ from cc_env.core.rules import DRAW, ONGOING
 from cc_env.games.factory import make_game
 from cc_env.match.openings import after_random_turns
 from cc_env.search.alphabeta import AlphaBeta
-from training.judging import Judge
+from training.distillation.teacher import Judge
 
 DEPTH = 3
 

@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from agents.network import Network, Size
-from training.learner import Learner, LearnerSettings, training_dtype
-from training.replay import Minibatch
+from training.selfplay.learner import Learner, LearnerSettings, training_dtype
+from training.selfplay.replay_buffer import Minibatch
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from cc_env.games.factory import make_game
 from cc_env.match.match import FAULTS
 from cc_env.match.referee import Decision
 from cc_env.players.specs import temporary_players
-from training.opponents import NOBODY, Opponents
+from training.selfplay.opponents import NOBODY, Opponents
 
 GAME = make_game("capture_conquer", size=4)
 BOARDS = 40

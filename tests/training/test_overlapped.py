@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from test_ppo import TINY
 
-from training import runs, state
-from training.ppo import Training
+from training.ppo.ppo import Training
+from training.runs import state, training_run
 
 
 @pytest.fixture
@@ -15,7 +15,7 @@ def start(tmp_path):
 
     def start(name="run", **change):
         config = replace(TINY, **change)
-        with runs.opened(tmp_path / name, asdict(config), False) as run:
+        with training_run.opened(tmp_path / name, asdict(config), False) as run:
             return Training(config, run)
 
     return start
@@ -69,15 +69,15 @@ def test_what_is_loaded_is_learned_from_as_what_was_saved(start):
 
 def test_what_goes_wrong_in_either_thread_is_raised(start, monkeypatch):
     training = start()
-    training.ppo.improve()
+    training.ppo.ppo.improve()
 
     def fail(*_):
         raise RuntimeError("out of luck")
 
-    monkeypatch.setattr(training.ppo.learner, "train", fail)
+    monkeypatch.setattr(training.ppo.ppo.learner, "train", fail)
     with pytest.raises(RuntimeError, match="out of luck"):
-        training.ppo.improve()
+        training.ppo.ppo.improve()
     monkeypatch.undo()
     monkeypatch.setattr(training.env, "step_wait", fail)
     with pytest.raises(RuntimeError, match="out of luck"):
-        training.ppo.improve()
+        training.ppo.ppo.improve()

@@ -11,7 +11,7 @@ from cc_env.games.factory import make_game
 from cc_env.match.openings import after_random_turns
 from cc_env.match.referee import Clock
 from cc_env.players.specs import make_player
-from training.pool import Pool, PoolSettings, by_network
+from training.ppo.opponent_pool import Pool, PoolSettings, by_network
 
 
 @pytest.fixture(scope="module")

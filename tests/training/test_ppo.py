@@ -20,16 +20,17 @@ from conftest import wait_for
 from logs import log_of, timeless
 
 import agents
-from agents import NETWORK, arrays
-from agents.learned import PolicyPlayer
+from agents import weight_files
 from agents.network import Evaluator, Network, Size, load
+from agents.network_players import PolicyPlayer
+from agents.shipped_weights import NETWORK
 from cc_env.errors import BadCheckpoint, BadFolder, BadOption
 from cc_env.match.referee import Clock
 from cc_env.registry.catalogue import GAMES, Entry
-from training import checkpoints, gate, runs
-from training.gate import Rivals
-from training.pool import PoolSettings
-from training.ppo import Config, Training, command, main
+from training.ppo.opponent_pool import PoolSettings
+from training.ppo.ppo import Config, Training, command, main
+from training.runs import checkpoints, training_run
+from training.selfplay.promotion import Rivals
 
 pytestmark = pytest.mark.usefixtures("without_curves")
 
@@ -50,7 +51,7 @@ TIMES = "minutes", "_per_second", "_share"  # of columns that are never the same
 
 
 def checkpoint_of(path):
-    return arrays.load(max((path / "checkpoints").iterdir()), checkpoints.CHECKPOINT)[1]
+    return weight_files.load(max((path / "checkpoints").iterdir()), checkpoints.CHECKPOINT)[1]
 
 
 # It learns
@@ -151,14 +152,14 @@ def test_the_same_seed_and_steps_are_the_same_run(whole, tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("step", [256, 768])
 def test_stopped_and_continued_a_run_is_as_if_it_had_never_been(whole, tmp_path, monkeypatch, step):
-    log = runs.Run.log
+    log = training_run.Run.log
 
     def log_and_press(run, numbers):
         log(run, numbers)
         if run.step == step:
             signal.raise_signal(signal.SIGINT)
 
-    monkeypatch.setattr(runs.Run, "log", log_and_press)
+    monkeypatch.setattr(training_run.Run, "log", log_and_press)
     with pytest.raises(KeyboardInterrupt):
         main(TINY, tmp_path / "run")
     monkeypatch.undo()
@@ -174,15 +175,21 @@ class Killed(BaseException):
 @pytest.mark.parametrize(
     ("where", "call"),
     [
-        ("training.checkpoints.save", 2),
+        ("training.runs.checkpoints.save", 2),
         *(
             pytest.param(*place, marks=pytest.mark.slow)
             for place in (
-                ("training.ppo.PlayAndLearn.improve", 2),  # nothing is saved yet, it starts again
-                ("training.gate.save", 1),  # of the best network, of which no checkpoint knows
-                ("training.checkpoints.save", 1),
-                ("training.runs.Run.draw", 1),
-                ("training.runs.Run.log", 4),
+                (
+                    "training.ppo.ppo.PlayAndLearn.improve",
+                    2,
+                ),  # nothing is saved yet, it starts again
+                (
+                    "training.selfplay.promotion.save",
+                    1,
+                ),  # of the best network, of which no checkpoint knows
+                ("training.runs.checkpoints.save", 1),
+                ("training.runs.training_run.Run.draw", 1),
+                ("training.runs.training_run.Run.log", 4),
             )
         ),
     ],
@@ -212,7 +219,7 @@ def same(run, other):
     assert timeless(log_of(run), TIMES) == timeless(log_of(other), TIMES)
     np.testing.assert_equal(checkpoint_of(run), checkpoint_of(other))
     np.testing.assert_equal(
-        *(arrays.load(folder / NETWORK, "network")[1] for folder in (run, other))
+        *(weight_files.load(folder / NETWORK, "network")[1] for folder in (run, other))
     )
     return True
 
@@ -230,7 +237,11 @@ def test_a_full_disk_is_said_and_the_run_goes_on_from_what_it_has(
     def full(*_, **__):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    for where in ("os.fsync", "training.runs.Run.log", "training.runs.write"):
+    for where in (
+        "os.fsync",
+        "training.runs.training_run.Run.log",
+        "training.runs.training_run.write",
+    ):
         monkeypatch.setattr(where, full)
         monkeypatch.setattr(sys, "argv", ["ppo", "--name", "run", "--resume", "--steps", "1024"])
         assert command() == 2
@@ -338,7 +349,7 @@ def test_what_somebody_altered_in_a_checkpoint_is_refused(
 ):
     alter(whole, tmp_path / "run", part, change)
     with (
-        runs.opened(tmp_path / "run", asdict(TINY), True) as run,
+        training_run.opened(tmp_path / "run", asdict(TINY), True) as run,
         pytest.raises(BadCheckpoint, match=rf"001024\.safetensors: {why}"),
     ):
         run.restore(other.load)
@@ -347,7 +358,7 @@ def test_what_somebody_altered_in_a_checkpoint_is_refused(
 @pytest.fixture(scope="module")
 def other(tmp_path_factory):
     """A run that has not begun."""
-    with runs.opened(tmp_path_factory.mktemp("runs") / "other", {}, False) as run:
+    with training_run.opened(tmp_path_factory.mktemp("runs") / "other", {}, False) as run:
         yield Training(TINY, run)
 
 
@@ -361,12 +372,12 @@ def shifted(rows, column, by):
 
 @pytest.fixture
 def training(tmp_path):
-    with runs.opened(tmp_path / "run", {}, False) as run:
+    with training_run.opened(tmp_path / "run", {}, False) as run:
         yield Training(TINY, run)
 
 
 def test_it_saves_now_and_then_where_nothing_is_evaluated(tmp_path, monkeypatch):
-    monkeypatch.setattr(runs, "SAVE_EVERY", 0)
+    monkeypatch.setattr(training_run, "SAVE_EVERY", 0)
     main(replace(TINY, steps=512, evaluate_every=10**6), tmp_path / "run")
     saved = {int(file.stem) for file in (tmp_path / "run/checkpoints").iterdir()}
     assert saved == {256, 512}
@@ -382,7 +393,7 @@ def test_what_is_not_worse_than_the_best_joins_the_pool_and_is_the_best(training
         assert (best is None) == (score is None)
         return {"random": 0.75, "elo": 10.0} | ({} if best is None else {"best": score})
 
-    monkeypatch.setattr(gate, "meet", meet)
+    monkeypatch.setattr("training.selfplay.promotion.meet", meet)
     best = []
     for number, joined in enumerate([1, 1, 2, 2, 3]):
         torch.nn.init.constant_(training.network.value[2].bias, number)
@@ -397,7 +408,7 @@ def test_what_is_not_worse_than_the_best_joins_the_pool_and_is_the_best(training
 
 
 def test_the_policy_draws_by_the_network_and_only_what_is_legal(training):
-    policy, env = training.ppo.learner.policy, training.env
+    policy, env = training.ppo.ppo.learner.policy, training.env
     planes = torch.from_numpy(np.repeat(env.reset()[:1], 3000, 0)).float()
     masks = np.repeat(env.action_masks()[0][np.newaxis], 3000, 0)
     with torch.no_grad():

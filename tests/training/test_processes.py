@@ -15,7 +15,7 @@ from tasks import (
     work,
 )
 
-from training.processes import map_unordered
+from training.parallel.processes import map_unordered
 
 
 class Unloadable:

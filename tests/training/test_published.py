@@ -11,8 +11,14 @@ from rich.console import Console
 from cc_env.errors import BadOption
 from cc_env.match import record
 from cc_env.rendering.picture import frames
-from training import published
-from training.published import SMART, Experiment, experiments, play_experiments, seat_advantage
+from training.experiments import published
+from training.experiments.published import (
+    SMART,
+    Experiment,
+    experiments,
+    play_experiments,
+    seat_advantage,
+)
 
 LOWEST = "arena_players.Lowest"
 HIGHEST = "arena_players.Lowest:highest=True"

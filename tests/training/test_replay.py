@@ -5,7 +5,7 @@ import pytest
 
 from cc_env.errors import BadCheckpoint
 from cc_env.games.factory import make_game
-from training.replay import WIDTH, Replay, Samples, greatest, sparse
+from training.selfplay.replay_buffer import WIDTH, Replay, Samples, greatest, sparse
 
 
 def samples_of(game, positions, value=0.5):

@@ -15,6 +15,7 @@ from training.arena import charts, report
 from training.arena.standings import Line, Pair, Standing, Standings
 from training.arena.tables import show
 from training.arena.wording import elo, milliseconds, percent, summary
+from training.runs.chart_style import INK
 
 HIGHEST, RAISER = "arena_players.Lowest:highest=True", "arena_players.Raiser"
 STRANGE = "arena_players.Named:name=<b>$x_1$&'\""
@@ -117,7 +118,7 @@ def test_charts_are_pictures_and_drawn_in_the_colour_of_the_page(tournament):
         svg = charts.to_svg(name, tournament.standings)
         assert svg.startswith("<svg")
         assert "currentColor" in svg
-        assert charts.INK not in svg
+        assert INK not in svg
 
 
 def test_the_ladder_shows_each_elo_with_its_interval(tournament):

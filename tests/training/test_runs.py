@@ -12,10 +12,10 @@ import pytest
 from conftest import wait_for
 from tensorboard.summary.writer import event_file_writer
 
-from agents import NETWORK
-from agents.arrays import load, save
+from agents.shipped_weights import NETWORK
+from agents.weight_files import load, save
 from cc_env.errors import BadCheckpoint, BadFolder, BadRecord, FolderInUse
-from training import checkpoints, curves, runs
+from training.runs import checkpoints, curves, training_run
 
 ROOT = Path(__file__).parents[2]
 CONFIG = {"game": "capture_conquer", "options": {"size": 6}, "minutes": 3, "rates": (0.1, 0.2)}
@@ -35,7 +35,7 @@ def arrays(number):
 
 
 def opened(path, resume=False, **change):
-    return runs.opened(path, {**CONFIG, **change}, resume)
+    return training_run.opened(path, {**CONFIG, **change}, resume)
 
 
 def same(saved, number):
@@ -284,7 +284,7 @@ def test_where_no_checkpoint_is_whole_nothing_is_begun(path):
 
 
 def test_another_format_is_refused(path, monkeypatch):
-    monkeypatch.setattr("agents.arrays.FORMAT", 2)
+    monkeypatch.setattr("agents.weight_files.FORMAT", 2)
     with pytest.raises(BadCheckpoint, match=r"format 1, written by .*; wanted .* of format 2"):
         load(checkpoint(path, 3), checkpoints.CHECKPOINT)
 
@@ -328,7 +328,7 @@ def test_killed_while_it_saves_a_run_goes_on(tmp_path):
             assert process.poll() is None
         process.kill()
         assert process.wait() == -signal.SIGKILL
-        with runs.opened(path, {}, resume=True) as run:
+        with training_run.opened(path, {}, resume=True) as run:
             saved = run.latest()
             assert saved.number > number
             number = saved.number
@@ -361,7 +361,9 @@ def kill_at(monkeypatch, name):
     monkeypatch.setattr(name, die)
 
 
-@pytest.mark.parametrize("where", ["training.runs.locked", "training.runs.write"])
+@pytest.mark.parametrize(
+    "where", ["training.runs.training_run.locked", "training.runs.training_run.write"]
+)
 def test_killed_before_its_config_is_there_a_run_is_not_resumed_but_begun(
     tmp_path, monkeypatch, where
 ):
@@ -378,7 +380,7 @@ def test_killed_before_its_config_is_there_a_run_is_not_resumed_but_begun(
 
 
 def test_killed_as_soon_as_its_config_is_there_a_run_is_what_it_was(tmp_path, monkeypatch):
-    kill_at(monkeypatch, "training.runs.Run.__init__")
+    kill_at(monkeypatch, "training.runs.training_run.Run.__init__")
     with pytest.raises(Killed):
         opened(tmp_path / "run").__enter__()
     monkeypatch.undo()
@@ -426,7 +428,9 @@ def test_a_broken_config_or_log_is_refused_and_left_alone(path, name, content, w
 
 
 def test_what_may_differ_may(path):
-    with runs.opened(path, {**CONFIG, "minutes": 9}, True, may_differ=("minutes", "device")):
+    with training_run.opened(
+        path, {**CONFIG, "minutes": 9}, True, may_differ=("minutes", "device")
+    ):
         assert json.loads((path / "config.json").read_text())["minutes"] == 9
 
 
@@ -459,7 +463,7 @@ def count(path, resume=False, every=2, by=1, work=noop, dawdle=noop, **limits):
     def load(saved):
         counted[0] = int(saved.arrays["counted"])
 
-    with runs.opened(path, config, resume, runs.LIMITS) as run:
+    with training_run.opened(path, config, resume, training_run.LIMITS) as run:
         run.restore(load)
         assert counted[0] == run.step
         for _ in run.steps(
@@ -505,8 +509,10 @@ def test_after_evaluations_it_is_saved_and_told(tmp_path, capsys):
 
 def test_curves_are_drawn_whenever_it_is_saved(tmp_path, monkeypatch):
     drawn = []
-    monkeypatch.setattr(runs.Run, "draw", lambda run, charts: drawn.append((run.step, charts)))
-    monkeypatch.setattr(runs, "SAVE_EVERY", 0)
+    monkeypatch.setattr(
+        training_run.Run, "draw", lambda run, charts: drawn.append((run.step, charts))
+    )
+    monkeypatch.setattr(training_run, "SAVE_EVERY", 0)
     count(tmp_path, every=10, rounds=2)
     assert drawn == [(1, {"Loss": ["loss"]}), (2, {"Loss": ["loss"]})]
 

@@ -8,18 +8,18 @@ from cc_env.core.rules import FIRST
 from cc_env.games.factory import make_game
 from cc_env.search.alphabeta import AlphaBeta
 from cc_env.search.scores import PROVEN, expected
-from training import search_play
-from training.small_network import joined, picked, sample_of
+from training.learned_evaluation.small_network import joined, picked, sample_of
+from training.selfplay import search_games
 
 GAME = make_game("capture_conquer", size=4)
 
 
 def pace(depth=2, opening=6, exploration=0):
-    return search_play.pace(depth, opening, exploration)
+    return search_games.pace(depth, opening, exploration)
 
 
 def play(game, *given):
-    return sample_of(game, search_play.play(game, *given))
+    return sample_of(game, search_games.play(game, *given))
 
 
 def positions_of(sample):
@@ -90,7 +90,7 @@ def test_a_random_decision_within_a_turn_cuts_what_its_beginning_learns_from():
     game, seed, weight = make_game("morris"), 5, 0.9
     given = pace(depth=1, opening=8, exploration=0.5)
     searched, mixed = (
-        search_play.play(game, None, given, part, 2000, seed) for part in (0, weight)
+        search_games.play(game, None, given, part, 2000, seed) for part in (0, weight)
     )
     assert np.array_equal(searched.positions, mixed.positions)
     pairs = 0

@@ -9,7 +9,7 @@ from cc_env.errors import BadOption, Diverged, UnknownOption
 from cc_env.games.factory import make_game
 from cc_env.match.referee import Clock
 from cc_env.players.specs import make_player
-from training.selfplay import SelfPlaySettings, SelfPlayWorker
+from training.selfplay.worker import SelfPlaySettings, SelfPlayWorker
 
 SETTINGS = SelfPlaySettings(boards=16, simulations=8, considered=4, value_mix=0, opponents_share=0)
 

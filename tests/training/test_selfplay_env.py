@@ -8,7 +8,7 @@ from cc_env.core.rules import ONGOING
 from cc_env.envs.opponents import Opponent, drawn
 from cc_env.errors import IllegalAction
 from cc_env.games.factory import make_game
-from training.selfplay_env import make
+from training.ppo.selfplay_env import make
 
 
 class Noted(Opponent):

@@ -10,7 +10,12 @@ from cc_env.games.factory import make_game
 from cc_env.learned_evaluation.network import CELLS, MOST_CORRECTION, check
 from cc_env.learned_evaluation.network_file import correcting
 from cc_env.search.scores import SCALE
-from training.small_network import SmallNetwork, integers, permutation, windows_of
+from training.learned_evaluation.small_network import (
+    SmallNetwork,
+    integers,
+    permutation,
+    windows_of,
+)
 
 GAMES = {
     "capture_conquer": 25,

@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from cc_env.errors import BadCheckpoint
-from training import state
+from training.runs import state
 
 
 def learner(seed):

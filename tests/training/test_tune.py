@@ -10,8 +10,8 @@ from cc_env.core.game import Search
 from cc_env.errors import BadOption
 from cc_env.games.factory import make_game
 from cc_env.players.specs import PLAYERS
-from training import tune
-from training.tune import Config, Sample
+from training.experiments import tune
+from training.experiments.tune import Config, Sample
 
 
 @pytest.fixture(scope="module")

@@ -28,8 +28,9 @@ from training.arena import entrants, folder
 from training.arena.entrants import Entrants
 from training.arena.schedule import Config, Pairing, schedule, try_players
 from training.arena.standings import Standings, standings
-from training.processes import Failure
-from training.tasks import Mapper, mapper
+from training.parallel.processes import Failure
+from training.parallel.tasks import Mapper, mapper
+from training.runs.folder import to_text
 
 __all__ = [
     "Config",
@@ -124,8 +125,8 @@ def run(
 ) -> Tournament:
     """Play a tournament in a folder, or the rest of it, and write its results.json.
 
-    `workers` is the number of processes, None for one per core; if players learn, it is 0.
-    With the engine "ray" the processes are on a cluster (`training.cluster`), which only knows
+    `workers` is the number of processes, None for one per core; if players learn, it is 0. With the
+    engine "ray" the processes are on a cluster (`training.parallel.cluster`), which only knows
     players of `agents` and those with dotted names. A game whose process dies is left out; the next
     call tries it again.
 
@@ -155,7 +156,7 @@ def run(
         tournament = Tournament(
             config, plan, dict(sorted(records.items())), dict(sorted(unplayed.items()))
         )
-        write(path / folder.RESULTS, folder.to_text(tournament.to_json()))
+        write(path / folder.RESULTS, to_text(tournament.to_json()))
     return tournament
 
 
@@ -191,7 +192,7 @@ def play_pairing(game: Game, pairing: Pairing, limits: Limits | None = None) -> 
 
 
 def _mapper(engine: str, workers: int | None, learn: bool) -> Mapper:
-    """Return the function that plays a schedule; raise as `training.tasks.mapper`."""
+    """Return the function that plays a schedule; raise as `training.parallel.tasks.mapper`."""
     if learn and (workers or engine != "processes"):
         given = f"workers={workers!r}, engine={engine!r}"
         raise BadOption(f"{given}; when players learn, all games run in this process: workers=0")

@@ -13,26 +13,11 @@ from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from cc_env.match.confidence import Interval
 from training.arena.standings import Standings
+from training.runs.chart_style import FAINT, INK, STYLE
 
-INK, FAINT = "#23272e", "#8a919c"  # text and axes; grid and background lines
 DATA, MEDIAN = "#2f74c0", "#cf4a3e"
 WIDTH = 6.0  # inches
 NAME_WIDTH = 24  # characters per line
-STYLE: Any = {
-    "axes.edgecolor": FAINT,
-    "axes.labelcolor": INK,
-    "axes.spines.right": False,
-    "axes.spines.top": False,
-    "axes.titlecolor": INK,
-    "axes.titleweight": "bold",
-    "axes.titlelocation": "left",
-    "axes.titlesize": 12,
-    "font.size": 10.5,
-    "text.color": INK,
-    "xtick.color": INK,
-    "ytick.color": INK,
-    "text.parse_math": False,  # a $ in a name is not mathematics
-}
 
 
 def ladder(standings: Standings) -> Figure:

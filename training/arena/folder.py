@@ -7,28 +7,20 @@ fault cannot be checked.
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from reprlib import Repr
-from typing import Any
 
-from filelock import FileLock, Timeout
-
-from cc_env.errors import BadFolder, BadRecord, FolderInUse
+from cc_env.errors import BadFolder, BadRecord
 from cc_env.files import drop_partial_line, lines, write
 from cc_env.match import record
 from cc_env.match.match import FAULTS
 from cc_env.match.record import Record
 from training.arena.schedule import Config, Pairing
+from training.runs.folder import CONFIG, differences, locked, read_config, to_text
 
-CONFIG, GAMES, RESULTS, LOCK = "config.json", "games.jsonl", "results.json", ".lock"
-MISSING = "missing"
-
-_SHORT = Repr()  # limits the depth and length of untrusted values in messages
-_SHORT.maxstring = _SHORT.maxother = 200
-_SHORT.maxlist = _SHORT.maxdict = 20
+GAMES, RESULTS = "games.jsonl", "results.json"
 
 
 @contextmanager
@@ -78,33 +70,6 @@ def append(path: Path, finished: Record) -> None:
     record.append(path / GAMES, finished)
 
 
-@contextmanager
-def locked(path: Path) -> Iterator[None]:
-    """Keep a folder for this process while the block runs; raise FolderInUse if it is taken."""
-    try:
-        lock = FileLock(path / LOCK).acquire(timeout=0)
-    except Timeout:
-        raise FolderInUse(f"{path} is in use: another process works there") from None
-    with lock:
-        yield
-
-
-def to_text(value: Any) -> str:
-    """Return indented JSON."""
-    return json.dumps(value, indent=1, ensure_ascii=False) + "\n"
-
-
-def read_config(path: Path) -> dict[str, Any]:
-    """Return the config of a folder; raise BadRecord if it is not a JSON object."""
-    try:
-        config = json.loads((path / CONFIG).read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise BadRecord(f"{path / CONFIG} is not JSON: {error}") from None
-    if not isinstance(config, dict):
-        raise BadRecord(f"{path / CONFIG}: wanted an object, got {_SHORT.repr(config)}")
-    return config
-
-
 def _check(path: Path, config: Config) -> None:
     """Raise BadFolder if the folder holds another tournament."""
     if not (path / CONFIG).exists():
@@ -137,14 +102,3 @@ def _check_game(loaded: Record, pairing: Pairing, config: Config, default_start:
     winner, reason = match.result
     if reason in FAULTS and winner == match.game.to_move(match.position):
         raise BadRecord(f"a fault ({reason}) of the player who was not to move")
-
-
-def differences(saved: Mapping[str, Any], given: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a phrase for each value in which two configs differ, at all depths."""
-    for key in sorted({*saved, *given}):
-        old, new = saved.get(key, MISSING), given.get(key, MISSING)
-        if isinstance(old, dict) and isinstance(new, dict):
-            yield from differences(old, new)
-        elif old != new:
-            texts = (value if value is MISSING else _SHORT.repr(value) for value in (old, new))
-            yield "{} is {} there, {} here".format(key, *texts)

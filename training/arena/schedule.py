@@ -21,7 +21,7 @@ from cc_env.match.openings import openings
 from cc_env.match.referee import Player
 from cc_env.players.specs import check_spec, make_player
 from cc_env.version import __version__
-from training.config import check_wholes
+from training.runs.config import check_wholes
 
 GAMES = 1  # stream of random numbers for seeds; 0 is that of `cc_env.match.openings`
 

@@ -106,7 +106,7 @@ def _attacked(at: Ground, targets: Wide) -> Wide:
 
 rules.register_evaluation(Position, Standard, standard)
 
-# By how many rows the board has; `python -m training.tune --game cannon -o rows=10 -o columns=10`
+# By how many rows the board has; `cc_env tune --game cannon -o rows=10 -o columns=10`
 # makes such weights and shows its matches. Against those chosen by hand before, depth 3, 200 games:
 # 10×10 66.5 % (59.5 – 72.8), 10×8 55.5 % (48.3 – 62.5), 8×10 60.5 % (54.2 – 66.5), 8×8 50.5 %
 # (43.4 – 57.6; 400 games 55.0 %, depth 4 52.5 %).

@@ -1,6 +1,6 @@
 """The weights of the evaluation `standard`, by size: fitted to self-play, judged by matches.
 
-`python -m training.tune --size 6` makes such a table and shows its matches. The first eight lines
+`cc_env tune --size 6` makes such a table and shows its matches. The first eight lines
 are the cells in the mover's frame, its target at the lower right; the others are few pieces,
 beside each other, steps, hops, prey, any prey, danger, more danger, tempo; the race by distance
 and the opponent's.

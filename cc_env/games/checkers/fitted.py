@@ -1,6 +1,6 @@
 """The weights of the evaluation `standard` of checkers: fitted to self-play, judged by matches.
 
-`python -m training.tune --game checkers` makes such a table and shows its matches. The first eight
+`cc_env tune --game checkers` makes such a table and shows its matches. The first eight
 lines are men, the next eight kings, by their cells in the mover's frame, its target on top; then
 come being to move, steps, a lead by how many pieces there are, and, chosen by hand, the nearness of
 kings to a side with few pieces, whom they chase. Without it, won endings are repeated until they

@@ -64,7 +64,7 @@ def _side(own: Word, hand: np.uint64, enemy: Word, weights: NDArray[np.int64]) -
 
 rules.register_evaluation(Position, Standard, standard)
 
-# `python -m training.tune --game morris` makes such weights and shows its matches. Against those
+# `cc_env tune --game morris` makes such weights and shows its matches. Against those
 # chosen by hand before, 400 games: depth 3 66.2 % (62.3 – 70.0), depth 5 68.6 % (64.9 – 72.2).
 _PLACING = 98, -30, 43, 11, -7, 4, 80, 45, 5
 _MOVING = 81, 31, 56, 12, -5, 149, 80, 33, 9

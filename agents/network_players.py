@@ -1,0 +1,219 @@
+"""Learned players: a network without search, and a network with tree search.
+
+Shapes: C planes, H rows and W columns of an observation.
+"""
+
+import math
+import time
+from collections.abc import Sequence
+from copy import copy
+from pathlib import Path
+from typing import NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agents.defaults import CONTEMPT
+from agents.network import Evaluator, load
+from cc_env.core.game import Game
+from cc_env.core.rules import DRAW, Position, reward
+from cc_env.files import fingerprint
+from cc_env.match.referee import Clock, Decision
+from cc_env.players.builtin import allowance
+from cc_env.search import limits
+from cc_env.search.puct import PUCT, Evaluate
+from cc_env.tablebase.tablebase import Tablebase
+
+SIMULATIONS = 64  # per decision, by default
+
+
+class Opinion(NamedTuple):
+    """What a network says of a position."""
+
+    chances: dict[int, float]  # legal action: its probability
+    value: float  # -1 to 1, for the player to move
+
+
+def ask(game: Game, evaluate: Evaluate, position: Position, *, mirrored: bool = True) -> Opinion:
+    """Return a network's opinion of a position; raise IllegalAction if the game is over.
+
+    If `mirrored`, evaluate the symmetric images of the position too, in the same batch, and average
+    logits and values. This suits networks trained on such images; those of PPO are not.
+    """
+    legal, planes = game.choices(position), game.observe(position)
+    images = game.symmetries if mirrored else ()
+    inputs = [planes, *(_transformed(planes, image.cells) for image in images)]
+    actions = [legal, *(image.actions[legal] for image in images)]
+    logits, values = evaluate(np.stack(inputs))
+    mean = np.mean([row[ids] for row, ids in zip(logits, actions, strict=True)], 0)
+    weights = np.exp(mean - mean.max(), dtype=np.float64)
+    chances = dict(zip(legal.tolist(), (weights / weights.sum()).tolist(), strict=True))
+    return Opinion(chances, float(values.mean()))
+
+
+def _transformed(planes: NDArray[np.int8], cells: NDArray[np.int64]) -> NDArray[np.int8]:
+    """Return int8[C, H, W] with the cells permuted; `cells` are int64[H * W]."""
+    return planes.reshape(len(planes), -1)[:, cells].reshape(planes.shape)
+
+
+class _Course:
+    """The positions in which a player decided in the present game, and those it moved to."""
+
+    def __init__(self, game: Game) -> None:
+        self._game = game
+        self.positions: list[Position] = []
+
+    def arrive(self, position: Position) -> None:
+        """Begin a new course if the position cannot follow the last one: another game began."""
+        if self.positions and not self._follows(position, self.positions[-1]):
+            self.positions = []
+
+    def leave(self, position: Position, action: int) -> None:
+        """Add a position, and the one that an action in it leads to."""
+        self.positions += [position, self._game.apply(position, action)]
+
+    def has(self, position: Position) -> bool:
+        """Return whether a position with the same key occurred; counters may differ."""
+        key = self._game.key(position)
+        return any(self._game.key(earlier) == key for earlier in self.positions)
+
+    def _follows(self, position: Position, before: Position) -> bool:
+        """Return whether a position is the one before, or a turn after it."""
+        return position == before or any(True for _ in self._game.ways(before, position))
+
+
+class _WithCourse:
+    """Base of players that know the course of their game."""
+
+    _game: Game
+    _course: _Course
+
+    def fresh(self) -> Self:
+        """As `cc_env.match.referee.Player`."""
+        other = copy(self)
+        other._course = _Course(self._game)
+        return other
+
+    @property
+    def memory(self) -> tuple[Position, ...]:
+        """What the player remembers of its game: for another player that takes its place."""
+        return tuple(self._course.positions)
+
+    @memory.setter
+    def memory(self, positions: Sequence[Position]) -> None:
+        self._course.positions = list(positions)
+
+
+class PolicyPlayer(_WithCourse):
+    """Takes the network's most probable action: one forward pass per decision."""
+
+    def __init__(
+        self,
+        game: Game,
+        evaluate: Evaluate,
+        *,
+        contempt: float = CONTEMPT,
+        mirrored: bool = True,
+    ) -> None:
+        """Play by what `evaluate` says; for `mirrored` see `ask`.
+
+        `contempt`, -1 to 1, is subtracted from the value of a draw by repetition. Raises
+        BadOption if it is out of range.
+        """
+        limits.check_contempt(contempt)
+        self._game, self._evaluate, self._contempt = game, evaluate, contempt
+        self._mirrored = mirrored
+        self.fingerprint = getattr(evaluate, "fingerprint", "")
+        self._course = _Course(game)
+
+    def choose(self, position: Position, rng: np.random.Generator, clock: Clock) -> Decision:
+        """Return the most probable action that does not repeat a position of this game.
+
+        A repetition is allowed where the network expects no more than it is worth: -`contempt`, or
+        the result that the rules of the game give to a repetition.
+        """
+        self._course.arrive(position)
+        chances, value = ask(self._game, self._evaluate, position, mirrored=self._mirrored)
+        likeliest = sorted(chances, key=chances.__getitem__, reverse=True)
+        allowed = (
+            action for action in likeliest if self._repetition_value(position, action) >= value
+        )
+        action = next(allowed, likeliest[0])
+        self._course.leave(position, action)
+        policy = tuple((legal, chances[legal]) for legal in likeliest)
+        return Decision(action, value, {"policy": policy})
+
+    def _repetition_value(self, position: Position, action: int) -> float:
+        """Return the value of the repetition that an action causes; infinity if it causes none."""
+        after = self._game.apply(position, action)
+        if not self._course.has(after):
+            return math.inf
+        result = self._game.repetition_outcome(after)
+        return reward(result, self._game.to_move(position)) if result != DRAW else -self._contempt
+
+
+class AlphaZeroPlayer(_WithCourse):
+    """Takes the most visited action of a tree search guided by a network."""
+
+    def __init__(
+        self,
+        game: Game,
+        evaluate: Evaluate,
+        *,
+        simulations: int | None = None,
+        seconds: float | None = None,
+        batch: int = 16,
+        exploration: float = 1.5,
+        contempt: float = CONTEMPT,
+        tables: Tablebase | None = None,
+    ) -> None:
+        """Limit the search of a decision by simulations, seconds or both; default: 64 simulations.
+
+        `batch` leaves of the tree are evaluated together. `exploration` is the weight of the policy
+        in the PUCT formula. A draw by repetition has the value -`contempt`. `tables` have the exact
+        values of leaves. Raises BadOption on values out of range, BadTable for a damaged table.
+        """
+        limits.whole("simulations", simulations)
+        limits.check_seconds(seconds)
+        default = SIMULATIONS if simulations is None and seconds is None else simulations
+        self._simulations, self._seconds = default, seconds
+        self._search = PUCT(
+            game,
+            evaluate,
+            batch=batch,
+            exploration=exploration,
+            contempt=contempt,
+            tables=tables,
+        )
+        self.fingerprint = getattr(evaluate, "fingerprint", "")
+        self._game, self._course = game, _Course(game)
+
+    def choose(self, position: Position, rng: np.random.Generator, clock: Clock) -> Decision:
+        """Return the most visited action, or a proven win."""
+        began, seconds = time.perf_counter(), allowance(self._seconds, clock)
+        self._course.arrive(position)
+        if seconds is not None:
+            seconds = max(0.0, seconds - (time.perf_counter() - began))
+        result = self._search.search(
+            position, simulations=self._simulations, seconds=seconds, earlier=self._course.positions
+        )
+        self._course.leave(position, result.action)
+        return Decision(result.action, result.value, result.details())
+
+
+_EVALUATORS: dict[tuple[object, ...], Evaluator] = {}  # of this process
+
+
+def evaluator(path: Path, game: Game, device: str = "cpu") -> Evaluator:
+    """Return the network of a file; the file is read again only after it has changed.
+
+    Raises BadCheckpoint as `agents.network.load`, UnknownOption if there is no such device.
+    """
+    changed = path.stat().st_mtime_ns if path.exists() else None
+    key = path.absolute(), changed, device, game.name, *game.options.items()
+    if key not in _EVALUATORS:
+        network, about = load(path, game)
+        loaded = Evaluator(network, device, mirrored=about.get("trained") != "ppo")
+        loaded.fingerprint = fingerprint(path)
+        _EVALUATORS[key] = loaded
+    return _EVALUATORS[key]

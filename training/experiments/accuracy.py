@@ -1,0 +1,240 @@
+"""cc_env accuracy PLAYER …: the share of a player's decisions that keep the exact value.
+
+results.json   shares by source, value, turns to the end and pieces
+misses.jsonl   each decision that gave value away: position, action, what it was and what is left
+accuracy.png   the shares as charts
+"""
+
+import io
+import json
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import matplotlib
+import typer
+from matplotlib.figure import Figure
+
+from cc_env import files
+from cc_env.accuracy import decisions
+from cc_env.accuracy.decisions import RESULTS, Accuracy, Judged
+from cc_env.accuracy.hard_positions import hardest
+from cc_env.cli.application import application, run
+from cc_env.cli.arguments import GameName, Pairs, Results, Size, TablesFolder, game_options
+from cc_env.core.game import Game
+from cc_env.core.rules import Position
+from cc_env.games.factory import make_game
+from cc_env.output import Terminal, table_of_numbers
+from cc_env.players.specs import check_spec, make_player
+from cc_env.tablebase.tablebase import Tablebase
+from training.runs.chart_style import FAINT, STYLE
+from training.runs.curves import COLOURS
+
+app = application()
+console = Terminal()
+
+EVENLY, REPLIES, HARDEST = "all positions", "first replies", "the hardest"
+_BANDS = (1, 3, 5, 9, 15, 25)  # turns to the end: the least of each band
+_LEAST = 10  # decisions of a point in a chart
+_OPENING_TURNS = 4  # most random turns at the start of a game
+
+
+@app.command()
+def measure(
+    player: Annotated[
+        list[str], typer.Argument(help="Names of players, e.g. policy.", metavar="PLAYER")
+    ],
+    game: GameName = "capture_conquer",
+    size: Size = None,
+    option: Pairs = None,
+    tables: TablesFolder = None,
+    positions: Annotated[
+        int,
+        typer.Option(min=1, help="Positions drawn from all, and the first that replies lead to."),
+    ] = 1000,
+    number: Annotated[
+        int, typer.Option("--games", min=1, help="Games against itself and each opponent.")
+    ] = 20,
+    opponent: Annotated[
+        list[str] | None,
+        typer.Option(help="Opponents besides itself.", show_default="random, minimax:depth=2"),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of positions, games and players.")] = 0,
+    out: Results = None,
+) -> None:
+    """Measure players on a solved game: how many decisions are right.
+
+    Right are those that keep the exact value. Positions are drawn from all that the tables have,
+    met in games against itself and others, or all that can be replied to the player from the start.
+    """
+    made = make_game(game, **game_options(option, size))
+    known = (Tablebase(made) if tables is None else Tablebase(made, tables)).some()
+    opponents = opponent or ["random", "minimax:depth=2"]
+    for name in (*player, *opponents):
+        check_spec(name)
+    folder = out or Path("runs") / folder_name(made, player)
+    folder.mkdir(parents=True, exist_ok=True)
+    measured = {}
+    for name in player:
+        measured[name] = dict(
+            sources(known, name, opponents, positions=positions, number=number, seed=seed)
+        )
+        show(name, measured[name])
+        save(folder, made, measured)
+    console.print(f"results, misses and charts: {folder}")
+
+
+def sources(
+    tables: Tablebase,
+    name: str,
+    opponents: Sequence[str],
+    *,
+    positions: int,
+    number: int,
+    seed: int,
+) -> Iterator[tuple[str, Accuracy]]:
+    """Yield where positions come from, and the accuracy there of the player of this name."""
+    game = tables.game
+    player = make_player(name, game)
+
+    def measured(where: Iterator[Position]) -> Accuracy:
+        return decisions.measure(player, tables, where, seed=seed)
+
+    yield EVENLY, measured(decisions.evenly(tables, positions, seed=seed))
+    for label, opponent in [("itself", name), *zip(opponents, opponents, strict=True)]:
+        other = make_player(opponent, game)
+        where = decisions.reached(
+            tables, player, other, number, opening_turns=_OPENING_TURNS, seed=seed
+        )
+        yield f"against {label}", measured(where)
+    if game.initial in tables:
+        yield REPLIES, measured(decisions.replies(tables, player, positions, seed=seed))
+    if suite := [hard.position for hard in hardest(game) if hard.position in tables]:
+        yield HARDEST, measured(iter(suite))
+
+
+def show(name: str, measured: dict[str, Accuracy]) -> None:
+    """Print what one player's decisions were worth."""
+    heads = "decisions", "kept", "95 %", "won", "drawn", "lost", "where not all do"
+    table = table_of_numbers(name, *heads)
+    for source, share in measured.items():
+        by_value = share.by(lambda decision: decision.value)
+        kept = [_percent(by_value[value].kept) if value in by_value else "-" for value in RESULTS]
+        _, low, high = share.interval
+        is_sample = source == EVENLY and share.decisions  # the others are not drawn one by one
+        interval = f"{100 * low:.1f} to {100 * high:.1f}" if is_sample else "-"
+        numbers = f"{share.decisions:,}", _percent(share.kept), interval, *kept
+        table.add_row(source, *numbers, _percent(share.kept_where_free))
+    console.show(table)
+
+
+def _percent(share: float) -> str:
+    return "-" if share != share else f"{100 * share:.1f} %"
+
+
+def folder_name(game: Game, names: Sequence[str]) -> str:
+    """Return a readable name for the folder of the results."""
+    options = "-".join(f"{name}={value}" for name, value in game.options.items())
+    words = re.sub(r"[^\w=]+", "-", f"accuracy {game.name} {options} {' '.join(names)}")
+    return words[:80].strip("-")
+
+
+def save(folder: Path, game: Game, measured: dict[str, dict[str, Accuracy]]) -> None:
+    """Write the files that the head of the module lists; raise OSError."""
+    results = {
+        name: {source: summary(share, source == EVENLY) for source, share in by_source.items()}
+        for name, by_source in measured.items()
+    }
+    told = {"game": game.name, "options": dict(game.options), "players": results}
+    files.write(folder / "results.json", json.dumps(told, indent=2, ensure_ascii=False) + "\n")
+    rows = [
+        json.dumps({"player": name, "source": source, **miss(game, decision)}, ensure_ascii=False)
+        for name, by_source in measured.items()
+        for source, share in by_source.items()
+        for decision in share.misses
+    ]
+    files.write(folder / "misses.jsonl", "".join(f"{row}\n" for row in rows))
+    files.write(folder / "accuracy.png", to_png(measured))
+
+
+def summary(share: Accuracy, is_sample: bool) -> dict[str, Any]:
+    """Return shares and numbers of decisions as JSON's values; null without decisions.
+
+    The interval is that of a sample of positions that are drawn one by one, else null.
+    """
+
+    def told(part: Accuracy) -> dict[str, Any]:
+        return {"decisions": part.decisions, "kept": _number(part.kept)}
+
+    return {
+        **told(share),
+        "interval": [round(bound, 6) for bound in share.interval[1:]] if is_sample else None,
+        "kept_where_free": _number(share.kept_where_free),
+        "by_value": {RESULTS[int(key)]: told(part) for key, part in share.by(_value).items()},
+        "by_turns": {str(key): told(part) for key, part in share.by(_band).items()},
+        "by_pieces": {str(key): told(part) for key, part in share.by(_pieces).items()},
+    }
+
+
+def _number(share: float) -> float | None:
+    return None if share != share else round(share, 6)
+
+
+def _value(decision: Judged) -> int:
+    return decision.value
+
+
+def _pieces(decision: Judged) -> int:
+    return decision.pieces
+
+
+def _band(decision: Judged) -> int:
+    """Return the least number of turns of the band that a won or lost position is in; 0: a draw."""
+    return max((least for least in _BANDS if least <= decision.turns), default=0)
+
+
+def miss(game: Game, decision: Judged) -> dict[str, Any]:
+    """Return a decision that gave value away as JSON's values."""
+    return {
+        "position": game.to_text(decision.position),
+        "action": game.action_text(decision.position, decision.action),
+        "was": RESULTS[decision.value],
+        "is": RESULTS[decision.after],
+        "turns": decision.turns,
+    }
+
+
+def to_png(measured: dict[str, dict[str, Accuracy]]) -> bytes:
+    """Return a PNG: the shares by source, and by turns to the end in positions drawn from all."""
+    with matplotlib.rc_context(STYLE), io.BytesIO() as file:
+        figure = Figure(figsize=(10.4, 3.6), layout="constrained")
+        by_source, by_turns = figure.subplots(1, 2)
+        names = list(next(iter(measured.values())))
+        width = 0.8 / len(measured)
+        for place, (name, accuracies) in enumerate(measured.items()):
+            colour = COLOURS[place % len(COLOURS)]
+            at = [row + width * (place - (len(measured) - 1) / 2) for row in range(len(names))]
+            shares = [100 * share.kept if share.decisions else 0 for share in accuracies.values()]
+            by_source.barh(at, shares, width, color=colour, label=name)
+            bands = accuracies[EVENLY].by(_band).items()
+            points = [(key, 100 * part.kept) for key, part in bands if part.decisions >= _LEAST]
+            if points:
+                by_turns.plot(*zip(*points, strict=True), marker="o", color=colour, label=name)
+        by_source.set(yticks=range(len(names)), yticklabels=names, xlabel="% that keep the value")
+        by_source.invert_yaxis()
+        by_turns.set(xlabel="turns to the end, from; 0: a draw", ylabel="% that keep the value")
+        for axes in (by_source, by_turns):
+            axes.grid(color=FAINT, alpha=0.25)
+        by_turns.legend(framealpha=0.7, edgecolor="none", fontsize=8.5)
+        figure.savefig(file, format="png", dpi=130, facecolor="white")
+        return file.getvalue()
+
+
+def main() -> int:
+    """Run the command line."""
+    return run(app)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,106 @@
+"""cc_env hardest: find the hardest positions of a solved game, as a test suite.
+
+Positions are drawn from all that the tables have. Those stay in which the player to move wins and
+one of several actions alone keeps the win, which alpha-beta with `standard` misses; the deeper the
+search that misses it, the harder. `cc_env.accuracy.hard_positions` reads the file.
+"""
+
+import json
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.progress import track
+
+from cc_env import files
+from cc_env.accuracy.decisions import evenly, keeps_value
+from cc_env.accuracy.hard_positions import Hard, suite_name
+from cc_env.cli.application import application, run
+from cc_env.cli.arguments import GameName, Pairs, Size, TablesFolder, file_path, game_options
+from cc_env.core.game import Game
+from cc_env.core.rules import Position
+from cc_env.games.factory import make_game
+from cc_env.output import Terminal
+from cc_env.search.alphabeta import AlphaBeta
+from cc_env.tablebase.tablebase import Solved, Tablebase
+
+FEWEST = 5  # legal actions of a position that is hard
+
+app = application()
+console = Terminal()
+
+
+@app.command()
+def search(
+    game: GameName = "capture_conquer",
+    size: Size = None,
+    option: Pairs = None,
+    tables: TablesFolder = None,
+    positions: Annotated[int, typer.Option(min=1, help="Positions to draw.")] = 200_000,
+    number: Annotated[int, typer.Option(min=1, help="Positions to keep.")] = 100,
+    depth: Annotated[
+        int, typer.Option(min=1, max=30, help="Greatest depth to try, in turns.")
+    ] = 14,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the positions.")] = 0,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            parser=file_path, metavar="FILE", help="The suite.", show_default="the game's name"
+        ),
+    ] = None,
+) -> None:
+    """Find the hardest positions of a solved game."""
+    made = make_game(game, **game_options(option, size))
+    known = (Tablebase(made) if tables is None else Tablebase(made, tables)).some()
+    path = out or Path(suite_name(made))
+    with files.writing(path) as file:  # fails now if it cannot be written
+        drawn = track(
+            evenly(known, positions, seed=seed),
+            "searching",
+            total=positions,
+            console=console,
+            transient=True,
+            disable=not console.is_watched,
+        )
+        missed = sorted(hard(known, drawn, depth), key=lambda it: (-it.missed, -it.turns))
+        kept = missed[:number]
+        for it in kept:
+            file.write(f"{json.dumps(it.told(made), ensure_ascii=False)}\n".encode())
+    console.print(f"{path}: {len(kept)} positions, of {len(missed)} that alpha-beta misses")
+
+
+def hard(tables: Tablebase, positions: Iterable[Position], depth: int) -> Iterator[Hard]:
+    """Yield those of the positions that alpha-beta misses at some depth up to `depth`."""
+    game, seen = tables.game, set()
+    for position in positions:
+        solved = tables.probe(position)
+        if not _is_single(tables, position, solved) or (key := game.key(position)) in seen:
+            continue
+        seen.add(key)
+        (action,) = solved.keeping
+        missed = (d for d in range(depth, 0, -1) if choice(game, position, d) != action)
+        if deepest := next(missed, 0):
+            yield Hard(position, action, solved.turns, deepest)
+
+
+def choice(game: Game, position: Position, depth: int) -> int:
+    """Return what alpha-beta chooses that has searched nothing before."""
+    return AlphaBeta(game, table_megabytes=1).search(position, depth=depth).action
+
+
+def _is_single(tables: Tablebase, position: Position, solved: Solved) -> bool:
+    """Return whether the position is won, by one of several actions alone."""
+    if solved.value <= 0 or len(solved.keeping) != 1 or len(solved.actions) < FEWEST:
+        return False
+    return None not in (keeps_value(tables, position, a, solved) for a in solved.actions)
+
+
+def main() -> int:
+    """Run the command line; return the exit status, 2 for bad input."""
+    return run(app)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

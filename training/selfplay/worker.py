@@ -1,0 +1,235 @@
+"""Self-play guided by tree search: many games at once; each decision becomes a sample.
+
+In a share of the games another player has one seat. Its positions are searched too, for policy and
+value targets, but the opponent's own decisions are played.
+"""
+
+import math
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cc_env.core.game import Game
+from cc_env.core.rules import DRAW, ONGOING
+from cc_env.envs.boards import Boards
+from cc_env.errors import Diverged
+from cc_env.match.match import limit_of_repetitions
+from cc_env.search.puct import Evaluate, Trees
+from training.runs.config import check_between, check_wholes
+from training.selfplay.opponents import NOBODY, Opponents, check_opponents
+from training.selfplay.replay_buffer import Samples, sparse
+
+
+@dataclass(frozen=True, kw_only=True)
+class SelfPlaySettings:
+    """The settings of self-play."""
+
+    boards: int = 128  # games at once in each worker
+    simulations: int = 64  # per decision, at the start of the run
+    last_simulations: int | None = None  # per decision, at the end of the run; None: the same
+    considered: int = 16  # actions that the search considers at the root
+    opening_turns: int = 12  # most random turns at the start of a game, drawn from 0
+    max_turns: int = 100  # longer games are drawn
+    repetitions: int = 2  # draw at the Nth occurrence of a position
+    contempt: float = 0.25  # a repetition counts as -contempt for the player to move
+    value_mix: float = 0.5  # weight of the search's value in value targets; the rest: the result
+    opponents: tuple[str, ...] = ("minimax:depth=3", "minimax:depth=5")  # other players
+    opponents_share: float = 0.25  # share of the games against them, the rest is self-play
+
+    def __post_init__(self) -> None:
+        """Raise BadOption if a value is out of range or there is no such player."""
+        check_wholes(self, boards=1, simulations=1, considered=1, opening_turns=0, max_turns=1)
+        check_wholes(self, repetitions=2)
+        if self.last_simulations is not None:
+            check_wholes(self, last_simulations=1)
+        check_between(self, -1, 1, "contempt")
+        check_between(self, 0, 1, "value_mix", "opponents_share")
+        check_opponents(self.opponents, self.opponents_share)
+
+    def simulations_at(self, progress: float) -> int:
+        """Return the simulations per decision at `progress` through the run, 0 to 1.
+
+        They grow geometrically: good networks learn more from longer searches (Wu et al.,
+        "MiniZero", 2023).
+        """
+        last = self.last_simulations or self.simulations
+        return round(self.simulations * math.pow(last / self.simulations, min(1.0, progress)))
+
+
+@dataclass
+class SelfPlayTally:
+    """Counts and times of self-play."""
+
+    decisions: int = 0
+    games: int = 0  # finished
+    turns: int = 0  # in finished games
+    draws: int = 0
+    first_wins: int = 0
+    met: int = 0  # games against opponents
+    points: float = 0.0  # in those games: 1 per win, 0.5 per draw
+    evaluated: int = 0  # positions evaluated by the network
+    network_seconds: float = 0.0
+    search_seconds: float = 0.0
+    seconds: float = 0.0
+
+    def __add__(self, other: "SelfPlayTally") -> "SelfPlayTally":
+        return SelfPlayTally(
+            *(a + b for a, b in zip(vars(self).values(), vars(other).values(), strict=True))
+        )
+
+    def numbers(self, seconds: float) -> dict[str, float]:
+        """Return what is logged of self-play that took so many seconds."""
+        games = max(1, self.games)
+        return {
+            "games": self.games,
+            "decisions_per_second": self.decisions / seconds,
+            "evaluated_per_second": self.evaluated / seconds,
+            "network_share": self.network_seconds / self.seconds,
+            "search_share": self.search_seconds / self.seconds,
+            "turns_per_game": self.turns / games,
+            "draws_percent": 100 * self.draws / games,
+            "first_wins_percent": 100 * self.first_wins / games,
+            **({"opponents": self.points / self.met} if self.met else {}),
+        }
+
+
+Results = list[tuple[Samples, SelfPlayTally]]
+
+
+@dataclass
+class _Game:
+    """A game in progress: a sample for each decision so far."""
+
+    positions: list[NDArray[np.uint64]] = field(default_factory=list)
+    movers: list[int] = field(default_factory=list)
+    actions: list[NDArray[np.int16]] = field(default_factory=list)
+    policy: list[NDArray[np.float16]] = field(default_factory=list)
+    values: list[float] = field(default_factory=list)  # of the search, for the player to move
+
+
+class SelfPlayWorker:
+    """Many self-play games, which continue from call to call."""
+
+    def __init__(self, game: Game, settings: SelfPlaySettings, seed: Any) -> None:
+        """Begin the games; `seed` is for `np.random.default_rng`."""
+        self._game, self._settings = game, settings
+        self._rng = np.random.default_rng(seed)
+        self._opponents = Opponents(
+            game, settings.opponents, settings.opponents_share, settings.boards
+        )
+        self._boards = Boards(
+            game,
+            settings.boards,
+            max_turns=settings.max_turns,
+            repetitions=limit_of_repetitions(game, settings.repetitions),
+        )
+        self._trees = Trees(
+            game,
+            settings.boards,
+            simulations=max(settings.simulations, settings.last_simulations or 1),
+            contempt=settings.contempt,
+            considered=settings.considered,
+        )
+        self._evaluate: Evaluate | None = None  # whose evaluations the trees keep
+        self._games = [_Game()] * settings.boards
+        self._stopped = False
+        self._boards.reset()
+        self._begin(np.ones(settings.boards, np.bool_))
+
+    def play(
+        self, evaluate: Evaluate, decisions: int, simulations: int | None = None
+    ) -> tuple[Samples, SelfPlayTally]:
+        """Take `decisions` on each board; return the samples of the games that ended.
+
+        `simulations` per decision default to those of the settings. Raises Diverged if the network
+        returns values that are not finite.
+        """
+        began, tally = time.perf_counter(), SelfPlayTally()
+        if evaluate is not self._evaluate:
+            self._trees.forget()
+            self._evaluate = evaluate
+        ended: list[Samples] = [self._no_samples()]
+        for _ in range(decisions):
+            if self._stopped:
+                break
+            self._search(evaluate, simulations or self._settings.simulations, tally)
+            self._decide()
+            over = self._boards.done
+            ended += [self._finish(board, tally) for board in np.flatnonzero(over).tolist()]
+            self._begin(over)
+        tally.decisions = decisions * self._settings.boards
+        tally.seconds = time.perf_counter() - began
+        return Samples(*map(np.concatenate, zip(*ended, strict=True))), tally
+
+    def stop(self) -> None:
+        """Make `play`, called in another thread, return after the present decisions."""
+        self._stopped = True
+
+    def _search(self, evaluate: Evaluate, simulations: int, tally: SelfPlayTally) -> None:
+        clock = time.perf_counter
+        before = clock()
+        rows, earlier = self._boards.positions, self._boards.occurred
+        self._trees.begin(rows, self._rng, earlier=earlier, simulations=simulations)
+        while (planes := self._trees.select()) is not None:
+            if not len(planes):
+                continue
+            selected = clock()
+            logits, values = evaluate(planes)
+            evaluated = clock()
+            self._trees.expand(logits, values)
+            tally.evaluated += len(planes)
+            tally.network_seconds += evaluated - selected
+            tally.search_seconds += selected - before
+            before = evaluated
+        tally.search_seconds += clock() - before
+
+    def _decide(self) -> None:
+        search = self._trees.improved()
+        if (search.chosen < 0).any():
+            raise Diverged("the network's logits or values are not finite")
+        actions, policy = sparse(search.actions, search.policy)
+        movers = self._boards.to_move
+        for board, game in enumerate(self._games):
+            game.positions.append(self._boards.positions[board].copy())
+            game.movers.append(int(movers[board]))
+            game.actions.append(actions[board])
+            game.policy.append(policy[board])
+            game.values.append(float(search.values[board]))
+        self._opponents.choose(self._boards, search.chosen, self._rng)
+        self._boards.step(search.chosen)
+
+    def _finish(self, board: int, tally: SelfPlayTally) -> Samples:
+        """Return the samples of a finished game, and count it."""
+        game = self._games[board]
+        result = int(self._boards.outcomes[board])
+        drawn = result in (DRAW, ONGOING)
+        tally.games += 1
+        tally.turns += self._boards.turns(board)
+        tally.draws += drawn
+        tally.first_wins += result == 0
+        if (seat := self._opponents.seats[board]) != NOBODY:
+            tally.met += 1
+            tally.points += 0.5 if drawn else float(result != seat)
+        movers, mix = np.array(game.movers), self._settings.value_mix
+        results = np.zeros(len(movers)) if drawn else np.where(movers == result, 1.0, -1.0)
+        values = mix * np.array(game.values) + (1 - mix) * results
+        return Samples(
+            np.array(game.positions),
+            np.array(game.actions),
+            np.array(game.policy),
+            values.astype(np.float32),
+        )
+
+    def _begin(self, which: NDArray[np.bool_]) -> None:
+        """Begin new games on some boards, bool[boards], each after random turns."""
+        for board in np.flatnonzero(which).tolist():
+            self._games[board] = _Game()
+        self._opponents.begin(self._boards, which, self._settings.opening_turns, self._rng)
+
+    def _no_samples(self) -> Samples:
+        empty = np.zeros((0, len(self._game.initial)), np.uint64)
+        none = np.zeros((0, self._game.num_actions), np.int32)
+        return Samples(empty, *sparse(none, none.astype(np.float32)), np.zeros(0, np.float32))
