@@ -276,7 +276,7 @@ def test_another_process_reads_a_pickled_state_and_ends_well(tictactoe, tmp_path
     code = f"import pickle; print(*pickle.load(open({str(path)!r}, 'rb')), sep='\\n')"
     run = [sys.executable, "-c", code]
     done = subprocess.run(
-        run, capture_output=True, text=True, check=True, cwd=Path(__file__).parent
+        run, capture_output=True, text=True, check=True, cwd=Path(__file__).parents[1]
     )
     assert done.stdout.splitlines() == list(map(str, states))
 

@@ -1,6 +1,6 @@
 """A server that is killed while people play: no confirmed decision is lost, and none invented.
 
-    python tests/play/test_kills.py 100
+    python tests/server/test_kills.py 100
 
 kills it a hundred times.
 """

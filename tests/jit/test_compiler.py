@@ -17,7 +17,7 @@ from cc_env.games.factory import make_game
 from cc_env.jit.compiler import jit
 from cc_env.jit.raw_arrays import borrow
 
-PACKAGE = Path(__file__).parents[1] / "cc_env"
+PACKAGE = Path(__file__).parents[2] / "cc_env"
 
 
 class Nested(NamedTuple):

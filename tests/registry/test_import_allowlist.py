@@ -19,7 +19,7 @@ from training.distillation import distillation
 from training.ppo import ppo
 from training.runs import command_line
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).parents[1]
 ELSEWHERE = "elsewhere.tictactoe"
 RECORD = {"options": {}, "players": ["a", "b"], "turns": [], "result": "1-0", "reason": "x"}
 DRAWN = {
