@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 from conftest import command_line
-from test_solver import solve
+from solved_boards import solve
 
 from cc_env.accuracy.decisions import Accuracy, evenly, keeps_value, measure, reached, replies
 from cc_env.envs.single import BoardGameEnv

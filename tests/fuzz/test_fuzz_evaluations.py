@@ -10,7 +10,7 @@ from fuzz.damage import bytes_damaged, json_damaged
 from fuzz.harness import refused_or_fine
 from hypothesis import given
 from hypothesis import strategies as st
-from learned.networks import plain, random_network
+from learned_evaluation.networks import plain, random_network
 
 from cc_env.core import rules
 from cc_env.games.factory import make_game

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from learned.networks import plain, random_network
+from learned_evaluation.networks import plain, random_network
 
 from cc_env.core import rules
 from cc_env.core.rules import ONGOING

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from learned.networks import random_network
+from learned_evaluation.networks import random_network
 
 from cc_env.errors import BadNetwork, UnknownOption
 from cc_env.games.factory import make_game

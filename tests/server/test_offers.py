@@ -2,7 +2,7 @@
 
 import pytest
 from conftest import HERE
-from test_server import Connected, begin
+from test_app import Connected, begin
 
 from cc_env.match.referee import Decision
 from cc_env.players.specs import temporary_players

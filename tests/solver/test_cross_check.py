@@ -1,7 +1,7 @@
 """Tables compared with alpha-beta: they agree, and what is wrong in a table is noticed."""
 
 import pytest
-from test_solver import solve
+from solved_boards import solve
 
 from cc_env.errors import BadOption, BadTable
 from cc_env.games.factory import make_game

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from conftest import command_line
 from forward_proof import Board
+from solved_boards import SMALL, solve
 
 from cc_env.__main__ import main
 from cc_env.accuracy.decisions import evenly
@@ -25,16 +26,6 @@ from cc_env.tablebase.ranking import make_numbers, position_at
 from cc_env.tablebase.table_file import ExactTable, Header, View, write
 from cc_env.tablebase.tablebase import SHIPPED, Tablebase
 from cc_env.tablebase.values import MARGIN_SHIFT, MOST_MARGIN, result_of, turns_of
-
-SMALL = make_game("capture_conquer", size=4)
-
-
-def solve(game, folder, pieces, **options):
-    """Solve with so many pieces; return the paths of the tables."""
-    steps = solver.plan(game, folder, pieces)
-    for step in steps:
-        solver.Solver(game, step, **options).solve()
-    return [step.path for step in steps]
 
 
 def proven(game, position):

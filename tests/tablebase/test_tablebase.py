@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 from conftest import command_line
-from test_solver import SMALL, solve
+from solved_boards import SMALL, solve
 
 from cc_env.__main__ import main
 from cc_env.accuracy.decisions import evenly

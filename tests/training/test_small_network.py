@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from learned.test_learned_network import positions
+from learned_evaluation.test_learned_network import positions
 
 from cc_env.core import rules
 from cc_env.games.factory import make_game
