@@ -173,7 +173,7 @@ def serving(tmp_path):
         def start(**limits):
             started.close()
             chosen = ServerLimits(**{"pace_seconds": 0.0, **limits})
-            site = app.application(tmp_path, limits=chosen)
+            site = app.create_app(tmp_path, limits=chosen)
             client = TestClient(site, base_url=HERE, headers={"origin": HERE})
             return started.enter_context(client)
 

@@ -24,7 +24,7 @@ class Serving:
         self._socket = socket.create_server(("127.0.0.1", port))
         self.port = self._socket.getsockname()[1]
         self.address = f"http://127.0.0.1:{self.port}/"
-        site = app.application(folder, limits=ServerLimits(pace_seconds=pause))
+        site = app.create_app(folder, limits=ServerLimits(pace_seconds=pause))
         config = uvicorn.Config(
             site, log_level="critical", ws="websockets-sansio", timeout_graceful_shutdown=1
         )

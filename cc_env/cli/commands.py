@@ -303,7 +303,7 @@ def serve(
     gc.set_threshold(*gc.get_threshold()[:2], GC_THRESHOLD)
     with tcp.listen(host, port) as listening:
         limits = ServerLimits(games_in_memory=games_at_once, decision_seconds=seconds)
-        site = app.prepared(listening, folder, limits, allow_host or ())
+        site = app.create_server(listening, folder, limits, allow_host or ())
         address = f"http://{f'[{host}]' if ':' in host else host}:{listening.getsockname()[1]}/"
         console.print(f"play at {address}; games are kept in {folder}; Ctrl+C ends it")
         if open_page:

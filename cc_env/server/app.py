@@ -1,4 +1,4 @@
-"""The page, its games and their messages over HTTP and WebSocket. `application` makes it.
+"""The page, its games and their messages over HTTP and WebSocket. `create_app` makes it.
 
 GET  /              the page; /static/… what it consists of
 GET  /catalogue     the games, their options and who plays them
@@ -65,7 +65,7 @@ UNAVAILABLE = "games cannot be stored or read now; try again later"
 _log = logging.getLogger("cc_env.play")
 
 
-def application(
+def create_app(
     folder: Path,
     *,
     limits: ServerLimits | None = None,
@@ -109,7 +109,7 @@ def application(
     return _Guard(app, frozenset(name.lower() for name in hosts), is_local)
 
 
-def prepared(
+def create_server(
     listening: socket.socket, folder: Path, limits: ServerLimits, hosts: Collection[str] = ()
 ) -> uvicorn.Server:
     """Return what will serve on a socket; raises FolderInUse, OSError.
@@ -118,7 +118,7 @@ def prepared(
     machine reaches takes requests only to this machine's own names.
     """
     is_local = ipaddress.ip_address(listening.getsockname()[0]).is_loopback
-    app = application(folder, limits=limits, hosts=hosts, is_local=is_local, in_processes=True)
+    app = create_app(folder, limits=limits, hosts=hosts, is_local=is_local, in_processes=True)
     connections.end_stalled_writes(listening, limits)
     config = connections.SiteConfig(app, limits)
     connections.limit_log()

@@ -179,7 +179,7 @@ def test_what_opens_a_game(lobby, tmp_path):
 
 
 def test_what_comes_first_over_http_and_websocket(tmp_path):
-    site = app.application(tmp_path, limits=LIMITS)
+    site = app.create_app(tmp_path, limits=LIMITS)
     with TestClient(site, base_url=HERE, headers={"origin": HERE}) as client:
         opened = client.post("/games", json=OPENINGS[0]).json()
         place = f"ws://127.0.0.1:8000/play/{opened['game']}"

@@ -188,7 +188,7 @@ def asking(tmp_path, slow, monkeypatch):
 
     def run(scene, **limits):
         async def play():
-            site = app.application(tmp_path, limits=ServerLimits(**limits))
+            site = app.create_app(tmp_path, limits=ServerLimits(**limits))
             starlette = site._app
             async with starlette.router.lifespan_context(starlette):
                 await scene(lambda **values: Visitor(site, **values))

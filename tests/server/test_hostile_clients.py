@@ -27,7 +27,7 @@ class Site:
     def __init__(self, folder, limits, **configured):
         self.socket = socket.create_server(("127.0.0.1", 0))
         self.port = self.socket.getsockname()[1]
-        site = app.application(folder, limits=limits)
+        site = app.create_app(folder, limits=limits)
         self.config = connections.SiteConfig(site, limits)
         vars(self.config).update(configured)
         self.server = uvicorn.Server(self.config)
@@ -311,8 +311,8 @@ def test_requests_are_for_this_server(host, is_local, is_known):
 def test_a_server_of_another_loopback_address_is_local_too(tmp_path, monkeypatch):
     monkeypatch.setattr(connections, "limit_log", lambda: None)  # it lasts
     with socket.create_server(("127.0.0.2", 0)) as listening:
-        prepared = app.prepared(listening, tmp_path, ServerLimits())
-        assert prepared.config.app._is_local
+        server = app.create_server(listening, tmp_path, ServerLimits())
+        assert server.config.app._is_local
 
 
 @pytest.mark.slow

@@ -50,7 +50,7 @@ def nursery(listening, folder, calls):
 
 def serve(listening, folder):
     """Serve until killed."""
-    site = app.application(
+    site = app.create_app(
         Path(folder), limits=ServerLimits(messages_per_second=10**6, joins_per_second=10**6)
     )
     config = uvicorn.Config(site, log_level="critical", ws="websockets-sansio")

@@ -52,7 +52,7 @@ def test_a_folder_belongs_to_one_server(tmp_path):
     """Row A5: two servers confirmed a move of the same seat."""
     first = open_folder(tmp_path)
     with pytest.raises(FolderInUse, match="another server"):
-        app.application(tmp_path)
+        app.create_app(tmp_path)
     first.close()
     open_folder(tmp_path).close()
 
@@ -311,6 +311,6 @@ def test_storage_needs_no_name_that_is_not_its_own(tmp_path):
 
 
 def test_a_server_that_has_ended_leaves_its_folder(tmp_path):
-    with TestClient(app.application(tmp_path), base_url=HERE), pytest.raises(FolderInUse):
+    with TestClient(app.create_app(tmp_path), base_url=HERE), pytest.raises(FolderInUse):
         open_folder(tmp_path)
     open_folder(tmp_path).close()
