@@ -12,11 +12,10 @@ from cc_env.cli.application import application
 from cc_env.cli.arguments import Pairs, Size, game_options
 from cc_env.errors import BadOption
 from cc_env.registry import import_allowlist, options
-from training.runs.folder import CONFIG, read_config
 from training.runs.checkpoints import CHECKPOINTS
 from training.runs.config import build, merged, nested, type_of
+from training.runs.folder import CONFIG, INTERRUPTED, RUNS, read_config
 from training.runs.progress import console
-from training.runs.folder import INTERRUPTED, RUNS
 from training.runs.training_run import LIMITS
 
 # Options that all training commands share. One that is not given has the default of the config or,

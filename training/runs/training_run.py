@@ -31,18 +31,18 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from agents.shipped_weights import NETWORK
 from agents.network import device_of
+from agents.shipped_weights import NETWORK
 from cc_env.core.game import Game
 from cc_env.errors import BadCheckpoint, BadFolder
 from cc_env.files import write
 from cc_env.games.factory import make_game
 from training.runs import curves
-from training.runs.folder import CONFIG, LOCK, differences, locked, read_config, to_text
 from training.runs.checkpoints import Checkpoints, Saved
 from training.runs.config import check_limits, check_wholes, merged, share_done
-from training.runs.progress import console, interrupts, progress
+from training.runs.folder import CONFIG, LOCK, differences, locked, read_config, to_text
 from training.runs.log import LOG, Log, Row
+from training.runs.progress import console, interrupts, progress
 from training.runs.state import number
 
 CURVES = "curves.png"
