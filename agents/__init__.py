@@ -20,7 +20,7 @@ from agents.defaults import CONTEMPT, MEMORY
 from agents.shipped_weights import shipped_file, weights_file
 from cc_env.core.game import Game
 from cc_env.match.referee import Player
-from cc_env.players.builtin import tables_of
+from cc_env.players.builtin import load_tables
 from cc_env.players.specs import PLAYERS, make_player, register_player
 
 __all__ = ["PLAYERS", "make_player", "register_player"]
@@ -77,7 +77,7 @@ def alphazero(
         batch=batch,
         exploration=exploration,
         contempt=contempt,
-        tables=tables_of(game, tables),
+        tables=load_tables(game, tables),
     )
 
 

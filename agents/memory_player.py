@@ -236,7 +236,7 @@ class MemoryPlayer:
         self._at: Position = self._game.initial
         self._id: int | None = START  # of the choice that led to _at; None: not remembered
 
-    def fresh(self) -> "MemoryPlayer":
+    def for_new_game(self) -> "MemoryPlayer":
         """As `cc_env.match.referee.Player`."""
         other = copy(self)
         other._begin()
@@ -279,7 +279,7 @@ class MemoryPlayer:
         if (match.game.name, dict(match.game.options)) != (self._game.name, self._game.options):
             raise BadRecord(f"a game of {match.game!r}; wanted: {self._game!r}")
         if record.start is None and match.result and record.reason not in FAULTS:
-            line = tuple(action for _, turn in match.course for action in turn)
+            line = tuple(action for _, turn in match.history for action in turn)
             counts = credits(self._game, line, match.result.outcome, self._credit)
             digest = hashlib.sha256(f"{self._credit} {record.to_json()}".encode()).hexdigest()
             self._memory.add(counts, self._merge, record=digest)

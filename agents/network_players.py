@@ -19,7 +19,7 @@ from cc_env.core.game import Game
 from cc_env.core.rules import DRAW, Position, reward
 from cc_env.files import fingerprint
 from cc_env.match.referee import Clock, Decision
-from cc_env.players.builtin import allowance
+from cc_env.players.builtin import time_budget
 from cc_env.search import limits
 from cc_env.search.puct import PUCT, Evaluate
 from cc_env.tablebase.tablebase import Tablebase
@@ -88,7 +88,7 @@ class _WithCourse:
     _game: Game
     _course: _Course
 
-    def fresh(self) -> Self:
+    def for_new_game(self) -> Self:
         """As `cc_env.match.referee.Player`."""
         other = copy(self)
         other._course = _Course(self._game)
@@ -190,7 +190,7 @@ class AlphaZeroPlayer(_WithCourse):
 
     def choose(self, position: Position, rng: np.random.Generator, clock: Clock) -> Decision:
         """Return the most visited action, or a proven win."""
-        began, seconds = time.perf_counter(), allowance(self._seconds, clock)
+        began, seconds = time.perf_counter(), time_budget(self._seconds, clock)
         self._course.arrive(position)
         if seconds is not None:
             seconds = max(0.0, seconds - (time.perf_counter() - began))

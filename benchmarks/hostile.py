@@ -239,7 +239,7 @@ def journal() -> None:
         )
         sitting = written.read(make_player).sitting
         while len(sitting.match.turns) < 192:
-            action = int(rng.choice(sitting.match.legal))
+            action = int(rng.choice(sitting.match.legal_actions))
             sitting.play(action)
             written.decided(sitting.decisions[-1], 0.1)
         turns = len(sitting.match.turns)

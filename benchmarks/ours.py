@@ -38,7 +38,7 @@ from cc_env.games.capture_conquer.rules import BOARD, is_won, moved, steps
 from cc_env.games.factory import make_game
 from cc_env.jit.compiler import jit
 from cc_env.jit.raw_arrays import borrow
-from cc_env.match import random_games
+from cc_env.match.random_games import play_random_games
 from cc_env.match.referee import play_match
 from cc_env.players.specs import make_player
 from cc_env.registry.catalogue import GAMES
@@ -351,7 +351,7 @@ def _playouts(game: Game) -> Chunk:
 
     def chunk() -> Tally:
         began = time.perf_counter()
-        played = random_games.play_randomly(game, 500, next(seeds))
+        played = play_random_games(game, 500, next(seeds))
         return Tally(played.decisions, time.perf_counter() - began)
 
     return chunk

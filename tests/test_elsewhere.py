@@ -18,7 +18,7 @@ from agents.network import Size
 from cc_env.core.rules import ONGOING
 from cc_env.errors import BadGame, BadOption
 from cc_env.games.factory import game_module, make_game
-from cc_env.match import record
+from cc_env.match.record import read_records
 from cc_env.match.referee import Clock, play_match
 from cc_env.players.builtin import MinimaxPlayer
 from cc_env.players.specs import make_player
@@ -82,7 +82,7 @@ def test_players_meet_in_processes_and_games_are_replayed(tmp_path):
     )
     tournament = arena.run(config, tmp_path / "run", workers=1)
     assert not tournament.unplayed
-    assert len(list(record.read(tmp_path / "run" / "games.jsonl"))) == 18
+    assert len(list(read_records(tmp_path / "run" / "games.jsonl"))) == 18
     best = tournament.standings.pair("minimax:depth=9", "random").line
     assert best.losses == 0
     assert best.wins > 0

@@ -10,8 +10,7 @@ from cc_env.errors import BadRecord
 from cc_env.games.cannon import log
 from cc_env.games.factory import make_game
 from cc_env.games.morris import tree
-from cc_env.match import record
-from cc_env.match.record import Record
+from cc_env.match.record import Record, replay_records
 
 
 @pytest.mark.parametrize("name", ["games.jsonl", "games.jsonl.gz"])
@@ -52,7 +51,7 @@ def test_a_compressed_line_of_a_gigabyte_needs_little_memory(tmp_path):
             file.write(block)
     tracemalloc.start()
     with pytest.raises(BadRecord, match="line 1 has more than"):
-        list(record.read_played(path, [].append))
+        list(replay_records(path, [].append))
     assert tracemalloc.get_traced_memory()[1] < 200 * 2**20
     tracemalloc.stop()
 

@@ -24,11 +24,12 @@ from cc_env.core.random_streams import check_seed
 from cc_env.core.rules import Position
 from cc_env.errors import BadOption, BadPlayer, is_whole, quantity
 from cc_env.match import referee
-from cc_env.match.confidence import Interval, wilson
+from cc_env.match.confidence import Interval, wilson_interval
 from cc_env.match.match import FAULTS
-from cc_env.match.openings import opening
-from cc_env.match.referee import Clock, Player, play_match
-from cc_env.players.specs import Function, as_player
+from cc_env.match.openings import random_opening
+from cc_env.match.referee import Clock, Player, play_match, player_for_new_game
+from cc_env.players.builtin import PolicyFunction
+from cc_env.players.specs import as_player
 from cc_env.tablebase.tablebase import Solved, Tablebase
 
 _MOST_TRIES = 1000  # draws for each position that is wanted
@@ -82,7 +83,11 @@ class Accuracy:
     @property
     def interval(self) -> Interval:
         """`kept` with its 95 % interval, if positions were drawn one by one; 0 to 1 if none was."""
-        return wilson(self.kept, self.decisions) if self.judged else Interval(math.nan, 0.0, 1.0)
+        return (
+            wilson_interval(self.kept, self.decisions)
+            if self.judged
+            else Interval(math.nan, 0.0, 1.0)
+        )
 
     @property
     def misses(self) -> list[Judged]:
@@ -106,7 +111,7 @@ def _share(kept: list[bool]) -> float:
 
 
 def measure(
-    player: str | Player | Function,
+    player: str | Player | PolicyFunction,
     tables: Tablebase,
     positions: Iterable[Position],
     *,
@@ -126,7 +131,7 @@ def measure(
     for position in positions:
         solved = tables.probe(position)
         if solved.actions:
-            action = referee.fresh(player).choose(position, rng, Clock()).action
+            action = player_for_new_game(player).choose(position, rng, Clock()).action
             decision = judge(tables.game, position, action, solved)
             if keeps_value(tables, position, action, solved) is not None:
                 judged.append(decision)
@@ -183,8 +188,8 @@ def evenly(tables: Tablebase, count: int, *, seed: int = 0) -> Iterator[Position
 
 def reached(
     tables: Tablebase,
-    player: str | Player | Function,
-    opponent: str | Player | Function,
+    player: str | Player | PolicyFunction,
+    opponent: str | Player | PolicyFunction,
     games: int,
     *,
     opening_turns: int = 0,
@@ -204,9 +209,9 @@ def reached(
     player, opponent = (as_player(seated, tables.game) for seated in (player, opponent))
     for number in range(games):
         seat = number % 2
-        listening = _Listening(referee.fresh(player), tables)
+        listening = _Listening(player_for_new_game(player), tables)
         pair = [listening, opponent] if seat == 0 else [opponent, listening]
-        start = opening(tables.game, opening_turns, rng)
+        start = random_opening(tables.game, opening_turns, rng)
         record = play_match(tables.game, pair, start=start, seed=seed + number)
         if record.reason in FAULTS:
             raise BadPlayer(
@@ -234,7 +239,7 @@ class _Listening:
 
 
 def replies(
-    tables: Tablebase, player: str | Player | Function, most: int, *, seed: int = 0
+    tables: Tablebase, player: str | Player | PolicyFunction, most: int, *, seed: int = 0
 ) -> Iterator[Position]:
     """Yield the positions in which the player decides from the start, whatever opponents reply.
 
@@ -259,7 +264,7 @@ def replies(
                 yielded += 1
                 if yielded == most:
                     return
-            action = referee.fresh(player).choose(position, rng, Clock()).action
+            action = player_for_new_game(player).choose(position, rng, Clock()).action
             actions = [game.legal_action(position, action, actions)]
         for action in actions:
             after = game.apply(position, action), seat

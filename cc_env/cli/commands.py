@@ -32,6 +32,7 @@ from cc_env.jit.compiler import quietly
 from cc_env.jit.disk_cache import NOT_KEPT
 from cc_env.match import record
 from cc_env.match.match import Limits, Match
+from cc_env.match.record import export_match, find_format, record_foreign, replay_records
 from cc_env.play import lessons
 from cc_env.play.analysis import told
 from cc_env.play.exporting import RECORD
@@ -418,14 +419,14 @@ class _Replayed(NamedTuple):
     def format(self, to: Path) -> str:
         """Return the game in the format of a file; raise UnknownOption if there is none."""
         if to.suffix.lower() == RECORD:
-            return (self.kept or record.of_played(self.match, self.played)).to_json()
-        return record.format_of(self.match.game, to).write(self.match.game, self.played)
+            return (self.kept or record_foreign(self.match, self.played)).to_json()
+        return find_format(self.match.game, to).write(self.match.game, self.played)
 
     def check_fits(self, to: Path, count: int) -> None:
         """Raise BadOption if the format of a file cannot hold `count` games."""
         if count < 2 or to.suffix.lower() == RECORD:
             return
-        if record.format_of(self.match.game, to).is_single:
+        if find_format(self.match.game, to).is_single:
             raise BadOption(f"{to}: a file of this kind holds one game; choose it by --line")
 
 
@@ -433,8 +434,8 @@ def _recorded_games(
     file: Path, refused: list[BrokenGame] | None
 ) -> Iterator[tuple[int, _Replayed]]:
     on_broken = None if refused is None else refused.append
-    for number, kept, match in record.read_played(file, on_broken):
-        played = record.played_of(match, kept.players)
+    for number, kept, match in replay_records(file, on_broken):
+        played = export_match(match, kept.players)
         yield number, _Replayed(f"line {number}", match, played, kept)
 
 
@@ -442,7 +443,7 @@ def _foreign_games(
     file: Path, name: str, option: list[str] | None, refused: list[BrokenGame] | None
 ) -> Iterator[tuple[int, _Replayed]]:
     """Yield the games of a file of another program by number; refused ones are counted, too."""
-    usual = record.format_of(make_game(name), file).options
+    usual = find_format(make_game(name), file).options
     game = make_game(name, **{**usual, **game_options(option)})
     on_broken = None if refused is None else refused.append
     for good, (played, match) in enumerate(record.read_foreign(file, game, on_broken), 1):

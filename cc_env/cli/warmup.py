@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from cc_env.core import rules
 from cc_env.core.game import Game
 from cc_env.games.factory import make_game
-from cc_env.match import random_games
+from cc_env.match.random_games import play_random_games
 from cc_env.match.referee import Clock
 from cc_env.players.specs import available_players, make_player
 from cc_env.registry.catalogue import GAMES
@@ -35,7 +35,7 @@ def uses(name: str) -> Iterator[Use]:
     game = make_game(name)
     yield Use("rules", lambda: _rules(game))
     yield Use("perft", lambda: perft.perft(game, game.initial, 1))
-    yield Use("random play", lambda: random_games.play_randomly(game, 1))
+    yield Use("random play", lambda: play_random_games(game, 1))
     yield Use("environment", lambda: _environment(game, "random"))
     yield Use("environment with a player", lambda: _environment(game, "greedy"))
     for opponent in (None, "random", "greedy"):

@@ -11,16 +11,16 @@ from numpy.typing import NDArray
 
 from cc_env.core.game import Cell
 from cc_env.core.rules import Position
-from cc_env.envs.arguments import seed_of
-from cc_env.envs.boards import NOT_BEGUN, Boards, game_of_environment, reset_options
-from cc_env.envs.rendering import FRAMES_PER_SECOND, MODES, Renderer
+from cc_env.envs.arguments import as_seed
+from cc_env.envs.boards import NO_EPISODE, Boards, check_reset_options, make_environment_game
+from cc_env.envs.rendering import FRAMES_PER_SECOND, RENDER_MODES, Renderer
 from cc_env.envs.spaces import (
-    CopiedWhole,
-    LegalActions,
+    CopyableEnv,
+    LegalActionSpace,
     check_mask_layout,
-    flattened,
-    masked_space,
-    planes_space,
+    flatten_planes,
+    make_masked_space,
+    make_observation_space,
 )
 from cc_env.errors import EpisodeOver, MissingExtra
 from cc_env.rendering.picture import Picture, draw
@@ -41,7 +41,7 @@ def env(game: str = "capture_conquer", **arguments: Any) -> Any:
     return OrderEnforcingWrapper(BoardGameAEC(game, **arguments))
 
 
-class BoardGameAEC(CopiedWhole, AECEnv):
+class BoardGameAEC(CopyableEnv, AECEnv):
     """A two-player game in which "player_0" moves first.
 
     Observations, actions, masks and `illegal` are those of `BoardGameEnv`. The mask of the agent to
@@ -65,10 +65,10 @@ class BoardGameAEC(CopiedWhole, AECEnv):
     ) -> None:
         """Make the environment of `game` with its `options`; raise BadOption on bad values."""
         super().__init__()
-        self.game = game_of_environment(BoardGameAEC, game, options)
+        self.game = make_environment_game(BoardGameAEC, game, options)
         self.metadata = {
             "name": f"{game}_v0",
-            "render_modes": list(MODES),
+            "render_modes": list(RENDER_MODES),
             "render_fps": FRAMES_PER_SECOND,
             "is_parallelizable": False,
         }
@@ -78,19 +78,21 @@ class BoardGameAEC(CopiedWhole, AECEnv):
             self.game, seat=0, max_turns=max_turns, repetitions=repetitions, illegal=illegal
         )
         self.possible_agents = ["player_0", "player_1"]
-        self.observation_spaces = dict.fromkeys(self.possible_agents, planes_space(self.game))
-        self._actions = LegalActions(self._boards)
+        self.observation_spaces = dict.fromkeys(
+            self.possible_agents, make_observation_space(self.game)
+        )
+        self._actions = LegalActionSpace(self._boards)
 
     def observation_space(self, agent: str) -> spaces.Box:
         """Return the space of the planes: int8[C, H, W] of zeros and ones."""
         return self.observation_spaces[agent]
 
-    def action_space(self, agent: str) -> LegalActions:
+    def action_space(self, agent: str) -> LegalActionSpace:
         """Return Discrete(num_actions), which samples what is legal for the agent to move."""
         return self.action_spaces[agent]
 
     @property
-    def action_spaces(self) -> dict[str, LegalActions]:
+    def action_spaces(self) -> dict[str, LegalActionSpace]:
         """The action space of each agent: the same one."""
         return dict.fromkeys(self.possible_agents, self._actions)
 
@@ -102,8 +104,8 @@ class BoardGameAEC(CopiedWhole, AECEnv):
         Raises UnknownOption for other options, BadPosition for a text that is not a position to
         begin from, and then changes nothing.
         """
-        seed = seed_of(seed)
-        given = reset_options(None if options == CHECKED_OPTIONS else options, ["position"])
+        seed = as_seed(seed)
+        given = check_reset_options(None if options == CHECKED_OPTIONS else options, ["position"])
         start = [self.game.from_text(given["position"])] if "position" in given else []
         streams = None if seed is None else self._boards.streams(seed)
         self._boards.reset(starts=start, streams=streams)
@@ -123,8 +125,8 @@ class BoardGameAEC(CopiedWhole, AECEnv):
         Raises IllegalAction, and changes nothing, for an action that is not legal here; EpisodeOver
         before the first reset.
         """
-        if not self._boards.begun:
-            raise EpisodeOver(f"{NOT_BEGUN}; call reset() before step()")
+        if not self._boards.has_begun:
+            raise EpisodeOver(f"{NO_EPISODE}; call reset() before step()")
         agent = self.agent_selection
         if self.terminations[agent] or self.truncations[agent]:
             self._was_dead_step(action)
@@ -157,11 +159,11 @@ class BoardGameAEC(CopiedWhole, AECEnv):
 
         Raises EpisodeOver before the first reset.
         """
-        last, end = self._boards.last_turn(), self._boards.over()
+        last, end = self._boards.last_turn(), self._boards.shown_result()
         return draw(self.game, self.position, last=last, select=select, end=end)
 
     def _repr_svg_(self) -> str | None:
-        return self.picture()._repr_svg_() if self._boards.begun else None
+        return self.picture()._repr_svg_() if self._boards.has_begun else None
 
     def render(self) -> Any:
         """Return the frame that `render_mode` asks for, or show it; raise as `picture`."""
@@ -180,7 +182,7 @@ class BoardGameAEC(CopiedWhole, AECEnv):
             agent: boards.masks[0] * np.int8(is_terminated or agent == self.agent_selection)
             for agent in self.agents
         }
-        shared: dict[str, Any] = boards.end() if boards.done[0] else {}
+        shared: dict[str, Any] = boards.result() if boards.done[0] else {}
         if not boards.raises:
             shared["illegal_action"] = bool(boards.was_illegal[0])
         self.infos: dict[str, dict[str, Any]] = {
@@ -199,7 +201,7 @@ class MaskInObservation(BaseWrapper):
         super().__init__(env)
         self._key, self._flat = key, flat
         self._spaces = {
-            agent: masked_space(
+            agent: make_masked_space(
                 env.observation_space(agent), int(env.action_space(agent).n), key, flat
             )
             for agent in env.possible_agents
@@ -218,4 +220,4 @@ class MaskInObservation(BaseWrapper):
         """Return the planes and the mask of `agent`."""
         planes = self.env.observe(agent)
         mask = self.env.infos[agent]["action_mask"]
-        return {self._key: flattened(planes) if self._flat else planes, "action_mask": mask}
+        return {self._key: flatten_planes(planes) if self._flat else planes, "action_mask": mask}

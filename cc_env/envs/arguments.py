@@ -26,7 +26,7 @@ def as_int(value: object) -> int | None:
         return None
 
 
-def integer(name: str, value: object, valid: range, expected: str) -> int:
+def check_integer(name: str, value: object, valid: range, expected: str) -> int:
     """Return an integer argument as an int; raise BadOption unless it is in `valid`."""
     number = as_int(value)
     if number is None or number not in valid:
@@ -34,14 +34,14 @@ def integer(name: str, value: object, valid: range, expected: str) -> int:
     return number
 
 
-def seed_of(value: object) -> int | None:
+def as_seed(value: object) -> int | None:
     """Return a seed as an int; raise BadOption as `randomness.check_seed`."""
     number = as_int(value)
     random_streams.check_seed(value if number is None else number)
     return number
 
 
-def integer_actions(actions: object, count: int) -> NDArray[np.int64]:
+def check_actions(actions: object, count: int) -> NDArray[np.int64]:
     """Return the actions on `count` boards as int64[N]; raise IllegalAction unless they are."""
     try:
         array = np.asarray(actions)
@@ -54,7 +54,7 @@ def integer_actions(actions: object, count: int) -> NDArray[np.int64]:
     return array.astype(np.int64, copy=False)
 
 
-def choice(name: str, value: object, valid: Iterable[str]) -> str:
+def check_choice(name: str, value: object, valid: Iterable[str]) -> str:
     """Return an argument that is one of some words; raise BadOption unless it is."""
     words = list(valid)
     if not isinstance(value, str) or value not in words:

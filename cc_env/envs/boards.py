@@ -17,23 +17,26 @@ from cc_env.core import random_streams
 from cc_env.core.game import Game, Turn
 from cc_env.core.rules import Position
 from cc_env.envs import kernels
-from cc_env.envs.arguments import as_int, choice, integer
+from cc_env.envs.arguments import as_int, check_choice, check_integer
 from cc_env.envs.kernels import (
     ACCEPTED,
-    ATTEMPTS,
     COLUMNS,
     EPISODE,
+    MAX_RESET_ATTEMPTS,
     SEAT,
     STATUS,
     STREAM,
     TURNS,
     Autoreset,
     Batch,
-    Due,
     EpisodeStatus,
-    Illegal,
-    Replies,
+    IllegalMode,
+    OpponentMode,
     Settings,
+    StepKind,
+    describe_endings,
+    find_refused,
+    play_replies,
 )
 from cc_env.errors import (
     BadOption,
@@ -48,24 +51,25 @@ from cc_env.errors import (
 from cc_env.games.factory import game_option_defaults, make_game
 from cc_env.jit.threads import Threads
 
-NOT_BEGUN = "no episode has begun"
-LONGEST = 1023  # turns back that a repetition is seen where no limit says how long games are
+NO_EPISODE = "no episode has begun"
+REPETITION_WINDOW = (
+    1023  # turns back that a repetition is seen where no limit says how long games are
+)
 MAX_BOARDS = MAX_TURNS = 2**31 - 1
 MAX_THREADS = 1024
-MOST_KEYS = 2**27  # positions that all boards together remember for that: a gigabyte
+MAX_POSITION_KEYS = 2**27  # positions that all boards together remember for that: a gigabyte
 NO_SCORE = 0.0, 0.0  # of an episode that goes on, or that the rules give no score
 MASK_HINT = (
     "a policy chooses by the action mask (of sb3-contrib: evaluate_policy and MaskableEvalCallback)"
     ", or the environment is made with illegal='lose' or 'random'"
 )
-ILLEGAL = {"raise": Illegal.RAISE, "lose": Illegal.LOSE, "random": Illegal.RANDOM}
+ILLEGAL_MODES = {"raise": IllegalMode.RAISE, "lose": IllegalMode.LOSE, "random": IllegalMode.RANDOM}
 
 _TERMINATED = int(EpisodeStatus.TERMINATED)  # compared for each game that ends
 
-# An opponent: what it chooses, an action for each, on those boards (int64[M], their numbers) on
-# which it is to move. Or a `Replies`: RANDOM, or NONE where whoever steps the boards plays both.
-Opponent = Callable[["Boards", NDArray[np.int64]], Sequence[object] | NDArray[np.int64]]
-Starts = Callable[[NDArray[np.bool_]], NDArray[np.uint64]]
+# (boards, numbers of the boards on which the opponent is to move, int64[M]) -> M actions
+ReplyFunction = Callable[["Boards", NDArray[np.int64]], Sequence[object] | NDArray[np.int64]]
+StartFunction = Callable[[NDArray[np.bool_]], NDArray[np.uint64]]
 
 
 class Boards:
@@ -80,7 +84,7 @@ class Boards:
         game: Game,
         count: int = 1,
         *,
-        opponent: Opponent | Replies = Replies.NONE,
+        opponent: ReplyFunction | OpponentMode = OpponentMode.NONE,
         seat: int | None = None,
         max_turns: int | None = None,
         repetitions: int | None = None,
@@ -94,13 +98,16 @@ class Boards:
         what becomes of illegal actions in `step`. The boards are shared out among so many threads,
         and play the same games whatever their number.
         """
-        count = integer("num_envs", count, range(1, MAX_BOARDS + 1), f"1 to {MAX_BOARDS:,}")
-        threads = integer("threads", threads, range(1, MAX_THREADS + 1), f"1 to {MAX_THREADS:,}")
+        count = check_integer("num_envs", count, range(1, MAX_BOARDS + 1), f"1 to {MAX_BOARDS:,}")
+        threads = check_integer(
+            "threads", threads, range(1, MAX_THREADS + 1), f"1 to {MAX_THREADS:,}"
+        )
         self._settings = _settings(game, opponent, seat, max_turns, repetitions)._replace(
-            autoreset=int(autoreset), illegal=int(ILLEGAL[choice("illegal", illegal, ILLEGAL)])
+            autoreset=int(autoreset),
+            illegal=int(ILLEGAL_MODES[check_choice("illegal", illegal, ILLEGAL_MODES)]),
         )
         self.game, self.count = game, count
-        self._opponent = None if isinstance(opponent, Replies) else opponent
+        self._opponent = None if isinstance(opponent, OpponentMode) else opponent
         try:
             self._batch = _new_batch(game, count, _keys(self._settings, count), autoreset)
         except MemoryError:
@@ -116,7 +123,7 @@ class Boards:
         self.raises = illegal == "raise"
         self._action = np.zeros(1, np.int64)
         self._no_actions = np.zeros(count, np.int64)
-        self._all_due = np.full(count, Due.DECISION, np.int8)
+        self._all_due = np.full(count, StepKind.DECISION, np.int8)
         self._initial = self._rows_of(())
         self._threads = Threads(threads)
 
@@ -132,7 +139,7 @@ class Boards:
     def reset(
         self,
         which: NDArray[np.bool_] | None = None,
-        starts: Sequence[Position] | Starts = (),
+        starts: Sequence[Position] | StartFunction = (),
         streams: NDArray[np.uint64] | None = None,
     ) -> None:
         """Begin games on all boards or on `which` (bool[N]) of them, with these random streams.
@@ -148,9 +155,11 @@ class Boards:
         with self.all_or_nothing():
             if streams is not None:
                 self._batch.rows[which, STREAM] = streams[which]
-            for _ in range(ATTEMPTS if self._opponent else 1):  # compiled replies try there
+            for _ in range(
+                MAX_RESET_ATTEMPTS if self._opponent else 1
+            ):  # compiled replies try there
                 rows = starts(which) if callable(starts) else self._rows_of(starts)
-                due = np.where(which, np.int8(Due.GAME), np.int8(Due.NOTHING))
+                due = np.where(which, np.int8(StepKind.RESET), np.int8(StepKind.SKIP))
                 self._run(due, self._no_actions, rows)
                 self._reply()
                 which = which & self.done
@@ -205,7 +214,7 @@ class Boards:
         """Do what is due on all boards as `kernels.step`, each thread on some; or on none."""
         if self._threads.count == 1:
             return kernels.step(*self._args(), due, actions, starts)
-        refused = kernels.refused(self._settings, self._batch, due, actions)
+        refused = find_refused(self._settings, self._batch, due, actions)
         if refused == ACCEPTED:
             self._threads.run(partial(self._run_slice, due, actions, starts), self.count)
         return refused
@@ -233,7 +242,7 @@ class Boards:
         """Let the opponent decide on all boards until it is the seat's turn."""
         while self._opponent and len(which := np.flatnonzero(self._awaits_reply())):
             chosen = self._checked(which, self._opponent(self, which))
-            kernels.answer(*self._args(), which, chosen)
+            play_replies(*self._args(), which, chosen)
 
     def _awaits_reply(self) -> NDArray[np.bool_]:
         return np.asarray(~self.done & (self.to_move != self.seats))
@@ -258,7 +267,7 @@ class Boards:
     def _refusal(self, board: int, action: int) -> IllegalAction | EpisodeOver:
         where = f"board {board}: " if self.count > 1 else ""
         if self.done[board]:
-            why = "the episode is over" if self.begun else NOT_BEGUN
+            why = "the episode is over" if self.has_begun else NO_EPISODE
             return EpisodeOver(f"{where}{why}; call reset() before step({action})")
         return IllegalAction(f"{where}{self._illegal(board, int(action))}")
 
@@ -272,7 +281,7 @@ class Boards:
 
         Before the first reset, those of `Game.opening_mask`.
         """
-        if not self._has_masks and not self.begun:
+        if not self._has_masks and not self.has_begun:
             self._batch.masks[:] = self.game.opening_mask()
         self._has_masks = True
         return self._batch.masks
@@ -282,7 +291,7 @@ class Boards:
         kernels.observe(*self._args())
 
     @property
-    def begun(self) -> bool:
+    def has_begun(self) -> bool:
         """Whether games were begun, on all boards: the first reset is of all."""
         return bool(self._batch.rows[0, EPISODE])
 
@@ -317,7 +326,7 @@ class Boards:
         return np.asarray(self._batch.rows[:, STATUS] != EpisodeStatus.RUNNING)
 
     @property
-    def occurred(self) -> NDArray[np.uint64]:
+    def position_keys(self) -> NDArray[np.uint64]:
         """Keys of each board's positions so far, by turn, then 0: uint64[N, K].
 
         K is 0 where neither a limit nor the rules count repetitions.
@@ -326,7 +335,7 @@ class Boards:
         keys = self._batch.keys
         return np.where(np.arange(keys.shape[1]) <= turns, keys, np.uint64(0))
 
-    def seen_by_movers(self, which: NDArray[np.int64]) -> NDArray[np.int8]:
+    def observe_movers(self, which: NDArray[np.int64]) -> NDArray[np.int8]:
         """Return what the players to move see on the boards `which`, int8[len(which), C, H, W]."""
         planes = np.empty((len(which), *self.game.observation_shape), np.int8)
         kernels.observe_movers(self.game.initial, self._batch.rows, which, planes)
@@ -345,8 +354,8 @@ class Boards:
 
     def position(self, board: int = 0) -> Position:
         """Return the position on a board; raise EpisodeOver before the first reset."""
-        if not self.begun:
-            raise EpisodeOver(f"{NOT_BEGUN}; call reset() first")
+        if not self.has_begun:
+            raise EpisodeOver(f"{NO_EPISODE}; call reset() first")
         return self._position(self._batch.rows[board])
 
     def _position(self, row: NDArray[np.uint64]) -> Position:
@@ -370,7 +379,7 @@ class Boards:
             return None
         return before, next(self.game.ways(before, after, unfinished=True))
 
-    def end(self, board: int = 0) -> dict[str, Any]:
+    def result(self, board: int = 0) -> dict[str, Any]:
         """Return how the game that the last step ended, or that is over, ended.
 
         `outcome` is 0, 1 (that player won), 2 (a draw) or -1 (truncated); `ending` one word for
@@ -387,7 +396,7 @@ class Boards:
         ending = self._ending(position, status, int(row[TURNS]))
         return {"outcome": outcome, "ending": ending, "score": (first, second)}
 
-    def ends(self, which: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
+    def results(self, which: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
         """Return how the games that the last step ended on the boards `which` ended: M of them.
 
         As `end`, outcome int8[M], ending object[M] and score float64[M, 2]; and who was to move,
@@ -395,7 +404,7 @@ class Boards:
         """
         rows = self._batch.final_rows[which]
         to_move, margins = np.empty(len(rows), np.int8), np.empty(len(rows), np.int64)
-        kernels.describe_ends(self.game.initial, rows, to_move, margins)
+        describe_endings(self.game.initial, rows, to_move, margins)
         margins[rows[:, STATUS] != EpisodeStatus.TERMINATED] = 0
         score = np.stack([margins, 0 - margins], 1).astype(np.float64)
         ending = np.full(len(rows), "", object)
@@ -404,7 +413,7 @@ class Boards:
         statuses, turns = rows[:, STATUS].tolist(), rows[:, TURNS].tolist()
         ending[:] = list(map(self._ending, positions, statuses, turns))
         if self.game.scores:
-            score[:] = [self.end(board)["score"] for board in which.tolist()]
+            score[:] = [self.result(board)["score"] for board in which.tolist()]
         outcome = self.outcomes[which]
         return {"to_move": to_move, "outcome": outcome, "ending": ending, "score": score}
 
@@ -426,18 +435,18 @@ class Boards:
         """Return the last position of the game that `end` describes."""
         return self._position(self._last_row(board))
 
-    def ended(self, board: int = 0) -> bool:
+    def has_ended(self, board: int = 0) -> bool:
         """Return whether the game on a board is over, or ended in the last step."""
         return bool(self.terminated[board] or self.truncated[board])
 
-    def over(self, board: int = 0) -> tuple[int, str] | None:
+    def shown_result(self, board: int = 0) -> tuple[int, str] | None:
         """Return outcome and ending, see `end`, of a board whose game is over, else None.
 
         That it is not before the first game, nor where the next one has begun in the same step.
         """
-        if not (self.ended(board) and self.done[board]):
+        if not (self.has_ended(board) and self.done[board]):
             return None
-        end = self.end(board)
+        end = self.result(board)
         return end["outcome"], end["ending"]
 
     def snapshot(self) -> list[NDArray[Any]]:
@@ -469,7 +478,7 @@ def _index(action: object, most: int) -> int:
     return chosen if chosen is not None and 0 <= chosen <= most else -1
 
 
-def reset_options(options: object, known: Sequence[str]) -> Mapping[str, Any]:
+def check_reset_options(options: object, known: Sequence[str]) -> Mapping[str, Any]:
     """Return the options of a reset; raise UnknownOption if one is not `known`, else BadOption."""
     if options is None:
         return {}
@@ -482,7 +491,7 @@ def reset_options(options: object, known: Sequence[str]) -> Mapping[str, Any]:
     return options
 
 
-def game_of_environment(environment: type, game: str, options: Mapping[str, Any]) -> Game:
+def make_environment_game(environment: type, game: str, options: Mapping[str, Any]) -> Game:
     """Return the game of an environment; raise UnknownKeyword, with all that it takes."""
     of_game = list(game_option_defaults(game))
     if unknown := sorted(set(options) - set(of_game)):
@@ -498,33 +507,33 @@ def game_of_environment(environment: type, game: str, options: Mapping[str, Any]
 
 def _settings(
     game: Game,
-    opponent: Opponent | Replies,
+    opponent: ReplyFunction | OpponentMode,
     seat: int | None,
     max_turns: int | None,
     repetitions: int | None,
 ) -> Settings:
     """Return the settings of boards that are reset by hand; raise BadOption on bad values."""
     if seat is not None:
-        seat = integer("seat", seat, range(2), "0 (moves first), 1, or None for a drawn seat")
+        seat = check_integer("seat", seat, range(2), "0 (moves first), 1, or None for a drawn seat")
     if max_turns is not None:
         turns = range(1, MAX_TURNS + 1)
-        max_turns = integer("max_turns", max_turns, turns, "1 or more, or None for no limit")
+        max_turns = check_integer("max_turns", max_turns, turns, "1 or more, or None for no limit")
     if repetitions is not None:
         counts = range(2, MAX_TURNS + 1) if max_turns else range(0)
         expected = "None for no limit, or 2 or more with max_turns set"
-        repetitions = integer("repetitions", repetitions, counts, expected)
+        repetitions = check_integer("repetitions", repetitions, counts, expected)
         if game.repetition_limit:
             wanted = f"None for {game.name}, whose own rules end a game that repeats itself"
             raise BadOption(f"repetitions={repetitions}; it is {wanted}")
-    if opponent is not Replies.NONE and max_turns == 1 and seat != 0:
+    if opponent is not OpponentMode.NONE and max_turns == 1 and seat != 0:
         raise BadOption("max_turns=1; it is 2 or more where the opponent may move first")
     return Settings(
-        int(opponent if isinstance(opponent, Replies) else Replies.ANSWERS),
+        int(opponent if isinstance(opponent, OpponentMode) else OpponentMode.EXTERNAL),
         -1 if seat is None else seat,
         max_turns or 0,
         repetitions or 0,
         int(Autoreset.DISABLED),
-        int(Illegal.RAISE),
+        int(IllegalMode.RAISE),
         game.repetition_limit,
     )
 
@@ -536,9 +545,9 @@ def _keys(settings: Settings, count: int) -> int:
     """
     if not (settings.repetitions or settings.repetition_limit):
         return 0
-    keys = (settings.max_turns or LONGEST) + 1
-    if count * keys > MOST_KEYS:
-        most = MOST_KEYS // count - 1
+    keys = (settings.max_turns or REPETITION_WINDOW) + 1
+    if count * keys > MAX_POSITION_KEYS:
+        most = MAX_POSITION_KEYS // count - 1
         wanted = f"with {count} boards whose repetitions are counted it is {most:,} at most"
         raise BadOption(f"max_turns={settings.max_turns or None}; {wanted}")
     return keys

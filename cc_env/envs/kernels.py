@@ -20,7 +20,7 @@ from cc_env.jit.raw_arrays import borrow
 # Columns: games begun, turns played, random stream, seat 0 or 1, an `EpisodeStatus`.
 EPISODE, TURNS, STREAM, SEAT, STATUS = COLUMNS = tuple(range(-5, 0))
 ACCEPTED = -1
-ATTEMPTS = 100  # at a reply that does not end the game at once
+MAX_RESET_ATTEMPTS = 100  # at a reply that does not end the game at once
 
 _1 = np.uint64(1)
 
@@ -33,15 +33,15 @@ class Autoreset(IntEnum):
     SAME_STEP = 2
 
 
-class Replies(IntEnum):
+class OpponentMode(IntEnum):
     """Who takes the decisions that are not the seat's."""
 
     NONE = 0  # whoever steps the boards plays both sides
     RANDOM = 1  # the step itself, at random
-    ANSWERS = 2  # whoever calls `answer`
+    EXTERNAL = 2  # whoever calls `play_replies`
 
 
-class Illegal(IntEnum):
+class IllegalMode(IntEnum):
     """What becomes of an illegal action of the action space."""
 
     RAISE = 0
@@ -58,23 +58,23 @@ class EpisodeStatus(IntEnum):
     FAULT = 3  # by an illegal action
 
 
-class Due(IntEnum):
+class StepKind(IntEnum):
     """What a step does on a board."""
 
-    NOTHING = 0
+    SKIP = 0
     DECISION = 1  # a new game where the last one is over, if that is how boards begin again
-    GAME = 2
+    RESET = 2
 
 
 class Settings(NamedTuple):
     """How the boards are played; a limit of 0 does not apply."""
 
-    replies: int  # a `Replies`
+    replies: int  # a `OpponentMode`
     seat: int  # 0, 1, or -1: drawn at every reset
     max_turns: int  # truncate after this number of turns
     repetitions: int  # truncate at the Nth occurrence of a position
     autoreset: int  # an `Autoreset`
-    illegal: int  # an `Illegal`
+    illegal: int  # an `IllegalMode`
     repetition_limit: int  # turns leading to the same position after which its rules end a game
 
 
@@ -109,17 +109,17 @@ def _board(batch: Batch, number: int, legal: NDArray[np.int32]) -> Board:
 
 
 @jit
-def refused(
+def find_refused(
     settings: Settings, batch: Batch, due: NDArray[np.int8], actions: NDArray[np.int64]
 ) -> int:
     """Return the first board that refuses its action, or ACCEPTED; `due` and `actions` are [N].
 
-    Only boards on which a decision is due (`Due`) look at their actions.
+    Only boards on which a decision is due (`StepKind`) look at their actions.
     """
     batch = borrow(batch)
     for number in range(len(batch.rows)):
         row, mask = batch.rows[number], batch.masks[number]
-        if due[number] == Due.DECISION and not _accepts(settings, row, actions[number], mask):
+        if due[number] == StepKind.DECISION and not _accepts(settings, row, actions[number], mask):
             return number
     return ACCEPTED
 
@@ -133,29 +133,31 @@ def step(
     actions: NDArray[np.int64],
     starts: NDArray[np.uint64],
 ) -> int:
-    """Do what is `due` (`Due`, int8[N]): play actions[i] (int64[N]) on board i, or begin a game.
+    """Play actions[i] (int64[N]) or begin a game on board i, by its `StepKind` due[i] (int8[N]).
 
     Games begin in row i % M of `starts`, uint64[M, fields], positions in which a game is not over,
     but in `start` where they begin in the step that ends one; its class picks the rules, here and
     below. Return ACCEPTED or, where nothing changes, the first board whose action is refused.
     """
     batch = borrow(batch)
-    first_refused = refused(settings, batch, due, actions)
+    first_refused = find_refused(settings, batch, due, actions)
     if first_refused != ACCEPTED:
         return first_refused
     legal = np.empty(batch.masks.shape[1], np.int32)
     for number in range(len(batch.rows)):
         board = _board(batch, number, legal)
-        if due[number] == Due.GAME or (due[number] == Due.DECISION and board.row[STATUS]):
+        if due[number] == StepKind.RESET or (
+            due[number] == StepKind.DECISION and board.row[STATUS]
+        ):
             first = rules.load(starts[number % len(starts)], start)
             _restart(first, settings, batch, board)
-        elif due[number] == Due.DECISION:
+        elif due[number] == StepKind.DECISION:
             _decide(np.int64(actions[number]), start, settings, batch, board)
     return ACCEPTED
 
 
 @jit
-def answer(
+def play_replies(
     start: Position,
     settings: Settings,
     batch: Batch,
@@ -192,7 +194,7 @@ def observe_movers(
 
 
 @jit
-def describe_ends(
+def describe_endings(
     start: Position,
     rows: NDArray[np.uint64],
     to_move: NDArray[np.int8],
@@ -228,7 +230,7 @@ def _decide(action: Int, start: Position, settings: Settings, batch: Batch, boar
     before = rules.load(board.row, start)
     viewer = np.int64(board.row[SEAT]) if settings.replies else rules.to_move(before)
     is_legal = batch.masks[board.number, action] == 1
-    if not is_legal and settings.illegal == Illegal.LOSE:
+    if not is_legal and settings.illegal == IllegalMode.LOSE:
         position, status = before, np.int64(EpisodeStatus.FAULT)
         result: Int = 1 - rules.to_move(before)
     else:
@@ -281,7 +283,7 @@ def _accepts(
     if row[STATUS]:
         return settings.autoreset == Autoreset.NEXT_STEP
     is_action = 0 <= action < len(mask)
-    return is_action and (settings.illegal != Illegal.RAISE or mask[action] == 1)
+    return is_action and (settings.illegal != IllegalMode.RAISE or mask[action] == 1)
 
 
 @jit
@@ -307,7 +309,7 @@ def _begin(position: Position, settings: Settings, board: Board) -> Position:
         row[STREAM] = random_streams.advance(row[STREAM])
     if len(keys):
         keys[0] = rules.key(position)
-    for _ in range(ATTEMPTS):
+    for _ in range(MAX_RESET_ATTEMPTS):
         row[TURNS] = 0
         rules.store(position, row[len(position) :])
         after = _reply(position, settings, board)
@@ -335,7 +337,7 @@ def _advance(position: Position, action: Int, board: Board) -> Position:
 @jit
 def _reply(position: Position, settings: Settings, board: Board) -> Position:
     """Return the position after all random decisions until the seat is to move, if any are due."""
-    while settings.replies == Replies.RANDOM and rules.to_move(position) != np.int64(
+    while settings.replies == OpponentMode.RANDOM and rules.to_move(position) != np.int64(
         board.row[SEAT]
     ):
         _, status = _status(position, settings, board)

@@ -14,24 +14,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cc_env.core.game import Game
-from cc_env.envs import boards
-from cc_env.envs.arguments import integer_actions
-from cc_env.envs.boards import Boards
-from cc_env.envs.kernels import Replies
-from cc_env.match.referee import Clock, Player, fresh
-from cc_env.players.builtin import FunctionPlayer
-from cc_env.players.specs import Function, as_player
+from cc_env.envs.arguments import check_actions
+from cc_env.envs.boards import Boards, ReplyFunction
+from cc_env.envs.kernels import OpponentMode
+from cc_env.match.referee import Clock, Player, player_for_new_game
+from cc_env.players.builtin import FunctionPlayer, PolicyFunction
+from cc_env.players.specs import as_player
 
 
-def of(opponent: str | Player | Function | None, game: Game) -> boards.Opponent | Replies:
+def make_opponent(
+    opponent: str | Player | PolicyFunction | None, game: Game
+) -> ReplyFunction | OpponentMode:
     """Return an opponent of an environment, as boards take it; None: whoever steps plays both.
 
     Raises BadOption for what is not a player's spoken name, a player or a function.
     """
     if opponent is None:
-        return Replies.NONE
+        return OpponentMode.NONE
     if isinstance(opponent, str) and opponent == "random":
-        return Replies.RANDOM
+        return OpponentMode.RANDOM
     player = as_player(opponent, game)
     if isinstance(player, FunctionPlayer):
         return _Asks(player.function)
@@ -41,11 +42,11 @@ def of(opponent: str | Player | Function | None, game: Game) -> boards.Opponent 
 class _Asks:
     """A function, called for one board after the other."""
 
-    def __init__(self, function: Function) -> None:
+    def __init__(self, function: PolicyFunction) -> None:
         self._function = function
 
     def __call__(self, batch: Boards, which: NDArray[np.int64]) -> list[Any]:
-        planes, seats = batch.seen_by_movers(which), batch.to_move[which].tolist()
+        planes, seats = batch.observe_movers(which), batch.to_move[which].tolist()
         told = zip(planes, batch.masks[which], seats, strict=True)
         return [
             self._function(observation.copy(), {"action_mask": mask.copy(), "seat": seat})
@@ -66,12 +67,12 @@ class _Plays:
     def _choose(self, batch: Boards, board: int) -> Any:
         episode, player = self._games.get(board, (0, self._player))
         if episode != batch.episode(board):
-            player = fresh(self._player)
+            player = player_for_new_game(self._player)
             self._games[board] = batch.episode(board), player
         return player.choose(batch.position(board), batch.generator(board), Clock()).action
 
 
-class Asked(NamedTuple):
+class DecisionBatch(NamedTuple):
     """M positions in which one opponent is to move."""
 
     positions: NDArray[np.uint64]  # [M, fields]
@@ -79,7 +80,9 @@ class Asked(NamedTuple):
     masks: NDArray[np.int8]  # [M, num_actions]
 
 
-Choose = Callable[[Asked, np.random.Generator], NDArray[np.int64]]  # legal actions, int64[M]
+BatchPolicy = Callable[
+    [DecisionBatch, np.random.Generator], NDArray[np.int64]
+]  # legal actions, int64[M]
 
 
 @dataclass
@@ -87,7 +90,7 @@ class Opponent:
     """Somebody whom a learner meets in a share of its games, and how the learner fared."""
 
     name: str
-    choose: Choose
+    choose: BatchPolicy
     share: float = 1.0  # of the games, as a weight
     points: list[float] = field(default_factory=list)  # of the learner: 1 a win, 0.5 a draw
 
@@ -97,16 +100,16 @@ class Opponent:
         return points
 
 
-def by_player(player: str | Player, game: Game) -> Choose:
+def wrap_player(player: str | Player, game: Game) -> BatchPolicy:
     """Return how a player, or that of a spoken name, chooses; raise BadOption if there is none.
 
     It is one player for all boards, so it must remember nothing of its games.
     """
     if isinstance(player, str) and player == "random":
-        return drawn
+        return random_policy
     plays = as_player(player, game)
 
-    def choose(asked: Asked, rng: np.random.Generator) -> NDArray[np.int64]:
+    def choose(asked: DecisionBatch, rng: np.random.Generator) -> NDArray[np.int64]:
         positions = (type(game.initial)(*row) for row in asked.positions)
         return np.array(
             [plays.choose(position, rng, Clock()).action for position in positions], np.int64
@@ -115,47 +118,51 @@ def by_player(player: str | Player, game: Game) -> Choose:
     return choose
 
 
-def drawn(asked: Asked, rng: np.random.Generator) -> NDArray[np.int64]:
+def random_policy(asked: DecisionBatch, rng: np.random.Generator) -> NDArray[np.int64]:
     """Return a random legal action in each of the M positions, int64[M]."""
     return np.asarray((asked.masks * (1 - rng.random(asked.masks.shape))).argmax(1))
 
 
-class Several:
+class OpponentPool:
     """Opponents of which one, drawn by the shares, plays each game on N boards."""
 
     def __init__(self, opponents: list[Opponent], rng: np.random.Generator) -> None:
         """Let these meet the learner; more may be appended."""
         self.opponents, self.rng = opponents, rng
-        self.begin(0)
+        self.allocate(0)
         self.seconds = 0.0  # that they took to choose, so far
 
-    def begin(self, count: int) -> None:
+    def allocate(self, count: int) -> None:
         """Meet the learner on `count` boards."""
-        self.met = np.zeros(count, np.int64)  # the opponent on each board, by index
+        self.indices = np.zeros(count, np.int64)  # the opponent on each board, by index
 
     def draw(self, which: NDArray[np.bool_]) -> None:
         """Draw who plays the next games on these boards, bool[N]."""
         shares = np.array([opponent.share for opponent in self.opponents])
         drawn = self.rng.choice(len(shares), int(which.sum()), p=shares / shares.sum())
-        self.met[which] = drawn
+        self.indices[which] = drawn
 
     def __call__(self, batch: Boards, which: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return what they choose on the boards `which`, int64[M]; each is asked once."""
         actions = np.zeros(len(which), np.int64)
-        asked = Asked(batch.positions[which], batch.seen_by_movers(which), batch.masks[which])
-        for index in np.unique(self.met[which]):
-            of_it = self.met[which] == index
+        asked = DecisionBatch(
+            batch.positions[which], batch.observe_movers(which), batch.masks[which]
+        )
+        for index in np.unique(self.indices[which]):
+            of_it = self.indices[which] == index
             began = time.perf_counter()
-            theirs = Asked(*(array[of_it] for array in asked))
+            theirs = DecisionBatch(*(array[of_it] for array in asked))
             chosen = self.opponents[index].choose(theirs, self.rng)
-            actions[of_it] = integer_actions(chosen, len(theirs.masks))
+            actions[of_it] = check_actions(chosen, len(theirs.masks))
             self.seconds += time.perf_counter() - began
         return actions
 
-    def note(self, which: NDArray[np.bool_], rewards: NDArray[np.float32]) -> None:
+    def record_results(self, which: NDArray[np.bool_], rewards: NDArray[np.float32]) -> None:
         """Note the learner's rewards, float32[N], in the games that ended on the boards `which`.
 
         `which` is bool[N]; the rewards of other boards are ignored.
         """
-        for index, reward in zip(self.met[which].tolist(), rewards[which].tolist(), strict=True):
+        for index, reward in zip(
+            self.indices[which].tolist(), rewards[which].tolist(), strict=True
+        ):
             self.opponents[index].points.append((1 + reward) / 2)

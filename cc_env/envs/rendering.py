@@ -6,11 +6,11 @@ from typing import Any
 from cc_env.errors import UnknownOption, listed
 from cc_env.rendering.picture import Picture
 
-MODES = ("ansi", "rgb_array", "human")
+RENDER_MODES = ("ansi", "rgb_array", "human")
 FRAMES_PER_SECOND = 2
 
 
-def check_mode(mode: object, modes: Iterable[str]) -> None:
+def check_render_mode(mode: object, modes: Iterable[str]) -> None:
     """Raise UnknownOption unless this is None or one of the modes."""
     known = list(modes)
     if mode is not None and not (isinstance(mode, str) and mode in known):
@@ -22,7 +22,7 @@ class Renderer:
 
     def __init__(self, mode: str | None, title: str) -> None:
         """Raise UnknownOption for an unknown mode, MissingExtra where it needs pygame."""
-        check_mode(mode, MODES)
+        check_render_mode(mode, RENDER_MODES)
         self.mode, self._title = mode, title
         self._window: Any = None
         if mode in ("rgb_array", "human"):

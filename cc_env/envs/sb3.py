@@ -13,11 +13,11 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from cc_env.core.rules import ONGOING
-from cc_env.envs.arguments import integer_actions, seed_of
-from cc_env.envs.boards import Boards, game_of_environment, reset_options
-from cc_env.envs.opponents import Asked, Choose, Opponent, Several, by_player
-from cc_env.envs.rendering import FRAMES_PER_SECOND, Renderer, check_mode
-from cc_env.envs.spaces import planes_space
+from cc_env.envs.arguments import as_seed, check_actions
+from cc_env.envs.boards import Boards, check_reset_options, make_environment_game
+from cc_env.envs.opponents import BatchPolicy, DecisionBatch, Opponent, OpponentPool, wrap_player
+from cc_env.envs.rendering import FRAMES_PER_SECOND, Renderer, check_render_mode
+from cc_env.envs.spaces import make_observation_space
 from cc_env.errors import BadOption, MissingExtra, check_switch
 from cc_env.match.referee import Player
 from cc_env.rendering.picture import draw
@@ -29,7 +29,9 @@ try:
 except ImportError as missing:
     raise MissingExtra("OpponentVecEnv", "stable-baselines3", "sb3") from missing
 
-Start = Callable[[int, np.random.Generator], NDArray[np.uint64]]  # count -> positions [count, F]
+StartSampler = Callable[
+    [int, np.random.Generator], NDArray[np.uint64]
+]  # count -> positions [count, F]
 
 
 class OpponentVecEnv(VecEnv):
@@ -52,7 +54,7 @@ class OpponentVecEnv(VecEnv):
     the policy that learns, or a `snapshot` of it:
 
         model = MaskablePPO("MlpPolicy", env)
-        env.opponents.append(Opponent("itself", by_policy(model.policy)))
+        env.opponents.append(Opponent("itself", wrap_policy(model.policy)))
     """
 
     def __init__(
@@ -65,7 +67,7 @@ class OpponentVecEnv(VecEnv):
         max_turns: int | None = 200,
         repetitions: int | None = None,
         illegal: str = "raise",
-        starts: Start | None = None,
+        starts: StartSampler | None = None,
         draw_at_limits: bool = False,
         render_mode: str | None = None,
         **options: Any,
@@ -77,8 +79,8 @@ class OpponentVecEnv(VecEnv):
         ends is a draw, as in the arena, and not one of unknown value. The other arguments are
         those of `BoardGameEnv`.
         """
-        self.game = game_of_environment(OpponentVecEnv, game, options)
-        check_mode(render_mode, ["ansi", "rgb_array"])
+        self.game = make_environment_game(OpponentVecEnv, game, options)
+        check_render_mode(render_mode, ["ansi", "rgb_array"])
         check_switch("draw_at_limits", draw_at_limits)
         if starts is not None and not callable(starts):
             raise BadOption(
@@ -86,7 +88,7 @@ class OpponentVecEnv(VecEnv):
             )
         self._renderer = Renderer(render_mode, self.game.name)
         self.render_mode = render_mode
-        self._pool = Several(_opponents(opponents, self.game), np.random.default_rng())
+        self._pool = OpponentPool(_opponents(opponents, self.game), np.random.default_rng())
         self.boards = Boards(
             self.game,
             num_envs,
@@ -97,13 +99,15 @@ class OpponentVecEnv(VecEnv):
             illegal=illegal,
         )
         num_envs = self.boards.count
-        self._pool.begin(num_envs)
+        self._pool.allocate(num_envs)
         self._starts, self._truncates = starts, not draw_at_limits
         self._actions = np.zeros(num_envs, np.int64)
         self.lengths = np.zeros(num_envs, np.int64)  # the learner's decisions in each game so far
         self._began, self._busy = time.perf_counter(), 0.0
         self._seed: int | None = None  # of the next reset
-        super().__init__(num_envs, planes_space(self.game), spaces.Discrete(self.game.num_actions))
+        super().__init__(
+            num_envs, make_observation_space(self.game), spaces.Discrete(self.game.num_actions)
+        )
         self.metadata: dict[str, Any] = {**self.metadata, "render_fps": FRAMES_PER_SECOND}
 
     @property
@@ -121,9 +125,9 @@ class OpponentVecEnv(VecEnv):
         self._pool.rng = rng
 
     @property
-    def met(self) -> NDArray[np.int64]:
+    def opponent_indices(self) -> NDArray[np.int64]:
         """The opponent on each board, int64[N], by its index."""
-        return self._pool.met
+        return self._pool.indices
 
     @property
     def seconds(self) -> dict[str, float]:
@@ -136,7 +140,7 @@ class OpponentVecEnv(VecEnv):
         A board has the same stream of its own whatever N is. Raises BadOption if `seed`
         is not a seed.
         """
-        seeds = super().seed(seed_of(seed))
+        seeds = super().seed(as_seed(seed))
         self._seed = seeds[0]
         self.rng = np.random.default_rng(self._seed)
         return seeds
@@ -149,7 +153,7 @@ class OpponentVecEnv(VecEnv):
         Raises BadOption or BadPosition, and begins nothing, on bad options.
         """
         began = time.perf_counter()
-        given = [reset_options(options, ["position"]) for options in self._options]
+        given = [check_reset_options(options, ["position"]) for options in self._options]
         texts = [options.get("position") for options in given]
         positions = [self.game.from_text(text) if text else self.game.initial for text in texts]
         streams = None if self._seed is None else self.boards.streams(self._seed)
@@ -164,7 +168,7 @@ class OpponentVecEnv(VecEnv):
 
     def step_async(self, actions: NDArray[np.int64]) -> None:
         """Take the learner's actions, int[N]; raise IllegalAction for another shape or type."""
-        self._actions[:] = integer_actions(actions, self.num_envs)
+        self._actions[:] = check_actions(actions, self.num_envs)
 
     def step_wait(self) -> VecEnvStepReturn:
         """Play them, and the answers.
@@ -176,7 +180,7 @@ class OpponentVecEnv(VecEnv):
         boards.step(self._actions)
         self.lengths += 1
         rewards, over = boards.rewards.astype(np.float32), boards.done.copy()
-        self._pool.note(over, rewards)
+        self._pool.record_results(over, rewards)
         infos = self._infos(np.flatnonzero(over).tolist())
         if over.any():
             self._begin(over)
@@ -253,7 +257,7 @@ class OpponentVecEnv(VecEnv):
 
     def _frame(self, board: int) -> Any:
         boards = self.boards
-        last, end = boards.last_turn(board), boards.over(board)
+        last, end = boards.last_turn(board), boards.shown_result(board)
         return self._renderer.frame(draw(self.game, boards.position(board), last=last, end=end))
 
     def close(self) -> None:
@@ -261,13 +265,13 @@ class OpponentVecEnv(VecEnv):
         self._renderer.close()
 
 
-def by_policy(policy: Any, deterministic: bool = False) -> Choose:
+def wrap_policy(policy: Any, deterministic: bool = False) -> BatchPolicy:
     """Return how a policy with masks (sb3-contrib's, `model.policy`) chooses as it is at the time.
 
     It draws from torch's generator unless it is `deterministic`. `snapshot` makes copies.
     """
 
-    def choose(asked: Asked, rng: np.random.Generator) -> NDArray[np.int64]:
+    def choose(asked: DecisionBatch, rng: np.random.Generator) -> NDArray[np.int64]:
         actions, _ = policy.predict(
             asked.observations, action_masks=asked.masks, deterministic=deterministic
         )
@@ -276,8 +280,8 @@ def by_policy(policy: Any, deterministic: bool = False) -> Choose:
     return choose
 
 
-def snapshot(policy: Any) -> Any:
-    """Return a copy of a policy of SB3 or sb3-contrib as it is now, for `by_policy`.
+def copy_policy(policy: Any) -> Any:
+    """Return a copy of a policy of SB3 or sb3-contrib as it is now, for `wrap_policy`.
 
     `copy.deepcopy` cannot make one of a policy that has learned.
     """
@@ -299,7 +303,7 @@ def _opponents(
         if isinstance(opponent, Opponent)
         else Opponent(
             opponent if isinstance(opponent, str) else type(opponent).__name__,
-            by_player(opponent, game),
+            wrap_player(opponent, game),
         )
         for opponent in several
     ]

@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 
 from cc_env.core.game import Game
 from cc_env.core.rules import ONGOING, Position
-from cc_env.envs.arguments import integer, seed_of
+from cc_env.envs.arguments import as_seed, check_integer
 from cc_env.envs.vector import BoardGameVectorEnv
 from cc_env.errors import BadOption, UnknownKeyword
-from cc_env.match import openings
-from cc_env.match.confidence import wilson
+from cc_env.match.confidence import wilson_interval
+from cc_env.match.openings import MAX_TRIES, play_random_turns
 from cc_env.match.referee import Player
-from cc_env.players.specs import Function
+from cc_env.players.builtin import PolicyFunction
 
 # observations int8[N, C, H, W] and masks int8[N, A] -> legal actions int[N]
 Policy = Callable[[NDArray[np.int8], NDArray[np.int8]], Any]
@@ -56,7 +56,7 @@ class Score:
 def score(
     choose: Policy,
     game: str,
-    opponent: str | Player | Function = "random",
+    opponent: str | Player | PolicyFunction = "random",
     games: int = 200,
     seed: int = 0,
     opening_turns: int = 4,
@@ -72,10 +72,12 @@ def score(
     """
     _check_environment(opponent, arguments)
     expected = f"an even number from 2 to {MAX_GAMES:,}, half of them for each seat"
-    games = integer("games", games, range(2, MAX_GAMES + 1, 2), expected)
+    games = check_integer("games", games, range(2, MAX_GAMES + 1, 2), expected)
     expected = f"0 to {MAX_OPENING_TURNS:,}"
-    opening_turns = integer("opening_turns", opening_turns, range(MAX_OPENING_TURNS + 1), expected)
-    seeds = np.random.SeedSequence(seed_of(seed)).spawn(3)
+    opening_turns = check_integer(
+        "opening_turns", opening_turns, range(MAX_OPENING_TURNS + 1), expected
+    )
+    seeds = np.random.SeedSequence(as_seed(seed)).spawn(3)
     both = [
         BoardGameVectorEnv(
             game,
@@ -97,7 +99,7 @@ def score(
         points += of_seat
         courses |= {(seat, course) for course in seen}
     _warn_of_repeats(games, len(courses))
-    return Score(*wilson(float(np.mean(points)), len(courses)), games, len(courses))
+    return Score(*wilson_interval(float(np.mean(points)), len(courses)), games, len(courses))
 
 
 def _check_environment(opponent: object, arguments: dict[str, Any]) -> None:
@@ -114,8 +116,8 @@ def _opening(game: Game, turns: int, rng: np.random.Generator) -> Position:
 
     So whoever moves first in it, the other player has a decision, too.
     """
-    for _ in range(openings.TRIES):
-        position = openings.after_random_turns(game, turns, rng)
+    for _ in range(MAX_TRIES):
+        position = play_random_turns(game, turns, rng)
         after = (game.play_turn(position, turn) for turn in game.turns(position))
         if game.outcome(position) == ONGOING and all(game.outcome(p) == ONGOING for p in after):
             return position

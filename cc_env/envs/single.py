@@ -15,28 +15,28 @@ from numpy.typing import NDArray
 
 from cc_env.core.game import Cell
 from cc_env.core.rules import ONGOING, Position
-from cc_env.envs import opponents
-from cc_env.envs.arguments import seed_of
-from cc_env.envs.boards import NO_SCORE, Boards, game_of_environment, reset_options
-from cc_env.envs.rendering import FRAMES_PER_SECOND, MODES, Renderer
+from cc_env.envs.arguments import as_seed
+from cc_env.envs.boards import NO_SCORE, Boards, check_reset_options, make_environment_game
+from cc_env.envs.opponents import make_opponent
+from cc_env.envs.rendering import FRAMES_PER_SECOND, RENDER_MODES, Renderer
 from cc_env.envs.spaces import (
-    CopiedWhole,
-    LegalActions,
+    CopyableEnv,
+    LegalActionSpace,
     check_mask_layout,
-    flattened,
-    masked_space,
-    planes_space,
+    flatten_planes,
+    make_masked_space,
+    make_observation_space,
 )
 from cc_env.errors import BadPlayer
 from cc_env.match.referee import Player
-from cc_env.players.specs import Function
+from cc_env.players.builtin import PolicyFunction
 from cc_env.rendering.picture import Picture, draw
 
 Observation = NDArray[np.int8]
 Info = dict[str, Any]
 
 
-class BoardGameEnv(CopiedWhole, gymnasium.Env[Observation, np.int64]):
+class BoardGameEnv(CopyableEnv, gymnasium.Env[Observation, np.int64]):
     """A two-player game seen by one player; the opponent answers within `step`.
 
     Observation
@@ -66,13 +66,13 @@ class BoardGameEnv(CopiedWhole, gymnasium.Env[Observation, np.int64]):
         v0: as first published.
     """
 
-    metadata = {"render_modes": list(MODES), "render_fps": FRAMES_PER_SECOND}
+    metadata = {"render_modes": list(RENDER_MODES), "render_fps": FRAMES_PER_SECOND}
 
     def __init__(
         self,
         game: str,
         *,
-        opponent: str | Player | Function = "random",
+        opponent: str | Player | PolicyFunction = "random",
         seat: int | None = None,
         max_turns: int | None = 200,
         repetitions: int | None = None,
@@ -88,7 +88,7 @@ class BoardGameEnv(CopiedWhole, gymnasium.Env[Observation, np.int64]):
         `illegal` says what an illegal action of the action space does: "raise" an error, "lose" the
         game, or have a "random" legal action played in its place.
         """
-        self.game = game_of_environment(BoardGameEnv, game, options)
+        self.game = make_environment_game(BoardGameEnv, game, options)
         if opponent is None:
             would_do = "a player's name, a player, or a function"
             self_play = "for self-play gymnasium.make_vec or PettingZoo"
@@ -97,7 +97,7 @@ class BoardGameEnv(CopiedWhole, gymnasium.Env[Observation, np.int64]):
         self._renderer = Renderer(render_mode, self.game.name)
         self._boards = Boards(
             self.game,
-            opponent=opponents.of(opponent, self.game),
+            opponent=make_opponent(opponent, self.game),
             seat=seat,
             max_turns=max_turns,
             repetitions=repetitions,
@@ -105,16 +105,16 @@ class BoardGameEnv(CopiedWhole, gymnasium.Env[Observation, np.int64]):
         )
         # Generated here, so that copies of an environment without a seed go on as it does.
         self._np_random, self._np_random_seed = seeding.np_random()
-        self.observation_space = planes_space(self.game)  # type: ignore[assignment]
-        self.action_space = LegalActions(self._boards)
+        self.observation_space = make_observation_space(self.game)  # type: ignore[assignment]
+        self.action_space = LegalActionSpace(self._boards)
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, Info]:
         """Begin an episode; raise BadOption or BadPosition, and change nothing, on bad ones."""
-        given = reset_options(options, ["position"])
+        given = check_reset_options(options, ["position"])
         starts = [self.game.from_text(given["position"])] if "position" in given else []
-        seed = seed_of(seed)
+        seed = as_seed(seed)
         with self._generator_or_nothing():
             super().reset(seed=seed)
             stream = self.np_random.integers(2**64, size=1, dtype=np.uint64)
@@ -135,7 +135,7 @@ class BoardGameEnv(CopiedWhole, gymnasium.Env[Observation, np.int64]):
         terminated, truncated = boards.terminated.item(), boards.truncated.item()
         info = self._info()
         if terminated or truncated:
-            info |= boards.end()
+            info |= boards.result()
         if self.render_mode == "human":
             self.render()
         return boards.observations[0].copy(), boards.rewards.item(), terminated, truncated, info
@@ -153,11 +153,11 @@ class BoardGameEnv(CopiedWhole, gymnasium.Env[Observation, np.int64]):
         """Return the board with the last turn and, where `select` names a cell, the legal targets
         of its piece; raise EpisodeOver before the first reset.
         """
-        last, end = self._boards.last_turn(), self._boards.over()
+        last, end = self._boards.last_turn(), self._boards.shown_result()
         return draw(self.game, self.position, last=last, select=select, end=end)
 
     def _repr_svg_(self) -> str | None:
-        return self.picture()._repr_svg_() if self._boards.begun else None
+        return self.picture()._repr_svg_() if self._boards.has_begun else None
 
     def render(self) -> Any:
         """Return the frame that `render_mode` asks for, or show it; raise as `picture`."""
@@ -224,11 +224,11 @@ class MaskInObservation(
         self._key, self._flat = key, flat
         planes = cast(spaces.Box, env.observation_space)
         actions = len(env.get_wrapper_attr("action_masks")())
-        both = masked_space(planes, actions, key, flat)
+        both = make_masked_space(planes, actions, key, flat)
         self.observation_space = both
 
     def observation(self, observation: Observation) -> dict[str, Any]:
         """Return the observation with the mask beside it."""
         mask = self.get_wrapper_attr("action_masks")().astype(np.int8)
-        planes = flattened(observation) if self._flat else observation
+        planes = flatten_planes(observation) if self._flat else observation
         return {self._key: planes, "action_mask": mask}

@@ -10,13 +10,13 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from cc_env.core.game import Game
-from cc_env.envs.arguments import seed_of
+from cc_env.envs.arguments import as_seed
 from cc_env.envs.boards import Boards
 from cc_env.errors import BadOption, check_switch
 from cc_env.jit.compiler import jit
 
 
-def planes_space(game: Game) -> spaces.Box:
+def make_observation_space(game: Game) -> spaces.Box:
     """Return the space of observations: int8[C, H, W], zeros and ones."""
     return spaces.Box(0, 1, game.observation_shape, np.int8)
 
@@ -28,7 +28,7 @@ def check_mask_layout(key: object, flat: object) -> None:
     check_switch("flat", flat)
 
 
-def masked_space(planes: spaces.Box, num_actions: int, key: str, flat: bool) -> spaces.Dict:
+def make_masked_space(planes: spaces.Box, num_actions: int, key: str, flat: bool) -> spaces.Dict:
     """Return the space of planes, under `key`, with the mask int8[num_actions] beside them."""
     if flat:
         planes = spaces.Box(0, 1, (int(np.prod(planes.shape)),), np.float32)
@@ -36,12 +36,12 @@ def masked_space(planes: spaces.Box, num_actions: int, key: str, flat: bool) -> 
     return spaces.Dict({key: planes, "action_mask": mask})
 
 
-def flattened(planes: NDArray[np.int8]) -> NDArray[np.float32]:
+def flatten_planes(planes: NDArray[np.int8]) -> NDArray[np.float32]:
     """Return planes as float32[C * H * W]."""
     return planes.ravel().astype(np.float32)
 
 
-class LegalActions(spaces.Discrete):
+class LegalActionSpace(spaces.Discrete):
     """`Discrete(n)` that by default samples among the actions that are legal at the moment.
 
     Copies and pickles of it are a plain `Discrete`; those of its environment have one of their own.
@@ -61,7 +61,7 @@ class LegalActions(spaces.Discrete):
         Raises BadOption if `seed` is not a seed.
         """
         self._just_seeded = True
-        return int(super().seed(seed_of(seed)))
+        return int(super().seed(as_seed(seed)))
 
     def sample(self, mask: Any = None, probability: Any = None) -> np.int64:
         """Return a legal action, or one that `mask` or `probability` allows, as Gymnasium does.
@@ -97,10 +97,10 @@ class HasMasks(Protocol):
         """int8[N, A]: 1 where the action may be chosen."""
 
 
-class LegalActionBatch(spaces.MultiDiscrete):
+class LegalActionBatchSpace(spaces.MultiDiscrete):
     """`MultiDiscrete([n] * N)` that by default samples a legal action for each board.
 
-    Copies and pickles of it are a plain `MultiDiscrete`; see `LegalActions`.
+    Copies and pickles of it are a plain `MultiDiscrete`; see `LegalActionSpace`.
     """
 
     def __init__(self, boards: HasMasks) -> None:
@@ -111,7 +111,7 @@ class LegalActionBatch(spaces.MultiDiscrete):
 
     def seed(self, seed: Any = None) -> Any:
         """Seed the generator of the samples as Gymnasium does; raise BadOption for a bad seed."""
-        return super().seed(seed_of(seed))
+        return super().seed(as_seed(seed))
 
     def sample(self, mask: Any = None, probability: Any = None) -> NDArray[np.int64]:
         """Return int64[N]: a legal action for each board, any for a board whose game is over.
@@ -135,11 +135,11 @@ class LegalActionBatch(spaces.MultiDiscrete):
 class _Released(NamedTuple):
     """A space without the boards that it follows, in the state of an environment."""
 
-    kind: type[LegalActions | LegalActionBatch]
+    kind: type[LegalActionSpace | LegalActionBatchSpace]
     state: dict[str, Any]
 
 
-class CopiedWhole:
+class CopyableEnv:
     """An environment with `_boards`, in whose copies and pickles the spaces follow the copied."""
 
     def __getstate__(self) -> dict[str, Any]:
@@ -155,7 +155,7 @@ class CopiedWhole:
 
 
 def _release(value: Any) -> Any:
-    if not isinstance(value, LegalActions | LegalActionBatch):
+    if not isinstance(value, LegalActionSpace | LegalActionBatchSpace):
         return value
     state = {name: kept for name, kept in vars(value).items() if name != "_boards"}
     return _Released(type(value), state)

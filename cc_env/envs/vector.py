@@ -13,12 +13,18 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from cc_env.core.rules import ONGOING, Position
-from cc_env.envs import opponents
-from cc_env.envs.arguments import as_int, integer_actions, seed_of
-from cc_env.envs.boards import NO_SCORE, NOT_BEGUN, Boards, game_of_environment, reset_options
+from cc_env.envs.arguments import as_int, as_seed, check_actions
+from cc_env.envs.boards import (
+    NO_EPISODE,
+    NO_SCORE,
+    Boards,
+    check_reset_options,
+    make_environment_game,
+)
 from cc_env.envs.kernels import Autoreset
-from cc_env.envs.rendering import FRAMES_PER_SECOND, Renderer, check_mode
-from cc_env.envs.spaces import CopiedWhole, LegalActionBatch, planes_space
+from cc_env.envs.opponents import make_opponent
+from cc_env.envs.rendering import FRAMES_PER_SECOND, Renderer, check_render_mode
+from cc_env.envs.spaces import CopyableEnv, LegalActionBatchSpace, make_observation_space
 from cc_env.errors import (
     BadOption,
     EpisodeOver,
@@ -27,7 +33,7 @@ from cc_env.errors import (
     listed,
 )
 from cc_env.match.referee import Player
-from cc_env.players.specs import Function
+from cc_env.players.builtin import PolicyFunction
 from cc_env.rendering.picture import Picture, draw
 
 Batch = NDArray[np.int8]
@@ -43,7 +49,7 @@ AUTORESETS = {
 }
 
 
-class BoardGameVectorEnv(CopiedWhole, VectorEnv[Batch, NDArray[np.int64], NDArray[Any]]):
+class BoardGameVectorEnv(CopyableEnv, VectorEnv[Batch, NDArray[np.int64], NDArray[Any]]):
     """Many boards of one game; against an opponent, or two-sided for self-play.
 
     With an opponent each board is as in `BoardGameEnv`: "random" replies within the compiled step,
@@ -78,7 +84,7 @@ class BoardGameVectorEnv(CopiedWhole, VectorEnv[Batch, NDArray[np.int64], NDArra
         game: str,
         num_envs: int = 1,
         *,
-        opponent: str | Player | Function | None = "random",
+        opponent: str | Player | PolicyFunction | None = "random",
         seat: int | None = None,
         max_turns: int | None = 200,
         repetitions: int | None = None,
@@ -97,18 +103,18 @@ class BoardGameVectorEnv(CopiedWhole, VectorEnv[Batch, NDArray[np.int64], NDArra
         number; more than one pays from some thousand boards on.
         The other arguments are those of `BoardGameEnv`.
         """
-        check_mode(render_mode, self.metadata["render_modes"])
+        check_render_mode(render_mode, self.metadata["render_modes"])
         check_switch("copy", copy)
         self.autoreset_mode = _autoreset_mode(autoreset_mode)
         self.metadata = {**self.metadata, "autoreset_mode": self.autoreset_mode}
-        self.game = game_of_environment(BoardGameVectorEnv, game, options)
+        self.game = make_environment_game(BoardGameVectorEnv, game, options)
         self.render_mode, self.is_two_sided = render_mode, opponent is None
         self._renderer = Renderer(render_mode and render_mode.removesuffix(LIST), self.game.name)
         self._copy = bool(copy)
         self._boards = Boards(
             self.game,
             num_envs,
-            opponent=opponents.of(opponent, self.game),
+            opponent=make_opponent(opponent, self.game),
             seat=seat,
             max_turns=max_turns,
             repetitions=repetitions,
@@ -119,10 +125,10 @@ class BoardGameVectorEnv(CopiedWhole, VectorEnv[Batch, NDArray[np.int64], NDArra
         self.num_envs = num_envs = self._boards.count
         self._collects = bool(render_mode and render_mode.endswith(LIST))
         self._frames: list[list[Any]] = [[] for _ in range(num_envs if self._collects else 0)]
-        self.single_observation_space = planes_space(self.game)
+        self.single_observation_space = make_observation_space(self.game)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.single_action_space = spaces.Discrete(self.game.num_actions)
-        self.action_space = LegalActionBatch(self._boards)
+        self.action_space = LegalActionBatchSpace(self._boards)
         self._actions = np.zeros(num_envs, np.int64)
         self._all_boards = np.ones(num_envs, np.bool_)
         self._all_boards.flags.writeable = False
@@ -140,7 +146,7 @@ class BoardGameVectorEnv(CopiedWhole, VectorEnv[Batch, NDArray[np.int64], NDArra
         that begin again by themselves begin at the game's own start. Raises
         BadOption or BadPosition, and changes nothing, on bad options.
         """
-        which, positions = self._start(reset_options(options, RESET_OPTIONS))
+        which, positions = self._start(check_reset_options(options, RESET_OPTIONS))
         seeds = _seeds(seed)
         if isinstance(seeds, list) and len(seeds) != self.num_envs:
             raise BadOption(f"{len(seeds)} seeds for {self.num_envs} boards")
@@ -158,9 +164,9 @@ class BoardGameVectorEnv(CopiedWhole, VectorEnv[Batch, NDArray[np.int64], NDArra
         Raises IllegalAction or EpisodeOver naming the first board that refuses; then no board has
         changed.
         """
-        chosen = integer_actions(actions, self.num_envs)
-        if not self._boards.begun:
-            raise EpisodeOver(f"{NOT_BEGUN}; call reset() before step()")
+        chosen = check_actions(actions, self.num_envs)
+        if not self._boards.has_begun:
+            raise EpisodeOver(f"{NO_EPISODE}; call reset() before step()")
         self._actions[:] = chosen
         boards, seats = self._boards, self._boards.seats
         episodes = boards.episodes if self._collects else None
@@ -201,13 +207,13 @@ class BoardGameVectorEnv(CopiedWhole, VectorEnv[Batch, NDArray[np.int64], NDArra
         self._check(board)
         return self._boards.position(board)
 
-    def end(self, board: int) -> Info:
+    def result(self, board: int) -> Info:
         """Return outcome, ending and score of a board whose game is over, as `BoardGameEnv` has.
 
         Where it ended in the last step, too. Raises BadOption where it goes on.
         """
         self._check_ended(board)
-        return self._boards.end(board)
+        return self._boards.result(board)
 
     def final_position(self, board: int) -> Position:
         """Return the last position of the game that `end` describes; raise BadOption."""
@@ -245,7 +251,7 @@ class BoardGameVectorEnv(CopiedWhole, VectorEnv[Batch, NDArray[np.int64], NDArra
 
     def _picture(self, board: int) -> Picture:
         boards = self._boards
-        last, end = boards.last_turn(board), boards.over(board)
+        last, end = boards.last_turn(board), boards.shown_result(board)
         return draw(self.game, self.position(board), last=last, end=end)
 
     def _check(self, board: int) -> None:
@@ -254,7 +260,7 @@ class BoardGameVectorEnv(CopiedWhole, VectorEnv[Batch, NDArray[np.int64], NDArra
 
     def _check_ended(self, board: int) -> None:
         self._check(board)
-        if not self._boards.begun or not self._boards.ended(board):
+        if not self._boards.has_begun or not self._boards.has_ended(board):
             raise BadOption(f"board {board}: its game is not over, or the next one goes on")
 
     def _start(self, options: Mapping[str, Any]) -> tuple[NDArray[np.bool_] | None, list[Position]]:
@@ -268,7 +274,7 @@ class BoardGameVectorEnv(CopiedWhole, VectorEnv[Batch, NDArray[np.int64], NDArra
         """Return which boards are to begin, None for all; raise BadOption."""
         if wanted is None:
             return None
-        if not self._boards.begun:
+        if not self._boards.has_begun:
             raise BadOption("reset_mask: the first reset is of all boards")
         try:
             mask = np.asarray(wanted)
@@ -320,7 +326,7 @@ class BoardGameVectorEnv(CopiedWhole, VectorEnv[Batch, NDArray[np.int64], NDArra
         for board in np.flatnonzero(boards.truncated).tolist():
             final["action_mask"][board] = self.game.action_mask(boards.final_position(board))
         if len(which := np.flatnonzero(over)):
-            for key, values in boards.ends(which).items():
+            for key, values in boards.results(which).items():
                 final[key][which] = values
         final |= {f"_{key}": over for key in final}
         both = {"final_obs": self._out(boards.final_observations), "final_info": final}
@@ -339,5 +345,5 @@ def _seeds(seed: Any) -> int | list[int | None] | None:
     """Return one seed, or a list of one for each board; raise BadOption for what is not a seed."""
     is_list = isinstance(seed, Sequence) and not isinstance(seed, str | bytes)
     if is_list or (isinstance(seed, np.ndarray) and seed.ndim):
-        return [seed_of(own) for own in seed]
-    return seed_of(seed)
+        return [as_seed(own) for own in seed]
+    return as_seed(seed)

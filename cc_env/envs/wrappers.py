@@ -16,7 +16,7 @@ from cc_env.accuracy.decisions import keeps_value
 from cc_env.core.game import Game
 from cc_env.core.rules import DRAW, ONGOING, Position
 from cc_env.envs.single import BoardGameEnv
-from cc_env.envs.spaces import LegalActionBatch
+from cc_env.envs.spaces import LegalActionBatchSpace
 from cc_env.envs.vector import BoardGameVectorEnv
 from cc_env.errors import BadOption
 from cc_env.tablebase.tablebase import Solved, Tablebase
@@ -42,7 +42,7 @@ class LegalSamples(VectorWrapper, utils.RecordConstructorArgs):
         if not isinstance(single, spaces.Discrete):
             raise BadOption(f"the action space is {single}; wanted: that of a game, Discrete")
         self.masks = _masks_before_reset(env)  # int8[N, A], as last seen
-        self.action_space = LegalActionBatch(self)
+        self.action_space = LegalActionBatchSpace(self)
 
     def reset(self, **arguments: Any) -> tuple[Any, dict[str, Any]]:
         """Begin episodes, as the environment does."""

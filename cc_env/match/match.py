@@ -36,7 +36,7 @@ class Limits:
                 raise BadOption(f"{name}={value!r}; it is more than 0, or None for no limit")
 
 
-def limit_of_repetitions(game: Game, limit: int | None) -> int | None:
+def effective_repetition_limit(game: Game, limit: int | None) -> int | None:
     """Return the limit that holds in a game: none where its own rules end repetition."""
     return None if game.repetition_limit else limit
 
@@ -65,7 +65,7 @@ class Match:
         self.mover = game.to_move(self.start)  # the player who is to move, 0 or 1
         self._legal: tuple[int, ...] | None = None  # what `legal` found
         self.turns: list[str] = []  # finished ones, in notation
-        self.course: list[tuple[Position, Turn]] = []  # the same, where each was played
+        self.history: list[tuple[Position, Turn]] = []  # the same, where each was played
         self.movers: list[int] = []  # the players of the same turns
         self._keys = [game.key(self.start)]  # of the start, and of the position after each turn
         self._seen = Counter(self._keys)
@@ -73,7 +73,7 @@ class Match:
         self._begin_turn()
 
     @property
-    def legal(self) -> tuple[int, ...]:
+    def legal_actions(self) -> tuple[int, ...]:
         """Return the legal actions, ascending; empty where the rules have ended the game."""
         if self._legal is None:
             self._legal = tuple(self.game.legal_actions(self.position).tolist())
@@ -83,14 +83,14 @@ class Match:
         """Play an action; raise IllegalAction, and change nothing, where it is illegal."""
         if self.result is not None:
             raise IllegalAction(f"action {action!r}: the game is over ({self.result.reason})")
-        after, mover = self.game.apply(self.position, action, self.legal), self.mover
+        after, mover = self.game.apply(self.position, action, self.legal_actions), self.mover
         action = operator.index(action)  # of NumPy's integers and arrays, too
         self._text += self.game.action_text(self.position, action)
         self._turn += (action,)
         self.position, self._legal, self.mover = after, None, self.game.to_move(after)
         if not self.game.mid_turn(after):
             self.turns.append(self._text)
-            self.course.append((self._before, self._turn))
+            self.history.append((self._before, self._turn))
             self.movers.append(mover)
             self._begin_turn()
             self._keys.append(self.game.key(after))
@@ -102,10 +102,10 @@ class Match:
 
         The game continues from there, however it had ended. Takes time only for what is dropped.
         """
-        self.position = (*(before for before, _ in self.course[keep:]), self._before)[0]
+        self.position = (*(before for before, _ in self.history[keep:]), self._before)[0]
         self.mover = (*self.movers[keep:], self.mover)[0]
         self._seen.subtract(self._keys[keep + 1 :])
-        del self.turns[keep:], self.course[keep:], self.movers[keep:], self._keys[keep + 1 :]
+        del self.turns[keep:], self.history[keep:], self.movers[keep:], self._keys[keep + 1 :]
         self._legal = self.result = None
         self._begin_turn()
 
@@ -123,7 +123,7 @@ class Match:
         return self.game.score(self.position, loser) if self.game.scores else None
 
     @property
-    def unfinished(self) -> tuple[Position, Turn] | None:
+    def partial_turn(self) -> tuple[Position, Turn] | None:
         """Return the turn that has begun, with the position before it; None between turns."""
         return (self._before, self._turn) if self._turn else None
 
@@ -131,7 +131,7 @@ class Match:
         """End the game: `player` has lost by one of FAULTS, or has RESIGNED."""
         self.result = Result(1 - player, fault)
 
-    def agree(self) -> None:
+    def agree_on_draw(self) -> None:
         """End the game: the players agree on a draw."""
         self.result = Result(DRAW, AGREED)
 
@@ -149,7 +149,7 @@ class Match:
 
     def _by_limits(self) -> Result | None:
         limits = self.limits
-        repetitions = limit_of_repetitions(self.game, limits.repetitions)
+        repetitions = effective_repetition_limit(self.game, limits.repetitions)
         if repetitions and self._seen[self._keys[-1]] >= repetitions:
             return Result(DRAW, "repetition")
         if limits.max_turns and len(self.turns) >= limits.max_turns:

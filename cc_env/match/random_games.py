@@ -14,7 +14,7 @@ from cc_env.core.rules import ONGOING, Position
 from cc_env.jit.compiler import jit
 
 
-class Playouts(NamedTuple):
+class RandomGameCounts(NamedTuple):
     """What happened in a number of random games."""
 
     first_wins: int
@@ -25,12 +25,14 @@ class Playouts(NamedTuple):
     decisions: int  # of all games together
 
 
-def play_randomly(game: Game, games: int, seed: int = 0, max_turns: int = 1000) -> Playouts:
+def play_random_games(
+    game: Game, games: int, seed: int = 0, max_turns: int = 1000
+) -> RandomGameCounts:
     """Play `games` games from the start, every legal action of a decision equally likely."""
-    counts = np.zeros(len(Playouts._fields), np.int64)
+    counts = np.zeros(len(RandomGameCounts._fields), np.int64)
     state = random_streams.streams(seed, 1)[0]
     _play_games(game.initial, games, state, max_turns, np.empty(game.num_actions, np.int32), counts)
-    return Playouts(*counts.tolist())
+    return RandomGameCounts(*counts.tolist())
 
 
 @jit

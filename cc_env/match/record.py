@@ -70,7 +70,7 @@ class Record:
             raise BadRecord(str(error).removeprefix("Record.__init__() ")) from None
 
     @staticmethod
-    def of(
+    def from_match(
         match: Match,
         *,
         players: Sequence[str],
@@ -171,7 +171,7 @@ def _check_end(record: Record, match: Match) -> None:
     if match.result is None and record.reason in (*FAULTS, RESIGNED):
         match.forfeit(0 if record.result == RESULTS[SECOND_WINS] else 1, record.reason)
     elif match.result is None and record.reason == AGREED:
-        match.agree()
+        match.agree_on_draw()
     outcome, reason = match.result or Result(ONGOING, UNFINISHED)
     played = f"{RESULTS[outcome]} ({reason})"
     recorded = f"{record.result} ({record.reason})"
@@ -179,12 +179,12 @@ def _check_end(record: Record, match: Match) -> None:
         raise BadRecord(f"after turn {len(record.turns)} the game is {played}, recorded {recorded}")
 
 
-def read(path: Path) -> Iterator[tuple[int, Record]]:
+def read_records(path: Path) -> Iterator[tuple[int, Record]]:
     """Yield the records of a file with their line numbers, as `read_played` without the matches."""
-    return ((number, record) for number, record, _ in read_played(path))
+    return ((number, record) for number, record, _ in replay_records(path))
 
 
-def read_played(
+def replay_records(
     path: Path, on_broken: OnBroken | None = None
 ) -> Iterator[tuple[int, Record, Match]]:
     """Yield the records of a file with their line numbers, each with the match played again.
@@ -211,7 +211,7 @@ def _report(
     on_broken(broken)
 
 
-def append(path: Path, record: Record) -> None:
+def append_record(path: Path, record: Record) -> None:
     """Add the record to a file as one line, all of it or nothing; raise OSError."""
     files.append(path, record.to_json() + "\n")
 
@@ -225,29 +225,29 @@ def read_foreign(
     goes on; without it BadRecord is raised. Raises UnknownOption where the game has no format for
     such a file, BadRecord where it cannot be read.
     """
-    form = format_of(game, path)
+    form = find_format(game, path)
 
     def report(broken: BrokenGame) -> None:
         _report(path, broken, on_broken)
 
-    for played in form.read(text_of(path), game, report):
+    for played in form.read(read_text(path), game, report):
         try:
-            match = play_through(game, played)
+            match = replay_foreign(game, played)
         except BadRecord as error:
             report(BrokenGame(played.line, f"{error}{form.hint(played.game or game)}"))
         else:
             yield played, match
 
 
-def text_of(path: Path) -> str:
+def read_text(path: Path) -> str:
     """Return the text of a file, whose encoding is as `decode` finds it; raise BadRecord."""
     try:
-        return decode(path.read_bytes())
+        return decode_text(path.read_bytes())
     except OSError as error:
         raise BadRecord(f"{path}: {error}") from error
 
 
-def decode(content: bytes) -> str:
+def decode_text(content: bytes) -> str:
     """Return a text of bytes: UTF-16 or UTF-8 by their byte order marks, UTF-8, or Windows-1252.
 
     What none of these can express becomes U+FFFD.
@@ -260,7 +260,7 @@ def decode(content: bytes) -> str:
         return content.decode("cp1252", "replace")
 
 
-def format_of(game: Game, path: Path) -> Format:
+def find_format(game: Game, path: Path) -> Format:
     """Return the format of a file by the end of its name; raise UnknownOption if there is none."""
     ending = path.suffix.lower()
     if ending not in game.notation.formats:
@@ -269,12 +269,12 @@ def format_of(game: Game, path: Path) -> Format:
     return game.notation.formats[ending]
 
 
-def played_of(match: Match, players: tuple[str, str]) -> Played:
+def export_match(match: Match, players: tuple[str, str]) -> Played:
     """Return a match as a game for other programs' files: its finished turns."""
     outcome, reason = match.result or Result(ONGOING, "")
     return Played(
         match.start,
-        tuple(turn for _, turn in match.course),
+        tuple(turn for _, turn in match.history),
         players,
         outcome,
         scores=match.score if match.game.scores else None,
@@ -282,7 +282,7 @@ def played_of(match: Match, players: tuple[str, str]) -> Played:
     )
 
 
-def play_through(game: Game, played: Played) -> Match:
+def replay_foreign(game: Game, played: Played) -> Match:
     """Return the match of a game in a file; raise BadRecord where the rules contradict it."""
     match = Match(played.game or game, played.start, Limits(max_turns=None, repetitions=None))
     _play_turns(match, played.turns)
@@ -300,13 +300,13 @@ def play_through(game: Game, played: Played) -> Match:
     return match
 
 
-def of_played(match: Match, played: Played) -> Record:
+def record_foreign(match: Match, played: Played) -> Record:
     """Return the record of a file's game, of which this is the match.
 
     Where the file says who won and the rules do not, somebody has resigned, or they have agreed on
     a draw; files do not tell which games were decided otherwise.
     """
-    record = Record.of(match, players=played.players)
+    record = Record.from_match(match, players=played.players)
     if match.result or played.outcome == ONGOING:
         return record
     reason = AGREED if played.outcome == DRAW else RESIGNED

@@ -38,8 +38,8 @@ class Decision:
 class Player(Protocol):
     """Somebody who plays. Anything with this method will do; it may raise Forfeit.
 
-    A player that remembers its game from decision to decision also has `fresh()`, which returns
-    such a player for another game, so that many games can go on at once.
+    A player with state from earlier decisions also has `for_new_game()`, which returns a player of
+    its kind without that state, so that many games can be played at once.
     """
 
     def choose(self, position: Position, rng: np.random.Generator, clock: Clock) -> Decision:
@@ -51,9 +51,9 @@ def is_player(candidate: object) -> bool:
     return hasattr(candidate, "choose") and not isinstance(candidate, np.ndarray | np.generic)
 
 
-def fresh(player: Player) -> Player:
+def player_for_new_game(player: Player) -> Player:
     """Return a player for another game: itself, if it remembers nothing of its games."""
-    return player.fresh() if hasattr(player, "fresh") else player
+    return player.for_new_game() if hasattr(player, "for_new_game") else player
 
 
 def play_match(
@@ -74,21 +74,21 @@ def play_match(
     Raises BadOption unless there are two players, two names and a seed; BadPosition as `Match`.
     """
     _check(players, names, seed)
-    match, players = Match(game, start, limits), [fresh(player) for player in players]
-    timer, rngs = Timer(match), generators(seed)
+    match, players = Match(game, start, limits), [player_for_new_game(player) for player in players]
+    timer, rngs = Timer(match), player_generators(seed)
     detail = ""
     while match.result is None:
         mover, clock = match.mover, timer.clock()
         began = time.perf_counter()
-        answer = ask(players[mover], match.position, rngs[mover], clock)
+        answer = request_decision(players[mover], match.position, rngs[mover], clock)
         late = timer.add(time.perf_counter() - began)
-        fault, detail = ("time", late) if late else answer.fault or play_one(match, answer.action)
+        fault, detail = ("time", late) if late else answer.fault or try_action(match, answer.action)
         if fault:
             match.forfeit(mover, fault)
-    return Record.of(match, players=names, seconds=timer.seconds, seed=seed, detail=detail)
+    return Record.from_match(match, players=names, seconds=timer.seconds, seed=seed, detail=detail)
 
 
-def generators(seed: int) -> list[np.random.Generator]:
+def player_generators(seed: int) -> list[np.random.Generator]:
     """Return a random generator for each of the two players."""
     return [np.random.default_rng(child) for child in np.random.SeedSequence(seed).spawn(2)]
 
@@ -111,7 +111,7 @@ class Timer:
         a_turn, a_game = (
             limit or math.inf for limit in (limits.seconds_per_turn, limits.seconds_per_game)
         )
-        return Clock(a_turn - used, a_game - self.spent(self._match.mover))
+        return Clock(a_turn - used, a_game - self.seconds_spent(self._match.mover))
 
     def add(self, seconds: float) -> str:
         """Add the thinking time of the player to move; return a complaint if it is too long.
@@ -133,7 +133,7 @@ class Timer:
             self._spent[mover] = max(0.0, self._spent[mover] - seconds)
         del self.seconds[keep:]
 
-    def spent(self, player: int) -> float:
+    def seconds_spent(self, player: int) -> float:
         """Return for how many seconds a player has thought."""
         return self._spent[player]
 
@@ -151,7 +151,7 @@ def _check(players: Sequence[Player], names: Sequence[str], seed: int) -> None:
     random_streams.check_seed(seed)
 
 
-def play_one(match: Match, action: Any) -> tuple[str, str]:
+def try_action(match: Match, action: Any) -> tuple[str, str]:
     """Play an action; return a fault and what is wrong with the action, or two empty texts."""
     try:
         match.play(action)
@@ -160,7 +160,7 @@ def play_one(match: Match, action: Any) -> tuple[str, str]:
     return "", ""
 
 
-class Answer(NamedTuple):
+class Response(NamedTuple):
     """What a player chose, or a fault with what went wrong."""
 
     decision: Decision | None
@@ -172,19 +172,21 @@ class Answer(NamedTuple):
         return self.decision.action if self.decision else None
 
 
-def ask(player: Player, position: Position, rng: np.random.Generator, clock: Clock) -> Answer:
+def request_decision(
+    player: Player, position: Position, rng: np.random.Generator, clock: Clock
+) -> Response:
     """Ask a player for a decision; return an answer whatever the player does."""
     try:
         with _alarm(min(clock)):
             decision = player.choose(position, rng, clock)
             _ = decision.action
-            return Answer(decision)
+            return Response(decision)
     except _TimeIsUpError:
-        return Answer(None, ("time", ""))
+        return Response(None, ("time", ""))
     except Forfeit as error:
-        return Answer(None, (error.fault, str(error)))
+        return Response(None, (error.fault, str(error)))
     except (Exception, SystemExit) as error:
-        return Answer(None, ("error", f"{type(error).__name__}: {_text(error)}"))
+        return Response(None, ("error", f"{type(error).__name__}: {_text(error)}"))
 
 
 def _text(error: BaseException) -> str:

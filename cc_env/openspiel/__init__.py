@@ -52,10 +52,10 @@ from numpy.typing import NDArray
 
 from cc_env.core.game import Game
 from cc_env.core.rules import Position
-from cc_env.envs.arguments import seed_of
+from cc_env.envs.arguments import as_seed
 from cc_env.errors import BadOption, IllegalAction, MissingExtra, is_whole
 from cc_env.games.factory import game_module, game_option_defaults, make_game
-from cc_env.match.referee import Clock, Player, fresh
+from cc_env.match.referee import Clock, Player, player_for_new_game
 from cc_env.openspiel import course
 from cc_env.players.specs import as_player
 from cc_env.registry.catalogue import GAMES
@@ -251,13 +251,13 @@ class PlayerBot(pyspiel.Bot):
         super().__init__()
         if not isinstance(game, BoardGame):
             raise BadOption(f"{game} is not a game of ours; wanted: python_cc_env_…")
-        self._game, self._rng = game, np.random.default_rng(seed_of(seed))
+        self._game, self._rng = game, np.random.default_rng(as_seed(seed))
         self._made = as_player(player, game.game)
-        self._player = fresh(self._made)
+        self._player = player_for_new_game(self._made)
 
     def restart(self) -> None:
         """Forget the game."""
-        self._player = fresh(self._made)
+        self._player = player_for_new_game(self._made)
 
     def restart_at(self, state: BoardState) -> None:
         """Forget the game, whatever state the next one begins in."""

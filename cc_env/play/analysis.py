@@ -15,7 +15,7 @@ import numpy as np
 
 from cc_env.core.game import Game, Turn
 from cc_env.core.rules import ONGOING, Position, reward
-from cc_env.match.referee import Clock, Decision, Player, fresh
+from cc_env.match.referee import Clock, Decision, Player, player_for_new_game
 from cc_env.play import descriptions
 from cc_env.play.descriptions import analysis, winning_chances
 from cc_env.search.compare import Compared, Variation, follow
@@ -118,7 +118,7 @@ def analyse(game: Game, position: Position, player: Player, time: Time) -> Analy
         comparison = player.compare(position, turns, time.left)
         lines = tuple(sorted(comparison.lines, key=lambda line: -line.score))
         return Analysis(lines[0].actions, lines[0].value, lines, comparison.depth, comparison.nodes)
-    decision, line = analysis(game, position, fresh(player), _clock(time.left() / 2))
+    decision, line = analysis(game, position, player_for_new_game(player), _clock(time.left() / 2))
     lines = compare(game, position, turns, player, time)
     lines = tuple(sorted(lines, key=lambda other: (other.actions[0] != line[0], -other.value)))
     value = lines[0].value if decision.value is None and lines else decision.value
@@ -139,7 +139,7 @@ def judge(game: Game, position: Position, turn: Turn, player: Player, time: Time
     IllegalAction.
     """
     after = game.play_turn(position, turn)
-    decision, line = analysis(game, position, fresh(player), _clock(time.left() / 2))
+    decision, line = analysis(game, position, player_for_new_game(player), _clock(time.left() / 2))
     best = _first_turn(game, position, line)
     if decision.value is None:  # where it had no choice, if it ever says
         lines = compare(game, position, [best], player, time)
@@ -181,7 +181,7 @@ def _ask_after(
     mover, outcome = game.to_move(position), game.outcome(after)
     if outcome != ONGOING:
         return Variation(actions, float(reward(outcome, mover)))
-    decision = fresh(player).choose(after, np.random.default_rng(0), clock)
+    decision = player_for_new_game(player).choose(after, np.random.default_rng(0), clock)
     if decision.value is None:
         return Variation(actions, 0.0) if len(game.legal_actions(after)) == 1 else None
     sign = 1 if game.to_move(after) == mover else -1
@@ -189,7 +189,7 @@ def _ask_after(
 
 
 def _clock(seconds: float) -> Clock:
-    """Return the clock by which players think so long, see `cc_env.players.builtin.allowance`."""
+    """Return the clock by which players think so long, see `cc_env.players.builtin.time_budget`."""
     return Clock(turn=(seconds + 0.02) / 0.75)
 
 

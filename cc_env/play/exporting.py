@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from cc_env.core.game import Game
 from cc_env.errors import UnknownOption, listed
-from cc_env.match.record import played_of
+from cc_env.match.record import export_match
 from cc_env.play.session import Sitting
 from cc_env.rendering.picture import draw
 from cc_env.rendering.svg import to_svg
@@ -44,7 +44,7 @@ def export_of(sitting: Sitting, ending: str) -> Callable[[], str]:
     game, position, last, end = sitting.game, sitting.position, sitting.last, sitting.result
     check(game, ending)
     names = sitting.seats[0].name, sitting.seats[1].name
-    record, played = sitting.record(), played_of(sitting.match, names)
+    record, played = sitting.record(), export_match(sitting.match, names)
 
     def to_text() -> str:
         if ending == RECORD:

@@ -12,7 +12,7 @@ from cc_env.errors import BadPosition, BadRecord, listed
 from cc_env.games.factory import make_game
 from cc_env.match import record
 from cc_env.match.match import Match
-from cc_env.match.record import Record
+from cc_env.match.record import Record, record_foreign, replay_foreign
 from cc_env.play.descriptions import ended
 from cc_env.registry.catalogue import GAMES
 from cc_env.rendering.svg import metadata_of
@@ -112,7 +112,7 @@ def record_of_picture(text: str) -> str:
 
 def of_match(match: Match, players: tuple[str, str] = ("", ""), result: str = "") -> Imported:
     """Return a match, with the decisions of a turn that was begun left out."""
-    turns = tuple(turn for _, turn in match.course)
+    turns = tuple(turn for _, turn in match.history)
     result = ended(match.game, match.result) if match.result else result
     return Imported(match.game, match.start, turns, players, result)
 
@@ -160,11 +160,11 @@ def _foreign(
         yield from broken
         broken.clear()
         try:
-            match = record.play_through(reader, played)
+            match = replay_foreign(reader, played)
         except BadRecord as error:
             yield BrokenGame(played.line, str(error))
             continue
-        kept = record.of_played(match, played)
+        kept = record_foreign(match, played)
         undecided = kept.result == record.RESULTS[ONGOING]
         yield of_match(match, kept.players, "" if undecided else f"{kept.result} ({kept.detail})")
     yield from broken

@@ -14,10 +14,19 @@ from cc_env.core import random_streams
 from cc_env.core.game import Game, Turn
 from cc_env.core.rules import Position
 from cc_env.errors import BadOption, IllegalAction
-from cc_env.match import record, referee
+from cc_env.match import record
 from cc_env.match.match import RESIGNED, Limits, Match, Result
 from cc_env.match.record import Record
-from cc_env.match.referee import Answer, Clock, Decision, Player, Timer
+from cc_env.match.referee import (
+    Clock,
+    Decision,
+    Player,
+    Response,
+    Timer,
+    player_for_new_game,
+    player_generators,
+    request_decision,
+)
 from cc_env.players.specs import make_player
 
 HUMAN = "human"  # the name of a seat that a person has
@@ -56,7 +65,7 @@ class Sitting:
             raise BadOption(f"{len(names)} seats; wanted: 2, each {HUMAN} or a player's name")
         random_streams.check_seed(seed)
         self.game, self.seed = game, seed
-        self._rngs = referee.generators(seed)
+        self._rngs = player_generators(seed)
         self._now = now
         self._begin(Match(game, start, limits))
         self.seats = tuple(_seat(name, game, make) for name in names)
@@ -104,7 +113,7 @@ class Sitting:
         if limit is None:
             return float("inf")
         running = self._passed() if self.result is None and player == self.mover else 0.0
-        return limit - self._timer.spent(player) - running
+        return limit - self._timer.seconds_spent(player) - running
 
     def play(self, action: int) -> None:
         """Play a person's decision; one that comes too late loses the game instead.
@@ -113,7 +122,7 @@ class Sitting:
         """
         if self.result is None and not self.is_person_to_move:
             raise IllegalAction(f"{self.seats[self.mover].name} is to move, not a person")
-        if self.result is not None or action not in self.match.legal:
+        if self.result is not None or action not in self.match.legal_actions:
             self.match.play(action)  # refuses
         if not self._stop_clock():
             self._accept(Decision(int(action)))
@@ -135,7 +144,7 @@ class Sitting:
             raise IllegalAction("no player is to move" if self.result is None else "it is over")
         return self.settle(self.question()())
 
-    def question(self, most: float = math.inf) -> Callable[[], Answer]:
+    def question(self, most: float = math.inf) -> Callable[[], Response]:
         """Return what asks the player who is to move; it may be called in another thread.
 
         The player has `most` seconds for it, or what its clock leaves. Its answer is for `settle`,
@@ -143,14 +152,14 @@ class Sitting:
         """
         mover, player, position = self.mover, self.seats[self.mover].player, self.position
         assert player is not None
-        legal = self.match.legal
-        if len(legal) == 1 and not hasattr(player, "fresh"):
-            return lambda: Answer(Decision(legal[0]))
+        legal = self.match.legal_actions
+        if len(legal) == 1 and not hasattr(player, "for_new_game"):
+            return lambda: Response(Decision(legal[0]))
         left = self._timer.clock()
         clock, rng = Clock(min(most, left.turn), left.game), self._rngs[mover]
-        return lambda: referee.ask(player, position, rng, clock)
+        return lambda: request_decision(player, position, rng, clock)
 
-    def settle(self, answer: Answer) -> Decision | None:
+    def settle(self, answer: Response) -> Decision | None:
         """Play a player's answer to `question`; return None where a fault ends the game."""
         mover, (decision, fault) = self.mover, answer
         if self._stop_clock() or self._is_fault(mover, fault, decision):
@@ -182,7 +191,7 @@ class Sitting:
 
     def restore(self, decision: Decision, seconds: float) -> None:
         """Play what was decided before, in so many seconds; raises IllegalAction."""
-        if self.result is not None or decision.action not in self.match.legal:
+        if self.result is not None or decision.action not in self.match.legal_actions:
             self.match.play(decision.action)  # refuses
         self._timer.add(seconds)
         self._accept(decision)
@@ -196,8 +205,8 @@ class Sitting:
     @property
     def last(self) -> tuple[Position, Turn] | None:
         """Return the last turn, finished or not, with the position before it; None at the start."""
-        course = self.match.course
-        return self.match.unfinished or (course[-1] if course else None)
+        course = self.match.history
+        return self.match.partial_turn or (course[-1] if course else None)
 
     def expire(self) -> bool:
         """End the game if the time of who is to move is up; return whether it is over."""
@@ -215,14 +224,14 @@ class Sitting:
         keep = done
         if not (self.is_person_to_move and self.game.mid_turn(match.position)):
             keep = self._last_turn_of_a_person()
-        dropped = sum(len(turn) for _, turn in match.course[keep:])
-        dropped += len(match.unfinished[1] if match.unfinished else ())
+        dropped = sum(len(turn) for _, turn in match.history[keep:])
+        dropped += len(match.partial_turn[1] if match.partial_turn else ())
         self._timer.take_back(keep)
         match.take_back(keep)
         del self.decisions[len(self.decisions) - dropped :]
         self.detail, self.offered = "", None
         self.seats = tuple(
-            Seat(seat.name, seat.player and referee.fresh(seat.player)) for seat in self.seats
+            Seat(seat.name, seat.player and player_for_new_game(seat.player)) for seat in self.seats
         )
         self._restart_clock()
         return done - keep
@@ -250,7 +259,7 @@ class Sitting:
         self._check_goes_on()
         other = 1 - player
         if self.offered == other or self._accepts_draw(other):
-            self.match.agree()
+            self.match.agree_on_draw()
             return True
         if self.seats[other].player is None:
             self.offered = player
@@ -270,13 +279,13 @@ class Sitting:
         """
         self._check_goes_on()
         player = make_player(name, self.game)
-        return player.choose(self.position, referee.generators(self.seed)[0], Clock())
+        return player.choose(self.position, player_generators(self.seed)[0], Clock())
 
     def record(self) -> Record:
         """Return the record of all finished turns."""
         names = [seat.name for seat in self.seats]
         turns = len(self.match.turns) + (self.result is not None)
-        return Record.of(
+        return Record.from_match(
             self.match,
             players=names,
             seconds=self._timer.seconds[:turns],
@@ -299,7 +308,7 @@ class Sitting:
             seed=kept.seed or 0,
         )
         seconds = kept.seconds or (0.0,) * len(match.turns)
-        for (_, turn), spent in zip(match.course, seconds, strict=False):
+        for (_, turn), spent in zip(match.history, seconds, strict=False):
             sitting._timer.add(spent)
             for action in turn:
                 sitting.match.play(action)
@@ -323,7 +332,7 @@ class Sitting:
         self, player: int, fault: tuple[str, str] | None, decision: Decision | None
     ) -> bool:
         """Return whether a player is at fault, by what is known or by its decision; end it then."""
-        if fault is None and decision and decision.action not in self.match.legal:
+        if fault is None and decision and decision.action not in self.match.legal_actions:
             fault = "illegal", str(self.game.illegal(self.position, decision.action))
         if fault is not None:
             reason, self.detail = fault
@@ -340,7 +349,7 @@ class Sitting:
     def _expected_values(self, player: int) -> list[float]:
         """Return the value that a player expected last in each of its turns, -1 to 1."""
         values, first = [], 0
-        for before, turn in self.match.course:
+        for before, turn in self.match.history:
             decisions = self.decisions[first : first + len(turn)]
             given = [decision.value for decision in decisions if decision.value is not None]
             if given and self.game.to_move(before) == player:
@@ -354,4 +363,4 @@ class Sitting:
 
 
 def _seat(name: str, game: Game, make: Callable[[str, Game], Player]) -> Seat:
-    return Seat(name, None if name == HUMAN else referee.fresh(make(name, game)))
+    return Seat(name, None if name == HUMAN else player_for_new_game(make(name, game)))

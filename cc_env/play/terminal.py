@@ -15,7 +15,7 @@ from cc_env.core.game import Cell, Game
 from cc_env.core.rules import DRAW
 from cc_env.errors import BadOption, BadRecord, CcEnvError, IllegalAction, escape_controls, quantity
 from cc_env.match import record
-from cc_env.match.record import Record
+from cc_env.match.record import Record, append_record, read_records, read_text
 from cc_env.output import Terminal
 from cc_env.play import exporting
 from cc_env.play.analysis import told
@@ -179,7 +179,7 @@ class Console:
 
     def _picture(self) -> Picture:
         sitting, match = self.sitting, self.sitting.match
-        last = match.course[-1] if match.course else None
+        last = match.history[-1] if match.history else None
         return draw(sitting.game, sitting.position, last=last, select=self._piece, end=match.result)
 
     def _list_lines(self) -> list[str]:
@@ -343,7 +343,7 @@ def save(sitting: Sitting, path: Path) -> None:
     """
     ending = path.suffix.lower()
     if ending == RECORD:
-        record.append(path, sitting.record())
+        append_record(path, sitting.record())
         return
     files.write(path, exported(sitting, ending))
 
@@ -366,7 +366,7 @@ def load(path: Path, sitting: Sitting) -> tuple[Sitting, int]:
     """
     names, ending = [seat.name for seat in sitting.seats], path.suffix.lower()
     if ending == POSITION:
-        start = sitting.game.from_text(record.text_of(path).strip())
+        start = sitting.game.from_text(read_text(path).strip())
         return Sitting(sitting.game, names, start=start, limits=sitting.match.limits), 1
     records = _records(path, sitting.game, names)
     if not records:
@@ -378,10 +378,10 @@ def _records(path: Path, game: Game, names: list[str]) -> list[Record]:
     """Return the games of a file of records, a picture, or a file of another program."""
     ending = path.suffix.lower()
     if ending == PICTURE:
-        return [Record.from_json(record_of_picture(record.text_of(path)))]
+        return [Record.from_json(record_of_picture(read_text(path)))]
     if ending == RECORD:
-        return [kept for _, kept in record.read(path)]
-    return [Record.of(match, players=names) for _, match in record.read_foreign(path, game)]
+        return [kept for _, kept in read_records(path)]
+    return [Record.from_match(match, players=names) for _, match in record.read_foreign(path, game)]
 
 
 def read_lines() -> Callable[[str], str]:

@@ -33,7 +33,7 @@ from cc_env.core.game import Game
 from cc_env.core.rules import DRAW, FIRST_WINS, ONGOING, SECOND_WINS, Position
 from cc_env.errors import BadOption, CcEnvError, IllegalAction, UnknownOption, is_whole, listed
 from cc_env.games.factory import make_game
-from cc_env.match.referee import Clock, Decision, Player, fresh
+from cc_env.match.referee import Clock, Decision, Player, player_for_new_game
 from cc_env.players.specs import make_player, player_option_defaults
 from cc_env.protocols.channel import Channel, LineTooLong
 from cc_env.protocols.ugi import GO_NUMBERS, one_line, read_moves, split_first, turn_word
@@ -186,14 +186,14 @@ class Engine:
     def _made(self) -> Player:
         """Return the player, made where that was not yet done."""
         if self._player is None:
-            self._player = fresh(make_player(self._name, self._game))
+            self._player = player_for_new_game(make_player(self._name, self._game))
         return self._player
 
     def _set_game(self, rest: str) -> None:
         name, *pairs = rest.split()[:100] or [""]
         with import_allowlist.names_from_file():  # whoever sends lines may be a stranger
             game = make_game(name, **options.read(pairs))
-        self._player = fresh(make_player(self._name, game))
+        self._player = player_for_new_game(make_player(self._name, game))
         self._game, self._position, self._special = game, game.initial, None
 
     def _set_option(self, rest: str) -> None:
@@ -204,7 +204,7 @@ class Engine:
         self._rng = np.random.default_rng(_number("Seed", words[3]))
 
     def _begin(self, rest: str) -> None:
-        self._player = fresh(self._made())
+        self._player = player_for_new_game(self._made())
         self._position, self._special = self._game.initial, None
 
     def _place(self, rest: str) -> None:

@@ -54,7 +54,7 @@ def state(sitting: Sitting, turns_from: int = 0) -> dict[str, Any]:
     decided, is_person = _decided(game, last), sitting.is_person_to_move
     caption = standing(game, sitting.position, sitting.result)
     picture = draw(game, sitting.position, last=last, caption=caption)
-    moves = choices(game, sitting.position, sitting.match.legal) if is_person else []
+    moves = choices(game, sitting.position, sitting.match.legal_actions) if is_person else []
     return {
         "decisions": len(sitting.decisions),
         "position": game.to_text(sitting.position),
@@ -79,7 +79,7 @@ def state(sitting: Sitting, turns_from: int = 0) -> dict[str, Any]:
 
 def look_back(sitting: Sitting, turns: int) -> dict[str, Any]:
     """Return what there was to draw after this number of finished turns, with the last of them."""
-    game, course = sitting.game, sitting.match.course
+    game, course = sitting.game, sitting.match.history
     last = course[turns - 1] if turns else None
     position = game.play_turn(*last) if last else sitting.match.start
     return _to_draw(draw(game, position, last=last))
@@ -158,7 +158,7 @@ def _turns(sitting: Sitting, first: int) -> list[list[Any]]:
     """
     turns: list[list[Any]] = []
     game, match = sitting.game, sitting.match
-    course, unfinished = match.course[first:], match.unfinished
+    course, unfinished = match.history[first:], match.partial_turn
     done = len(sitting.decisions) - len(unfinished[1] if unfinished else ())
     done -= sum(len(turn) for _, turn in course)
     for (before, turn), text in zip(course, match.turns[first:], strict=True):

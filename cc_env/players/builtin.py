@@ -27,8 +27,7 @@ from cc_env.search.scores import expected
 from cc_env.search.workspace import MOST_DEPTH
 from cc_env.tablebase.tablebase import Tablebase
 
-Factory = Callable[..., Player]
-Function = Callable[[NDArray[np.int8], dict[str, Any]], Any]  # (observation, info) -> action
+PolicyFunction = Callable[[NDArray[np.int8], dict[str, Any]], Any]  # (observation, info) -> action
 
 
 @dataclass(frozen=True)
@@ -51,7 +50,7 @@ class FunctionPlayer:
     """
 
     game: Game
-    function: Function
+    function: PolicyFunction
 
     def choose(self, position: Position, rng: np.random.Generator, clock: Clock) -> Decision:
         """Return the function's action."""
@@ -98,7 +97,7 @@ class MinimaxPlayer:
     ) -> None:
         """Limit each decision to `depth` turns, `nodes` positions or `seconds`, whatever is first.
 
-        A clock shortens `seconds`, see `allowance`. A level is a name for such limits; limits given
+        A clock shortens `seconds`, see `time_budget`. A level is a name for limits; limits given
         here override it. The default level is "normal". The transposition table has 16 megabytes,
         unless the level or `table_megabytes` says otherwise. `evaluation` is the name of one of the
         game's evaluations; `tables` are exact values, or the folder that has them. `selective`
@@ -108,7 +107,7 @@ class MinimaxPlayer:
         """
         given: dict[str, Any] = {"depth": depth, "nodes": nodes, "seconds": seconds}
         given = {name: value for name, value in given.items() if value is not None}
-        levels = {**LEVELS, **game.search.levels}
+        levels = {**DEFAULT_LEVELS, **game.search.levels}
         if level is not None and level not in list(levels):
             has = f"{suggestion(level, levels)}it has: {listed(levels)}"
             raise UnknownOption(f"minimax has no level {level!r}; {has}")
@@ -125,13 +124,13 @@ class MinimaxPlayer:
             game,
             chosen,
             table_megabytes=table,
-            tables=tables_of(game, tables),
+            tables=load_tables(game, tables),
             selective=selective,
         )
 
     def choose(self, position: Position, rng: np.random.Generator, clock: Clock) -> Decision:
         """Return the first decision of the principal variation."""
-        seconds = allowance(self._seconds, clock)
+        seconds = time_budget(self._seconds, clock)
         result = self._search.search(
             position, depth=self._depth, nodes=self._nodes, seconds=seconds
         )
@@ -183,12 +182,12 @@ class MCTSPlayer:
             chosen,
             playout=playout,
             exploration=exploration,
-            tables=tables_of(game, tables),
+            tables=load_tables(game, tables),
         )
 
     def choose(self, position: Position, rng: np.random.Generator, clock: Clock) -> Decision:
         """Return the most visited decision."""
-        seconds = allowance(self._seconds, clock)
+        seconds = time_budget(self._seconds, clock)
         result = self._search.search(position, rng, simulations=self._simulations, seconds=seconds)
         return Decision(result.action, result.value, result.details())
 
@@ -197,14 +196,14 @@ class MCTSPlayer:
         self._search.stop()
 
 
-def tables_of(game: Game, tables: str | os.PathLike[str] | Tablebase | None) -> Tablebase | None:
+def load_tables(game: Game, tables: str | os.PathLike[str] | Tablebase | None) -> Tablebase | None:
     """Return exact values, or those in a folder; raise BadOption as `Tablebase`, MissingTable."""
     if tables is None or isinstance(tables, Tablebase):
         return tables
     return Tablebase(game, tables).some()
 
 
-def perfect(
+def make_perfect_player(
     game: Game,
     *,
     level: str | None = None,
@@ -219,7 +218,7 @@ def perfect(
     """
     if level not in (None, "delay"):
         raise UnknownOption(f"perfect has no level {level!r}; it has: delay")
-    known = tables_of(game, tables) or Tablebase(game)
+    known = load_tables(game, tables) or Tablebase(game)
     search = MinimaxPlayer(game, depth=depth, seconds=seconds, tables=known)
     return PerfectPlayer(game, known, search, delay=level is not None)
 
@@ -240,12 +239,12 @@ class BotPlayer:
         self._game.choices(position)
         return Decision(self._bot(position, rng))
 
-    def fresh(self) -> "BotPlayer":
-        """See `cc_env.match.referee.Player.fresh`."""
+    def for_new_game(self) -> "BotPlayer":
+        """See `cc_env.match.referee.Player.for_new_game`."""
         return BotPlayer(self._game, self._name)
 
 
-def program(
+def make_program_player(
     game: Game,
     *,
     command: str | None = None,
@@ -261,7 +260,7 @@ def program(
     )
 
 
-LEVELS: dict[str, dict[str, Any]] = {  # unless the game defines its own
+DEFAULT_LEVELS: dict[str, dict[str, Any]] = {  # unless the game defines its own
     "easy": {"depth": 1},
     "normal": {"depth": 3},
     "hard": {"depth": 6},
@@ -269,7 +268,7 @@ LEVELS: dict[str, dict[str, Any]] = {  # unless the game defines its own
 }
 
 
-def allowance(seconds: float | None, clock: Clock) -> float | None:
+def time_budget(seconds: float | None, clock: Clock) -> float | None:
     """Return the thinking time in seconds: as asked, within a safe share of the clock's time."""
     bound = max(0.0, min(0.75 * clock.turn - 0.02, clock.game / 25))
     if bound == math.inf:

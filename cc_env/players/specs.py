@@ -17,9 +17,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, cast
 
-import numpy as np
-from numpy.typing import NDArray
-
 from cc_env.core.game import Game
 from cc_env.errors import BadPlayer, CcEnvError, MissingExtra, UnknownOption, listed, suggestion
 from cc_env.match.referee import Player, is_player
@@ -30,34 +27,38 @@ from cc_env.players.builtin import (
     MCTSPlayer,
     MinimaxPlayer,
     RandomPlayer,
-    perfect,
-    program,
+    make_perfect_player,
+    make_program_player,
 )
 from cc_env.registry import import_allowlist, options
 from cc_env.registry.catalogue import GAMES
 
-Factory = Callable[..., Player]
-Function = Callable[[NDArray[np.int8], dict[str, Any]], Any]  # (observation, info) -> action
+PlayerFactory = Callable[..., Player]
 
 
-def _bot(name: str) -> Factory:
+def _bot(name: str) -> PlayerFactory:
     def make_bot(game: Game) -> Player:
         return BotPlayer(game, name)
 
     return make_bot
 
 
-PLAYERS: dict[str, Factory] = {
+PLAYERS: dict[str, PlayerFactory] = {
     "random": RandomPlayer,
     "greedy": GreedyPlayer,
     "minimax": MinimaxPlayer,
     "mcts": MCTSPlayer,
-    "perfect": perfect,
-    "program": program,
+    "perfect": make_perfect_player,
+    "program": make_program_player,
     **{name: _bot(name) for entry in GAMES.values() for name in entry.bots},
 }
 
-LEARNED = "policy", "alphazero", "ppo", "memory"  # registered by `agents`, if that is imported
+LEARNED_PLAYERS = (
+    "policy",
+    "alphazero",
+    "ppo",
+    "memory",
+)  # registered by `agents`, if that is imported
 
 _NUMBERS = {  # the option that a player's number without a name is meant for
     "minimax": "depth",
@@ -125,7 +126,7 @@ def player_option_defaults(name: str) -> dict[str, Any]:
 
 
 def register_player(
-    name: str, factory: Factory, plays: Callable[[Game], bool] = lambda game: True
+    name: str, factory: PlayerFactory, plays: Callable[[Game], bool] = lambda game: True
 ) -> None:
     """Register a player under a spoken name in this process; `plays` says for which games.
 
@@ -145,7 +146,7 @@ def available_players(game: Game) -> list[str]:
 
 
 @contextmanager
-def temporary_players(**factories: Factory) -> Iterator[None]:
+def temporary_players(**factories: PlayerFactory) -> Iterator[None]:
     """Register players while the block runs; raises BadPlayer as `register`."""
     before = dict(PLAYERS), dict(_PLAYS)
     try:
@@ -159,7 +160,7 @@ def temporary_players(**factories: Factory) -> Iterator[None]:
         _PLAYS.update(before[1])
 
 
-def _parse(name: str) -> tuple[Factory, dict[str, Any]]:
+def _parse(name: str) -> tuple[PlayerFactory, dict[str, Any]]:
     if not isinstance(name, str):
         raise BadPlayer(f"{name!r} is not the name of a player")
     kind, _, rest = name.partition(":")
@@ -167,7 +168,7 @@ def _parse(name: str) -> tuple[Factory, dict[str, Any]]:
     if factory is None:
         known = f"there are: {listed(sorted(PLAYERS), 99)}, and MODULE.NAME of any module that can "
         known += "be imported"
-        if kind in LEARNED:
+        if kind in LEARNED_PLAYERS:
             known += f"; {kind} is known after cc_env.registry.plugins.know_learned_players()"
         raise UnknownOption(f"there is no player {kind!r}; {suggestion(kind, PLAYERS)}{known}")
     defaults = _defaults(kind, factory)
@@ -185,12 +186,12 @@ def _parse(name: str) -> tuple[Factory, dict[str, Any]]:
             f"{suggestion(unknown[0], defaults)}it has: {listed(_with_values(defaults)) or 'none'}"
         )
         raise UnknownOption(f"player {kind} has no option {listed(unknown)}; {has}")
-    if factory is program:
+    if factory is make_program_player:
         import_allowlist.check_program(str(given.get("command")))
     return factory, given
 
 
-def _defaults(kind: str, factory: Factory) -> dict[str, Any]:
+def _defaults(kind: str, factory: PlayerFactory) -> dict[str, Any]:
     """Return a player's options with their defaults; raise BadPlayer if it takes no game."""
     try:
         parameters = list(inspect.signature(factory).parameters.values())
@@ -206,7 +207,7 @@ def _with_values(defaults: Mapping[str, Any]) -> list[str]:
     return [name if value is None else f"{name}={value}" for name, value in defaults.items()]
 
 
-def _imported(path: str) -> Factory:
+def _imported(path: str) -> PlayerFactory:
     module, _, name = path.rpartition(".")
     try:
         factory = getattr(import_allowlist.load(module, path), name)

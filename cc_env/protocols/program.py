@@ -279,7 +279,7 @@ class ProgramPlayer:
         self._clock = Clock(math.inf if seconds is None else seconds, budget or math.inf)
         self._talker: Talker | None = None
 
-    def fresh(self) -> "ProgramPlayer":
+    def for_new_game(self) -> "ProgramPlayer":
         """Return the same player for another game, its program started."""
         other = copy(self)
         other._talker = other._started()

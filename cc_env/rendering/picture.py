@@ -85,7 +85,7 @@ def draw(
 
 def frames(match: Match) -> Iterator[Picture]:
     """Yield the pictures of the initial position and of the position after each turn."""
-    course = [None, *match.course]
+    course = [None, *match.history]
     for number, last in enumerate(course, 1):
         position = match.game.play_turn(*last) if last else match.start
         yield draw(

@@ -13,8 +13,7 @@ import numpy as np
 from cc_env.core.game import Game, Turn
 from cc_env.core.rules import Position
 from cc_env.games.factory import make_game
-from cc_env.match import referee
-from cc_env.match.referee import Clock, Decision, Player
+from cc_env.match.referee import Clock, Decision, Player, player_for_new_game
 from cc_env.play import analysis
 from cc_env.play.analysis import Analysis, Judgement, Time
 from cc_env.players.specs import make_player
@@ -84,7 +83,7 @@ class Choose:
         """Return the decision; raises as the player does."""
         with pool.borrow(self.spec, game_of(self.game)) as pooled:
             time.begin(pooled)
-            player: Any = referee.fresh(pooled)
+            player: Any = player_for_new_game(pooled)
             if self.memory is not None:
                 player.memory = self.memory
             decision = player.choose(self.position, self.rng, self.clock)
@@ -148,7 +147,7 @@ class PooledPlayer:
 class RememberingPlayer(PooledPlayer):
     """A pooled player that remembers its game."""
 
-    def fresh(self) -> "RememberingPlayer":
+    def for_new_game(self) -> "RememberingPlayer":
         """Return the player for another game."""
         return RememberingPlayer(self._spec, self._game, self._run)
 

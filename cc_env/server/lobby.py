@@ -28,7 +28,7 @@ from cc_env.errors import (
 )
 from cc_env.games.factory import game_option_defaults, game_option_values, make_game
 from cc_env.match.match import Limits
-from cc_env.match.referee import Answer, Clock, Player
+from cc_env.match.referee import Clock, Player, Response
 from cc_env.play import importing, view
 from cc_env.play.messages import fields
 from cc_env.play.session import HUMAN
@@ -207,14 +207,14 @@ class Lobby:
         """
         return pooled_player(player_pool.check(spec, game), game, self._players.run)
 
-    async def ask(self, room: Room) -> Answer:
+    async def ask(self, room: Room) -> Response:
         """Return what the player to move in a game decides, once it is its turn to think."""
         await self._seats.acquire(room.address, room)
         room.wait(None)
         sitting = room.sitting
         if sitting.result or sitting.is_person_to_move:  # taken back meanwhile
             self._seats.release()
-            return Answer(None, ("error", "nobody is asked"))
+            return Response(None, ("error", "nobody is asked"))
         sitting.start_clock()
         question = sitting.question(self.limits.decision_seconds)
         return await self._in_slot(self._thinking, self._seats.release, question)

@@ -14,7 +14,7 @@ import psutil
 from cc_env.core.game import Game
 from cc_env.errors import BadOption, BadPlayer, UnknownOption, is_number, is_whole, listed
 from cc_env.match.referee import Player
-from cc_env.players.builtin import LEVELS
+from cc_env.players.builtin import DEFAULT_LEVELS
 from cc_env.players.specs import available_players, make_player
 from cc_env.registry import options
 from cc_env.search.mcts import PLAYOUTS
@@ -56,7 +56,7 @@ def listed_players(game: Game) -> dict[str, list[str]]:
     """Return the players that untrusted clients may seat in a game, each with its levels."""
     there = [name for name in available_players(game) if name in OPTIONS]
     kinds: dict[str, list[str]] = {name: [] for name in [*there, *game.search.bots]}
-    kinds["minimax"] = list({**LEVELS, **game.search.levels})
+    kinds["minimax"] = list({**DEFAULT_LEVELS, **game.search.levels})
     return kinds
 
 

@@ -23,7 +23,7 @@ from cc_env.errors import (
     listed,
 )
 from cc_env.match.match import AGREED, FAULTS, RESIGNED
-from cc_env.match.referee import Answer
+from cc_env.match.referee import Response
 from cc_env.play import view
 from cc_env.play.choices import choices
 from cc_env.play.exporting import endings
@@ -89,7 +89,7 @@ class RoomOwner(Protocol):
     def hint(self, room: "Room", guest: Guest) -> None:
         """Send a guest the move that the hint player would choose."""
 
-    async def ask(self, room: "Room") -> Answer:
+    async def ask(self, room: "Room") -> Response:
         """Return the decision of the player to move."""
 
 
@@ -104,7 +104,7 @@ class Room:
         self.sitting, self.pace = standing.sitting, standing.pace
         self.wanted_back = standing.wanted_back
         match = self.sitting.match
-        played = {match.game.to_move(before) for before, _ in match.course}
+        played = {match.game.to_move(before) for before, _ in match.history}
         people = {seat for seat, token in enumerate(self.opening.tokens) if token}
         self._awaited = people - played  # the clocks stand still until all have come
         if self._awaited:
@@ -371,7 +371,7 @@ class Room:
 
     def _look_back(self, guest: Guest, message: Mapping[str, Any]) -> None:
         """Show a guest how the board stood after a number of turns."""
-        turns, most = message.get("turns"), len(self.sitting.match.course)
+        turns, most = message.get("turns"), len(self.sitting.match.history)
         if not isinstance(turns, int) or not is_whole(turns, 0, most):
             raise BadOption(f"{str(turns)[:40]!r} turns; there are 0 to {most} to look back at")
         guest.send("past", turns=turns, **view.look_back(self.sitting, turns))

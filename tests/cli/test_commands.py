@@ -16,7 +16,7 @@ from cc_env.__main__ import main
 from cc_env.cli import application, commands
 from cc_env.errors import BadGame, BadOption, MissingExtra
 from cc_env.games.factory import game_option_defaults, make_game
-from cc_env.match import record
+from cc_env.match.record import append_record, read_records
 from cc_env.match.referee import play_match
 from cc_env.players.builtin import RandomPlayer
 from cc_env.registry.catalogue import GAMES, Entry
@@ -33,7 +33,7 @@ def games_file(game, tmp_path):
     path = tmp_path / "games.jsonl"
     for seed in range(2):
         finished = play_match(game, (RandomPlayer(game),) * 2, names=("ann", "bob"), seed=seed)
-        record.append(path, finished)
+        append_record(path, finished)
     return path
 
 
@@ -121,15 +121,15 @@ def test_replay_reads_and_writes_the_files_of_other_programs(tmp_path):
     for seed in range(2):
         names = 'ann "a"', "bob"
         played = play_match(game, (RandomPlayer(game),) * 2, names=names, seed=seed)
-        record.append(path, played)
+        append_record(path, played)
     pdn = tmp_path / "games.pdn"
     assert "2 games written to" in run("replay", path, "--to", pdn)
     out = run("replay", pdn, "-g", "checkers")
     assert f'game 2: ann "a" - bob  {played.result} ({played.reason}), ' in out
     back = tmp_path / "back.jsonl"
     run("replay", pdn, "--to", back)
-    assert [kept.turns for _, kept in record.read(back)] == [
-        kept.turns for _, kept in record.read(path)
+    assert [kept.turns for _, kept in read_records(back)] == [
+        kept.turns for _, kept in read_records(path)
     ]
     run("replay", path, "--to", back)
     assert back.read_text() == path.read_text()  # seeds and times, too
@@ -143,7 +143,7 @@ def test_replay_reads_and_writes_the_files_of_other_programs(tmp_path):
     )
     assert "game 1: ? - ?  *, 1 turn" in run("replay", log, "-g", "cannon")
     run("replay", log, "-g", "cannon", "--to", back)
-    ((_, kept),) = record.read(back)
+    ((_, kept),) = read_records(back)
     assert (kept.result, kept.reason, kept.turns) == ("*", "unfinished", ("S 2 5 M 1 4",))
     fault = "UNEXPECTED STOP BY PLAYER 1 : Player 1 SCORE : 0.12 : Player 2 SCORE : 10.12"
     with log.open("a") as file:  # of him who is not to move
@@ -292,7 +292,7 @@ def test_games_that_the_rules_do_not_decide_become_records_too(tmp_path):
     out = run("replay", pdn, "--keep-going", "--to", records, status=1)
     assert "4 games written" in out
     assert "4 games read, 0 skipped, 1 refused" in out
-    assert [(kept.result, kept.reason) for _, kept in record.read(records)] == [
+    assert [(kept.result, kept.reason) for _, kept in read_records(records)] == [
         ("*", "unfinished"),
         ("1-0", "resigned"),
         ("0-1", "resigned"),
@@ -447,7 +447,7 @@ def test_names_that_cannot_be_encoded_are_escaped(games_file):
 def test_replay_escapes_control_characters_of_files(game, tmp_path):
     records, pdn = tmp_path / "games.jsonl", tmp_path / "games.pdn"
     names = "\x1b[2Jann", "bob\n\x9b1m\u202e"
-    record.append(records, play_match(game, (RandomPlayer(game),) * 2, names=names))
+    append_record(records, play_match(game, (RandomPlayer(game),) * 2, names=names))
     pdn.write_text('[Black "\x1b[2J"] [White "\u202e"] 9-13 *\n\n1. 9-14 \x1b]0;\x07')
     out = run("replay", records)
     assert r"line 1: \x1b[2Jann - bob\n\x9b1m\u202e" in out

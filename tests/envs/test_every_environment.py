@@ -10,7 +10,7 @@ from gymnasium.utils.env_checker import check_env
 
 import cc_env
 from cc_env.envs.aec import BoardGameAEC
-from cc_env.envs.rendering import MODES, Renderer
+from cc_env.envs.rendering import RENDER_MODES, Renderer
 from cc_env.envs.single import BoardGameEnv
 from cc_env.envs.vector import BoardGameVectorEnv
 from cc_env.errors import EpisodeOver
@@ -45,7 +45,7 @@ def test_gymnasium_check_env(name, options, monkeypatch):
     monkeypatch.setattr(Renderer, "frame", noted)
     monkeypatch.setattr("cc_env.envs.rendering.FRAMES_PER_SECOND", 1000)  # nobody looks
     check_env(gymnasium.make(name, **options).unwrapped)
-    assert shown == set(MODES)
+    assert shown == set(RENDER_MODES)
 
 
 @pytest.mark.parametrize(("name", "options"), BOTH, ids=str)

@@ -97,7 +97,7 @@ def test_boards_on_which_one_loses_begin_again_by_the_mode(mode):
     assert rewards.tolist() == [0, -1, 0]
     assert terminated.tolist() == info["illegal_action"].tolist() == [False, True, False]
     assert info["outcome"].tolist() == [-1, 1, -1]
-    assert envs.end(1)["ending"] == "illegal"
+    assert envs.result(1)["ending"] == "illegal"
     if mode != AutoresetMode.SAME_STEP:
         assert envs.position(1) == before
     if mode != AutoresetMode.DISABLED:

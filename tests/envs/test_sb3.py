@@ -12,8 +12,8 @@ from stable_baselines3.common.vec_env import (
     VecVideoRecorder,
 )
 
-from cc_env.envs.opponents import Opponent, drawn
-from cc_env.envs.sb3 import OpponentVecEnv, by_policy, snapshot
+from cc_env.envs.opponents import Opponent, random_policy
+from cc_env.envs.sb3 import OpponentVecEnv, copy_policy, wrap_policy
 from cc_env.envs.single import BoardGameEnv
 from cc_env.errors import BadOption, BadPosition, EpisodeOver, IllegalAction, UnknownKeyword
 from cc_env.match.referee import Decision
@@ -170,10 +170,10 @@ def test_illegal_actions_lose_and_are_told():
 
 
 def test_an_opponent_appended_plays_its_share_of_the_later_games():
-    env = OpponentVecEnv("capture_conquer", 40, size=4, opponents=[Opponent("a", drawn)])
+    env = OpponentVecEnv("capture_conquer", 40, size=4, opponents=[Opponent("a", random_policy)])
     env.seed(0)
     env.reset()
-    env.opponents.append(Opponent("b", drawn, share=3.0))
+    env.opponents.append(Opponent("b", random_policy, share=3.0))
     rng = np.random.default_rng(0)
     for _ in range(60):
         env.step(legal_actions(env, rng))
@@ -242,10 +242,10 @@ def test_maskable_ppo_learns_by_playing_itself():
     env.seed(0)
     model = MaskablePPO("MlpPolicy", env, **SETTINGS)
     first = score(model)
-    before = snapshot(model.policy)
-    env.opponents[:] = [Opponent("itself", by_policy(model.policy))]
+    before = copy_policy(model.policy)
+    env.opponents[:] = [Opponent("itself", wrap_policy(model.policy))]
     model.learn(32 * 64 * 6)
-    learned = snapshot(model.policy)
+    learned = copy_policy(model.policy)
     planes, masks = env.boards.observations, env.boards.masks
     asked = [
         policy.predict(planes, action_masks=masks, deterministic=True)[0]
@@ -255,7 +255,7 @@ def test_maskable_ppo_learns_by_playing_itself():
     assert (asked[0] != asked[2]).any()
     assert first < 0.3
     assert score(model) > 0.6
-    assert score(model, Opponent("before", by_policy(before))) > 0.4
+    assert score(model, Opponent("before", wrap_policy(before))) > 0.4
     assert len(model.ep_info_buffer) == 100
     assert 3 <= np.mean([episode["l"] for episode in model.ep_info_buffer]) <= 30
 

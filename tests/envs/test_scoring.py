@@ -10,6 +10,7 @@ from cc_env.envs.scoring import RepeatedGames, score
 from cc_env.errors import BadOption, IllegalAction, UnknownKeyword
 from cc_env.games.factory import make_game
 from cc_env.match.match import Limits
+from cc_env.match.openings import play_random_turns
 from cc_env.match.referee import play_match
 from cc_env.players.specs import as_player, make_player
 from cc_env.registry.catalogue import GAMES
@@ -91,7 +92,7 @@ def test_openings_have_as_many_turns_and_leave_both_a_decision(name, turns):
     rng, same = np.random.default_rng(0), np.random.default_rng(0)
     for _ in range(5):
         start = scoring._opening(game, turns, rng)
-        reached = scoring.openings.after_random_turns(game, turns, same)
+        reached = play_random_turns(game, turns, same)
         assert start == reached
         for turn in game.turns(start):
             assert len(game.legal_actions(game.play_turn(start, turn)))

@@ -265,7 +265,7 @@ def test_repetitions_truncate():
 def test_it_says_how_a_game_ended(mode):
     envs = BoardGameVectorEnv("mini_checkers", 16, opponent=None, max_turns=31, autoreset_mode=mode)
     with pytest.raises(BadOption, match="board 0: its game is not over"):
-        envs.end(0)
+        envs.result(0)
     envs.action_space.seed(0)
     envs.reset(seed=0)
     endings = set()
@@ -274,7 +274,7 @@ def test_it_says_how_a_game_ended(mode):
         *_, terminated, truncated, info = envs.step(actions)
         over = terminated | truncated
         for board in np.flatnonzero(over):
-            told = envs.end(board)
+            told = envs.result(board)
             assert told["outcome"] == info["outcome"][board]
             assert terminated[board] or told["score"] == (0, 0)
             if terminated[board]:
@@ -283,13 +283,13 @@ def test_it_says_how_a_game_ended(mode):
             endings.add(told["ending"])
         for board in np.flatnonzero(~over):
             with pytest.raises(BadOption, match=f"board {board}: its game is not over"):
-                envs.end(board)
+                envs.result(board)
         if mode == AutoresetMode.DISABLED and over.any():
             envs.reset(options={"reset_mask": over})
     assert endings == {"both_stuck", "no_pieces", "max_turns"}
     envs.reset(seed=0)
     with pytest.raises(BadOption, match="board 3: its game is not over"):
-        envs.end(3)
+        envs.result(3)
 
 
 def test_without_copies_the_next_step_overwrites_the_observations():

@@ -18,6 +18,7 @@ from cc_env.games.checkers import pdn
 from cc_env.games.factory import make_game
 from cc_env.match import record
 from cc_env.match.match import Limits
+from cc_env.match.record import read_records, replay_foreign, replay_records
 from cc_env.match.referee import play_match
 from cc_env.play import importing
 from cc_env.play.exporting import exported
@@ -66,7 +67,7 @@ def test_records(name, tmp_path):
     @given(lines(good))
     def fuzz(line):
         path.write_text(line + "\n" + good[0], "utf-8", "surrogatepass")
-        for entry in refused_or_fine(lambda: list(record.read(path))) or ():
+        for entry in refused_or_fine(lambda: list(read_records(path))) or ():
             assert record.Record.from_json(entry[1].to_json()) == entry[1]
             entry[1].to_json().encode()
 
@@ -217,7 +218,7 @@ def test_logs():
         played = refused_or_fine(lambda: list(log.read(text, cannon))) or ()
         seen[len(played)] += 1
         for game in played:
-            if refused_or_fine(record.play_through, cannon, game) is None:
+            if refused_or_fine(replay_foreign, cannon, game) is None:
                 continue
             again = refused_or_fine(log.FORMAT.write, cannon, game)
             assert (again is None) == (not game.turns and not game.fault)
@@ -261,7 +262,7 @@ def test_files_of_other_bytes(ending, tmp_path):
     def read():
         if ending in game.notation.formats:
             return list(record.read_foreign(path, game))
-        return list(record.read_played(path))
+        return list(replay_records(path))
 
     @given(st.data())
     def fuzz(data):

@@ -15,9 +15,9 @@ from cc_env.errors import BadOption, BadPosition, BadRecord, IllegalAction
 from cc_env.games.cannon import bots, log
 from cc_env.games.cannon.evaluation import STANDARD
 from cc_env.games.factory import make_game
-from cc_env.match import record
 from cc_env.match.match import RESIGNED, Limits, Match
-from cc_env.match.random_games import play_randomly
+from cc_env.match.random_games import play_random_games
+from cc_env.match.record import export_match, replay_foreign
 from cc_env.verification.perft import perft
 from training.experiments import tune
 
@@ -250,7 +250,7 @@ def test_perft_from_the_start(rows, columns, counts):
 
 def test_random_play_ends_by_itself(cannon):
     """cannon: random bot as a template: 1,000 games without an invalid command."""
-    playouts = play_randomly(cannon, 1000, seed=2)
+    playouts = play_random_games(cannon, 1000, seed=2)
     assert not playouts.unfinished
     for row in play_randomly_seen(cannon, seed=2):
         position = type(cannon.initial)(*row)
@@ -365,12 +365,12 @@ def test_bots_compile_when_they_are_made(cannon, monkeypatch, name):
 
 
 def test_a_repetition_long_ago_is_seen_without_a_limit_of_turns():
-    from cc_env.envs.boards import LONGEST, TURNS, Boards
+    from cc_env.envs.boards import REPETITION_WINDOW, TURNS, Boards
 
     game = make_game("cannon")
     boards = Boards(game)
     boards.reset(starts=[place(game, "b", b="24 25 26", w="61 62 63")])
-    boards._batch.rows[:, TURNS] = LONGEST - 1  # turns so far
+    boards._batch.rows[:, TURNS] = REPETITION_WINDOW - 1  # turns so far
     over = []
     for _, action in shots(game, 5):
         boards.step(np.array([action]))
@@ -423,7 +423,7 @@ def test_logs_of_recorded_games_are_replayed():
         assert game.key(position) == game.key(game.from_text(f"{line['final']} {line['next']}"))
         assert played.scores == (tuple(line["score"]) if line["score"] else None)
         assert not played.fault
-        match = record.play_through(game, played)
+        match = replay_foreign(game, played)
         assert match.score == played.scores
         assert (match.result.reason if match.result else None) == line["end"]
         ends.add(line["end"])
@@ -457,8 +457,8 @@ def test_faults_are_written_as_they_are_read(cannon, fault, loser):
         text = "".join(f"{line}\n" for line in lines)
         (played,) = log.read(text, cannon)
         assert log.FORMAT.write(cannon, played) == text
-        match = record.play_through(cannon, played)
-        assert log.FORMAT.write(cannon, record.played_of(match, ("a", "b"))) == text
+        match = replay_foreign(cannon, played)
+        assert log.FORMAT.write(cannon, export_match(match, ("a", "b"))) == text
 
 
 @pytest.mark.parametrize(
@@ -478,7 +478,7 @@ def test_what_people_decide_is_logged_as_far_as_logs_can_tell_it(cannon):
         match = Match(cannon)
         match.play(*log.parse_command(cannon, cannon.initial, FIRST_MOVE))
         end(match)
-        text = log.FORMAT.write(cannon, record.played_of(match, ("a", "b")))
+        text = log.FORMAT.write(cannon, export_match(match, ("a", "b")))
         lines = [said(FIRST_MOVE), said("", 1, "KILLPROC", last)][: 2 if last else 1]
         assert text.splitlines() == lines
     start = place(cannon, "b", b="24 25 26", w="61 62 63")
@@ -564,11 +564,11 @@ def test_a_log_tells_of_faults(cannon):
     assert played == Played(
         cannon.initial, (), outcome=SECOND_WINS, scores=(0.12, 10.12), fault="time"
     )
-    match = record.play_through(cannon, played)
+    match = replay_foreign(cannon, played)
     assert (match.result, match.score) == ((SECOND_WINS, "time"), (0.12, 10.12))
     (killed,) = log.read(said("", action="KILLPROC"), cannon)
     assert (killed.outcome, killed.fault) == (ONGOING, "error")  # whose it was, it does not say
-    assert record.play_through(cannon, killed).result is None
+    assert replay_foreign(cannon, killed).result is None
     lines = said("", action="FINISH", meta=meta), said("S 2 5 M 1 4")
     with pytest.raises(BadRecord, match="line 2: move 1: a message after"):
         list(log.read("\n".join(lines), cannon))
@@ -578,7 +578,7 @@ def test_a_client_that_is_silent_has_lost_by_time(cannon):
     lines = said("S 2 5 M 1 4"), "None Received from client 1"
     (played,) = log.read("\n".join(lines), cannon)
     assert (len(played.turns), played.fault, played.outcome, played.scores) == (1, "time", 0, None)
-    assert record.play_through(cannon, played).result == (FIRST_WINS, "time")
+    assert replay_foreign(cannon, played).result == (FIRST_WINS, "time")
     (played,) = log.read("None Received from client 0\n", cannon)
     assert (played.fault, played.outcome) == ("time", SECOND_WINS)
     with pytest.raises(BadRecord, match=r"line 3: move 2: a message after .*, with None"):
@@ -589,26 +589,26 @@ def test_scores_that_the_rules_contradict_are_refused(cannon):
     meta = "Player 1 SCORE : 8.12 : Player 2 SCORE : 2.09"
     (played,) = log.read(said("S 2 5 M 1 4", action="FINISH", meta=meta), cannon)
     with pytest.raises(BadRecord, match=r"scores 8\.12 - 2\.09, but it is not over after turn 1"):
-        record.play_through(cannon, played)
+        replay_foreign(cannon, played)
     for fault in ("TIMEOUT", "INVALID MOVE", "UNEXPECTED STOP"):
         (played,) = log.read(said("", meta=f"{fault} BY PLAYER 2 : {meta}"), cannon)
         with pytest.raises(
             BadRecord, match=r"scores are 10\.12 - 0\.12, by the file 8\.12 - 2\.09"
         ):
-            record.play_through(cannon, played)
+            replay_foreign(cannon, played)
 
     line = next(recorded for recorded in recorded_games() if recorded["end"])
     (played,) = log.read(logged(line | {"score": [1.5, 2]}), cannon_of(line))
     ours = "{:g} - {:g}".format(*line["score"])
     with pytest.raises(BadRecord, match=f"by the rules .* are {ours}, by the file 1.5 - 2"):
-        record.play_through(cannon_of(line), played)
+        replay_foreign(cannon_of(line), played)
 
 
 def test_nothing_is_played_after_stagnation(cannon):
     position = place(cannon, "b", b="24 25 26", w="61 62 63")
     turns = [(action,) for _, action in shots(cannon, 7)]
     with pytest.raises(BadRecord, match=r"turn 6: the game was over before it \(stagnant\)"):
-        record.play_through(cannon, Played(position, tuple(turns)))
+        replay_foreign(cannon, Played(position, tuple(turns)))
 
 
 @pytest.mark.parametrize("rows", [8, 10])

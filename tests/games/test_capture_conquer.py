@@ -12,7 +12,7 @@ from benchmarks.worst_case import WORST
 from cc_env.core.rules import DRAW, FIRST_WINS, ONGOING, SECOND_WINS
 from cc_env.errors import BadOption, BadPosition, IllegalAction, UnknownOption
 from cc_env.games.factory import make_game
-from cc_env.match.random_games import play_randomly
+from cc_env.match.random_games import play_random_games
 from cc_env.verification.perft import perft
 
 EXAMPLE = "6/1bb3/1brrr1/1r1r2/6/6 b"  # published
@@ -179,12 +179,12 @@ def test_perft_agrees_with_walking_every_path(size):
 
 
 def test_random_play_has_the_published_statistics(game):
-    played = play_randomly(game, 20000, seed=1)
+    played = play_random_games(game, 20000, seed=1)
     assert played.unfinished == 0
     assert 0.49 < played.first_wins / 20000 < 0.52
     assert played.draws / 20000 < 0.003
     assert 32.5 < played.turns / 20000 < 34
-    assert play_randomly(game, 20000, seed=1) == played
+    assert play_random_games(game, 20000, seed=1) == played
 
 
 # Against walking every path

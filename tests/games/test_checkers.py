@@ -21,7 +21,8 @@ from cc_env.games.checkers.rules import CELLS
 from cc_env.games.factory import make_game
 from cc_env.match import record
 from cc_env.match.match import Limits, Match
-from cc_env.match.random_games import play_randomly
+from cc_env.match.random_games import play_random_games
+from cc_env.match.record import replay_foreign
 from cc_env.match.referee import Clock
 from cc_env.players.specs import make_player
 from cc_env.verification.perft import perft
@@ -256,7 +257,7 @@ def test_perft_deeper_from_the_start(checkers, english):
 
 
 def test_random_play_ends_by_the_rules(checkers):
-    playouts = play_randomly(checkers, 4000, seed=1)
+    playouts = play_random_games(checkers, 4000, seed=1)
     assert not playouts.unfinished
     assert playouts.first_wins == pytest.approx(playouts.second_wins, rel=0.15)
     assert playouts.decisions > playouts.turns  # chains
@@ -570,11 +571,11 @@ def test_tags_stay_when_a_game_is_written_again(english, checkers):
 )
 def test_the_result_of_black_who_moves_first_stands_first(english, moves, result, winner):
     (game,) = pdn.read(f"{moves} {result}", english)
-    assert record.play_through(english, game).result.outcome == game.outcome == winner
+    assert replay_foreign(english, game).result.outcome == game.outcome == winner
     assert f'[Result "{result}"]' in pdn.export(english, game)
     (other,) = pdn.read(f"{moves} {result[::-1]}", english)
     with pytest.raises(BadRecord, match="by the rules it is won by"):
-        record.play_through(english, other)
+        replay_foreign(english, other)
 
 
 def test_where_other_rules_would_do_the_error_says_so(checkers):
@@ -669,7 +670,7 @@ def test_reading_goes_on_past_broken_games(english, broken, why):
 def test_a_capture_told_by_its_ends_is_the_one_that_later_moves_fit(english, moves, first):
     (game,) = pdn.read(f'[FEN "B:W14,15,22,23,K32:B1,10"] {moves} *', english)
     assert pdn.turn_text(english, game.start, game.turns[0]) == first
-    assert record.play_through(english, game).course[0] == (game.start, game.turns[0])
+    assert replay_foreign(english, game).history[0] == (game.start, game.turns[0])
 
 
 def test_a_capture_that_no_later_move_makes_clear_is_refused(english):

@@ -10,6 +10,7 @@ from cc_env.core.rules import DRAW, FIRST_WINS, ONGOING, SECOND_WINS
 from cc_env.errors import BadOption, BadPosition
 from cc_env.games.factory import game_option_defaults, game_option_values, make_game
 from cc_env.match import record
+from cc_env.match.record import read_records
 from cc_env.match.referee import play_match
 from cc_env.players.builtin import RandomPlayer
 from cc_env.registry.catalogue import GAMES
@@ -54,7 +55,7 @@ def random_games(game, count):
 def test_the_golden_games_end_as_they_did(name):
     """How their turns end is in their records, the positions in which they do beside them."""
     ends = []
-    for _, golden in record.read(GOLDEN / f"{name}.jsonl"):
+    for _, golden in read_records(GOLDEN / f"{name}.jsonl"):
         match = record.replay(golden)
         ends.append(match.game.to_text(match.position))
     assert ends

@@ -13,7 +13,7 @@ from cc_env.core.rules import DRAW, FIRST_WINS, ONGOING, SECOND_WINS
 from cc_env.errors import BadOption, BadPosition
 from cc_env.games.factory import make_game
 from cc_env.games.mini_checkers import CELLS, Published
-from cc_env.match.random_games import play_randomly
+from cc_env.match.random_games import play_random_games
 from cc_env.match.referee import Clock
 from cc_env.players.specs import make_player
 from cc_env.search.alphabeta import AlphaBeta
@@ -182,7 +182,7 @@ def test_the_published_evaluation(mini, board, side, value):
 
 
 def test_random_play_is_bounded(mini):
-    playouts = play_randomly(mini, 5000, seed=1)
+    playouts = play_random_games(mini, 5000, seed=1)
     assert not playouts.unfinished
     assert playouts.draws > 0
     assert playouts.turns / 5000 < 60

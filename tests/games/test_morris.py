@@ -6,7 +6,7 @@ from cc_env.core.rules import FIRST_WINS, ONGOING, SECOND_WINS
 from cc_env.errors import BadOption, BadPosition
 from cc_env.games.factory import make_game
 from cc_env.games.morris import STANDARD_RULES
-from cc_env.match.random_games import play_randomly
+from cc_env.match.random_games import play_random_games
 from cc_env.verification.perft import perft
 
 POINTS = "ABCDEFGHIJKLMNOPQRSTUVWX"
@@ -165,7 +165,7 @@ def test_perft_from_the_start_in_decisions(morris, usual):
 
 
 def test_random_play_ends(morris):
-    playouts = play_randomly(morris, 2000, seed=2)
+    playouts = play_random_games(morris, 2000, seed=2)
     assert playouts.unfinished < 40
     assert playouts.draws == 0
     assert playouts.decisions > playouts.turns

@@ -11,7 +11,7 @@ from cc_env.games.factory import make_game
 from cc_env.jit.simd import UNITS
 from cc_env.learned_evaluation.network import MOST_CORRECTION, STATES, WIDTH, check
 from cc_env.learned_evaluation.network_file import SHIPPED, correcting, file_name, fingerprint
-from cc_env.match.openings import after_random_turns
+from cc_env.match.openings import play_random_turns
 from cc_env.match.referee import Clock
 from cc_env.players.specs import make_player
 from cc_env.registry.options import read, split
@@ -23,7 +23,7 @@ WINDOWS = [(), (0,), tuple(8 * row + column for row in range(5) for column in ra
 
 def positions(game, count, seed=0):
     rng = np.random.default_rng(seed)
-    drawn = [after_random_turns(game, int(rng.integers(20)), rng) for _ in range(count)]
+    drawn = [play_random_turns(game, int(rng.integers(20)), rng) for _ in range(count)]
     return [position for position in drawn if game.outcome(position) == ONGOING]
 
 

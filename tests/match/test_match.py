@@ -20,7 +20,7 @@ from cc_env.errors import BadOption, BadPosition, BadRecord, IllegalAction
 from cc_env.games.factory import make_game
 from cc_env.match import record
 from cc_env.match.match import RESIGNED, Limits, Match, Result
-from cc_env.match.record import Record
+from cc_env.match.record import Record, append_record, read_records, replay_records
 from cc_env.match.referee import Decision, play_match
 from cc_env.players.builtin import RandomPlayer
 from cc_env.registry.catalogue import GAMES
@@ -68,8 +68,8 @@ def test_a_match_knows_who_is_to_move_and_what_is_legal(name):
     match = Match(game)
     while match.result is None:
         assert match.mover == game.to_move(match.position)
-        assert list(match.legal) == game.legal_actions(match.position).tolist()
-        match.play(int(rng.choice(match.legal)))
+        assert list(match.legal_actions) == game.legal_actions(match.position).tolist()
+        match.play(int(rng.choice(match.legal_actions)))
 
 
 def test_what_cannot_be_appended_leaves_the_file_as_it_was(tmp_path, monkeypatch):
@@ -128,7 +128,7 @@ def test_a_turn_of_two_decisions_counts_once(game):
     assert match.turns == []
     match.play(second)
     assert match.turns == ["1,2-3,2x2,3"]
-    assert match.course == [(match.start, (first, second))]
+    assert match.history == [(match.start, (first, second))]
 
 
 def test_an_illegal_action_changes_nothing(game):
@@ -259,8 +259,8 @@ def test_whatever_an_error_says_the_record_can_be_written(game, tmp_path):
         object.__setattr__(speaker, "error", error)
         finished = play_match(game, [RandomPlayer(game), speaker])
         assert said in finished.detail
-        record.append(tmp_path / "games.jsonl", finished)
-    assert [kept.reason for _, kept in record.read(tmp_path / "games.jsonl")] == ["error", "error"]
+        append_record(tmp_path / "games.jsonl", finished)
+    assert [kept.reason for _, kept in read_records(tmp_path / "games.jsonl")] == ["error", "error"]
 
 
 def test_a_player_that_exits_loses(game):
@@ -308,7 +308,7 @@ def test_a_record_survives_json_and_replays_to_the_same_position(size):
 
 def test_a_record_may_begin_anywhere_and_end_by_a_limit(game):
     match = played(game, CYCLE * 2, game.from_text(SHUFFLE))
-    finished = Record.of(match, players=("a", "b"))
+    finished = Record.from_match(match, players=("a", "b"))
     assert finished.start == SHUFFLE
     assert record.replay(finished).result.reason == "repetition"
 
@@ -317,13 +317,13 @@ def test_files_of_records_replay(game, tmp_path):
     path = tmp_path / "games.jsonl"
     players = RandomPlayer(game), RandomPlayer(game)
     for seed in range(3):
-        record.append(path, play_match(game, players, seed=seed))
-    assert [number for number, _ in record.read(path)] == [1, 2, 3]
+        append_record(path, play_match(game, players, seed=seed))
+    assert [number for number, _ in read_records(path)] == [1, 2, 3]
 
 
 def golden(game):
     return json.loads(
-        Record.of(played(game, CYCLE * 2, game.from_text(SHUFFLE)), players="ab").to_json()
+        Record.from_match(played(game, CYCLE * 2, game.from_text(SHUFFLE)), players="ab").to_json()
     )
 
 
@@ -369,7 +369,7 @@ def test_a_broken_record_is_refused(game, tmp_path, change, why):
     good = golden(game)
     path.write_text(json.dumps(good) + "\n" + json.dumps(good | change) + "\n")
     with pytest.raises(BadRecord, match=rf"games\.jsonl, line 2: .*({why})"):
-        list(record.read(path))
+        list(read_records(path))
 
 
 @pytest.mark.parametrize(
@@ -379,27 +379,27 @@ def test_a_line_that_is_not_a_record_is_refused(tmp_path, line):
     path = tmp_path / "games.jsonl"
     path.write_text(line)
     with pytest.raises(BadRecord, match="line 1: "):
-        list(record.read(path))
+        list(read_records(path))
 
 
 def test_reading_goes_on_past_broken_records(game, tmp_path):
     path, good, broken = tmp_path / "games.jsonl", json.dumps(golden(game)), []
     path.write_text(f"{good}\noops\n{good}\n[]\n")
-    assert [number for number, *_ in record.read_played(path, broken.append)] == [1, 3]
+    assert [number for number, *_ in replay_records(path, broken.append)] == [1, 3]
     assert [game.line for game in broken] == [2, 4]
     assert all(game.reason for game in broken)
     with pytest.raises(BadRecord, match=r"games.jsonl, line 2: "):
-        list(record.read(path))
+        list(read_records(path))
 
 
 def test_a_record_that_cannot_be_written_is_refused(game):
     with pytest.raises(BadRecord, match="field players cannot be"):
-        Record.of(played(game, CYCLE * 2, game.from_text(SHUFFLE)), players=("\udcff", "b"))
+        Record.from_match(played(game, CYCLE * 2, game.from_text(SHUFFLE)), players=("\udcff", "b"))
 
 
 def test_an_unfinished_match_has_a_record_that_goes_on(game):
     match = played(game, CYCLE[:3], game.from_text(SHUFFLE))
-    unfinished = Record.from_json(Record.of(match, players=("a", "b")).to_json())
+    unfinished = Record.from_json(Record.from_match(match, players=("a", "b")).to_json())
     assert (unfinished.result, unfinished.reason) == ("*", "unfinished")
     again = record.replay(unfinished)
     assert again.result is None
@@ -413,8 +413,8 @@ def test_an_unfinished_match_has_a_record_that_goes_on(game):
 def test_players_can_resign_and_agree(game):
     left, agreed = (played(game, CYCLE[:3], game.from_text(SHUFFLE)) for _ in range(2))
     left.forfeit(1, RESIGNED)
-    agreed.agree()
-    records = [Record.of(match, players=("a", "b")) for match in (left, agreed)]
+    agreed.agree_on_draw()
+    records = [Record.from_match(match, players=("a", "b")) for match in (left, agreed)]
     assert [kept.result for kept in records] == ["1-0", "1/2-1/2"]
     assert [record.replay(kept).result for kept in records] == [left.result, agreed.result]
     with pytest.raises(BadRecord, match="recorded 1-0"):
@@ -424,7 +424,7 @@ def test_players_can_resign_and_agree(game):
 
 def test_a_missing_file_is_said_to_be_missing(tmp_path):
     with pytest.raises(BadRecord, match=r"none\.jsonl"):
-        list(record.read(tmp_path / "none.jsonl"))
+        list(read_records(tmp_path / "none.jsonl"))
 
 
 @pytest.mark.parametrize("seconds", [-1, 0, "1", True, float("nan"), 10**400])
@@ -462,8 +462,8 @@ def test_a_match_that_is_taken_back_equals_one_that_was_played_so_far(name):
     game, rng = make_game(name), np.random.default_rng(0)
     match = Match(game, limits=Limits(max_turns=40))
     while match.result is None:
-        match.play(int(rng.choice(match.legal)))
-    taken = [turn for _, turn in match.course]
+        match.play(int(rng.choice(match.legal_actions)))
+    taken = [turn for _, turn in match.history]
     for keep in (len(taken) - 1, 20, 19, 3, 0):
         match.take_back(keep)
         again = Match(game, limits=match.limits)

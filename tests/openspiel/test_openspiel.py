@@ -474,7 +474,7 @@ def test_a_bot_draws_by_its_seed_and_forgets_its_game():
         def __init__(self):
             self.asked = 0
 
-        def fresh(self):
+        def for_new_game(self):
             return Counts()
 
         def choose(self, position, rng, clock):

@@ -7,6 +7,7 @@ from cc_env.errors import BadRecord
 from cc_env.games.factory import make_game
 from cc_env.match import record
 from cc_env.match.match import RESIGNED
+from cc_env.match.record import replay_records
 from cc_env.play import importing
 from cc_env.play.exporting import endings, export_of, exported
 from cc_env.play.session import HUMAN, Sitting
@@ -33,7 +34,7 @@ def test_records_are_read_again(name, is_over, tmp_path):
     if is_over:
         sitting.resign(0)
     path.write_text(exported(sitting, ".jsonl"))
-    ((_, game, match),) = record.read_played(path)
+    ((_, game, match),) = replay_records(path)
     assert match.turns == sitting.match.turns
     assert game.reason == (RESIGNED if is_over else record.UNFINISHED)
     assert game.players == PEOPLE
@@ -83,7 +84,7 @@ def test_whatever_is_exported_can_be_imported_and_loaded(name, is_over, tmp_path
     for ending in endings(sitting.game):
         (game,) = importing.read(exported(sitting, ending), sitting.game).games
         assert game.game.options == sitting.game.options
-        turns = () if ending == ".txt" else tuple(turn for _, turn in sitting.match.course)
+        turns = () if ending == ".txt" else tuple(turn for _, turn in sitting.match.history)
         assert game.turns == turns
         assert bool(game.result) == (is_over and ending != ".txt")
         save(sitting, tmp_path / f"game{ending}")
@@ -111,12 +112,12 @@ def test_a_picture_without_a_record_is_refused(tmp_path):
 def test_an_export_is_of_the_moment_when_it_was_requested(name):
     sitting = played(name)
     while sitting.game.mid_turn(sitting.position):
-        sitting.play(int(sitting.match.legal[0]))
+        sitting.play(int(sitting.match.legal_actions[0]))
     kinds = endings(sitting.game)
     expected = [exported(sitting, kind) for kind in kinds]
     exports = [export_of(sitting, kind) for kind in kinds]
     sitting.take_back()
-    sitting.play(int(sitting.match.legal[-1]))
+    sitting.play(int(sitting.match.legal_actions[-1]))
     sitting.resign(0)
     assert [export() for export in exports] == expected
 

@@ -20,7 +20,7 @@ def played(name, **options):
     while len(match.turns) < 10:
         match.play(int(rng.choice(game.legal_actions(match.position))))
     match.forfeit(1, RESIGNED)
-    return Record.of(match, players=("first", "second")), match
+    return Record.from_match(match, players=("first", "second")), match
 
 
 @pytest.mark.parametrize("name", GAMES)
@@ -30,7 +30,7 @@ def test_records_are_read(name):
     text = "\n".join([broken, game.to_json(), game.to_json()])
     imported = importing.read(text).games
     assert [known.game.name for known in imported] == [name, name]
-    assert imported[0].turns == tuple(turn for _, turn in match.course)
+    assert imported[0].turns == tuple(turn for _, turn in match.history)
     assert imported[0].players == ("first", "second")
     assert imported[0].result.endswith("resigned")
     with pytest.raises(BadRecord, match="line 1: turn 3: 'nowhere' is not legal"):

@@ -55,7 +55,7 @@ def test_players_play_the_game_that_the_referee_lets_them_play(name):
         wanted.result,
         wanted.reason,
     )
-    assert len(sitting.decisions) == sum(len(turn) for _, turn in sitting.match.course)
+    assert len(sitting.decisions) == sum(len(turn) for _, turn in sitting.match.history)
     assert len(played.seconds) == len(played.turns)
     assert record.replay(played).position == sitting.position
 
@@ -134,7 +134,7 @@ def test_a_clock_that_is_held_does_not_run(game, watch):
     sitting = Sitting(game, (HUMAN, HUMAN), limits=Limits(seconds_per_game=60), now=watch)
     sitting.hold_clock()
     watch.now += 100
-    sitting.play(sitting.match.legal[0])
+    sitting.play(sitting.match.legal_actions[0])
     assert (sitting.left(0), sitting.left(1), sitting.is_held) == (60, 60, True)
     assert not sitting.expire()
     sitting.start_clock()
@@ -253,7 +253,7 @@ def test_a_player_accepts_a_draw_in_a_game_that_has_long_been_level(values, acce
         def choose(self, position, rng, clock):
             return referee.Decision(int(self.game.legal_actions(position)[0]), next(expected))
 
-        def fresh(self):
+        def for_new_game(self):
             return self
 
     with temporary_players(expecting=Expecting):

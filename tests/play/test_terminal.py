@@ -11,8 +11,8 @@ from conftest import command_line
 from cc_env.__main__ import main
 from cc_env.core.rules import DRAW, FIRST_WINS
 from cc_env.games.factory import make_game
-from cc_env.match import record
 from cc_env.match.match import Result
+from cc_env.match.record import read_records
 from cc_env.output import Terminal
 from cc_env.play import move_input
 from cc_env.play.choices import choices
@@ -318,7 +318,7 @@ def test_each_game_has_another_seed_unless_one_is_given(monkeypatch, tmp_path):
     path = tmp_path / "games.jsonl"
     for arguments in [()] * 2 + [("--seed", "7")] * 2:
         typed(monkeypatch, "--draw-lots", "--save", path, *arguments, lines=["quit"])
-    first, second, *given = (game.seed for _, game in record.read(path))
+    first, second, *given = (game.seed for _, game in read_records(path))
     assert first != second
     assert given == [7, 7]
 
@@ -485,7 +485,7 @@ def test_a_person_wins_and_is_told_so(monkeypatch, tmp_path):
     )
     assert "red wins: blue resigned; you lose" in out
     assert "no: the game is over; wanted: undo" in out
-    ((_, game),) = record.read(tmp_path / "g.jsonl")
+    ((_, game),) = read_records(tmp_path / "g.jsonl")
     assert (game.result, game.reason) == ("0-1", "resigned")
 
 

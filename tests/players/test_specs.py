@@ -11,10 +11,10 @@ from cc_env.core.rules import ONGOING
 from cc_env.envs.vector import BoardGameVectorEnv
 from cc_env.errors import BadOption, BadPlayer, IllegalAction
 from cc_env.games.factory import make_game
-from cc_env.match.openings import after_random_turns
+from cc_env.match.openings import play_random_turns
 from cc_env.match.referee import Clock, Decision, play_match
 from cc_env.players.specs import (
-    LEARNED,
+    LEARNED_PLAYERS,
     PLAYERS,
     as_player,
     available_players,
@@ -263,7 +263,7 @@ def wins(game, first, other, count):
     for seed in range(count):
         seats = (first, other) if seed % 2 == 0 else (other, first)
         made = [make_player(name, game) for name in seats]
-        start = after_random_turns(game, 4, np.random.default_rng(seed // 2))
+        start = play_random_turns(game, 4, np.random.default_rng(seed // 2))
         result = play_match(game, made, start=start, seed=seed).result
         score += {"1-0": seats[0] == first, "0-1": seats[1] == first}.get(result, 0.5)
     return score
@@ -292,7 +292,7 @@ class Diarist:
         self.game, self.diaries, self.at, self.course = game, diaries, None, []
         diaries.append(self.course)
 
-    def fresh(self):
+    def for_new_game(self):
         return Diarist(self.game, self.diaries)
 
     def choose(self, position, rng, clock):
@@ -395,7 +395,7 @@ def test_other_threads_run_on_while_a_player_searches():
 
 
 def test_a_learned_player_that_is_not_registered_yet_is_told_how(monkeypatch):
-    assert set(LEARNED) <= set(PLAYERS)  # agents is imported here
+    assert set(LEARNED_PLAYERS) <= set(PLAYERS)  # agents is imported here
     monkeypatch.delitem(PLAYERS, "alphazero")
     with pytest.raises(BadOption, match=r"no player 'alphazero'; .*know_learned_players"):
         make_player("alphazero:simulations=8", make_game("capture_conquer"))

@@ -19,9 +19,10 @@ from hypothesis import strategies as st
 
 from cc_env.errors import BadOption, BadPlayer, BadRecord, Forfeit, UnknownOption
 from cc_env.games.factory import make_game
-from cc_env.match import record, referee
+from cc_env.match import record
 from cc_env.match.match import Limits
-from cc_env.match.referee import Clock, play_match
+from cc_env.match.record import append_record, read_records
+from cc_env.match.referee import Clock, play_match, player_for_new_game
 from cc_env.players.specs import check_spec, make_player
 from cc_env.protocols import channel
 from cc_env.registry import import_allowlist, options
@@ -57,7 +58,7 @@ def play(game, first, second="random", **rest):
 
 
 def ask(name, game, clock=None):
-    player = referee.fresh(make_player(name, game))
+    player = player_for_new_game(make_player(name, game))
     return player.choose(game.initial, np.random.default_rng(0), clock or Clock())
 
 
@@ -87,7 +88,7 @@ def test_what_a_program_is_told(game, bot, tmp_path):
         ),
         seconds=2,
     )
-    player = referee.fresh(make_player(name, game))
+    player = player_for_new_game(make_player(name, game))
     clock = Clock(turn=30, game=60)
     assert player.choose(game.initial, None, clock).action == 16
     del player
@@ -236,7 +237,7 @@ def test_a_program_is_ended_with_its_children(game, bot, tmp_path, how):
     answer = "echo bestmove x" if how == "fault" else "echo bestmove 0,1-2,1"
     name = bot(PARENT.format(fifo=fifo) + answering(answer))
     reader = opened(fifo)
-    player = referee.fresh(make_player(name, game))
+    player = player_for_new_game(make_player(name, game))
     if how == "fault":
         with pytest.raises(Forfeit, match="is not legal"):
             player.choose(game.initial, None, Clock())
@@ -259,7 +260,7 @@ def test_children_that_leave_its_session_are_ended(game, bot, tmp_path, program)
     os.mkfifo(fifo := tmp_path / "fifo")
     name = bot(program.replace("{fifo}", str(fifo)))
     reader = opened(fifo)
-    player = referee.fresh(make_player(name, game))
+    player = player_for_new_game(make_player(name, game))
     with suppress(Forfeit):
         player.choose(game.initial, None, Clock())
     del player
@@ -300,12 +301,12 @@ def test_a_file_starts_no_program(game, bot, tmp_path):
                 refused(name)
     path, pair = tmp_path / "games.jsonl", [make_player("random", game)] * 2
     played = play_match(game, pair, names=("random", "random"))
-    record.append(path, replace(played, players=(name, name)))
-    assert [kept.players for _, kept in record.read(path)] == [(name, name)]
+    append_record(path, replace(played, players=(name, name)))
+    assert [kept.players for _, kept in read_records(path)] == [(name, name)]
     line = json.loads(path.read_text())
     path.write_text(json.dumps(line | {"game": name}))
     with pytest.raises(BadRecord, match="there is no game 'program:"):
-        list(record.read(path))
+        list(read_records(path))
     assert not started.exists()
     check_spec(name)  # typed
     with import_allowlist.names_from_file():

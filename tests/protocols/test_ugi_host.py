@@ -10,7 +10,7 @@ import pytest
 from conftest import command_line
 
 from cc_env.__main__ import main
-from cc_env.match import record
+from cc_env.match.record import read_records
 
 
 def hosted(tmp_path, *arguments):
@@ -29,7 +29,7 @@ def test_programs_connect_and_play(tmp_path):
         assert other.wait() == 0
     out, _ = process.communicate()
     assert process.returncode == 0
-    ((_, played),) = record.read(path)
+    ((_, played),) = read_records(path)
     assert played.reason not in ("error", "time", "illegal"), played.detail
     assert played.options == {"size": 4, "corner": 2}
     assert f"{played.result} ({played.reason})" in out

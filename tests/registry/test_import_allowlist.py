@@ -11,7 +11,7 @@ import cc_env
 from cc_env.cli.commands import app
 from cc_env.errors import BadOption, BadPlayer, BadRecord, UnknownOption
 from cc_env.games.factory import make_game
-from cc_env.match import record
+from cc_env.match.record import read_records
 from cc_env.players.specs import check_spec
 from cc_env.registry import import_allowlist
 from training import alphazero
@@ -58,7 +58,7 @@ def stored(path, **change):
 def test_a_record_cannot_import_a_module(hit, tmp_path):
     path = stored(tmp_path / "games.jsonl", game="runs.x.evil")
     with pytest.raises(BadRecord, match=r"line 1: .*'runs\.x\.evil' \(a file names it, .*allow"):
-        list(record.read(path))
+        list(read_records(path))
     assert not hit.exists()
     assert "runs.x.evil" not in sys.modules
 
@@ -80,7 +80,7 @@ def test_a_module_that_is_imported_is_not_yet_a_game(tmp_path, name):
     options = {"name": "runs.x.evil", "game": None}  # which players.make would import
     path = stored(tmp_path / "games.jsonl", game=name, options=options)
     with pytest.raises(BadRecord, match=f"no game '{name}' .a file names it"):
-        list(record.read(path))
+        list(read_records(path))
 
 
 def test_nor_does_a_game_import_what_its_options_name(hit, tmp_path):
@@ -90,7 +90,7 @@ def test_nor_does_a_game_import_what_its_options_name(hit, tmp_path):
     options = {"bot": "runs.x.evil.make"}
     path = stored(tmp_path / "games.jsonl", game="with_a_bot", options=options)
     with pytest.raises(BadRecord, match=r"'runs\.x\.evil\.make' cannot be imported: a file"):
-        list(record.read(path))
+        list(read_records(path))
     assert not hit.exists()
 
 
@@ -106,9 +106,9 @@ def test_nor_does_a_game_import_what_its_options_name(hit, tmp_path):
 def test_a_game_that_this_process_was_given_may_be_named(tmp_path, allow):
     path = stored(tmp_path / "games.jsonl", **DRAWN)
     with pytest.raises(BadRecord, match="a file names"):
-        list(record.read(path))
+        list(read_records(path))
     allow()
-    assert len(list(record.read(path))) == 1
+    assert len(list(read_records(path))) == 1
 
 
 def test_a_game_may_be_named_that_is_typed(tmp_path, capsys):

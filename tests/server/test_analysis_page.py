@@ -9,7 +9,7 @@ from page_server import Serving, needs_chromium, of_playwright
 from cc_env.errors import BadOption
 from cc_env.games.factory import make_game
 from cc_env.match.match import Match
-from cc_env.match.record import Record, decode
+from cc_env.match.record import Record, decode_text
 from cc_env.match.referee import Decision
 from cc_env.play.choices import choices
 from cc_env.players.specs import register_player, temporary_players
@@ -63,7 +63,7 @@ def record(name="mini_checkers", count=6):
     match = Match(game)
     while len(match.turns) < count:
         match.play(int(game.legal_actions(match.position)[0]))
-    return Record.of(match, players=("ann", "bob")), match
+    return Record.from_match(match, players=("ann", "bob")), match
 
 
 @pytest.mark.slow
@@ -107,7 +107,7 @@ def test_turns_are_marked_and_the_graph_shows_them(opened):
         turn = game.parse_turn(match.position, text) if text else next(game.turns(match.position))
         for action in turn:
             match.play(action)
-    page = opened(text=Record.of(match, players=("ann", "bob")).to_json())
+    page = opened(text=Record.from_match(match, players=("ann", "bob")).to_json())
     until(page, 0)
     page.select_option("#seconds", "0")
     page.click("#sweep")
@@ -271,7 +271,7 @@ def test_files_are_decoded_as_on_the_command_line(opened):
     for name in ("utf16_little_endian", "utf16_big_endian", "utf8_mark", "windows_1252"):
         path = PDN / f"{name}.pdn"
         page.set_input_files("#bring-form [name=file]", path)
-        expected = decode(path.read_bytes()).replace("\r\n", "\n")
+        expected = decode_text(path.read_bytes()).replace("\r\n", "\n")
         sync_api.expect(page.locator("#bring-form textarea")).to_have_value(expected)
 
 

@@ -11,6 +11,7 @@ from starlette.websockets import WebSocketDisconnect
 
 from cc_env.games.factory import make_game
 from cc_env.match import record
+from cc_env.match.record import read_records
 from cc_env.match.referee import Decision
 from cc_env.players.specs import temporary_players
 from cc_env.registry import plugins
@@ -439,7 +440,7 @@ def test_a_game_is_exported_to_whoever_knows_its_name(serving, tmp_path):
             (tmp_path / f"game{ending}").write_text(answer.text)
         turns = [turn[1] for turn in table.state["turns"]]
         assert (tmp_path / "game.txt").read_text() == table.state["position"] + "\n"
-    ((_, game),) = record.read(tmp_path / "game.jsonl")
+    ((_, game),) = read_records(tmp_path / "game.jsonl")
     assert list(game.turns) == turns
     ((_, match),) = record.read_foreign(tmp_path / "game.pdn", make_game("checkers"))
     assert match.turns == turns

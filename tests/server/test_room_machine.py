@@ -117,7 +117,7 @@ class RoomMachine(RuleBasedStateMachine):
         match = self.match()
         if match.result or self.is_over:
             return
-        action = match.legal[place % len(match.legal)]
+        action = match.legal_actions[place % len(match.legal_actions)]
         version = room._journal.version
         done = self.obey(pair, {"do": "play", "action": action, "version": version})
         assert not done or match.mover in client.seats

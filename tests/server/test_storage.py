@@ -220,7 +220,7 @@ def journal_of(path, name):
     journal.begin(opening(name))
     sitting = journal.read(make_player).sitting
     for number in range(8):
-        sitting.play(sitting.match.legal[0])
+        sitting.play(sitting.match.legal_actions[0])
         journal.decided(sitting.decisions[-1], 0.25)
         if number in (3, 6):
             sitting.take_back()

@@ -13,7 +13,7 @@ import pytest
 
 from cc_env.errors import IllegalAction
 from cc_env.games.factory import make_game
-from cc_env.match.referee import Clock, fresh
+from cc_env.match.referee import Clock, player_for_new_game
 from cc_env.players.specs import make_player, temporary_players
 from cc_env.registry import plugins
 from cc_env.registry.catalogue import GAMES
@@ -84,8 +84,8 @@ def test_a_pooled_player_remembers_its_game(kind):
     """A learned player avoids positions of its game; games that share its search do not mix."""
     plugins.know_learned_players()
     game, run = make_game("capture_conquer"), in_threads().run
-    alone = fresh(make_player(kind, game))
-    pooled, other = (fresh(pooled_player(kind, game, run)) for _ in range(2))
+    alone = player_for_new_game(make_player(kind, game))
+    pooled, other = (player_for_new_game(pooled_player(kind, game, run)) for _ in range(2))
     position, rng = game.initial, np.random.default_rng(0)
     for _ in range(4):
         action = pooled.choose(position, rng, Clock()).action

@@ -22,8 +22,8 @@ from agents.memory_player import Memory, MemoryPlayer
 from agents.network import Network, Size, save
 from cc_env.errors import BadFolder, BadOption, BadPlayer, BadRecord, FolderInUse
 from cc_env.games.factory import make_game
-from cc_env.match import record
 from cc_env.match.match import Limits
+from cc_env.match.record import read_records
 from cc_env.players.builtin import RandomPlayer
 from training import arena
 from training.arena import report
@@ -99,7 +99,7 @@ def test_results_hold_tables_and_games_but_no_times(whole):
 
 
 def test_all_games_replay(whole):
-    games = [game for _, game in record.read(whole / "games.jsonl")]
+    games = [game for _, game in read_records(whole / "games.jsonl")]
     assert len(games) == 30
     assert {game.limits["max_turns"] for game in games} == {200}
 
@@ -186,7 +186,7 @@ def test_a_half_written_line_is_played_again(whole, half):
         file.write('{"game":"capture_conquer","opt')
     arena.run(config(), half, workers=0)
     assert results(half) == results(whole)
-    assert len(list(record.read(half / "games.jsonl"))) == 30
+    assert len(list(read_records(half / "games.jsonl"))) == 30
 
 
 def test_a_finished_tournament_is_not_played_again(whole):
@@ -226,7 +226,7 @@ def test_killed_at_any_moment_no_finished_game_is_lost_or_played_twice(tmp_path)
         assert count <= len(before) < 24, "killed in the middle"
     arena.run(wanted, tmp_path / "killed", workers=0)
     assert finished()[: len(before)] == before
-    seeds = [game.seed for _, game in record.read(killed)]
+    seeds = [game.seed for _, game in read_records(killed)]
     assert len(seeds) == len(set(seeds)) == 24
     arena.run(wanted, tmp_path / "whole", workers=0)
     assert results(tmp_path / "killed") == results(tmp_path / "whole")

@@ -25,7 +25,7 @@ from tasks import (
 from agents.network import Evaluator, Network, Size
 from cc_env.errors import BadOption, MissingExtra, UnknownOption
 from cc_env.games.factory import make_game
-from cc_env.match import record
+from cc_env.match.record import read_records
 from training import alphazero, arena
 from training.arena.folder import GAMES, RESULTS
 from training.selfplay import engines
@@ -309,7 +309,7 @@ def test_a_tournament_has_the_results_of_one_process_though_a_node_dies(cluster,
     assert killed[0] < len(tournament.schedule)
     assert not tournament.unplayed
     games_here, games_there = (
-        {game.seed: replace(game, seconds=()) for _, game in record.read(tmp_path / name / GAMES)}
+        {game.seed: replace(game, seconds=()) for _, game in read_records(tmp_path / name / GAMES)}
         for name in ("here", "there")
     )
     assert games_here == games_there

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from conftest import command_line, wait_for
 
-from cc_env.match import record
+from cc_env.match.record import read_records
 from training import arena
 from training.evaluate import folder_name, main
 
@@ -60,7 +60,7 @@ def test_a_tournament_and_its_continuation(run, tmp_path):
     assert f"report: runs/{folder.name}/report.html" in out
     tables = json.loads((folder / "results.json").read_text())
     assert tables["config"]["options"]["size"] == 5
-    assert len(list(record.read(folder / "games.jsonl"))) == 6
+    assert len(list(read_records(folder / "games.jsonl"))) == 6
     assert "training.evaluate random" in (folder / "report.html").read_text()
     before = (folder / "games.jsonl").read_bytes()
     assert run(*command) == out

@@ -7,7 +7,7 @@ import pytest
 
 from cc_env.core.rules import DRAW, ONGOING
 from cc_env.games.factory import make_game
-from cc_env.match.openings import after_random_turns
+from cc_env.match.openings import play_random_turns
 from cc_env.search.alphabeta import AlphaBeta
 from training.distillation.teacher import Judge
 
@@ -18,7 +18,7 @@ def positions_of(game, turns, count, seed=0):
     rng = np.random.default_rng(seed)
     result = []
     while len(result) < count:
-        position = after_random_turns(game, int(rng.integers(turns)), rng)
+        position = play_random_turns(game, int(rng.integers(turns)), rng)
         result += [position] if game.outcome(position) == ONGOING else []
     return result
 

@@ -5,10 +5,10 @@ import pytest
 import torch
 
 from agents.network import Network, Size
-from cc_env.envs.opponents import Asked, by_player
+from cc_env.envs.opponents import DecisionBatch, wrap_player
 from cc_env.errors import BadOption
 from cc_env.games.factory import make_game
-from cc_env.match.openings import after_random_turns
+from cc_env.match.openings import play_random_turns
 from cc_env.match.referee import Clock
 from cc_env.players.specs import make_player
 from training.ppo.opponent_pool import Pool, PoolSettings, by_network
@@ -22,9 +22,9 @@ def game():
 @pytest.fixture(scope="module")
 def asked(game):
     rng = np.random.default_rng(0)
-    positions = [after_random_turns(game, turns, rng) for turns in (0, 1, 2, 3, 3)]
+    positions = [play_random_turns(game, turns, rng) for turns in (0, 1, 2, 3, 3)]
     observations = [game.observe(position) for position in positions]
-    return Asked(
+    return DecisionBatch(
         *map(
             np.array,
             (positions, observations, [game.action_mask(position) for position in positions]),
@@ -33,12 +33,12 @@ def asked(game):
 
 
 def many_times(asked, index, times):
-    return Asked(*(np.repeat(column[index : index + 1], times, 0) for column in asked))
+    return DecisionBatch(*(np.repeat(column[index : index + 1], times, 0) for column in asked))
 
 
 def test_players_by_name_choose_as_they_do_elsewhere(game, asked):
     rng = np.random.default_rng(0)
-    actions = by_player("minimax:depth=2", game)(asked, rng)
+    actions = wrap_player("minimax:depth=2", game)(asked, rng)
     player = make_player("minimax:depth=2", game)
     for row, action in zip(asked.positions, actions, strict=True):
         assert player.choose(type(game.initial)(*row), rng, Clock()).action == action
@@ -46,7 +46,7 @@ def test_players_by_name_choose_as_they_do_elsewhere(game, asked):
 
 def test_random_draws_every_legal_action_as_often(game, asked):
     rng, many = np.random.default_rng(0), 4000
-    choose = by_player("random", game)
+    choose = wrap_player("random", game)
     repeated = many_times(asked, 0, many)
     counts = np.bincount(choose(repeated, rng), minlength=game.num_actions)
     legal = np.flatnonzero(asked.masks[0])

@@ -5,7 +5,7 @@ import pytest
 from sb3_contrib.common.maskable.utils import get_action_masks
 
 from cc_env.core.rules import ONGOING
-from cc_env.envs.opponents import Opponent, drawn
+from cc_env.envs.opponents import Opponent, random_policy
 from cc_env.errors import IllegalAction
 from cc_env.games.factory import make_game
 from training.ppo.selfplay_env import make
@@ -20,7 +20,7 @@ class Noted(Opponent):
 
     def note(self, asked, rng):
         self.asked.append(asked)
-        return drawn(asked, rng)
+        return random_policy(asked, rng)
 
 
 @pytest.fixture(scope="module")

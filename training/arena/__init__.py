@@ -93,8 +93,8 @@ def hold(
     """Play a tournament without writing files; `config` are further fields of `Config`.
 
     Players are spoken names, made again for each game, and objects with `choose`, which play all of
-    their games (see `cc_env.match.referee.fresh`) under the names of their classes. A mapping gives
-    other names to either.
+    their games (see `cc_env.match.referee.player_for_new_game`) under the names of their classes. A
+    mapping gives other names to either.
 
     With 0 workers the games are played in this process, which also knows players that were added
     by `agents.register`; other numbers as in `run`: each game then has pickled copies of objects.

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from cc_env.core.game import Game
 from cc_env.errors import BadPlayer
 from cc_env.match.referee import Player
-from cc_env.players.specs import Factory, as_player, temporary_players
+from cc_env.players.specs import PlayerFactory, as_player, temporary_players
 
 Entrants = Iterable[str | Player] | Mapping[str, str | Player]
 
@@ -37,7 +37,7 @@ def known(named: Mapping[str, str | Player]) -> Iterator[None]:
         yield
 
 
-def _factory(entrant: str | Player) -> Factory:
+def _factory(entrant: str | Player) -> PlayerFactory:
     def make(game: Game) -> Player:
         return as_player(entrant, game)
 

@@ -16,7 +16,7 @@ from cc_env.errors import BadFolder, BadRecord
 from cc_env.files import drop_partial_line, lines, write
 from cc_env.match import record
 from cc_env.match.match import FAULTS
-from cc_env.match.record import Record
+from cc_env.match.record import Record, append_record
 from training.arena.schedule import Config, Pairing
 from training.runs.folder import CONFIG, differences, locked, read_config, to_text
 
@@ -67,7 +67,7 @@ def played(path: Path, config: Config, schedule: Sequence[Pairing]) -> dict[int,
 
 def append(path: Path, finished: Record) -> None:
     """Append a finished game; raise OSError, and then keep the earlier games intact."""
-    record.append(path / GAMES, finished)
+    append_record(path / GAMES, finished)
 
 
 def _check(path: Path, config: Config) -> None:

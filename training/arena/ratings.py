@@ -24,7 +24,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cc_env.match.confidence import Interval, Z, wilson
+from cc_env.match.confidence import Z_95, Interval, wilson_interval
 
 Array = NDArray[np.float64]
 
@@ -52,7 +52,7 @@ def score(points: Array, openings: NDArray[np.int64]) -> Interval:
     spread = padded.var() / (
         padded.mean() * (1 - padded.mean())
     )  # 1 if every opening scores 0 or 1
-    return wilson(float(points.mean()), len(means) / float(spread))
+    return wilson_interval(float(points.mean()), len(means) / float(spread))
 
 
 def elo(games: Games, players: int, anchor: int | None = None) -> list[Interval]:
@@ -71,7 +71,7 @@ def elo(games: Games, players: int, anchor: int | None = None) -> list[Interval]
     contrasts = np.eye(players) - _zero(players, anchor)
     variance = np.diag(contrasts @ _covariance(games, wins, rating) @ contrasts.T)
     openings = len(np.unique(games.openings))
-    width = stdtrit(openings, UPPER) if openings > 1 else Z
+    width = stdtrit(openings, UPPER) if openings > 1 else Z_95
     values, halves = contrasts @ rating, width * np.sqrt(np.maximum(variance, 0))
     return [
         Interval(float(ELO * value), float(ELO * (value - half)), float(ELO * (value + half)))

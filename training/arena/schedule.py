@@ -17,7 +17,7 @@ from cc_env.core.game import Game
 from cc_env.errors import BadOption, BadPlayer, is_whole, listed
 from cc_env.games.factory import make_game
 from cc_env.match.match import Limits
-from cc_env.match.openings import openings
+from cc_env.match.openings import random_openings
 from cc_env.match.referee import Player
 from cc_env.players.specs import check_spec, make_player
 from cc_env.version import __version__
@@ -116,7 +116,9 @@ class Pairing:
 
 def schedule(config: Config) -> list[Pairing]:
     """Return all games of the tournament; raise BadOption as `openings`."""
-    starts = openings(config.make_game(), config.opening_turns, config.games // 2, config.seed)
+    starts = random_openings(
+        config.make_game(), config.opening_turns, config.games // 2, config.seed
+    )
     pairs = combinations(config.players, 2)
     seats = [seating for a, b in pairs for seating in ((a, b), (b, a))]
     number = {

@@ -38,7 +38,7 @@ from cc_env.envs.boards import Boards
 from cc_env.errors import BadCheckpoint
 from cc_env.jit.threads import cores
 from cc_env.learned_evaluation.network_file import evaluation_of, fingerprint
-from cc_env.match.match import limit_of_repetitions
+from cc_env.match.match import effective_repetition_limit
 from cc_env.search.workspace import MOST_DEPTH
 from training.arena import try_players
 from training.distillation.teacher import Judge
@@ -229,7 +229,7 @@ def play(
     rng = np.random.default_rng(seed)
     evaluate, judge = Evaluator(network), Judge(game, evaluation, config.depth)
     opponents = Opponents(game, config.opponents, config.opponents_share, _BOARDS)
-    repetitions = limit_of_repetitions(game, config.repetitions)
+    repetitions = effective_repetition_limit(game, config.repetitions)
     boards = Boards(game, _BOARDS, max_turns=config.max_turns, repetitions=repetitions)
     boards.reset()
     over = np.ones(_BOARDS, np.bool_)

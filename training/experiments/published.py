@@ -29,7 +29,7 @@ from cc_env.games.factory import make_game
 from cc_env.jit.threads import cores
 from cc_env.match import record
 from cc_env.match.match import FAULTS
-from cc_env.match.openings import openings
+from cc_env.match.openings import random_openings
 from cc_env.output import Terminal, table_of_numbers
 from cc_env.rendering.picture import frames
 from training import arena
@@ -105,7 +105,7 @@ class Experiment:
         """Return the games to play."""
         game = self.make_game()
         if self.opening_turns:
-            starts = openings(game, self.opening_turns, self.games, self.seed)
+            starts = random_openings(game, self.opening_turns, self.games, self.seed)
         else:
             starts = [game.to_text(game.initial)] * self.games
         seats = self.first, self.second

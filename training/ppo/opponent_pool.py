@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from agents.network import Evaluator, Network
 from cc_env.core.game import Game
-from cc_env.envs.opponents import Asked, Choose, Opponent, by_player, drawn
+from cc_env.envs.opponents import BatchPolicy, DecisionBatch, Opponent, random_policy, wrap_player
 from cc_env.errors import BadOption
 from cc_env.players.specs import check_spec
 from training.runs.config import check_between, check_wholes
@@ -16,10 +16,10 @@ from training.runs.config import check_between, check_wholes
 ITSELF, SNAPSHOTS = "itself", "snapshots"
 
 
-def by_network(evaluator: Evaluator) -> Choose:
+def by_network(evaluator: Evaluator) -> BatchPolicy:
     """Return a Choose that samples from the policy of a network."""
 
-    def choose(asked: Asked, rng: np.random.Generator) -> NDArray[np.int64]:
+    def choose(asked: DecisionBatch, rng: np.random.Generator) -> NDArray[np.int64]:
         logits = np.where(asked.masks, evaluator(asked.observations)[0], -np.inf)
         sums = np.exp(logits - logits.max(1, keepdims=True), dtype=np.float64).cumsum(1)
         bounds = rng.random((len(sums), 1)) * sums[:, -1:]
@@ -64,9 +64,9 @@ class Pool:
         self.networks = [copy.deepcopy(network) for _ in range(settings.snapshots)]  # ring
         self._settings, self._device = settings, device
         share = settings.named_share / max(1, len(settings.names))
-        named = [Opponent(name, by_player(name, game), share) for name in settings.names]
-        self._itself = Opponent(ITSELF, drawn, settings.self_share)
-        self._places = [Opponent(SNAPSHOTS, drawn, 0.0) for _ in self.networks]
+        named = [Opponent(name, wrap_player(name, game), share) for name in settings.names]
+        self._itself = Opponent(ITSELF, random_policy, settings.self_share)
+        self._places = [Opponent(SNAPSHOTS, random_policy, 0.0) for _ in self.networks]
         self.opponents = [self._itself, *named, *self._places]
 
     @property

@@ -15,8 +15,8 @@ from cc_env.envs.boards import Boards
 from cc_env.envs.opponents import Opponent
 from cc_env.envs.sb3 import OpponentVecEnv
 from cc_env.errors import BadCheckpoint, BadPosition
-from cc_env.match.match import Limits, limit_of_repetitions
-from cc_env.match.openings import opening
+from cc_env.match.match import Limits, effective_repetition_limit
+from cc_env.match.openings import random_opening
 
 OPENINGS = 2048  # starting positions, from which games draw theirs
 
@@ -29,14 +29,16 @@ def make(
     Games have the limits of the arena, and are drawn when they reach one.
     """
     rng = np.random.default_rng(seed)
-    openings = np.array([opening(game, opening_turns, rng) for _ in range(OPENINGS)], np.uint64)
+    openings = np.array(
+        [random_opening(game, opening_turns, rng) for _ in range(OPENINGS)], np.uint64
+    )
     limits = Limits()
     env = OpponentVecEnv(
         game.name,
         count,
         opponents=opponents,
         max_turns=limits.max_turns,
-        repetitions=limit_of_repetitions(game, limits.repetitions),
+        repetitions=effective_repetition_limit(game, limits.repetitions),
         draw_at_limits=True,
         starts=lambda count, rng: openings[rng.integers(OPENINGS, size=count)],
         **game.options,
@@ -51,7 +53,7 @@ def state(env: OpponentVecEnv) -> dict[str, NDArray[Any]]:
     These are the arrays of `Boards.snapshot` as boards.NUMBER, and met and lengths, int64[N].
     """
     boards = {f"boards.{n}": array for n, array in enumerate(env.boards.snapshot())}
-    return {**boards, "met": env.met.copy(), "lengths": env.lengths.copy()}
+    return {**boards, "met": env.opponent_indices.copy(), "lengths": env.lengths.copy()}
 
 
 def load(env: OpponentVecEnv, arrays: Mapping[str, NDArray[Any]]) -> None:
@@ -72,7 +74,7 @@ def load(env: OpponentVecEnv, arrays: Mapping[str, NDArray[Any]]) -> None:
     except BadCheckpoint:
         env.boards.restore(before)
         raise
-    env.met[:], env.lengths[:] = saved["met"], saved["lengths"]
+    env.opponent_indices[:], env.lengths[:] = saved["met"], saved["lengths"]
 
 
 def _check(boards: Boards) -> None:
@@ -95,7 +97,7 @@ def _check(boards: Boards) -> None:
         and all(boards.turns(board) < boards.max_turns for board in every)
         and all(np.array_equal(movers, seats) for seats in (boards.seats, boards.to_move))
         and np.array_equal(masks, boards.masks)
-        and np.array_equal(boards.seen_by_movers(np.arange(boards.count)), boards.observations)
+        and np.array_equal(boards.observe_movers(np.arange(boards.count)), boards.observations)
     )
     if not is_consistent:
         raise BadCheckpoint("boards: seats, masks or observations disagree with the positions")

@@ -12,8 +12,8 @@ from cc_env.core.game import Game
 from cc_env.core.rules import Position
 from cc_env.envs.boards import Boards
 from cc_env.errors import BadOption, BadPlayer, Forfeit, IllegalAction
-from cc_env.match.openings import opening
-from cc_env.match.referee import Clock, Player, fresh
+from cc_env.match.openings import random_opening
+from cc_env.match.referee import Clock, Player, player_for_new_game
 from cc_env.players.specs import check_spec, make_player
 
 NOBODY = -1  # has the seat of an opponent
@@ -66,7 +66,7 @@ class Opponents:
         """Begin new games on some boards, bool[N], each after 0 to `opening_turns` random turns."""
         starts = [self._game.initial] * len(which)
         for board in np.flatnonzero(which).tolist():
-            starts[board] = opening(self._game, opening_turns, rng)
+            starts[board] = random_opening(self._game, opening_turns, rng)
             self._seat(board, rng)
         if which.any():
             boards.reset(which, starts)
@@ -77,7 +77,7 @@ class Opponents:
         if rng.random() < self._share:
             index, seat = rng.integers((len(self._known), 2)).tolist()
             name, player = self._known[index]
-            self.seats[board], self._sitting[board] = seat, (name, fresh(player))
+            self.seats[board], self._sitting[board] = seat, (name, player_for_new_game(player))
 
     def choose(
         self, boards: Boards, actions: NDArray[np.int64], rng: np.random.Generator

@@ -16,7 +16,7 @@ from cc_env.core.game import Game
 from cc_env.core.rules import DRAW, ONGOING
 from cc_env.envs.boards import Boards
 from cc_env.errors import Diverged
-from cc_env.match.match import limit_of_repetitions
+from cc_env.match.match import effective_repetition_limit
 from cc_env.search.puct import Evaluate, Trees
 from training.runs.config import check_between, check_wholes
 from training.selfplay.opponents import NOBODY, Opponents, check_opponents
@@ -124,7 +124,7 @@ class SelfPlayWorker:
             game,
             settings.boards,
             max_turns=settings.max_turns,
-            repetitions=limit_of_repetitions(game, settings.repetitions),
+            repetitions=effective_repetition_limit(game, settings.repetitions),
         )
         self._trees = Trees(
             game,
@@ -171,7 +171,7 @@ class SelfPlayWorker:
     def _search(self, evaluate: Evaluate, simulations: int, tally: SelfPlayTally) -> None:
         clock = time.perf_counter
         before = clock()
-        rows, earlier = self._boards.positions, self._boards.occurred
+        rows, earlier = self._boards.positions, self._boards.position_keys
         self._trees.begin(rows, self._rng, earlier=earlier, simulations=simulations)
         while (planes := self._trees.select()) is not None:
             if not len(planes):

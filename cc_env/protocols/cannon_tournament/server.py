@@ -18,7 +18,7 @@ from cc_env.errors import BadRecord, IllegalAction
 from cc_env.games.cannon import log
 from cc_env.games.factory import make_game
 from cc_env.match.match import FAULTS, Limits, Match
-from cc_env.match.referee import Clock, Player, ask, fresh
+from cc_env.match.referee import Clock, Player, player_for_new_game, request_decision
 from cc_env.protocols.cannon_tournament.messages import Wire
 from cc_env.protocols.program import check_tournament
 
@@ -98,7 +98,11 @@ class Here:
     """A seat of a player of ours."""
 
     def __init__(self, player: Player, seed: int = 0) -> None:
-        self._player, self._rng, self._left = fresh(player), np.random.default_rng(seed), 0.0
+        self._player, self._rng, self._left = (
+            player_for_new_game(player),
+            np.random.default_rng(seed),
+            0.0,
+        )
 
     def begin(self, match: Match, number: int, seconds: float) -> None:
         """As `Contestant.begin`."""
@@ -108,7 +112,7 @@ class Here:
         """As `Contestant.move`."""
         match, began = self._match, time.perf_counter()
         clock = Clock(game=self._left)
-        answer = ask(self._player, match.position, self._rng, clock)
+        answer = request_decision(self._player, match.position, self._rng, clock)
         self._left -= time.perf_counter() - began
         fault, detail = answer.fault or ("", "")
         if self._left <= 0:
