@@ -44,9 +44,9 @@ def chosen(player, game):
 
 def test_a_name_with_a_dot_is_a_class_of_another_module(game):
     lowest, *_, highest = game.legal_actions(game.initial)
-    assert chosen(make_player("test_players.Lowest", game), game) == lowest
-    assert chosen(make_player("test_players.Lowest:highest=True", game), game) == highest
-    assert make_player("test_players.Lowest:strong,highest=1", game).level == "strong"
+    assert chosen(make_player("test_specs.Lowest", game), game) == lowest
+    assert chosen(make_player("test_specs.Lowest:highest=True", game), game) == highest
+    assert make_player("test_specs.Lowest:strong,highest=1", game).level == "strong"
 
 
 def test_a_registered_player_has_a_name_of_its_own(game, monkeypatch):
@@ -88,10 +88,10 @@ def test_a_name_can_be_for_a_while(game):
         ("minimax:deph=3", r"no option deph; did you mean depth\? it has: level, depth, nodes,"),
         ("", r"no player ''; there are: .*random"),
         ("random:depth=3", r"player random has no option depth; it has: none"),
-        ("test_players.Lowest:depth=3", r"no option depth; it has: highest=False, level$"),
-        ("test_players.Lowest:highest=1,highest=2", r"highest is given twice"),
+        ("test_specs.Lowest:depth=3", r"no option depth; it has: highest=False, level$"),
+        ("test_specs.Lowest:highest=1,highest=2", r"highest is given twice"),
         ("nowhere.Player", r"'nowhere.Player' cannot be imported: No module"),
-        ("test_players.Nobody", r"cannot be imported: .* no attribute 'Nobody'"),
+        ("test_specs.Nobody", r"cannot be imported: .* no attribute 'Nobody'"),
         ("os.getcwd", r"player 'os.getcwd' cannot be made with a game: it takes no arguments"),
         ("random:easy", r"player random has no levels, such as 'easy'"),
         (None, r"None is not the name of a player"),
