@@ -1,10 +1,10 @@
 """The policy and value network as compiled code, for processors without matrix units.
 
-`agents.network.Network` says what is calculated, and learns by torch. This is the same forward
-pass for playing: the weights are transformed once, convolutions multiply less (`agents.winograd`),
-and NARROW positions side by side fill the processor's vectors (`agents.simd`). A call is computed
-by its own thread, without the GIL. What is answered about a position depends on no other position
-of the batch, to the bit.
+`agents.network.Network` defines the computation and is trained by torch. This module repeats its
+forward pass for inference: weights are transformed once, convolutions take fewer multiplications
+(`agents.winograd`), and FLOAT_LANES positions at a time fill the SIMD vectors (`cc_env.jit.simd`).
+A call runs in its own thread, without the GIL. The output for a position is bitwise independent of
+the other positions in the batch.
 
 Shapes: B positions, A actions; C planes of an observation, H rows, W columns; F features of a cell
 and K numbers in a query or a key, both rounded up to a multiple of OUTPUTS; T tiles and P points of
@@ -20,7 +20,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agents import weight_files
-from agents.simd import NARROW, WIDE, fma, larger, load, rectified, splat, store
 from agents.winograd import (
     ABREAST,
     MOST_POINTS,
@@ -37,6 +36,7 @@ from cc_env.errors import Diverged
 from cc_env.jit import aligned_arrays
 from cc_env.jit.compiler import jit
 from cc_env.jit.raw_arrays import borrow
+from cc_env.jit.simd import FLOAT_LANES, WIDE_FLOAT_LANES, fma, load, maximum, relu, splat, store
 
 OUTPUTS = 4  # channels out that `multiply` calculates at the same time
 ONE, ZERO = np.float32(1), np.float32(0)
@@ -72,18 +72,18 @@ class Weights(NamedTuple):
 
 
 class Room(NamedTuple):
-    """Memory for a forward pass of NARROW positions."""
+    """Memory for a forward pass of FLOAT_LANES positions."""
 
-    cells: Floats  # [F, S * NARROW]
-    between: Floats  # [F or C, S * NARROW]: the planes; cells between a block's convolutions
+    cells: Floats  # [F, S * FLOAT_LANES]
+    between: Floats  # [F or C, S * FLOAT_LANES]: the planes; cells between a block's convolutions
     near: Workspace  # of `stem` and `first`
     far: Workspace  # of `second`, in the same memory
-    whole: Floats  # [2 F, WIDE]: mean and maximum
-    keys: Floats  # [2 K, S * NARROW]
-    board: Floats  # [2 K, WIDE]
-    hidden: Floats  # [F, WIDE]
-    value: Floats  # [OUTPUTS, WIDE]
-    logits: Floats  # [NARROW], of one action
+    whole: Floats  # [2 F, WIDE_FLOAT_LANES]: mean and maximum
+    keys: Floats  # [2 K, S * FLOAT_LANES]
+    board: Floats  # [2 K, WIDE_FLOAT_LANES]
+    hidden: Floats  # [F, WIDE_FLOAT_LANES]
+    value: Floats  # [OUTPUTS, WIDE_FLOAT_LANES]
+    logits: Floats  # [FLOAT_LANES], of one action
 
 
 class Answer(NamedTuple):
@@ -99,7 +99,7 @@ def forward(network: Weights, room: Room, planes: NDArray[np.int8], answer: Answ
     network, room = borrow(network), borrow(room)
     planes, answer = borrow(planes), borrow(answer)
     count = planes.shape[2] * planes.shape[3]
-    for begin in range(0, len(planes), NARROW):
+    for begin in range(0, len(planes), FLOAT_LANES):
         _place(planes, begin, room.between)
         _convolve(network.stem, 0, room.between, room.near)
         collect(network.stem.tiles, room.near, room.cells, False)
@@ -116,9 +116,9 @@ def forward(network: Weights, room: Room, planes: NDArray[np.int8], answer: Answ
 
 @jit
 def _place(planes: NDArray[np.int8], begin: int, cells: Floats) -> None:
-    """Write the planes of NARROW positions as lanes; 0 where there are fewer."""
+    """Write the planes of FLOAT_LANES positions as lanes; 0 where there are fewer."""
     _, kinds, rows, columns = planes.shape
-    for lane in range(NARROW):
+    for lane in range(FLOAT_LANES):
         position = begin + lane
         for channel in range(kinds):
             for row in range(rows):
@@ -126,12 +126,12 @@ def _place(planes: NDArray[np.int8], begin: int, cells: Floats) -> None:
                     number = ZERO
                     if position < len(planes):
                         number = np.float32(planes[position, channel, row, column])
-                    cells[channel, (row * columns + column) * NARROW + lane] = number
+                    cells[channel, (row * columns + column) * FLOAT_LANES + lane] = number
 
 
 @jit
 def _convolve(layers: Convolutions, index: int, cells: Floats, work: Workspace) -> None:
-    """Write the products of a convolution of cells [I, S * NARROW]."""
+    """Write the products of a convolution of cells [I, S * FLOAT_LANES]."""
     weights, bias = layers.weights[index], layers.bias[index]
     spread(layers.tiles, cells, weights.shape[2], work)
     _, count, width = work.products.shape
@@ -142,15 +142,17 @@ def _convolve(layers: Convolutions, index: int, cells: Floats, work: Workspace) 
 
 @jit
 def multiply(layer: Dense, inputs: Floats, outputs: Line) -> None:
-    """Write a layer's outputs [O, N] of inputs [I, N]; N is a multiple of WIDE."""
+    """Write a layer's outputs [O, N] of inputs [I, N]; N is a multiple of WIDE_FLOAT_LANES."""
     count, width = layer.weights.shape[1], inputs.shape[1]
-    for column in range(0, width, WIDE):
+    for column in range(0, width, WIDE_FLOAT_LANES):
         for block in range(len(layer.weights)):
             row = block * OUTPUTS
-            first, second = splat(layer.bias[row], WIDE), splat(layer.bias[row + 1], WIDE)
-            third, fourth = splat(layer.bias[row + 2], WIDE), splat(layer.bias[row + 3], WIDE)
+            first = splat(layer.bias[row], WIDE_FLOAT_LANES)
+            second = splat(layer.bias[row + 1], WIDE_FLOAT_LANES)
+            third = splat(layer.bias[row + 2], WIDE_FLOAT_LANES)
+            fourth = splat(layer.bias[row + 3], WIDE_FLOAT_LANES)
             for index in range(count):
-                lanes = load(inputs, index * width + column, WIDE)
+                lanes = load(inputs, index * width + column, WIDE_FLOAT_LANES)
                 first = fma(layer.weights[block, index, 0], lanes, first)
                 second = fma(layer.weights[block, index, 1], lanes, second)
                 third = fma(layer.weights[block, index, 2], lanes, third)
@@ -168,23 +170,27 @@ def _pool(room: Room, count: int) -> None:
     share, (features, width) = ONE / np.float32(count), room.cells.shape
     for channel in range(features):
         start = channel * width
-        total = most = load(room.cells, start, NARROW)
+        total = most = load(room.cells, start, FLOAT_LANES)
         for cell in range(1, count):
-            lanes = load(room.cells, start + cell * NARROW, NARROW)
-            total, most = total + lanes, larger(most, lanes)
-        mean = fma(share, total, splat(ZERO, NARROW))
-        store(room.cells, start + count * NARROW, mean)
-        store(room.whole, channel * WIDE, mean)
-        store(room.whole, (features + channel) * WIDE, most)
+            lanes = load(room.cells, start + cell * FLOAT_LANES, FLOAT_LANES)
+            total, most = total + lanes, maximum(most, lanes)
+        mean = fma(share, total, splat(ZERO, FLOAT_LANES))
+        store(room.cells, start + count * FLOAT_LANES, mean)
+        store(room.whole, channel * WIDE_FLOAT_LANES, mean)
+        store(room.whole, (features + channel) * WIDE_FLOAT_LANES, most)
 
 
 @jit
 def _values(network: Weights, room: Room, begin: int, answer: Answer) -> None:
-    multiply(network.hidden, room.whole, Line(room.hidden, 0, WIDE))
+    multiply(network.hidden, room.whole, Line(room.hidden, 0, WIDE_FLOAT_LANES))
     for row in range(len(room.hidden)):
-        store(room.hidden, row * WIDE, rectified(load(room.hidden, row * WIDE, NARROW)))
-    multiply(network.value, room.hidden, Line(room.value, 0, WIDE))
-    for lane in range(min(NARROW, len(answer.values) - begin)):
+        store(
+            room.hidden,
+            row * WIDE_FLOAT_LANES,
+            relu(load(room.hidden, row * WIDE_FLOAT_LANES, FLOAT_LANES)),
+        )
+    multiply(network.value, room.hidden, Line(room.value, 0, WIDE_FLOAT_LANES))
+    for lane in range(min(FLOAT_LANES, len(answer.values) - begin)):
         answer.values[begin + lane] = np.float32(math.tanh(room.value[0, lane]))
 
 
@@ -192,12 +198,12 @@ def _values(network: Weights, room: Room, begin: int, answer: Answer) -> None:
 def _keys(network: Weights, room: Room, count: int) -> None:
     """Write queries and keys of `count` cells and of "nowhere"."""
     multiply(network.keys, room.cells, Line(room.keys, 0, room.keys.shape[1]))
-    multiply(network.board, room.whole, Line(room.board, 0, WIDE))
+    multiply(network.board, room.whole, Line(room.board, 0, WIDE_FLOAT_LANES))
     for row in range(len(room.keys)):
-        board = load(room.board, row * WIDE, NARROW)
+        board = load(room.board, row * WIDE_FLOAT_LANES, FLOAT_LANES)
         for cell in range(count + 1):
-            place = row * room.keys.shape[1] + cell * NARROW
-            store(room.keys, place, load(room.keys, place, NARROW) + board)
+            place = row * room.keys.shape[1] + cell * FLOAT_LANES
+            store(room.keys, place, load(room.keys, place, FLOAT_LANES) + board)
 
 
 @jit
@@ -205,16 +211,16 @@ def _logits(network: Weights, room: Room, begin: int, answer: Answer) -> None:
     """Write the products of the query where an action starts and the key where it ends."""
     size, width = len(room.keys) // 2, room.keys.shape[1]
     for action in range(len(network.pairs)):
-        start = network.pairs[action, 0] * NARROW
-        end = network.pairs[action, 1] * NARROW + size * width
-        even = odd = splat(ZERO, NARROW)  # two sums: an addition waits for the one before
+        start = network.pairs[action, 0] * FLOAT_LANES
+        end = network.pairs[action, 1] * FLOAT_LANES + size * width
+        even = odd = splat(ZERO, FLOAT_LANES)  # two sums: an addition waits for the one before
         for place in range(0, size * width, 2 * width):
-            queries = load(room.keys, start + place, NARROW)
-            even = fma(queries, load(room.keys, end + place, NARROW), even)
-            queries = load(room.keys, start + place + width, NARROW)
-            odd = fma(queries, load(room.keys, end + place + width, NARROW), odd)
+            queries = load(room.keys, start + place, FLOAT_LANES)
+            even = fma(queries, load(room.keys, end + place, FLOAT_LANES), even)
+            queries = load(room.keys, start + place + width, FLOAT_LANES)
+            odd = fma(queries, load(room.keys, end + place + width, FLOAT_LANES), odd)
         store(room.logits, 0, even + odd)
-        for lane in range(min(NARROW, len(answer.values) - begin)):
+        for lane in range(min(FLOAT_LANES, len(answer.values) - begin)):
             answer.logits[begin + lane, action] = room.logits[lane]
 
 
@@ -356,30 +362,30 @@ def _room(network: Weights, shape: tuple[int, int, int]) -> Room:
     """Return the memory for a forward pass."""
     planes, rows, columns = shape
     features, keys = len(network.hidden.bias), len(network.keys.bias)
-    inputs, width = max(features, planes), -(-(rows * columns + 2) // ABREAST) * WIDE
+    inputs, width = max(features, planes), -(-(rows * columns + 2) // ABREAST) * WIDE_FLOAT_LANES
     near, far = _workspaces((network.first.tiles, network.second.tiles), inputs, features)
     return Room(
         cells=_zeros(features, width),
         between=_zeros(inputs, width),
         near=near,
         far=far,
-        whole=_zeros(2 * features, WIDE),
+        whole=_zeros(2 * features, WIDE_FLOAT_LANES),
         keys=_zeros(keys, width),
-        board=_zeros(keys, WIDE),
-        hidden=_zeros(features, WIDE),
-        value=_zeros(OUTPUTS, WIDE),
-        logits=_zeros(NARROW),
+        board=_zeros(keys, WIDE_FLOAT_LANES),
+        hidden=_zeros(features, WIDE_FLOAT_LANES),
+        value=_zeros(OUTPUTS, WIDE_FLOAT_LANES),
+        logits=_zeros(FLOAT_LANES),
     )
 
 
 def _workspaces(kinds: Sequence[Tiling], inputs: int, outputs: int) -> list[Workspace]:
     """Return workspaces that share their memory."""
-    most = NARROW * max(tiles.sources.size for tiles in kinds)
+    most = FLOAT_LANES * max(tiles.sources.size for tiles in kinds)
     values, products = _zeros((inputs + 1) * most), _zeros(outputs * most)
-    tile = _zeros(MOST_POINTS * NARROW)
+    tile = _zeros(MOST_POINTS * FLOAT_LANES)
 
     def workspace(tiles: Tiling) -> Workspace:
-        width, count = len(tiles.sources) * NARROW, tiles.sources.shape[1]
+        width, count = len(tiles.sources) * FLOAT_LANES, tiles.sources.shape[1]
         places = values[: count * (inputs + 1) * width].reshape(count, inputs + 1, width)
         return Workspace(
             places, products[: outputs * count * width].reshape(outputs, count, width), tile

@@ -11,7 +11,7 @@ A convolution dilated by d ("reach") is d×d convolutions, of every d-th row and
 
 Shapes: H rows and W columns of a board, T tiles, P = t² points, I channels in, O channels out. A
 board has S >= H·W + 2 cells: cell H·W + 1 is all that is outside, and is 0. Lanes
-(`agents.simd`) are positions: NARROW of them stand side by side in every array.
+(`agents.simd`) are positions: FLOAT_LANES of them stand side by side in every array.
 """
 
 from functools import cache
@@ -20,14 +20,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from agents.simd import NARROW, WIDE, fma, load, rectified, store
 from cc_env.jit.compiler import jit
+from cc_env.jit.simd import FLOAT_LANES, WIDE_FLOAT_LANES, fma, load, relu, store
 
 Floats = NDArray[np.float32]
 
 SIZES = 2, 3, 4  # m
 MOST_POINTS = 36  # P, at most
-ABREAST = WIDE // NARROW  # the number of tiles is a multiple of it
+ABREAST = WIDE_FLOAT_LANES // FLOAT_LANES  # the number of tiles is a multiple of it
 FILTERS = {  # by m: the values of a filter of three weights at the points, float64[t, 3]
     2: np.array([[2, 0, 0], [1, 1, 1], [1, -1, 1], [0, 0, 2]]) / 2,
     3: np.array([[3, 0, 0], [-3, -3, -3], [-1, 1, -1], [1, 2, 4], [0, 0, 6]]) / 6,
@@ -47,9 +47,11 @@ class Tiling(NamedTuple):
 class Workspace(NamedTuple):
     """Memory for a convolution: what is at the points, and a tile."""
 
-    values: Floats  # [P, I + 1, T * NARROW]; unused rows keep points out of the same cache lines
-    products: Floats  # [O, P, T * NARROW]
-    tile: Floats  # [MOST_POINTS * NARROW]
+    values: (
+        Floats  # [P, I + 1, T * FLOAT_LANES]; unused rows keep points out of the same cache lines
+    )
+    products: Floats  # [O, P, T * FLOAT_LANES]
+    tile: Floats  # [MOST_POINTS * FLOAT_LANES]
 
 
 class Line(NamedTuple):
@@ -99,27 +101,27 @@ def points(filters: Floats, size: int) -> Floats:
 
 @jit
 def spread(tiles: Tiling, cells: Floats, inputs: int, work: Workspace) -> None:
-    """Write the values of cells, [I, S * NARROW], at the points of all tiles to `work`."""
+    """Write the values of cells, [I, S * FLOAT_LANES], at the points of all tiles to `work`."""
     side, width = tiles.size + 2, cells.shape[1]
     gap = work.values.shape[1] * work.values.shape[2]  # from a point to the next
     for channel in range(inputs):
         for which in range(len(tiles.sources)):
             for index in range(side * side):
-                source = channel * width + tiles.sources[which, index] * NARROW
-                store(work.tile, index * NARROW, load(cells, source, NARROW))
+                source = channel * width + tiles.sources[which, index] * FLOAT_LANES
+                store(work.tile, index * FLOAT_LANES, load(cells, source, FLOAT_LANES))
             for row in range(side):
-                line = Line(work.tile, row * side * NARROW, NARROW)
+                line = Line(work.tile, row * side * FLOAT_LANES, FLOAT_LANES)
                 evaluate(tiles.size, line, line)
-            start = channel * work.values.shape[2] + which * NARROW
+            start = channel * work.values.shape[2] + which * FLOAT_LANES
             for column in range(side):
-                line = Line(work.tile, column * NARROW, side * NARROW)
+                line = Line(work.tile, column * FLOAT_LANES, side * FLOAT_LANES)
                 target = Line(work.values, start + column * gap, side * gap)
                 evaluate(tiles.size, line, target)
 
 
 @jit
 def collect(tiles: Tiling, work: Workspace, cells: Floats, adds: bool) -> None:
-    """Write the outputs that the products in `work` make, rectified, to cells [O, S * NARROW].
+    """Write the outputs that the products in `work` make, relu, to cells [O, S * FLOAT_LANES].
 
     `adds`: added to what is there, before they are rectified.
     """
@@ -127,26 +129,26 @@ def collect(tiles: Tiling, work: Workspace, cells: Floats, adds: bool) -> None:
     channels, count, gap = work.products.shape
     for channel in range(channels):
         for which in range(len(tiles.targets)):
-            start = channel * count * gap + which * NARROW
+            start = channel * count * gap + which * FLOAT_LANES
             for column in range(side):
-                line = Line(work.tile, column * NARROW, side * NARROW)
+                line = Line(work.tile, column * FLOAT_LANES, side * FLOAT_LANES)
                 interpolate(size, Line(work.products, start + column * gap, side * gap), line)
             for row in range(size):
-                line = Line(work.tile, row * side * NARROW, NARROW)
+                line = Line(work.tile, row * side * FLOAT_LANES, FLOAT_LANES)
                 interpolate(size, line, line)
                 for column in range(size):
                     cell = tiles.targets[which, row * size + column]
                     if cell >= 0:
-                        place = channel * width + cell * NARROW
+                        place = channel * width + cell * FLOAT_LANES
                         _finish(_read(line, column), cells, place, adds)
 
 
 @jit
 def _finish(lanes: Any, cells: Floats, place: int, adds: bool) -> None:
     if adds:
-        store(cells, place, rectified(lanes + load(cells, place, NARROW)))
+        store(cells, place, relu(lanes + load(cells, place, FLOAT_LANES)))
     else:
-        store(cells, place, rectified(lanes))
+        store(cells, place, relu(lanes))
 
 
 @jit
@@ -204,7 +206,7 @@ def interpolate(size: int, source: Line, target: Line) -> None:
 
 @jit
 def _read(line: Line, index: int) -> Any:
-    return load(line.array, line.start + index * line.step, NARROW)
+    return load(line.array, line.start + index * line.step, FLOAT_LANES)
 
 
 @jit

@@ -23,9 +23,10 @@ from cc_env.core.rules import Int, Position
 from cc_env.errors import BadNetwork
 from cc_env.jit import aligned_arrays
 from cc_env.jit.compiler import jit
-from cc_env.jit.simd import LANES, UNITS, clipped, combined, plus, row_at, sums_at, weighted
+from cc_env.jit.simd import INT16_LANES, INT32_LANES, add_product, clip, load, weighted_sum
 
-WIDTH = 2 * LANES  # units of the first layer
+WIDTH = 2 * INT16_LANES  # units of the first layer
+UNITS = INT32_LANES  # units of the second layer
 CELLS = 64  # of a set
 STATES = 81  # of a window: 4 cells, each empty, own or enemy
 FIRST_UNIT = (
@@ -56,7 +57,7 @@ class IntegerNetwork(NamedTuple):
     cells: NDArray[np.int16]  # [S * CELLS * WIDTH] rows of the first layer
     states: NDArray[np.int16]  # [W * STATES * WIDTH] likewise; 0 where a window is empty
     first_bias: NDArray[np.int16]  # [WIDTH]
-    second: NDArray[np.int16]  # [WIDTH * UNITS], see `lanes.weighted`
+    second: NDArray[np.int16]  # [WIDTH * UNITS], see `simd.add_product`
     second_bias: NDArray[np.int32]  # [UNITS]
     third: NDArray[np.int32]  # [UNITS]
     third_bias: np.int64
@@ -108,7 +109,8 @@ def learned(position: Position, player: Int, evaluation: Learned) -> Int:
 def correction(position: Position, network: IntegerNetwork) -> Int:
     """Return the points that the network adds, to the player to move."""
     sets = rules.inputs_of(position)
-    left, right = row_at(network.first_bias, np.int64(0)), row_at(network.first_bias, LANES)
+    left = load(network.first_bias, 0, INT16_LANES)
+    right = load(network.first_bias, INT16_LANES, INT16_LANES)
     own, enemy = sets[0], sets[1]
     places = np.uint64(0)
     for index in range(len(network.windows)):
@@ -119,19 +121,19 @@ def correction(position: Position, network: IntegerNetwork) -> Int:
         reached &= reached - ONE
         state = STATE[_four(own >> place) | _four(enemy >> place) << _4]
         begin = (STATES * window + state) * WIDTH
-        left = plus(left, row_at(network.states, begin))
-        right = plus(right, row_at(network.states, begin + LANES))
+        left = left + load(network.states, begin, INT16_LANES)
+        right = right + load(network.states, begin + INT16_LANES, INT16_LANES)
     for number in range(min(len(sets), len(network.cells) // (CELLS * WIDTH))):
         cells = sets[number]
         while cells:
             row = CELLS * number + np.int64(lowest(cells))
             cells &= cells - ONE
-            left = plus(left, row_at(network.cells, row * WIDTH))
-            right = plus(right, row_at(network.cells, row * WIDTH + LANES))
-    sums = sums_at(network.second_bias)
-    sums = weighted(clipped(left, MOST_ACTIVE), network.second, np.int64(0), sums)
-    sums = weighted(clipped(right, MOST_ACTIVE), network.second, LANES * UNITS, sums)
-    total = combined(sums, network.third, SECOND_SHIFT, MOST_ACTIVE) + network.third_bias
+            left = left + load(network.cells, row * WIDTH, INT16_LANES)
+            right = right + load(network.cells, row * WIDTH + INT16_LANES, INT16_LANES)
+    sums = load(network.second_bias, 0, INT32_LANES)
+    sums = add_product(clip(left, MOST_ACTIVE), network.second, np.int64(0), sums)
+    sums = add_product(clip(right, MOST_ACTIVE), network.second, INT16_LANES * UNITS, sums)
+    total = weighted_sum(sums, network.third, SECOND_SHIFT, MOST_ACTIVE) + network.third_bias
     points: Int = min(max(total >> THIRD_SHIFT, -MOST_CORRECTION), MOST_CORRECTION)
     return points
 

@@ -24,10 +24,10 @@ from cc_env import files
 from cc_env.core import rules
 from cc_env.core.game import Game
 from cc_env.errors import BadNetwork, UnknownOption, is_whole
-from cc_env.jit.simd import UNITS
 from cc_env.learned_evaluation.network import (
     CELLS,
     STATES,
+    UNITS,
     WIDTH,
     IntegerNetwork,
     Learned,

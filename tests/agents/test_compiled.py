@@ -159,11 +159,11 @@ def test_weights_that_do_not_fit_are_refused(game, name):
 ELSEWHERE = """
 import sys, numpy
 from pathlib import Path
-from agents.lanes import NARROW, WIDE
+from cc_env.jit.simd import FLOAT_LANES, WIDE_FLOAT_LANES
 from agents.network import compiled, load
-from cc_env import games
+from cc_env.games.factory import make_game
 
-assert WIDE == NARROW
+assert WIDE_FLOAT_LANES == FLOAT_LANES
 game = make_game("capture_conquer")
 answer = compiled(load(Path(sys.argv[1]), game)[0])(numpy.load(sys.argv[2]))
 numpy.savez(sys.argv[3], *answer)

@@ -3,7 +3,6 @@
 import numpy as np
 
 from cc_env.core import rules
-from cc_env.jit.simd import UNITS
 from cc_env.learned_evaluation.network import (
     CELLS,
     FIRST_UNIT,
@@ -12,6 +11,7 @@ from cc_env.learned_evaluation.network import (
     SECOND_SHIFT,
     STATES,
     THIRD_SHIFT,
+    UNITS,
     WIDTH,
     IntegerNetwork,
     aligned,

@@ -8,8 +8,7 @@ from cc_env.core import rules
 from cc_env.core.rules import ONGOING
 from cc_env.errors import BadNetwork
 from cc_env.games.factory import make_game
-from cc_env.jit.simd import UNITS
-from cc_env.learned_evaluation.network import MOST_CORRECTION, STATES, WIDTH, check
+from cc_env.learned_evaluation.network import MOST_CORRECTION, STATES, UNITS, WIDTH, check
 from cc_env.learned_evaluation.network_file import SHIPPED, correcting, file_name, fingerprint
 from cc_env.match.openings import play_random_turns
 from cc_env.match.referee import Clock

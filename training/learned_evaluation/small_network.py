@@ -22,7 +22,6 @@ from cc_env.core.rules import Position
 from cc_env.core.symmetry import Symmetry
 from cc_env.jit.compiler import jit
 from cc_env.jit.raw_arrays import borrow
-from cc_env.jit.simd import UNITS
 from cc_env.learned_evaluation.network import (
     CELLS,
     FIRST_UNIT,
@@ -30,6 +29,7 @@ from cc_env.learned_evaluation.network import (
     SECOND_SHIFT,
     STATES,
     THIRD_SHIFT,
+    UNITS,
     WIDTH,
     IntegerNetwork,
     aligned,
