@@ -9,14 +9,14 @@ import typer
 from agents.defaults import MEMORY
 from agents.memory_player import Memory
 from cc_env import files
-from cc_env.cli.application import application, run
-from cc_env.cli.arguments import Pairs, file_path, game_options
+from cc_env.cli.application import create_app, run
+from cc_env.cli.arguments import GameOptions, file_path, game_options
 from cc_env.errors import BadRecord
 from cc_env.games.factory import make_game
 from cc_env.games.morris import tree
 from cc_env.output import Terminal
 
-app = application(
+app = create_app(
     no_args_is_help=True, help="Memories of morris as JSON, in the format of the original program."
 )
 console = Terminal()
@@ -40,7 +40,7 @@ JSONFile = Annotated[
 def import_tree(
     file: JSONFile,
     memory: MemoryFile = Path(MEMORY),
-    option: Pairs = None,
+    option: GameOptions = None,
     merge: Annotated[str, typer.Option(help="add to the counts there, or replace them.")] = "add",
 ) -> None:
     """Add a tree of games to a memory; with --merge replace its wins replace those there."""
@@ -59,7 +59,7 @@ def import_tree(
 def export(
     file: JSONFile,
     memory: MemoryFile = Path(MEMORY),
-    option: Pairs = None,
+    option: GameOptions = None,
     first: Annotated[int, typer.Option(help="Who began: 1: the person, 2: the machine.")] = 1,
 ) -> None:
     """Write a memory as a tree of games."""

@@ -17,12 +17,12 @@ try:
     from rich.progress import Progress
     from rich.table import Table
 
-    from cc_env.cli.application import application
+    from cc_env.cli.application import create_app
     from cc_env.output import Terminal
 except ImportError as missing:
     raise MissingExtra("python -m benchmarks", "typer and rich", "bench") from missing
 
-app = application()
+app = create_app()
 
 HEAD = ("what", "who", "rate", "unit", "note")
 

@@ -237,14 +237,14 @@ def journal() -> None:
                 limits={"max_turns": None, "repetitions": None},
             )
         )
-        sitting = written.read(make_player).sitting
-        while len(sitting.match.turns) < 192:
-            action = int(rng.choice(sitting.match.legal_actions))
-            sitting.play(action)
-            written.decided(sitting.decisions[-1], 0.1)
-        turns = len(sitting.match.turns)
-        last = sitting.decisions[-1]
-        sitting.take_back()
+        session = written.read(make_player).session
+        while len(session.match.turns) < 192:
+            action = int(rng.choice(session.match.legal_actions))
+            session.play(action)
+            written.decided(session.decisions[-1], 0.1)
+        turns = len(session.match.turns)
+        last = session.decisions[-1]
+        session.take_back()
         for _ in range(3000):
             written.taken_back()
             written.decided(last, 0.1)

@@ -5,7 +5,7 @@ import io
 import pytest
 from rich.text import Text
 
-from cc_env.cli.application import application, run
+from cc_env.cli.application import create_app, run
 from cc_env.errors import BadRecord, escape_controls, escape_lines
 from cc_env.output import Terminal, table_of_numbers
 
@@ -93,7 +93,7 @@ def test_errors_quote_input_with_its_control_characters_escaped(control):
 @pytest.mark.parametrize("error", [BadRecord("'\x1b[2J'"), OSError("\x9b"), MemoryError()])
 def test_error_messages_are_one_line_without_control_characters(monkeypatch, capsys, error):
     monkeypatch.setattr("sys.argv", ["command"])
-    commands = application()
+    commands = create_app()
 
     @commands.command()
     def fail() -> None:

@@ -11,8 +11,8 @@ from typing import Annotated, Any
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from cc_env.cli.application import application, run
-from cc_env.cli.arguments import GameName, Pairs, Results, Size, game_options
+from cc_env.cli.application import create_app, run
+from cc_env.cli.arguments import GameName, GameOptions, ResultsFolder, Size, game_options
 from cc_env.errors import BadRecord, listed
 from cc_env.match.match import Limits
 from cc_env.output import Terminal
@@ -20,7 +20,7 @@ from training import arena
 from training.arena.tables import show
 from training.runs.folder import INTERRUPTED, RUNS
 
-app = application()
+app = create_app()
 console = Terminal()
 
 
@@ -32,7 +32,7 @@ def evaluate(
     ],
     game: GameName = "capture_conquer",
     size: Size = None,
-    option: Pairs = None,
+    option: GameOptions = None,
     games: Annotated[int, typer.Option(help="Games per pair; even.")] = 100,
     opening_turns: Annotated[
         int | None,
@@ -61,7 +61,7 @@ def evaluate(
     engine: Annotated[
         str, typer.Option(help="Where games run: processes, or ray for a cluster.")
     ] = "processes",
-    out: Results = None,
+    out: ResultsFolder = None,
 ) -> None:
     """Rate players: every pair plays the same openings in both seats.
 

@@ -10,7 +10,7 @@ from cc_env.errors import CcEnvError, MissingExtra, escape_controls
 from cc_env.registry import plugins
 
 
-def application(**settings: Any) -> typer.Typer:
+def create_app(**settings: Any) -> typer.Typer:
     """Return an empty command line; without a terminal, help and usage errors are plain text."""
     watched = sys.stdout.isatty() and sys.stderr.isatty()
     defaults = {"add_completion": False, "rich_markup_mode": "rich" if watched else None}

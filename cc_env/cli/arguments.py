@@ -40,7 +40,7 @@ def game_options(option: list[str] | None, size: int | None = None) -> dict[str,
 
 
 GameName = Annotated[str, typer.Option("--game", "-g", help="The game; `games` lists them.")]
-Pairs = Annotated[
+GameOptions = Annotated[
     list[str] | None,
     typer.Option(
         "--option", "-o", metavar="NAME=VALUE", help="An option of the game, e.g. size=8."
@@ -51,7 +51,7 @@ PositionText = Annotated[
     str | None,
     typer.Option("--position", "-p", help="Position as text; default: the initial position."),
 ]
-Results = Annotated[
+ResultsFolder = Annotated[
     Path | None,
     typer.Option(
         parser=folder_path, metavar="FOLDER", help="Folder of the results.", show_default="runs/…"

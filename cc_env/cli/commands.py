@@ -12,9 +12,16 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from cc_env import files
-from cc_env.cli.arguments import GameName, Pairs, PositionText, file_path, folder_path, game_options
+from cc_env.cli.arguments import (
+    GameName,
+    GameOptions,
+    PositionText,
+    file_path,
+    folder_path,
+    game_options,
+)
 from cc_env.cli.tools import TOOLS
-from cc_env.cli.warmup import uses
+from cc_env.cli.warmup import warmup_tasks
 from cc_env.core import random_streams
 from cc_env.core.game import BrokenGame, Game, Played
 from cc_env.core.rules import Position
@@ -34,9 +41,10 @@ from cc_env.match import record
 from cc_env.match.match import Limits, Match
 from cc_env.match.record import export_match, find_format, record_foreign, replay_records
 from cc_env.play import lessons
-from cc_env.play.analysis import told
-from cc_env.play.exporting import RECORD
-from cc_env.play.session import HUMAN, Sitting
+from cc_env.play.analysis import describe_analysis
+from cc_env.play.exporting import RECORD_SUFFIX
+from cc_env.play.lessons import load_guide
+from cc_env.play.session import HUMAN, GameSession
 from cc_env.players.specs import make_player
 from cc_env.registry import import_allowlist
 from cc_env.registry.catalogue import GAMES
@@ -53,16 +61,16 @@ try:
     from rich.text import Text
 
     from cc_env.cli import program_commands, tablebase_commands
-    from cc_env.cli.application import application
+    from cc_env.cli.application import create_app
     from cc_env.output import Terminal
-    from cc_env.play.terminal import Console, check_place, read_lines
+    from cc_env.play.terminal import Console, check_save_path, line_reader
     from cc_env.play.terminal import save as save_game
     from cc_env.protocols import tcp
 except ImportError as missing:
     raise MissingExtra("python -m cc_env", "typer and rich", "cli") from missing
 
 _MORE = ", ".join(TOOLS)
-app = application(
+app = create_app(
     no_args_is_help=True,
     add_completion=True,
     epilog=f"\b\nMore commands, each with a --help of its own (extra train):\n{_MORE}",
@@ -118,7 +126,7 @@ def perft(
     depth: Annotated[
         int, typer.Option("--depth", "-d", min=1, max=100, help="Turns to look ahead.")
     ] = 5,
-    option: Pairs = None,
+    option: GameOptions = None,
     position: PositionText = None,
     decisions: Annotated[
         bool, typer.Option("--decisions", help="Count decisions instead; a turn may take several.")
@@ -152,7 +160,7 @@ def warm(
         began = time.perf_counter()
         if not bar.is_terminal:  # no progress bar is shown
             print(f"compiling {name}", file=sys.stderr, flush=True)
-        for use in track(list(uses(name)), description=name, console=bar, transient=True):
+        for use in track(list(warmup_tasks(name)), description=name, console=bar, transient=True):
             with quietly():
                 use.run()
         console.print(f"{name}: compiled, in {time.perf_counter() - began:.1f} s")
@@ -169,7 +177,7 @@ def analyse(
         str, typer.Argument(help="The player, e.g. minimax:depth=8 or mcts:seconds=2.")
     ] = "minimax:seconds=1",
     game: GameName = "capture_conquer",
-    option: Pairs = None,
+    option: GameOptions = None,
     position: PositionText = None,
 ) -> None:
     """Analyse a position with a player: its move, values and lines."""
@@ -179,7 +187,7 @@ def analyse(
     analyst = make_player(player, made)
     console.print(str(draw(made, start)))
     table = Table.grid(padding=(0, 2))
-    for name, text in told(made, start, analyst):
+    for name, text in describe_analysis(made, start, analyst):
         table.add_row(name, text)
     console.show(table)
 
@@ -191,7 +199,7 @@ def play(
         str, typer.Option(help=f"The first player: {HUMAN}, or a player such as minimax:hard.")
     ] = HUMAN,
     second: Annotated[str, typer.Option(help="The second player.")] = "minimax:normal",
-    option: Pairs = None,
+    option: GameOptions = None,
     position: PositionText = None,
     draw_lots: Annotated[
         bool, typer.Option("--draw-lots", help="Draw at random who moves first.")
@@ -240,14 +248,14 @@ def play(
     if draw_lots:
         random_streams.check_seed(seed)
         names = [names[side] for side in np.random.default_rng(seed).permutation(2)]
-    sitting = Sitting(made, names, start=start, limits=limits, seed=seed)
+    session = GameSession(made, names, start=start, limits=limits, seed=seed)
     if save is not None:
-        check_place(save, made)
+        check_save_path(save, made)
     watched = console.is_watched and HUMAN not in names
     table = Console(
-        sitting,
+        session,
         console,
-        read_lines(),
+        line_reader(),
         adviser=adviser,
         pause=float(watched) if pause is None else pause,
     )
@@ -255,7 +263,7 @@ def play(
         table.run()
     finally:
         if save is not None:
-            save_game(table.sitting, save)
+            save_game(table.session, save)
 
 
 @app.command()
@@ -264,7 +272,7 @@ def learn(
     lesson: Annotated[int | None, typer.Argument(help="One lesson only; default: all.")] = None,
 ) -> None:
     """Explain a game in short lessons with boards."""
-    for line in lessons.lines(lessons.guide_of(game), lesson):
+    for line in lessons.format_lessons(load_guide(game), lesson):
         console.print(line)
 
 
@@ -337,7 +345,7 @@ def replay(
             " one of another package has to be given here, too, as a sign of trust.",
         ),
     ] = None,
-    option: Pairs = None,
+    option: GameOptions = None,
     to: Annotated[
         Path | None,
         typer.Option(
@@ -359,7 +367,7 @@ def replay(
     game is broken.
     """
     name = game or _game_of(file)
-    if game is not None and RECORD in file.suffixes:
+    if game is not None and RECORD_SUFFIX in file.suffixes:
         game_module(game)
         import_allowlist.allow(game)
         name = None
@@ -418,13 +426,13 @@ class _Replayed(NamedTuple):
 
     def format(self, to: Path) -> str:
         """Return the game in the format of a file; raise UnknownOption if there is none."""
-        if to.suffix.lower() == RECORD:
+        if to.suffix.lower() == RECORD_SUFFIX:
             return (self.kept or record_foreign(self.match, self.played)).to_json()
         return find_format(self.match.game, to).write(self.match.game, self.played)
 
     def check_fits(self, to: Path, count: int) -> None:
         """Raise BadOption if the format of a file cannot hold `count` games."""
-        if count < 2 or to.suffix.lower() == RECORD:
+        if count < 2 or to.suffix.lower() == RECORD_SUFFIX:
             return
         if find_format(self.match.game, to).is_single:
             raise BadOption(f"{to}: a file of this kind holds one game; choose it by --line")
@@ -471,7 +479,7 @@ def check(
         str | None,
         typer.Option("--game", "-g", help="The game; default: by the file name."),
     ] = None,
-    option: Pairs = None,
+    option: GameOptions = None,
 ) -> None:
     """Check the rules: by recorded positions, or else by random games.
 

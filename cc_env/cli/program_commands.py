@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
-from cc_env.cli.arguments import GameName, Pairs, game_options
+from cc_env.cli.arguments import GameName, GameOptions, game_options
 from cc_env.core.game import Game
 from cc_env.errors import BadOption, MissingExtra, escape_controls, quantity
 from cc_env.games.cannon import log
@@ -20,7 +20,7 @@ from cc_env.match import record
 from cc_env.match.match import Limits
 from cc_env.match.record import RESULTS
 from cc_env.match.referee import Clock, play_match
-from cc_env.play.ugi_engine import Engine, serve
+from cc_env.play.ugi_engine import UGIEngine, serve
 from cc_env.players.specs import check_spec, make_player
 from cc_env.protocols import tcp
 from cc_env.protocols.cannon_tournament import server
@@ -61,7 +61,7 @@ def engine(
         str, typer.Argument(help="The player, e.g. minimax:hard.", show_default=False)
     ],
     game: GameName = "capture_conquer",
-    option: Pairs = None,
+    option: GameOptions = None,
     seed: Seed = 0,
 ) -> None:
     """Let a player speak UGI on stdin and stdout, for any game.
@@ -70,13 +70,13 @@ def engine(
     """
     say = _Printer()
     made = make_game(game, **game_options(option))
-    serve(Engine(player, made, say, seed=seed), Channel(sys.stdin.fileno()))
+    serve(UGIEngine(player, made, say, seed=seed), Channel(sys.stdin.fileno()))
 
 
 def host(
     protocol: Protocol = "cannon",
     game: GameName = "cannon",
-    option: Pairs = None,
+    option: GameOptions = None,
     address: Annotated[
         str,
         typer.Option(
@@ -265,7 +265,7 @@ def _answer(player: str, channel: SocketChannel, seed: int) -> None:
         with lock, suppress(EOFError):
             channel.say(line)
 
-    serve(Engine(player, make_game("capture_conquer"), say, seed=seed), channel)
+    serve(UGIEngine(player, make_game("capture_conquer"), say, seed=seed), channel)
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Annotated
 
 from cc_env import files
-from cc_env.cli.arguments import Pairs, folder_path, game_options
+from cc_env.cli.arguments import GameOptions, folder_path, game_options
 from cc_env.errors import MissingExtra, quantity
 from cc_env.games.factory import make_game
 from cc_env.jit.threads import cores
@@ -23,7 +23,7 @@ try:
 except ImportError as missing:
     raise MissingExtra("python -m cc_env", "typer and rich", "cli") from missing
 
-TELL_EVERY = 60.0  # seconds between lines about progress, where nobody watches
+PROGRESS_INTERVAL_SECONDS = 60.0  # seconds between lines about progress, where nobody watches
 
 console = Terminal()
 
@@ -41,7 +41,7 @@ def solve(
         Path,
         typer.Option(parser=folder_path, metavar="FOLDER", help="The folder of the tables."),
     ] = Path("runs/tables"),
-    option: Pairs = None,
+    option: GameOptions = None,
     threads: Annotated[
         int | None, typer.Option(min=1, help="Threads; default: one for each core.")
     ] = None,
@@ -158,7 +158,7 @@ class _Log:
         self._is_needed, self._told = bar.disable, time.monotonic()
 
     def tell(self, text: str) -> None:
-        if self._is_needed and time.monotonic() - self._told >= TELL_EVERY:
+        if self._is_needed and time.monotonic() - self._told >= PROGRESS_INTERVAL_SECONDS:
             self._told = time.monotonic()
             console.print(text)
 

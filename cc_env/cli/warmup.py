@@ -23,27 +23,27 @@ NETWORK = "policy"  # a player that asks a network
 MOST_TURNS = 100  # of the game played: enough to reach captures and their notation
 
 
-class Use(NamedTuple):
+class WarmupTask(NamedTuple):
     """One way to use a game, and a function that does."""
 
     label: str
     run: Callable[[], object]
 
 
-def uses(name: str) -> Iterator[Use]:
+def warmup_tasks(name: str) -> Iterator[WarmupTask]:
     """Yield the ways to use the game with this name; raise UnknownOption if it does not exist."""
     game = make_game(name)
-    yield Use("rules", lambda: _rules(game))
-    yield Use("perft", lambda: perft.perft(game, game.initial, 1))
-    yield Use("random play", lambda: play_random_games(game, 1))
-    yield Use("environment", lambda: _environment(game, "random"))
-    yield Use("environment with a player", lambda: _environment(game, "greedy"))
+    yield WarmupTask("rules", lambda: _rules(game))
+    yield WarmupTask("perft", lambda: perft.perft(game, game.initial, 1))
+    yield WarmupTask("random play", lambda: play_random_games(game, 1))
+    yield WarmupTask("environment", lambda: _environment(game, "random"))
+    yield WarmupTask("environment with a player", lambda: _environment(game, "greedy"))
     for opponent in (None, "random", "greedy"):
         label = f"vector environment, opponent={opponent}"
-        yield Use(label, partial(_vector_environment, game, opponent))
+        yield WarmupTask(label, partial(_vector_environment, game, opponent))
     for player in _players(game):
-        yield Use(player, partial(_decide, game, player))
-    yield Use("tree search by a network", lambda: _search_by_network(game))
+        yield WarmupTask(player, partial(_decide, game, player))
+    yield WarmupTask("tree search by a network", lambda: _search_by_network(game))
 
 
 def _players(game: Game) -> Iterator[str]:

@@ -21,7 +21,7 @@ def board(
 
     Both are spoken names, or "human". The opponent moves second, or first if the player is
     `second`; `position` is a text, by default the start; `options` are those of the game. The
-    result has the game in progress as its `sitting`. Raises MissingExtra without the extra
+    result has the game in progress as its `session`. Raises MissingExtra without the extra
     `notebook`; BadOption, BadPosition.
     """
     from cc_env.games.factory import make_game

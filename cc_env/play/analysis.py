@@ -17,7 +17,7 @@ from cc_env.core.game import Game, Turn
 from cc_env.core.rules import ONGOING, Position, reward
 from cc_env.match.referee import Clock, Decision, Player, player_for_new_game
 from cc_env.play import descriptions
-from cc_env.play.descriptions import analysis, winning_chances
+from cc_env.play.descriptions import choose_with_line, winning_chances
 from cc_env.search.compare import Compared, Variation, follow
 
 
@@ -35,28 +35,28 @@ MARKS = (
     Mark("doubtful", "?!", 20.0),
     Mark("blunder", "??", math.inf),
 )
-TOLD, TOLD_SECONDS = 5, 1.0  # moves, and turns of each, in the terminal; time for them
-ONLY = Mark("only move", "□", 0.0)  # of a turn that was not chosen
+MAX_MOVES, MOVES_SECONDS = 5, 1.0  # moves, and turns of each, in the terminal; time for them
+ONLY_MOVE = Mark("only move", "□", 0.0)  # of a turn that was not chosen
 
 
-class Time:
+class TimeBudget:
     """How long to think; somebody else may end it."""
 
     def __init__(self, seconds: float) -> None:
-        """Allow so many seconds from `begin` on."""
+        """Allow so many seconds from `start` on."""
         self._seconds, self._until = seconds, math.inf
         self._player: Player | None = None
 
-    def begin(self, player: Player) -> None:
+    def start(self, player: Player) -> None:
         """Let the time run for this player."""
         self._player = player
         self._until = min(self._until, time.perf_counter() + self._seconds)
 
-    def left(self) -> float:
+    def seconds_left(self) -> float:
         """Return how many seconds are left."""
         return max(0.0, self._until - time.perf_counter())
 
-    def end(self) -> None:
+    def cancel(self) -> None:
         """Let no time be left, from another thread."""
         self._until = -math.inf
         if stop := getattr(self._player, "stop", None):
@@ -64,7 +64,7 @@ class Time:
 
 
 @runtime_checkable
-class Comparing(Protocol):
+class ComparingPlayer(Protocol):
     """A player that compares turns, see `cc_env.players.builtin.MinimaxPlayer.compare`."""
 
     def compare(self, position: Position, turns: Sequence[Turn], left: object) -> Compared:
@@ -80,11 +80,11 @@ class Analysis:
     lines: tuple[Variation, ...] = ()  # of all decisions, the best first; () if it does not say
     depth: int | None = None
     nodes: int | None = None
-    shares: Mapping[int, float] = field(default_factory=dict)  # how much it likes each action
+    policy: Mapping[int, float] = field(default_factory=dict)  # how much it likes each action
 
 
 @dataclass(frozen=True)
-class Judgement:
+class TurnAssessment:
     """What a player thinks of a turn."""
 
     value: float | None  # of the position before, to the player to move
@@ -93,33 +93,35 @@ class Judgement:
     mark: Mark | None = None
 
 
-def mark_of(loss: float) -> Mark:
+def mark_for_loss(loss: float) -> Mark:
     """Return what a turn is called that loses so much of the winning chances, per cent."""
     return next(mark for mark in MARKS if loss < mark.below)
 
 
-def told(game: Game, position: Position, player: Player) -> Iterator[tuple[str, str]]:
+def describe_analysis(game: Game, position: Position, player: Player) -> Iterator[tuple[str, str]]:
     """Yield what a player says of a position, as names and texts: its decision, the best moves."""
-    decision, line = analysis(game, position, player)
-    yield from descriptions.told(game, position, decision, line)
-    if not isinstance(player, Comparing):
+    decision, line = choose_with_line(game, position, player)
+    yield from descriptions.describe_decision(game, position, decision, line)
+    if not isinstance(player, ComparingPlayer):
         return
-    time = Time(TOLD_SECONDS)
-    time.begin(player)
-    for best in analyse(game, position, player, time).lines[:TOLD]:
-        texts = "  ".join(game.turn_texts(position, best.actions)[:TOLD])
+    time = TimeBudget(MOVES_SECONDS)
+    time.start(player)
+    for best in analyze(game, position, player, time).lines[:MAX_MOVES]:
+        texts = "  ".join(game.turn_texts(position, best.actions)[:MAX_MOVES])
         yield "best", f"{winning_chances(best.value):.0f} % {texts}"
 
 
-def analyse(game: Game, position: Position, player: Player, time: Time) -> Analysis:
+def analyze(game: Game, position: Position, player: Player, time: TimeBudget) -> Analysis:
     """Return what a player thinks of a position; raises IllegalAction where the game is over."""
     turns = [(int(action),) for action in game.choices(position)]
-    if isinstance(player, Comparing):
-        comparison = player.compare(position, turns, time.left)
+    if isinstance(player, ComparingPlayer):
+        comparison = player.compare(position, turns, time.seconds_left)
         lines = tuple(sorted(comparison.lines, key=lambda line: -line.score))
         return Analysis(lines[0].actions, lines[0].value, lines, comparison.depth, comparison.nodes)
-    decision, line = analysis(game, position, player_for_new_game(player), _clock(time.left() / 2))
-    lines = compare(game, position, turns, player, time)
+    decision, line = choose_with_line(
+        game, position, player_for_new_game(player), _clock(time.seconds_left() / 2)
+    )
+    lines = compare_turns(game, position, turns, player, time)
     lines = tuple(sorted(lines, key=lambda other: (other.actions[0] != line[0], -other.value)))
     value = lines[0].value if decision.value is None and lines else decision.value
     return Analysis(
@@ -132,41 +134,47 @@ def analyse(game: Game, position: Position, player: Player, time: Time) -> Analy
     )
 
 
-def judge(game: Game, position: Position, turn: Turn, player: Player, time: Time) -> Judgement:
+def assess_turn(
+    game: Game, position: Position, turn: Turn, player: Player, time: TimeBudget
+) -> TurnAssessment:
     """Return what a player thinks of a turn, or with an empty one of the position alone.
 
     What it would play itself is best; of another it is asked what both are worth. Raises
     IllegalAction.
     """
     after = game.play_turn(position, turn)
-    decision, line = analysis(game, position, player_for_new_game(player), _clock(time.left() / 2))
+    decision, line = choose_with_line(
+        game, position, player_for_new_game(player), _clock(time.seconds_left() / 2)
+    )
     best = _first_turn(game, position, line)
     if decision.value is None:  # where it had no choice, if it ever says
-        lines = compare(game, position, [best], player, time)
+        lines = compare_turns(game, position, [best], player, time)
         decision = replace(decision, value=lines[0].value if lines else None)
     if turn and len(list(itertools.islice(game.turns(position), 2))) == 1:
-        return Judgement(decision.value, line, None, ONLY)
+        return TurnAssessment(decision.value, line, None, ONLY_MOVE)
     if not turn or decision.value is None:
-        return Judgement(decision.value, line)
+        return TurnAssessment(decision.value, line)
     if game.play_turn(position, best) == after:
-        return Judgement(decision.value, line, 0.0, MARKS[0])
-    lines = compare(game, position, [best, turn], player, time)
+        return TurnAssessment(decision.value, line, 0.0, MARKS[0])
+    lines = compare_turns(game, position, [best, turn], player, time)
     if not lines:
-        return Judgement(decision.value, line)
+        return TurnAssessment(decision.value, line)
     expected, played = (winning_chances(compared.value) for compared in lines)
     loss = max(0.0, expected - played)
-    return Judgement(max(compared.value for compared in lines), line, loss, mark_of(loss))
+    return TurnAssessment(
+        max(compared.value for compared in lines), line, loss, mark_for_loss(loss)
+    )
 
 
-def compare(
-    game: Game, position: Position, turns: Sequence[Turn], player: Player, time: Time
+def compare_turns(
+    game: Game, position: Position, turns: Sequence[Turn], player: Player, time: TimeBudget
 ) -> tuple[Variation, ...]:
     """Return what a player thinks that turns are worth; nothing where it does not say."""
-    if isinstance(player, Comparing):
-        return player.compare(position, turns, time.left).lines
+    if isinstance(player, ComparingPlayer):
+        return player.compare(position, turns, time.seconds_left).lines
     lines = []
     for number, turn in enumerate(turns):
-        share = time.left() / (len(turns) - number)
+        share = time.seconds_left() / (len(turns) - number)
         line = _ask_after(game, position, turn, player, _clock(share))
         if line is None:
             return ()

@@ -18,7 +18,9 @@ class Choice(NamedTuple):
     captures: tuple[Cell, ...]
 
 
-def choices(game: Game, position: Position, legal: Iterable[int] | None = None) -> list[Choice]:
+def list_choices(
+    game: Game, position: Position, legal: Iterable[int] | None = None
+) -> list[Choice]:
     """Return the legal actions in the order of their ids; none where the game is over.
 
     Who knows them already says which they are.

@@ -9,7 +9,7 @@ from cc_env.core.game import Game, Turn
 from cc_env.core.rules import DRAW, Position
 from cc_env.match.match import AGREED, RESIGNED, Result
 from cc_env.match.referee import Clock, Decision, Player
-from cc_env.play.session import Sitting
+from cc_env.play.session import GameSession
 from cc_env.search.scores import PROVEN
 
 
@@ -18,7 +18,7 @@ def winning_chances(value: float) -> float:
     return 50 * (1 + value)
 
 
-def analysis(
+def choose_with_line(
     game: Game, position: Position, player: Player, clock: Clock | None = None
 ) -> tuple[Decision, Turn]:
     """Return a player's decision, and the line that it begins: whole turns, one at least."""
@@ -33,7 +33,7 @@ def analysis(
     return decision, line
 
 
-def summary(game: Game, position: Position, decision: Decision) -> str:
+def summarize_decision(game: Game, position: Position, decision: Decision) -> str:
     """Return in one line what a search says of itself, nothing where it says nothing."""
     details, mover = decision.details, game.players[game.to_move(position)]
     parts = []
@@ -48,7 +48,7 @@ def summary(game: Game, position: Position, decision: Decision) -> str:
     return " · ".join(parts)
 
 
-def told(
+def describe_decision(
     game: Game, position: Position, decision: Decision, line: Turn
 ) -> Iterator[tuple[str, str]]:
     """Yield what a player knows about its decision, which begins a line, as names and texts."""
@@ -79,32 +79,34 @@ def told(
         ours, theirs = details.pop("cuts_max"), details.pop("cuts_min")
         yield "cutoffs", f"{ours:,} where {mover} was to move, {theirs:,} where {other} was"
     for name, value in details.items():
-        yield name.replace("_", " "), written(value)
+        yield name.replace("_", " "), format_value(value)
 
 
-def counted(game: Game, position: Position) -> str:
+def count_pieces(game: Game, position: Position) -> str:
     """Return how many pieces each player has on the board."""
     owners = [game.owner(letter) for letter in game.pieces(position).values()]
     return ", ".join(f"{name} {owners.count(player)}" for player, name in enumerate(game.players))
 
 
-def written(value: Any) -> str:
+def format_value(value: Any) -> str:
     """Return what a player knows in a way that people can read."""
     if isinstance(value, Mapping):
-        return ", ".join(f"{name} {written(part)}" for name, part in value.items()) or "nothing"
+        return (
+            ", ".join(f"{name} {format_value(part)}" for name, part in value.items()) or "nothing"
+        )
     if isinstance(value, tuple | list):
-        return ":".join(map(written, value))
+        return ":".join(map(format_value, value))
     if isinstance(value, bool):
         return "yes" if value else "no"
     return f"{value:,.0f}" if isinstance(value, float) else f"{value:,}"
 
 
-def ending(sitting: Sitting) -> str:
+def describe_ending(session: GameSession) -> str:
     """Return who won a finished game, and by what; nothing while it goes on."""
-    return "" if sitting.result is None else ended(sitting.game, sitting.result)
+    return "" if session.result is None else describe_result(session.game, session.result)
 
 
-def ended(game: Game, result: Result) -> str:
+def describe_result(game: Game, result: Result) -> str:
     """Return who won, and by what."""
     outcome, reason = result
     by = {**_BY_MATCH, **game.notation.endings}.get(reason, reason.replace("_", " "))

@@ -13,17 +13,17 @@ from cc_env.games.factory import make_game
 from cc_env.match import record
 from cc_env.match.match import Match
 from cc_env.match.record import Record, record_foreign, replay_foreign
-from cc_env.play.descriptions import ended
+from cc_env.play.descriptions import describe_result
 from cc_env.registry.catalogue import GAMES
-from cc_env.rendering.svg import metadata_of
+from cc_env.rendering.svg import read_metadata
 
 MAX_GAMES = 50  # read of a text
-LONGEST = 1000  # characters of a position
+MAX_POSITION_LENGTH = 1000  # characters of a position
 MAX_REASON_LENGTH = 300  # characters
 
 
 @dataclass(frozen=True)
-class Imported:
+class ImportedGame:
     """A game, or a position alone."""
 
     game: Game
@@ -37,12 +37,12 @@ class Imported:
 class ImportedGames:
     """The games of a text: the first MAX_GAMES are read, of which some may be refused."""
 
-    games: tuple[Imported, ...]
+    games: tuple[ImportedGame, ...]
     total: int  # with those that are refused, and those after the first MAX_GAMES
     refused: tuple[BrokenGame, ...] = ()
 
 
-def read(text: str, game: Game | None = None) -> ImportedGames:
+def read_games(text: str, game: Game | None = None) -> ImportedGames:
     """Return the games of a text, or a position as a game without turns.
 
     Of a picture that was exported its record is read. What is neither JSON nor a position of this
@@ -53,7 +53,7 @@ def read(text: str, game: Game | None = None) -> ImportedGames:
     if not text:
         raise BadRecord("this is empty; wanted: a game or a position")
     if text.startswith("<svg"):
-        text = record_of_picture(text)
+        text = record_from_svg(text)
     if _is_record(text):
         count = sum(1 for line in text.split("\n") if line.strip())
         return _first_of(_records(text), count)
@@ -89,9 +89,9 @@ def _of_any_game(text: str) -> ImportedGames:
 def _either(text: str, game: Game, *, is_sure: bool) -> ImportedGames:
     """Return the position, or the games in a format of this game; raise BadRecord."""
     why = []
-    if "\n" not in text and len(text) <= LONGEST:
+    if "\n" not in text and len(text) <= MAX_POSITION_LENGTH:
         try:
-            return ImportedGames((Imported(game, game.from_text(text)),), total=1)
+            return ImportedGames((ImportedGame(game, game.from_text(text)),), total=1)
         except BadPosition as error:
             why.append(str(error))
     for ending, form in game.notation.formats.items():
@@ -102,19 +102,21 @@ def _either(text: str, game: Game, *, is_sure: bool) -> ImportedGames:
     raise BadRecord("; ".join(why) or f"{game.name}: a position is one line")
 
 
-def record_of_picture(text: str) -> str:
+def record_from_svg(text: str) -> str:
     """Return the record that a picture has which was exported; raise BadRecord for others."""
-    metadata = metadata_of(text)
+    metadata = read_metadata(text)
     if not metadata:
         raise BadRecord("this picture has no record of a game; those that are exported here have")
     return metadata
 
 
-def of_match(match: Match, players: tuple[str, str] = ("", ""), result: str = "") -> Imported:
+def game_from_match(
+    match: Match, players: tuple[str, str] = ("", ""), result: str = ""
+) -> ImportedGame:
     """Return a match, with the decisions of a turn that was begun left out."""
     turns = tuple(turn for _, turn in match.history)
-    result = ended(match.game, match.result) if match.result else result
-    return Imported(match.game, match.start, turns, players, result)
+    result = describe_result(match.game, match.result) if match.result else result
+    return ImportedGame(match.game, match.start, turns, players, result)
 
 
 def _is_record(text: str) -> bool:
@@ -126,9 +128,9 @@ def _is_record(text: str) -> bool:
     return isinstance(first, dict) and "game" in first
 
 
-def _first_of(entries: Iterator[Imported | BrokenGame], total: int) -> ImportedGames:
+def _first_of(entries: Iterator[ImportedGame | BrokenGame], total: int) -> ImportedGames:
     """Return the first MAX_GAMES of a text; raise BadRecord if none of them is valid."""
-    read, refused = list[Imported](), list[BrokenGame]()
+    read, refused = list[ImportedGame](), list[BrokenGame]()
     for entry in islice(entries, MAX_GAMES):
         if isinstance(entry, BrokenGame):
             refused.append(entry._replace(reason=entry.reason[:MAX_REASON_LENGTH]))
@@ -139,20 +141,20 @@ def _first_of(entries: Iterator[Imported | BrokenGame], total: int) -> ImportedG
     return ImportedGames(tuple(read), total, tuple(refused))
 
 
-def _records(text: str) -> Iterator[Imported | BrokenGame]:
+def _records(text: str) -> Iterator[ImportedGame | BrokenGame]:
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
             continue
         try:
             kept = Record.from_json(line)
-            yield of_match(record.replay(kept), kept.players)
+            yield game_from_match(record.replay(kept), kept.players)
         except BadRecord as error:
             yield BrokenGame(number, str(error))
 
 
 def _foreign(
     text: str, game: Game, form: Format, *, is_sure: bool
-) -> Iterator[Imported | BrokenGame]:
+) -> Iterator[ImportedGame | BrokenGame]:
     """Yield games of another program's file; its own options count unless the game `is_sure`."""
     broken: list[BrokenGame] = []
     reader = game if is_sure else make_game(game.name, **{**game.options, **form.options})
@@ -166,5 +168,7 @@ def _foreign(
             continue
         kept = record_foreign(match, played)
         undecided = kept.result == record.RESULTS[ONGOING]
-        yield of_match(match, kept.players, "" if undecided else f"{kept.result} ({kept.detail})")
+        yield game_from_match(
+            match, kept.players, "" if undecided else f"{kept.result} ({kept.detail})"
+        )
     yield from broken

@@ -16,9 +16,9 @@ from cc_env.core.game import Cell, Game
 from cc_env.errors import BadOption, UnknownOption, listed, suggestion
 from cc_env.games.factory import make_game
 from cc_env.play import move_input, view
-from cc_env.play.choices import Choice, choices
-from cc_env.play.descriptions import ending
-from cc_env.play.session import HUMAN, Sitting
+from cc_env.play.choices import Choice, list_choices
+from cc_env.play.descriptions import describe_ending
+from cc_env.play.session import HUMAN, GameSession
 from cc_env.registry.catalogue import GAMES
 from cc_env.rendering.picture import draw
 from cc_env.rendering.text import to_text
@@ -46,11 +46,11 @@ class Lesson:
     legal: Sequence[str] = ()  # all turns that are legal in the position, () if it does not matter
     illegal: Sequence[str] = ()  # turns that are not
 
-    def sitting(self, name: str) -> Sitting:
+    def start_session(self, name: str) -> GameSession:
         """Return a game at the position, with both seats for people."""
         game = make_game(name, **self.options)
         start = game.from_text(self.position) if self.position else None
-        return Sitting(game, (HUMAN, HUMAN), start=start)
+        return GameSession(game, (HUMAN, HUMAN), start=start)
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Guide:
 
 
 @cache
-def guide_of(name: str) -> Guide:
+def load_guide(name: str) -> Guide:
     """Return the lessons of a game; raises UnknownOption for an unknown game."""
     if name not in GAMES:
         near = suggestion(name[:40], GAMES)
@@ -74,44 +74,44 @@ def guide_of(name: str) -> Guide:
     return Guide(name, entries["introduction"], lessons)
 
 
-def decisions(sitting: Sitting, turns: Sequence[str]) -> Iterator[Choice]:
+def play_turns(session: GameSession, turns: Sequence[str]) -> Iterator[Choice]:
     """Yield the decisions of turns one by one, each before it is played."""
     for text in turns:
-        for action in sitting.game.parse_turn(sitting.position, text):
-            options = choices(sitting.game, sitting.position)
+        for action in session.game.parse_turn(session.position, text):
+            options = list_choices(session.game, session.position)
             yield next(choice for choice in options if choice.action == action)
-            sitting.play(action)
+            session.play(action)
 
 
 # For the page
 
 
 @cache
-def told(name: str) -> dict[str, Any]:
+def lesson_data(name: str) -> dict[str, Any]:
     """Return the lessons of a game as JSON values; raises UnknownOption for an unknown game.
 
     Each has its paragraphs, the number of its setting, and its `states`: the first, and one after
     each decision. `wanted` has, for all but the last, the action that comes next and how to ask for
     it.
     """
-    guide = guide_of(name)
+    guide = load_guide(name)
     settings: list[dict[str, Any]] = []
-    lessons = [_told(name, lesson, settings) for lesson in guide.lessons]
+    lessons = [_lesson_data(name, lesson, settings) for lesson in guide.lessons]
     introduction = _paragraphs(guide.introduction)
     return {"game": name, "introduction": introduction, "settings": settings, "lessons": lessons}
 
 
-def _told(name: str, lesson: Lesson, settings: list[dict[str, Any]]) -> dict[str, Any]:
+def _lesson_data(name: str, lesson: Lesson, settings: list[dict[str, Any]]) -> dict[str, Any]:
     """Return a lesson as JSON's values; its setting joins the others unless it is there."""
-    sitting = lesson.sitting(name)
-    setting = view.setting(sitting.game)
+    session = lesson.start_session(name)
+    setting = view.static_state(session.game)
     if setting not in settings:
         settings.append(setting)
     states, wanted = [], []
-    for choice in decisions(sitting, lesson.turns):
-        states.append(_shown(sitting))
-        wanted.append({"action": choice.action, "asked": asked(sitting.game, choice)})
-    states.append(_shown(sitting))
+    for choice in play_turns(session, lesson.turns):
+        states.append(_shown(session))
+        wanted.append({"action": choice.action, "asked": instruction(session.game, choice)})
+    states.append(_shown(session))
     return {
         "title": lesson.title,
         "text": _paragraphs(lesson.text),
@@ -122,13 +122,13 @@ def _told(name: str, lesson: Lesson, settings: list[dict[str, Any]]) -> dict[str
     }
 
 
-def _shown(sitting: Sitting) -> dict[str, Any]:
-    state = view.state(sitting)
+def _shown(session: GameSession) -> dict[str, Any]:
+    state = view.session_state(session)
     turn = state["turns"][-1][1] if state["turns"] else ""
     return {"turn": turn, **{key: state[key] for key in SHOWN}}
 
 
-def asked(game: Game, choice: Choice) -> str:
+def instruction(game: Game, choice: Choice) -> str:
     """Return how to ask somebody for a choice, by the cells to point at."""
     if choice.cell is None:
         return choice.text.strip()
@@ -140,7 +140,9 @@ def asked(game: Game, choice: Choice) -> str:
 
 
 def _place(game: Game, cell: Cell) -> str:
-    return game.look.names.get(cell) or "row {}, column {}".format(*move_input.place(game, cell))
+    return game.look.names.get(cell) or "row {}, column {}".format(
+        *move_input.cell_labels(game, cell)
+    )
 
 
 def _paragraphs(text: str) -> list[str]:
@@ -154,7 +156,7 @@ def _options(lesson: Lesson) -> str:
 # For the terminal
 
 
-def lines(guide: Guide, number: int | None = None) -> Iterator[str]:
+def format_lessons(guide: Guide, number: int | None = None) -> Iterator[str]:
     """Yield the lessons as lines of text, with their boards, or one of them, counted from 1.
 
     Raises BadOption where there is no lesson of this number.
@@ -172,22 +174,22 @@ def lines(guide: Guide, number: int | None = None) -> Iterator[str]:
 
 def _lesson_lines(name: str, lesson: Lesson) -> Iterator[str]:
     yield from _wrapped(lesson.text)
-    sitting = lesson.sitting(name)
+    session = lesson.start_session(name)
     if lesson.options:
         yield f"options: {_options(lesson)}"
-    yield from _board(sitting)
+    yield from _board(session)
     for turn in lesson.turns:
-        mover = sitting.game.players[sitting.mover]
-        sitting.play_turn(sitting.game.parse_turn(sitting.position, turn))
+        mover = session.game.players[session.mover]
+        session.play_turn(session.game.parse_turn(session.position, turn))
         yield f"{mover}: {turn}"
     if lesson.turns:
-        yield from _board(sitting)
-        yield from [ending(sitting)] if sitting.result else []
+        yield from _board(session)
+        yield from [describe_ending(session)] if session.result else []
     yield ""
 
 
-def _board(sitting: Sitting) -> list[str]:
-    picture = draw(sitting.game, sitting.position, last=sitting.last, caption="")
+def _board(session: GameSession) -> list[str]:
+    picture = draw(session.game, session.position, last=session.last_turn, caption="")
     return to_text(picture).rstrip().splitlines()
 
 

@@ -1,10 +1,10 @@
-"""Messages of front ends to a sitting: JSON's values from anywhere, so they are checked."""
+"""Messages of front ends to a session: JSON's values from anywhere, so they are checked."""
 
 from collections.abc import Collection, Mapping
 from typing import Any, TypeVar
 
 from cc_env.errors import BadRecord, IllegalAction, UnknownOption, listed
-from cc_env.play.session import Sitting
+from cc_env.play.session import GameSession
 
 Act = TypeVar("Act")
 # What a message has beside `do` and `version`, by what it asks for.
@@ -17,7 +17,9 @@ FIELDS = {
 }
 
 
-def fields(given: object, what: str, known: Collection[str] | None = None) -> Mapping[str, Any]:
+def read_object(
+    given: object, what: str, known: Collection[str] | None = None
+) -> Mapping[str, Any]:
     """Return the fields of a JSON object, which is called `what`.
 
     Raises BadRecord for another value, UnknownOption for fields that are not among the `known`.
@@ -29,7 +31,7 @@ def fields(given: object, what: str, known: Collection[str] | None = None) -> Ma
     return given
 
 
-def act_of(message: Mapping[str, Any], acts: Mapping[str, Act]) -> Act:
+def find_handler(message: Mapping[str, Any], acts: Mapping[str, Act]) -> Act:
     """Return the one of these acts that a message asks for; raise UnknownOption.
 
     The latter also where it has a field that such a message does not have.
@@ -37,26 +39,26 @@ def act_of(message: Mapping[str, Any], acts: Mapping[str, Act]) -> Act:
     do = message.get("do")
     if not isinstance(do, str) or do not in acts:
         raise UnknownOption(f"{str(do)[:40]!r} cannot be done; wanted: {listed(acts)}")
-    fields(message, do, ("do", "version", *FIELDS.get(do, ())))
+    read_object(message, do, ("do", "version", *FIELDS.get(do, ())))
     return acts[do]
 
 
 def check_turn(
-    sitting: Sitting, seats: Collection[int], message: Mapping[str, Any], version: int
+    session: GameSession, seats: Collection[int], message: Mapping[str, Any], version: int
 ) -> None:
     """Raise IllegalAction unless one of the seats is to move, in the position that it saw.
 
     That is the one of this `version`, which the message has to tell.
     """
-    if sitting.result is not None:
-        raise IllegalAction(f"the game is over ({sitting.result.reason})")
+    if session.result is not None:
+        raise IllegalAction(f"the game is over ({session.result.reason})")
     if message.get("version") != version:
         raise IllegalAction("too late: the position has changed since")
-    if sitting.mover not in seats:
-        raise IllegalAction(f"it is the turn of {sitting.game.players[sitting.mover]}")
+    if session.mover not in seats:
+        raise IllegalAction(f"it is the turn of {session.game.players[session.mover]}")
 
 
-def action_of(message: Mapping[str, Any]) -> int:
+def read_action(message: Mapping[str, Any]) -> int:
     """Return the action that a message names, legal or not; raise IllegalAction where none is."""
     action = message.get("action")
     if not isinstance(action, int) or isinstance(action, bool):

@@ -14,17 +14,17 @@ from cc_env.errors import IllegalAction, listed
 from cc_env.play.choices import Choice, must_capture
 
 
-class Meant(NamedTuple):
+class ParsedMove(NamedTuple):
     """What somebody meant: a turn or a part of it to play, else a piece, or one of several."""
 
     turn: Turn = ()
     piece: Cell | None = None
-    several: tuple[Choice, ...] = ()
+    candidates: tuple[Choice, ...] = ()
 
 
-def meant(
+def parse_move(
     game: Game, position: Position, moves: Sequence[Choice], piece: Cell | None, text: str
-) -> Meant:
+) -> ParsedMove:
     """Return what a text means where these are the choices and `piece` was pointed at before.
 
     A number alone is a place in `moves`, counted from 1. Two are the row and the column of a piece,
@@ -32,7 +32,7 @@ def meant(
     these do as well. All else is notation. Raises IllegalAction, saying why.
     """
     if re.fullmatch(r"\d{1,6}", text):
-        return Meant((_numbered(moves, int(text)).action,))
+        return ParsedMove((_numbered(moves, int(text)).action,))
     if cells := _cells(game, text):
         if len(cells) == 1 and piece and not _is_first(moves, cells[0]):
             cells = [piece, *cells]
@@ -40,9 +40,9 @@ def meant(
     plain = "".join(text.split()).lower()
     for choice in moves:
         if "".join(choice.text.split()).lower() == plain:
-            return Meant((choice.action,))
+            return ParsedMove((choice.action,))
     try:
-        return Meant(game.parse_turn(position, text))
+        return ParsedMove(game.parse_turn(position, text))
     except IllegalAction:
         near = game.near(position, text)
         would_do = f"; did you mean {listed(near)}?" if near else ""
@@ -51,10 +51,10 @@ def meant(
 
 def cell_name(game: Game, cell: Cell) -> str:
     """Return what a cell is called: its name, or its row and column."""
-    return game.look.names.get(cell) or " ".join(place(game, cell))
+    return game.look.names.get(cell) or " ".join(cell_labels(game, cell))
 
 
-def place(game: Game, cell: Cell) -> tuple[str, str]:
+def cell_labels(game: Game, cell: Cell) -> tuple[str, str]:
     """Return what the row and the column of a cell are called."""
     (row, column), (rows, columns) = cell, game.labels
     return rows[row], columns[column]
@@ -95,7 +95,7 @@ def _is_first(moves: Sequence[Choice], cell: Cell) -> bool:
 
 def _pointed(
     game: Game, position: Position, moves: Sequence[Choice], cells: Sequence[Cell]
-) -> Meant:
+) -> ParsedMove:
     piece, *targets = cells
     begun = [choice for choice in moves if piece in choice.pieces]
     if targets:
@@ -103,11 +103,11 @@ def _pointed(
     else:
         matching = tuple(choice for choice in moves if not choice.pieces and choice.cell == piece)
     if len(matching) == 1:
-        return Meant((matching[0].action,))
+        return ParsedMove((matching[0].action,))
     if matching:
-        return Meant(several=matching)
+        return ParsedMove(candidates=matching)
     if begun and not targets:
-        return Meant(piece=piece)
+        return ParsedMove(piece=piece)
     raise IllegalAction(_why_not(game, position, moves, cells))
 
 

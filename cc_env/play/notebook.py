@@ -1,4 +1,4 @@
-"""A board in a notebook: a sitting shown by the page's own board, in a widget.
+"""A board in a notebook: a session shown by the page's own board, in a widget.
 
 The front end, notebook.js, gets `setting` and `state` and sends what people ask for. Players think
 in a thread, so that the kernel stays free for other cells.
@@ -13,8 +13,8 @@ from cc_env.core.game import Game
 from cc_env.core.rules import Position
 from cc_env.errors import CcEnvError, MissingExtra
 from cc_env.play import view
-from cc_env.play.messages import act_of, action_of, check_turn, fields
-from cc_env.play.session import HUMAN, Sitting
+from cc_env.play.messages import check_turn, find_handler, read_action, read_object
+from cc_env.play.session import HUMAN, GameSession
 from cc_env.rendering.picture import draw
 
 try:
@@ -34,7 +34,7 @@ def _sources(*paths: Path) -> str:
 
 
 class NotebookBoard(anywidget.AnyWidget):
-    """A game in progress on a board. Its `sitting` is another one after each new game."""
+    """A game in progress on a board. Its `session` is another one after each new game."""
 
     _esm = _sources(PAGE / "board.js", FOLDER / "notebook.js")
     _css = _sources(PAGE / "board.css", FOLDER / "notebook.css")
@@ -49,32 +49,34 @@ class NotebookBoard(anywidget.AnyWidget):
         start: Position | None = None,
         seed: int = 0,
     ) -> None:
-        """Begin; raises as `Sitting`. Each new game has the next seed."""
+        """Begin; raises as `GameSession`. Each new game has the next seed."""
         self._closed = threading.Event()
-        self._begin: Callable[[int], Sitting] = lambda number: Sitting(
+        self._begin: Callable[[int], GameSession] = lambda number: GameSession(
             game, names, start=start, seed=seed + number
         )
-        self.sitting = self._begin(0)
+        self.session = self._begin(0)
         self._games, self._version = 1, 0  # the latter counts all changes
         self._pause = 0.0 if HUMAN in names else PAUSE
         self._seats = {seat for seat, name in enumerate(names) if name == HUMAN}
         self._lock = threading.RLock()  # held to read or change what is above
         self._thinking: threading.Thread | None = None
         self._advising: threading.Thread | None = None
-        super().__init__(setting=view.setting(game), state=self._told())
+        super().__init__(setting=view.static_state(game), state=self._told())
         self.on_msg(lambda _, message, buffers: self.obey(message))
         self._go_on()
 
     def __repr__(self) -> str:
-        names = ", ".join(seat.name for seat in self.sitting.seats)
-        return f"<board of {self.sitting.game.name}: {names}>"
+        names = ", ".join(seat.name for seat in self.session.seats)
+        return f"<board of {self.session.game.name}: {names}>"
 
     def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]] | None:
         """Return the widget, with a picture for where no widgets are shown, as in a saved file."""
         bundle = super()._repr_mimebundle_(**kwargs)
         if bundle is not None:
-            sitting = self.sitting
-            picture = draw(sitting.game, sitting.position, last=sitting.last, end=sitting.result)
+            session = self.session
+            picture = draw(
+                session.game, session.position, last=session.last_turn, end=session.result
+            )
             bundle[0]["image/svg+xml"] = picture._repr_svg_()
         return cast("tuple[dict[str, Any], dict[str, Any]] | None", bundle)
 
@@ -98,14 +100,14 @@ class NotebookBoard(anywidget.AnyWidget):
             "again": self._again,
         }
         try:
-            asked = fields(message, "a message")
+            asked = read_object(message, "a message")
             with self._lock:
-                act_of(asked, acts)(asked)
+                find_handler(asked, acts)(asked)
         except CcEnvError as error:
             self.send({"refused": str(error)})
 
     def _told(self) -> dict[str, Any]:
-        return {"version": self._version, **view.state(self.sitting)}
+        return {"version": self._version, **view.session_state(self.session)}
 
     def _changed(self) -> None:
         self._version += 1
@@ -113,16 +115,16 @@ class NotebookBoard(anywidget.AnyWidget):
         self._go_on()
 
     def _play(self, message: Mapping[str, Any]) -> None:
-        check_turn(self.sitting, self._seats, message, self._version)
-        self.sitting.play(action_of(message))
+        check_turn(self.session, self._seats, message, self._version)
+        self.session.play(read_action(message))
         self._changed()
 
     def _take_back(self, message: Mapping[str, Any]) -> None:
-        self.sitting.take_back()
+        self.session.take_back()
         self._changed()
 
     def _again(self, message: Mapping[str, Any]) -> None:
-        self.sitting = self._begin(self._games)
+        self.session = self._begin(self._games)
         self._games += 1
         self._changed()
 
@@ -135,9 +137,9 @@ class NotebookBoard(anywidget.AnyWidget):
 
     @property
     def _is_player_to_move(self) -> bool:
-        sitting = self.sitting
-        over = sitting.result is not None or self._closed.is_set()
-        return not (over or sitting.is_person_to_move)
+        session = self.session
+        over = session.result is not None or self._closed.is_set()
+        return not (over or session.is_person_to_move)
 
     def _think(self) -> None:
         """Let players decide until a person is to move, the game is over, or it is closed."""
@@ -146,26 +148,26 @@ class NotebookBoard(anywidget.AnyWidget):
                 if not self._is_player_to_move:
                     self._thinking = None
                     return
-                sitting, version = self.sitting, self._version
-                question = sitting.question()
+                session, version = self.session, self._version
+                question = session.decision_task()
             answer = question()
             with self._lock:
                 if version == self._version and not self._closed.is_set():
-                    sitting.settle(answer)
+                    session.finish_decision(answer)
                     self._changed()
             self._closed.wait(self._pause)
 
     def _hint(self, message: Mapping[str, Any]) -> None:
-        check_turn(self.sitting, self._seats, message, self._version)
+        check_turn(self.session, self._seats, message, self._version)
         if self._advising is None or not self._advising.is_alive():
-            asked = self.sitting, self._version
+            asked = self.session, self._version
             self._advising = threading.Thread(target=self._advise, args=asked, daemon=True)
             self._advising.start()
 
-    def _advise(self, sitting: Sitting, version: int) -> None:
-        position = sitting.position
-        decision = sitting.hint(ADVISER)
+    def _advise(self, session: GameSession, version: int) -> None:
+        position = session.position
+        decision = session.hint(ADVISER)
         with self._lock:
             if version == self._version:
-                text = sitting.game.action_text(position, decision.action).strip()
+                text = session.game.action_text(position, decision.action).strip()
                 self.send({"hint": decision.action, "text": f"{ADVISER} would play {text}"})

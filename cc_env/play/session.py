@@ -1,4 +1,4 @@
-"""A sitting: a game in progress between two seats, each taken by a person or by a player.
+"""A session: a game in progress between two seats, each taken by a person or by a player.
 
 It goes decision by decision, by the same rules, limits, clock and checks as
 `cc_env.match.referee.play`. The terminal and every other front end show it and hand it what people
@@ -42,8 +42,11 @@ class Seat:
     player: Player | None  # None for a person
 
 
-class Sitting:
-    """A game in progress. Decisions of people come by `play`, those of players by `think`."""
+class GameSession:
+    """A game in progress between two seats, each taken by a person or a player.
+
+    People's decisions are played by `play`, players' by `play_computer_decision`.
+    """
 
     def __init__(
         self,
@@ -53,29 +56,30 @@ class Sitting:
         start: Position | None = None,
         limits: Limits | None = None,
         seed: int = 0,
-        now: Callable[[], float] = time.monotonic,
-        make: Callable[[str, Game], Player] = make_player,
+        time_source: Callable[[], float] = time.monotonic,
+        player_factory: Callable[[str, Game], Player] = make_player,
     ) -> None:
-        """Begin; the clock of the player to move runs from now on; `now` reads seconds.
+        """Start the game, with the clock of the player to move running.
 
-        Players are made by `make`. Raises BadOption unless there are two names, each HUMAN or one
-        that it knows, and for a bad seed; BadPosition as `Match`.
+        Each of the two `names` is HUMAN or a player spec for `player_factory`; `time_source`
+        returns the time in seconds. Raises BadOption for bad names or a bad seed, BadPosition as
+        `Match`.
         """
         if len(names) != 2:
             raise BadOption(f"{len(names)} seats; wanted: 2, each {HUMAN} or a player's name")
         random_streams.check_seed(seed)
         self.game, self.seed = game, seed
         self._rngs = player_generators(seed)
-        self._now = now
+        self._now = time_source
         self._begin(Match(game, start, limits))
-        self.seats = tuple(_seat(name, game, make) for name in names)
-        self._since: float | None = now()  # None: the clocks stand still
+        self.seats = tuple(_seat(name, game, player_factory) for name in names)
+        self._since: float | None = time_source()  # None: the clocks stand still
 
     def _begin(self, match: Match) -> None:
         self.match, self._timer = match, Timer(match)
         self.decisions: list[Decision] = []  # all, in the order in which they were played
         self.detail = ""  # of a fault that ended it
-        self.offered: int | None = None  # the player who offers a draw
+        self.draw_offered_by: int | None = None  # the player who offers a draw
 
     @property
     def position(self) -> Position:
@@ -98,7 +102,7 @@ class Sitting:
         return self.result is None and self.seats[self.mover].player is None
 
     @property
-    def seconds(self) -> tuple[float, ...]:
+    def turn_seconds(self) -> tuple[float, ...]:
         """Return how long each turn took, an unfinished last one included."""
         return tuple(self._timer.seconds)
 
@@ -107,7 +111,7 @@ class Sitting:
         left, passed = self._timer.clock(), self._passed()
         return Clock(left.turn - passed, left.game - passed)
 
-    def left(self, player: int) -> float:
+    def seconds_left(self, player: int) -> float:
         """Return how many seconds a player has left for the game, infinity without a limit."""
         limit = self.match.limits.seconds_per_game
         if limit is None:
@@ -134,7 +138,7 @@ class Sitting:
             if self.result is None:
                 self.play(action)
 
-    def think(self) -> Decision | None:
+    def play_computer_decision(self) -> Decision | None:
         """Let the player who is to move decide, and play it; None where a fault ends the game.
 
         A decision without a choice is played at once, unless the player keeps something of its
@@ -142,13 +146,13 @@ class Sitting:
         """
         if self.result is not None or self.is_person_to_move:
             raise IllegalAction("no player is to move" if self.result is None else "it is over")
-        return self.settle(self.question()())
+        return self.finish_decision(self.decision_task()())
 
-    def question(self, most: float = math.inf) -> Callable[[], Response]:
+    def decision_task(self, max_seconds: float = math.inf) -> Callable[[], Response]:
         """Return what asks the player who is to move; it may be called in another thread.
 
-        The player has `most` seconds for it, or what its clock leaves. Its answer is for `settle`,
-        while the position is still the same.
+        The player has `max_seconds` seconds, or less if its clock leaves less. Pass the answer to
+        `finish_decision` unless the position has changed meanwhile.
         """
         mover, player, position = self.mover, self.seats[self.mover].player, self.position
         assert player is not None
@@ -156,11 +160,11 @@ class Sitting:
         if len(legal) == 1 and not hasattr(player, "for_new_game"):
             return lambda: Response(Decision(legal[0]))
         left = self._timer.clock()
-        clock, rng = Clock(min(most, left.turn), left.game), self._rngs[mover]
+        clock, rng = Clock(min(max_seconds, left.turn), left.game), self._rngs[mover]
         return lambda: request_decision(player, position, rng, clock)
 
-    def settle(self, answer: Response) -> Decision | None:
-        """Play a player's answer to `question`; return None where a fault ends the game."""
+    def finish_decision(self, answer: Response) -> Decision | None:
+        """Play a player's answer to `decision_task`; return None where a fault ends the game."""
         mover, (decision, fault) = self.mover, answer
         if self._stop_clock() or self._is_fault(mover, fault, decision):
             return None
@@ -172,12 +176,12 @@ class Sitting:
         """Let the clock of who is to move run from now on; what passed since does not count."""
         self._since = self._now()
 
-    def hold_clock(self) -> None:
+    def pause_clock(self) -> None:
         """Let the clocks stand still until `start_clock`."""
         self._since = None
 
     @property
-    def is_held(self) -> bool:
+    def is_paused(self) -> bool:
         """Return whether the clocks stand still."""
         return self._since is None
 
@@ -189,7 +193,7 @@ class Sitting:
         if self._since is not None:
             self._since = self._now()
 
-    def restore(self, decision: Decision, seconds: float) -> None:
+    def replay_decision(self, decision: Decision, seconds: float) -> None:
         """Play what was decided before, in so many seconds; raises IllegalAction."""
         if self.result is not None or decision.action not in self.match.legal_actions:
             self.match.play(decision.action)  # refuses
@@ -197,18 +201,18 @@ class Sitting:
         self._accept(decision)
         self._restart_clock()
 
-    def end(self, result: Result, detail: str = "") -> None:
+    def restore_result(self, result: Result, detail: str = "") -> None:
         """End the game as it was ended before. Raises IllegalAction where it is over."""
         self._check_goes_on()
         self.match.result, self.detail = result, detail
 
     @property
-    def last(self) -> tuple[Position, Turn] | None:
+    def last_turn(self) -> tuple[Position, Turn] | None:
         """Return the last turn, finished or not, with the position before it; None at the start."""
         course = self.match.history
         return self.match.partial_turn or (course[-1] if course else None)
 
-    def expire(self) -> bool:
+    def forfeit_on_time(self) -> bool:
         """End the game if the time of who is to move is up; return whether it is over."""
         if self.result is None and min(self.clock()) < 0:
             self._stop_clock()
@@ -229,7 +233,7 @@ class Sitting:
         self._timer.take_back(keep)
         match.take_back(keep)
         del self.decisions[len(self.decisions) - dropped :]
-        self.detail, self.offered = "", None
+        self.detail, self.draw_offered_by = "", None
         self.seats = tuple(
             Seat(seat.name, seat.player and player_for_new_game(seat.player)) for seat in self.seats
         )
@@ -258,19 +262,19 @@ class Sitting:
         """
         self._check_goes_on()
         other = 1 - player
-        if self.offered == other or self._accepts_draw(other):
+        if self.draw_offered_by == other or self._accepts_draw(other):
             self.match.agree_on_draw()
             return True
         if self.seats[other].player is None:
-            self.offered = player
+            self.draw_offered_by = player
         return False
 
     def decline_draw(self, player: int) -> None:
         """Decline the other's offer of a draw. Raises IllegalAction where there is none."""
         self._check_goes_on()
-        if self.offered != 1 - player:
+        if self.draw_offered_by != 1 - player:
             raise IllegalAction("no draw is offered")
-        self.offered = None
+        self.draw_offered_by = None
 
     def hint(self, name: str = "minimax") -> Decision:
         """Return what a player would decide here; its clock does not run.
@@ -294,13 +298,13 @@ class Sitting:
         )
 
     @classmethod
-    def of(cls, kept: Record, names: Sequence[str] | None = None) -> "Sitting":
-        """Return a sitting that goes on where a record ends; its players may have other names.
+    def from_record(cls, kept: Record, names: Sequence[str] | None = None) -> "GameSession":
+        """Return a session that goes on where a record ends; its players may have other names.
 
-        Raises BadRecord as `record.replay`, BadOption as a sitting.
+        Raises BadRecord as `record.replay`, BadOption as a session.
         """
         match = record.replay(kept)
-        sitting = cls(
+        session = cls(
             match.game,
             names or kept.players,
             start=match.start,
@@ -309,16 +313,16 @@ class Sitting:
         )
         seconds = kept.seconds or (0.0,) * len(match.turns)
         for (_, turn), spent in zip(match.history, seconds, strict=False):
-            sitting._timer.add(spent)
+            session._timer.add(spent)
             for action in turn:
-                sitting.match.play(action)
-                sitting.decisions.append(Decision(action))
-        sitting.match.result, sitting.detail = match.result, kept.detail
-        return sitting
+                session.match.play(action)
+                session.decisions.append(Decision(action))
+        session.match.result, session.detail = match.result, kept.detail
+        return session
 
     def _accept(self, decision: Decision) -> None:
-        if self.offered != self.mover:  # who moves instead of accepting declines
-            self.offered = None
+        if self.draw_offered_by != self.mover:  # who moves instead of accepting declines
+            self.draw_offered_by = None
         self.match.play(decision.action)
         self.decisions.append(decision)
 

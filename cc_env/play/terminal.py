@@ -18,13 +18,13 @@ from cc_env.match import record
 from cc_env.match.record import Record, append_record, read_records, read_text
 from cc_env.output import Terminal
 from cc_env.play import exporting
-from cc_env.play.analysis import told
-from cc_env.play.choices import Choice, choices
-from cc_env.play.descriptions import counted, ending, summary
-from cc_env.play.exporting import PICTURE, POSITION, RECORD, exported
-from cc_env.play.importing import record_of_picture
-from cc_env.play.move_input import cell_name, meant
-from cc_env.play.session import Sitting
+from cc_env.play.analysis import describe_analysis
+from cc_env.play.choices import Choice, list_choices
+from cc_env.play.descriptions import count_pieces, describe_ending, summarize_decision
+from cc_env.play.exporting import PICTURE_SUFFIX, POSITION_SUFFIX, RECORD_SUFFIX, export_game
+from cc_env.play.importing import record_from_svg
+from cc_env.play.move_input import cell_name, parse_move
+from cc_env.play.session import GameSession
 from cc_env.players.specs import check_spec, make_player
 from cc_env.rendering.picture import Picture, draw
 from cc_env.rendering.text import to_ansi
@@ -51,24 +51,24 @@ HELP = (  # what can be typed, and what it does
 
 
 class Console:
-    """A sitting in the terminal."""
+    """A session in the terminal."""
 
     def __init__(
         self,
-        sitting: Sitting,
+        session: GameSession,
         terminal: Terminal,
         lines: Callable[[str], str],
         *,
         adviser: str = "minimax",
         pause: float = 0.0,
     ) -> None:
-        """Show a sitting; `lines` asks with a prompt for the next line, and raises EOFError.
+        """Show a session; `lines` asks with a prompt for the next line, and raises EOFError.
 
         `adviser` is the player who gives hints, `pause` how many seconds to wait after a player has
         moved. Raises UnknownOption where there is no such player.
         """
         check_spec(adviser)
-        self.sitting, self._terminal, self._lines = sitting, terminal, lines
+        self.session, self._terminal, self._lines = session, terminal, lines
         self._adviser, self._pause = adviser, pause
         self._commands: dict[str, Callable[[str], object]] = {
             "help": lambda _: self._help(),
@@ -102,9 +102,9 @@ class Console:
 
     def _run(self) -> None:
         self._begin()
-        people = any(seat.player is None for seat in self.sitting.seats)
-        while self.sitting.result is None or people:
-            if self.sitting.result is None and not self.sitting.is_person_to_move:
+        people = any(seat.player is None for seat in self.session.seats)
+        while self.session.result is None or people:
+            if self.session.result is None and not self.session.is_person_to_move:
                 self._think()
                 continue
             self._head()
@@ -117,8 +117,8 @@ class Console:
             self._obey(line)
 
     def _say_unfinished(self) -> None:
-        if self.sitting.result is None:
-            self._say(f"unfinished, after {quantity(len(self.sitting.match.turns), 'turn')}")
+        if self.session.result is None:
+            self._say(f"unfinished, after {quantity(len(self.session.match.turns), 'turn')}")
 
     # What is said
 
@@ -132,9 +132,9 @@ class Console:
             self._say("\n".join(lines))
 
     def _begin(self) -> None:
-        game, seats = self.sitting.game, self.sitting.seats
+        game, seats = self.session.game, self.session.seats
         who = (f"{name} {seat.name}" for name, seat in zip(game.players, seats, strict=True))
-        self._say(f"{game.name}: {', '.join(who)}; {game.players[self.sitting.mover]} begins")
+        self._say(f"{game.name}: {', '.join(who)}; {game.players[self.session.mover]} begins")
         if any(seat.player is None for seat in seats):
             self._say("type help for the commands")
         self._turn_of = None
@@ -142,11 +142,11 @@ class Console:
 
     def _head(self) -> None:
         """Show the moves, once for each decision of a person, if the board stays in view."""
-        at = len(self.sitting.match.turns), len(self.sitting.decisions)
-        if self.sitting.result is None and at != self._turn_of:
+        at = len(self.session.match.turns), len(self.session.decisions)
+        if self.session.result is None and at != self._turn_of:
             self._turn_of = at
-            if self.sitting.offered == 1 - self.sitting.mover:
-                offering = self.sitting.game.players[self.sitting.offered]
+            if self.session.draw_offered_by == 1 - self.session.mover:
+                offering = self.session.game.players[self.session.draw_offered_by]
                 self._say(f"{offering} offers a draw; wanted: draw, decline, or a move")
             lines = self._list_lines()
             self._say("\n".join(lines) if self._fits(lines) else f"{lines[0]}; moves: the list")
@@ -158,29 +158,29 @@ class Console:
         return not self._terminal.is_watched or board + shown < self._terminal.height
 
     def _prompt(self) -> str:
-        if self.sitting.result is not None:
+        if self.session.result is not None:
             return "over> "
         if self._piece:
-            return f"{self._mover} {cell_name(self.sitting.game, self._piece)} to> "
+            return f"{self._mover} {cell_name(self.session.game, self._piece)} to> "
         return f"{self._mover}> "
 
     @property
     def _mover(self) -> str:
-        return self.sitting.game.players[self.sitting.mover]
+        return self.session.game.players[self.session.mover]
 
     def _board(self) -> None:
         self._terminal.print(Text.from_ansi(to_ansi(self._picture())))
-        self._say(f"on the board: {counted(self.sitting.game, self.sitting.position)}")
-        if self.sitting.match.limits.seconds_per_game:
-            left = (self.sitting.left(player) for player in (0, 1))
-            names = self.sitting.game.players
+        self._say(f"on the board: {count_pieces(self.session.game, self.session.position)}")
+        if self.session.match.limits.seconds_per_game:
+            left = (self.session.seconds_left(player) for player in (0, 1))
+            names = self.session.game.players
             pairs = zip(names, left, strict=True)
             self._say("left: " + ", ".join(f"{name} {seconds:.0f} s" for name, seconds in pairs))
 
     def _picture(self) -> Picture:
-        sitting, match = self.sitting, self.sitting.match
+        session, match = self.session, self.session.match
         last = match.history[-1] if match.history else None
-        return draw(sitting.game, sitting.position, last=last, select=self._piece, end=match.result)
+        return draw(session.game, session.position, last=last, select=self._piece, end=match.result)
 
     def _list_lines(self) -> list[str]:
         """Return the legal moves by what they do and by their pieces, with their numbers."""
@@ -189,7 +189,7 @@ class Console:
         for choice in numbered:
             kinds[_kind(choice)] += 1
         listed = [quantity(len(numbered), "move") + _counted(kinds, len(numbered))]
-        game = self.sitting.game
+        game = self.session.game
         for kind in kinds:
             if len(kinds) > 1:
                 listed.append(f"{kind}:")
@@ -207,45 +207,45 @@ class Console:
 
     def _numbered(self) -> list[Choice]:
         """Return the choices in the order of the list: by kind, then by piece."""
-        numbered = choices(self.sitting.game, self.sitting.position)
+        numbered = list_choices(self.session.game, self.session.position)
         kinds = list(dict.fromkeys(sorted((_kind(choice) for choice in numbered), key=KINDS.index)))
         return sorted(numbered, key=lambda choice: (kinds.index(_kind(choice)), choice.pieces[:1]))
 
     def _turns(self) -> None:
-        texts = [f"{number}. {text}" for number, text in enumerate(self.sitting.match.turns, 1)]
+        texts = [f"{number}. {text}" for number, text in enumerate(self.session.match.turns, 1)]
         self._say(_wrapped("", texts, self._width) if texts else "no turns yet")
 
     # What players do
 
     def _think(self) -> None:
-        sitting = self.sitting
-        before, mover, number = sitting.position, self._mover, len(sitting.match.turns)
-        name = sitting.seats[sitting.mover].name
-        decision = sitting.think()
+        session = self.session
+        before, mover, number = session.position, self._mover, len(session.match.turns)
+        name = session.seats[session.mover].name
+        decision = session.play_computer_decision()
         if decision is not None:
-            text = sitting.game.action_text(before, decision.action)
-            only = len(sitting.game.legal_actions(before)) == 1
+            text = session.game.action_text(before, decision.action)
+            only = len(session.game.legal_actions(before)) == 1
             self._say(f"\n{mover}, {name}: {text}{' (the only move)' if only else ''}")
-            if said := summary(sitting.game, before, decision):
+            if said := summarize_decision(session.game, before, decision):
                 self._say(f"  {said}")
-        if sitting.result is not None or len(sitting.match.turns) > number:
+        if session.result is not None or len(session.match.turns) > number:
             self._board()
             self._end()
             time.sleep(self._pause)
 
     def _end(self) -> None:
         """Say who won, by what, and the scores where the game has them."""
-        sitting, result = self.sitting, self.sitting.result
+        session, result = self.session, self.session.result
         if result is None:
             return
-        text = ending(sitting)
-        people = [seat.player is None for seat in sitting.seats]
+        text = describe_ending(session)
+        people = [seat.player is None for seat in session.seats]
         if people.count(True) == 1 and result.outcome != DRAW:
             text += "; you win" if people[result.outcome] else "; you lose"
-        if sitting.detail:
-            text += f" ({sitting.detail})"
-        if sitting.match.score and sitting.game.scores:
-            text += "; scores {:g} - {:g}".format(*sitting.match.score)
+        if session.detail:
+            text += f" ({session.detail})"
+        if session.match.score and session.game.scores:
+            text += "; scores {:g} - {:g}".format(*session.match.score)
         self._say(text)
 
     # What people type
@@ -262,47 +262,47 @@ class Console:
             self._say(f"no: {error}{'; type help for the commands' if is_word else ''}")
 
     def _move(self, text: str) -> None:
-        sitting = self.sitting
-        if sitting.result is not None:
+        session = self.session
+        if session.result is not None:
             raise IllegalAction("the game is over; wanted: undo, save FILE, load FILE or quit")
-        game, numbered = sitting.game, self._numbered()
-        which = meant(game, sitting.position, numbered, self._piece, text)
-        if which.several:
+        game, numbered = session.game, self._numbered()
+        which = parse_move(game, session.position, numbered, self._piece, text)
+        if which.candidates:
             numbers = {choice.action: number for number, choice in enumerate(numbered, 1)}
-            texts = [f"{numbers[choice.action]}) {choice.text}" for choice in which.several]
+            texts = [f"{numbers[choice.action]}) {choice.text}" for choice in which.candidates]
             self._say("which? " + "  ".join(texts))
             return
         self._piece = which.piece if which.piece != self._piece else None  # twice lets it go
         if which.turn:
-            sitting.play_turn(which.turn)
+            session.play_turn(which.turn)
         self._board()
         self._end()
 
     def _hint(self) -> None:
-        decision = self.sitting.hint(self._adviser)
-        text = self.sitting.game.action_text(self.sitting.position, decision.action)
+        decision = self.session.hint(self._adviser)
+        text = self.session.game.action_text(self.session.position, decision.action)
         self._say(f"{self._adviser} would play {text}")
 
     def _analyse(self) -> None:
-        sitting = self.sitting
-        if sitting.result is not None:
+        session = self.session
+        if session.result is not None:
             raise IllegalAction("the game is over")
-        adviser = make_player(self._adviser, sitting.game)
-        for name, text in told(sitting.game, sitting.position, adviser):
+        adviser = make_player(self._adviser, session.game)
+        for name, text in describe_analysis(session.game, session.position, adviser):
             self._say(f"{name:10} {text}")
 
     def _undo(self) -> None:
-        turns = self.sitting.take_back()
+        turns = self.session.take_back()
         self._piece = self._turn_of = None
         what = quantity(turns, "turn") if turns else "what you began"
         self._say(f"{what} taken back")
         self._board()
 
     def _offer(self) -> None:
-        sitting, mover = self.sitting, self.sitting.mover
-        other = sitting.seats[1 - mover]
-        if not sitting.offer_draw(mover):
-            colour = sitting.game.players[1 - mover]
+        session, mover = self.session, self.session.mover
+        other = session.seats[1 - mover]
+        if not session.offer_draw(mover):
+            colour = session.game.players[1 - mover]
             answer = (
                 f"{other.name} declines" if other.player else f"{colour} may answer: draw, decline"
             )
@@ -310,23 +310,23 @@ class Console:
         self._end()
 
     def _decline(self) -> None:
-        self.sitting.decline_draw(self.sitting.mover)
+        self.session.decline_draw(self.session.mover)
         self._say("the draw is declined")
 
     def _resign(self) -> None:
-        self.sitting.resign(self.sitting.mover)
+        self.session.resign(self.session.mover)
         self._end()
 
     def _save(self, name: str) -> None:
         if not name:
             raise BadOption("save where? wanted: save FILE")
-        save(self.sitting, Path(name))
-        self._say(f"saved in {name}, {quantity(len(self.sitting.match.turns), 'turn')}")
+        save(self.session, Path(name))
+        self._say(f"saved in {name}, {quantity(len(self.session.match.turns), 'turn')}")
 
     def _load(self, name: str) -> None:
         if not name:
             raise BadOption("load what? wanted: load FILE")
-        self.sitting, count = load(Path(name), self.sitting)
+        self.session, count = load(Path(name), self.session)
         self._say(f"loaded the last of {quantity(count, 'game')} in {name}")
         self._piece = None
         self._begin()
@@ -336,27 +336,27 @@ class Console:
 KINDS = "steps", "captures", "shots", "captures by shots", "others"
 
 
-def save(sitting: Sitting, path: Path) -> None:
+def save(session: GameSession, path: Path) -> None:
     """Add a game to a file of records, or write a file of another kind, by the end of its name.
 
-    Raises UnknownOption and BadRecord as `exported`, OSError.
+    Raises UnknownOption and BadRecord as `export_game`, OSError.
     """
-    ending = path.suffix.lower()
-    if ending == RECORD:
-        append_record(path, sitting.record())
+    suffix = path.suffix.lower()
+    if suffix == RECORD_SUFFIX:
+        append_record(path, session.record())
         return
-    files.write(path, exported(sitting, ending))
+    files.write(path, export_game(session, suffix))
 
 
-def check_place(path: Path, game: Game) -> None:
+def check_save_path(path: Path, game: Game) -> None:
     """Raise BadOption where `save` could not write a game, as far as can be told before."""
     if path.is_dir() or not path.parent.is_dir():
         wrong = "is a folder" if path.is_dir() else f"there is no folder {path.parent}"
         raise BadOption(f"{path}: {wrong}; wanted: the name of a file")
-    exporting.check(game, path.suffix.lower())
+    exporting.check_suffix(game, path.suffix.lower())
 
 
-def load(path: Path, sitting: Sitting) -> tuple[Sitting, int]:
+def load(path: Path, session: GameSession) -> tuple[GameSession, int]:
     """Return the last game of a file, with the same players, and the number of its games.
 
     A file may have a position of this game instead, or a picture with a record.
@@ -364,27 +364,27 @@ def load(path: Path, sitting: Sitting) -> tuple[Sitting, int]:
     Raises BadRecord where it is broken or has no game, BadPosition for a broken position,
     UnknownOption where it is of no known kind.
     """
-    names, ending = [seat.name for seat in sitting.seats], path.suffix.lower()
-    if ending == POSITION:
-        start = sitting.game.from_text(read_text(path).strip())
-        return Sitting(sitting.game, names, start=start, limits=sitting.match.limits), 1
-    records = _records(path, sitting.game, names)
+    names, suffix = [seat.name for seat in session.seats], path.suffix.lower()
+    if suffix == POSITION_SUFFIX:
+        start = session.game.from_text(read_text(path).strip())
+        return GameSession(session.game, names, start=start, limits=session.match.limits), 1
+    records = _records(path, session.game, names)
     if not records:
         raise BadRecord(f"{path} has no game")
-    return Sitting.of(records[-1], names), len(records)
+    return GameSession.from_record(records[-1], names), len(records)
 
 
 def _records(path: Path, game: Game, names: list[str]) -> list[Record]:
     """Return the games of a file of records, a picture, or a file of another program."""
-    ending = path.suffix.lower()
-    if ending == PICTURE:
-        return [Record.from_json(record_of_picture(read_text(path)))]
-    if ending == RECORD:
+    suffix = path.suffix.lower()
+    if suffix == PICTURE_SUFFIX:
+        return [Record.from_json(record_from_svg(read_text(path)))]
+    if suffix == RECORD_SUFFIX:
         return [kept for _, kept in read_records(path)]
     return [Record.from_match(match, players=names) for _, match in record.read_foreign(path, game)]
 
 
-def read_lines() -> Callable[[str], str]:
+def line_reader() -> Callable[[str], str]:
     """Return what asks for lines; where nobody types them it shows what it has read.
 
     Who types them can edit them, and fetch earlier ones by the arrow keys.
@@ -415,8 +415,8 @@ def _kind(choice: Choice) -> str:
 
 
 def _counted(kinds: dict[str, int], total: int) -> str:
-    told = (f"{count} {kind}" for kind, count in kinds.items() if count != total)
-    return f": {text}" if (text := ", ".join(told)) else ""
+    parts = (f"{count} {kind}" for kind, count in kinds.items() if count != total)
+    return f": {text}" if (text := ", ".join(parts)) else ""
 
 
 def _wrapped(name: str, texts: Sequence[str], width: int) -> str:

@@ -100,7 +100,7 @@ class Go:
         return {**{name: None for name in _LIMITS if name in known}, **(asked or {"seconds": inf})}
 
 
-class Engine:
+class UGIEngine:
     """The state of the conversation: a game, a position, a player, and whether it is thinking."""
 
     def __init__(self, name: str, game: Game, say: Say, *, seed: int = 0) -> None:
@@ -321,7 +321,7 @@ def _told(game: Game, position: Position, decision: Decision) -> str:
     return " ".join(["info", *words]) if words else ""
 
 
-def serve(engine: Engine, channel: Channel) -> None:
+def serve(engine: UGIEngine, channel: Channel) -> None:
     """Obey the lines of a channel until it ends or says quit."""
     goes_on = True
     while goes_on:

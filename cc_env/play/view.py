@@ -1,4 +1,4 @@
-"""A sitting as data for front ends that draw for themselves, such as the page: JSON's values alone.
+"""A session as data for front ends that draw for themselves, such as the page: JSON's values alone.
 
 A front end gets the `setting` of a game once and its `state` after every decision. It draws the
 shapes that it is given and lets people point at the choices; it knows no rules.
@@ -11,17 +11,17 @@ from typing import Any
 
 from cc_env.core.game import Cell, Game, Turn
 from cc_env.core.rules import Position
-from cc_env.play.choices import choices, must_capture
-from cc_env.play.descriptions import ending, summary
-from cc_env.play.session import Sitting
+from cc_env.play.choices import list_choices, must_capture
+from cc_env.play.descriptions import describe_ending, summarize_decision
+from cc_env.play.session import GameSession
 from cc_env.rendering import shapes
-from cc_env.rendering.picture import Picture, draw, standing
+from cc_env.rendering.picture import Picture, describe_standing, draw
 from cc_env.rendering.shapes import Disc, Polyline, Shape, Square
 
 ORIGIN: Cell = (0, 0)  # where pieces and marks are drawn; front ends move them by whole cells
 
 
-def setting(game: Game) -> dict[str, Any]:
+def static_state(game: Game) -> dict[str, Any]:
     """Return what stays the same: names, the empty board, and pieces and marks on `ORIGIN`."""
     picture = draw(game, game.initial)
     letters = sorted("".join(game.letters))
@@ -45,43 +45,43 @@ def setting(game: Game) -> dict[str, Any]:
     }
 
 
-def state(sitting: Sitting, turns_from: int = 0) -> dict[str, Any]:
+def session_state(session: GameSession, turns_from: int = 0) -> dict[str, Any]:
     """Return what there is to draw, what can be chosen, and how the game stands.
 
     Of the turns come those from this index on, in place of all that a front end has from there on.
     """
-    game, last = sitting.game, sitting.last
-    decided, is_person = _decided(game, last), sitting.is_person_to_move
-    caption = standing(game, sitting.position, sitting.result)
-    picture = draw(game, sitting.position, last=last, caption=caption)
-    moves = choices(game, sitting.position, sitting.match.legal_actions) if is_person else []
+    game, last = session.game, session.last_turn
+    decided, is_person = _decided(game, last), session.is_person_to_move
+    caption = describe_standing(game, session.position, session.result)
+    picture = draw(game, session.position, last=last, caption=caption)
+    moves = list_choices(game, session.position, session.match.legal_actions) if is_person else []
     return {
-        "decisions": len(sitting.decisions),
-        "position": game.to_text(sitting.position),
+        "decisions": len(session.decisions),
+        "position": game.to_text(session.position),
         **_to_draw(picture),
         "moved": _moved(game, decided, picture if last and len(last[1]) == 1 else None),
-        "mover": sitting.mover,
+        "mover": session.mover,
         "is_person": is_person,
-        "mid_turn": sitting.result is None and game.mid_turn(sitting.position),
+        "mid_turn": session.result is None and game.mid_turn(session.position),
         "caption": picture.caption,
         "choices": moves,
         "must_capture": must_capture(moves),
         "turns_from": turns_from,
-        "turns": _turns(sitting, turns_from),
-        "said": _said(sitting, decided),
-        "clocks": _clocks(sitting),
-        "is_held": sitting.is_held,
-        "result": _result(sitting),
-        "offered": sitting.offered,
-        "seats": [seat.name for seat in sitting.seats],
+        "turns": _turns(session, turns_from),
+        "said": _said(session, decided),
+        "clocks": _clocks(session),
+        "is_held": session.is_paused,
+        "result": _result(session),
+        "offered": session.draw_offered_by,
+        "seats": [seat.name for seat in session.seats],
     }
 
 
-def look_back(sitting: Sitting, turns: int) -> dict[str, Any]:
+def past_state(session: GameSession, turns: int) -> dict[str, Any]:
     """Return what there was to draw after this number of finished turns, with the last of them."""
-    game, course = sitting.game, sitting.match.history
+    game, course = session.game, session.match.history
     last = course[turns - 1] if turns else None
-    position = game.play_turn(*last) if last else sitting.match.start
+    position = game.play_turn(*last) if last else session.match.start
     return _to_draw(draw(game, position, last=last))
 
 
@@ -151,19 +151,19 @@ def _moved(
     }
 
 
-def _turns(sitting: Sitting, first: int) -> list[list[Any]]:
+def _turns(session: GameSession, first: int) -> list[list[Any]]:
     """Return each turn: who played it, its text, and what its player expected for the first.
 
     The last one may be unfinished.
     """
     turns: list[list[Any]] = []
-    game, match = sitting.game, sitting.match
+    game, match = session.game, session.match
     course, unfinished = match.history[first:], match.partial_turn
-    done = len(sitting.decisions) - len(unfinished[1] if unfinished else ())
+    done = len(session.decisions) - len(unfinished[1] if unfinished else ())
     done -= sum(len(turn) for _, turn in course)
     for (before, turn), text in zip(course, match.turns[first:], strict=True):
         done += len(turn)
-        value, mover = sitting.decisions[done - 1].value, game.to_move(before)
+        value, mover = session.decisions[done - 1].value, game.to_move(before)
         turns.append([mover, text, _for_first(value, mover)])
     if unfinished:
         before, turn = unfinished
@@ -175,24 +175,24 @@ def _for_first(value: float | None, mover: int) -> float | None:
     return None if value is None else round(float(value) * (1 - 2 * mover), 3)
 
 
-def _said(sitting: Sitting, decided: tuple[Position, int] | None) -> str:
+def _said(session: GameSession, decided: tuple[Position, int] | None) -> str:
     """Return what the last player to decide said of it; nothing where a person did."""
-    return summary(sitting.game, decided[0], sitting.decisions[-1]) if decided else ""
+    return summarize_decision(session.game, decided[0], session.decisions[-1]) if decided else ""
 
 
-def _clocks(sitting: Sitting) -> list[float] | None:
-    left = [sitting.left(player) for player in (0, 1)]
+def _clocks(session: GameSession) -> list[float] | None:
+    left = [session.seconds_left(player) for player in (0, 1)]
     return None if math.isinf(left[0]) else [round(max(0.0, seconds), 2) for seconds in left]
 
 
-def _result(sitting: Sitting) -> dict[str, Any] | None:
-    if sitting.result is None:
+def _result(session: GameSession) -> dict[str, Any] | None:
+    if session.result is None:
         return None
-    score = sitting.match.score if sitting.game.scores else None
+    score = session.match.score if session.game.scores else None
     return {
-        "outcome": sitting.result.outcome,
-        "reason": sitting.result.reason,
-        "text": ending(sitting),
-        "detail": sitting.detail,
+        "outcome": session.result.outcome,
+        "reason": session.result.reason,
+        "text": describe_ending(session),
+        "detail": session.detail,
         "scores": score and [float(points) for points in score],
     }

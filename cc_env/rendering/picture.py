@@ -133,7 +133,7 @@ def _is_cell(given: object, rows: int, columns: int) -> bool:
     return is_whole(given[0], 0, rows - 1) and is_whole(given[1], 0, columns - 1)
 
 
-def standing(game: Game, position: Position, end: tuple[int, str] | None = None) -> str:
+def describe_standing(game: Game, position: Position, end: tuple[int, str] | None = None) -> str:
     """Return the player to move, with the game's remark, or the result; `end` is as for `draw`."""
     if end is None and game.outcome(position) == ONGOING:
         remark = f", {text}" if (text := game.look.remark(position)) else ""
@@ -150,4 +150,4 @@ def _caption(
     end: tuple[int, str] | None,
 ) -> str:
     played = f" · last {game.turn_text(*last)}" if last else ""
-    return standing(game, position, end) + played
+    return describe_standing(game, position, end) + played

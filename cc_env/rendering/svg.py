@@ -12,7 +12,7 @@ SHEET = 960  # maximum width of a document with several pictures
 def to_svg(*pictures: PictureData, columns: int = 4, metadata: str = "") -> str:
     """Return an SVG document; several pictures are arranged in rows of `columns`.
 
-    The metadata, any text, are not drawn; `metadata_of` returns them.
+    The metadata, any text, are not drawn; `read_metadata` returns them.
     """
     sizes = [size(picture) for picture in pictures]
     width, height = (max(lengths) for lengths in zip(*sizes, strict=True))
@@ -36,7 +36,7 @@ def to_svg(*pictures: PictureData, columns: int = 4, metadata: str = "") -> str:
     return "\n".join([*parts, "</svg>"])
 
 
-def metadata_of(document: str) -> str:
+def read_metadata(document: str) -> str:
     """Return the metadata of a document made by `to_svg`, "" if it has none."""
     match = re.search("<metadata>([^<]*)</metadata>", document)
     return unescape(match[1]) if match else ""

@@ -6,7 +6,7 @@ POST /open     {"room", "tokens"?}, or {"text", "game"?, "options"?, "which"?}, 
                it; of a text also the titles of its "games", how many there are in "total", the
                first "refused" ones by line and reason, and "refused_total": the games after the
                first importing.MAX_GAMES are not read
-POST /look     {"game", "options"?, "start"?, "actions"}: as `view.state`
+POST /look     {"game", "options"?, "start"?, "actions"}: as `view.session_state`
 POST /analyse  the same with "player" and "seconds": lines, chances of all moves, a heat map
 POST /judge    the same with "turn", the actions of one: how good it is
 
@@ -28,11 +28,11 @@ from cc_env.errors import BadOption, IllegalAction, is_number, is_whole
 from cc_env.match.match import Limits
 from cc_env.match.referee import Decision
 from cc_env.play import analysis, importing, view
-from cc_env.play.analysis import Analysis, Judgement
+from cc_env.play.analysis import Analysis, TurnAssessment
 from cc_env.play.descriptions import winning_chances
-from cc_env.play.importing import Imported, ImportedGames
-from cc_env.play.messages import fields
-from cc_env.play.session import HUMAN, Sitting
+from cc_env.play.importing import ImportedGame, ImportedGames
+from cc_env.play.messages import read_object
+from cc_env.play.session import HUMAN, GameSession
 from cc_env.rendering.picture import heat
 from cc_env.server import player_pool
 from cc_env.server.jobs import Analyze, GameKey, Judge, game_of
@@ -82,10 +82,10 @@ class Desk:
         if not isinstance(tokens, list) or not all(isinstance(token, str) for token in tokens):
             raise BadOption("tokens are a list of texts")
         room.check_analysis(tokens)
-        sitting = room.sitting
-        first, second = sitting.seats
-        told = f"the game goes on after turn {len(sitting.match.turns)}; reload for what follows"
-        imported = importing.of_match(sitting.match, (first.name, second.name), told)
+        session = room.session
+        first, second = session.seats
+        told = f"the game goes on after turn {len(session.match.turns)}; reload for what follows"
+        imported = importing.game_from_match(session.match, (first.name, second.name), told)
         return await self._lobby.run_io(address, _opened, imported)
 
     async def look(self, asked: Asked, address: str) -> dict[str, Any]:
@@ -121,10 +121,10 @@ def _open(asked: Asked, limits: ServerLimits) -> dict[str, Any]:
     game = known_game(named, asked.get("options") or {}) if named else None
     if text is None and game:
         start = known_start(asked.get("start"), game)
-        return _opened(Imported(game, game.from_text(start) if start else game.initial))
+        return _opened(ImportedGame(game, game.from_text(start) if start else game.initial))
     if not isinstance(text, str):
         raise BadOption("wanted: the text of a game or a position")
-    imported, which = importing.read(text, game), asked.get("which", 0)
+    imported, which = importing.read_games(text, game), asked.get("which", 0)
     if not is_whole(which, 0, len(imported.games) - 1):
         raise BadOption(f"there is no such game; there are {len(imported.games)}, from 0")
     most = limits.max_analyzed_decisions
@@ -134,29 +134,29 @@ def _open(asked: Asked, limits: ServerLimits) -> dict[str, Any]:
 
 
 def _look(asked: Asked, limits: ServerLimits) -> dict[str, Any]:
-    state = view.state(_sitting(asked, limits))
+    state = view.session_state(_session(asked, limits))
     return {**state, "turns": state["turns"][-1:]}
 
 
 def _subject(asked: Asked, limits: ServerLimits) -> tuple[GameKey, Position, str]:
     """Return the game and the position to be analysed, and the player's spec; raises CcEnvError."""
-    sitting = _sitting(asked, limits)
-    if sitting.result is not None:
-        raise IllegalAction(f"the game is over ({sitting.result.reason})")
-    spec = player_pool.check(asked.get("player", "minimax:extreme"), sitting.game)
-    return GameKey.of(sitting.game), sitting.position, spec
+    session = _session(asked, limits)
+    if session.result is not None:
+        raise IllegalAction(f"the game is over ({session.result.reason})")
+    spec = player_pool.check(asked.get("player", "minimax:extreme"), session.game)
+    return GameKey.of(session.game), session.position, spec
 
 
-def _sitting(asked: Asked, limits: ServerLimits) -> Sitting:
+def _session(asked: Asked, limits: ServerLimits) -> GameSession:
     """Return the game as far as it is asked about; raises CcEnvError."""
     game = known_game(asked.get("game"), asked.get("options") or {})
     text = known_start(asked.get("start"), game)
     start = game.from_text(text) if text else None
     unlimited = Limits(max_turns=None, repetitions=None)
-    sitting = Sitting(game, (HUMAN, HUMAN), start=start, limits=unlimited)
+    session = GameSession(game, (HUMAN, HUMAN), start=start, limits=unlimited)
     for action in _actions(asked.get("actions", []), limits.max_analyzed_decisions):
-        sitting.restore(Decision(action), 0.0)
-    return sitting
+        session.replay_decision(Decision(action), 0.0)
+    return session
 
 
 def _actions(given: object, most: int) -> Turn:
@@ -184,7 +184,7 @@ def _setup(asked: Asked) -> dict[str, Any]:
     return {"players": player_pool.listed_players(game), "mover": game.to_move(start)}
 
 
-def _opened(imported: Imported) -> dict[str, Any]:
+def _opened(imported: ImportedGame) -> dict[str, Any]:
     game, position, turns = imported.game, imported.start, []
     for turn in imported.turns:
         turns.append([game.to_move(position), game.turn_text(position, turn), list(turn)])
@@ -193,7 +193,7 @@ def _opened(imported: Imported) -> dict[str, Any]:
         "game": game.name,
         "options": dict(game.options),
         "start": None if imported.start == game.initial else game.to_text(imported.start),
-        "setting": view.setting(game),
+        "setting": view.static_state(game),
         "players": list(imported.players),
         "analysts": player_pool.listed_players(game),
         "result": imported.result,
@@ -203,7 +203,7 @@ def _opened(imported: Imported) -> dict[str, Any]:
     }
 
 
-def _title(imported: Imported) -> str:
+def _title(imported: ImportedGame) -> str:
     """Return a game in one line, for those who choose among several."""
     who = f"{imported.players[0]} – {imported.players[1]}, " if any(imported.players) else ""
     count = (
@@ -214,7 +214,7 @@ def _title(imported: Imported) -> str:
 
 def _analysed(key: GameKey, position: Position, analysis: Analysis) -> dict[str, Any]:
     game = game_of(key)
-    heats = [heat(game, position, analysis.shares, ends=ends) for ends in (False, True)]
+    heats = [heat(game, position, analysis.policy, ends=ends) for ends in (False, True)]
     best = analysis.lines[0].value if analysis.lines else 0.0
     return {
         "line": _texts(game, position, analysis.line),
@@ -234,11 +234,11 @@ def _move(game: Game, position: Position, line: Turn, value: float, best: float)
         "action": line[0],
         "line": _texts(game, position, line),
         "chances": round(chances, 1),
-        "mark": analysis.mark_of(loss).name,
+        "mark": analysis.mark_for_loss(loss).name,
     }
 
 
-def _judged(key: GameKey, position: Position, judgement: Judgement) -> dict[str, Any]:
+def _judged(key: GameKey, position: Position, judgement: TurnAssessment) -> dict[str, Any]:
     game = game_of(key)
     return {
         "chances": _chances_of_first(game, position, judgement.value),
@@ -268,7 +268,7 @@ def _route(name: str) -> Route:
         address = address_of(request)
         with desk.admitted(address):
             asked = await read_json(request, limits.max_request_bytes, limits.request_seconds)
-            fields(asked, f"a request to /{name}", FIELDS[name])
+            read_object(asked, f"a request to /{name}", FIELDS[name])
             told = await unless_gone(request, work(asked, address))
         return Response(status_code=GONE) if told is None else JSONResponse(told)
 

@@ -23,8 +23,8 @@ from typing import Any
 
 from cc_env.errors import BadOption, BadRecord, CcEnvError, MissingExtra, UnknownOption
 from cc_env.play import lessons
-from cc_env.play.exporting import KINDS, export_of
-from cc_env.play.messages import fields
+from cc_env.play.exporting import MEDIA_TYPES, prepare_export
+from cc_env.play.messages import read_object
 from cc_env.server.room import Guest, Room
 
 try:
@@ -194,7 +194,9 @@ async def _catalogue(request: Request) -> Response:
 
 async def _lessons(request: Request) -> Response:
     lobby: Lobby = request.app.state.lobby
-    told = await lobby.compute(address_of(request), lessons.told, request.path_params["game"])
+    told = await lobby.compute(
+        address_of(request), lessons.lesson_data, request.path_params["game"]
+    )
     return JSONResponse(told)
 
 
@@ -212,10 +214,10 @@ async def _export(request: Request) -> Response:
     name, dot, kind = request.path_params["file"].partition(".")
     lobby, address, ending = request.app.state.lobby, address_of(request), dot + kind
     room = await lobby.find(name, address)
-    text = await lobby.run_io(address, export_of(room.sitting, ending))
+    text = await lobby.run_io(address, prepare_export(room.session, ending))
     file = f"{room.opening.game}-{name}{ending}"
     headers = {"content-disposition": f'attachment; filename="{file}"'}
-    return Response(text, headers=headers, media_type=KINDS.get(ending, "text/plain"))
+    return Response(text, headers=headers, media_type=MEDIA_TYPES.get(ending, "text/plain"))
 
 
 async def _refusal(request: Request, error: Exception) -> Response:
@@ -262,7 +264,7 @@ async def _enter(socket: WebSocket, lobby: Lobby) -> tuple[Room, Guest] | None:
         lobby.rates.check("connections to games", address)
         async with asyncio.timeout(lobby.limits.request_seconds):
             first = _read(await _received(socket), lobby.limits)
-        tokens = fields(first, "the first message", ("tokens",)).get("tokens", [])
+        tokens = read_object(first, "the first message", ("tokens",)).get("tokens", [])
         if not isinstance(tokens, list) or len(tokens) > TOKENS:
             raise BadOption("wanted: the tokens of seats, or none")
         if not all(isinstance(token, str) for token in tokens):
@@ -346,4 +348,4 @@ def _read(text: str, limits: ServerLimits) -> Mapping[str, Any]:
         message = json.loads(text)
     except (ValueError, RecursionError):
         raise BadRecord("a message is JSON") from None
-    return fields(message, "a message")
+    return read_object(message, "a message")

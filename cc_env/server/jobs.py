@@ -15,7 +15,7 @@ from cc_env.core.rules import Position
 from cc_env.games.factory import make_game
 from cc_env.match.referee import Clock, Decision, Player, player_for_new_game
 from cc_env.play import analysis
-from cc_env.play.analysis import Analysis, Judgement, Time
+from cc_env.play.analysis import Analysis, TimeBudget, TurnAssessment
 from cc_env.players.specs import make_player
 from cc_env.server.player_pool import PlayerPool
 
@@ -26,7 +26,7 @@ REMEMBERING = "policy", "alphazero", "ppo"
 class Job(Protocol):
     """Something that a worker does, such as with a borrowed player."""
 
-    def run(self, pool: PlayerPool, time: Time) -> Any:
+    def run(self, pool: PlayerPool, time: TimeBudget) -> Any:
         """Return what is found; `time` may be ended from another thread."""
 
 
@@ -55,7 +55,7 @@ class Call:
     function: Callable[..., Any]
     arguments: tuple[Any, ...]
 
-    def run(self, pool: PlayerPool, time: Time) -> Any:
+    def run(self, pool: PlayerPool, time: TimeBudget) -> Any:
         """Return what the function returns; raises as it does."""
         return self.function(*self.arguments)
 
@@ -79,10 +79,10 @@ class Choose:
     clock: Clock
     memory: Any = None
 
-    def run(self, pool: PlayerPool, time: Time) -> Choice:
+    def run(self, pool: PlayerPool, time: TimeBudget) -> Choice:
         """Return the decision; raises as the player does."""
         with pool.borrow(self.spec, game_of(self.game)) as pooled:
-            time.begin(pooled)
+            time.start(pooled)
             player: Any = player_for_new_game(pooled)
             if self.memory is not None:
                 player.memory = self.memory
@@ -99,12 +99,12 @@ class Analyze:
     game: GameKey
     position: Position
 
-    def run(self, pool: PlayerPool, time: Time) -> Analysis:
+    def run(self, pool: PlayerPool, time: TimeBudget) -> Analysis:
         """Return the analysis; raises as `study.analyse`."""
         game = game_of(self.game)
         with pool.borrow(self.spec, game) as player:
-            time.begin(player)
-            return analysis.analyse(game, self.position, player, time)
+            time.start(player)
+            return analysis.analyze(game, self.position, player, time)
 
 
 @dataclass(frozen=True)
@@ -116,12 +116,12 @@ class Judge:
     position: Position
     turn: Turn
 
-    def run(self, pool: PlayerPool, time: Time) -> Judgement:
-        """Return the judgement; raises as `study.judge`."""
+    def run(self, pool: PlayerPool, time: TimeBudget) -> TurnAssessment:
+        """Return the judgement; raises as `analysis.assess_turn`."""
         game = game_of(self.game)
         with pool.borrow(self.spec, game) as player:
-            time.begin(player)
-            return analysis.judge(game, self.position, self.turn, player, time)
+            time.start(player)
+            return analysis.assess_turn(game, self.position, self.turn, player, time)
 
 
 RunJob = Callable[[Job], Any]

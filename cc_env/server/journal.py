@@ -18,7 +18,7 @@ from cc_env.errors import BadRecord, CcEnvError, check_switch, is_number, is_who
 from cc_env.games.factory import make_game
 from cc_env.match.match import Limits, Result
 from cc_env.match.referee import Decision, Player
-from cc_env.play.session import HUMAN, Sitting
+from cc_env.play.session import HUMAN, GameSession
 from cc_env.registry import import_allowlist
 
 SLOWEST = 10.0  # seconds between two decisions of a watched game
@@ -45,13 +45,15 @@ class Opening:
     pace: float = 0.8  # seconds between two decisions where nobody plays
     assistance: bool = False  # hints and analysis are allowed between two people
 
-    def sitting(self, make: MakePlayer) -> Sitting:
+    def session(self, make: MakePlayer) -> GameSession:
         """Return the game as it begins; raises CcEnvError where it cannot be."""
         with import_allowlist.names_from_file():
             game = make_game(self.game, **self.options)
             start = None if self.start is None else game.from_text(self.start)
             limits = Limits(**self.limits)
-            return Sitting(game, self.seats, start=start, limits=limits, seed=self.seed, make=make)
+            return GameSession(
+                game, self.seats, start=start, limits=limits, seed=self.seed, player_factory=make
+            )
 
 
 def with_tokens(opening: Opening) -> Opening:
@@ -69,14 +71,14 @@ class SavedGame:
     """A game as it stands, with what was asked for and is still open."""
 
     opening: Opening
-    sitting: Sitting
+    session: GameSession
     pace: float | None  # seconds between two decisions where nobody plays; None: paused
     wanted_back: int | None = None  # the player who asks to take back
 
     @classmethod
     def begun(cls, opening: Opening, make: MakePlayer) -> "SavedGame":
         """Return a game that begins; raises CcEnvError where it cannot be."""
-        return cls(opening, opening.sitting(make), opening.pace)
+        return cls(opening, opening.session(make), opening.pace)
 
 
 BETWEEN = "seconds between decisions"
@@ -174,17 +176,17 @@ def _opening(entry: dict[str, Any]) -> Opening:
 
 def _redo(standing: SavedGame, entry: dict[str, Any]) -> None:
     """Do again what a line says; raises BadRecord, IllegalAction, KeyError."""
-    sitting, wanted_back = standing.sitting, None
+    session, wanted_back = standing.session, None
     match entry["do"]:
         case "play":
             seconds = _checked(entry["seconds"], "seconds for a decision", LONGEST)
-            sitting.restore(_decision(entry), seconds)
+            session.replay_decision(_decision(entry), seconds)
         case "take_back":
-            sitting.take_back()
+            session.take_back()
         case "end":
-            sitting.end(_result(entry), _text(entry["detail"]))
+            session.restore_result(_result(entry), _text(entry["detail"]))
         case "offer":
-            sitting.offered = _player(entry)
+            session.draw_offered_by = _player(entry)
         case "ask_back":
             wanted_back = _player(entry)
         case "decline":
@@ -205,7 +207,7 @@ def _decline(standing: SavedGame, offer: object) -> int | None:
         return None
     if offer != "draw":
         raise BadRecord(f"{str(offer)[:40]!r} cannot be declined; wanted: draw or take_back")
-    standing.sitting.offered = None
+    standing.session.draw_offered_by = None
     return standing.wanted_back
 
 

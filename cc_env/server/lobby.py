@@ -30,7 +30,7 @@ from cc_env.games.factory import game_option_defaults, game_option_values, make_
 from cc_env.match.match import Limits
 from cc_env.match.referee import Clock, Player, Response
 from cc_env.play import importing, view
-from cc_env.play.messages import fields
+from cc_env.play.messages import read_object
 from cc_env.play.session import HUMAN
 from cc_env.registry import options
 from cc_env.registry.catalogue import GAMES
@@ -211,12 +211,12 @@ class Lobby:
         """Return what the player to move in a game decides, once it is its turn to think."""
         await self._seats.acquire(room.address, room)
         room.wait(None)
-        sitting = room.sitting
-        if sitting.result or sitting.is_person_to_move:  # taken back meanwhile
+        session = room.session
+        if session.result or session.is_person_to_move:  # taken back meanwhile
             self._seats.release()
             return Response(None, ("error", "nobody is asked"))
-        sitting.start_clock()
-        question = sitting.question(self.limits.decision_seconds)
+        session.start_clock()
+        question = session.decision_task(self.limits.decision_seconds)
         return await self._in_slot(self._thinking, self._seats.release, question)
 
     def _tell_waiting(self) -> None:
@@ -252,7 +252,7 @@ class Lobby:
         self._background(self._advise(room, guest))
 
     async def _advise(self, room: Room, guest: Guest) -> None:
-        game, position, spec = room.sitting.game, room.sitting.position, self.limits.hint_player
+        game, position, spec = room.session.game, room.session.position, self.limits.hint_player
         clock = Clock(turn=self.limits.decision_seconds)
         job = Choose(spec, GameKey.of(game), position, np.random.default_rng(0), clock)
         try:
@@ -269,7 +269,7 @@ class Lobby:
 
 def check_opening(asked: object, limits: ServerLimits) -> Opening:
     """Return how a game is opened; raises CcEnvError where something of it is not allowed."""
-    asked = fields(asked, "what opens a game", KEYS)
+    asked = read_object(asked, "what opens a game", KEYS)
     game = known_game(asked.get("game"), asked.get("options") or {})
     seats = _seats(asked.get("seats"), game)
     seed = asked.get("seed", secrets.randbelow(2**31))
@@ -289,7 +289,7 @@ def check_opening(asked: object, limits: ServerLimits) -> Opening:
         pace=limits.pace_seconds,
         assistance=assistance,
     )
-    view.state(opening.sitting(_idle_player))  # refuses what cannot be
+    view.session_state(opening.session(_idle_player))  # refuses what cannot be
     return with_tokens(opening)
 
 
@@ -350,7 +350,7 @@ def known_start(text: object, game: Game) -> str | None:
     """Return where a client's game begins, None for the game's own; raises CcEnvError."""
     if text is None or text == "":
         return None
-    if not isinstance(text, str) or len(text) > importing.LONGEST:
+    if not isinstance(text, str) or len(text) > importing.MAX_POSITION_LENGTH:
         raise BadPosition("a position is a text of this game")
     start = game.from_text(text)
     return None if start == game.initial else game.to_text(start)

@@ -25,10 +25,10 @@ from cc_env.errors import (
 from cc_env.match.match import AGREED, FAULTS, RESIGNED
 from cc_env.match.referee import Response
 from cc_env.play import view
-from cc_env.play.choices import choices
-from cc_env.play.exporting import endings
-from cc_env.play.messages import act_of, action_of, check_turn
-from cc_env.play.move_input import meant
+from cc_env.play.choices import list_choices
+from cc_env.play.exporting import file_suffixes
+from cc_env.play.messages import check_turn, find_handler, read_action
+from cc_env.play.move_input import parse_move
 from cc_env.server.journal import SLOWEST, Journal, Opening, SavedGame
 from cc_env.server.limits import BusyError, ServerLimits
 
@@ -101,14 +101,14 @@ class Room:
         self.name, self.opening = name, standing.opening
         self._journal, self._lobby = journal, lobby
         self.guests: set[Guest] = set()
-        self.sitting, self.pace = standing.sitting, standing.pace
+        self.session, self.pace = standing.session, standing.pace
         self.wanted_back = standing.wanted_back
-        match = self.sitting.match
+        match = self.session.match
         played = {match.game.to_move(before) for before, _ in match.history}
         people = {seat for seat, token in enumerate(self.opening.tokens) if token}
         self._awaited = people - played  # the clocks stand still until all have come
         if self._awaited:
-            self.sitting.hold_clock()
+            self.session.pause_clock()
         self.next: str | None = None  # the game that is its rematch
         self.rematch_offered: int | None = None  # the player who offers a rematch
         self.ahead: int | None = None  # how many games think before it; None: it does not wait
@@ -156,19 +156,19 @@ class Room:
     def join(self, guest: Guest) -> None:
         """Let somebody in, and tell all."""
         self._awaited -= guest.seats
-        if self.sitting.is_held and not self._awaited:
-            self.sitting.start_clock()
+        if self.session.is_paused and not self._awaited:
+            self.session.start_clock()
             self._tell_state()
         self.guests.add(guest)
-        game = self.sitting.game
+        game = self.session.game
         guest.send(
             "welcome",
             game=self.name,
             seats=sorted(guest.seats),
             is_owner=guest.is_owner,
             assistance=self.allows_assistance(guest.seats),
-            setting=view.setting(game),
-            exports=endings(game),
+            setting=view.static_state(game),
+            exports=file_suffixes(game),
         )
         guest.tell(self._state())
         if self.next:
@@ -203,7 +203,7 @@ class Room:
             "rematch_offered": self.rematch_offered,
             "ahead": self.ahead,
             "pace": self.pace if self.is_watched else 0,
-            **view.state(self.sitting, turns_from),
+            **view.session_state(self.session, turns_from),
         }
         return _written(told)
 
@@ -227,7 +227,7 @@ class Room:
             "step": self._step,
             "look_back": self._look_back,
         }
-        act, do = act_of(message, asked), message["do"]
+        act, do = find_handler(message, asked), message["do"]
         if self.is_closed:
             raise IllegalAction("this connection has ended; a new one has the game as it stands")
         if do in OWNERS and not guest.is_owner:
@@ -265,12 +265,12 @@ class Room:
 
     def _check_turn(self, guest: Guest, message: Mapping[str, Any]) -> None:
         """Raise IllegalAction unless it is the guest's turn, in the position that it saw."""
-        check_turn(self.sitting, guest.seats, message, self._journal.version)
+        check_turn(self.session, guest.seats, message, self._journal.version)
 
     def _play(self, guest: Guest, message: Mapping[str, Any]) -> None:
         self._check_turn(guest, message)
-        action = action_of(message)
-        self._confirm(lambda: self.sitting.play(action))
+        action = read_action(message)
+        self._confirm(lambda: self.session.play(action))
 
     def _say(self, guest: Guest, message: Mapping[str, Any]) -> None:
         """Play what somebody typed, or ask which of several is meant."""
@@ -278,56 +278,56 @@ class Room:
         text = message.get("text")
         if not isinstance(text, str) or not text.strip() or len(text) > LONGEST:
             raise IllegalAction("a move is typed in notation, or as row and column")
-        sitting, piece = self.sitting, message.get("piece")
-        moves = choices(sitting.game, sitting.position)
+        session, piece = self.session, message.get("piece")
+        moves = list_choices(session.game, session.position)
         chosen = tuple(piece) if isinstance(piece, list) else None
         known = {cell for choice in moves for cell in choice.pieces}
         cell = next((choice for choice in known if choice == chosen), None)
-        which = meant(sitting.game, sitting.position, moves, cell, text.strip())
+        which = parse_move(session.game, session.position, moves, cell, text.strip())
         if which.turn:
             for action in which.turn:
-                if sitting.result is None:
-                    self._confirm(lambda action=action: sitting.play(action))  # type: ignore[misc]
+                if session.result is None:
+                    self._confirm(lambda action=action: session.play(action))  # type: ignore[misc]
         else:
-            several = [choice.action for choice in which.several]
+            several = [choice.action for choice in which.candidates]
             guest.send("meant", piece=which.piece, several=several)
 
     def _take_back(self, guest: Guest, message: Mapping[str, Any]) -> None:
         """Take back; between two people the other has to want it, too."""
-        sitting = self.sitting
-        people = [player for player, seat in enumerate(sitting.seats) if seat.player is None]
+        session = self.session
+        people = [player for player, seat in enumerate(session.seats) if seat.player is None]
         asking = min(guest.seats)
-        if not sitting.decisions:
+        if not session.decisions:
             raise IllegalAction("there is nothing to take back")
-        mine = not sitting.result and sitting.mover in guest.seats
-        if mine and sitting.game.mid_turn(sitting.position):  # what the guest has begun
+        mine = not session.result and session.mover in guest.seats
+        if mine and session.game.mid_turn(session.position):  # what the guest has begun
             agreed = True
         else:
             agreed = len(people) < 2 or len(guest.seats) == 2
             agreed |= self.wanted_back not in (None, asking)
         if agreed:
-            self._confirm(sitting.take_back)
+            self._confirm(session.take_back)
         elif self.wanted_back != asking:
             self._journal.asked_back(asking)
             self.wanted_back = asking
             self._tell_state()
 
     def _resign(self, guest: Guest, message: Mapping[str, Any]) -> None:
-        seat = self.sitting.mover if self.sitting.mover in guest.seats else min(guest.seats)
-        self._confirm(lambda: self.sitting.resign(seat))
+        seat = self.session.mover if self.session.mover in guest.seats else min(guest.seats)
+        self._confirm(lambda: self.session.resign(seat))
 
     def _offer(self, guest: Guest, message: Mapping[str, Any]) -> None:
-        seat = self.sitting.mover if self.sitting.mover in guest.seats else min(guest.seats)
+        seat = self.session.mover if self.session.mover in guest.seats else min(guest.seats)
         if len(guest.seats) == 2:
-            seat = 1 - seat if self.sitting.offered == seat else seat
-        self._confirm(lambda: self.sitting.offer_draw(seat))
-        if self.sitting.result is None and self.sitting.offered != seat:
+            seat = 1 - seat if self.session.draw_offered_by == seat else seat
+        self._confirm(lambda: self.session.offer_draw(seat))
+        if self.session.result is None and self.session.draw_offered_by != seat:
             self.tell_all("declined", offer="draw", player=1 - seat)
 
     def _decline(self, guest: Guest, message: Mapping[str, Any]) -> None:
         """Decline what the other player offers; raises IllegalAction where there is no offer."""
         offers = {
-            "draw": self.sitting.offered,
+            "draw": self.session.draw_offered_by,
             "take_back": self.wanted_back,
             "rematch": self.rematch_offered,
         }
@@ -340,7 +340,7 @@ class Room:
         if offer != "rematch":
             self._journal.declined(offer)
         if offer == "draw":
-            self.sitting.decline_draw(1 - player)
+            self.session.decline_draw(1 - player)
         elif offer == "take_back":
             self.wanted_back = None
         else:
@@ -360,7 +360,7 @@ class Room:
         """Raise IllegalAction if who comes with these tokens may not analyse the game yet."""
         pairs = [(seat, own) for seat, own in enumerate(self.opening.tokens) if own]
         seats = {seat for seat, own in pairs if any(_is_same(own, token) for token in tokens)}
-        if self.sitting.result is None and not self.allows_assistance(seats):
+        if self.session.result is None and not self.allows_assistance(seats):
             raise IllegalAction(f"analysis is {NO_ASSISTANCE}")
 
     def _hint(self, guest: Guest, message: Mapping[str, Any]) -> None:
@@ -371,13 +371,13 @@ class Room:
 
     def _look_back(self, guest: Guest, message: Mapping[str, Any]) -> None:
         """Show a guest how the board stood after a number of turns."""
-        turns, most = message.get("turns"), len(self.sitting.match.history)
+        turns, most = message.get("turns"), len(self.session.match.history)
         if not isinstance(turns, int) or not is_whole(turns, 0, most):
             raise BadOption(f"{str(turns)[:40]!r} turns; there are 0 to {most} to look back at")
-        guest.send("past", turns=turns, **view.look_back(self.sitting, turns))
+        guest.send("past", turns=turns, **view.past_state(self.session, turns))
 
     def _rematch(self, guest: Guest, message: Mapping[str, Any]) -> None:
-        if self.sitting.result is None:
+        if self.session.result is None:
             raise IllegalAction("the game goes on; a rematch comes after it")
         people = {seat for seat, token in enumerate(self.opening.tokens) if token}
         is_agreed = people <= guest.seats | {self.rematch_offered}
@@ -408,8 +408,8 @@ class Room:
 
     def _step(self, guest: Guest, message: Mapping[str, Any]) -> None:
         """Let a player decide once; a game that goes on by itself is paused."""
-        if self.sitting.result is not None:
-            raise IllegalAction(f"the game is over ({self.sitting.result.reason})")
+        if self.session.result is not None:
+            raise IllegalAction(f"the game is over ({self.session.result.reason})")
         if self.pace is not None:
             self._set_pace(guest, {"seconds": None})
         self._begin_to_think()
@@ -418,25 +418,25 @@ class Room:
 
     def _confirm(self, change: Callable[[], object]) -> None:
         """Change the game, write what came of it, then tell; raises CcEnvError, OSError."""
-        sitting = self.sitting
-        count, seconds, was_over = len(sitting.decisions), sum(sitting.seconds), sitting.result
-        offered = sitting.offered
+        session = self.session
+        count, seconds, was_over = len(session.decisions), sum(session.turn_seconds), session.result
+        offered = session.draw_offered_by
         change()
-        if len(sitting.decisions) < count or (was_over and not sitting.result):
+        if len(session.decisions) < count or (was_over and not session.result):
             self._journal.taken_back()
-        for decision in sitting.decisions[count:]:
-            self._journal.decided(decision, max(0.0, sum(sitting.seconds) - seconds))
-        if sitting.result and not was_over and sitting.result.reason in DECLARED:
-            self._journal.ended(sitting.result, sitting.detail)
-        elif sitting.offered not in (None, offered):
-            self._journal.offered(sitting.offered)
+        for decision in session.decisions[count:]:
+            self._journal.decided(decision, max(0.0, sum(session.turn_seconds) - seconds))
+        if session.result and not was_over and session.result.reason in DECLARED:
+            self._journal.ended(session.result, session.detail)
+        elif session.draw_offered_by not in (None, offered):
+            self._journal.offered(session.draw_offered_by)
         self.wanted_back = self.rematch_offered = None
         self._tell_state()
         self._go_on()
 
     def _tell_state(self) -> None:
         """Tell everybody how it stands, of the turns those that not all know."""
-        done = len(self.sitting.match.turns)
+        done = len(self.session.match.turns)
         turns_from, self._told = min(self._told, done), done
         if self.guests:
             text = self._state(turns_from)
@@ -446,11 +446,11 @@ class Room:
     def _go_on(self) -> None:
         """Let a player think if one is to move, and set the alarm of a person's clock."""
         self._silence()
-        sitting = self.sitting
-        if sitting.result is not None or self.is_closed:
+        session = self.session
+        if session.result is not None or self.is_closed:
             return
-        if sitting.is_person_to_move:
-            left = min(sitting.clock())
+        if session.is_person_to_move:
+            left = min(session.clock())
             if left < math.inf:
                 self._set_alarm(max(0.0, left) + 0.01, self._expire)
         elif not self.is_watched:
@@ -475,7 +475,7 @@ class Room:
     def _expire(self) -> None:
         self._alarm = None
         with self._writing():
-            self._confirm(self.sitting.expire)
+            self._confirm(self.session.forfeit_on_time)
 
     def _begin_to_think(self) -> None:
         self._silence()
@@ -484,19 +484,19 @@ class Room:
 
     async def _think(self) -> None:
         """Let the player who is to move decide; go on then, unless that could not be kept."""
-        version, sitting, is_kept = self._journal.version, self.sitting, True
+        version, session, is_kept = self._journal.version, self.session, True
         try:
             answer = await self._lobby.ask(self)
             if version == self._journal.version and not self.is_closed:
                 with self._writing():
-                    self._confirm(lambda: sitting.settle(answer))
+                    self._confirm(lambda: session.finish_decision(answer))
         except CcEnvError as error:
             self.tell_all("refused", why=str(error))
             is_kept = False
         finally:
             self._thinking = None
         self._moved_at = asyncio.get_running_loop().time()
-        if is_kept or self.sitting.is_person_to_move:
+        if is_kept or self.session.is_person_to_move:
             self._go_on()
 
     def wait(self, ahead: int | None) -> None:

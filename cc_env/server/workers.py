@@ -20,7 +20,7 @@ from multiprocessing.connection import Connection
 from typing import Any, Protocol
 
 from cc_env.errors import CcEnvError, Forfeit
-from cc_env.play.analysis import Time
+from cc_env.play.analysis import TimeBudget
 from cc_env.registry import plugins
 from cc_env.server.jobs import Job
 from cc_env.server.player_pool import PlayerPool
@@ -60,22 +60,22 @@ class LocalWorker:
         """Keep idle players of at most some bytes."""
         self._pool = PlayerPool(max_bytes)
         self._job: Job
-        self._time = Time(math.inf)
+        self._time = TimeBudget(math.inf)
 
     def start(self, job: Job, seconds: float) -> None:
         """As `Worker.start`."""
-        self._job, self._time = job, Time(seconds)
+        self._job, self._time = job, TimeBudget(seconds)
 
     def result(self) -> Any:
         """As `Worker.result`."""
         try:
             return self._job.run(self._pool, self._time)
         finally:
-            self._time = Time(math.inf)  # which has no player
+            self._time = TimeBudget(math.inf)  # which has no player
 
     def stop(self) -> None:
         """As `Worker.stop`."""
-        self._time.end()
+        self._time.cancel()
 
     end = stop
 

@@ -14,7 +14,7 @@ from agents import network
 from agents.inference import CompiledNetwork
 from agents.network import Evaluator, Network, Size, compiled, load
 from agents.shipped_weights import NETWORK, WEIGHTS
-from cc_env.cli.warmup import uses
+from cc_env.cli.warmup import warmup_tasks
 from cc_env.errors import BadCheckpoint, BadOption, Diverged, UnknownOption
 from cc_env.games.factory import make_game
 from cc_env.registry.catalogue import GAMES
@@ -207,5 +207,5 @@ def test_the_way_can_be_chosen(game, monkeypatch):
 
 
 def test_warming_compiles_the_network_of_games_that_have_one():
-    assert "policy" in {use.label for use in uses("checkers")}
-    assert "policy" not in {use.label for use in uses("mini_checkers")}
+    assert "policy" in {use.label for use in warmup_tasks("checkers")}
+    assert "policy" not in {use.label for use in warmup_tasks("mini_checkers")}

@@ -8,7 +8,7 @@ import sys
 import pytest
 from numba.core.caching import NullCache
 
-from cc_env.cli.warmup import uses
+from cc_env.cli.warmup import warmup_tasks
 from cc_env.errors import UnknownOption
 from cc_env.jit import compiler as compiling
 from cc_env.jit.compiler import jit
@@ -65,7 +65,7 @@ def test_nothing_is_announced_without_a_terminal(screen, twice, monkeypatch):
 
 @pytest.mark.parametrize("name", GAMES)
 def test_every_player_and_evaluation_of_a_game_is_among_its_uses(name):
-    labels = {use.label for use in uses(name)}
+    labels = {use.label for use in warmup_tasks(name)}
     assert {
         "perft",
         "environment",
@@ -77,7 +77,7 @@ def test_every_player_and_evaluation_of_a_game_is_among_its_uses(name):
 
 def test_a_game_that_is_not_there_is_refused():
     with pytest.raises(UnknownOption, match="no game 'chess'"):
-        list(uses("chess"))
+        list(warmup_tasks("chess"))
 
 
 WARMED = """

@@ -14,7 +14,7 @@ import typer
 
 from cc_env.cli.tools import TOOLS
 from cc_env.games.factory import make_game
-from cc_env.play.ugi_engine import Engine
+from cc_env.play.ugi_engine import UGIEngine
 from cc_env.players.specs import PLAYERS
 from docs.make.blocks import authored
 
@@ -128,7 +128,7 @@ def test_the_session_of_ugi_is_what_the_engine_answers():
     text = (DOCS / "guide/programs.md").read_text()
     (session,) = re.findall(r"```ugi\n(.*?)```", text, re.DOTALL)
     said = []
-    engine = Engine("minimax:depth=3", make_game("capture_conquer"), said.append)
+    engine = UGIEngine("minimax:depth=3", make_game("capture_conquer"), said.append)
     for line in session.splitlines():
         if line.startswith("> "):
             said.append(line)

@@ -15,7 +15,7 @@ from cc_env.core.rules import SECOND_WINS
 from cc_env.match.match import RESIGNED, Result
 from cc_env.match.referee import Decision
 from cc_env.play import view
-from cc_env.play.exporting import endings, exported
+from cc_env.play.exporting import export_game, file_suffixes
 from cc_env.play.session import HUMAN
 from cc_env.server import app
 from cc_env.server.journal import Journal, with_tokens
@@ -71,9 +71,9 @@ def lobby(tmp_path):
 def journal_of(path, lobby, asked):
     """Write a journal with a line of each kind; return its lines."""
     opening = check_opening(asked, LIMITS)
-    journal, sitting = Journal(path), opening.sitting(lobby.make_player)
+    journal, session = Journal(path), opening.session(lobby.make_player)
     journal.begin(opening)
-    game, position = sitting.game, sitting.position
+    game, position = session.game, session.position
     for number in range(3):
         action = int(game.legal_actions(position)[0])
         details = {"depth": 2, "cuts_max": 1, "cuts_min": 0, "nodes": 77}
@@ -96,14 +96,14 @@ def journal_of(path, lobby, asked):
 def test_journals(asked, lobby, tmp_path):
     path, make = tmp_path / "game.jsonl", lobby.make_player
     good = journal_of(path, lobby, asked)
-    assert Journal(path).read(make).sitting.result
+    assert Journal(path).read(make).session.result
 
     def read():
         standing = Journal(path).read(make)
-        told = view.state(standing.sitting)
+        told = view.session_state(standing.session)
         json.dumps([told, standing.wanted_back, standing.pace], allow_nan=False)
-        for ending in endings(standing.sitting.game):
-            exported(standing.sitting, ending).encode()
+        for ending in file_suffixes(standing.session.game):
+            export_game(standing.session, ending).encode()
 
     @given(st.integers(0, len(good) - 1), lines(good), texts(["\n".join(good)]))
     def fuzz(number, line, text):
@@ -142,8 +142,8 @@ def test_messages(seats, lobby, tmp_path):
         while room._thinking:
             await room._thinking
         again = Journal(path).read(lobby.make_player)
-        held = {"is_held": room.sitting.is_held}  # who has come is not written down
-        assert view.state(again.sitting) | held == view.state(room.sitting)
+        held = {"is_held": room.session.is_paused}  # who has come is not written down
+        assert view.session_state(again.session) | held == view.session_state(room.session)
         assert (again.wanted_back, again.pace) == (room.wanted_back, room.pace)
         del lobby.rooms[room.name]
 
@@ -170,7 +170,7 @@ def test_what_opens_a_game(lobby, tmp_path):
         opening = refused_or_fine(check_opening, asked, LIMITS)
         done.append(opening is not None)
         if opening is not None:
-            json.dumps(view.state(opening.sitting(lobby.make_player)), allow_nan=False)
+            json.dumps(view.session_state(opening.session(lobby.make_player)), allow_nan=False)
 
     fuzz()
     assert any(done)

@@ -21,8 +21,8 @@ from cc_env.match.match import Limits
 from cc_env.match.record import read_records, replay_foreign, replay_records
 from cc_env.match.referee import play_match
 from cc_env.play import importing
-from cc_env.play.exporting import exported
-from cc_env.play.session import HUMAN, Sitting
+from cc_env.play.exporting import export_game
+from cc_env.play.session import HUMAN, GameSession
 from cc_env.players.builtin import RandomPlayer
 from cc_env.registry.catalogue import GAMES
 
@@ -198,14 +198,14 @@ def assert_survives(played):
 
 
 def test_pictures():
-    sitting = Sitting(make_game("mini_checkers"), (HUMAN, HUMAN))
-    sitting.play(int(sitting.game.legal_actions(sitting.position)[0]))
-    head, metadata, rest = exported(sitting, ".svg").split("\n", 2)
+    session = GameSession(make_game("mini_checkers"), (HUMAN, HUMAN))
+    session.play(int(session.game.legal_actions(session.position)[0]))
+    head, metadata, rest = export_game(session, ".svg").split("\n", 2)
     short = "\n".join([head, metadata, rest[-200:]])
 
     @given(texts([short, metadata], most=4000))
     def fuzz(text):
-        refused_or_fine(importing.read, text, sitting.game)
+        refused_or_fine(importing.read_games, text, session.game)
 
     fuzz()
 

@@ -8,7 +8,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 
 from cc_env.core.rules import ONGOING
 from cc_env.games.factory import make_game
-from cc_env.play.ugi_engine import Engine
+from cc_env.play.ugi_engine import UGIEngine
 from cc_env.protocols.ugi import turn_word
 
 GAMES = {
@@ -56,7 +56,7 @@ class Conversation(RuleBasedStateMachine):
         self.lines, self.has_line = [], threading.Condition()
         self.game, self.refused = GAMES["capture_conquer size=4"], ""
         self.position, self.thinks_in = self.game.initial, None
-        self.engine = Engine("minimax:depth=1", self.game, self.write)
+        self.engine = UGIEngine("minimax:depth=1", self.game, self.write)
 
     def write(self, text):
         with self.has_line:

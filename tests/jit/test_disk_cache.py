@@ -16,7 +16,7 @@ from numba.core import caching
 
 from cc_env.__main__ import main
 from cc_env.cli import commands
-from cc_env.cli.warmup import Use
+from cc_env.cli.warmup import WarmupTask
 from cc_env.jit import disk_cache
 from cc_env.jit.compiler import jit
 from cc_env.jit.disk_cache import DiskCache
@@ -89,7 +89,9 @@ def test_partial_files_of_killed_processes_are_deleted_after_a_while(plain, fold
 @pytest.fixture
 def warm(plain, monkeypatch):
     """Return a function that runs `python -m cc_env warm`, compiling only `plain`."""
-    monkeypatch.setattr(commands, "uses", lambda game: [Use("plain", lambda: plain(1))])
+    monkeypatch.setattr(
+        commands, "warmup_tasks", lambda game: [WarmupTask("plain", lambda: plain(1))]
+    )
     return lambda status: command_line(main, "warm", "morris", status=status)
 
 

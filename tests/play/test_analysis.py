@@ -8,8 +8,9 @@ from cc_env.games.factory import make_game
 from cc_env.match import record
 from cc_env.match.match import Match
 from cc_env.match.referee import Decision, play_match
-from cc_env.play import analysis, descriptions
-from cc_env.play.analysis import Time
+from cc_env.play import analysis
+from cc_env.play.analysis import TimeBudget
+from cc_env.play.descriptions import describe_decision
 from cc_env.players.builtin import RandomPlayer
 from cc_env.players.specs import make_player
 from cc_env.registry.catalogue import GAMES
@@ -33,8 +34,8 @@ BLUNDERS = [
 
 def begun(player):
     """Return enough time, that runs already."""
-    time = Time(60)
-    time.begin(player)
+    time = TimeBudget(60)
+    time.start(player)
     return time
 
 
@@ -71,7 +72,7 @@ def test_a_blunder_is_marked_and_what_the_player_would_play_is_best(name, start,
     position, player = game.from_text(start), make_player("minimax:depth=3", game)
     marks = {}
     for text in (bad, good):
-        judgement = analysis.judge(
+        judgement = analysis.assess_turn(
             game, position, game.parse_turn(position, text), player, begun(player)
         )
         marks[text] = judgement.mark.name
@@ -81,7 +82,7 @@ def test_a_blunder_is_marked_and_what_the_player_would_play_is_best(name, start,
 
 
 def test_losses_have_words():
-    words = [analysis.mark_of(loss).name for loss in (0, 1.9, 2, 9.9, 10, 19.9, 20, 100)]
+    words = [analysis.mark_for_loss(loss).name for loss in (0, 1.9, 2, 9.9, 10, 19.9, 20, 100)]
     assert words == ["best"] * 2 + ["good"] * 2 + ["doubtful"] * 2 + ["blunder"] * 2
 
 
@@ -91,8 +92,8 @@ def test_an_only_move_is_not_judged():
     (turn,) = game.turns(position)
     for name in ("minimax:depth=2", "mcts:simulations=20"):
         player = make_player(name, game)
-        judgement = analysis.judge(game, position, turn, player, begun(player))
-        assert (judgement.mark, judgement.loss) == (analysis.ONLY, None)
+        judgement = analysis.assess_turn(game, position, turn, player, begun(player))
+        assert (judgement.mark, judgement.loss) == (analysis.ONLY_MOVE, None)
         assert judgement.value is not None
 
 
@@ -100,7 +101,9 @@ def test_turns_of_several_decisions_are_judged_whole(game):
     position, player = game.from_text(CHAIN), make_player("minimax:depth=3", game)
     turns = sorted(game.turns(position), key=len)
     assert len(turns[-1]) > 1
-    judgements = [analysis.judge(game, position, turn, player, begun(player)) for turn in turns]
+    judgements = [
+        analysis.assess_turn(game, position, turn, player, begun(player)) for turn in turns
+    ]
     assert {
         len(turn) for turn, judgement in zip(turns, judgements, strict=True) if judgement.loss == 0
     }
@@ -108,7 +111,7 @@ def test_turns_of_several_decisions_are_judged_whole(game):
         judgement.mark.name in ("best", "good", "doubtful", "blunder") for judgement in judgements
     )
     amid = game.play_turn(position, turns[-1][:1])
-    known = analysis.analyse(game, amid, player, begun(player))
+    known = analysis.analyze(game, amid, player, begun(player))
     assert {line.actions[0] for line in known.lines} == set(game.legal_actions(amid).tolist())
 
 
@@ -121,14 +124,14 @@ def test_every_player_that_says_what_it_expects_values_every_move(name):
     legal = set(game.legal_actions(match.position).tolist())
     for kind in ("minimax:depth=2", "mcts:simulations=20", "greedy"):
         player = make_player(kind, game)
-        found = analysis.analyse(game, match.position, player, begun(player))
+        found = analysis.analyze(game, match.position, player, begun(player))
         assert {line.actions[0] for line in found.lines} == legal
         assert all(-1 <= line.value <= 1 for line in found.lines)
         if kind.startswith("mcts") and len(legal) > 1:
-            assert set(analysis.shares) <= legal
-            assert sum(analysis.shares.values()) == pytest.approx(1)
+            assert set(found.policy) <= legal
+            assert sum(found.policy.values()) == pytest.approx(1)
     player = make_player("random", game)
-    silent = analysis.analyse(game, match.position, player, begun(player))
+    silent = analysis.analyze(game, match.position, player, begun(player))
     assert (silent.value, silent.lines) == (None, ())
     game.play_turn(match.position, silent.line)
 
@@ -142,21 +145,21 @@ def test_a_policy_is_a_heat_map_and_is_told_in_the_terminal():
             return Decision(legal[0], 0.5, {"policy": ((legal[0], 0.75), (legal[1], 0.25))})
 
     player = Liking()
-    found = analysis.analyse(game, game.initial, player, begun(player))
-    assert found.shares == {legal[0]: 0.75, legal[1]: 0.25}
-    said = dict(descriptions.told(game, game.initial, player.choose(None, None, None), (legal[0],)))
+    found = analysis.analyze(game, game.initial, player, begun(player))
+    assert found.policy == {legal[0]: 0.75, legal[1]: 0.25}
+    said = dict(describe_decision(game, game.initial, player.choose(None, None, None), (legal[0],)))
     assert said["chances"] == "75 % for black to win, a draw is half"
     assert said["policy"] == f"25% {game.action_text(game.initial, legal[1])}"
 
 
 def test_what_is_ended_ends_soon_and_finished_games_are_refused():
     game = make_game("capture_conquer")
-    player, time = make_player("minimax:seconds=60", game), Time(60)
-    time.end()
-    time.begin(player)
-    assert time.left() == 0
-    assert analysis.analyse(game, game.initial, player, time).depth == 2
+    player, time = make_player("minimax:seconds=60", game), TimeBudget(60)
+    time.cancel()
+    time.start(player)
+    assert time.seconds_left() == 0
+    assert analysis.analyze(game, game.initial, player, time).depth == 2
     over = play_match(game, [RandomPlayer(game)] * 2, seed=1)
     over = record.replay(over).position
     with pytest.raises(IllegalAction, match="over"):
-        analysis.analyse(game, over, player, begun(player))
+        analysis.analyze(game, over, player, begun(player))

@@ -28,20 +28,20 @@ def test_records_are_read(name):
     game, match = played(name)
     broken = game.to_json().replace(game.turns[2], "nowhere")
     text = "\n".join([broken, game.to_json(), game.to_json()])
-    imported = importing.read(text).games
+    imported = importing.read_games(text).games
     assert [known.game.name for known in imported] == [name, name]
     assert imported[0].turns == tuple(turn for _, turn in match.history)
     assert imported[0].players == ("first", "second")
     assert imported[0].result.endswith("resigned")
     with pytest.raises(BadRecord, match="line 1: turn 3: 'nowhere' is not legal"):
-        importing.read(broken)
+        importing.read_games(broken)
 
 
 @pytest.mark.parametrize("chosen", [None, "checkers"])
 def test_pdn_is_read(chosen):
     game = make_game("checkers", crowning="ends_move", no_progress_limit=None)
     text = '[Black "A"] [White "B"] 1. 9-14 22-18 2. 5-9 25-22 1-0\n\n[Black "C"] 1. 9-99 *'
-    read = importing.read(text, game if chosen else None)
+    read = importing.read_games(text, game if chosen else None)
     (imported,) = read.games
     assert imported.players == ("A", "B")
     assert imported.result == "1-0 (the file says the result alone)"
@@ -52,12 +52,12 @@ def test_pdn_is_read(chosen):
         (3, "move 1: '9-99' i")
     ]
     with pytest.raises(BadRecord, match=r"as \.pdn: line 1: move 1"):
-        importing.read("1. 9-99 *", game)
+        importing.read_games("1. 9-99 *", game)
 
 
 def test_pdn_of_a_position_alone_is_a_position():
     text = '[Event "study"]\n[SetUp "1"]\n[FEN "W:WK30:B21,22"]\n'
-    (imported,) = importing.read(text).games
+    (imported,) = importing.read_games(text).games
     assert (imported.turns, imported.result) == ((), "")
     assert imported.game.to_text(imported.start) == "2B5/8/r1r5/8/8/8/8/8 b"
 
@@ -68,7 +68,7 @@ def test_logs_of_cannon_are_read():
         '{"meta": "", "action": "NORMAL", "data": "S 0 5 M 0 4"} Received from client 0',
     ]
     game = make_game("cannon")
-    (imported,) = importing.read("\n".join(lines)).games
+    (imported,) = importing.read_games("\n".join(lines)).games
     assert imported.game.options == game.options
     assert game.turn_texts(game.initial, imported.turns[0]) == ["S 0 5 M 0 4"]
 
@@ -77,7 +77,7 @@ def test_logs_of_cannon_are_read():
 def test_positions_are_read(name):
     game = make_game(name)
     for known in (game, None):
-        imported = importing.read(f"  {game.to_text(game.initial)}\n", known).games
+        imported = importing.read_games(f"  {game.to_text(game.initial)}\n", known).games
         assert (name, game.initial) in [
             (candidate.game.name, candidate.start) for candidate in imported
         ]
@@ -86,7 +86,7 @@ def test_positions_are_read(name):
 
 def test_of_a_game_that_is_named_all_that_is_wrong_is_told():
     with pytest.raises(BadRecord, match=r"cannot read position 'hello'.*; checkers, as .pdn: "):
-        importing.read("hello", make_game("checkers"))
+        importing.read_games("hello", make_game("checkers"))
 
 
 @pytest.mark.parametrize(
@@ -107,19 +107,19 @@ def test_of_a_game_that_is_named_all_that_is_wrong_is_told():
 )
 def test_what_is_not_a_game_is_refused_with_the_reason(text, says):
     with pytest.raises(BadRecord, match=says):
-        importing.read(text)
+        importing.read_games(text)
     if "game" not in text:
         for name in GAMES:
             with pytest.raises(BadRecord):
-                importing.read(text, make_game(name))
+                importing.read_games(text, make_game(name))
 
 
 def test_games_after_the_first_fifty_are_counted():
     position = '[FEN "B:W30:B1"] *\n'
-    read = importing.read(position * 51)
+    read = importing.read_games(position * 51)
     assert (len(read.games), read.total, read.refused) == (50, 51, ())
     game, _ = played("morris")
-    read = importing.read(f"{game.to_json()}\n\n" * 60)
+    read = importing.read_games(f"{game.to_json()}\n\n" * 60)
     assert (len(read.games), read.total, read.refused) == (50, 60, ())
 
 
@@ -128,7 +128,7 @@ def test_refused_games_are_listed_by_their_lines(name):
     game = make_game(name, crowning="ends_move", no_progress_limit=None) if name else None
     contradiction = '[FEN "B:W9:B5"] 1. 5x14 0-1'
     text = "\n\n".join(["1. 9-13 *", "1. 9-12 *", "1. 9-14 *", contradiction, "1. oops *", "9-13"])
-    read = importing.read(text, game)
+    read = importing.read_games(text, game)
     assert (len(read.games), read.total) == (3, 6)
     assert [broken.line for broken in read.refused] == [3, 7, 9]
     assert "'9-12' is not legal" in read.refused[0].reason
@@ -141,5 +141,5 @@ def test_a_line_of_a_record_may_contain_other_line_separators():
     names = ["a\u2028b", "c\x85d\x0ce"]
     line = json.dumps(json.loads(game.to_json()) | {"players": names}, ensure_ascii=False)
     for end in ("\n", "\r\n", "\r"):
-        read = importing.read(end.join([line, line]))
+        read = importing.read_games(end.join([line, line]))
         assert [list(known.players) for known in read.games] == [names, names]

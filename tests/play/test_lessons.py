@@ -9,28 +9,30 @@ from cc_env.__main__ import main
 from cc_env.core.rules import DRAW
 from cc_env.errors import IllegalAction, UnknownOption
 from cc_env.match.match import Result
-from cc_env.play import descriptions, lessons
+from cc_env.play import lessons
+from cc_env.play.descriptions import describe_result
+from cc_env.play.lessons import load_guide
 from cc_env.play.move_input import cell_name
 from cc_env.registry.catalogue import GAMES
 
 ALL = [
     pytest.param(name, lesson, id=f"{name}: {lesson.title}")
     for name in GAMES
-    for lesson in lessons.guide_of(name).lessons
+    for lesson in load_guide(name).lessons
 ]
 
 
 @pytest.mark.parametrize(("name", "lesson"), ALL)
 def test_a_lesson_shows_what_it_says(name, lesson):
-    sitting = lesson.sitting(name)
-    game, start = sitting.game, sitting.position
+    session = lesson.start_session(name)
+    game, start = session.game, session.position
     assert not lesson.position or game.to_text(start) == lesson.position
     captures = []
-    for choice in lessons.decisions(sitting, lesson.turns):
+    for choice in lessons.play_turns(session, lesson.turns):
         captures += [cell_name(game, cell) for cell in choice.captures]
     assert captures == list(lesson.captures)
-    assert sitting.match.turns == list(lesson.turns)
-    outcome, reason = sitting.result or (DRAW, "")
+    assert session.match.turns == list(lesson.turns)
+    outcome, reason = session.result or (DRAW, "")
     winner = "" if outcome == DRAW else game.players[outcome]
     assert (reason, winner) == (lesson.ends, lesson.winner)
     if lesson.legal:
@@ -43,8 +45,8 @@ def test_a_lesson_shows_what_it_says(name, lesson):
 
 @pytest.mark.parametrize("name", GAMES)
 def test_the_page_is_told_all_states_and_what_comes_next(name):
-    told = json.loads(json.dumps(lessons.told(name)))
-    assert len(told["lessons"]) == len(lessons.guide_of(name).lessons)
+    told = json.loads(json.dumps(lessons.lesson_data(name)))
+    assert len(told["lessons"]) == len(load_guide(name).lessons)
     for lesson in told["lessons"]:
         assert told["settings"][lesson["setting"]]["game"] == name
         assert len(lesson["states"]) == len(lesson["wanted"]) + 1
@@ -55,7 +57,7 @@ def test_the_page_is_told_all_states_and_what_comes_next(name):
 
 def test_lessons_are_asked_for_by_the_cells_to_point_at():
     def asked(name, place):
-        return [wanted["asked"] for wanted in lessons.told(name)["lessons"][place]["wanted"]]
+        return [wanted["asked"] for wanted in lessons.lesson_data(name)["lessons"][place]["wanted"]]
 
     assert asked("checkers", 2) == [
         "row 6, column 4 goes to row 4, column 2",
@@ -99,8 +101,8 @@ white: 01-12
 
 @pytest.mark.parametrize(("name", "lesson"), [case for case in ALL if case.values[1].ends])
 def test_how_it_ended_is_told_in_a_sentence(name, lesson):
-    sitting = lesson.sitting(name)
-    said = descriptions.ended(sitting.game, Result(0, lesson.ends))
+    session = lesson.start_session(name)
+    said = describe_result(session.game, Result(0, lesson.ends))
     assert said.partition(": ")[2] not in ("", lesson.ends.replace("_", " "))
     assert not set("_{}") & set(said)
 
@@ -112,12 +114,12 @@ def test_a_lesson_in_the_terminal():
 def test_all_lessons_of_a_game_in_the_terminal():
     said = command_line(main, "learn", "morris")
     assert said.startswith("Two players, white and black, have nine beads each")
-    titles = [lesson.title for lesson in lessons.guide_of("morris").lessons]
+    titles = [lesson.title for lesson in load_guide("morris").lessons]
     assert all(f"{number}. {title}\n" in said for number, title in enumerate(titles, 1))
     assert "white wins: black has fewer than three beads" in said
 
 
 def test_unknown_games_and_lessons_are_refused():
     with pytest.raises(UnknownOption, match="there are: capture_conquer"):
-        lessons.guide_of("ludo")
+        load_guide("ludo")
     assert "there are 1 to" in command_line(main, "learn", "checkers", "99", status=2)

@@ -52,7 +52,7 @@ def test_the_opponent_answers_and_the_game_is_recorded(opened):
     assert not ask(board, "play", action=first_choice(board))
     assert board.state["decisions"] == 2
     assert board.state["is_person"]
-    kept = board.sitting.record()
+    kept = board.session.record()
     assert kept.players == ("human", "greedy")
     assert len(record.replay(kept).turns) == 2
     json.dumps(board.state)
@@ -74,11 +74,11 @@ def test_take_back_hint_and_a_new_game(opened):
     assert hint["text"].startswith("greedy would play ")
     assert hint["hint"] in [choice[0] for choice in board.state["choices"]]
     ask(board, "play", action=hint["hint"])
-    before = board.sitting
+    before = board.session
     ask(board, "again")
     assert board.state["decisions"] == 0
-    assert board.sitting is not before
-    assert board.sitting.seed == before.seed + 1
+    assert board.session is not before
+    assert board.session.seed == before.seed + 1
 
 
 def test_what_cannot_be_done_is_said_and_changes_nothing(opened):
@@ -106,7 +106,7 @@ def test_a_player_may_begin_and_two_may_be_watched(opened):
     assert board.state["decisions"] == 1
     board = opened(player="random", opponent="greedy", seed=3)
     assert board.state["result"]
-    assert board.sitting.result is not None
+    assert board.session.result is not None
     assert not ask(board, "again")
     assert board.state["result"]
     assert "over" in ask(board, "hint")[0]["refused"]
@@ -193,7 +193,7 @@ def test_the_front_end_plays_by_mouse(opened, browser):
         for row, column in (pieces[0], cell):
             page.click(f"rect[data-cell='{row},{column}']")
         page.wait_for_selector(f".cc-env[data-version='{version + 1}']")
-        assert board.sitting.match.turns[-2] == text
+        assert board.session.match.turns[-2] == text
     page.click("text=Hint")
     page.wait_for_selector(".hint")
     page.click("text=Undo")

@@ -14,10 +14,10 @@ from cc_env.games.factory import make_game
 from cc_env.match.match import Result
 from cc_env.match.record import read_records
 from cc_env.output import Terminal
-from cc_env.play import move_input
-from cc_env.play.choices import choices
-from cc_env.play.descriptions import ended
-from cc_env.play.session import HUMAN, Sitting
+from cc_env.play.choices import list_choices
+from cc_env.play.descriptions import describe_result
+from cc_env.play.move_input import parse_move
+from cc_env.play.session import HUMAN, GameSession
 from cc_env.play.terminal import Console
 from cc_env.rendering.picture import draw
 from cc_env.rendering.text import to_ansi, to_text
@@ -123,7 +123,7 @@ def test_the_end_is_told_as_a_transcript(monkeypatch, start, golden, result):
     move = golden.split("\n", 1)[0].removeprefix("black> ")
     arguments = "-g", "mini_checkers", "-p", start, "--second", "random"
     out = typed(monkeypatch, *arguments, lines=[move, "quit"])
-    assert out.endswith(golden.format(end=ended(make_game("mini_checkers"), result)))
+    assert out.endswith(golden.format(end=describe_result(make_game("mini_checkers"), result)))
 
 
 @pytest.mark.parametrize("seat", [0, 1])
@@ -180,7 +180,7 @@ def test_who_won_and_why_is_told_to_winner_and_loser(monkeypatch, person, start,
         seats, lines = ["--first", "minimax:depth=1", "--second", "human"], ["quit"]
     out = typed(monkeypatch, "-g", "checkers", "-p", start, *seats, lines=lines)
     verdict = "you win" if person == "red" else "you lose"
-    told = {end: ended(make_game("checkers"), Result(FIRST_WINS, end)) for end in ENDS}
+    told = {end: describe_result(make_game("checkers"), Result(FIRST_WINS, end)) for end in ENDS}
     assert f"\n{told[how]}; {verdict}\n" in out
     assert len(set(told.values())) == 2
     assert all(sentence.startswith("red wins: ") for sentence in told.values())
@@ -259,7 +259,7 @@ def watched(game, typed, monkeypatch, columns=80, rows=60):
     monkeypatch.setenv("LINES", str(rows))
     terminal, lines = Terminal(), iter(typed)
     with terminal.capture() as captured:
-        Console(Sitting(game, (HUMAN, HUMAN)), terminal, lambda prompt: next(lines)).run()
+        Console(GameSession(game, (HUMAN, HUMAN)), terminal, lambda prompt: next(lines)).run()
     return captured.get()
 
 
@@ -293,7 +293,7 @@ def test_an_interrupted_game_has_a_last_word(game):
 
     terminal = Terminal()
     with terminal.capture() as captured, pytest.raises(KeyboardInterrupt):
-        Console(Sitting(game, (HUMAN, HUMAN)), terminal, interrupt).run()
+        Console(GameSession(game, (HUMAN, HUMAN)), terminal, interrupt).run()
     assert captured.get().endswith("\ninterrupted\nunfinished, after 0 turns\n")
 
 
@@ -327,7 +327,7 @@ def test_a_capture_that_is_due_is_the_reason():
     game = make_game("checkers")
     start = game.from_text("8/8/8/3b4/4r3/8/8/1r6 r")
     with pytest.raises(ValueError, match="7 1 cannot move now; a capture comes first; red can"):
-        move_input.meant(game, start, choices(game, start), None, "7 1")
+        parse_move(game, start, list_choices(game, start), None, "7 1")
 
 
 def test_steps_and_captures_are_listed_apart(monkeypatch):
@@ -470,7 +470,7 @@ def test_the_winner_is_announced(monkeypatch, person):
     arguments = "-g", "morris", "-p", start, "--first", first, "--second", second
     out = typed(monkeypatch, *arguments, lines=lines)
     verdict = "you win" if person == "white" else "you lose"
-    told = ended(make_game("morris"), Result(FIRST_WINS, "two_left"))
+    told = describe_result(make_game("morris"), Result(FIRST_WINS, "two_left"))
     assert f"\n{told}; {verdict}\n" in out
 
 
@@ -568,7 +568,7 @@ def test_bad_options_are_one_line_and_status_2(monkeypatch):
 def test_pieces_have_their_colours_where_somebody_watches(game):
     terminal = Terminal()
     with terminal.capture() as captured:
-        Console(Sitting(game, (HUMAN, HUMAN)), terminal, lambda prompt: "quit").run()
+        Console(GameSession(game, (HUMAN, HUMAN)), terminal, lambda prompt: "quit").run()
     assert "\x1b" not in captured.get()
     picture = draw(game, game.initial, select=(0, 0))
     coloured = to_ansi(picture)

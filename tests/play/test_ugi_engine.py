@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from cc_env.__main__ import main
 from cc_env.errors import BadOption, BadPosition, CcEnvError, IllegalAction, UnknownOption
 from cc_env.games.factory import make_game
-from cc_env.play.ugi_engine import Engine
+from cc_env.play.ugi_engine import UGIEngine
 from cc_env.protocols import channel
 from cc_env.protocols.ugi import turn_word
 from cc_env.registry.catalogue import GAMES
@@ -111,7 +111,7 @@ class Talk:
 
     def __init__(self, name, game):
         self.said, self.waits = [], threading.Condition()
-        self.engine = Engine(name, game, self.hear)
+        self.engine = UGIEngine(name, game, self.hear)
 
     def hear(self, line):
         with self.waits:
@@ -333,7 +333,7 @@ class Fails:
 
 
 def test_a_player_that_fails_is_told(game):
-    talk = Talk("test_engine.Fails", game)
+    talk = Talk("test_ugi_engine.Fails", game)
     assert talk("go", until="info") == ["info string error ArithmeticError: no idea"]
     assert talk("isready") == ["readyok"]
 

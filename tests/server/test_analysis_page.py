@@ -11,7 +11,7 @@ from cc_env.games.factory import make_game
 from cc_env.match.match import Match
 from cc_env.match.record import Record, decode_text
 from cc_env.match.referee import Decision
-from cc_env.play.choices import choices
+from cc_env.play.choices import list_choices
 from cc_env.players.specs import register_player, temporary_players
 from cc_env.server import player_pool
 
@@ -202,7 +202,7 @@ def test_a_chain_is_played_decision_by_decision(opened):
     turn = max(game.turns(position), key=len)
     for count, action in enumerate(turn, 1):
         before = game.play_turn(position, turn[: count - 1])
-        choice = next(choice for choice in choices(game, before) if choice.action == action)
+        choice = next(choice for choice in list_choices(game, before) if choice.action == action)
         if not page.locator(".cell.goal").count():
             page.click("rect[data-cell='{},{}']".format(*choice.pieces[0]))
         page.click("rect[data-cell='{},{}']".format(*choice.cell))

@@ -24,7 +24,7 @@ from websockets.exceptions import WebSocketException
 from benchmarks.load import Server
 from cc_env.games.factory import make_game
 from cc_env.play import view
-from cc_env.play.session import HUMAN, Sitting
+from cc_env.play.session import HUMAN, GameSession
 from cc_env.players.specs import make_player
 from cc_env.server import app
 from cc_env.server.journal import Journal
@@ -38,7 +38,7 @@ KINDS = "capture_conquer", "mini_checkers", "morris"
 def nursery(listening, folder, calls):
     """Start a server at each call, of what is imported and loaded once; tell its number."""
     for kind in KINDS:
-        view.state(Sitting(make_game(kind), (HUMAN, HUMAN)))
+        view.session_state(GameSession(make_game(kind), (HUMAN, HUMAN)))
     forks = multiprocessing.get_context("fork")
     while calls.recv():
         process = forks.Process(target=serve, args=(listening, folder))
@@ -156,7 +156,7 @@ class Person:
         """
         path = self._killing.folder / f"{self._name}.jsonl"
         assert path.read_bytes().endswith(b"\n")
-        kept = [decision.action for decision in Journal(path).read(make_player).sitting.decisions]
+        kept = [decision.action for decision in Journal(path).read(make_player).session.decisions]
         if self.asked is None or kept == self.confirmed:
             assert kept == self.confirmed
         elif self.asked["do"] == "play":

@@ -7,7 +7,7 @@ import pytest
 from page_server import Serving, needs_chromium, of_playwright
 
 from cc_env.games.factory import make_game
-from cc_env.play.choices import choices
+from cc_env.play.choices import list_choices
 from cc_env.players.builtin import RandomPlayer
 from cc_env.players.specs import register_player, temporary_players
 from cc_env.registry.catalogue import GAMES
@@ -295,7 +295,9 @@ def test_move_or_bomb_is_asked_at_the_place(opened):
     start = "W1W1W1Ww/2w5/3b4/6ww/6wb/3b2w1/8/1w1B1B1B w"
     page, game = opened("cannon", options={"start": start}), make_game("cannon")
     page.click("rect[data-cell='3,6']")
-    own = [choice for choice in choices(game, game.from_text(start)) if (3, 6) in choice.pieces]
+    own = [
+        choice for choice in list_choices(game, game.from_text(start)) if (3, 6) in choice.pieces
+    ]
     shots, goals = (
         {choice.cell for choice in own if choice.is_shot},
         {choice.cell for choice in own},

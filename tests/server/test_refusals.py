@@ -21,8 +21,10 @@ from cc_env.errors import (
 )
 from cc_env.games.factory import make_game
 from cc_env.play import exporting, lessons, terminal
-from cc_env.play.messages import act_of
-from cc_env.play.session import HUMAN, Sitting
+from cc_env.play.lessons import load_guide
+from cc_env.play.messages import find_handler
+from cc_env.play.session import HUMAN, GameSession
+from cc_env.play.terminal import check_save_path
 from cc_env.server import app, player_pool
 from cc_env.server.limits import ServerLimits
 from cc_env.server.lobby import Lobby, check_opening
@@ -121,7 +123,7 @@ def test_of_messages(message, kind, says, lobby):
     name = lobby.open(check_opening({"game": "mini_checkers", "seats": PEOPLE, "seed": 1}, LIMITS))
     room = asyncio.run(lobby.find(name))
     check(kind, says, room.obey, guest, message)
-    assert not room.sitting.decisions
+    assert not room.session.decisions
 
 
 def test_of_what_is_not_a_message():
@@ -130,7 +132,9 @@ def test_of_what_is_not_a_message():
     check(BadRecord, "a message is a JSON object", app._read, "[1]", limits)
     check(TooLongError, "a message has 10 bytes at most", app._read, " " * 11, limits)
     check(BadRecord, "what opens a game is a JSON object", check_opening, [1], LIMITS)
-    check(UnknownOption, "'7' cannot be done; wanted: play", act_of, {"do": 7}, {"play": None})
+    check(
+        UnknownOption, "'7' cannot be done; wanted: play", find_handler, {"do": 7}, {"play": None}
+    )
 
 
 def test_of_what_is_asked_about_positions(serving):
@@ -166,14 +170,18 @@ def test_of_what_comes_first(serving):
 
 
 def test_of_the_terminal(tmp_path):
-    sitting = Sitting(make_game("checkers"), (HUMAN, HUMAN))
+    session = GameSession(make_game("checkers"), (HUMAN, HUMAN))
     empty = tmp_path / "empty"
     for ending in (".jsonl", ".pdn"):
         empty.with_suffix(ending).touch()
-        check(BadRecord, "no", terminal.load, empty.with_suffix(ending), sitting)
-    check(BadOption, "is a folder", terminal.check_place, tmp_path, sitting.game)
-    check(UnknownOption, "'.xyz' is not a kind of file", exporting.check, sitting.game, ".xyz")
-    check(BadOption, "there is no lesson 99", list, lessons.lines(lessons.guide_of("checkers"), 99))
+        check(BadRecord, "no", terminal.load, empty.with_suffix(ending), session)
+    check(BadOption, "is a folder", check_save_path, tmp_path, session.game)
+    check(
+        UnknownOption, "'.xyz' is not a kind of file", exporting.check_suffix, session.game, ".xyz"
+    )
+    check(
+        BadOption, "there is no lesson 99", list, lessons.format_lessons(load_guide("checkers"), 99)
+    )
 
 
 def test_of_commands_for_programs():

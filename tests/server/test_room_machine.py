@@ -134,7 +134,7 @@ class RoomMachine(RuleBasedStateMachine):
     def take_back(self, pair):
         before = len(self.played)
         if self.obey(pair, {"do": "take_back"}):
-            count = len(pair[0].sitting.decisions)
+            count = len(pair[0].session.decisions)
             was_asked_only = pair[0].wanted_back is not None
             assert (count == before) if was_asked_only else (count < before)
             if not was_asked_only:
@@ -145,7 +145,7 @@ class RoomMachine(RuleBasedStateMachine):
     def offer_a_draw(self, pair):
         self.obey(pair, {"do": "draw"})
         room, _ = pair
-        self.is_over |= not room.is_closed and room.sitting.result is not None
+        self.is_over |= not room.is_closed and room.session.result is not None
 
     @rule(fails_after=st.integers(0, 30))
     def disk_fails(self, fails_after):
@@ -175,14 +175,14 @@ class RoomMachine(RuleBasedStateMachine):
         copy.write_bytes(path.read_bytes())
         kept = Journal(copy).read(self.lobby.make_player)
         copy.unlink()
-        assert [decision.action for decision in kept.sitting.decisions] == self.played
+        assert [decision.action for decision in kept.session.decisions] == self.played
         ended = self.is_over or self.match().result is not None
-        assert (kept.sitting.result is not None) == ended
+        assert (kept.session.result is not None) == ended
         room = self.lobby.rooms.get(self.name)
         if room:
             assert not room.is_closed
-            assert [decision.action for decision in room.sitting.decisions] == self.played
-            assert room.sitting.result == kept.sitting.result
+            assert [decision.action for decision in room.session.decisions] == self.played
+            assert room.session.result == kept.session.result
             assert room._journal.version == kept_version(path)
 
     @invariant()

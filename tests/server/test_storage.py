@@ -218,24 +218,24 @@ def journal_of(path, name):
     """Write a journal with decisions, take-backs, offers and an end; return its bytes."""
     journal, game = Journal(path), make_game(name)
     journal.begin(opening(name))
-    sitting = journal.read(make_player).sitting
+    session = journal.read(make_player).session
     for number in range(8):
-        sitting.play(sitting.match.legal_actions[0])
-        journal.decided(sitting.decisions[-1], 0.25)
+        session.play(session.match.legal_actions[0])
+        journal.decided(session.decisions[-1], 0.25)
         if number in (3, 6):
-            sitting.take_back()
+            session.take_back()
             journal.taken_back()
     journal.offered(0)
     journal.asked_back(1)
-    sitting.resign(0)
-    journal.ended(sitting.result, "")
-    assert game.name == sitting.game.name
+    session.resign(0)
+    journal.ended(session.result, "")
+    assert game.name == session.game.name
     return path.read_bytes()
 
 
 def read(path):
     standing = Journal(path).read(make_player)
-    return standing.sitting.decisions, standing.sitting.result, standing.wanted_back
+    return standing.session.decisions, standing.session.result, standing.wanted_back
 
 
 @pytest.mark.parametrize("name", ["mini_checkers", "morris"])

@@ -349,9 +349,9 @@ def test_verifying_takes_no_more_memory_than_is_told():
 
 def test_a_log_tells_how_far_it_has_come(tmp_path, monkeypatch):
     asked = "solve", "capture_conquer", "-o", "size=4", "--pieces", "2v2", "--check", 9
-    monkeypatch.setattr("cc_env.cli.tablebase_commands.TELL_EVERY", 3600)
+    monkeypatch.setattr("cc_env.cli.tablebase_commands.PROGRESS_INTERVAL_SECONDS", 3600)
     assert "M/s" not in command_line(main, *asked, "--out", tmp_path / "seldom")
-    monkeypatch.setattr("cc_env.cli.tablebase_commands.TELL_EVERY", 0)
+    monkeypatch.setattr("cc_env.cli.tablebase_commands.PROGRESS_INTERVAL_SECONDS", 0)
     out = command_line(main, *asked, "--out", tmp_path / "often")
     assert re.search(r"^alpha-beta, \d+ of at most 36 positions$", out, re.M)
     assert re.search(r"^2v2, turn 3, [\d.]+ M/s, 100%$", out, re.M)

@@ -20,8 +20,15 @@ from cc_env import files
 from cc_env.accuracy import decisions
 from cc_env.accuracy.decisions import RESULTS, Accuracy, Judged
 from cc_env.accuracy.hard_positions import hardest
-from cc_env.cli.application import application, run
-from cc_env.cli.arguments import GameName, Pairs, Results, Size, TablesFolder, game_options
+from cc_env.cli.application import create_app, run
+from cc_env.cli.arguments import (
+    GameName,
+    GameOptions,
+    ResultsFolder,
+    Size,
+    TablesFolder,
+    game_options,
+)
 from cc_env.core.game import Game
 from cc_env.core.rules import Position
 from cc_env.games.factory import make_game
@@ -31,7 +38,7 @@ from cc_env.tablebase.tablebase import Tablebase
 from training.runs.chart_style import FAINT, STYLE
 from training.runs.curves import COLOURS
 
-app = application()
+app = create_app()
 console = Terminal()
 
 EVENLY, REPLIES, HARDEST = "all positions", "first replies", "the hardest"
@@ -47,7 +54,7 @@ def measure(
     ],
     game: GameName = "capture_conquer",
     size: Size = None,
-    option: Pairs = None,
+    option: GameOptions = None,
     tables: TablesFolder = None,
     positions: Annotated[
         int,
@@ -61,7 +68,7 @@ def measure(
         typer.Option(help="Opponents besides itself.", show_default="random, minimax:depth=2"),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of positions, games and players.")] = 0,
-    out: Results = None,
+    out: ResultsFolder = None,
 ) -> None:
     """Measure players on a solved game: how many decisions are right.
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from agents.network import Size
-from cc_env.cli.application import application, run
+from cc_env.cli.application import create_app, run
 from cc_env.output import Terminal
 from training import alphazero, arena, evaluate
 from training.runs.folder import RUNS
@@ -24,7 +24,7 @@ OTHERS = (
     "random",
 )
 
-app = application()
+app = create_app()
 console = Terminal()
 
 

@@ -17,8 +17,8 @@ from rich.progress import track
 from cc_env import files
 from cc_env.accuracy.decisions import evenly, keeps_value
 from cc_env.accuracy.hard_positions import Hard, suite_name
-from cc_env.cli.application import application, run
-from cc_env.cli.arguments import GameName, Pairs, Size, TablesFolder, file_path, game_options
+from cc_env.cli.application import create_app, run
+from cc_env.cli.arguments import GameName, GameOptions, Size, TablesFolder, file_path, game_options
 from cc_env.core.game import Game
 from cc_env.core.rules import Position
 from cc_env.games.factory import make_game
@@ -28,7 +28,7 @@ from cc_env.tablebase.tablebase import Solved, Tablebase
 
 FEWEST = 5  # legal actions of a position that is hard
 
-app = application()
+app = create_app()
 console = Terminal()
 
 
@@ -36,7 +36,7 @@ console = Terminal()
 def search(
     game: GameName = "capture_conquer",
     size: Size = None,
-    option: Pairs = None,
+    option: GameOptions = None,
     tables: TablesFolder = None,
     positions: Annotated[int, typer.Option(min=1, help="Positions to draw.")] = 200_000,
     number: Annotated[int, typer.Option(min=1, help="Positions to keep.")] = 100,

@@ -23,6 +23,7 @@ from rich.table import Table
 from rich.text import Text
 
 from cc_env.cli import application
+from cc_env.cli.application import create_app
 from cc_env.core.game import Game
 from cc_env.errors import BadOption
 from cc_env.games.factory import make_game
@@ -52,7 +53,7 @@ MEASURED = "1st : 2nd : drawn", "score of the first", "turns", "s a game"  # col
 TURNS_PER_LINE = 4
 FIFTH = 5  # smart plays a fifth of the games of random in each seat
 
-app = application.application()
+app = create_app()
 console = Terminal()
 
 

@@ -19,8 +19,8 @@ import typer
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from cc_env.cli.application import application, run
-from cc_env.cli.arguments import GameName, Pairs, Size, game_options
+from cc_env.cli.application import create_app, run
+from cc_env.cli.arguments import GameName, GameOptions, Size, game_options
 from cc_env.core import rules
 from cc_env.core.game import Game
 from cc_env.core.rules import Position
@@ -42,7 +42,7 @@ from training.selfplay.search_games import Pace
 
 Weights = NDArray[np.int64]
 
-app = application()
+app = create_app()
 console = Terminal()
 
 
@@ -211,7 +211,7 @@ def _mirrored(rows: NDArray[np.uint64], symmetry: Any, game: Game) -> NDArray[np
 def main(
     game: GameName = "capture_conquer",
     size: Size = None,
-    option: Pairs = None,
+    option: GameOptions = None,
     rounds: Annotated[int, typer.Option(help="Rounds of self-play and fitting.")] = Config.rounds,
     positions: Annotated[
         int, typer.Option(help="Decisions of self-play per round.")

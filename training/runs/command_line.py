@@ -8,8 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from agents.shipped_weights import NETWORK
-from cc_env.cli.application import application
-from cc_env.cli.arguments import Pairs, Size, game_options
+from cc_env.cli.application import create_app
+from cc_env.cli.arguments import GameOptions, Size, game_options
 from cc_env.errors import BadOption
 from cc_env.registry import import_allowlist, options
 from training.runs.checkpoints import CHECKPOINTS
@@ -23,7 +23,7 @@ from training.runs.training_run import LIMITS
 WHAT = {
     "game": Annotated[str | None, typer.Option("--game", "-g", help="Name of the game.")],
     "size": Size,
-    "option": Pairs,
+    "option": GameOptions,
     "minutes": Annotated[float | None, typer.Option(help="Time budget.")],
 }
 HOW = {
@@ -81,7 +81,7 @@ def command(
         ]
     )
     train.__annotations__ = hints
-    app = application()
+    app = create_app()
     app.command(help=about)(train)
     return app
 
