@@ -32,10 +32,10 @@ from agents.winograd import (
     spread,
     tiling,
 )
-from cc_env.errors import Diverged
+from cc_env.errors import TrainingDiverged
 from cc_env.jit import aligned_arrays
 from cc_env.jit.compiler import jit
-from cc_env.jit.raw_arrays import borrow
+from cc_env.jit.raw_arrays import as_raw
 from cc_env.jit.simd import FLOAT_LANES, WIDE_FLOAT_LANES, fma, load, maximum, relu, splat, store
 
 OUTPUTS = 4  # channels out that `multiply` calculates at the same time
@@ -96,8 +96,8 @@ class Answer(NamedTuple):
 @jit(nogil=True)
 def forward(network: Weights, room: Room, planes: NDArray[np.int8], answer: Answer) -> None:
     """Write the answer to planes [B, C, H, W]."""
-    network, room = borrow(network), borrow(room)
-    planes, answer = borrow(planes), borrow(answer)
+    network, room = as_raw(network), as_raw(room)
+    planes, answer = as_raw(planes), as_raw(answer)
     count = planes.shape[2] * planes.shape[3]
     for begin in range(0, len(planes), FLOAT_LANES):
         _place(planes, begin, room.between)
@@ -241,7 +241,7 @@ class CompiledNetwork:
         """Transform the `state_dict` of a network of observations [C, H, W].
 
         `reach` is the dilation, `pairs`, int64[A, 2], are the cells of actions, 0 to H·W. Raises
-        BadCheckpoint if the weights do not fit each other, Diverged if one is not finite.
+        BadCheckpoint if the weights do not fit each other, TrainingDiverged if one is not finite.
         """
         _check(weights, shape[0])
         self._shape = shape
@@ -269,7 +269,7 @@ class CompiledNetwork:
 
 
 def _check(weights: Mapping[str, Floats], planes: int) -> None:
-    """Raise BadCheckpoint unless the weights fit each other, Diverged unless they are finite."""
+    """Raise BadCheckpoint if shapes do not match, TrainingDiverged if a weight is not finite."""
     features, keys = len(weights.get("stem.bias", ())), len(weights.get("keys.bias", ()))
     convolutions = [f"tower.{block}.{name}" for block in range(_blocks(weights)) for name in _PAIR]
     shapes = {
@@ -284,7 +284,9 @@ def _check(weights: Mapping[str, Floats], planes: int) -> None:
         for part, wanted in (("bias", shape[:1]), ("weight", shape)):
             array = weight_files.expect(weights, f"{name}.{part}", wanted, np.float32)
             if not np.isfinite(array).all():
-                raise Diverged(f"{name}.{part} of the network has values that are not finite")
+                raise TrainingDiverged(
+                    f"{name}.{part} of the network has values that are not finite"
+                )
 
 
 def _blocks(weights: Mapping[str, Floats]) -> int:

@@ -23,7 +23,7 @@ from agents.defaults import MEMORY
 from cc_env import files
 from cc_env.core.game import Game, Turn
 from cc_env.core.rules import FIRST_WINS, SECOND_WINS, Position
-from cc_env.errors import BadRecord, UnknownOption, is_whole, listed
+from cc_env.errors import BadRecord, UnknownOption, format_list, is_integer
 from cc_env.games.morris.tree import Line, Wins
 from cc_env.match.match import FAULTS
 from cc_env.match.record import Record, replay
@@ -88,8 +88,8 @@ class Memory:
 
         A choice has a greater id than its parent, so the tree has no cycles.
         """
-        is_choice = is_whole(id, after + 1, 2**63 - 1) and is_whole(action, 0)
-        if not (is_choice and is_whole(first, 0, MOST_WINS) and is_whole(second, 0, MOST_WINS)):
+        is_choice = is_integer(id, after + 1, 2**63 - 1) and is_integer(action, 0)
+        if not (is_choice and is_integer(first, 0, MOST_WINS) and is_integer(second, 0, MOST_WINS)):
             row = f"action {action!r:.40}, wins {first!r:.40} and {second!r:.40}"
             raise BadRecord(f"{self.path}: choice {id!r}, after {after}, is invalid: {row}")
         return Remembered(id, action, (first, second))
@@ -304,4 +304,4 @@ def _value(wins: Wins, player: int) -> float:
 
 def _one_of(name: str, given: str, known: tuple[str, ...]) -> None:
     if given not in known:
-        raise UnknownOption(f"{name}={given!r}; it is one of: {listed(known)}")
+        raise UnknownOption(f"{name}={given!r}; it is one of: {format_list(known)}")

@@ -24,7 +24,7 @@ from torch import Tensor, nn
 from agents import weight_files
 from agents.inference import CompiledNetwork
 from cc_env.core.game import Game
-from cc_env.errors import BadCheckpoint, BadOption, UnknownOption, is_whole, listed
+from cc_env.errors import BadCheckpoint, BadOption, UnknownOption, format_list, is_integer
 from cc_env.registry.catalogue import GAMES
 from cc_env.search.puct import Evaluate
 from cc_env.version import __version__
@@ -45,7 +45,7 @@ class Size:
     def __post_init__(self) -> None:
         """Raise BadOption unless all are whole numbers from 1."""
         for name, value in asdict(self).items():
-            if not is_whole(value, 1, 4096):
+            if not is_integer(value, 1, 4096):
                 raise BadOption(f"{name}={value!r}; it is a whole number from 1")
 
 
@@ -118,14 +118,14 @@ class Evaluator:
 
         `mirrored` says whether the network was trained on symmetric images of its positions. `by`
         is "torch" or "compiled"; None: the faster. Raises UnknownOption as `device_of` or for
-        another `by`, BadOption for compiled code on a GPU, Diverged as `CompiledNetwork`.
+        another `by`, BadOption for compiled code on a GPU, TrainingDiverged as `CompiledNetwork`.
         """
         self.mirrored = mirrored
         self.fingerprint = ""  # hash of the file that the weights were loaded from
         where = device_of(device)
         self.by = _fastest(where) if by is None else by
         if self.by not in WAYS:
-            raise UnknownOption(f"by={by!r}; it is one of: {listed(WAYS)}")
+            raise UnknownOption(f"by={by!r}; it is one of: {format_list(WAYS)}")
         if self.by == "compiled" and where.type != "cpu":
             raise BadOption(f"by='compiled', device={device!r}; compiled code runs on the CPU")
         self._answer: Evaluate = (
@@ -225,7 +225,7 @@ def _filled(game: Game, size: Size, weights: weight_files.Arrays) -> Network:
         network = Network(game, size)
     wanted = network.state_dict()
     if unknown := weights.keys() - wanted.keys():
-        raise BadCheckpoint(f"such a network has no array {listed(sorted(unknown))}")
+        raise BadCheckpoint(f"such a network has no array {format_list(sorted(unknown))}")
     checked = {
         name: weight_files.expect(weights, name, tensor.shape, np.float32)
         for name, tensor in wanted.items()

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from cc_env.core.game import Game
-from cc_env.errors import BadCheckpoint, listed
+from cc_env.errors import BadCheckpoint, format_list
 from cc_env.games.factory import make_game
 
 WEIGHTS = Path(__file__).parent / "weights"
@@ -35,7 +35,7 @@ def shipped(game: Game, kind: str) -> Path:
         wanted = f"cc_env train-{kind} trains a network, then {kind}:path=FOLDER plays"
         raise BadCheckpoint(
             f"cc_env ships no {kind} weights for {_as_typed(game.name, game.options)}, only for: "
-            f"{listed(there) or 'nothing'}; {wanted}"
+            f"{format_list(there) or 'nothing'}; {wanted}"
         )
     return path
 

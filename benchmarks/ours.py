@@ -37,7 +37,7 @@ from cc_env.games.capture_conquer.chains import (
 from cc_env.games.capture_conquer.rules import BOARD, is_won, moved, steps
 from cc_env.games.factory import make_game
 from cc_env.jit.compiler import jit
-from cc_env.jit.raw_arrays import borrow
+from cc_env.jit.raw_arrays import as_raw
 from cc_env.match.random_games import play_random_games
 from cc_env.match.referee import play_match
 from cc_env.players.specs import make_player
@@ -247,7 +247,7 @@ def _lookups() -> Chunk:
 
 @jit
 def _look_up(start: Position, rows: NDArray[np.uint64], tables: Known, times: int) -> rules.Int:
-    known, total = borrow(tables), np.int64(0)
+    known, total = as_raw(tables), np.int64(0)
     for _ in range(times):
         for row in range(len(rows)):
             total += solved(rules.load(rows[row], start), known)
@@ -384,7 +384,7 @@ def play_listed(
     `moves` uint32[num_actions * 64] is a buffer; the lengths of all lists are added to `listed`,
     int64[1].
     """
-    moves = borrow(moves)
+    moves = as_raw(moves)
     played = 0
     for _ in range(games):
         position = start

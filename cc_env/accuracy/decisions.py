@@ -22,7 +22,7 @@ import numpy as np
 from cc_env.core.game import Game
 from cc_env.core.random_streams import check_seed
 from cc_env.core.rules import Position
-from cc_env.errors import BadOption, BadPlayer, is_whole, quantity
+from cc_env.errors import BadOption, BadPlayer, format_count, is_integer
 from cc_env.match import referee
 from cc_env.match.confidence import Interval, wilson_interval
 from cc_env.match.match import FAULTS
@@ -62,7 +62,7 @@ class Accuracy:
     def __repr__(self) -> str:
         """Return it in one line, without the decisions."""
         kept, low, high = (100 * share for share in self.interval)
-        decisions = quantity(self.decisions, "decision")
+        decisions = format_count(self.decisions, "decision")
         return f"<Accuracy: {kept:.1f} % ({low:.1f} – {high:.1f}) of {decisions} kept the value>"
 
     @property
@@ -203,7 +203,7 @@ def reached(
     and as `players.of`.
     """
     _check(games, seed)
-    if not is_whole(opening_turns, 0):
+    if not is_integer(opening_turns, 0):
         raise BadOption(f"opening_turns={opening_turns!r}; wanted: 0 or more")
     rng, seen = np.random.default_rng(seed), set[Position]()
     player, opponent = (as_player(seated, tables.game) for seated in (player, opponent))
@@ -274,6 +274,6 @@ def replies(
 
 
 def _check(count: int, seed: int) -> None:
-    if not is_whole(count, 1):
+    if not is_integer(count, 1):
         raise BadOption(f"{count!r} positions or games; wanted: 1 or more")
     check_seed(seed)

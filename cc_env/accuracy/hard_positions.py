@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from cc_env.core.game import Game
 from cc_env.core.rules import Position
-from cc_env.errors import BadRecord, CcEnvError, is_whole
+from cc_env.errors import BadRecord, CcEnvError, is_integer
 from cc_env.files import lines
 from cc_env.registry.catalogue import file_stem
 from cc_env.tablebase.tablebase import SHIPPED
@@ -68,6 +68,6 @@ def _hard(told: Any, game: Game) -> Hard:
     if told["action"] not in texts:
         raise BadRecord(f"{told['action']!r:.40} is not legal in '{game.to_text(position)}'")
     for name in ("turns", "missed"):
-        if not is_whole(told[name], 0):
+        if not is_integer(told[name], 0):
             raise BadRecord(f"{name}={told[name]!r:.40}; wanted: a whole number, 0 or more")
     return Hard(position, texts[told["action"]], told["turns"], told["missed"])

@@ -13,7 +13,7 @@ from typing import Annotated, Any, NamedTuple
 
 from cc_env.cli.arguments import GameName, GameOptions, game_options
 from cc_env.core.game import Game
-from cc_env.errors import BadOption, MissingExtra, escape_controls, quantity
+from cc_env.errors import BadOption, MissingExtra, escape_controls, format_count
 from cc_env.games.cannon import log
 from cc_env.games.factory import make_game
 from cc_env.match import record
@@ -160,7 +160,8 @@ def _hold_tournament(
     played = server.play(game, (first, second), seconds=terms.seconds, note=note)
     assert played.match.result is not None
     result = RESULTS[played.match.result.outcome]
-    yield f"{result} ({played.match.result.reason}), {quantity(len(played.match.turns), 'turn')}"
+    turns = format_count(len(played.match.turns), "turn")
+    yield f"{result} ({played.match.result.reason}), {turns}"
     yield played.meta + (f" ({played.detail})" if played.detail else "")
 
 
@@ -189,7 +190,7 @@ def _hold_ugi(
     note(kept.to_json())
     scores = record.replay(kept).score
     told = ", scores {:g} - {:g}".format(*scores) if scores and game.scores else ""
-    turns = quantity(len(kept.turns), "turn")
+    turns = format_count(len(kept.turns), "turn")
     yield f"{' - '.join(names)}  {kept.result} ({kept.reason}){told}, {turns}"
     if kept.detail:
         yield kept.detail

@@ -27,8 +27,8 @@ from cc_env.errors import (
     BadRecord,
     IllegalAction,
     UnknownOption,
-    listed,
-    suggestion,
+    format_list,
+    suggest,
 )
 
 __all__ = [  # all that the module of a game needs, beside `rules`
@@ -227,8 +227,8 @@ class Game:
             yield f"letters={self.letters!r}; wanted: letters for each player, none in common"
         own = look.pieces, self.notation.to_text, self.notation.parse_position
         if not all(own) and not set(_SETS) <= set(self.initial._fields):
-            wanted = f"fields {listed(_SETS)}, or functions pieces, to_text and parse_position"
-            yield f"positions have the fields {listed(self.initial._fields)}; wanted: {wanted}"
+            wanted = f"fields {format_list(_SETS)}, or functions pieces, to_text and parse_position"
+            yield f"positions have the fields {format_list(self.initial._fields)}; wanted: {wanted}"
         for what, labels, count in (
             ("rows", look.rows, self.grid.rows),
             ("columns", look.columns, self.grid.columns),
@@ -329,7 +329,7 @@ class Game:
     def _parse_position(self, text: str) -> Position:
         """Return the position that `to_text` writes by default; raise BadPosition."""
         other = [name for name in self.initial._fields if name not in _SETS]
-        rest = f"then NAME=VALUE of {listed(other)}" if other else ""
+        rest = f"then NAME=VALUE of {format_list(other)}" if other else ""
         pieces, player, words = self.grid.read_position(text, self.letters, rest)
         own, enemy = self.grid.sides(pieces, self.letters, player)
         values = {"own": own, "enemy": enemy, "player": np.uint64(player)}
@@ -519,11 +519,11 @@ class Game:
         if hasattr(which, "_fields"):  # a NamedTuple of weights
             return which
         known = self.search.evaluations
-        has = listed(known) or "none"
+        has = format_list(known) or "none"
         if which is not None and not isinstance(which, str):
             raise BadOption(f"evaluation={which!r} is not a name; {self.name} has: {has}")
         if not known or (which and which not in known):
-            has = f"{suggestion(which, known)}it has: {has}"
+            has = f"{suggest(which, known)}it has: {has}"
             raise UnknownOption(f"{self.name} has no evaluation {which or ''!r}; {has}")
         return known[which or next(iter(known))]
 
@@ -581,7 +581,7 @@ class Game:
             if wanted in map(_plain, self.notation.other_texts(position, action)):
                 return (action,)
         near = self.near(position, text)
-        would_do = f"did you mean {listed(near)}?" if near else self._what_is_legal(position)
+        would_do = f"did you mean {format_list(near)}?" if near else self._what_is_legal(position)
         raise IllegalAction(f"'{text}' is not legal in '{self.to_text(position)}'; {would_do}")
 
     def near(self, position: Position, text: str, most: int = 12) -> list[str]:
@@ -644,7 +644,7 @@ class Game:
         legal = self.legal_actions(position)
         if not len(legal):
             return "the game is over"
-        return "legal: " + listed(f"{a} ({self.action_text(position, int(a))})" for a in legal)
+        return "legal: " + format_list(f"{a} ({self.action_text(position, int(a))})" for a in legal)
 
 
 def _plain(text: str) -> str:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from cc_env.core.bitboard import scramble
 from cc_env.core.rules import Int
-from cc_env.errors import BadOption, is_whole
+from cc_env.errors import BadOption, is_integer
 from cc_env.jit.compiler import jit
 
 MOST_SEED = 2**128 - 1
@@ -28,7 +28,7 @@ def streams(seed: int | None, count: int) -> NDArray[np.uint64]:
 
 def check_seed(seed: object) -> None:
     """Raise BadOption unless this is a whole number from 0 to MOST_SEED, or None."""
-    if seed is not None and not is_whole(seed, 0, MOST_SEED):
+    if seed is not None and not is_integer(seed, 0, MOST_SEED):
         raise BadOption(f"seed={seed!r}; it is a whole number from 0, or None")
 
 

@@ -95,7 +95,7 @@ def repetition_outcome(position: Position) -> int:
     """Return the outcome where the rules end a game by repetition, see `Game.repetition_limit`."""
 
 
-@rule(by=(0, 2))
+@rule(dispatch_on=(0, 2))
 def evaluate(position: Position, player: Int, evaluation: Any) -> Int:
     """Return what the position is worth to `player`, in hundredths of a piece."""
 
@@ -118,7 +118,7 @@ def state_of(position: Position) -> int:
     """Return what a position has beside its sets: a small number; -1 if it is not numbered."""
 
 
-@rule(by=(2,))
+@rule(dispatch_on=(2,))
 def from_sets(sets: NDArray[np.uint64], state: Int, like: Position) -> Position:
     """Return the position with these sets, uint64[K], and this state; the first player moves.
 
@@ -131,7 +131,7 @@ def turns_to_draw(position: Position) -> int:
     """Return in how many turns, at the earliest, the rules draw a game that makes no progress."""
 
 
-@rule(by=(1,))
+@rule(dispatch_on=(1,))
 def load(row: NDArray[np.uint64], like: Position) -> Position:
     """Return the position, of the class of `like`, that `store` wrote into `row` (uint64[>= F])."""
 

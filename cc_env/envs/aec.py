@@ -22,7 +22,7 @@ from cc_env.envs.spaces import (
     make_masked_space,
     make_observation_space,
 )
-from cc_env.errors import EpisodeOver, MissingExtra
+from cc_env.errors import MissingExtra, ResetNeeded
 from cc_env.rendering.picture import Picture, draw
 
 try:
@@ -122,11 +122,11 @@ class BoardGameAEC(CopyableEnv, AECEnv):
     def step(self, action: int | np.integer[Any] | None) -> None:
         """Play a legal action of the agent to move; None for an agent whose game is over.
 
-        Raises IllegalAction, and changes nothing, for an action that is not legal here; EpisodeOver
+        Raises IllegalAction, and changes nothing, for an action that is not legal here; ResetNeeded
         before the first reset.
         """
         if not self._boards.has_begun:
-            raise EpisodeOver(f"{NO_EPISODE}; call reset() before step()")
+            raise ResetNeeded(f"{NO_EPISODE}; call reset() before step()")
         agent = self.agent_selection
         if self.terminations[agent] or self.truncations[agent]:
             self._was_dead_step(action)
@@ -151,13 +151,13 @@ class BoardGameAEC(CopyableEnv, AECEnv):
 
     @property
     def position(self) -> Position:
-        """The position on the board, for `self.game`; raises EpisodeOver before the first reset."""
+        """The position on the board, for `self.game`; raises ResetNeeded before the first reset."""
         return self._boards.position()
 
     def picture(self, select: Cell | None = None) -> Picture:
         """Return the board with the last turn and, for a cell, the legal targets of its piece.
 
-        Raises EpisodeOver before the first reset.
+        Raises ResetNeeded before the first reset.
         """
         last, end = self._boards.last_turn(), self._boards.shown_result()
         return draw(self.game, self.position, last=last, select=select, end=end)

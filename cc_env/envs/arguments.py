@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cc_env.core import random_streams
-from cc_env.errors import BadOption, IllegalAction, listed
+from cc_env.errors import BadOption, IllegalAction, format_list
 
 
 def as_int(value: object) -> int | None:
@@ -58,5 +58,5 @@ def check_choice(name: str, value: object, valid: Iterable[str]) -> str:
     """Return an argument that is one of some words; raise BadOption unless it is."""
     words = list(valid)
     if not isinstance(value, str) or value not in words:
-        raise BadOption(f"{name}={value!r}; it is one of: {listed(words)}")
+        raise BadOption(f"{name}={value!r}; it is one of: {format_list(words)}")
     return value

@@ -41,15 +41,15 @@ from cc_env.envs.kernels import (
 from cc_env.errors import (
     BadOption,
     BadPosition,
-    EpisodeOver,
     IllegalAction,
+    ResetNeeded,
     UnknownKeyword,
     UnknownOption,
-    listed,
-    suggestion,
+    format_list,
+    suggest,
 )
 from cc_env.games.factory import game_option_defaults, make_game
-from cc_env.jit.threads import Threads
+from cc_env.jit.threads import ThreadPool
 
 NO_EPISODE = "no episode has begun"
 REPETITION_WINDOW = (
@@ -125,7 +125,7 @@ class Boards:
         self._no_actions = np.zeros(count, np.int64)
         self._all_due = np.full(count, StepKind.DECISION, np.int8)
         self._initial = self._rows_of(())
-        self._threads = Threads(threads)
+        self._threads = ThreadPool(threads)
 
     def streams(self, seed: int | list[int | None] | None) -> NDArray[np.uint64]:
         """Return random streams for `reset`, uint64[N], from one seed or one seed each.
@@ -178,7 +178,7 @@ class Boards:
         """Play actions[i] (int64[N]) on board i; if one is refused, nothing changes.
 
         The actions of boards whose next game begins in this step (NEXT_STEP) are ignored. Raises
-        IllegalAction or EpisodeOver, naming the first board that refuses.
+        IllegalAction or ResetNeeded, naming the first board that refuses.
         """
         if not self.raises:
             self._note_illegal(actions)
@@ -212,11 +212,11 @@ class Boards:
         self, due: NDArray[np.int8], actions: NDArray[np.int64], starts: NDArray[np.uint64]
     ) -> int:
         """Do what is due on all boards as `kernels.step`, each thread on some; or on none."""
-        if self._threads.count == 1:
+        if self._threads.thread_count == 1:
             return kernels.step(*self._args(), due, actions, starts)
         refused = find_refused(self._settings, self._batch, due, actions)
         if refused == ACCEPTED:
-            self._threads.run(partial(self._run_slice, due, actions, starts), self.count)
+            self._threads.run_slices(partial(self._run_slice, due, actions, starts), self.count)
         return refused
 
     def _run_slice(
@@ -264,11 +264,11 @@ class Boards:
         chosen = self._batch.masks[np.arange(self.count), np.where(within, actions, 0)]
         self.was_illegal[:] = ~self.done & (chosen == 0)
 
-    def _refusal(self, board: int, action: int) -> IllegalAction | EpisodeOver:
+    def _refusal(self, board: int, action: int) -> IllegalAction | ResetNeeded:
         where = f"board {board}: " if self.count > 1 else ""
         if self.done[board]:
             why = "the episode is over" if self.has_begun else NO_EPISODE
-            return EpisodeOver(f"{where}{why}; call reset() before step({action})")
+            return ResetNeeded(f"{where}{why}; call reset() before step({action})")
         return IllegalAction(f"{where}{self._illegal(board, int(action))}")
 
     def _illegal(self, board: int, action: object) -> IllegalAction:
@@ -353,9 +353,9 @@ class Boards:
         return np.random.default_rng(int(stream))
 
     def position(self, board: int = 0) -> Position:
-        """Return the position on a board; raise EpisodeOver before the first reset."""
+        """Return the position on a board; raise ResetNeeded before the first reset."""
         if not self.has_begun:
-            raise EpisodeOver(f"{NO_EPISODE}; call reset() first")
+            raise ResetNeeded(f"{NO_EPISODE}; call reset() first")
         return self._position(self._batch.rows[board])
 
     def _position(self, row: NDArray[np.uint64]) -> Position:
@@ -486,8 +486,8 @@ def check_reset_options(options: object, known: Sequence[str]) -> Mapping[str, A
         would_do = 'a dict, such as {"position": TEXT}'
         raise BadOption(f"options={options!r} of reset; wanted: None or {would_do}")
     if unknown := [name for name in options if name not in known]:
-        has = f"{suggestion(unknown[0], known)}it has: {listed(known)}"
-        raise UnknownOption(f"reset has no option {listed(unknown)}; {has}")
+        has = f"{suggest(unknown[0], known)}it has: {format_list(known)}"
+        raise UnknownOption(f"reset has no option {format_list(unknown)}; {has}")
     return options
 
 
@@ -499,9 +499,9 @@ def make_environment_game(environment: type, game: str, options: Mapping[str, An
         own = [
             parameter.name for parameter in parameters if parameter.name not in ("game", "options")
         ]
-        there = f"{game} has: {listed(of_game, 99)}; every game: {listed(own, 99)}"
+        there = f"{game} has: {format_list(of_game, 99)}; every game: {format_list(own, 99)}"
         got = f"{environment.__name__}() got an unexpected keyword argument '{unknown[0]}'"
-        raise UnknownKeyword(f"{got}; {suggestion(unknown[0], own + of_game)}{there}")
+        raise UnknownKeyword(f"{got}; {suggest(unknown[0], own + of_game)}{there}")
     return make_game(game, **options)
 
 

@@ -15,7 +15,7 @@ from cc_env.core import random_streams, rules
 from cc_env.core.bitboard import ZERO
 from cc_env.core.rules import FIRST_WINS, ONGOING, SECOND_WINS, Bool, Int, Position
 from cc_env.jit.compiler import jit
-from cc_env.jit.raw_arrays import borrow
+from cc_env.jit.raw_arrays import as_raw
 
 # Columns: games begun, turns played, random stream, seat 0 or 1, an `EpisodeStatus`.
 EPISODE, TURNS, STREAM, SEAT, STATUS = COLUMNS = tuple(range(-5, 0))
@@ -116,7 +116,7 @@ def find_refused(
 
     Only boards on which a decision is due (`StepKind`) look at their actions.
     """
-    batch = borrow(batch)
+    batch = as_raw(batch)
     for number in range(len(batch.rows)):
         row, mask = batch.rows[number], batch.masks[number]
         if due[number] == StepKind.DECISION and not _accepts(settings, row, actions[number], mask):
@@ -139,7 +139,7 @@ def step(
     but in `start` where they begin in the step that ends one; its class picks the rules, here and
     below. Return ACCEPTED or, where nothing changes, the first board whose action is refused.
     """
-    batch = borrow(batch)
+    batch = as_raw(batch)
     first_refused = find_refused(settings, batch, due, actions)
     if first_refused != ACCEPTED:
         return first_refused
@@ -168,7 +168,7 @@ def play_replies(
 
     Those before the seat's first decision leave rewards and endings as they are.
     """
-    batch = borrow(batch)
+    batch = as_raw(batch)
     legal = np.empty(batch.masks.shape[1], np.int32)
     for place in range(len(which)):
         board = _board(batch, which[place], legal)
@@ -218,7 +218,7 @@ def describe_endings(
 @jit
 def observe(start: Position, settings: Settings, batch: Batch) -> None:
     """Write what is seen of every board into `batch.observations`."""
-    batch = borrow(batch)
+    batch = as_raw(batch)
     for number in range(len(batch.rows)):
         row = batch.rows[number]
         _observe(rules.load(row, start), settings, row, batch.observations[number])

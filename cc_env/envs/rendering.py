@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from cc_env.errors import UnknownOption, listed
+from cc_env.errors import UnknownOption, format_list
 from cc_env.rendering.picture import Picture
 
 RENDER_MODES = ("ansi", "rgb_array", "human")
@@ -14,7 +14,7 @@ def check_render_mode(mode: object, modes: Iterable[str]) -> None:
     """Raise UnknownOption unless this is None or one of the modes."""
     known = list(modes)
     if mode is not None and not (isinstance(mode, str) and mode in known):
-        raise UnknownOption(f"unknown render_mode {mode!r}; there are: {listed(known)}")
+        raise UnknownOption(f"unknown render_mode {mode!r}; there are: {format_list(known)}")
 
 
 class Renderer:

@@ -18,7 +18,7 @@ from cc_env.envs.boards import Boards, check_reset_options, make_environment_gam
 from cc_env.envs.opponents import BatchPolicy, DecisionBatch, Opponent, OpponentPool, wrap_player
 from cc_env.envs.rendering import FRAMES_PER_SECOND, Renderer, check_render_mode
 from cc_env.envs.spaces import make_observation_space
-from cc_env.errors import BadOption, MissingExtra, check_switch
+from cc_env.errors import BadOption, MissingExtra, check_bool
 from cc_env.match.referee import Player
 from cc_env.rendering.picture import draw
 
@@ -81,7 +81,7 @@ class OpponentVecEnv(VecEnv):
         """
         self.game = make_environment_game(OpponentVecEnv, game, options)
         check_render_mode(render_mode, ["ansi", "rgb_array"])
-        check_switch("draw_at_limits", draw_at_limits)
+        check_bool("draw_at_limits", draw_at_limits)
         if starts is not None and not callable(starts):
             raise BadOption(
                 f"starts={starts!r}; it is a function (count, rng) -> positions, or None"
@@ -173,7 +173,7 @@ class OpponentVecEnv(VecEnv):
     def step_wait(self) -> VecEnvStepReturn:
         """Play them, and the answers.
 
-        Raises IllegalAction, and changes nothing, where one is illegal, see `illegal`; EpisodeOver
+        Raises IllegalAction, and changes nothing, where one is illegal, see `illegal`; ResetNeeded
         before the first reset.
         """
         began, boards = time.perf_counter(), self.boards

@@ -127,7 +127,7 @@ class BoardGameEnv(CopyableEnv, gymnasium.Env[Observation, np.int64]):
         """Play a legal action and the opponent's answer.
 
         Raises IllegalAction for an action that is not legal here, see `illegal`, or that is not in
-        the action space; EpisodeOver after the end. What the opponent raises comes through, as does
+        the action space; ResetNeeded after the end. What the opponent raises comes through, as does
         IllegalAction for what it chose. Then nothing has changed.
         """
         boards = self._boards
@@ -146,12 +146,12 @@ class BoardGameEnv(CopyableEnv, gymnasium.Env[Observation, np.int64]):
 
     @property
     def position(self) -> Position:
-        """The position on the board, for `self.game`; raises EpisodeOver before the first reset."""
+        """The position on the board, for `self.game`; raises ResetNeeded before the first reset."""
         return self._boards.position()
 
     def picture(self, select: Cell | None = None) -> Picture:
         """Return the board with the last turn and, where `select` names a cell, the legal targets
-        of its piece; raise EpisodeOver before the first reset.
+        of its piece; raise ResetNeeded before the first reset.
         """
         last, end = self._boards.last_turn(), self._boards.shown_result()
         return draw(self.game, self.position, last=last, select=select, end=end)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from cc_env.core.game import Game
 from cc_env.envs.arguments import as_seed
 from cc_env.envs.boards import Boards
-from cc_env.errors import BadOption, check_switch
+from cc_env.errors import BadOption, check_bool
 from cc_env.jit.compiler import jit
 
 
@@ -25,7 +25,7 @@ def check_mask_layout(key: object, flat: object) -> None:
     """Raise BadOption unless these are arguments of a wrapper that puts masks in observations."""
     if not isinstance(key, str) or key == "action_mask":
         raise BadOption(f"key={key!r}; it is a name for the planes, other than action_mask")
-    check_switch("flat", flat)
+    check_bool("flat", flat)
 
 
 def make_masked_space(planes: spaces.Box, num_actions: int, key: str, flat: bool) -> spaces.Dict:

@@ -25,13 +25,7 @@ from cc_env.envs.kernels import Autoreset
 from cc_env.envs.opponents import make_opponent
 from cc_env.envs.rendering import FRAMES_PER_SECOND, Renderer, check_render_mode
 from cc_env.envs.spaces import CopyableEnv, LegalActionBatchSpace, make_observation_space
-from cc_env.errors import (
-    BadOption,
-    EpisodeOver,
-    UnknownOption,
-    check_switch,
-    listed,
-)
+from cc_env.errors import BadOption, ResetNeeded, UnknownOption, check_bool, format_list
 from cc_env.match.referee import Player
 from cc_env.players.builtin import PolicyFunction
 from cc_env.rendering.picture import Picture, draw
@@ -104,7 +98,7 @@ class BoardGameVectorEnv(CopyableEnv, VectorEnv[Batch, NDArray[np.int64], NDArra
         The other arguments are those of `BoardGameEnv`.
         """
         check_render_mode(render_mode, self.metadata["render_modes"])
-        check_switch("copy", copy)
+        check_bool("copy", copy)
         self.autoreset_mode = _autoreset_mode(autoreset_mode)
         self.metadata = {**self.metadata, "autoreset_mode": self.autoreset_mode}
         self.game = make_environment_game(BoardGameVectorEnv, game, options)
@@ -161,12 +155,12 @@ class BoardGameVectorEnv(CopyableEnv, VectorEnv[Batch, NDArray[np.int64], NDArra
     def step(self, actions: NDArray[np.int64]) -> Step:
         """Play actions[i] (int[N]) on board i.
 
-        Raises IllegalAction or EpisodeOver naming the first board that refuses; then no board has
+        Raises IllegalAction or ResetNeeded naming the first board that refuses; then no board has
         changed.
         """
         chosen = check_actions(actions, self.num_envs)
         if not self._boards.has_begun:
-            raise EpisodeOver(f"{NO_EPISODE}; call reset() before step()")
+            raise ResetNeeded(f"{NO_EPISODE}; call reset() before step()")
         self._actions[:] = chosen
         boards, seats = self._boards, self._boards.seats
         episodes = boards.episodes if self._collects else None
@@ -202,7 +196,7 @@ class BoardGameVectorEnv(CopyableEnv, VectorEnv[Batch, NDArray[np.int64], NDArra
     def position(self, board: int) -> Position:
         """Return the position on a board, for `self.game`.
 
-        Raises BadOption where there is no such board, EpisodeOver before the first reset.
+        Raises BadOption where there is no such board, ResetNeeded before the first reset.
         """
         self._check(board)
         return self._boards.position(board)
@@ -337,7 +331,7 @@ def _autoreset_mode(mode: AutoresetMode | str) -> AutoresetMode:
     try:
         return AutoresetMode(mode)
     except ValueError:
-        there_are = listed(repr(mode.value) for mode in AutoresetMode)
+        there_are = format_list(repr(mode.value) for mode in AutoresetMode)
         raise UnknownOption(f"unknown autoreset_mode {mode!r}; there are: {there_are}") from None
 
 

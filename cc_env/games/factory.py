@@ -14,7 +14,7 @@ from typing import Any, get_type_hints
 
 from cc_env.core import rules
 from cc_env.core.game import Game
-from cc_env.errors import BadGame, CcEnvError, UnknownOption, listed, suggestion
+from cc_env.errors import BadGame, CcEnvError, UnknownOption, format_list, suggest
 from cc_env.learned_evaluation.network_file import with_learned
 from cc_env.registry import import_allowlist
 from cc_env.registry.catalogue import GAMES
@@ -29,8 +29,8 @@ def make_game(name: str, /, **options: Any) -> Game:
     """
     known = game_option_defaults(name)
     if unknown := sorted(set(options) - set(known)):
-        has = f"{suggestion(unknown[0], known)}it has: {listed(known)}"
-        raise UnknownOption(f"{name} has no option {listed(unknown)}; {has}")
+        has = f"{suggest(unknown[0], known)}it has: {format_list(known)}"
+        raise UnknownOption(f"{name} has no option {format_list(unknown)}; {has}")
     try:
         game = game_module(name).make(**options)
     except (CcEnvError, ImportError, OSError):
@@ -96,8 +96,8 @@ def game_option_values(name: str) -> dict[str, list[Any]]:
 
 def game_module(name: str) -> ModuleType:
     """Return the module of the game `name`; raise UnknownOption with the games that there are."""
-    there = f"there are: {listed(sorted(GAMES))}, and any module that has a game"
-    there = suggestion(name, GAMES) + there
+    there = f"there are: {format_list(sorted(GAMES))}, and any module that has a game"
+    there = suggest(name, GAMES) + there
     if not isinstance(name, str):
         raise UnknownOption(f"there is no game {name!r}; {there}")
     if name in GAMES:

@@ -1,1 +1,1 @@
-"""Compilation by numba, cached on disk, and what compiled code needs of arrays and threads."""
+"""Compilation by numba with a disk cache; arrays, vectors and threads for compiled code."""

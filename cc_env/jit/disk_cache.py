@@ -1,10 +1,10 @@
-"""The cache of compiled code on disk, valid until a source that the code depends on changes.
+"""Disk cache of compiled code, invalidated when a source that the code depends on changes.
 
-A file holds one function compiled for one signature. Its name consists of the function's name, a
-hash of its place, the signature and the processor, and a hash of everything the code depends on.
-Writing a file removes those of older sources, and partial files of killed processes. numba's own
-cache checks only the file of the function itself, and numbers its files in an index that two
-processes can corrupt by writing at the same time.
+A file contains one function compiled for one signature. Its name consists of the function's name, a
+hash of its location, signature and processor, and a hash of everything the code depends on. Writing
+a file deletes those of older sources, and partial files of killed processes. numba's own cache
+checks only the source of the function itself, and keeps an index that two processes can corrupt by
+writing at the same time.
 """
 
 import contextlib
@@ -16,41 +16,53 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import CodeType
-from typing import Any
+from typing import Protocol
 
 import llvmlite
 import numba
 import numpy as np
 from numba import types
 from numba.core import caching
+from numba.core.base import BaseContext
+from numba.core.compiler import CompileResult
 
 from cc_env.jit import fingerprints
 
-NOT_KEPT: dict[str, str] = {}  # functions whose code could not be written to disk: the reason
+# Name of each function whose code could not be written -> the reason.
+write_failures: dict[str, str] = {}
 
-_ABANDONED = 3600  # age in seconds at which a partial file is taken for abandoned
-_DIGEST = 32  # bytes of the SHA-256 at the start of a file
-_INNER = "dtype", "type", "item_type", "key_type", "value_type"  # attributes with nested types
+# Age at which a partial file is deleted.
+_PARTIAL_FILE_SECONDS = 3600
+_DIGEST_BYTES = 32
+
+
+class _NamedTuple(Protocol):
+    _fields: tuple[str, ...]
+
+
+# Attributes of numba's types that contain nested types.
+_NESTED_TYPES = "dtype", "type", "item_type", "key_type", "value_type"
 
 
 class DiskCache(caching._Cache):
-    """The cached code of one function, with the interface that numba's dispatchers expect."""
+    """Cached code of one function, with the interface that numba's dispatchers expect."""
 
-    def __init__(self, function: Callable[..., Any], options: Mapping[str, Any]) -> None:
+    def __init__(self, function: Callable[..., object], options: Mapping[str, bool | str]) -> None:
         """Cache the code of `function`, compiled with these options."""
-        self._function, self._options = function, options
+        self._function = function
+        self._options = options
         self._enabled = True
 
     @functools.cached_property
-    def _impl(self) -> Any:
-        """numba's serializer; None if the function has no file or no folder is writable."""
+    def _impl(self) -> caching.CompileResultCacheImpl | None:
+        """The serializer of numba; None if the function has no file or no folder is writable."""
         with contextlib.suppress(RuntimeError, OSError, TypeError):
             return caching.CompileResultCacheImpl(self._function)
         return None
 
     @property
     def cache_path(self) -> str | None:
-        """The folder of the files, or None; numba's statistics show it."""
+        """The folder of the files, or None; part of numba's statistics."""
         return str(self._impl.locator.get_cache_path()) if self._impl else None
 
     def enable(self) -> None:
@@ -67,47 +79,50 @@ class DiskCache(caching._Cache):
             for path in Path(self.cache_path).glob(f"{self._name}-*.nbc*"):
                 path.unlink(missing_ok=True)
 
-    def load_overload(self, signature: Any, target_context: Any) -> Any:
-        """Return the code compiled for the signature; None if there is none, or it is stale."""
+    def load_overload(
+        self, signature: tuple[types.Type, ...], target_context: BaseContext
+    ) -> CompileResult | None:
+        """Return the code compiled for the signature; None if it is missing or stale."""
         target_context.refresh()
         path = self._path(signature, target_context)
         data = None if path is None else _read(path)
-        if data is None:
+        if data is None or self._impl is None:
             return None
+        # The data may refer to names that no longer exist.
         try:
             return self._impl.rebuild(target_context, pickle.loads(data))
-        except Exception:  # refers to something that no longer exists: compile again
+        except Exception:
             return None
 
-    def save_overload(self, signature: Any, result: Any) -> None:
+    def save_overload(self, signature: tuple[types.Type, ...], result: CompileResult) -> None:
         """Write the code compiled for the signature; delete that of older sources."""
         path = self._path(signature, result.target_context)
-        if path is None or not self._impl.check_cachable(result):
-            NOT_KEPT[self._name] = self._why_not
+        if path is None or self._impl is None or not self._impl.check_cachable(result):
+            write_failures[self._name] = self._uncachable_reason
             return
         try:
             _write(path, caching.dumps(self._impl.reduce(result)))
-        except OSError as error:  # such as a full disk
-            NOT_KEPT[self._name] = error.strerror or str(error)
+        except OSError as error:
+            write_failures[self._name] = error.strerror or str(error)
             return
-        with contextlib.suppress(OSError):  # another process deletes them, too, or reads one
-            self._sweep(path)
+        # Another process may delete the same files.
+        with contextlib.suppress(OSError):
+            self._delete_obsolete(path)
 
-    def _sweep(self, path: Path) -> None:
-        """Delete the files that a new one replaces, and abandoned partial files."""
+    def _delete_obsolete(self, path: Path) -> None:
+        """Delete the files that a new one replaces, and old partial files."""
         for other in path.parent.glob(f"{path.name.rpartition('-')[0]}-*.nbc"):
             if other != path:
                 other.unlink(missing_ok=True)
-        abandoned = path.stat().st_mtime - _ABANDONED
+        oldest_time = path.stat().st_mtime - _PARTIAL_FILE_SECONDS
         for partial in path.parent.glob(f"{self._name}-*.nbc.*"):
-            if partial.stat().st_mtime < abandoned:
+            if partial.stat().st_mtime < oldest_time:
                 partial.unlink(missing_ok=True)
 
     @property
-    def _why_not(self) -> str:
-        """The reason why code is not written to disk."""
+    def _uncachable_reason(self) -> str:
         if self._enabled and self._impl is None:
-            return "no folder for it is writable, see NUMBA_CACHE_DIR"
+            return "no cache folder is writable, see NUMBA_CACHE_DIR"
         return "its sources cannot be determined, or one was edited after it was imported"
 
     @property
@@ -115,61 +130,59 @@ class DiskCache(caching._Cache):
         name = f"{self._function.__module__}.{self._function.__qualname__}"
         return name.replace("<", "").replace(">", "")
 
-    def _path(self, signature: Any, target_context: Any) -> Path | None:
-        """Return the file of the code; None if its freshness could not be determined."""
-        kinds = list(_within(signature))
-        if not self._enabled or self._impl is None or _has_functions(kinds):
+    def _path(self, signature: tuple[types.Type, ...], target_context: BaseContext) -> Path | None:
+        """Return the file of the code; None if it is not cachable."""
+        all_types = list(_flatten(signature))
+        # The types of functions do not identify their code.
+        has_functions = any(isinstance(item, types.Callable) for item in all_types)
+        if not self._enabled or self._impl is None or has_functions:
             return None
         source = fingerprints.fingerprint({self._function.__module__, *modules_of(signature)})
         closure = self._closure()
         if source is None or closure is None:
             return None
         code = self._function.__code__
-        fields = [(cls.__module__, cls.__qualname__, cls._fields) for cls in _classes(kinds)]
+        fields = [(cls.__module__, cls.__qualname__, cls._fields) for cls in _classes(all_types)]
         versions = numba.__version__, llvmlite.__version__, np.__version__, sys.version
-        machine = target_context.codegen().magic_tuple()
-        place = Path(code.co_filename).name, code.co_firstlineno
-        kind = _short_hash(repr((place, signature, fields, versions, machine)).encode())
+        processor = target_context.codegen().magic_tuple()
+        location = Path(code.co_filename).name, code.co_firstlineno
+        slot = _short_hash(repr((location, signature, fields, versions, processor)).encode())
         content = repr((source, _code_parts(code), sorted(self._options.items())))
-        stamp = _short_hash(content.encode(), closure)
-        return Path(self.cache_path or "", f"{self._name}-{kind}-{stamp}.nbc")
+        version = _short_hash(content.encode(), closure)
+        return Path(self.cache_path or "", f"{self._name}-{slot}-{version}.nbc")
 
     def _closure(self) -> bytes | None:
-        """Return the pickled contents of the function's closure; None if they cannot be pickled."""
+        """Return the pickled values of the function's closure; None if they cannot be pickled."""
         cells = self._function.__closure__
+        # Locks and nested functions raise various exceptions.
         try:
             return caching.dumps(tuple(cell.cell_contents for cell in cells)) if cells else b""
-        except Exception:  # whatever pickling raises, for locks or nested functions
+        except Exception:
             return None
 
 
-def modules_of(signature: Iterable[Any]) -> set[str]:
+def modules_of(signature: Iterable[types.Type]) -> set[str]:
     """Return the modules of the NamedTuple classes among numba's types, nested ones included."""
-    return {cls.__module__ for cls in _classes(_within(signature))}
+    return {cls.__module__ for cls in _classes(_flatten(signature))}
 
 
-def _classes(kinds: Iterable[Any]) -> list[Any]:
+def _classes(signature: Iterable[types.Type]) -> list[type[_NamedTuple]]:
     """Return the NamedTuple classes among numba's types."""
-    return [kind.instance_class for kind in kinds if hasattr(kind, "instance_class")]
+    return [item.instance_class for item in signature if hasattr(item, "instance_class")]
 
 
-def _within(signature: Iterable[Any]) -> Iterator[Any]:
-    """Yield numba's types of a signature, and those nested in them."""
-    for kind in signature:
-        yield kind
-        nested = [getattr(kind, name, None) for name in _INNER]
-        yield from _within([inner for inner in nested if isinstance(inner, types.Type)])
-        if isinstance(kind, types.BaseTuple):
-            yield from _within(kind)
-
-
-def _has_functions(kinds: Iterable[Any]) -> bool:
-    """Return whether a function is among numba's types; their names do not identify its code."""
-    return any(isinstance(kind, types.Callable) for kind in kinds)
+def _flatten(signature: Iterable[types.Type]) -> Iterator[types.Type]:
+    """Yield numba's types of a signature, and the types nested in them."""
+    for item in signature:
+        yield item
+        nested = [getattr(item, name, None) for name in _NESTED_TYPES]
+        yield from _flatten([inner for inner in nested if isinstance(inner, types.Type)])
+        if isinstance(item, types.BaseTuple):
+            yield from _flatten(item)
 
 
 def _code_parts(code: CodeType) -> tuple[object, ...]:
-    """Return what distinguishes functions with the same name and line."""
+    """Return the parts of the code that distinguish functions with the same name and line."""
     constants = [_code_parts(c) if isinstance(c, CodeType) else c for c in code.co_consts]
     return code.co_code, repr(constants), code.co_names, code.co_varnames, code.co_freevars
 
@@ -187,12 +200,12 @@ def _read(path: Path) -> bytes | None:
         content = path.read_bytes()
     except OSError:
         return None
-    data = content[_DIGEST:]
-    return data if hashlib.sha256(data).digest() == content[:_DIGEST] else None
+    data = content[_DIGEST_BYTES:]
+    return data if hashlib.sha256(data).digest() == content[:_DIGEST_BYTES] else None
 
 
 def _write(path: Path, data: bytes) -> None:
-    """Write a file atomically: other processes see all of it or nothing. Raises OSError."""
+    """Write a file atomically, preceded by the SHA-256 of its data. Raises OSError."""
     partial = path.with_name(f"{path.name}.{uuid.uuid4().hex}")
     try:
         partial.write_bytes(hashlib.sha256(data).digest() + data)

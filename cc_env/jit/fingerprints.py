@@ -1,9 +1,10 @@
-"""The source files that compiled code depends on, and their fingerprint.
+"""Fingerprints of the source files that compiled code depends on.
 
-Compiled code contains the machine code of its callees. So it depends on every module that its own
-module imports, directly or not, imports inside functions included, and on the functions registered
-for the classes of its arguments. Imports are followed into packages that compile and into modules
-that are not installed; the standard library and other installed packages are ignored.
+Compiled code contains the machine code of its callees. It depends on every module that its own
+module imports, directly or indirectly, imports inside functions included, and on the functions
+registered for the classes of its arguments. Imports are followed into packages with compiled
+functions and into modules that are not installed; the standard library and other installed packages
+are ignored.
 
 Dependencies without an import statement are not detected: constants from environment variables or
 data files, and modules imported by a computed name. If these change, delete the cache, or set
@@ -19,71 +20,86 @@ import sys
 import sysconfig
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Protocol
 
-_PARENT, _START = 1, 19  # indices of the fields of /proc/PID/stat after the command
+# Fields of /proc/PID/stat after the command.
+_PARENT_PID, _START_TICKS = 1, 19
 
 
-def _states() -> Iterator[list[str]]:
+def _process_stats() -> Iterator[list[str]]:
     """Yield the fields of /proc/PID/stat of this process and of those it was forked from (Linux).
 
-    A fork has its parent's command line, and the modules that its parent had imported.
+    A fork has the command line of its parent, and the modules that its parent had imported.
     """
     with contextlib.suppress(OSError):
         process = Path("/proc/self")
         command = process.joinpath("cmdline").read_bytes()
         while process.joinpath("cmdline").read_bytes() == command:
-            state = process.joinpath("stat").read_text(errors="replace").rpartition(")")[2].split()
-            yield state
-            process = Path("/proc", state[_PARENT])
+            fields = process.joinpath("stat").read_text(errors="replace").rpartition(")")[2].split()
+            yield fields
+            process = Path("/proc", fields[_PARENT_PID])
 
 
-def _process_started() -> float:
-    """Return when the interpreter started, in seconds since the epoch; for a fork, its parent's.
+def _process_start_time() -> float:
+    """Return the start of the interpreter in seconds since the epoch; for a fork, its parent's.
 
-    Without /proc it is estimated from the CPU time, which may be too late: waiting is not counted.
+    Without /proc it is estimated from the CPU time. The estimate may be late, as idle time is not
+    included.
     """
-    ticks = [int(state[_START]) + 1 for state in _states()]  # + 1: rounded up, before any import
+    # Rounded up by a tick, which is still before the first import.
+    ticks = [int(fields[_START_TICKS]) + 1 for fields in _process_stats()]
     if not ticks:
         return time.time() - time.process_time()
     since_boot = time.clock_gettime(time.CLOCK_BOOTTIME)
     return time.time() - since_boot + min(ticks) / os.sysconf("SC_CLK_TCK")
 
 
-_STARTED = time.time()  # modules imported later were read after this time
-_PROCESS_STARTED = _process_started()
+# Other modules are read after the first time; those imported before this one, after the second.
+_IMPORT_TIME = time.time()
+_PROCESS_START_TIME = _process_start_time()
 _IMPORTED_BEFORE = frozenset(sys.modules)
-_packages: set[str] = set()  # top-level packages whose imports are followed
-# Module of a class -> what was registered for it: "NAME=FUNCTION" -> module of the function.
+
+# Top-level packages with compiled functions.
+_packages: set[str] = set()
+
+# Module of a class -> "NAME=FUNCTION" of each function registered for it -> the function's module.
 _registered: dict[str, dict[str, str]] = defaultdict(dict)
-_INSTALLED = tuple(Path(sysconfig.get_path(kind)) for kind in ("stdlib", "purelib", "platlib"))
+
+_INSTALL_FOLDERS = tuple(Path(sysconfig.get_path(n)) for n in ("stdlib", "purelib", "platlib"))
 
 
-def follow(module: str) -> None:
+class NamedFunction(Protocol):
+    """A function with a module and a name."""
+
+    __module__: str
+    __qualname__: str
+
+
+def follow_package(module: str) -> None:
     """Follow imports into the package of this module, which contains compiled functions."""
     _packages.add(module.partition(".")[0])
 
 
-def register(module: str, functions: Mapping[str, Callable[..., Any]]) -> None:
+def register(module: str, functions: Mapping[str, NamedFunction]) -> None:
     """Record that code compiled for the classes of `module` depends on these functions."""
     for name, function in functions.items():
-        chosen = f"{name}={function.__module__}.{function.__qualname__}"
-        _registered[module][chosen] = function.__module__
+        entry = f"{name}={function.__module__}.{function.__qualname__}"
+        _registered[module][entry] = function.__module__
 
 
 def fingerprint(modules: Iterable[str]) -> str | None:
-    """Return the hex SHA-256 of all sources that these modules reach.
+    """Return the hex SHA-256 of all sources that these modules depend on.
 
-    None if the source of one of the modules cannot be found, or if a source cannot be read or may
-    have changed since it was imported: the code in memory may be older.
+    Returns None if the source of one of the modules is missing, if a source cannot be parsed, or if
+    one may have changed since it was imported, because the code in memory may be older.
     """
     modules = set(modules)
     for module in modules:
-        follow(module)
+        follow_package(module)
     try:
-        paths = reached(modules)
+        paths = source_files(modules)
         return _digest(paths) if modules <= set(paths) else None
     except (OSError, SyntaxError, ValueError):
         return None
@@ -94,24 +110,25 @@ def _digest(paths: Mapping[str, Path]) -> str | None:
     for name, path in sorted(paths.items()):
         registered = ",".join(sorted(_registered.get(name, ())))
         digest.update(f"{name}\0{registered}\0".encode() + _content_hash(path))
-        times = path.stat()  # after reading, so that a change in between is noticed
-        imported = _PROCESS_STARTED if name in _IMPORTED_BEFORE else _STARTED
-        if max(times.st_mtime, times.st_ctime) > imported:
+        # Requested after reading the content, so that an edit during reading is noticed.
+        times = path.stat()
+        import_time = _PROCESS_START_TIME if name in _IMPORTED_BEFORE else _IMPORT_TIME
+        if max(times.st_mtime, times.st_ctime) > import_time:
             return None
     return digest.hexdigest()
 
 
-def reached(modules: Iterable[str]) -> dict[str, Path]:
-    """Return the source files of all modules that these reach, themselves included, by name."""
+def source_files(modules: Iterable[str]) -> dict[str, Path]:
+    """Return the source files of these modules and all that they depend on, by module name."""
     paths: dict[str, Path] = {}
-    waiting = list(modules)
-    while waiting:
-        name = waiting.pop()
+    queue = list(modules)
+    while queue:
+        name = queue.pop()
         path = _source(name)
         if path is not None and name not in paths:
             paths[name] = path
-            waiting += _imports(name, path)
-            waiting += _registered.get(name, {}).values()
+            queue += _imports(name, path)
+            queue += _registered.get(name, {}).values()
     return paths
 
 
@@ -121,16 +138,17 @@ def _content_hash(path: Path) -> bytes:
 
 
 def _source(module: str) -> Path | None:
-    """Return the source file of a module; None if there is none or it is not followed."""
-    top, *inner = module.split(".")
+    """Return the source file of a module; None if it does not exist or is not followed."""
+    top, *submodules = module.split(".")
     package = sys.modules.get(top)
     if package is None or (top not in _packages and _is_installed(top)):
         return None
-    if not inner:
-        return _existing(Path(getattr(package, "__file__", None) or ""))
+    if not submodules:
+        return _source_or_none(Path(getattr(package, "__file__", None) or ""))
     for folder in getattr(package, "__path__", ()):
-        base = Path(folder, *inner)
-        path = _existing(base.with_name(base.name + ".py")) or _existing(base / "__init__.py")
+        base = Path(folder, *submodules)
+        module_file = base.with_name(base.name + ".py")
+        path = _source_or_none(module_file) or _source_or_none(base / "__init__.py")
         if path:
             return path
     return None
@@ -142,10 +160,12 @@ def _is_installed(top: str) -> bool:
     package = sys.modules[top]
     files = [getattr(package, "__file__", None), *getattr(package, "__path__", ())]
     paths = [Path(file) for file in files if file]
-    return not paths or any(path.is_relative_to(root) for path in paths for root in _INSTALLED)
+    return not paths or any(
+        path.is_relative_to(root) for path in paths for root in _INSTALL_FOLDERS
+    )
 
 
-def _existing(path: Path) -> Path | None:
+def _source_or_none(path: Path) -> Path | None:
     return path if path.suffix == ".py" and path.is_file() else None
 
 
@@ -153,16 +173,15 @@ def _existing(path: Path) -> Path | None:
 def _imports(module: str, path: Path) -> tuple[str, ...]:
     """Return the names that the source imports: modules, and names that may be modules."""
     tree = ast.parse(path.read_bytes())
-    spec = getattr(
-        sys.modules.get(module), "__spec__", None
-    )  # the real package of a script run by -m
+    # Only the spec contains the real package of a script run by `python -m`.
+    spec = getattr(sys.modules.get(module), "__spec__", None)
     package = module if path.name == "__init__.py" else module.rpartition(".")[0]
     package = spec.parent if spec else package
     return tuple(name for node in ast.walk(tree) for name in _targets(node, package))
 
 
 def _targets(node: ast.AST, package: str) -> Iterator[str]:
-    """Yield the names imported by a statement in `package`; for `from a import b` also a.b."""
+    """Yield the names imported by a statement in `package`, a.b for `from a import b`."""
     if isinstance(node, ast.Import):
         for alias in node.names:
             parts = alias.name.split(".")
@@ -170,7 +189,7 @@ def _targets(node: ast.AST, package: str) -> Iterator[str]:
     elif isinstance(node, ast.ImportFrom):
         parents = package.split(".")[: len(package.split(".")) + 1 - node.level]
         origin = ".".join([*(parents if node.level else []), *filter(None, [node.module])])
-        inner = [f"{origin}.{alias.name}" for alias in node.names]
-        yield from inner
-        if any(_source(name) is None for name in inner):
+        names = [f"{origin}.{alias.name}" for alias in node.names]
+        yield from names
+        if any(_source(name) is None for name in names):
             yield origin

@@ -1,4 +1,4 @@
-"""Threads, which compiled code lets run beside each other, and the cores for them."""
+"""Threads for compiled code that releases the GIL."""
 
 import itertools
 import os
@@ -6,47 +6,49 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
 
 
-def cores() -> int:
+def available_cores() -> int:
     """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-class Threads:
-    """A number of threads, the caller's among them; the others start when they are first needed.
+class ThreadPool:
+    """A pool of threads that includes the caller's; the others start at the first use.
 
-    Copies, pickles and forked processes start threads of their own.
+    Copies, unpickled pools and forked processes start threads of their own.
     """
 
-    def __init__(self, count: int) -> None:
-        """Take `count` threads, 1 or more."""
-        self.count = count
-        self._pool: ThreadPoolExecutor | None = None
-        self._process = 0  # that the pool is of
+    def __init__(self, thread_count: int) -> None:
+        self.thread_count = thread_count
+        self._executor: ThreadPoolExecutor | None = None
+        # A fork does not inherit the threads of its parent.
+        self._executor_pid = 0
 
-    def run(self, function: Callable[[slice], object], length: int) -> None:
-        """Call `function` with slices that share out `length` items evenly; return when all end.
+    def run_slices(self, function: Callable[[slice], object], length: int) -> None:
+        """Call `function` with slices that divide `length` items evenly; wait for all calls.
 
-        Raises what the first of them raises.
+        Raises the first exception of the calls.
         """
-        parts = min(self.count, length)
-        ends = [length * part // parts for part in range(parts + 1)]
-        first, *others = (slice(*pair) for pair in itertools.pairwise(ends))
-        if self._process != os.getpid():  # a fork has none of its parent's threads
-            self._pool, self._process = ThreadPoolExecutor(self.count), os.getpid()
-        assert self._pool
-        waiting = [self._pool.submit(function, part) for part in others]
+        slice_count = min(self.thread_count, length)
+        bounds = [length * index // slice_count for index in range(slice_count + 1)]
+        own_slice, *other_slices = (slice(*pair) for pair in itertools.pairwise(bounds))
+        if self._executor_pid != os.getpid():
+            self._executor = ThreadPoolExecutor(self.thread_count)
+            self._executor_pid = os.getpid()
+        assert self._executor
+        futures = [self._executor.submit(function, part) for part in other_slices]
         try:
-            function(first)
+            function(own_slice)
         finally:
-            wait(waiting)
-        for future in waiting:
+            wait(futures)
+        for future in futures:
             future.result()
 
     def close(self) -> None:
-        """End the threads; the next `run` starts others."""
-        if self._pool and self._process == os.getpid():
-            self._pool.shutdown()
-        self._pool, self._process = None, 0
+        """End the threads; the next run starts new ones."""
+        if self._executor and self._executor_pid == os.getpid():
+            self._executor.shutdown()
+        self._executor = None
+        self._executor_pid = 0
 
-    def __reduce__(self) -> tuple[type["Threads"], tuple[int]]:
-        return Threads, (self.count,)
+    def __reduce__(self) -> tuple[type["ThreadPool"], tuple[int]]:
+        return ThreadPool, (self.thread_count,)

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from cc_env import files
 from cc_env.core import rules
 from cc_env.core.game import Game
-from cc_env.errors import BadNetwork, UnknownOption, is_whole
+from cc_env.errors import BadNetwork, UnknownOption, is_integer
 from cc_env.learned_evaluation.network import (
     CELLS,
     STATES,
@@ -228,9 +228,9 @@ def _header(told: bytes) -> Header:
         raise BadNetwork("the header's game, rules and evaluation are not texts")
     if not isinstance(header.options, dict):
         raise BadNetwork("the header's options are not named")
-    if not is_whole(header.sets, 0) or header.sets > MOST_SETS:
+    if not is_integer(header.sets, 0) or header.sets > MOST_SETS:
         raise BadNetwork(f"sees {header.sets!r} sets of cells; wanted: 0 to {MOST_SETS}")
-    cells = all(is_whole(cell, 0) and cell < CELLS for cell in header.windows)
+    cells = all(is_integer(cell, 0) and cell < CELLS for cell in header.windows)
     if not cells or len(header.windows) > MOST_WINDOWS:
         raise BadNetwork(f"the windows are not cells, at most {MOST_WINDOWS} of 0 to {CELLS - 1}")
     return header

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from cc_env.core.game import Game, Turn
 from cc_env.core.rules import DRAW, ONGOING, Position
-from cc_env.errors import BadOption, BadPosition, IllegalAction, is_number, is_whole
+from cc_env.errors import BadOption, BadPosition, IllegalAction, is_integer, is_number
 
 FAULTS = "time", "illegal", "error"  # reasons for a loss that are not in the rules
 RESIGNED, AGREED = "resigned", "agreed"  # reasons for a loss and for a draw that players choose
@@ -28,7 +28,7 @@ class Limits:
     def __post_init__(self) -> None:
         for name, least in (("max_turns", 1), ("repetitions", 2)):
             value = getattr(self, name)
-            if value is not None and not is_whole(value, least):
+            if value is not None and not is_integer(value, least):
                 raise BadOption(f"{name}={value!r}; it is {least} or more, or None for no limit")
         for name in ("seconds_per_turn", "seconds_per_game"):
             value = getattr(self, name)

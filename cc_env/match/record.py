@@ -15,7 +15,7 @@ from typing import Any
 from cc_env import files
 from cc_env.core.game import BrokenGame, Format, Game, OnBroken, Played, Turn
 from cc_env.core.rules import DRAW, FIRST_WINS, ONGOING, SECOND_WINS
-from cc_env.errors import BadRecord, CcEnvError, UnknownOption, listed
+from cc_env.errors import BadRecord, CcEnvError, UnknownOption, format_list
 from cc_env.games.factory import make_game
 from cc_env.match.match import AGREED, FAULTS, RESIGNED, Limits, Match, Result
 from cc_env.registry import import_allowlist
@@ -62,7 +62,7 @@ class Record:
         known = {spec.name for spec in fields(Record)}
         if unknown := set(line) - known:
             raise BadRecord(
-                f"unknown field {listed(sorted(unknown))}; known: {listed(sorted(known))}"
+                f"unknown field {format_list(sorted(unknown))}; known: {format_list(sorted(known))}"
             )
         try:
             return Record(**{key: _frozen(value) for key, value in line.items()})
@@ -264,7 +264,7 @@ def find_format(game: Game, path: Path) -> Format:
     """Return the format of a file by the end of its name; raise UnknownOption if there is none."""
     ending = path.suffix.lower()
     if ending not in game.notation.formats:
-        has = listed(game.notation.formats) or "none of its own"
+        has = format_list(game.notation.formats) or "none of its own"
         raise UnknownOption(f"{path}: {game.name} has no format {ending!r}; it has: {has}")
     return game.notation.formats[ending]
 

@@ -53,7 +53,7 @@ from numpy.typing import NDArray
 from cc_env.core.game import Game
 from cc_env.core.rules import Position
 from cc_env.envs.arguments import as_seed
-from cc_env.errors import BadOption, IllegalAction, MissingExtra, is_whole
+from cc_env.errors import BadOption, IllegalAction, MissingExtra, is_integer
 from cc_env.games.factory import game_module, game_option_defaults, make_game
 from cc_env.match.referee import Clock, Player, player_for_new_game
 from cc_env.openspiel import course
@@ -199,7 +199,7 @@ class BoardState(pyspiel.State):
 
     def _action_to_string(self, player: int, action: int) -> str:
         game = self.get_game().game
-        if not is_whole(action, 0, game.num_actions - 1):
+        if not is_integer(action, 0, game.num_actions - 1):
             raise BadOption(f"action {action!r}; it is 0 to {game.num_actions - 1}")
         text: str = game.action_text(self.position, action)
         return text
@@ -341,9 +341,9 @@ def _kind(name: str, option: str) -> tuple[type, bool]:
 
 
 def _check(game: Game, longest: int, repetitions: int) -> None:
-    if not is_whole(longest, 1, LONGEST):
+    if not is_integer(longest, 1, LONGEST):
         raise BadOption(f"max_game_length={longest!r}; it is 1 to {LONGEST:,}")
-    if repetitions and not is_whole(repetitions, 2):
+    if repetitions and not is_integer(repetitions, 2):
         raise BadOption(f"repetitions={repetitions!r}; it is 2 or more, or 0 for no limit")
     if repetitions and game.repetition_limit:
         would_do = f"it is 0 for {game.name}, whose own rules end a game that repeats itself"

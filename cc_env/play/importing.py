@@ -8,7 +8,7 @@ from itertools import islice
 
 from cc_env.core.game import BrokenGame, Format, Game, Turn, normalize_newlines
 from cc_env.core.rules import ONGOING, Position
-from cc_env.errors import BadPosition, BadRecord, listed
+from cc_env.errors import BadPosition, BadRecord, format_list
 from cc_env.games.factory import make_game
 from cc_env.match import record
 from cc_env.match.match import Match
@@ -74,7 +74,7 @@ def _of_any_game(text: str) -> ImportedGames:
             read.append(_either(text, candidate, is_sure=False))
     if not read:
         formats = (f"{end} of {other.name}" for other in known for end in other.notation.formats)
-        kinds = listed([".jsonl", *formats])
+        kinds = format_list([".jsonl", *formats])
         raise BadRecord(
             f"this is not a game in a known format ({kinds}), and not a position of any game; "
             "name the game to be told what is wrong with it"

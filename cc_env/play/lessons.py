@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from cc_env.core.game import Cell, Game
-from cc_env.errors import BadOption, UnknownOption, listed, suggestion
+from cc_env.errors import BadOption, UnknownOption, format_list, suggest
 from cc_env.games.factory import make_game
 from cc_env.play import move_input, view
 from cc_env.play.choices import Choice, list_choices
@@ -66,8 +66,8 @@ class Guide:
 def load_guide(name: str) -> Guide:
     """Return the lessons of a game; raises UnknownOption for an unknown game."""
     if name not in GAMES:
-        near = suggestion(name[:40], GAMES)
-        there = f"{near}there are: {listed(GAMES)}"
+        near = suggest(name[:40], GAMES)
+        there = f"{near}there are: {format_list(GAMES)}"
         raise UnknownOption(f"there are no lessons for {name[:40]!r}; {there}")
     entries = tomllib.loads((FOLDER / f"{name}.toml").read_text(encoding="utf-8"))
     lessons = tuple(Lesson(**entry) for entry in entries["lessons"])

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from cc_env.core.game import Cell, Game, Turn
 from cc_env.core.rules import Position
-from cc_env.errors import IllegalAction, listed
+from cc_env.errors import IllegalAction, format_list
 from cc_env.play.choices import Choice, must_capture
 
 
@@ -45,7 +45,7 @@ def parse_move(
         return ParsedMove(game.parse_turn(position, text))
     except IllegalAction:
         near = game.near(position, text)
-        would_do = f"; did you mean {listed(near)}?" if near else ""
+        would_do = f"; did you mean {format_list(near)}?" if near else ""
         raise IllegalAction(f"{text[:40]!r} is not a legal move{would_do}") from None
 
 
@@ -118,15 +118,17 @@ def _why_not(game: Game, position: Position, moves: Sequence[Choice], cells: Seq
     mover = game.players[game.to_move(position)]
     begun = [choice for choice in moves if piece in choice.pieces]
     if begun:
-        to = listed(dict.fromkeys(cell_name(game, choice.cell) for choice in begun if choice.cell))
+        to = format_list(
+            dict.fromkeys(cell_name(game, choice.cell) for choice in begun if choice.cell)
+        )
         return f"{name} cannot go to {cell_name(game, targets[0])}; it can go to: {to}"
     due = f"; {remark}" if (remark := game.look.remark(position)) else ""
     starts = dict.fromkeys(cell for choice in moves for cell in choice.pieces)
     if not starts:
-        would_do = listed(cell_name(game, choice.cell) for choice in moves if choice.cell)
+        would_do = format_list(cell_name(game, choice.cell) for choice in moves if choice.cell)
         what = f"holds {pieces[piece]}" if piece in pieces else "is empty"
         return f"{name} {what}{due}; wanted one of: {would_do}"
-    would_do = listed(cell_name(game, cell) for cell in starts)
+    would_do = format_list(cell_name(game, cell) for cell in starts)
     if piece not in pieces:
         return f"{name} is empty{due}; {mover} can move from: {would_do}"
     if not pieces[piece].lower().startswith(mover[0].lower()):

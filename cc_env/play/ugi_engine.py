@@ -31,7 +31,14 @@ import numpy as np
 
 from cc_env.core.game import Game
 from cc_env.core.rules import DRAW, FIRST_WINS, ONGOING, SECOND_WINS, Position
-from cc_env.errors import BadOption, CcEnvError, IllegalAction, UnknownOption, is_whole, listed
+from cc_env.errors import (
+    BadOption,
+    CcEnvError,
+    IllegalAction,
+    UnknownOption,
+    format_list,
+    is_integer,
+)
 from cc_env.games.factory import make_game
 from cc_env.match.referee import Clock, Decision, Player, player_for_new_game
 from cc_env.players.specs import make_player, player_option_defaults
@@ -71,7 +78,7 @@ class Go:
         left = [word for word in words if word != "infinite"]
         for name, text in zip(left[::2], [*left[1::2], ""], strict=False):
             if name not in GO_NUMBERS:
-                would_do = f"{listed(GO_NUMBERS)} N, infinite"
+                would_do = f"{format_list(GO_NUMBERS)} N, infinite"
                 raise UnknownOption(f"go {name[:40]} {text[:40]}: wanted {would_do}")
             is_clock = name in _CLOCKS
             given[name] = _milliseconds(name, text) if is_clock else _number(f"go {name}", text)
@@ -93,8 +100,10 @@ class Go:
         asked = {"depth": self.depth, steps: self.nodes}
         asked = {name: value for name, value in asked.items() if value is not None}
         if missing := [name for name in asked if name not in known]:
-            has = listed(name for name in _LIMITS if name in known) or "nothing"
-            raise UnknownOption(f"this player cannot be bounded by {listed(missing)}; by: {has}")
+            has = format_list(name for name in _LIMITS if name in known) or "nothing"
+            raise UnknownOption(
+                f"this player cannot be bounded by {format_list(missing)}; by: {has}"
+            )
         if not asked and not (self.infinite and "seconds" in known):
             return {}
         return {**{name: None for name in _LIMITS if name in known}, **(asked or {"seconds": inf})}
@@ -310,9 +319,9 @@ def _told(game: Game, position: Position, decision: Decision) -> str:
     """Return the line that tells what a player knows about its decision; nothing if it does not."""
     words = []
     for name in ("depth", "nodes"):
-        if is_whole(known := decision.details.get(name), 0):
+        if is_integer(known := decision.details.get(name), 0):
             words += [name, str(known)]
-    if is_whole(score := decision.details.get("score"), -(2**31), 2**31):
+    if is_integer(score := decision.details.get("score"), -(2**31), 2**31):
         words += ["score", "cp", str(score)]
     elif decision.value is not None:
         words += ["score", "value", f"{decision.value:.3f}"]

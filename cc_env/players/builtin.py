@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from cc_env.core.game import Game, Turn
 from cc_env.core.rules import Position
-from cc_env.errors import BadPlayer, UnknownOption, listed, suggestion
+from cc_env.errors import BadPlayer, UnknownOption, format_list, suggest
 from cc_env.learned_evaluation.network_file import evaluation_of, fingerprint
 from cc_env.match.referee import Clock, Decision, Player
 from cc_env.players.perfect import PerfectPlayer
@@ -109,7 +109,7 @@ class MinimaxPlayer:
         given = {name: value for name, value in given.items() if value is not None}
         levels = {**DEFAULT_LEVELS, **game.search.levels}
         if level is not None and level not in list(levels):
-            has = f"{suggestion(level, levels)}it has: {listed(levels)}"
+            has = f"{suggest(level, levels)}it has: {format_list(levels)}"
             raise UnknownOption(f"minimax has no level {level!r}; {has}")
         if level is not None or not given:
             given = {**levels[level or "normal"], **given}
@@ -229,7 +229,7 @@ class BotPlayer:
     def __init__(self, game: Game, bot: str) -> None:
         """Use the bot with this name; raise BadPlayer if the game does not have it."""
         if bot not in game.search.bots:
-            played = listed(name for name, entry in GAMES.items() if bot in entry.bots)
+            played = format_list(name for name, entry in GAMES.items() if bot in entry.bots)
             raise BadPlayer(f"{bot} does not play {game.name}, only: {played}")
         self._game, self._name = game, bot
         self._bot = game.search.bots[bot](game)

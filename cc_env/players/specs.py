@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from typing import Any, cast
 
 from cc_env.core.game import Game
-from cc_env.errors import BadPlayer, CcEnvError, MissingExtra, UnknownOption, listed, suggestion
+from cc_env.errors import BadPlayer, CcEnvError, MissingExtra, UnknownOption, format_list, suggest
 from cc_env.match.referee import Player, is_player
 from cc_env.players.builtin import (
     BotPlayer,
@@ -166,11 +166,11 @@ def _parse(name: str) -> tuple[PlayerFactory, dict[str, Any]]:
     kind, _, rest = name.partition(":")
     factory = _imported(kind) if "." in kind else PLAYERS.get(kind)
     if factory is None:
-        known = f"there are: {listed(sorted(PLAYERS), 99)}, and MODULE.NAME of any module that can "
-        known += "be imported"
+        known = f"there are: {format_list(sorted(PLAYERS), 99)}, "
+        known += "and MODULE.NAME of any module that can be imported"
         if kind in LEARNED_PLAYERS:
             known += f"; {kind} is known after cc_env.registry.plugins.know_learned_players()"
-        raise UnknownOption(f"there is no player {kind!r}; {suggestion(kind, PLAYERS)}{known}")
+        raise UnknownOption(f"there is no player {kind!r}; {suggest(kind, PLAYERS)}{known}")
     defaults = _defaults(kind, factory)
     words = options.split(rest)
     levels = [word for word in words if "=" not in word]
@@ -182,10 +182,9 @@ def _parse(name: str) -> tuple[PlayerFactory, dict[str, Any]]:
         raise UnknownOption(f"player {kind} has no levels, such as {levels[0]!r}")
     given = options.read(word if "=" in word else f"level={word}" for word in words)
     if unknown := sorted(set(given) - set(defaults)):
-        has = (
-            f"{suggestion(unknown[0], defaults)}it has: {listed(_with_values(defaults)) or 'none'}"
-        )
-        raise UnknownOption(f"player {kind} has no option {listed(unknown)}; {has}")
+        has = format_list(_with_values(defaults)) or "none"
+        has = f"{suggest(unknown[0], defaults)}it has: {has}"
+        raise UnknownOption(f"player {kind} has no option {format_list(unknown)}; {has}")
     if factory is make_program_player:
         import_allowlist.check_program(str(given.get("command")))
     return factory, given

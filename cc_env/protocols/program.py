@@ -26,8 +26,8 @@ from cc_env.errors import (
     Forfeit,
     IllegalAction,
     UnknownOption,
+    format_list,
     is_number,
-    listed,
 )
 from cc_env.games.cannon import log
 from cc_env.match.referee import Clock, Decision
@@ -305,7 +305,7 @@ class ProgramPlayer:
 def check_protocol(name: str) -> str:
     """Return the name of a protocol; raise UnknownOption where it does not exist."""
     if name not in PROTOCOLS:
-        raise UnknownOption(f"protocol={name!r}; there are: {listed(PROTOCOLS)}")
+        raise UnknownOption(f"protocol={name!r}; there are: {format_list(PROTOCOLS)}")
     return name
 
 

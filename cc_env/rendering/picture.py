@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from cc_env.core.game import Cell, Game, Turn
 from cc_env.core.rules import DRAW, ONGOING, Position
-from cc_env.errors import BadOption, is_whole
+from cc_env.errors import BadOption, is_integer
 from cc_env.match.match import Match
 from cc_env.rendering.picture_data import PictureData
 from cc_env.rendering.svg import to_svg
@@ -130,7 +130,7 @@ def shots(game: Game, position: Position, cell: Cell) -> tuple[Cell, ...]:
 def _is_cell(given: object, rows: int, columns: int) -> bool:
     if not isinstance(given, tuple | list) or len(given) != 2:
         return False
-    return is_whole(given[0], 0, rows - 1) and is_whole(given[1], 0, columns - 1)
+    return is_integer(given[0], 0, rows - 1) and is_integer(given[1], 0, columns - 1)
 
 
 def describe_standing(game: Game, position: Position, end: tuple[int, str] | None = None) -> str:

@@ -32,9 +32,9 @@ from numpy.typing import NDArray
 from cc_env.core import rules
 from cc_env.core.game import Game
 from cc_env.core.rules import ONGOING, Bool, Int, Position
-from cc_env.errors import check_switch
+from cc_env.errors import check_bool
 from cc_env.jit.compiler import jit
-from cc_env.jit.raw_arrays import borrow
+from cc_env.jit.raw_arrays import as_raw
 from cc_env.search import limits, transposition
 from cc_env.search.result import SearchResult
 from cc_env.search.scores import (
@@ -393,7 +393,7 @@ def deepen(
     `best`, int32[PLIES] padded with NONE, and its value to the player to move to `counts[VALUE]`.
     The line of an interrupted iteration is used if it completed at least one root action.
     """
-    context = borrow(context)
+    context = as_raw(context)
     counts = context.workspace.counts
     _forget(context)
     counts[ROOT_PLAYER] = player
@@ -466,7 +466,7 @@ class AlphaBeta:
         above. Raises UnknownOption for an evaluation that the game does not have, BadOption for a
         table size out of range or tables of another game, BadTable for a damaged one.
         """
-        check_switch("selective", selective)
+        check_bool("selective", selective)
         self.game, self._selective = game, bool(selective)
         self._megabytes, self._tables = table_megabytes, tables
         self._context = prepared(

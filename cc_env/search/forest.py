@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from cc_env.core import rules
 from cc_env.core.rules import DRAW, ONGOING, Bool, Int, Position
 from cc_env.jit.compiler import jit
-from cc_env.jit.raw_arrays import borrow
+from cc_env.jit.raw_arrays import as_raw
 from cc_env.search import decisive, evaluations
 from cc_env.search.decisive import NO_WIN
 from cc_env.search.evaluations import Evaluations
@@ -124,7 +124,7 @@ def begin(
     `start` is any position of the game (for its type), `roots` uint64[T, F]; `earlier`, uint64[T,
     K], is as for `Trees.begin`.
     """
-    roots, earlier, forest = borrow(roots), borrow(earlier), borrow(forest)
+    roots, earlier, forest = as_raw(roots), as_raw(earlier), as_raw(forest)
     forest.searches[0] += 1
     for tree in range(len(forest.nodes)):
         forest.sizes[tree] = 0
@@ -175,7 +175,7 @@ def select(start: Position, forest: Forest, settings: PUCTSettings) -> Int:
 
     Returns -1 if every tree is finished: all simulations done, the root proven, or out of space.
     """
-    forest = borrow(forest)
+    forest = as_raw(forest)
     count: Int = np.int64(0)
     is_finished: Bool = True
     for tree in range(len(forest.nodes)):
@@ -489,7 +489,7 @@ def expand(
     `logits`, float32[L, A or more], and `values`, float32[L], are the network's outputs for
     `forest.planes[:L]`.
     """
-    forest, logits = borrow(forest), borrow(logits)
+    forest, logits = as_raw(forest), as_raw(logits)
     for slot in range(len(values)):
         leaf = forest.paths[slot, forest.depths[slot], 0]
         position = rules.load(forest.positions[forest.trees[slot], leaf], start)
@@ -551,7 +551,7 @@ def _expand_terminal_children(
 @jit(nogil=True)
 def improved(forest: Forest, settings: PUCTSettings, out: Improved) -> None:
     """Write the improved policy, the action to play and the value of each root to `out`."""
-    forest, out = borrow(forest), borrow(out)
+    forest, out = as_raw(forest), as_raw(out)
     for tree in range(len(forest.nodes)):
         count = np.int64(forest.nodes[tree, 0]["children"])
         out.values[tree] = _write_policy(

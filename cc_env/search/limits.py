@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import numpy as np
 from numpy.typing import NDArray
 
-from cc_env.errors import BadOption, is_number, is_whole
+from cc_env.errors import BadOption, is_integer, is_number
 
 UNBOUNDED = 2**62
 
@@ -17,7 +17,7 @@ def whole(name: str, value: int | None, most: int = UNBOUNDED) -> int:
     """Return a limit, `most` if it is None; raise BadOption unless it is a whole number 1..most."""
     if value is None:
         return most
-    if not is_whole(value, 1, most):
+    if not is_integer(value, 1, most):
         span = "1 or more" if most == UNBOUNDED else f"1 to {most}"
         raise BadOption(f"{name}={value!r}; it is {span}, or None for no limit")
     return int(value)

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from cc_env.core import random_streams, rules
 from cc_env.core.game import Game
 from cc_env.core.rules import FIRST, ONGOING, Bool, Int, Position
-from cc_env.errors import UnknownOption, listed
+from cc_env.errors import UnknownOption, format_list
 from cc_env.jit.compiler import jit
-from cc_env.jit.raw_arrays import borrow
+from cc_env.jit.raw_arrays import as_raw
 from cc_env.search import decisive, limits
 from cc_env.search.result import SearchResult
 from cc_env.search.scores import expected
@@ -62,7 +62,7 @@ class UCTSettings(NamedTuple):
 @jit(nogil=True)
 def grow(root: Position, tree: Tree, settings: UCTSettings, state: np.uint64) -> None:
     """Run simulations until a limit is reached; `state` seeds the random generator."""
-    tree, settings = borrow(tree), borrow(settings)
+    tree, settings = as_raw(tree), as_raw(settings)
     tree.counts[SIZE], tree.counts[DEPTH], tree.counts[DONE] = 1, 0, 0
     _clear(tree, 0)
     while tree.counts[DONE] < settings.simulations and not (
@@ -206,7 +206,7 @@ class MCTS:
         tables of another game, BadTable for a damaged one.
         """
         if playout not in PLAYOUTS:
-            raise UnknownOption(f"playout={playout!r}; there are: {listed(PLAYOUTS)}")
+            raise UnknownOption(f"playout={playout!r}; there are: {format_list(PLAYOUTS)}")
         limits.check_exploration(exploration)
         self.game, self._tables = game, tables
         chosen = game.evaluation(evaluation)

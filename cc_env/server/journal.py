@@ -14,7 +14,7 @@ from typing import Any
 from cc_env import files
 from cc_env.core.game import Game
 from cc_env.core.rules import DRAW, FIRST_WINS, SECOND_WINS
-from cc_env.errors import BadRecord, CcEnvError, check_switch, is_number, is_whole
+from cc_env.errors import BadRecord, CcEnvError, check_bool, is_integer, is_number
 from cc_env.games.factory import make_game
 from cc_env.match.match import Limits, Result
 from cc_env.match.referee import Decision, Player
@@ -170,7 +170,7 @@ def _opening(entry: dict[str, Any]) -> Opening:
     if len(tokens) != 3 or not all(isinstance(token, str) for token in tokens):
         raise BadRecord("a token is a text; wanted: one for each seat, and the owner's")
     _checked(opening.pace, BETWEEN, SLOWEST)
-    check_switch("assistance", opening.assistance)
+    check_bool("assistance", opening.assistance)
     return opening
 
 
@@ -213,12 +213,12 @@ def _decline(standing: SavedGame, offer: object) -> int | None:
 
 def _decision(entry: dict[str, Any]) -> Decision:
     action, value, details = entry["action"], entry.get("value"), entry.get("details", {})
-    if not is_whole(action, 0):
+    if not is_integer(action, 0):
         raise BadRecord(f"action {str(action)[:40]!r} is not the number of an action")
     if value is not None and not is_number(value, -1, 1):
         raise BadRecord(f"value {str(value)[:40]!r}; wanted: -1 to 1")
     if set(details) - set(KEPT) or not all(
-        is_whole(number, 0, 2**63) for number in details.values()
+        is_integer(number, 0, 2**63) for number in details.values()
     ):
         raise BadRecord(f"details of a decision are whole numbers, of: {', '.join(KEPT)}")
     return Decision(action, value, details)
@@ -226,14 +226,14 @@ def _decision(entry: dict[str, Any]) -> Decision:
 
 def _result(entry: dict[str, Any]) -> Result:
     outcome = entry["outcome"]
-    if not is_whole(outcome, -9, 9) or outcome not in (FIRST_WINS, SECOND_WINS, DRAW):
+    if not is_integer(outcome, -9, 9) or outcome not in (FIRST_WINS, SECOND_WINS, DRAW):
         raise BadRecord(f"outcome {str(outcome)[:40]!r} is not that of a game which is over")
     return Result(outcome, _text(entry["reason"]))
 
 
 def _player(entry: dict[str, Any]) -> int:
     player = entry["player"]
-    if not is_whole(player, 0, 1):
+    if not is_integer(player, 0, 1):
         raise BadRecord(f"player {str(player)[:40]!r}; wanted: 0 or 1")
     return int(player)
 

@@ -21,10 +21,10 @@ from cc_env.errors import (
     BadRecord,
     CcEnvError,
     UnknownOption,
-    check_switch,
+    check_bool,
+    format_list,
+    is_integer,
     is_number,
-    is_whole,
-    listed,
 )
 from cc_env.games.factory import game_option_defaults, game_option_values, make_game
 from cc_env.match.match import Limits
@@ -273,9 +273,9 @@ def check_opening(asked: object, limits: ServerLimits) -> Opening:
     game = known_game(asked.get("game"), asked.get("options") or {})
     seats = _seats(asked.get("seats"), game)
     seed = asked.get("seed", secrets.randbelow(2**31))
-    if not is_whole(seed, 0):
+    if not is_integer(seed, 0):
         raise BadOption(f"seed={str(seed)[:40]!r}; wanted: 0 or more")
-    check_switch("assistance", assistance := asked.get("assistance", False))
+    check_bool("assistance", assistance := asked.get("assistance", False))
     if asked.get("draw_lots"):
         order = np.random.default_rng(seed).permutation(2)
         seats = seats[order[0]], seats[order[1]]
@@ -324,13 +324,15 @@ def _catalogue() -> dict[str, Any]:
 def known_game(name: object, given: object) -> Game:
     """Return a game of the table as an untrusted client asks for it; raises BadOption."""
     if not isinstance(name, str) or name not in GAMES:
-        raise UnknownOption(f"there is no game {str(name)[:40]!r}; there are: {listed(GAMES)}")
+        raise UnknownOption(f"there is no game {str(name)[:40]!r}; there are: {format_list(GAMES)}")
     if not isinstance(given, Mapping) or len(given) > 20:
         raise BadOption("the options of a game have names and values")
     known = game_option_defaults(name)
     checked = {}
     if unknown := [option[:40] for option in given if option not in known]:
-        raise UnknownOption(f"{name} has no option {listed(unknown)}; it has: {listed(known)}")
+        raise UnknownOption(
+            f"{name} has no option {format_list(unknown)}; it has: {format_list(known)}"
+        )
     for option, value in given.items():
         if not isinstance(value, bool | int | float | str | None) or len(str(value)) > 40:
             raise BadOption(f"{name}: {option} is not a word, a number, true, false or null")

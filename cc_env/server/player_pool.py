@@ -12,7 +12,7 @@ from contextlib import contextmanager
 import psutil
 
 from cc_env.core.game import Game
-from cc_env.errors import BadOption, BadPlayer, UnknownOption, is_number, is_whole, listed
+from cc_env.errors import BadOption, BadPlayer, UnknownOption, format_list, is_integer, is_number
 from cc_env.match.referee import Player
 from cc_env.players.builtin import DEFAULT_LEVELS
 from cc_env.players.specs import available_players, make_player
@@ -71,13 +71,17 @@ def check(name: object, game: Game) -> str:
         raise BadPlayer(f"{str(name)[:LONGEST]!r} is not the name of a player")
     kind, _, rest = name.partition(":")
     if kind not in known:
-        raise UnknownOption(f"there is no player {kind!r} here; there are: {listed(known, 99)}")
+        raise UnknownOption(
+            f"there is no player {kind!r} here; there are: {format_list(known, 99)}"
+        )
     words = [word for word in rest.split(",") if word]
     given = options.read(word if "=" in word else f"level={word}" for word in words)
     allowed = OPTIONS.get(kind, {})
     if unknown := [option for option in given if option not in allowed]:
-        has = listed(allowed) or "none"
-        raise UnknownOption(f"player {kind} has no option {listed(unknown)} here; it has: {has}")
+        has = format_list(allowed) or "none"
+        raise UnknownOption(
+            f"player {kind} has no option {format_list(unknown)} here; it has: {has}"
+        )
     for option, value in given.items():
         bounds = allowed[option]
         if bounds:
@@ -85,7 +89,7 @@ def check(name: object, game: Game) -> str:
         elif not isinstance(value, str):
             raise BadOption(f"{kind}: {option}={value!r} is not a word")
         elif value not in (valid := _words(option, known[kind], game)):
-            has = listed(valid) or "none"
+            has = format_list(valid) or "none"
             raise UnknownOption(f"{game.name} has no {option} {value!r}; it has: {has}")
     level = [str(given.pop("level"))] if "level" in given else []
     words = level + [f"{option}={_short(value)}" for option, value in sorted(given.items())]
@@ -96,7 +100,7 @@ def _check_number(kind: str, option: str, value: object, bounds: Bounds) -> None
     """Raise BadOption for a number out of bounds, or a fraction where these are integers."""
     least, most = bounds
     is_valid = is_number(value, least, most)
-    if not is_valid or (isinstance(least, int) and not is_whole(value, 0)):
+    if not is_valid or (isinstance(least, int) and not is_integer(value, 0)):
         raise BadOption(f"{kind}: {option}={value!r}; wanted: {least:g} to {most:g}")
 
 

@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from cc_env.core.rules import Position
-from cc_env.errors import BadOption, BadTable, is_whole
-from cc_env.jit.threads import cores
+from cc_env.errors import BadOption, BadTable, is_integer
+from cc_env.jit.threads import available_cores
 from cc_env.search.alphabeta import AlphaBeta
 from cc_env.tablebase.tablebase import Solved, Tablebase
 
@@ -45,7 +45,7 @@ def check(
     turns.
     """
     for name, value in {"count": count, "depth": depth}.items():
-        if not is_whole(value, 1):
+        if not is_integer(value, 1):
             raise BadOption(f"{name}={value!r}; wanted: a whole number from 1")
     parts = [
         (view, min(_PART, most - begin))
@@ -54,7 +54,9 @@ def check(
     ]
     seeds = np.random.SeedSequence(seed).spawn(len(parts))
     tasks = list(zip(parts, seeds, strict=True))[::-1]
-    searches = [AlphaBeta(tables.game, table_megabytes=1) for _ in range(threads or cores())]
+    searches = [
+        AlphaBeta(tables.game, table_megabytes=1) for _ in range(threads or available_cores())
+    ]
     total, running = Compared(), dict[Future[Compared], AlphaBeta]()
     with ThreadPoolExecutor(len(searches)) as pool:
         while tasks or running:

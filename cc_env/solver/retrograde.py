@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from cc_env.core import rules
 from cc_env.core.rules import Int, Position
 from cc_env.jit.compiler import jit
-from cc_env.jit.raw_arrays import borrow
+from cc_env.jit.raw_arrays import as_raw
 from cc_env.tablebase.ranking import NOWHERE, Numbers, place_of, position_of
 from cc_env.tablebase.values import (
     LOST,
@@ -69,7 +69,7 @@ def begin(work: Work, like: Position, low: Int, high: Int, counts: NDArray[np.in
 
     To `counts`, int64[3], is added how many are won and lost.
     """
-    work = borrow(work)
+    work = as_raw(work)
     sets = np.empty(len(work.material), np.uint64)
     for number in range(low, high):
         position = position_of(np.int64(number), work.material, work.numbers, like, sets)
@@ -93,7 +93,7 @@ def advance(
 
     `legal`, int32[>= 4 * A], is scratch space.
     """
-    work, legal = borrow(work), borrow(legal)
+    work, legal = as_raw(work), as_raw(legal)
     sets = np.empty(len(work.material), np.uint64)
     for number in range(low, high):
         place = work.start + number
@@ -174,7 +174,7 @@ def settle(
     `legal`, int32[256 * A], is scratch space for the actions along the longest game; to `counts`,
     int64[3], are added the positions that lead to no value.
     """
-    work, legal = borrow(work), borrow(legal)
+    work, legal = as_raw(work), as_raw(legal)
     sets = np.empty(len(work.material), np.uint64)
     for number in range(low, high):
         position = position_of(np.int64(number), work.material, work.numbers, like, sets)
@@ -219,7 +219,7 @@ def verify(
     `faults`, int64[3], are how many there are, and the number of the first. Draws are not UNKNOWN
     any more. A position must have the number that it was made from, too.
     """
-    work, legal = borrow(work), borrow(legal)
+    work, legal = as_raw(work), as_raw(legal)
     sets = np.empty(len(work.material), np.uint64)
     for number in range(low, high):
         place = work.start + number

@@ -24,9 +24,9 @@ from numpy.typing import NDArray
 
 from cc_env.core.game import Game
 from cc_env.core.numbering import Material
-from cc_env.errors import BadOption, BadTable, NoRoom, is_number, is_whole
+from cc_env.errors import BadOption, BadTable, InsufficientSpace, is_integer, is_number
 from cc_env.files import writing
-from cc_env.jit.threads import cores
+from cc_env.jit.threads import available_cores
 from cc_env.registry.catalogue import file_stem, rules_of
 from cc_env.solver import retrograde
 from cc_env.solver.retrograde import LOSSES, MISSING, WINS, Pass, Work
@@ -92,9 +92,9 @@ Report = Callable[[Progress], None]
 def plan(game: Game, folder: Path, pieces: str) -> list[Step]:
     """Return the steps that solve all materials of up to so many pieces, see `parse_pieces`.
 
-    Raises BadOption for a game without numbers, or where the pieces do not make any position;
-    NoRoom where they make so many that not even their numbers fit into memory; BadTable where a
-    table that is there is not one of this game and these rules.
+    Raises BadOption for a game without numbering or if no position has these pieces,
+    InsufficientSpace if the list of materials does not fit into memory, BadTable if an existing
+    table has other rules.
     """
     numbering = game.numbering
     if numbering is None:
@@ -113,7 +113,7 @@ def plan(game: Game, folder: Path, pieces: str) -> list[Step]:
     least = _VALUE * counts[largest] // (1 + len(numbering.symmetries))
     available = available_memory()
     if available is not None and least > available:
-        raise NoRoom(
+        raise InsufficientSpace(
             f"pieces={pieces!r}: {numbering.label(largest)} has {counts[largest]:,} positions and "
             f"needs {told_bytes(least)} of memory or more; {told_bytes(available)} are free; "
             "solve fewer pieces"
@@ -151,20 +151,20 @@ def _step(game: Game, folder: Path, material: Material) -> Step:
 
 
 def check_room(steps: Sequence[Step], folder: Path) -> None:
-    """Raise NoRoom where memory does not suffice for the steps, or the disk for those to solve."""
+    """Raise InsufficientSpace unless the steps fit into memory and their tables on the disk."""
     if not steps:
         return
     largest = max(steps, key=lambda step: step.memory)
     available = available_memory()
     if available is not None and largest.memory > available:
-        raise NoRoom(
+        raise InsufficientSpace(
             f"{largest.label} needs {told_bytes(largest.memory)} of memory; "
             f"{told_bytes(available)} are free{'' if largest.is_done else '; solve fewer pieces'}"
         )
     disk = disk_of([step for step in steps if not step.is_done])
     free = shutil.disk_usage(_existing(folder)).free
     if disk > free:
-        raise NoRoom(
+        raise InsufficientSpace(
             f"{folder}: the tables need up to {told_bytes(disk)}; "
             f"{told_bytes(free)} are free on that disk"
         )
@@ -254,12 +254,12 @@ class Solver:
 
         `threads` run at once, by default one for each core. Raises BadOption for fewer than one.
         """
-        if threads is not None and not is_whole(threads, 1, 1024):
+        if threads is not None and not is_integer(threads, 1, 1024):
             raise BadOption(f"threads={threads!r}; it is 1 to 1024")
         assert game.numbering is not None
         self.game, self.step, self._numbering = game, step, game.numbering
         self.report: Report = lambda progress: None  # called once in a while
-        self._threads = threads or cores()
+        self._threads = threads or available_cores()
         self._numbers = make_numbers(self._numbering, (*step.needed, step.material))
         self._views = views([step.material])
         last = self._views[-1]
@@ -565,7 +565,7 @@ class _State:
             digest, margin, turns = told.pop("hash"), told["margin"], told["turns"]
             seconds = told["seconds"]
             is_ours = told == {**self._of, "margin": margin, "turns": turns, "seconds": seconds}
-            in_range = is_whole(margin, 1, self._most) and is_whole(turns, 0, MOST_TURNS)
+            in_range = is_integer(margin, 1, self._most) and is_integer(turns, 0, MOST_TURNS)
             in_range = in_range and is_number(seconds)
             self.has_begun = is_ours and in_range and is_filled and digest == _hash(told, parts)
         except FileNotFoundError:

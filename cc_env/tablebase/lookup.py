@@ -34,7 +34,7 @@ class Known(NamedTuple):
 NO_TABLES = NoTables()
 
 
-@rule(by=(1,))
+@rule(dispatch_on=(1,))
 def solved(position: Position, tables: NoTables | Known) -> Int:
     """Return the value of a position that goes on, see `values`; UNKNOWN where no table has it."""
 

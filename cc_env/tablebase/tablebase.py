@@ -22,9 +22,9 @@ from cc_env.core.bitboard import ZERO
 from cc_env.core.game import Game
 from cc_env.core.numbering import Material, Numbering, swapped
 from cc_env.core.rules import Int, Position
-from cc_env.errors import BadOption, BadPosition, BadTable, MissingTable, listed
+from cc_env.errors import BadOption, BadPosition, BadTable, MissingTable, format_list
 from cc_env.jit.compiler import jit
-from cc_env.jit.raw_arrays import borrow
+from cc_env.jit.raw_arrays import as_raw
 from cc_env.registry.catalogue import file_stem, rules_of
 from cc_env.tablebase.lookup import NO_TABLES, Known, NoTables, certain
 from cc_env.tablebase.ranking import (
@@ -165,7 +165,7 @@ class Tablebase:
         return self.game.words(like, position_at(number, self._views[view], numbers, like))
 
     def __repr__(self) -> str:
-        return f"Tablebase({self.game!r}: {listed(self.labels) or 'none'})"
+        return f"Tablebase({self.game!r}: {format_list(self.labels) or 'none'})"
 
     def fit(self, game: Game) -> bool:
         """Return whether the values hold in a game: it has the same rules."""
@@ -186,7 +186,7 @@ class Tablebase:
         """
         solved = self.find(position)
         if solved is None:
-            has = listed(self.labels) or "none"
+            has = format_list(self.labels) or "none"
             raise MissingTable(
                 f"no table has the value of '{self.game.to_text(position)}'; there are: {has}"
             )
@@ -323,7 +323,7 @@ def _probe(position: Position, probing: Probing) -> Int:
     That is 0 where no table has the value, and -N where N blocks, now in `wanted`, have to be read
     first; _IMPOSSIBLE where pieces stand on each other.
     """
-    probing = borrow(probing)
+    probing = as_raw(probing)
     sets, taken = rules.sets_of(position), ZERO
     for index in range(len(sets)):
         if sets[index] & taken:

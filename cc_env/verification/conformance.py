@@ -20,7 +20,7 @@ from cc_env.core.game import Game
 from cc_env.core.rules import DRAW, ONGOING, Position
 from cc_env.envs.vector import BoardGameVectorEnv
 from cc_env.errors import BadGame
-from cc_env.jit.compiler import essence
+from cc_env.jit.compiler import summarize_error
 
 GAMES = 20  # random games that are played
 LONGEST = 2000  # decisions; a game that goes on after them does not end
@@ -74,7 +74,7 @@ def _compiled(game: Game) -> Iterator[Fault]:
             rule = getattr(rules, name).choose(list(map(type, given)))
             rule(*given)
         except (BadGame, NumbaError, TypeError) as error:
-            said = essence(error.__cause__ or error)
+            said = summarize_error(error.__cause__ or error)
             yield Fault(game.to_text(start), "", f"{name} cannot be compiled: {said}; {_WORDS}")
             continue
         for signature in getattr(rule, "nopython_signatures", ()) if name == "apply" else ():

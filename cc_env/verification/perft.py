@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from cc_env.core import rules
 from cc_env.core.game import Game
 from cc_env.core.rules import ONGOING, Bool, Position
-from cc_env.errors import BadOption, is_whole
+from cc_env.errors import BadOption, is_integer
 from cc_env.jit.compiler import jit
 
 
@@ -16,7 +16,7 @@ def perft(game: Game, position: Position, depth: int, *, decisions: bool = False
     With `decisions`, sequences of `depth` decisions, of which a turn may take several. Raises
     BadOption for a depth below 0.
     """
-    if not is_whole(depth, 0):
+    if not is_integer(depth, 0):
         raise BadOption(f"perft: depth={depth!r}; it is 0 or more")
     free = np.empty(0, np.int32)
     return int(_perft(position, depth, free, game.num_actions, decisions)) if depth else 1

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from cc_env.core.game import Game
 from cc_env.core.rules import ONGOING, Position
-from cc_env.errors import BadRecord, CcEnvError, is_whole
+from cc_env.errors import BadRecord, CcEnvError, is_integer
 from cc_env.files import lines
 from cc_env.verification import recordings
 from cc_env.verification.perft import perft
@@ -66,7 +66,7 @@ def _check(recording: Recording) -> None:
         if not isinstance(text, str):
             raise TypeError(f"{text!r} is not a text")
     for number in (*recording.counts, recording.outcome or 0):
-        if not is_whole(number, -1, 2**63 - 1):
+        if not is_integer(number, -1, 2**63 - 1):
             raise TypeError(f"{number!r} is neither a count nor an outcome")
 
 

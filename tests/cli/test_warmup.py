@@ -41,7 +41,7 @@ def said(function, argument, screen):
 
 @pytest.fixture
 def screen(monkeypatch):
-    monkeypatch.delenv(compiling.QUIET, raising=False)
+    monkeypatch.delenv(compiling.QUIET_VARIABLE, raising=False)
     monkeypatch.setattr(compiling._EntryCompiler, "_announced", set())
     return Terminal()
 
@@ -54,7 +54,7 @@ def test_who_watches_is_told_once_what_is_compiled(screen, twice):
 
 
 def test_nothing_is_said_where_that_is_wanted(screen, twice, monkeypatch):
-    monkeypatch.setenv(compiling.QUIET, "1")
+    monkeypatch.setenv(compiling.QUIET_VARIABLE, "1")
     assert not said(twice, 1, screen)
 
 
@@ -126,7 +126,7 @@ for name, entry in GAMES.items():
     for options in ({}, OTHERWISE[name]):
         used(entry, options)
         print(played(make_game(name, **options)))
-print(*cache.NOT_KEPT, *asked)
+print(*disk_cache.write_failures, *asked)
 """
 
 

@@ -15,7 +15,7 @@ from stable_baselines3.common.vec_env import (
 from cc_env.envs.opponents import Opponent, random_policy
 from cc_env.envs.sb3 import OpponentVecEnv, copy_policy, wrap_policy
 from cc_env.envs.single import BoardGameEnv
-from cc_env.errors import BadOption, BadPosition, EpisodeOver, IllegalAction, UnknownKeyword
+from cc_env.errors import BadOption, BadPosition, IllegalAction, ResetNeeded, UnknownKeyword
 from cc_env.match.referee import Decision
 
 TICTACTOE = "elsewhere.tictactoe"
@@ -146,7 +146,7 @@ def test_bad_input_says_what_would_do():
     env = OpponentVecEnv("checkers", 2)
     with pytest.raises(BadOption, match="seed=-1"):
         env.seed(-1)
-    with pytest.raises(EpisodeOver):
+    with pytest.raises(ResetNeeded):
         env.step(np.zeros(2, int))
     env.reset()
     with pytest.raises(IllegalAction, match=r"shape \(1,\); wanted: \(2,\)"):

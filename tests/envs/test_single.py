@@ -11,7 +11,7 @@ import pytest
 from gymnasium.utils.env_checker import check_env, data_equivalence
 
 from cc_env.envs.single import MaskInObservation
-from cc_env.errors import BadOption, BadPosition, EpisodeOver, IllegalAction, UnknownOption
+from cc_env.errors import BadOption, BadPosition, IllegalAction, ResetNeeded, UnknownOption
 from cc_env.players.builtin import RandomPlayer
 
 ID = "cc_env/CaptureConquer-v0"
@@ -337,7 +337,7 @@ def test_an_illegal_action_changes_nothing():
 def test_a_step_after_the_end_is_refused():
     env = make(max_turns=2)
     play(env, 0)
-    with pytest.raises(EpisodeOver, match="call reset"):
+    with pytest.raises(ResetNeeded, match="call reset"):
         env.step(0)
     env.reset()
     env.step(env.action_space.sample())

@@ -11,7 +11,7 @@ from gymnasium.wrappers import vector as wrappers
 from cc_env.envs.aec import BoardGameAEC
 from cc_env.envs.single import BoardGameEnv
 from cc_env.envs.vector import BoardGameVectorEnv
-from cc_env.errors import BadOption, BadPosition, EpisodeOver, IllegalAction, UnknownOption
+from cc_env.errors import BadOption, BadPosition, IllegalAction, ResetNeeded, UnknownOption
 from cc_env.games.factory import make_game
 from cc_env.match.referee import Decision
 
@@ -190,7 +190,7 @@ def test_disabled_mode_waits_for_a_reset_of_the_boards_that_ended():
         *_, terminated, truncated, _ = envs.step(envs.action_space.sample())
         over = terminated | truncated
     before = [envs.position(i) for i in range(6)]
-    with pytest.raises(EpisodeOver, match=rf"board {np.flatnonzero(over)[0]}: .* call reset"):
+    with pytest.raises(ResetNeeded, match=rf"board {np.flatnonzero(over)[0]}: .* call reset"):
         envs.step(envs.action_space.sample())
     envs.reset(options={"reset_mask": over})
     for i in range(6):
@@ -362,7 +362,7 @@ def test_boards_that_are_all_over_can_be_sampled():
 
 def test_nothing_is_stepped_before_the_first_reset():
     envs = make(3)
-    with pytest.raises(EpisodeOver, match=r"call reset\(\) before"):
+    with pytest.raises(ResetNeeded, match=r"call reset\(\) before"):
         envs.step(np.zeros(3, int))
     with pytest.raises(BadOption, match="the first reset is of all boards"):
         envs.reset(options={"reset_mask": [True, False, False]})
@@ -592,7 +592,7 @@ def test_there_are_no_other_boards(board):
 
 
 def test_before_the_first_reset_there_is_no_position():
-    with pytest.raises(EpisodeOver, match="no episode has begun"):
+    with pytest.raises(ResetNeeded, match="no episode has begun"):
         make(3).position(0)
 
 

@@ -8,13 +8,13 @@ from fuzz.damage import JSON, bytes_damaged, json_damaged
 from fuzz.harness import refused_or_fine
 from hypothesis import given
 from hypothesis import strategies as st
-from training.runs.folder import CONFIG
 
 from training import alphazero
 from training.distillation import distillation
 from training.learned_evaluation import fitting
 from training.ppo import ppo
 from training.runs import command_line, log
+from training.runs.folder import CONFIG
 
 KINDS = {
     algorithm.__name__: algorithm.Config for algorithm in (alphazero, distillation, fitting, ppo)

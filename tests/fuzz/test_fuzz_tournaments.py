@@ -9,12 +9,12 @@ import pytest
 from fuzz.harness import refused_or_fine
 from hypothesis import given
 from hypothesis import strategies as st
-from training.runs.folder import CONFIG, LOCK
 
 from cc_env.output import Terminal
 from training import arena
 from training.arena import report, tables
 from training.arena.folder import GAMES, RESULTS
+from training.runs.folder import CONFIG, LOCK
 
 SETTLED = arena.Config(players=("random", "greedy"), options={"size": 4}, games=4, seed=1)
 FILES = CONFIG, GAMES, RESULTS, LOCK, CONFIG + ".half"

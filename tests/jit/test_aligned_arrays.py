@@ -11,6 +11,6 @@ from cc_env.jit import aligned_arrays
 def test_zeros_begin_at_a_line(shape, kind):
     arrays = [aligned_arrays.zeros(shape, np.dtype(kind)) for _ in range(20)]
     for array in arrays:
-        assert array.ctypes.data % aligned_arrays.LINE == 0
+        assert array.ctypes.data % aligned_arrays.CACHE_LINE_BYTES == 0
         assert (array.dtype, array.shape) == (kind, np.zeros(shape).shape)
         assert not array.any()

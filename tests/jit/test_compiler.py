@@ -15,7 +15,7 @@ import pytest
 from cc_env.core import rules
 from cc_env.games.factory import make_game
 from cc_env.jit.compiler import jit
-from cc_env.jit.raw_arrays import borrow
+from cc_env.jit.raw_arrays import as_raw
 
 PACKAGE = Path(__file__).parents[2] / "cc_env"
 
@@ -27,7 +27,7 @@ class Nested(NamedTuple):
 
 @jit
 def write_borrowed(arrays, nested):
-    arrays, nested = borrow(arrays), borrow(nested)
+    arrays, nested = as_raw(arrays), as_raw(nested)
     for _ in range(1000):
         arrays[0][0] += 1
         nested.pair[1][0] += nested.number

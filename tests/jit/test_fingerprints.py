@@ -43,7 +43,7 @@ def tree(tmp_path, monkeypatch):
     monkeypatch.setattr(fingerprints, "_STARTED", 2**62)
     importlib.import_module("deep.rules")
     importlib.import_module("other")
-    fingerprints.follow("deep.rules")
+    fingerprints.follow_package("deep.rules")
     yield tmp_path
     for name in [name for name in sys.modules if name.partition(".")[0] in ("deep", "other")]:
         del sys.modules[name]
@@ -52,7 +52,7 @@ def tree(tmp_path, monkeypatch):
 
 
 def reached(*modules):
-    return set(fingerprints.reached(modules))
+    return set(fingerprints.source_files(modules))
 
 
 def test_imports_are_followed_however_they_are_written(tree):
@@ -67,7 +67,7 @@ def test_installed_packages_are_followed_only_if_they_compile(tree, monkeypatch)
     monkeypatch.setattr(fingerprints, "_INSTALLED", (tree,))
     fingerprints._is_installed.cache_clear()
     assert reached("deep.late") == {"deep.late"}
-    fingerprints.follow("other.thing")
+    fingerprints.follow_package("other.thing")
     assert reached("deep.late") == {"deep.late", "other", "other.thing"}
     fingerprints._is_installed.cache_clear()
 
@@ -187,7 +187,7 @@ ABOVE = ("commands", "envs", "pictures", "players", "record", "referee", "search
 @pytest.mark.parametrize("name", GAMES)
 def test_rules_depend_on_no_other_game_and_on_nothing_that_shows_or_plays_games(name):
     module = type(make_game(name).initial).__module__
-    modules = {tuple(parts.split(".")) for parts in fingerprints.reached([module])}
+    modules = {tuple(parts.split(".")) for parts in fingerprints.source_files([module])}
     assert {("cc_env", "rules"), ("cc_env", "compile"), tuple(module.split("."))} <= modules
     assert not [parts for parts in modules if parts[1] in ABOVE or parts[-1] == "text"]
     assert {parts[2] for parts in modules if parts[1] == "games"} & set(GAMES) == {name}

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from cc_env.errors import BadOption, IllegalAction
-from cc_env.jit.threads import Threads
+from cc_env.jit.threads import ThreadPool
 
 BOARDS = 11
 
@@ -138,7 +138,7 @@ def test_one_thread_starts_no_others():
 
 @pytest.mark.parametrize("wrong", [0, 4, 9])
 def test_who_runs_waits_for_all_and_hears_what_went_wrong(wrong):
-    threads, done, late = Threads(3), [], threading.Event()
+    threads, done, late = ThreadPool(3), [], threading.Event()
 
     def some(part):
         if wrong in range(10)[part]:

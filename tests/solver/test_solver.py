@@ -18,7 +18,7 @@ from solved_boards import SMALL, solve
 
 from cc_env.__main__ import main
 from cc_env.accuracy.decisions import evenly
-from cc_env.errors import BadOption, BadTable, NoRoom
+from cc_env.errors import BadOption, BadTable, InsufficientSpace
 from cc_env.games.factory import make_game
 from cc_env.search.alphabeta import AlphaBeta
 from cc_env.solver import retrograde, solver
@@ -291,9 +291,11 @@ def test_a_file_that_is_no_table_of_this_game_is_not_taken_for_one(tmp_path):
 
 
 def test_too_many_positions_are_refused_before_they_are_numbered(tmp_path):
-    with pytest.raises(NoRoom, match=r"12v12 has .* of memory or more; .* are free; solve fewer"):
+    with pytest.raises(
+        InsufficientSpace, match=r"12v12 has .* of memory or more; .* are free; solve fewer"
+    ):
         solver.plan(make_game("capture_conquer", size=8), tmp_path, "12v12")
-    with pytest.raises(NoRoom, match=r"^pieces='12': .* of memory or more"):
+    with pytest.raises(InsufficientSpace, match=r"^pieces='12': .* of memory or more"):
         solver.plan(make_game("checkers"), tmp_path, "12")
 
 
@@ -318,17 +320,17 @@ def test_too_little_room_is_said_before(tmp_path, monkeypatch):
     solver.check_room(steps, tmp_path / "not" / "there")
     with monkeypatch.context() as patch:
         patch.setattr(solver, "available_memory", lambda: 1024)
-        with pytest.raises(NoRoom, match=r"3v3 needs .* of memory; 1 KiB are free"):
+        with pytest.raises(InsufficientSpace, match=r"3v3 needs .* of memory; 1 KiB are free"):
             solver.check_room(steps, tmp_path)
     monkeypatch.setattr(solver.shutil, "disk_usage", lambda path: mock.Mock(free=1000))
-    with pytest.raises(NoRoom, match="1,000 bytes are free on that disk"):
+    with pytest.raises(InsufficientSpace, match="1,000 bytes are free on that disk"):
         solver.check_room(steps, tmp_path)
     for path in solve(SMALL, tmp_path, "1v1"):
         assert path.exists()
     there = solver.plan(SMALL, tmp_path, "1v1")
     solver.check_room(there, tmp_path)  # needs no disk, but memory to be verified
     monkeypatch.setattr(solver, "available_memory", lambda: 1024)
-    with pytest.raises(NoRoom, match=r"1v1 needs .* of memory; 1 KiB are free"):
+    with pytest.raises(InsufficientSpace, match=r"1v1 needs .* of memory; 1 KiB are free"):
         solver.check_room(there, tmp_path)
     solve_ = "solve", "capture_conquer", "-o", "size=4", "--pieces", "1v1", "--out", tmp_path
     assert "1v1 needs" in command_line(main, *solve_, "--verify", status=2)

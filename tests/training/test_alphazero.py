@@ -21,7 +21,14 @@ from logs import log_of
 from agents.network import Evaluator, Network, Size, load
 from agents.network_players import PolicyPlayer
 from agents.shipped_weights import NETWORK
-from cc_env.errors import BadCheckpoint, BadFolder, BadOption, BadPlayer, Diverged, UnknownOption
+from cc_env.errors import (
+    BadCheckpoint,
+    BadFolder,
+    BadOption,
+    BadPlayer,
+    TrainingDiverged,
+    UnknownOption,
+)
 from cc_env.games.factory import make_game
 from cc_env.match.referee import Clock
 from cc_env.registry.catalogue import GAMES, Entry
@@ -257,7 +264,7 @@ def test_a_run_that_diverges_says_so_and_saves_nothing_of_it(tmp_path, monkeypat
             return {}
 
         monkeypatch.setattr(training, "learn", learn_once)
-        with pytest.raises(Diverged, match="no longer finite"):
+        with pytest.raises(TrainingDiverged, match="no longer finite"):
             training.train()
         assert "policy_loss" in learned
         assert run.latest().number == run.step > 0

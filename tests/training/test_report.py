@@ -6,7 +6,6 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
-from training.runs.chart_style import INK
 
 from cc_env.match import record
 from cc_env.match.confidence import Interval
@@ -16,6 +15,7 @@ from training.arena import charts, report
 from training.arena.standings import Line, Pair, Standing, Standings
 from training.arena.tables import show
 from training.arena.wording import elo, milliseconds, percent, summary
+from training.runs.chart_style import INK
 
 HIGHEST, RAISER = "arena_players.Lowest:highest=True", "arena_players.Raiser"
 STRANGE = "arena_players.Named:name=<b>$x_1$&'\""

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cc_env.errors import BadOption, Diverged, UnknownOption
+from cc_env.errors import BadOption, TrainingDiverged, UnknownOption
 from cc_env.games.factory import make_game
 from cc_env.match.referee import Clock
 from cc_env.players.specs import make_player
@@ -172,7 +172,7 @@ def test_numbers_that_are_not_finite_are_not_a_policy(small):
     def broken(planes):
         return tuple(np.full_like(array, np.nan) for array in even(planes))
 
-    with pytest.raises(Diverged, match="values are not finite"):
+    with pytest.raises(TrainingDiverged, match="values are not finite"):
         play.play(broken, 3)
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from cc_env.core.game import Game
-from cc_env.errors import BadOption, listed
+from cc_env.errors import BadOption, format_list
 from cc_env.files import write
 from cc_env.match.confidence import Interval
 from cc_env.match.match import Limits
@@ -205,7 +205,7 @@ def _learners(config: Config, made: Mapping[str, Any]) -> dict[str, Any]:
         return {}
     learners = {name: player for name, player in made.items() if hasattr(player, "remember")}
     if not learners:
-        raise BadOption(f"learn=True, but none of {listed(made)} can; memory:path=… does")
+        raise BadOption(f"learn=True, but none of {format_list(made)} can; memory:path=… does")
     return learners
 
 

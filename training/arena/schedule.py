@@ -14,7 +14,7 @@ import numpy as np
 
 import agents  # noqa: F401  registers its players
 from cc_env.core.game import Game
-from cc_env.errors import BadOption, BadPlayer, is_whole, listed
+from cc_env.errors import BadOption, BadPlayer, format_list, is_integer
 from cc_env.games.factory import make_game
 from cc_env.match.match import Limits
 from cc_env.match.openings import random_openings
@@ -51,14 +51,14 @@ class Config:
             check_spec(name)
         twice = sorted({name for name in self.players if self.players.count(name) > 1})
         if len(self.players) < 2 or twice:
-            given = f"{listed(twice)} twice" if twice else listed(self.players) or "none"
+            given = f"{format_list(twice)} twice" if twice else format_list(self.players) or "none"
             raise BadOption(f"players: {given}; wanted two or more different ones")
-        if not is_whole(self.games, 2) or self.games % 2:
+        if not is_integer(self.games, 2) or self.games % 2:
             raise BadOption(
                 f"games={self.games!r}; it is even, 2 or more: each opening is played in both seats"
             )
         if self.anchor is not None and self.anchor not in self.players:
-            raise BadOption(f"anchor {self.anchor!r} does not play; {listed(self.players)} do")
+            raise BadOption(f"anchor {self.anchor!r} does not play; {format_list(self.players)} do")
         check_wholes(self, opening_turns=0, seed=0)
         if self.learn and self.opening_turns:
             given = f"learn=True, but opening_turns={self.opening_turns}"

@@ -36,7 +36,7 @@ from cc_env.cli.application import run as run_command
 from cc_env.core.game import Game
 from cc_env.envs.boards import Boards
 from cc_env.errors import BadCheckpoint
-from cc_env.jit.threads import cores
+from cc_env.jit.threads import available_cores
 from cc_env.learned_evaluation.network_file import evaluation_of, fingerprint
 from cc_env.match.match import effective_repetition_limit
 from cc_env.search.workspace import MOST_DEPTH
@@ -110,7 +110,7 @@ def main(config: Config, path: Path, resume: bool = False) -> Row:
     Raises as `runs.opened`, `runs.Run.steps`, `arena.try_players`, `learned.files.evaluation_of`
     and `learner.started`.
     """
-    torch.set_num_threads(cores())
+    torch.set_num_threads(available_cores())
     game = config.make_game()
     try_players(config.rivals.names, game)
     make_opponents(game, config.opponents, config.opponents_share)

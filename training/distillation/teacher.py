@@ -12,7 +12,7 @@ from cc_env.core import rules
 from cc_env.core.game import Game
 from cc_env.core.rules import ONGOING, Int, Position
 from cc_env.jit.compiler import jit
-from cc_env.jit.raw_arrays import borrow
+from cc_env.jit.raw_arrays import as_raw
 from cc_env.search.alphabeta import deepen
 from cc_env.search.scores import MARGIN, PROVEN, WIN, expected
 from cc_env.search.transposition import NONE
@@ -65,8 +65,8 @@ def _judge(
     worth: NDArray[np.float32],
 ) -> Int:
     """Fill actions and their worth, as `Judge`; return how many a position has at most."""
-    positions, context = borrow(positions), borrow(context)
-    actions, worth = borrow(actions), borrow(worth)
+    positions, context = as_raw(positions), as_raw(context)
+    actions, worth = as_raw(actions), as_raw(worth)
     line = np.full(PLIES, NONE, np.int32)
     legal = np.empty(actions.shape[1], np.int32)
     most: Int = np.int64(0)

@@ -27,7 +27,7 @@ from cc_env.cli.application import create_app
 from cc_env.core.game import Game
 from cc_env.errors import BadOption
 from cc_env.games.factory import make_game
-from cc_env.jit.threads import cores
+from cc_env.jit.threads import available_cores
 from cc_env.match import record
 from cc_env.match.match import FAULTS
 from cc_env.match.openings import random_openings
@@ -362,7 +362,7 @@ def run(
     second = [
         match for size in STRONG for match in seat_advantage(size, seat_games, seed, names or ())
     ]
-    rows = _play_with_progress(first + second, cores() if workers is None else workers)
+    rows = _play_with_progress(first + second, available_cores() if workers is None else workers)
     console.print(f"The published experiments. smart: {SMART}\n")
     console.show(published_table(rows[: len(first)]))
     _show_game(rows[len(first) - 1].records[0])

@@ -30,8 +30,8 @@ from agents.weight_files import expect
 from cc_env.cli.application import run as run_command
 from cc_env.core import rules
 from cc_env.core.game import Game
-from cc_env.errors import BadCheckpoint, BadOption, UnknownOption, listed
-from cc_env.jit.threads import cores
+from cc_env.errors import BadCheckpoint, BadOption, UnknownOption, format_list
+from cc_env.jit.threads import available_cores
 from cc_env.learned_evaluation import network_file
 from cc_env.learned_evaluation.network import CELLS
 from cc_env.players.builtin import MinimaxPlayer
@@ -108,7 +108,7 @@ def main(config: Config, path: Path, resume: bool = False) -> Row:
     Raises as `runs.opened` and `runs.Run.steps`, and UnknownOption where the game has no evaluation
     to correct, or does not say what a network sees.
     """
-    torch.set_num_threads(cores())
+    torch.set_num_threads(available_cores())
     game = config.make_game()
     try_players(config.rivals.names, game)
     network_file.check_inputs(game)
@@ -287,7 +287,7 @@ def _player(game: Game, evaluation: Any, limit: str) -> MinimaxPlayer:
     given = options.read(options.split(limit))
     for name in given:
         if name not in _LIMITS:
-            raise UnknownOption(f"limit={limit!r}: wanted: {listed(_LIMITS)}; not {name}")
+            raise UnknownOption(f"limit={limit!r}: wanted: {format_list(_LIMITS)}; not {name}")
     if not given:
         raise BadOption(f"limit={limit!r}; wanted: options of minimax, such as {LIMIT}")
     return MinimaxPlayer(game, evaluation=evaluation, **{"table_megabytes": 4, **given})

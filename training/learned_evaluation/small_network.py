@@ -21,7 +21,7 @@ from cc_env.core.grid import Grid
 from cc_env.core.rules import Position
 from cc_env.core.symmetry import Symmetry
 from cc_env.jit.compiler import jit
-from cc_env.jit.raw_arrays import borrow
+from cc_env.jit.raw_arrays import as_raw
 from cc_env.learned_evaluation.network import (
     CELLS,
     FIRST_UNIT,
@@ -209,7 +209,7 @@ def _look(
     inputs: NDArray[np.uint64],
     base: NDArray[np.int32],
 ) -> None:
-    positions, inputs, base = borrow(positions), borrow(inputs), borrow(base)
+    positions, inputs, base = as_raw(positions), as_raw(inputs), as_raw(base)
     for row in range(len(positions)):
         position = rules.load(positions[row], like)
         sets = rules.inputs_of(position)

@@ -5,8 +5,8 @@ from contextlib import closing
 from functools import partial
 from typing import Any
 
-from cc_env.errors import BadOption, UnknownOption, is_whole, listed
-from cc_env.jit.threads import cores
+from cc_env.errors import BadOption, UnknownOption, format_list, is_integer
+from cc_env.jit.threads import available_cores
 from training.parallel import processes
 
 ENGINES = "processes", "ray"
@@ -36,12 +36,12 @@ def mapper(engine: str = "processes", workers: int | None = None) -> Mapper:
     as `training.parallel.cluster`.
     """
     if engine not in ENGINES:
-        raise UnknownOption(f"there is no engine {engine!r}; there are: {listed(ENGINES)}")
+        raise UnknownOption(f"there is no engine {engine!r}; there are: {format_list(ENGINES)}")
     least, why = (0, "0: this process") if engine == "processes" else (1, "with engine 'ray'")
-    if workers is not None and not is_whole(workers, least):
+    if workers is not None and not is_integer(workers, least):
         raise BadOption(f"workers={workers!r}; it is a whole number from {least} ({why})")
     if engine == "processes":
-        count = cores() if workers is None else workers
+        count = available_cores() if workers is None else workers
         return partial(processes.map_unordered, workers=count)
     from training.parallel import (  # imported late: a second, and needs the extra
         cluster,

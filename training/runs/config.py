@@ -5,7 +5,9 @@ from dataclasses import fields, is_dataclass, replace
 from types import NoneType, UnionType
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
-from cc_env.errors import BadOption, UnknownOption, is_whole, listed
+from cc_env.errors import BadOption, UnknownOption
+from cc_env.errors import is_integer
+from cc_env.errors import format_list
 
 Config = TypeVar("Config")
 
@@ -14,7 +16,7 @@ def check_wholes(config: Any, **bounds: int | tuple[int, int]) -> None:
     """Raise BadOption unless the named fields are whole numbers from these bounds, or in them."""
     for name, bound in bounds.items():
         low, *high = bound if isinstance(bound, tuple) else (bound,)
-        if not is_whole(getattr(config, name), low, *high):
+        if not is_integer(getattr(config, name), low, *high):
             wanted = " to ".join(map(str, (low, *high)))
             raise BadOption(f"{name}={getattr(config, name)!r}; it is a whole number from {wanted}")
 
@@ -37,7 +39,7 @@ def check_limits(**limits: float | None) -> None:
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         if value is not None and not (is_number and value > 0):
             raise BadOption(f"{name}={value!r}; it is above 0, or None for no limit")
-        if value is not None and name != "minutes" and not is_whole(value, 1, 10**15):
+        if value is not None and name != "minutes" and not is_integer(value, 1, 10**15):
             raise BadOption(f"{name}={value!r}; it is a whole number, or None for no limit")
 
 
@@ -92,7 +94,7 @@ def _ready(kind: type[Any], values: Mapping[str, Any], inside: str = "") -> dict
     for name, value in values.items():
         whole = f"{inside}{name}"
         if name not in known:
-            raise UnknownOption(f"there is no {whole}; there are: {listed(known, len(known))}")
+            raise UnknownOption(f"there is no {whole}; there are: {format_list(known, len(known))}")
         if is_dataclass(hints[name]):
             if not isinstance(value, Mapping):
                 raise BadOption(f"{whole}={value!r}; wanted {whole}.PART=VALUE")

@@ -14,7 +14,9 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from agents.weight_files import expect
-from cc_env.errors import BadCheckpoint, Diverged, is_whole
+from cc_env.errors import BadCheckpoint
+from cc_env.errors import TrainingDiverged
+from cc_env.errors import is_integer
 
 LARGE = 10**15  # above any count of steps, samples or seconds
 MOMENTS = "exp_avg", "exp_avg_sq"  # state of Adam for each parameter, besides its step
@@ -46,7 +48,7 @@ def load(arrays: Mapping[str, NDArray[Any]], **parts: nn.Module | Optimizer) -> 
 def whole(about: Mapping[str, Any], name: str, least: int = 0) -> int:
     """Return a whole number from the description of a checkpoint; raise BadCheckpoint."""
     value = about.get(name)
-    if not is_whole(value, least, LARGE):
+    if not is_integer(value, least, LARGE):
         raise BadCheckpoint(f"{name} is {value!r:.40}; wanted a whole number from {least}")
     return int(value)  # type: ignore[arg-type]
 
@@ -60,9 +62,9 @@ def number(about: Mapping[str, Any], name: str) -> float:
 
 
 def check_finite(network: nn.Module) -> None:
-    """Raise Diverged if a weight is not finite."""
+    """Raise TrainingDiverged if a weight is not finite."""
     if not all(bool(torch.isfinite(tensor).all()) for tensor in network.parameters()):
-        raise Diverged(
+        raise TrainingDiverged(
             "the weights of the network are no longer finite: the learning rate is too high; "
             "the last checkpoint is kept; begin another run with another --name"
         )

@@ -18,7 +18,7 @@ from agents.shipped_weights import NETWORK
 from cc_env.accuracy.decisions import evenly, measure
 from cc_env.core.game import Game
 from cc_env.core.rules import Position
-from cc_env.errors import BadOption, is_whole, listed
+from cc_env.errors import BadOption, format_list, is_integer
 from cc_env.games.factory import make_game
 from cc_env.match.referee import Player
 from cc_env.players.specs import check_spec
@@ -46,11 +46,11 @@ class Rivals:
             check_spec(name)
         if self.anchor not in self.names:
             raise BadOption(
-                f"anchor {self.anchor!r} is not a rival; there are: {listed(self.names)}"
+                f"anchor {self.anchor!r} is not a rival; there are: {format_list(self.names)}"
             )
-        if not is_whole(self.games, 2) or self.games % 2:
+        if not is_integer(self.games, 2) or self.games % 2:
             raise BadOption(f"games={self.games!r}; it is even, 2 or more")
-        if not is_whole(self.positions, 0):
+        if not is_integer(self.positions, 0):
             raise BadOption(f"positions={self.positions!r}; it is a whole number, 0 or more")
 
 

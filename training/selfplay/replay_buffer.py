@@ -16,7 +16,7 @@ from cc_env.core.game import Game
 from cc_env.core.rules import Position
 from cc_env.errors import BadCheckpoint, BadPosition
 from cc_env.jit.compiler import jit
-from cc_env.jit.raw_arrays import borrow
+from cc_env.jit.raw_arrays import as_raw
 
 WIDTH = 64  # actions kept of each sample, those with the greatest targets
 ROUNDING = 1e-3  # tolerance when probabilities and values are checked
@@ -150,8 +150,8 @@ def _fill(
     batch: Minibatch,
 ) -> None:
     """Fill the batch, planes untransformed; images int32[B, A] map the actions of each row."""
-    positions, actions, targets = borrow(positions), borrow(actions), borrow(targets)
-    images, batch = borrow(images), borrow(batch)
+    positions, actions, targets = as_raw(positions), as_raw(actions), as_raw(targets)
+    images, batch = as_raw(images), as_raw(batch)
     legal = np.empty(batch.legal.shape[1], np.int32)
     for row in range(len(images)):
         position = rules.load(positions[row], start)

@@ -12,7 +12,7 @@ from cc_env.core import random_streams, rules
 from cc_env.core.game import Game
 from cc_env.core.rules import DRAW, ONGOING, Int, Position
 from cc_env.jit.compiler import jit
-from cc_env.jit.raw_arrays import borrow
+from cc_env.jit.raw_arrays import as_raw
 from cc_env.search.alphabeta import deepen, prepared
 from cc_env.search.scores import PROVEN, expected
 from cc_env.search.transposition import NONE
@@ -119,7 +119,7 @@ def _play_games(
     out: Played,
 ) -> Int:
     """Play until `out` has no room for another game; return how many decisions it has."""
-    context, notes, out = borrow(context), borrow(notes), borrow(out)
+    context, notes, out = as_raw(context), as_raw(notes), as_raw(out)
     line = np.full(PLIES, NONE, np.int32)
     legal = context.workspace.legal
     first: Int = np.int64(0)

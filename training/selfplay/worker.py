@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from cc_env.core.game import Game
 from cc_env.core.rules import DRAW, ONGOING
 from cc_env.envs.boards import Boards
-from cc_env.errors import Diverged
+from cc_env.errors import TrainingDiverged
 from cc_env.match.match import effective_repetition_limit
 from cc_env.search.puct import Evaluate, Trees
 from training.runs.config import check_between, check_wholes
@@ -144,8 +144,8 @@ class SelfPlayWorker:
     ) -> tuple[Samples, SelfPlayTally]:
         """Take `decisions` on each board; return the samples of the games that ended.
 
-        `simulations` per decision default to those of the settings. Raises Diverged if the network
-        returns values that are not finite.
+        `simulations` per decision default to those of the settings. Raises TrainingDiverged if the
+        network returns values that are not finite.
         """
         began, tally = time.perf_counter(), SelfPlayTally()
         if evaluate is not self._evaluate:
@@ -189,7 +189,7 @@ class SelfPlayWorker:
     def _decide(self) -> None:
         search = self._trees.improved()
         if (search.chosen < 0).any():
-            raise Diverged("the network's logits or values are not finite")
+            raise TrainingDiverged("the network's logits or values are not finite")
         actions, policy = sparse(search.actions, search.policy)
         movers = self._boards.to_move
         for board, game in enumerate(self._games):

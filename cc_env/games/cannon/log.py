@@ -26,7 +26,7 @@ from cc_env.core.game import (
     report_broken,
 )
 from cc_env.core.rules import FIRST_WINS, ONGOING, SECOND_WINS, Position
-from cc_env.errors import BadRecord, CcEnvError, IllegalAction, listed
+from cc_env.errors import BadRecord, CcEnvError, IllegalAction, format_list
 
 CLOSING = "FINISH", "KILLPROC", "STAGNANT"  # after these the server has closed the game
 ACTIONS = "INIT", "NORMAL", *CLOSING
@@ -59,7 +59,7 @@ def parse_command(game: Game, position: tuple[int, ...], line: str) -> Turn:
             where = game.to_text(position)
             raise IllegalAction(
                 f"'{line}': {selected} selects no soldier that can do anything in '{where}';"
-                f" these can: {listed(sorted(able))}"
+                f" these can: {format_list(sorted(able))}"
             )
     return turn
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 
 from cc_env.core.game import Format, Game, Played, Turn
 from cc_env.core.rules import ONGOING, Position
-from cc_env.errors import BadRecord, listed
+from cc_env.errors import BadRecord, format_list
 from cc_env.games.checkers.pdn_reader import (
     BOTH_LOSE,
     ENGLISH,
@@ -60,7 +60,7 @@ def write(
     `start` is None for the game's own, the result one of RESULTS.
     """
     if result not in RESULTS:
-        raise BadRecord(f"result {result!r}; it is one of: {listed(RESULTS)}")
+        raise BadRecord(f"result {result!r}; it is one of: {format_list(RESULTS)}")
     for name in tags or {}:
         if name in _OURS:
             raise BadRecord(f"tag {name}: {_OURS[name]}= is for that")

@@ -37,7 +37,7 @@ from itertools import chain, pairwise
 
 from cc_env.core.game import BrokenGame, Game, OnBroken, Played, Turn, report_broken
 from cc_env.core.rules import DRAW, FIRST_WINS, ONGOING, SECOND_WINS, Position
-from cc_env.errors import BadRecord, CcEnvError, IllegalAction, listed
+from cc_env.errors import BadRecord, CcEnvError, IllegalAction, format_list
 from cc_env.games.checkers import pdn_tokens
 from cc_env.games.checkers.pdn_text import (
     DASHES,
@@ -247,7 +247,7 @@ class _Reading:
             return
         values = self.tags.get(name, value), value
         if name in _SINGLE_VALUED and len(set(values) - set(_NO_VALUE)) > 1:
-            raise BadRecord(f"{name} is {listed(values)}; an empty line separates two games")
+            raise BadRecord(f"{name} is {format_list(values)}; an empty line separates two games")
         self.tags[name] = value
         if name == "GameType":
             check_game_type(value)
@@ -298,7 +298,7 @@ class _Reading:
         A position alone, in a tag, is a game without moves.
         """
         if not (self.played or self._results or {"Result", "FEN"} & self.tags.keys()):
-            raise BadRecord(f"there is no move, no position and no result: {listed(RESULTS)}")
+            raise BadRecord(f"there is no move, no position and no result: {format_list(RESULTS)}")
         return Tagged(
             self.start,
             self._turns(),
@@ -325,7 +325,7 @@ class _Reading:
         decided = dict.fromkeys(meaning(result) or "*" for result in results)
         decided.pop("*", None)
         if len(decided) > 1:
-            raise BadRecord(f"its results contradict each other: {listed(decided)}")
+            raise BadRecord(f"its results contradict each other: {format_list(decided)}")
         return next(iter(decided), "*")
 
     def _turns(self) -> tuple[Turn, ...]:
@@ -338,7 +338,7 @@ class _Reading:
         for turn in first[:at]:
             position = self.game.play_turn(position, turn)
         turns = dict.fromkeys(course[at] for course in (first, *others))
-        texts = listed(turn_text(self.game, position, turn) for turn in turns)
+        texts = format_list(turn_text(self.game, position, turn) for turn in turns)
         move = (at + self.game.to_move(self.start)) // 2 + 1
         raise BadRecord(f"move {move} can be any of: {texts}; no later move is legal in only one")
 

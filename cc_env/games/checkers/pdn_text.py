@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from cc_env.core.game import Cell, Game, Turn
 from cc_env.core.rules import Position
-from cc_env.errors import BadPosition, IllegalAction, listed
+from cc_env.errors import BadPosition, IllegalAction, format_list
 from cc_env.games.checkers.rules import CELLS, ENDINGS, SIZE, STARTS
 from cc_env.games.checkers.text import GRID, pieces
 
@@ -58,9 +58,9 @@ def parse_turn(game: Game, position: Position, text: str) -> Turn:
     if len(meant) == 1:
         return meant[0].turn
     if meant:
-        texts = listed(turn_text(game, position, play.turn) for play in meant)
+        texts = format_list(turn_text(game, position, play.turn) for play in meant)
         raise IllegalAction(f"'{text}' can be any of: {texts}")
-    legal = listed(turn_text(game, position, turn) for turn in game.turns(position))
+    legal = format_list(turn_text(game, position, turn) for turn in game.turns(position))
     if not legal:
         raise IllegalAction(f"'{text}': the game is over ({game.ending(position)})")
     where = position_text(position)

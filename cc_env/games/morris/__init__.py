@@ -26,7 +26,7 @@ import numpy as np
 
 from cc_env.core.bitboard import ZERO
 from cc_env.core.game import Game, Look, Notation, Numbering, Search
-from cc_env.errors import BadOption, check_switch
+from cc_env.errors import BadOption, check_bool
 from cc_env.games.morris.evaluation import STANDARD
 from cc_env.games.morris.rules import (
     ALL,
@@ -95,7 +95,7 @@ def make(
     }
     options = ZERO
     for name, (chosen, bit) in switches.items():
-        check_switch(f"morris: {name}", chosen)
+        check_bool(f"morris: {name}", chosen)
         options |= bit if chosen else ZERO
     for name, value, known in (
         ("removals", removals, REMOVALS),

@@ -17,7 +17,7 @@ from typing import Any
 from cc_env import files
 from cc_env.core.game import Game
 from cc_env.core.rules import Position
-from cc_env.errors import BadOption, BadRecord, is_whole
+from cc_env.errors import BadOption, BadRecord, is_integer
 
 Line = tuple[int, ...]  # the actions from the beginning of a game
 Wins = tuple[int, int]  # of the first seat and of the second
@@ -58,7 +58,7 @@ def write(game: Game, counts: Mapping[Line, Wins], *, first: int = PERSON) -> st
 
     Raises BadOption where that is neither, BadRecord where a game is longer than can be nested.
     """
-    if not is_whole(first, PERSON, MACHINE):
+    if not is_integer(first, PERSON, MACHINE):
         raise BadOption(f"first={first!r}; it is 1, the person, or 2, the machine")
     nodes: dict[Line, dict[str, Any]] = {(): {}}  # what follows each line
     positions: dict[Line, Position] = {(): game.initial}
@@ -96,7 +96,7 @@ def _action(game: Game, position: Position, name: str, phase: int) -> int | None
 def _counts(node: Mapping[str, Any], where: str) -> Wins:
     """Return the wins of who made a choice, and of the opponent."""
     wins, looses, phase, player = map(node.get, ("wins", "looses", "phase", "player"))
-    counted = is_whole(wins, 0) and is_whole(looses, 0)
+    counted = is_integer(wins, 0) and is_integer(looses, 0)
     if not counted or phase not in (PLACE, MOVE, REMOVE) or player not in (PERSON, MACHINE):
         given = f"wins {wins!r}, looses {looses!r}, phase {phase!r}, player {player!r}"
         raise BadRecord(f"{where}: cannot be: {given}")
