@@ -52,7 +52,7 @@ def _check_rules(game: Game) -> None:
     """Raise BadGame if no rules are registered for the positions of the game."""
     kind = type(game.initial)
     try:
-        rules.outcome.choose([kind])  # type: ignore[attr-defined]
+        rules.outcome.function_for([kind])  # type: ignore[attr-defined]
     except TypeError as error:
         wanted = f"rules.register({kind.__name__}, …), in the module of the game"
         raise BadGame(f"{game.name}: {error}; wanted: {wanted}") from None

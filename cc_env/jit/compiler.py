@@ -261,18 +261,22 @@ class Rule:
     def add(self, *classes: type, function: Callable[..., object]) -> None:
         """Register the compiled function for arguments of these NamedTuple classes."""
         self._functions[classes] = function
+        # Calls from Python look up a single class without a tuple, which is faster.
         if self._index is not None:
             self._functions[classes[0]] = function
 
     def __call__(self, *arguments: object, **keywords: object) -> object:
         if keywords or len(arguments) != self._parameter_count:
             arguments = self._signature.bind(*arguments, **keywords).args
-        # A class is found faster than a tuple of one class.
-        if self._index is not None:
-            function = self._functions.get(type(arguments[self._index]))
-            if function is not None:
-                return function(*arguments)
-        return self.function_for([type(argument) for argument in arguments])(*arguments)
+        key: type | tuple[type, ...]
+        if self._index is None:
+            key = tuple([type(arguments[index]) for index in self._dispatch_on])
+        else:
+            key = type(arguments[self._index])
+        function = self._functions.get(key)
+        if function is None:
+            function = self.function_for([type(argument) for argument in arguments])
+        return function(*arguments)
 
     def function_for(self, classes: Sequence[type]) -> Callable[..., object]:
         """Return the function for arguments of these classes; raise TypeError if there is none."""

@@ -102,7 +102,7 @@ def check_inputs(game: Game) -> None:
     """Raise UnknownOption unless a network can correct an evaluation of the game."""
     game.evaluation()
     try:
-        rules.inputs_of.choose([type(game.initial)])  # type: ignore[attr-defined]
+        rules.inputs_of.function_for([type(game.initial)])  # type: ignore[attr-defined]
     except TypeError:
         raise UnknownOption(
             f"{game.name} does not say what a network sees; "

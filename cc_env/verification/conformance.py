@@ -71,7 +71,7 @@ def _compiled(game: Game) -> Iterator[Fault]:
     for name, arguments in calls.items():
         given = arguments()
         try:
-            rule = getattr(rules, name).choose(list(map(type, given)))
+            rule = getattr(rules, name).function_for(list(map(type, given)))
             rule(*given)
         except (BadGame, NumbaError, TypeError) as error:
             said = summarize_error(error.__cause__ or error)

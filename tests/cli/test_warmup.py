@@ -84,10 +84,16 @@ WARMED = """
 from contextlib import closing
 from itertools import product
 import gymnasium
-from cc_env import cache, games, perft, players, record
-from cc_env.referee import play
-from cc_env.catalogue import GAMES
-from cc_env.warm import uses
+from cc_env import games
+from cc_env.cli.warmup import uses
+from cc_env.games import factory
+from cc_env.games.factory import make_game
+from cc_env.jit import disk_cache
+from cc_env.match import record
+from cc_env.match.referee import play
+from cc_env.players import specs
+from cc_env.registry.catalogue import GAMES
+from cc_env.verification import perft
 
 OTHERWISE = {
     "capture_conquer": {"size": 8},
@@ -115,13 +121,13 @@ def played(game):
     return perft.perft(game, game.initial, 2)
 
 warmed()
-asked, load = set(), cache.DiskCache.load_overload
+asked, load = set(), disk_cache.DiskCache.load_overload
 
 def note(self, *arguments):
     asked.add(self._name)
     return load(self, *arguments)
 
-cache.DiskCache.load_overload = note
+disk_cache.DiskCache.load_overload = note
 for name, entry in GAMES.items():
     for options in ({}, OTHERWISE[name]):
         used(entry, options)

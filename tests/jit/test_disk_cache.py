@@ -21,7 +21,7 @@ from cc_env.jit import disk_cache
 from cc_env.jit.compiler import jit
 from cc_env.jit.disk_cache import DiskCache
 
-PACKAGE = Path(disk_cache.__file__).parent
+ROOT = Path(disk_cache.__file__).parents[2]
 
 
 @jit
@@ -44,7 +44,7 @@ def plain(folder):
 
 def test_code_is_kept_for_its_options_alone():
     caches = [DiskCache(PLAIN.py_func, {"nogil": nogil}) for nogil in (False, True)]
-    paths = {disk_cache._path((numba.int64,), PLAIN.targetctx) for cache in caches}
+    paths = {cache._path((numba.int64,), PLAIN.targetctx) for cache in caches}
     assert len(paths) == 2
     assert None not in paths
 
@@ -66,9 +66,9 @@ def test_what_is_cut_short_or_disabled_is_compiled(plain):
     assert cache.load_overload((numba.int64,), plain.targetctx) is None
     plain.recompile()
     assert path.read_bytes()[:32] == hashlib.sha256(path.read_bytes()[32:]).digest()
-    disk_cache.disable()
+    cache.disable()
     assert cache.load_overload((numba.int64,), plain.targetctx) is None
-    disk_cache.enable()
+    cache.enable()
     assert cache.load_overload((numba.int64,), plain.targetctx)
 
 
@@ -104,7 +104,7 @@ def test_warm_says_in_a_line_that_there_is_no_folder_to_write_in(warm, monkeypat
     *_, last = warm(status=1).splitlines()
     assert last == (
         "error: every process will compile this again, it could not be written to disk "
-        "(no folder for it is writable, see NUMBA_CACHE_DIR): test_cache.PLAIN"
+        "(no cache folder is writable, see NUMBA_CACHE_DIR): test_disk_cache.PLAIN"
     )
 
 
@@ -114,11 +114,11 @@ def test_warm_says_in_a_line_that_the_disk_is_full(warm, monkeypatch):
 
     monkeypatch.setattr(disk_cache, "_write", fail)
     *_, last = warm(status=1).splitlines()
-    assert last.endswith("(No space left on device): test_cache.PLAIN")
+    assert last.endswith("(No space left on device): test_disk_cache.PLAIN")
 
 
 def test_warm_says_in_a_line_that_a_source_was_edited(warm, monkeypatch):
-    monkeypatch.setattr("cc_env.jit.fingerprints._STARTED", Path(__file__).stat().st_mtime - 1)
+    monkeypatch.setattr("cc_env.jit.fingerprints._IMPORT_TIME", Path(__file__).stat().st_mtime - 1)
     *_, last = warm(status=1).splitlines()
     assert "(its sources cannot be determined, or one was edited after it was imported)" in last
 
@@ -141,7 +141,7 @@ event.register("numba:compile", Watch())
 
 def environment(folder):
     """Return the environment of a process that imports from a folder and has its cache there."""
-    path = os.pathsep.join((str(folder), str(PACKAGE.parent)))
+    path = os.pathsep.join((str(folder), str(ROOT)))
     return {**os.environ, "PYTHONPATH": path, "NUMBA_CACHE_DIR": str(folder / "cache")}
 
 
@@ -157,8 +157,8 @@ def run(code, folder):
 GAME = """
 from typing import NamedTuple
 import numpy as np
-from cc_env import rules
-from cc_env.compile import jit
+from cc_env.core import rules
+from cc_env.jit.compiler import jit
 
 class Position(NamedTuple):
     left: np.uint64
@@ -176,8 +176,8 @@ rules.register(Position, legal_actions=legal_actions, apply=other, to_move=other
                mid_turn=other, outcome=other, observe=other)
 """
 FIRST = """
-from cc_env.compile import jit
-from cc_env.rules import legal_actions
+from cc_env.jit.compiler import jit
+from cc_env.core.rules import legal_actions
 
 @jit
 def first(position, out):
@@ -213,7 +213,7 @@ def test_an_edit_compiles_again_what_depends_on_it_and_nothing_else(tmp_path):
 
 SHARED = """
 import math
-from cc_env.compile import jit
+from cc_env.jit.compiler import jit
 
 @jit
 def factorial(n):

@@ -40,7 +40,7 @@ def tree(tmp_path, monkeypatch):
         path.write_text(text)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(fingerprints, "_packages", set())
-    monkeypatch.setattr(fingerprints, "_STARTED", 2**62)
+    monkeypatch.setattr(fingerprints, "_IMPORT_TIME", 2**62)
     importlib.import_module("deep.rules")
     importlib.import_module("other")
     fingerprints.follow_package("deep.rules")
@@ -64,7 +64,7 @@ def test_imports_are_followed_however_they_are_written(tree):
 
 def test_installed_packages_are_followed_only_if_they_compile(tree, monkeypatch):
     assert reached("deep.late") == {"deep.late", "other", "other.thing"}
-    monkeypatch.setattr(fingerprints, "_INSTALLED", (tree,))
+    monkeypatch.setattr(fingerprints, "_INSTALL_FOLDERS", (tree,))
     fingerprints._is_installed.cache_clear()
     assert reached("deep.late") == {"deep.late"}
     fingerprints.follow_package("other.thing")
@@ -104,7 +104,7 @@ def test_a_fingerprint_does_not_change_with_a_source_that_is_not_reached(tree):
 
 
 def test_a_source_edited_after_the_process_began_has_no_fingerprint(tree, monkeypatch):
-    monkeypatch.setattr(fingerprints, "_STARTED", (tree / "deep/late.py").stat().st_mtime - 1)
+    monkeypatch.setattr(fingerprints, "_IMPORT_TIME", (tree / "deep/late.py").stat().st_mtime - 1)
     assert fingerprints.fingerprint(["deep.rules"]) is None
 
 
@@ -113,9 +113,9 @@ def test_a_source_edited_between_its_import_and_that_of_this_module_has_no_finge
 ):
     edited = (tree / "deep/late.py").stat().st_mtime
     monkeypatch.setattr(fingerprints, "_IMPORTED_BEFORE", {"deep.late"})
-    monkeypatch.setattr(fingerprints, "_PROCESS_STARTED", edited + 1)
+    monkeypatch.setattr(fingerprints, "_PROCESS_START_TIME", edited + 1)
     assert fingerprints.fingerprint(["deep.late"]) is not None
-    monkeypatch.setattr(fingerprints, "_PROCESS_STARTED", edited - 1)
+    monkeypatch.setattr(fingerprints, "_PROCESS_START_TIME", edited - 1)
     assert fingerprints.fingerprint(["deep.late"]) is None
     assert fingerprints.fingerprint(["deep.bits"]) is not None
 
@@ -124,8 +124,8 @@ FORK = """
 import os, pathlib, edited, kept
 pathlib.Path("edited.py").write_text("SIZE = 2")
 if os.fork() == 0:
-    from cc_env import sources
-    print([sources.fingerprint([name]) is not None for name in ("edited", "kept")])
+    from cc_env.jit import fingerprints
+    print([fingerprints.fingerprint([name]) is not None for name in ("edited", "kept")])
 else:
     os.wait()
 """
@@ -137,7 +137,7 @@ else:
 def test_a_process_began_before_its_first_import_and_a_fork_with_its_parent(tmp_path):
     for name in ("edited", "kept"):
         (tmp_path / f"{name}.py").write_text("SIZE = 1")
-    path = os.pathsep.join((str(tmp_path), str(Path(fingerprints.__file__).parents[1])))
+    path = os.pathsep.join((str(tmp_path), str(Path(fingerprints.__file__).parents[2])))
     told = subprocess.run(
         [sys.executable, "-c", FORK],
         cwd=tmp_path,
@@ -159,7 +159,7 @@ def test_a_source_edited_while_it_is_read_has_no_fingerprint(tree, monkeypatch):
 
     with monkeypatch.context() as context:
         context.setattr(fingerprints, "_content_hash", read_and_edit)
-        context.setattr(fingerprints, "_STARTED", began)
+        context.setattr(fingerprints, "_IMPORT_TIME", began)
         assert fingerprints.fingerprint(["deep.bits"]) is None
 
 
@@ -172,7 +172,7 @@ def test_a_half_typed_source_has_no_fingerprint(tree):
 def test_a_file_of_an_older_time_that_took_the_place_of_a_source_is_seen(tree, monkeypatch):
     path = tree / "deep/late.py"
     os.utime(path, (1, 1))
-    monkeypatch.setattr(fingerprints, "_STARTED", path.stat().st_ctime - 1)
+    monkeypatch.setattr(fingerprints, "_IMPORT_TIME", path.stat().st_ctime - 1)
     assert fingerprints.fingerprint(["deep.rules"]) is None
 
 
@@ -181,13 +181,17 @@ def test_a_module_without_a_source_has_no_fingerprint(tree):
     assert fingerprints.fingerprint(["sys"]) is None
 
 
-ABOVE = ("commands", "envs", "pictures", "players", "record", "referee", "search", "catalogue")
+ABOVE = ("cli", "envs", "rendering", "players", "match", "search")
 
 
 @pytest.mark.parametrize("name", GAMES)
 def test_rules_depend_on_no_other_game_and_on_nothing_that_shows_or_plays_games(name):
     module = type(make_game(name).initial).__module__
     modules = {tuple(parts.split(".")) for parts in fingerprints.source_files([module])}
-    assert {("cc_env", "rules"), ("cc_env", "compile"), tuple(module.split("."))} <= modules
+    assert {
+        ("cc_env", "core", "rules"),
+        ("cc_env", "jit", "compiler"),
+        tuple(module.split(".")),
+    } <= modules
     assert not [parts for parts in modules if parts[1] in ABOVE or parts[-1] == "text"]
     assert {parts[2] for parts in modules if parts[1] == "games"} & set(GAMES) == {name}

@@ -148,8 +148,8 @@ def test_who_runs_waits_for_all_and_hears_what_went_wrong(wrong):
         done.extend(range(10)[part])
 
     with pytest.raises(ValueError, match=f"at {wrong}"):
-        threads.run(some, 10)
+        threads.run_slices(some, 10)
     assert len(done) in (6, 7)
-    threads.run(done.append, 2)
+    threads.run_slices(done.append, 2)
     assert done[-2:] in ([slice(0, 1), slice(1, 2)], [slice(1, 2), slice(0, 1)])
     threads.close()

@@ -5,9 +5,7 @@ from dataclasses import fields, is_dataclass, replace
 from types import NoneType, UnionType
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
-from cc_env.errors import BadOption, UnknownOption
-from cc_env.errors import is_integer
-from cc_env.errors import format_list
+from cc_env.errors import BadOption, UnknownOption, format_list, is_integer
 
 Config = TypeVar("Config")
 

@@ -14,9 +14,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from agents.weight_files import expect
-from cc_env.errors import BadCheckpoint
-from cc_env.errors import TrainingDiverged
-from cc_env.errors import is_integer
+from cc_env.errors import BadCheckpoint, TrainingDiverged, is_integer
 
 LARGE = 10**15  # above any count of steps, samples or seconds
 MOMENTS = "exp_avg", "exp_avg_sq"  # state of Adam for each parameter, besides its step
