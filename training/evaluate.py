@@ -13,7 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from cc_env.cli.application import create_app, run
 from cc_env.cli.arguments import GameName, GameOptions, ResultsFolder, Size, game_options
-from cc_env.errors import BadRecord, listed
+from cc_env.errors import BadRecord, format_list
 from cc_env.match.match import Limits
 from cc_env.output import Terminal
 from training import arena
@@ -96,7 +96,7 @@ def hold(
     """
     tournament = _run_with_progress(config, path, **how)
     if not tournament.records:
-        why = listed(dict.fromkeys(tournament.unplayed.values()))
+        why = format_list(dict.fromkeys(tournament.unplayed.values()))
         raise BadRecord(f"no game could be played: {why}")
     show(tournament, console)
     from training.arena import report  # imported late: worker processes need no charts

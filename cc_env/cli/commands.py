@@ -31,12 +31,12 @@ from cc_env.errors import (
     IllegalAction,
     MissingExtra,
     escape_controls,
-    listed,
-    quantity,
+    format_count,
+    format_list,
 )
 from cc_env.games.factory import game_module, game_option_defaults, make_game
-from cc_env.jit.compiler import quietly
-from cc_env.jit.disk_cache import NOT_KEPT
+from cc_env.jit.compiler import hidden_messages
+from cc_env.jit.disk_cache import write_failures
 from cc_env.match import record
 from cc_env.match.match import Limits, Match
 from cc_env.match.record import export_match, find_format, record_foreign, replay_records
@@ -116,7 +116,7 @@ def list_games() -> None:
         table.add_row(Text(name, "bold"), f"{entry.environment}, {game.num_actions} actions")
         for fact, known in facts.items():
             if known:
-                table.add_row(f"  {fact}", listed(known))
+                table.add_row(f"  {fact}", format_list(known))
     console.show(table)
 
 
@@ -153,7 +153,7 @@ def warm(
     not be written to disk.
     """
     bar = RichConsole(stderr=True)
-    NOT_KEPT.clear()
+    write_failures.clear()
     for name in game or GAMES:
         make_game(name)  # refuse unknown names before any work
     for name in game or GAMES:
@@ -161,12 +161,12 @@ def warm(
         if not bar.is_terminal:  # no progress bar is shown
             print(f"compiling {name}", file=sys.stderr, flush=True)
         for use in track(list(warmup_tasks(name)), description=name, console=bar, transient=True):
-            with quietly():
+            with hidden_messages():
                 use.run()
         console.print(f"{name}: compiled, in {time.perf_counter() - began:.1f} s")
-    if NOT_KEPT:
-        why = listed(dict.fromkeys(NOT_KEPT.values()))
-        lost = f"it could not be written to disk ({why}): {listed(NOT_KEPT, 3)}"
+    if write_failures:
+        why = format_list(dict.fromkeys(write_failures.values()))
+        lost = f"it could not be written to disk ({why}): {format_list(write_failures, 3)}"
         print(f"error: every process will compile this again, {lost}", file=sys.stderr)
         raise typer.Exit(1)
 
@@ -399,7 +399,7 @@ def replay(
     for broken in refused or ():
         console.print(f"refused: {file}, {broken}")
     counts = f"{skipped:,} skipped, {len(refused or ()):,} refused"
-    console.print(f"{quantity(shown, 'game')} read, {counts}")
+    console.print(f"{format_count(shown, 'game')} read, {counts}")
     if refused:
         raise typer.Exit(1)
 
@@ -422,7 +422,7 @@ class _Replayed(NamedTuple):
             text += f" ({reason})"
         if match.game.scores and match.score:
             text += ", scores {:g} - {:g}".format(*match.score)
-        return f"{text}, {quantity(len(match.turns), 'turn')}"
+        return f"{text}, {format_count(len(match.turns), 'turn')}"
 
     def format(self, to: Path) -> str:
         """Return the game in the format of a file; raise UnknownOption if there is none."""
@@ -504,7 +504,7 @@ def _conforms(game: Game) -> bool:
     for fault in faults:
         led = f", after {fault.action}" if fault.action else ""
         console.print(f"in '{fault.position}'{led}: {fault.wrong}", markup=False)
-    verdict = quantity(len(faults), "fault") if faults else "it keeps what every game promises"
+    verdict = format_count(len(faults), "fault") if faults else "it keeps what every game promises"
     console.print(f"{conformance.GAMES} random games of {game.name}: {verdict}")
     return not faults
 
@@ -525,7 +525,7 @@ def _agrees(file: Path, game: str | None) -> bool:
         differing += bool(checked.differences)
         if checked.differences:
             place = f"line {checked.line}: '{checked.position}'"
-            console.print(f"{place}: {listed(checked.differences)}", markup=False)
+            console.print(f"{place}: {format_list(checked.differences)}", markup=False)
     console.print(f"{agreed:,} of {agreed + differing:,} positions agree")
     return not differing
 

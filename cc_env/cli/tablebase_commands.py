@@ -6,9 +6,9 @@ from typing import Annotated
 
 from cc_env import files
 from cc_env.cli.arguments import GameOptions, folder_path, game_options
-from cc_env.errors import MissingExtra, quantity
+from cc_env.errors import MissingExtra, format_count
 from cc_env.games.factory import make_game
-from cc_env.jit.threads import cores
+from cc_env.jit.threads import available_cores
 from cc_env.output import Terminal
 from cc_env.solver import solver
 from cc_env.solver.cross_check import DEPTH, Compared, check
@@ -73,10 +73,12 @@ def solve(
     steps = solver.plan(made, out, pieces)
     left = [step for step in steps if not step.is_done]
     if len(left) < len(steps):
-        console.print(f"{quantity(len(steps) - len(left), 'table')} of {len(steps)} there already")
+        console.print(
+            f"{format_count(len(steps) - len(left), 'table')} of {len(steps)} there already"
+        )
     solver.check_room(steps if verify else left, out)
     if left:
-        console.print(_told(left, solver.seconds_of(made, left), threads or cores()))
+        console.print(_told(left, solver.seconds_of(made, left), threads or available_cores()))
     if dry_run:
         return
     out.mkdir(parents=True, exist_ok=True)
@@ -109,19 +111,19 @@ def _told(steps: list[Step], seconds: tuple[float, float], count: int) -> str:
     numbers, positions = (sum(getattr(s, n) for s in steps) for n in ("numbers", "positions"))
     memory = max(step.memory for step in steps)
     return (
-        f"{quantity(len(steps), 'table')}, {steps[0].label} to {steps[-1].label}: "
+        f"{format_count(len(steps), 'table')}, {steps[0].label} to {steps[-1].label}: "
         f"{positions:,} positions, {numbers:,} without symmetric ones; "
         f"{told_bytes(memory)} of memory, at most {told_bytes(solver.disk_of(steps))} on the disk, "
         f"{_told_time(seconds[0] / count)} to {_told_time(seconds[1] / count)} "
-        f"on {quantity(count, 'core')}"
+        f"on {format_count(count, 'core')}"
     )
 
 
 def _told_time(seconds: float) -> str:
     if seconds < 90:
-        return quantity(max(1, round(seconds)), "second")
+        return format_count(max(1, round(seconds)), "second")
     if seconds < 5400:
-        return quantity(round(seconds / 60), "minute")
+        return format_count(round(seconds / 60), "minute")
     return f"{seconds / 3600:.1f} hours"
 
 
@@ -133,7 +135,7 @@ def _told_table(step: Step, header: Header) -> str:
         counts = f"{view.won:,} won, {view.drawn:,} drawn, {view.lost:,} lost"
         text = f"  {label}, the first to move: {counts}"
         if view.turns:
-            text += f"; at most {quantity(view.turns, 'turn')}, in '{view.longest}'"
+            text += f"; at most {format_count(view.turns, 'turn')}, in '{view.longest}'"
         lines.append(text)
     return "\n".join(lines)
 

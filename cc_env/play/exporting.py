@@ -6,7 +6,7 @@ An unfinished game is written as far as its finished turns go. A picture has the
 from collections.abc import Callable
 
 from cc_env.core.game import Game
-from cc_env.errors import UnknownOption, listed
+from cc_env.errors import UnknownOption, format_list
 from cc_env.match.record import export_match
 from cc_env.play.session import GameSession
 from cc_env.rendering.picture import draw
@@ -27,7 +27,9 @@ def file_suffixes(game: Game) -> list[str]:
 def check_suffix(game: Game, ending: str) -> None:
     """Raise UnknownOption where a game cannot be written to a file whose name ends so."""
     if ending not in (known := file_suffixes(game)):
-        raise UnknownOption(f"{ending[:40]!r} is not a kind of file; there are: {listed(known)}")
+        raise UnknownOption(
+            f"{ending[:40]!r} is not a kind of file; there are: {format_list(known)}"
+        )
 
 
 def export_game(session: GameSession, ending: str) -> str:

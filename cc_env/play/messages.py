@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping
 from typing import Any, TypeVar
 
-from cc_env.errors import BadRecord, IllegalAction, UnknownOption, listed
+from cc_env.errors import BadRecord, IllegalAction, UnknownOption, format_list
 from cc_env.play.session import GameSession
 
 Act = TypeVar("Act")
@@ -27,7 +27,9 @@ def read_object(
     if not isinstance(given, Mapping):
         raise BadRecord(f"{what} is a JSON object")
     if known is not None and (unknown := [str(name)[:40] for name in given if name not in known]):
-        raise UnknownOption(f"{what} has no field {listed(unknown)}; it has: {listed(known)}")
+        raise UnknownOption(
+            f"{what} has no field {format_list(unknown)}; it has: {format_list(known)}"
+        )
     return given
 
 
@@ -38,7 +40,7 @@ def find_handler(message: Mapping[str, Any], acts: Mapping[str, Act]) -> Act:
     """
     do = message.get("do")
     if not isinstance(do, str) or do not in acts:
-        raise UnknownOption(f"{str(do)[:40]!r} cannot be done; wanted: {listed(acts)}")
+        raise UnknownOption(f"{str(do)[:40]!r} cannot be done; wanted: {format_list(acts)}")
     read_object(message, do, ("do", "version", *FIELDS.get(do, ())))
     return acts[do]
 

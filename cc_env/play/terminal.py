@@ -13,7 +13,14 @@ from rich.text import Text
 from cc_env import files
 from cc_env.core.game import Cell, Game
 from cc_env.core.rules import DRAW
-from cc_env.errors import BadOption, BadRecord, CcEnvError, IllegalAction, escape_controls, quantity
+from cc_env.errors import (
+    BadOption,
+    BadRecord,
+    CcEnvError,
+    IllegalAction,
+    escape_controls,
+    format_count,
+)
 from cc_env.match import record
 from cc_env.match.record import Record, append_record, read_records, read_text
 from cc_env.output import Terminal
@@ -118,7 +125,7 @@ class Console:
 
     def _say_unfinished(self) -> None:
         if self.session.result is None:
-            self._say(f"unfinished, after {quantity(len(self.session.match.turns), 'turn')}")
+            self._say(f"unfinished, after {format_count(len(self.session.match.turns), 'turn')}")
 
     # What is said
 
@@ -188,7 +195,7 @@ class Console:
         kinds = {_kind(choice): 0 for choice in numbered}
         for choice in numbered:
             kinds[_kind(choice)] += 1
-        listed = [quantity(len(numbered), "move") + _counted(kinds, len(numbered))]
+        listed = [format_count(len(numbered), "move") + _counted(kinds, len(numbered))]
         game = self.session.game
         for kind in kinds:
             if len(kinds) > 1:
@@ -294,7 +301,7 @@ class Console:
     def _undo(self) -> None:
         turns = self.session.take_back()
         self._piece = self._turn_of = None
-        what = quantity(turns, "turn") if turns else "what you began"
+        what = format_count(turns, "turn") if turns else "what you began"
         self._say(f"{what} taken back")
         self._board()
 
@@ -321,13 +328,13 @@ class Console:
         if not name:
             raise BadOption("save where? wanted: save FILE")
         save(self.session, Path(name))
-        self._say(f"saved in {name}, {quantity(len(self.session.match.turns), 'turn')}")
+        self._say(f"saved in {name}, {format_count(len(self.session.match.turns), 'turn')}")
 
     def _load(self, name: str) -> None:
         if not name:
             raise BadOption("load what? wanted: load FILE")
         self.session, count = load(Path(name), self.session)
-        self._say(f"loaded the last of {quantity(count, 'game')} in {name}")
+        self._say(f"loaded the last of {format_count(count, 'game')} in {name}")
         self._piece = None
         self._begin()
         self._end()

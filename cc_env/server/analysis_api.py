@@ -24,7 +24,7 @@ from starlette.routing import Route
 
 from cc_env.core.game import Game, Turn
 from cc_env.core.rules import Position
-from cc_env.errors import BadOption, IllegalAction, is_number, is_whole
+from cc_env.errors import BadOption, IllegalAction, is_integer, is_number
 from cc_env.match.match import Limits
 from cc_env.match.referee import Decision
 from cc_env.play import analysis, importing, view
@@ -125,7 +125,7 @@ def _open(asked: Asked, limits: ServerLimits) -> dict[str, Any]:
     if not isinstance(text, str):
         raise BadOption("wanted: the text of a game or a position")
     imported, which = importing.read_games(text, game), asked.get("which", 0)
-    if not is_whole(which, 0, len(imported.games) - 1):
+    if not is_integer(which, 0, len(imported.games) - 1):
         raise BadOption(f"there is no such game; there are {len(imported.games)}, from 0")
     most = limits.max_analyzed_decisions
     if sum(map(len, imported.games[which].turns)) > most:
@@ -162,7 +162,7 @@ def _session(asked: Asked, limits: ServerLimits) -> GameSession:
 def _actions(given: object, most: int) -> Turn:
     if not isinstance(given, list) or len(given) > most:
         raise BadOption(f"decisions are a list of {most:,} at most")
-    if not all(is_whole(action, 0) for action in given):
+    if not all(is_integer(action, 0) for action in given):
         raise BadOption("decisions are the numbers of actions")
     return tuple(given)
 

@@ -18,9 +18,9 @@ from cc_env.errors import (
     CcEnvError,
     IllegalAction,
     UnknownOption,
+    format_list,
+    is_integer,
     is_number,
-    is_whole,
-    listed,
 )
 from cc_env.match.match import AGREED, FAULTS, RESIGNED
 from cc_env.match.referee import Response
@@ -333,7 +333,7 @@ class Room:
         }
         offer = message.get("offer")
         if not isinstance(offer, str) or offer not in offers:
-            raise UnknownOption(f"no offer {str(offer)[:40]!r}; there are: {listed(offers)}")
+            raise UnknownOption(f"no offer {str(offer)[:40]!r}; there are: {format_list(offers)}")
         player = offers[offer]
         if player is None or guest.seats <= {player}:
             raise IllegalAction(f"there is no offer to decline: {offer.replace('_', ' ')}")
@@ -372,7 +372,7 @@ class Room:
     def _look_back(self, guest: Guest, message: Mapping[str, Any]) -> None:
         """Show a guest how the board stood after a number of turns."""
         turns, most = message.get("turns"), len(self.session.match.history)
-        if not isinstance(turns, int) or not is_whole(turns, 0, most):
+        if not isinstance(turns, int) or not is_integer(turns, 0, most):
             raise BadOption(f"{str(turns)[:40]!r} turns; there are 0 to {most} to look back at")
         guest.send("past", turns=turns, **view.past_state(self.session, turns))
 

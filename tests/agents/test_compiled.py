@@ -15,7 +15,7 @@ from agents.inference import CompiledNetwork
 from agents.network import Evaluator, Network, Size, compiled, load
 from agents.shipped_weights import NETWORK, WEIGHTS
 from cc_env.cli.warmup import warmup_tasks
-from cc_env.errors import BadCheckpoint, BadOption, Diverged, UnknownOption
+from cc_env.errors import BadCheckpoint, BadOption, TrainingDiverged, UnknownOption
 from cc_env.games.factory import make_game
 from cc_env.registry.catalogue import GAMES
 
@@ -134,7 +134,9 @@ def test_planes_of_another_shape_are_refused(game, answer):
 def test_weights_that_are_not_finite_are_refused(game, name, number):
     made = drawn(game, SIZES[1])
     made.state_dict()[name].view(-1)[0] = number
-    with pytest.raises(Diverged, match=f"{name} of the network has values that are not finite"):
+    with pytest.raises(
+        TrainingDiverged, match=f"{name} of the network has values that are not finite"
+    ):
         Evaluator(made, by="compiled")
 
 
