@@ -12,7 +12,7 @@ CACHE_LINE_BYTES = 64
 
 
 def zeros(shape: int | tuple[int, ...], dtype: np.dtype[Scalar]) -> NDArray[Scalar]:
-    """Return an aligned array of zeros."""
+    """Return an aligned array of zeros, of any shape and dtype."""
     size = math.prod(shape if isinstance(shape, tuple) else (shape,)) * dtype.itemsize
     buffer = np.zeros(size + CACHE_LINE_BYTES, np.uint8)
     start = -buffer.ctypes.data % CACHE_LINE_BYTES
