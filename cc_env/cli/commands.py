@@ -23,7 +23,7 @@ from cc_env.cli.arguments import (
 from cc_env.cli.tools import TOOLS
 from cc_env.cli.warmup import warmup_tasks
 from cc_env.core import random_streams
-from cc_env.core.game import BrokenGame, Game, Played
+from cc_env.core.game import BrokenGame, Game, PlayedGame
 from cc_env.core.rules import Position
 from cc_env.errors import (
     BadOption,
@@ -373,13 +373,15 @@ def replay(
         name = None
     if name is None and option:
         raise BadOption("--option is for files of other programs; records contain their options")
-    refused: list[BrokenGame] | None = [] if keep_going else None
-    if name is None:
-        replayed = _recorded_games(file, refused)
-    else:
-        replayed = _foreign_games(file, name, option, refused)
-    shown, skipped, written = 0, 0, list[str]()
-    for number, recorded in replayed:
+    games = _recorded_games(file) if name is None else _foreign_games(file, name, option)
+    if not keep_going:
+        games = record.valid_games(file, games)
+    shown, skipped, written, refused = 0, 0, list[str](), list[BrokenGame]()
+    for entry in games:
+        if isinstance(entry, BrokenGame):
+            refused.append(entry)
+            continue
+        number, recorded = entry
         if line not in (None, number):
             skipped += 1
         else:
@@ -396,9 +398,9 @@ def replay(
     if to is not None and shown:
         files.write(to, "\n".join(written).rstrip("\n") + "\n")
         console.print(f"{len(written):,} games written to {to}")
-    for broken in refused or ():
+    for broken in refused:
         console.print(f"refused: {file}, {broken}")
-    counts = f"{skipped:,} skipped, {len(refused or ()):,} refused"
+    counts = f"{skipped:,} skipped, {len(refused):,} refused"
     console.print(f"{format_count(shown, 'game')} read, {counts}")
     if refused:
         raise typer.Exit(1)
@@ -409,7 +411,7 @@ class _Replayed(NamedTuple):
 
     where: str  # its line or number in the file
     match: Match
-    played: Played
+    played: PlayedGame
     kept: record.Record | None = None  # its record; None for files of other programs
 
     @property
@@ -438,24 +440,27 @@ class _Replayed(NamedTuple):
             raise BadOption(f"{to}: a file of this kind holds one game; choose it by --line")
 
 
-def _recorded_games(
-    file: Path, refused: list[BrokenGame] | None
-) -> Iterator[tuple[int, _Replayed]]:
-    on_broken = None if refused is None else refused.append
-    for number, kept, match in replay_records(file, on_broken):
+def _recorded_games(file: Path) -> Iterator[tuple[int, _Replayed] | BrokenGame]:
+    for entry in replay_records(file):
+        if isinstance(entry, BrokenGame):
+            yield entry
+            continue
+        number, kept, match = entry
         played = export_match(match, kept.players)
         yield number, _Replayed(f"line {number}", match, played, kept)
 
 
 def _foreign_games(
-    file: Path, name: str, option: list[str] | None, refused: list[BrokenGame] | None
-) -> Iterator[tuple[int, _Replayed]]:
-    """Yield the games of a file of another program by number; refused ones are counted, too."""
+    file: Path, name: str, option: list[str] | None
+) -> Iterator[tuple[int, _Replayed] | BrokenGame]:
+    """Yield the games of another program's file with their numbers, which count broken games."""
     usual = find_format(make_game(name), file).options
     game = make_game(name, **{**usual, **game_options(option)})
-    on_broken = None if refused is None else refused.append
-    for good, (played, match) in enumerate(record.read_foreign(file, game, on_broken), 1):
-        number = good + len(refused or ())
+    for number, entry in enumerate(record.read_foreign(file, game), 1):
+        if isinstance(entry, BrokenGame):
+            yield entry
+            continue
+        played, match = entry
         yield number, _Replayed(f"game {number}", match, played)
 
 

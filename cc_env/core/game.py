@@ -24,7 +24,6 @@ from cc_env.errors import (
     BadGame,
     BadOption,
     BadPosition,
-    BadRecord,
     IllegalAction,
     UnknownOption,
     format_list,
@@ -41,8 +40,7 @@ __all__ = [  # all that the module of a game needs, beside `rules`
     "Look",
     "Notation",
     "Numbering",
-    "OnBroken",
-    "Played",
+    "PlayedGame",
     "Search",
     "Symmetry",
     "Track",
@@ -67,25 +65,14 @@ class BrokenGame(NamedTuple):
         return f"line {self.line}: {self.reason}"
 
 
-OnBroken = Callable[[BrokenGame], object]
-"""Called with each broken game of a text, so that reading goes on with the next."""
-
-
-def report_broken(broken: BrokenGame, on_broken: OnBroken | None, cause: Exception) -> None:
-    """Call `on_broken` with a broken game; raise BadRecord from `cause` where it is None."""
-    if on_broken is None:
-        raise BadRecord(str(broken)) from cause
-    on_broken(broken)
-
-
 def normalize_newlines(text: str) -> str:
     """Return a text in which each line ends with a line feed, whatever system wrote it."""
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 @dataclass(frozen=True)
-class Played:
-    """A game as another program's file has it; it need not be played to the end."""
+class PlayedGame:
+    """A game of another program's file; it may be unfinished."""
 
     start: Position
     turns: tuple[Turn, ...]
@@ -100,18 +87,17 @@ class Played:
 class Format(NamedTuple):
     """How other programs write down games of a kind.
 
-    `read` yields the games of a text; for a broken one its last argument is called, or BadRecord is
-    raised where that argument is None. `count` returns how many games a text has, broken ones
-    included. `write` makes the text of a game, or raises BadRecord where the format cannot express
-    it. A file with several games has an empty line
+    `read` yields the games of a text, and a BrokenGame in place of each broken one. `count` returns
+    the number of games in a text, broken ones included. `write` returns the text of a game, or
+    raises BadRecord if the format cannot express it. A file with several games has an empty line
     between them, unless the format `is_single`: of one game alone. `options` are those that such
     files mean where nothing else is said, `hint` says what else to try where the rules contradict a
     game.
     """
 
-    read: Callable[[str, "Game", OnBroken | None], Iterator[Played]]
+    read: Callable[[str, "Game"], Iterator[PlayedGame | BrokenGame]]
     count: Callable[[str], int]
-    write: Callable[["Game", Played], str]
+    write: Callable[["Game", PlayedGame], str]
     options: Mapping[str, Any] = MappingProxyType({})
     hint: Callable[["Game"], str] = lambda game: ""
     is_single: bool = False

@@ -10,10 +10,10 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from cc_env import files
-from cc_env.core.game import BrokenGame, Format, Game, OnBroken, Played, Turn
+from cc_env.core.game import BrokenGame, Format, Game, PlayedGame, Turn
 from cc_env.core.rules import DRAW, FIRST_WINS, ONGOING, SECOND_WINS
 from cc_env.errors import BadRecord, CcEnvError, UnknownOption, format_list
 from cc_env.games.factory import make_game
@@ -23,6 +23,7 @@ from cc_env.version import __version__
 
 RESULTS = {FIRST_WINS: "1-0", SECOND_WINS: "0-1", DRAW: "1/2-1/2", ONGOING: "*"}
 UNFINISHED = "unfinished"  # the reason where the result is *
+_Entry = TypeVar("_Entry")
 _SAID = {FIRST_WINS: "won by the first player", SECOND_WINS: "won by the second", DRAW: "a draw"}
 
 
@@ -180,35 +181,31 @@ def _check_end(record: Record, match: Match) -> None:
 
 
 def read_records(path: Path) -> Iterator[tuple[int, Record]]:
-    """Yield the records of a file with their line numbers, as `read_played` without the matches."""
-    return ((number, record) for number, record, _ in replay_records(path))
+    """Yield the line number and record of each game in a file; raise BadRecord at a broken one."""
+    return ((number, record) for number, record, _ in valid_games(path, replay_records(path)))
 
 
-def replay_records(
-    path: Path, on_broken: OnBroken | None = None
-) -> Iterator[tuple[int, Record, Match]]:
-    """Yield the records of a file with their line numbers, each with the match played again.
+def replay_records(path: Path) -> Iterator[tuple[int, Record, Match] | BrokenGame]:
+    """Yield the line number, record and replayed match of each game in a file.
 
-    `on_broken` is called with each broken one, and reading goes on; without it BadRecord is raised,
-    as it is where the file cannot be read on.
+    A broken game is yielded as a BrokenGame. Raises BadRecord if the file cannot be read.
     """
     for number, text in files.lines(path):
         try:
             record = Record.from_json(text)
             match = replay(record)
         except BadRecord as error:
-            _report(path, BrokenGame(number, str(error)), on_broken, error)
+            yield BrokenGame(number, str(error))
         else:
             yield number, record, match
 
 
-def _report(
-    path: Path, broken: BrokenGame, on_broken: OnBroken | None, cause: BadRecord | None = None
-) -> None:
-    """As `report_broken`; the error names the file."""
-    if on_broken is None:
-        raise BadRecord(f"{path}, {broken}") from cause
-    on_broken(broken)
+def valid_games(source: Path | str, entries: Iterable[_Entry | BrokenGame]) -> Iterator[_Entry]:
+    """Yield the games of a file; raise BadRecord, which names this source, at a broken one."""
+    for entry in entries:
+        if isinstance(entry, BrokenGame):
+            raise BadRecord(f"{source}, {entry}")
+        yield entry
 
 
 def append_record(path: Path, record: Record) -> None:
@@ -216,25 +213,21 @@ def append_record(path: Path, record: Record) -> None:
     files.append(path, record.to_json() + "\n")
 
 
-def read_foreign(
-    path: Path, game: Game, on_broken: OnBroken | None = None
-) -> Iterator[tuple[Played, Match]]:
-    """Yield the games of a file of another program, each with the match that it was by the rules.
+def read_foreign(path: Path, game: Game) -> Iterator[tuple[PlayedGame, Match] | BrokenGame]:
+    """Yield each game in a file of another program with its replayed match.
 
-    `on_broken` is called with each game that is broken or that the rules contradict, and reading
-    goes on; without it BadRecord is raised. Raises UnknownOption where the game has no format for
-    such a file, BadRecord where it cannot be read.
+    A game that is broken or contradicts the rules is yielded as a BrokenGame. Raises UnknownOption
+    if the game has no format for such a file, BadRecord if the file cannot be read.
     """
     form = find_format(game, path)
-
-    def report(broken: BrokenGame) -> None:
-        _report(path, broken, on_broken)
-
-    for played in form.read(read_text(path), game, report):
+    for played in form.read(read_text(path), game):
+        if isinstance(played, BrokenGame):
+            yield played
+            continue
         try:
             match = replay_foreign(game, played)
         except BadRecord as error:
-            report(BrokenGame(played.line, f"{error}{form.hint(played.game or game)}"))
+            yield BrokenGame(played.line, f"{error}{form.hint(played.game or game)}")
         else:
             yield played, match
 
@@ -269,10 +262,10 @@ def find_format(game: Game, path: Path) -> Format:
     return game.notation.formats[ending]
 
 
-def export_match(match: Match, players: tuple[str, str]) -> Played:
+def export_match(match: Match, players: tuple[str, str]) -> PlayedGame:
     """Return a match as a game for other programs' files: its finished turns."""
     outcome, reason = match.result or Result(ONGOING, "")
-    return Played(
+    return PlayedGame(
         match.start,
         tuple(turn for _, turn in match.history),
         players,
@@ -282,7 +275,7 @@ def export_match(match: Match, players: tuple[str, str]) -> Played:
     )
 
 
-def replay_foreign(game: Game, played: Played) -> Match:
+def replay_foreign(game: Game, played: PlayedGame) -> Match:
     """Return the match of a game in a file; raise BadRecord where the rules contradict it."""
     match = Match(played.game or game, played.start, Limits(max_turns=None, repetitions=None))
     _play_turns(match, played.turns)
@@ -300,7 +293,7 @@ def replay_foreign(game: Game, played: Played) -> Match:
     return match
 
 
-def record_foreign(match: Match, played: Played) -> Record:
+def record_foreign(match: Match, played: PlayedGame) -> Record:
     """Return the record of a file's game, of which this is the match.
 
     Where the file says who won and the rules do not, somebody has resigned, or they have agreed on

@@ -156,11 +156,11 @@ def _foreign(
     text: str, game: Game, form: Format, *, is_sure: bool
 ) -> Iterator[ImportedGame | BrokenGame]:
     """Yield games of another program's file; its own options count unless the game `is_sure`."""
-    broken: list[BrokenGame] = []
     reader = game if is_sure else make_game(game.name, **{**game.options, **form.options})
-    for played in form.read(text, reader, broken.append):
-        yield from broken
-        broken.clear()
+    for played in form.read(text, reader):
+        if isinstance(played, BrokenGame):
+            yield played
+            continue
         try:
             match = replay_foreign(reader, played)
         except BadRecord as error:
@@ -168,7 +168,4 @@ def _foreign(
             continue
         kept = record_foreign(match, played)
         undecided = kept.result == record.RESULTS[ONGOING]
-        yield game_from_match(
-            match, kept.players, "" if undecided else f"{kept.result} ({kept.detail})"
-        )
-    yield from broken
+        yield game_from_match(match, kept.players, "" if undecided else f"{kept.result} ({kept.detail})")

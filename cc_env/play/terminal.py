@@ -388,7 +388,8 @@ def _records(path: Path, game: Game, names: list[str]) -> list[Record]:
         return [Record.from_json(record_from_svg(read_text(path)))]
     if suffix == RECORD_SUFFIX:
         return [kept for _, kept in read_records(path)]
-    return [Record.from_match(match, players=names) for _, match in record.read_foreign(path, game)]
+    games = record.valid_games(path, record.read_foreign(path, game))
+    return [Record.from_match(match, players=names) for _, match in games]
 
 
 def line_reader() -> Callable[[str], str]:

@@ -12,7 +12,7 @@ from fuzz.mutations import SEEDS, like, lines, texts
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cc_env.errors import BadRecord
+from cc_env.core.game import BrokenGame
 from cc_env.games.cannon import log
 from cc_env.games.checkers import pdn
 from cc_env.games.factory import make_game
@@ -125,14 +125,14 @@ def test_records(name, tmp_path):
 def test_pdn_of_many_times_the_same_is_read_soon(part):
     english = make_game("checkers", **pdn.ENGLISH)
     for text in (part * 5000, '[a "' + part * 5000, '[a "b"] 9-13 ' + part * 5000 + "x"):
-        refused_or_fine(lambda text=text: list(pdn.read(text, english, lambda error: None)))
+        refused_or_fine(lambda text=text: list(pdn.read(text, english)))
 
 
 @pytest.mark.parametrize("part", ['[a{} "x"]\n\n', '[a{} "x"]', "{}. 9-13* ", "9-13* ", "{}. * "])
 def test_pdn_of_many_parts_is_read_soon(part):
     english = make_game("checkers", **pdn.ENGLISH)
     text = "".join(part.format(number) for number in range(9000))
-    refused_or_fine(lambda: list(pdn.read(text, english, lambda error: None)))
+    refused_or_fine(lambda: list(pdn.read(text, english)))
 
 
 def test_pdn():
@@ -140,13 +140,9 @@ def test_pdn():
 
     @given(texts([*PDN, "\n".join(PDN)], most=4000))
     def fuzz(text):
-        broken = []
-        played = refused_or_fine(lambda: list(pdn.read(text, english, broken.append)))
-        if broken:
-            with pytest.raises(BadRecord):
-                list(pdn.read(text, english))
-        for game in played:
-            assert_survives(game)
+        for entry in refused_or_fine(lambda: list(pdn.read(text, english))):
+            if not isinstance(entry, BrokenGame):
+                assert_survives(entry)
 
     fuzz()
 
@@ -173,11 +169,12 @@ def test_damaged_pdn_of_every_dialect():
 
     @given(pdn_grammar.files(english), SEEDS)
     def fuzz(file, seed):
-        text, broken = like(file.text, seed, most=4000), []
-        read = refused_or_fine(lambda: list(pdn.read(text, english, broken.append)))
-        assert pdn.FORMAT.count(text) == len(read) + len(broken)
-        for played in read:
-            assert_survives(played)
+        text = like(file.text, seed, most=4000)
+        entries = refused_or_fine(lambda: list(pdn.read(text, english)))
+        assert pdn.FORMAT.count(text) == len(entries)
+        for entry in entries:
+            if not isinstance(entry, BrokenGame):
+                assert_survives(entry)
 
     fuzz()
 
@@ -215,18 +212,18 @@ def test_logs():
 
     @given(texts(["".join(LOG), *LOG], most=4000))
     def fuzz(text):
-        played = refused_or_fine(lambda: list(log.read(text, cannon))) or ()
-        seen[len(played)] += 1
-        for game in played:
-            if refused_or_fine(replay_foreign, cannon, game) is None:
-                continue
-            again = refused_or_fine(log.FORMAT.write, cannon, game)
-            assert (again is None) == (not game.turns and not game.fault)
-            if again is None:
-                continue
-            (same,) = log.read(again, cannon)
-            assert (same.turns, same.outcome, same.fault) == (game.turns, game.outcome, game.fault)
-            assert log.FORMAT.write(cannon, same) == again
+        (game,) = refused_or_fine(lambda: list(log.read(text, cannon)))
+        is_broken = isinstance(game, BrokenGame)
+        seen[int(is_broken)] += 1
+        if is_broken or refused_or_fine(replay_foreign, cannon, game) is None:
+            return
+        again = refused_or_fine(log.FORMAT.write, cannon, game)
+        assert (again is None) == (not game.turns and not game.fault)
+        if again is None:
+            return
+        (same,) = log.read(again, cannon)
+        assert (same.turns, same.outcome, same.fault) == (game.turns, game.outcome, game.fault)
+        assert log.FORMAT.write(cannon, same) == again
 
     fuzz()
     assert seen.all()
@@ -241,8 +238,8 @@ def test_files_of_other_programs(ending, good, tmp_path):
     @given(texts(["".join(good), *good], most=4000))
     def fuzz(text):
         write(path, text)
-        seen[refused_or_fine(lambda: list(record.read_foreign(path, game))) is None] += 1
-        refused_or_fine(lambda: list(record.read_foreign(path, game, lambda broken: None)))
+        for entry in refused_or_fine(lambda: list(record.read_foreign(path, game))):
+            seen[int(isinstance(entry, BrokenGame))] += 1
 
     fuzz()
     assert seen.all()
@@ -267,7 +264,9 @@ def test_files_of_other_bytes(ending, tmp_path):
     @given(st.data())
     def fuzz(data):
         path.write_bytes(data.draw(bytes_damaged(content)))
-        seen[refused_or_fine(read) is None] += 1
+        entries = refused_or_fine(read)
+        is_broken = entries is None or any(isinstance(entry, BrokenGame) for entry in entries)
+        seen[int(is_broken)] += 1
 
     fuzz()
     assert seen[1]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from conftest import ORACLE
 
-from cc_env.core.game import Played
+from cc_env.core.game import PlayedGame
 from cc_env.core.grid import Grid
 from cc_env.core.rules import DRAW, FIRST_WINS, ONGOING, SECOND_WINS
 from cc_env.errors import BadOption, BadPosition, BadRecord, IllegalAction
@@ -17,7 +17,7 @@ from cc_env.games.cannon.evaluation import STANDARD
 from cc_env.games.factory import make_game
 from cc_env.match.match import RESIGNED, Limits, Match
 from cc_env.match.random_games import play_random_games
-from cc_env.match.record import export_match, replay_foreign
+from cc_env.match.record import export_match, replay_foreign, valid_games
 from cc_env.verification.perft import perft
 from training.experiments import tune
 
@@ -483,9 +483,9 @@ def test_what_people_decide_is_logged_as_far_as_logs_can_tell_it(cannon):
         assert text.splitlines() == lines
     start = place(cannon, "b", b="24 25 26", w="61 62 63")
     with pytest.raises(BadRecord, match="begins at the start of the game, not in 'W1W1W1W1/"):
-        log.FORMAT.write(cannon, Played(start, ()))
+        log.FORMAT.write(cannon, PlayedGame(start, ()))
     with pytest.raises(BadRecord, match="a line for each turn, and no turn was played yet"):
-        log.FORMAT.write(cannon, Played(cannon.initial, ()))
+        log.FORMAT.write(cannon, PlayedGame(cannon.initial, ()))
 
 
 def test_a_second_selection_replaces_the_first(cannon):
@@ -555,13 +555,13 @@ DRAWN = "Player 1 SCORE : 5.12 : Player 2 SCORE : 5.12"
 )
 def test_a_broken_log_is_refused_with_line_and_move(cannon, lines, why):
     with pytest.raises(BadRecord, match=why):
-        list(log.read("\n".join(lines), cannon))
+        list(valid_games("text", log.read("\n".join(lines), cannon)))
 
 
 def test_a_log_tells_of_faults(cannon):
     meta = "TIMEOUT BY PLAYER 1 : Player 1 SCORE : 0.12 : Player 2 SCORE : 10.12"
     (played,) = log.read(said("", action="FINISH", meta=meta), cannon)
-    assert played == Played(
+    assert played == PlayedGame(
         cannon.initial, (), outcome=SECOND_WINS, scores=(0.12, 10.12), fault="time"
     )
     match = replay_foreign(cannon, played)
@@ -571,7 +571,7 @@ def test_a_log_tells_of_faults(cannon):
     assert replay_foreign(cannon, killed).result is None
     lines = said("", action="FINISH", meta=meta), said("S 2 5 M 1 4")
     with pytest.raises(BadRecord, match="line 2: move 1: a message after"):
-        list(log.read("\n".join(lines), cannon))
+        list(valid_games("text", log.read("\n".join(lines), cannon)))
 
 
 def test_a_client_that_is_silent_has_lost_by_time(cannon):
@@ -582,7 +582,11 @@ def test_a_client_that_is_silent_has_lost_by_time(cannon):
     (played,) = log.read("None Received from client 0\n", cannon)
     assert (played.fault, played.outcome) == ("time", SECOND_WINS)
     with pytest.raises(BadRecord, match=r"line 3: move 2: a message after .*, with None"):
-        list(log.read("\n".join((*lines, said("S 1 2 M 0 3", 1))), cannon))
+        list(
+            valid_games(
+                "text", log.read("\n".join((*lines, said("S 1 2 M 0 3", 1))), cannon)
+            )
+        )
 
 
 def test_scores_that_the_rules_contradict_are_refused(cannon):
@@ -608,7 +612,7 @@ def test_nothing_is_played_after_stagnation(cannon):
     position = place(cannon, "b", b="24 25 26", w="61 62 63")
     turns = [(action,) for _, action in shots(cannon, 7)]
     with pytest.raises(BadRecord, match=r"turn 6: the game was over before it \(stagnant\)"):
-        replay_foreign(cannon, Played(position, tuple(turns)))
+        replay_foreign(cannon, PlayedGame(position, tuple(turns)))
 
 
 @pytest.mark.parametrize("rows", [8, 10])

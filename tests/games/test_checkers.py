@@ -11,7 +11,7 @@ import pytest
 from conftest import ORACLE
 
 from cc_env.core import rules
-from cc_env.core.game import Played
+from cc_env.core.game import BrokenGame, PlayedGame
 from cc_env.core.grid import Grid
 from cc_env.core.rules import DRAW, FIRST_WINS, ONGOING, SECOND_WINS
 from cc_env.errors import BadOption, BadPosition, BadRecord, IllegalAction
@@ -548,7 +548,7 @@ def test_tags_stay_when_a_game_is_written_again(english, checkers):
     ]
     (game,) = pdn.read(text, checkers)
     assert "GameType" not in pdn.FORMAT.write(checkers, game)  # it would not be true
-    plain = Played(english.initial, (), ("a\nb", "c"), FIRST_WINS)
+    plain = PlayedGame(english.initial, (), ("a\nb", "c"), FIRST_WINS)
     assert pdn.FORMAT.write(english, plain).splitlines() == [
         '[Black "a b"]',
         '[White "c"]',
@@ -589,9 +589,9 @@ def test_where_other_rules_would_do_the_error_says_so(checkers):
     ):
         assert len(list(pdn.read(text, english))) == 1
         with pytest.raises(BadRecord, match=f"{why}.*{hint}$"):
-            list(pdn.read(text, checkers))
+            list(record.valid_games("text", pdn.read(text, checkers)))
     with pytest.raises(BadRecord, match=r"legal: 9-13, [^;]*$"):  # nothing of other rules
-        list(pdn.read("1. 11-20 *", english))
+        list(record.valid_games("text", pdn.read("1. 11-20 *", english)))
 
 
 @pytest.mark.parametrize(
@@ -628,7 +628,7 @@ def test_where_other_rules_would_do_the_error_says_so(checkers):
 )
 def test_broken_pdn_is_refused_with_line_and_move(english, text, why):
     with pytest.raises(BadRecord, match=why):
-        list(pdn.read(text, english))
+        list(record.valid_games("text", pdn.read(text, english)))
 
 
 @pytest.mark.parametrize(
@@ -646,15 +646,12 @@ def test_broken_pdn_is_refused_with_line_and_move(english, text, why):
 )
 def test_reading_goes_on_past_broken_games(english, broken, why):
     good = '[Event "{}"]\n[Result "1-0"]\n\n1. 9-13 22-18 1-0\n\n'
-    text, errors = good.format("a") + broken + "\n\n" + good.format("c"), []
-    played = [
-        game for game in pdn.read(text, english, errors.append) if game.outcome != SECOND_WINS
-    ]
-    assert [(game.tags["Event"], len(game.turns)) for game in played] == [("a", 2), ("c", 2)]
-    assert len(errors) == 1
-    assert re.match(why, str(errors[0]))
-    with pytest.raises(BadRecord, match=why):
-        list(pdn.read(text, english))
+    text = good.format("a") + broken + "\n\n" + good.format("c")
+    entries = list(pdn.read(text, english))
+    (error,) = (entry for entry in entries if isinstance(entry, BrokenGame))
+    assert re.match(why, str(error))
+    games = [entry for entry in entries if entry is not error and entry.outcome != SECOND_WINS]
+    assert [(game.tags["Event"], len(game.turns)) for game in games] == [("a", 2), ("c", 2)]
 
 
 @pytest.mark.parametrize(
@@ -677,9 +674,9 @@ def test_a_capture_that_no_later_move_makes_clear_is_refused(english):
     setup = '[FEN "B:W14,15,22,23,K32:B1,10"]\n1.'
     why = "line 2: move 2: move 1 can be any of: 10x17x26, 10x19x26; no later move is legal in"
     with pytest.raises(BadRecord, match=why):
-        list(pdn.read(f"{setup} 10x26 32-28 *", english))
+        list(record.valid_games("text", pdn.read(f"{setup} 10x26 32-28 *", english)))
     with pytest.raises(BadRecord, match="line 2: move 1: '9-6' is not legal in 'W:W"):
-        list(pdn.read(f"{setup} 10x26 9-6 *", english))
+        list(record.valid_games("text", pdn.read(f"{setup} 10x26 9-6 *", english)))
     loop = '[FEN "B:W22,14,15,23:BK10"] 1. 10x10 1-0'  # both ways round take all
     assert len(list(pdn.read(loop, english))) == 1
 
@@ -702,7 +699,7 @@ def test_of_tags_of_one_name_the_last_counts(english):
 def test_a_header_with_two_positions_results_or_names_is_refused(english, name, values):
     tags = [f'[{name} "{value}"]\n' for value in values]
     with pytest.raises(BadRecord, match=f"line 2: move 1: {name} is {values[0]}, {values[1]}"):
-        list(pdn.read("".join(tags), english))
+        list(record.valid_games("text", pdn.read("".join(tags), english)))
     assert len(list(pdn.read("*\n\n".join([*tags, ""]), english))) == 2
     assert len(list(pdn.read(f"{tags[0]}{tags[0]}*", english))) == 1
 

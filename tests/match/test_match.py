@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from cc_env import files
+from cc_env.core.game import BrokenGame
 from cc_env.core.rules import DRAW, FIRST_WINS, SECOND_WINS
 from cc_env.errors import BadOption, BadPosition, BadRecord, IllegalAction
 from cc_env.games.factory import make_game
@@ -383,11 +384,12 @@ def test_a_line_that_is_not_a_record_is_refused(tmp_path, line):
 
 
 def test_reading_goes_on_past_broken_records(game, tmp_path):
-    path, good, broken = tmp_path / "games.jsonl", json.dumps(golden(game)), []
+    path, good = tmp_path / "games.jsonl", json.dumps(golden(game))
     path.write_text(f"{good}\noops\n{good}\n[]\n")
-    assert [number for number, *_ in replay_records(path, broken.append)] == [1, 3]
-    assert [game.line for game in broken] == [2, 4]
-    assert all(game.reason for game in broken)
+    entries = list(replay_records(path))
+    assert [entry[0] for entry in entries] == [1, 2, 3, 4]
+    assert [isinstance(entry, BrokenGame) for entry in entries] == [False, True, False, True]
+    assert all(entry.reason for entry in entries[1::2])
     with pytest.raises(BadRecord, match=r"games.jsonl, line 2: "):
         list(read_records(path))
 

@@ -19,11 +19,9 @@ from cc_env.core.game import (
     BrokenGame,
     Format,
     Game,
-    OnBroken,
-    Played,
+    PlayedGame,
     Turn,
     normalize_newlines,
-    report_broken,
 )
 from cc_env.core.rules import FIRST_WINS, ONGOING, SECOND_WINS, Position
 from cc_env.errors import BadRecord, CcEnvError, IllegalAction, format_list
@@ -122,23 +120,18 @@ def fault_of(meta: str) -> tuple[str, int] | None:
     return (FAULTS[match[1]], int(match[2]) - 1) if match else None
 
 
-def read(text: str, game: Game, on_broken: OnBroken | None = None) -> Iterator[Played]:
-    """Yield the one game of a log.
-
-    `on_broken` is called if it is broken; without it BadRecord is raised.
-    """
+def read(text: str, game: Game) -> Iterator[PlayedGame | BrokenGame]:
+    """Yield the one game of a log, or a BrokenGame if it is broken."""
     reading, number = _Reading(game), 1
     try:
         for number, line in enumerate(normalize_newlines(text).split("\n"), 1):  # noqa: B007 (used below)
             if line.strip():
                 reading.take(*_message(line))
-        played = reading.finished()
+        entry: PlayedGame | BrokenGame = reading.finished()
     except CcEnvError as error:
         more = hint(game) if isinstance(error, IllegalAction) else ""
-        broken = BrokenGame(number, f"move {reading.move}: {error}{more}")
-        report_broken(broken, on_broken, error)
-    else:
-        yield played
+        entry = BrokenGame(number, f"move {reading.move}: {error}{more}")
+    yield entry
 
 
 def count(text: str) -> int:
@@ -189,11 +182,11 @@ class _Reading:
         if self.last == "FINISH" and not (self.scores or self.fault):
             raise BadRecord("FINISH without scores")
 
-    def finished(self) -> Played:
+    def finished(self) -> PlayedGame:
         """Return the game; raise BadRecord if there is no game in it."""
         if not self.last:
             raise BadRecord("the log is empty; wanted: a line for each message")
-        return Played(
+        return PlayedGame(
             self.game.initial,
             tuple(self.turns),
             outcome=self.outcome,
@@ -225,7 +218,7 @@ def _check_board(game: Game, data: str) -> None:
         raise BadRecord(f"INIT {data!r}; wanted: {wanted}{hint(game)}")
 
 
-def export(game: Game, played: Played) -> str:
+def export(game: Game, played: PlayedGame) -> str:
     """As `cc_env.core.game.Format.write`.
 
     A player who resigned is logged as one that stopped. A draw by agreement or by a limit is not
@@ -252,7 +245,7 @@ def export(game: Game, played: Played) -> str:
     return "".join(f"{text}\n" for text in lines)
 
 
-def _fault_lines(game: Game, position: Position, played: Played) -> Iterator[str]:
+def _fault_lines(game: Game, position: Position, played: PlayedGame) -> Iterator[str]:
     """Yield the line that says by which fault a game ended; nothing where it did not."""
     loser = 1 - played.outcome
     resigned = played.outcome in (FIRST_WINS, SECOND_WINS) and not played.fault

@@ -9,7 +9,7 @@ import re
 import textwrap
 from collections.abc import Iterator, Mapping
 
-from cc_env.core.game import Format, Game, Played, Turn
+from cc_env.core.game import Format, Game, PlayedGame, Turn
 from cc_env.core.rules import ONGOING, Position
 from cc_env.errors import BadRecord, format_list
 from cc_env.games.checkers.pdn_reader import (
@@ -18,7 +18,7 @@ from cc_env.games.checkers.pdn_reader import (
     GAME_TYPE,
     RESULTS,
     RULES,
-    Tagged,
+    PdnGame,
     check_game_type,
     count,
     hint,
@@ -33,7 +33,7 @@ __all__ = [
     "ENGLISH",
     "FORMAT",
     "RESULTS",
-    "Tagged",
+    "PdnGame",
     "export",
     "parse_position",
     "parse_turn",
@@ -69,9 +69,9 @@ def write(
     return _file(head, [*moves, result])
 
 
-def export(game: Game, played: Played) -> str:
-    """As `cc_env.core.game.Format.write`; the tags of a Tagged stay, so far as they are true."""
-    tags = dict(played.tags) if isinstance(played, Tagged) else {}
+def export(game: Game, played: PlayedGame) -> str:
+    """As `cc_env.core.game.Format.write`; the tags of a PdnGame stay, so far as they are true."""
+    tags = dict(played.tags) if isinstance(played, PdnGame) else {}
     result, written = _WORDS[played.outcome], tags.get("Result", "*")
     meant = meaning(written)
     is_other = meant is None or (meant == BOTH_LOSE and played.outcome == ONGOING)

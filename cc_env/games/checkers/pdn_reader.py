@@ -35,7 +35,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import chain, pairwise
 
-from cc_env.core.game import BrokenGame, Game, OnBroken, Played, Turn, report_broken
+from cc_env.core.game import BrokenGame, Game, PlayedGame, Turn
 from cc_env.core.rules import DRAW, FIRST_WINS, ONGOING, SECOND_WINS, Position
 from cc_env.errors import BadRecord, CcEnvError, IllegalAction, format_list
 from cc_env.games.checkers import pdn_tokens
@@ -77,17 +77,16 @@ _Course = tuple["_Course", Turn] | None  # the last turn, and those before it
 
 
 @dataclass(frozen=True)
-class Tagged(Played):
-    """A game of a PDN file."""
+class PdnGame(PlayedGame):
+    """A game of a PDN file, with its tags."""
 
     tags: Mapping[str, str] = field(default_factory=dict)
 
 
-def read(text: str, game: Game, on_broken: OnBroken | None = None) -> Iterator[Tagged]:
-    """Yield the games of a PDN text; comments and variations are skipped.
+def read(text: str, game: Game) -> Iterator[PdnGame | BrokenGame]:
+    """Yield the games of a PDN text, and a BrokenGame in place of each broken one.
 
-    `on_broken` is called with each broken game, and reading goes on with the next; without it
-    BadRecord is raised.
+    Comments and variations are skipped.
     """
     for tokens in _games(text):
         reading, line = _Reading(game), tokens[0].line
@@ -95,13 +94,11 @@ def read(text: str, game: Game, on_broken: OnBroken | None = None) -> Iterator[T
             for token in tokens:
                 line = token.line
                 reading.take(token)
-            played = reading.finished(tokens[0].line)
+            entry: PdnGame | BrokenGame = reading.finished(tokens[0].line)
         except CcEnvError as error:
             more = hint(reading.game) if isinstance(error, IllegalAction) else ""
-            broken = BrokenGame(line, f"move {reading.move}: {error}{more}")
-            report_broken(broken, on_broken, error)
-        else:
-            yield played
+            entry = BrokenGame(line, f"move {reading.move}: {error}{more}")
+        yield entry
 
 
 def count(text: str) -> int:
@@ -292,14 +289,14 @@ class _Reading:
             self._numbering.pop(1, None)
         self._is_numbered = False
 
-    def finished(self, line: int) -> Tagged:
+    def finished(self, line: int) -> PdnGame:
         """Return the game that begins in a line; raise BadRecord where there is none, or several.
 
         A position alone, in a tag, is a game without moves.
         """
         if not (self.played or self._results or {"Result", "FEN"} & self.tags.keys()):
             raise BadRecord(f"there is no move, no position and no result: {format_list(RESULTS)}")
-        return Tagged(
+        return PdnGame(
             self.start,
             self._turns(),
             players=(self._first_player(), self.tags.get("White") or "?"),
