@@ -19,7 +19,7 @@ from benchmarks import loops, worst_case
 from benchmarks.measure import RUNS, Chunk, Tally, Task, all_cores, timed
 from cc_env.accuracy.decisions import evenly
 from cc_env.core import random_streams, rules
-from cc_env.core.bitboard import ONE, ZERO, lowest, lowest_bit, popcount
+from cc_env.core.bitboard import ONE, ZERO, lowest_bit, lowest_index, popcount
 from cc_env.core.game import Game
 from cc_env.core.rules import Position
 from cc_env.games.capture_conquer.chains import (
@@ -462,7 +462,7 @@ def _list_short(
         while victims:
             victim = lowest_bit(victims)
             victims ^= victim
-            moves[count] = _move(start, victim) | lowest(_behind(start, victim)) << _END
+            moves[count] = _move(start, victim) | lowest_index(_behind(start, victim)) << _END
             count += ONE
     return count
 
@@ -470,12 +470,12 @@ def _list_short(
 @jit
 def _behind(start: Word, middle: Word) -> Word:
     """Return the cell that a hop from `start` over `middle` lands on; the hop must exist."""
-    return ONE << ((lowest(middle) << ONE) - lowest(start))
+    return ONE << ((lowest_index(middle) << ONE) - lowest_index(start))
 
 
 @jit
 def _move(start: Word, victim: Word) -> np.uint64:
-    return lowest(start) | lowest(victim) << _VICTIM
+    return lowest_index(start) | lowest_index(victim) << _VICTIM
 
 
 @jit
@@ -487,7 +487,7 @@ def _write(
     total = count + np.uint64(popcount(ends))
     while count < total:
         for offset in range(_FOUR):
-            moves[count + np.uint64(offset)] = move | lowest(ends) << _END
+            moves[count + np.uint64(offset)] = move | lowest_index(ends) << _END
             ends &= ends - ONE
         count += _FOUR
     return total

@@ -316,8 +316,8 @@ class Game:
         """Return the position that `to_text` writes by default; raise BadPosition."""
         other = [name for name in self.initial._fields if name not in _SETS]
         rest = f"then NAME=VALUE of {format_list(other)}" if other else ""
-        pieces, player, words = self.grid.read_position(text, self.letters, rest)
-        own, enemy = self.grid.sides(pieces, self.letters, player)
+        pieces, player, words = self.grid.parse_position(text, self.letters, rest)
+        own, enemy = self.grid.bitboards(pieces, self.letters, player)
         values = {"own": own, "enemy": enemy, "player": np.uint64(player)}
         for word in words:
             name, _, value = word.partition("=")
@@ -346,7 +346,9 @@ class Game:
     def _ends(self, action: int, player: int) -> tuple[Cell, ...]:
         """Return the cells of the board where an action starts and ends, none if it has none."""
         places = [divmod(int(place), self.grid.columns) for place in self.action_cells[action]]
-        return tuple(self.grid.seen(cell, player) for cell in places if cell[0] < self.grid.rows)
+        return tuple(
+            self.grid.in_frame(cell, player) for cell in places if cell[0] < self.grid.rows
+        )
 
     def ending(self, position: Position) -> str:
         """Return in one word how a finished game ended; by default draw or won."""

@@ -1,6 +1,6 @@
-"""How the positions of a game are described for tables of exact values.
+"""The description of positions for tables of exact values.
 
-Only positions between turns are numbered. They consist of K sets of cells and, in some games, of a
+Only positions between turns are numbered. They consist of K sets of cells and, in some games, a
 small `state`. The sizes of the sets are the position's *material*. `cc_env.tablebase.ranking`
 numbers the positions of each material.
 """
@@ -14,60 +14,69 @@ from typing import Any
 from cc_env.core.rules import Position
 from cc_env.core.symmetry import Symmetry
 
-Material = tuple[int, ...]  # [K] the sizes of the sets
+# The sizes of the sets of a position.
+Material = tuple[int, ...]  # [K]
 
-MOST_CELLS = 64
+MAX_CELLS = 64
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Numbering:
-    """The facts of a game by which its positions are numbered; see `rules.register_numbering`.
+    """How the positions of a game are numbered; see `rules.register_numbering`.
 
-    Sets come in pairs, one of the player to move and one of the opponent, of the same kind of
-    pieces; a turn swaps them. From the third set on, all cells can be stood on. `options` are those
-    of the game's options that values depend on: tables are good for all games that share them;
-    `rules` says where a position holds them.
+    Sets come in pairs of one kind of pieces: those of the player to move and those of the opponent.
+    A turn swaps them. From the third set on, every cell may be occupied. Tables are valid for all
+    games with equal `options`, a subset of the game's options.
     """
 
-    like: Position  # what `from_sets` completes the sets by
-    cells: tuple[int, ...]  # [K] where the pieces of a set can stand, as bits
-    weights: tuple[int, ...]  # [K / 2] of a piece, by kind; what cannot be undone lowers the sum
-    kinds: tuple[str, ...] = ("",)  # [K / 2] a letter for each kind; none if there is one kind
-    most: int = MOST_CELLS  # pieces of one side
-    fewest: int = 1  # pieces of each side while the game goes on
-    states: int = 1
-    symmetries: tuple[Symmetry, ...] = ()  # a group, without the identity
+    # The position from which `from_sets` copies everything but sets and state.
+    like: Position
+    # The cells that the pieces of a set can occupy, as bits.
+    cells: tuple[int, ...]  # [K]
+    # By kind of piece. Irreversible turns lower the sum over all pieces.
+    weights: tuple[int, ...]  # [K / 2]
+    # A letter for each kind of piece; empty if there is one kind.
+    kinds: tuple[str, ...] = ("",)  # [K / 2]
+    # Numbers of pieces of one side while the game is in progress.
+    max_pieces: int = MAX_CELLS
+    min_pieces: int = 1
+    num_states: int = 1
+    # A group, without the identity.
+    symmetries: tuple[Symmetry, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
-    rules: Mapping[str, int] = field(default_factory=dict)  # bits of fields, the same as in `like`
-    is_acyclic: bool = False  # no position can come again
+    # By field, the bits that hold the rules; they equal those of `like`.
+    rules: Mapping[str, int] = field(default_factory=dict)
+    # No position can repeat.
+    is_acyclic: bool = False
 
     @property
-    def room(self) -> int:
-        """How many cells there are: no more pieces of both sides."""
+    def num_cells(self) -> int:
+        """The number of cells, and so the greatest number of pieces of both sides."""
         return (self.cells[0] | self.cells[1]).bit_count()
 
-    def has_rules_of(self, position: Position) -> bool:
-        """Return whether a position is of this game, by the same rules as far as they matter."""
+    def has_same_rules(self, position: Position) -> bool:
+        """Return whether a position belongs to this game and has the rules of the tables."""
         like = self.like
         if type(position) is not type(like):
             return False
-        for name, bits in self.rules.items():  # for each probe, so no generator
+        # A loop is faster than `all` here, and every probe runs it.
+        for name, bits in self.rules.items():
             if (int(getattr(position, name)) ^ int(getattr(like, name))) & bits:
                 return False
         return True
 
     def label(self, material: Material) -> str:
-        """Return the name of a material, such as 3v2 or 2m1kv1k, the player's own pieces first."""
+        """Return the name of a material, such as 3v2 or 2m1kv1k; the player to move comes first."""
         return "v".join(self._side(material[side::2]) for side in (0, 1))
 
     def _side(self, counts: Material) -> str:
         if len(counts) == 1:
             return str(counts[0])
-        named = zip(counts, self.kinds, strict=True)
-        return "".join(f"{count}{kind}" for count, kind in named if count)
+        pairs = zip(counts, self.kinds, strict=True)
+        return "".join(f"{count}{kind}" for count, kind in pairs if count)
 
-    def material(self, label: str) -> Material | None:
-        """Return the material of this name, None where there is none."""
+    def parse_label(self, label: str) -> Material | None:
+        """Return the material with this name, or None if no table has it."""
         kinds = "".join(
             f"(?:([0-9]{{1,2}}){kind})?" if kind else "([0-9]{1,2})" for kind in self.kinds
         )
@@ -79,48 +88,50 @@ class Numbering:
         pairs = zip(counts[:kinds_count], counts[kinds_count:], strict=True)
         material = tuple(count for pair in pairs for count in pair)
         sides = sum(material[::2]), sum(material[1::2])
-        is_one = all(self.fewest <= side <= self.most for side in sides) and sum(sides) <= self.room
-        is_greater = material >= swapped(material) and self.label(material) == label
-        return material if is_one and is_greater else None
+        is_possible = sum(sides) <= self.num_cells and all(
+            self.min_pieces <= side <= self.max_pieces for side in sides
+        )
+        is_canonical = material >= swap_sides(material) and self.label(material) == label
+        return material if is_possible and is_canonical else None
 
     def materials(self, sides: tuple[int, int], total: int) -> list[Material]:
-        """Return the materials with at most so many pieces, in the order they are to be solved in.
+        """Return the materials within limits, in the order in which they are solved.
 
-        Of a material and the same as the opponent sees it only one is listed, the greater; `sides`
-        are the most pieces of the stronger and of the weaker side, `total` of both.
+        `sides` are the limits of the stronger and the weaker side, `total` that of both. Of a
+        material and its `swap_sides` only the greater is listed.
         """
-        total = min(total, self.room)
-        most = min(self.most, max(sides), total - self.fewest)
+        total = min(total, self.num_cells)
+        max_pieces = min(self.max_pieces, max(sides), total - self.min_pieces)
         one_side = [
             counts
-            for counts in itertools.product(range(most + 1), repeat=len(self.kinds))
-            if self.fewest <= sum(counts) <= most
+            for counts in itertools.product(range(max_pieces + 1), repeat=len(self.kinds))
+            if self.min_pieces <= sum(counts) <= max_pieces
         ]
         solvable = []
         for own, enemy in itertools.product(one_side, repeat=2):
             weaker, stronger = sorted((sum(own), sum(enemy)))
             fits = stronger <= max(sides) and weaker <= min(sides) and weaker + stronger <= total
             material = tuple(n for pair in zip(own, enemy, strict=True) for n in pair)
-            if fits and material >= swapped(material):
+            if fits and material >= swap_sides(material):
                 solvable.append(material)
         return sorted(solvable, key=lambda material: (self.weight(material), material))
 
     def weight(self, material: Material) -> int:
-        """Return the sum of the weights of the pieces: no turn raises it."""
+        """Return the sum of the weights of all pieces, which no turn raises."""
         weights = [weight for weight in self.weights for _ in (0, 1)]
         return sum(w * count for w, count in zip(weights, material, strict=True))
 
-    def leads_to(self, material: Material) -> list[Material]:
-        """Return the other materials that turns may lead to, in the order they are solved in.
+    def prerequisites(self, material: Material) -> list[Material]:
+        """Return the materials to solve before this one, in the order in which they are solved.
 
-        They are all that weigh less and have no more pieces on either side.
+        They weigh less and have at most as many pieces on either side, so turns may reach them.
         """
         own, enemy = sum(material[::2]), sum(material[1::2])
         below = self.materials((max(own, enemy), min(own, enemy)), own + enemy)
         return [other for other in below if self.weight(other) < self.weight(material)]
 
 
-def swapped(material: Material) -> Material:
-    """Return a material as the opponent sees it."""
+def swap_sides(material: Material) -> Material:
+    """Return a material from the opponent's point of view."""
     pairs = zip(material[::2], material[1::2], strict=True)
     return tuple(count for own, enemy in pairs for count in (enemy, own))

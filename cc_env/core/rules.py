@@ -19,32 +19,37 @@ import numpy as np
 from numba.np.unsafe.ndarray import to_fixed_tuple
 from numpy.typing import NDArray
 
-from cc_env.core.bitboard import ZERO, scramble
+from cc_env.core.bitboard import ZERO, mix
 from cc_env.jit import fingerprints
 from cc_env.jit.compiler import jit, rule
 
-FIRST, SECOND = 0, 1  # the players
-FIRST_WINS, SECOND_WINS, DRAW, ONGOING = FIRST, SECOND, 2, -1  # the outcomes: a win is its winner
+# The players.
+FIRST, SECOND = 0, 1
+# The outcomes; the outcome of a win is the winner.
+FIRST_WINS, SECOND_WINS, DRAW, ONGOING = FIRST, SECOND, 2, -1
 
-_SALT = np.uint64(0xD1342543DE82EF95)  # keeps the fields of a hash apart
+# Makes the hash of a word depend on its field.
+_FIELD_SALT = np.uint64(0xD1342543DE82EF95)
 
-Int = int | np.int64  # a small number: in compiled code always the latter
+# Numbers and truth values; compiled code uses the numpy types only.
+Int = int | np.int64
 Bool = bool | np.bool_
-Position = Any  # each game has a NamedTuple class of its own
+# Each game has a NamedTuple class of its own.
+Position = Any
 _Function = Callable[..., Any]
 
 
 @rule
 def legal_actions(position: Position, out: NDArray[np.int32]) -> int:
-    """Write the legal action ids, ascending, into `out` (int32[>= A]); return how many.
+    """Write the legal action ids, ascending, into `out` (int32[>= A]); return their number.
 
-    Look at `outcome` first: where a game is over, the list has no meaning.
+    For a terminal position the result is undefined; check `outcome` first.
     """
 
 
 @rule
 def apply(position: Position, action: Int) -> Position:
-    """Return the position after a *legal* action; nothing is changed in place."""
+    """Return the position after a *legal* action; `position` is not modified."""
 
 
 @rule
@@ -54,7 +59,7 @@ def to_move(position: Position) -> int:
 
 @rule
 def mid_turn(position: Position) -> bool:
-    """Return whether the last action left its turn unfinished: the same player chooses again."""
+    """Return whether a turn is unfinished: the player who made the last action moves again."""
 
 
 @rule
@@ -64,7 +69,7 @@ def outcome(position: Position) -> int:
 
 @jit
 def reward(outcome: Int, player: Int) -> float:
-    """Return the reward of a player for an outcome: 1 won, -1 lost, 0 a draw or not over."""
+    """Return a player's reward for an outcome: 1 for a win, -1 for a loss, else 0."""
     if outcome in (DRAW, ONGOING):
         return 0.0
     return 1.0 if outcome == player else -1.0
@@ -72,63 +77,62 @@ def reward(outcome: Int, player: Int) -> float:
 
 @rule
 def observe(position: Position, player: Int, planes: NDArray[np.int8]) -> None:
-    """Write what `player` sees, in its frame, into `planes` (int8[C, H, W], zeros and ones)."""
+    """Write the observation of `player`, in its frame, into `planes` (int8[C, H, W], 0 or 1)."""
 
 
 @rule
 def tactical_actions(position: Position, out: NDArray[np.int32]) -> int:
-    """Write the tactical actions into `out` (int32[>= A]); return how many.
+    """Write the tactical actions into `out` (int32[>= A]); return their number.
 
-    They are what quiescence must resolve before a static evaluation is trusted: captures and the
-    like, and all decisions within a turn. Many games have none, as their evaluations take account
-    of what can be captured.
+    Quiescence search resolves them before it trusts a static evaluation: captures and the like,
+    and all decisions within a turn. Games whose evaluation accounts for captures have none.
     """
 
 
 @rule
 def margin(position: Position) -> int:
-    """Return by how much a finished game was won, 1 or more; meaningless for a draw."""
+    """Return the winning margin of a finished game, 1 or more; undefined for a draw."""
 
 
 @rule
 def repetition_outcome(position: Position) -> int:
-    """Return the outcome where the rules end a game by repetition, see `Game.repetition_limit`."""
+    """Return the outcome of a game that ends by repetition, see `Game.repetition_limit`."""
 
 
 @rule(dispatch_on=(0, 2))
 def evaluate(position: Position, player: Int, evaluation: Any) -> Int:
-    """Return what the position is worth to `player`, in hundredths of a piece."""
+    """Return the static evaluation of a position for `player`, in hundredths of a piece."""
 
 
 @rule
-def sets_of(position: Position) -> tuple[np.uint64, ...]:
-    """Return the sets of cells that make up a position between turns, see `exact.numbering`."""
+def to_sets(position: Position) -> tuple[np.uint64, ...]:
+    """Return the K sets of cells of a position between turns, see `cc_env.core.numbering`."""
 
 
 @rule
-def inputs_of(position: Position) -> tuple[np.uint64, ...]:
-    """Return what a learned evaluation sees between turns: sets of up to 64 cells or facts.
+def network_inputs(position: Position) -> tuple[np.uint64, ...]:
+    """Return the inputs of a learned evaluation at the start of a turn.
 
-    They are in the frame of the player to move, and each is always in the same place.
+    They are 64-bit sets of cells or flags in the frame of the player to move, in a fixed order.
     """
 
 
 @rule
-def state_of(position: Position) -> int:
-    """Return what a position has beside its sets: a small number; -1 if it is not numbered."""
+def numbering_state(position: Position) -> int:
+    """Return the part of a position that its sets omit, a small number; -1 if not numbered."""
 
 
 @rule(dispatch_on=(2,))
 def from_sets(sets: NDArray[np.uint64], state: Int, like: Position) -> Position:
-    """Return the position with these sets, uint64[K], and this state; the first player moves.
+    """Return the position with these sets (uint64[K]) and this state, the first player to move.
 
-    In all else, such as the size of the board, it is like `like`.
+    All other properties, such as the size of the board, are copied from `like`.
     """
 
 
 @rule
 def turns_to_draw(position: Position) -> int:
-    """Return in how many turns, at the earliest, the rules draw a game that makes no progress."""
+    """Return the least number of turns after which a rule draws a game without progress."""
 
 
 @rule(dispatch_on=(1,))
@@ -147,17 +151,17 @@ def store(position: Position, row: NDArray[np.uint64]) -> None:
 def key(position: Position) -> np.uint64:
     """Return a 64-bit hash of the position, side to move included.
 
-    Searches and counts of repetitions take positions with the same key for the same position.
+    Searches and repetition counts treat positions with equal keys as equal.
     """
 
 
 @jit
 def hash_fields(position: Position) -> np.uint64:
     """Return a 64-bit hash of all fields."""
-    mixed = ZERO
+    result = ZERO
     for field in range(len(position)):
-        mixed ^= scramble(position[field] + np.uint64(field) * _SALT)
-    return mixed
+        result ^= mix(position[field] + np.uint64(field) * _FIELD_SALT)
+    return result
 
 
 @jit
@@ -199,20 +203,21 @@ def register(
     margin: _Function = _one,
     repetition_outcome: _Function = _draw,
 ) -> None:
-    """Make the generic functions above play the game of `position_class`.
+    """Register the rules of the game whose positions are of `position_class`.
 
-    The arguments are functions compiled with `cc_env.jit.compiler.jit`, as described by the generic
-    functions of the same names. The defaults are: the player to move is the field `player`; every
-    action is a whole turn; no action is tactical; all fields tell positions apart; all wins are
-    worth the same; and where the rules end a game by repetition, it is a draw.
+    The arguments are functions compiled with `cc_env.jit.compiler.jit` that implement the generic
+    functions of the same names. By default the field `player` is the player to move; every action
+    is a whole turn; no action is tactical; the key hashes all fields; the margin of a win is 1; and
+    a game that ends by repetition is a draw.
     """
-    given = {name: value for name, value in locals().items() if name != "position_class"}
-    _tell_apart(position_class)
-    _add(position_class, given)
+    functions = {name: value for name, value in locals().items() if name != "position_class"}
+    _qualify_name(position_class)
+    _add(position_class, functions)
     load.add(position_class, function=_loader(position_class))  # type: ignore[attr-defined]
 
 
-_ORDERS: dict[type, Callable[[Any], Any]] = {}  # by the class of an evaluation, see `ordering_of`
+# By class of the evaluation, see `ordering_evaluation`.
+_ORDERINGS: dict[type, Callable[[Any], Any]] = {}
 
 
 def register_evaluation(
@@ -221,29 +226,30 @@ def register_evaluation(
     evaluation: _Function,
     ordering: Callable[[Any], Any] | None = None,
 ) -> None:
-    """Make `evaluate` above call this compiled function for an evaluation of this class.
+    """Register a compiled function as `evaluate` for a class of evaluations.
 
-    `evaluation_class` is a NamedTuple of the weights. Where it is slow, `ordering` returns the
-    quicker evaluation in it by which a search orders the moves.
+    `evaluation_class` is a NamedTuple of weights. For a slow evaluation, `ordering` returns the
+    faster evaluation that searches use to order moves.
     """
     if ordering is not None:
-        _ORDERS[evaluation_class] = ordering
-    _tell_apart(evaluation_class)
-    if evaluation.__module__ != evaluation_class.__module__:  # whose source counts anyway
+        _ORDERINGS[evaluation_class] = ordering
+    _qualify_name(evaluation_class)
+    # A module's own functions are in its fingerprint already.
+    if evaluation.__module__ != evaluation_class.__module__:
         fingerprints.register(evaluation_class.__module__, {position_class.__name__: evaluation})
     evaluate.add(  # type: ignore[attr-defined]
         position_class, evaluation_class, function=evaluation
     )
 
 
-def ordering_of(evaluation: Any) -> Any:
-    """Return the evaluation by which a search orders moves: itself, unless registered otherwise."""
-    order = _ORDERS.get(type(evaluation))
-    return order(evaluation) if order else evaluation
+def ordering_evaluation(evaluation: Any) -> Any:
+    """Return the evaluation that orders moves: by default `evaluation` itself."""
+    ordering = _ORDERINGS.get(type(evaluation))
+    return ordering(evaluation) if ordering else evaluation
 
 
 @jit
-def _one_state(position: Position) -> Int:
+def _single_state(position: Position) -> Int:
     return np.int64(-1) if mid_turn(position) else np.int64(0)
 
 
@@ -255,32 +261,32 @@ def _unlimited(position: Position) -> Int:
 def register_numbering(
     position_class: type,
     *,
-    sets_of: _Function,
+    to_sets: _Function,
     from_sets: _Function,
-    state_of: _Function = _one_state,
+    numbering_state: _Function = _single_state,
     turns_to_draw: _Function = _unlimited,
 ) -> None:
-    """Make the positions of a game numbered, so that it can be solved: see `exact.numbering`.
+    """Register how positions are numbered, so that the game can be solved.
 
-    By default a position between turns has nothing beside its sets, and no rule draws games that
-    make no progress.
+    See `cc_env.core.numbering`. By default the sets contain all of a position between turns, and no
+    rule draws a game without progress.
     """
-    given = {name: value for name, value in locals().items() if name != "position_class"}
-    _add(position_class, given)
+    functions = {name: value for name, value in locals().items() if name != "position_class"}
+    _add(position_class, functions)
 
 
-def register_inputs(position_class: type, inputs_of: _Function) -> None:
-    """Let a learned evaluation see what `inputs_of` returns; often it is the game's `sets_of`."""
-    _add(position_class, {"inputs_of": inputs_of})
+def register_inputs(position_class: type, network_inputs: _Function) -> None:
+    """Register the inputs of learned evaluations; often they are the game's `to_sets`."""
+    _add(position_class, {"network_inputs": network_inputs})
 
 
-def _add(position_class: type, given: dict[str, _Function]) -> None:
-    fingerprints.register(position_class.__module__, given)
-    for name, function in given.items():
+def _add(position_class: type, functions: dict[str, _Function]) -> None:
+    fingerprints.register(position_class.__module__, functions)
+    for name, function in functions.items():
         globals()[name].add(position_class, function=function)
 
 
-def _tell_apart(named_tuple: type) -> None:
+def _qualify_name(named_tuple: type) -> None:
     """Put the module into the name of a class: numba identifies classes by name and fields."""
     named_tuple.__name__ = f"{named_tuple.__module__}.{named_tuple.__qualname__}"
 

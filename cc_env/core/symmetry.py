@@ -1,4 +1,4 @@
-"""Ways to turn or mirror a board that keep the rules, for data augmentation.
+"""Symmetries of boards that preserve the rules, for data augmentation.
 
 Shapes: A actions, H rows and W columns of the board, C planes of an observation.
 """
@@ -15,10 +15,10 @@ from cc_env.core.rules import Position
 
 
 class Symmetry(NamedTuple):
-    """A way to turn or mirror the board that keeps the rules.
+    """A rotation or reflection of the board that preserves the rules.
 
-    It takes a position `p` to `position(p)`, an action `a` to `actions[a]`, and the planes `o` of
-    an observation to `o.reshape(C, -1)[:, cells].reshape(C, H, W)`.
+    It maps a position `p` to `position(p)`, an action `a` to `actions[a]`, and an observation `o`
+    to `o.reshape(C, -1)[:, cells].reshape(C, H, W)`.
     """
 
     name: str
@@ -33,29 +33,30 @@ def symmetry(
     image: Callable[[Cell], Cell],
     action_cells: ArrayLike | None = None,
 ) -> Symmetry:
-    """Return the symmetry that takes each cell in use to its `image`, in the mover's frame.
+    """Return the symmetry that maps each cell in use to its `image`, in the mover's frame.
 
-    For games whose positions have their sets of cells in the fields `own` and `enemy`. An action
-    goes to the one with the images of its cells (`action_cells`, int64[A, 2] or int64[A], as in
-    `Game`); where several share those, to the one in the same place among them.
+    The game's positions must have all their sets of cells in the fields `own` and `enemy`. An
+    action is mapped to the action on the images of its cells (`action_cells`, int64[A, 2] or
+    int64[A], as in `Game`). Actions that share their cells are mapped in ascending order.
     """
     ends = grid.ends(() if action_cells is None else action_cells)
     bits = {bit: grid.bits[image(cell)] for cell, bit in grid.bits.items()}
 
-    def moved(cells: np.uint64) -> np.uint64:
-        return np.uint64(sum(1 << to for bit, to in bits.items() if int(cells) >> bit & 1))
+    def map_set(cells: np.uint64) -> np.uint64:
+        return np.uint64(sum(1 << target for bit, target in bits.items() if int(cells) >> bit & 1))
 
-    def position(position: Position) -> Position:
-        return position._replace(own=moved(position.own), enemy=moved(position.enemy))
+    def map_position(position: Position) -> Position:
+        return position._replace(own=map_set(position.own), enemy=map_set(position.enemy))
 
     size = grid.rows * grid.columns
-    to = np.arange(size + 1)  # the last is for actions without a cell
+    # The last element stands for actions without a cell.
+    images = np.arange(size + 1)
     for row, column in grid.bits:
-        to[row * grid.columns + column] = np.dot(image((row, column)), (grid.columns, 1))
-    sharing: dict[tuple[int, ...], list[int]] = defaultdict(list)
+        images[row * grid.columns + column] = np.dot(image((row, column)), (grid.columns, 1))
+    actions_on: dict[tuple[int, ...], list[int]] = defaultdict(list)
     for action, cells in enumerate(ends.tolist()):
-        sharing[tuple(cells)].append(action)
-    actions = np.empty(len(ends), np.int32)
-    for shared, there in sharing.items():
-        actions[there] = sharing[tuple(to[list(shared)].tolist())]
-    return Symmetry(name, position, actions, np.argsort(to[:size]))
+        actions_on[tuple(cells)].append(action)
+    action_map = np.empty(len(ends), np.int32)
+    for cells, actions in actions_on.items():
+        action_map[actions] = actions_on[tuple(images[list(cells)].tolist())]
+    return Symmetry(name, map_position, action_map, np.argsort(images[:size]))

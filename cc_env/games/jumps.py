@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cc_env.core.bitboard import ZERO, lowest, lowest_bit
+from cc_env.core.bitboard import ZERO, lowest_bit, lowest_index
 from cc_env.core.grid import Cell, Grid
 from cc_env.errors import BadPosition
 from cc_env.jit.compiler import jit
@@ -90,7 +90,7 @@ def write(pieces: Word, ways: Any, ids: NDArray[np.int32], out: NDArray[np.int32
     while pieces:
         piece = lowest_bit(pieces)
         pieces ^= piece
-        row = ids[lowest(piece)]
+        row = ids[lowest_index(piece)]
         for direction in range(len(ways)):
             if ways[direction] & piece:
                 out[count] = row[direction]
@@ -108,7 +108,7 @@ def read_position(
     grid: Grid, text: str, letters: tuple[str, str], most: int, rest: str = ""
 ) -> tuple[dict[Cell, str], int, list[str]]:
     """As `Grid.read_position`; raise BadPosition also where a side has more than `most` pieces."""
-    pieces, player, words = grid.read_position(text, letters, rest)
+    pieces, player, words = grid.parse_position(text, letters, rest)
     for own in letters:
         count = sum(letter in own for letter in pieces.values())
         if count > most:

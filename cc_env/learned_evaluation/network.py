@@ -2,9 +2,9 @@
 
     active inputs --table, int16--> 128 units --int16--> 32 units --int32--> points
 
-The inputs are those of `rules.inputs_of`, in the frame of the player to move: the cells of each
-set, or of the first few; and windows of 2 by 2 cells, by what the first two sets, own and enemy,
-have there. Few are active at a time, so the first layer is a sum of rows; empty windows add
+The inputs are those of `rules.network_inputs`, in the frame of the player to move: the cells of
+each set, or of the first few; and windows of 2 by 2 cells, by what the first two sets, own and
+enemy, have there. Few are active at a time, so the first layer is a sum of rows; empty windows add
 nothing, and are skipped. All is exact: results are the same on every machine, and `check` refuses
 weights with which a sum could overflow.
 
@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cc_env.core import rules
-from cc_env.core.bitboard import ONE, lowest, lowest_bit, popcount
-from cc_env.core.rules import Int, Position
+from cc_env.core.bitboard import ONE, lowest_bit, lowest_index, popcount
+from cc_env.core.rules import Int, Position, network_inputs
 from cc_env.errors import BadNetwork
 from cc_env.jit import aligned_arrays
 from cc_env.jit.compiler import jit
@@ -108,7 +108,7 @@ def learned(position: Position, player: Int, evaluation: Learned) -> Int:
 @jit
 def correction(position: Position, network: IntegerNetwork) -> Int:
     """Return the points that the network adds, to the player to move."""
-    sets = rules.inputs_of(position)
+    sets = network_inputs(position)
     left = load(network.first_bias, 0, INT16_LANES)
     right = load(network.first_bias, INT16_LANES, INT16_LANES)
     own, enemy = sets[0], sets[1]
@@ -117,7 +117,7 @@ def correction(position: Position, network: IntegerNetwork) -> Int:
         places |= ONE << network.windows[index]
     reached = places & _reached(own | enemy)
     while reached:
-        place, window = lowest(reached), popcount(places & (lowest_bit(reached) - ONE))
+        place, window = lowest_index(reached), popcount(places & (lowest_bit(reached) - ONE))
         reached &= reached - ONE
         state = STATE[_four(own >> place) | _four(enemy >> place) << _4]
         begin = (STATES * window + state) * WIDTH
@@ -126,7 +126,7 @@ def correction(position: Position, network: IntegerNetwork) -> Int:
     for number in range(min(len(sets), len(network.cells) // (CELLS * WIDTH))):
         cells = sets[number]
         while cells:
-            row = CELLS * number + np.int64(lowest(cells))
+            row = CELLS * number + np.int64(lowest_index(cells))
             cells &= cells - ONE
             left = left + load(network.cells, row * WIDTH, INT16_LANES)
             right = right + load(network.cells, row * WIDTH + INT16_LANES, INT16_LANES)

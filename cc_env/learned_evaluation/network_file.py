@@ -23,7 +23,8 @@ from numpy.typing import NDArray
 from cc_env import files
 from cc_env.core import rules
 from cc_env.core.game import Game
-from cc_env.errors import BadNetwork, UnknownOption, is_integer
+from cc_env.core.rules import network_inputs
+from cc_env.errors import BadNetwork, UnknownOption, is_whole
 from cc_env.learned_evaluation.network import (
     CELLS,
     STATES,
@@ -102,11 +103,11 @@ def check_inputs(game: Game) -> None:
     """Raise UnknownOption unless a network can correct an evaluation of the game."""
     game.evaluation()
     try:
-        rules.inputs_of.function_for([type(game.initial)])  # type: ignore[attr-defined]
+        network_inputs.choose([type(game.initial)])  # type: ignore[attr-defined]
     except TypeError:
         raise UnknownOption(
             f"{game.name} does not say what a network sees; "
-            "wanted: rules.register_inputs(Position, inputs_of), in its module"
+            "wanted: rules.register_inputs(Position, network_inputs), in its module"
         ) from None
 
 
@@ -164,7 +165,7 @@ def read(path: Path, game: Game) -> IntegerNetwork:
     """
     check_inputs(game)
     network = _read(path, _Wanted.of(game))
-    seen, there = len(network.cells) // (CELLS * WIDTH), len(rules.inputs_of(game.initial))
+    seen, there = len(network.cells) // (CELLS * WIDTH), len(network_inputs(game.initial))
     if seen > there:
         raise BadNetwork(f"{path}: sees {seen} sets of cells; wanted: at most {there}")
     return network

@@ -31,8 +31,8 @@ from numpy.typing import NDArray
 
 from cc_env.core import rules
 from cc_env.core.game import Game
-from cc_env.core.rules import ONGOING, Bool, Int, Position
-from cc_env.errors import check_bool
+from cc_env.core.rules import ONGOING, Bool, Int, Position, ordering_evaluation
+from cc_env.errors import check_switch
 from cc_env.jit.compiler import jit
 from cc_env.jit.raw_arrays import as_raw
 from cc_env.search import limits, transposition
@@ -84,7 +84,7 @@ _STATIC, _KILLER, _MOST_HISTORY = 1 << 20, 1 << 18, (1 << 18) - 1
 _LATE, _LATER, _LATEST = 3, 8, 20
 # Counts of one search; the others are told from outside, or number the searches.
 _COUNTED = NODES, CUTS_MAX, CUTS_MIN, DEPTH, DONE, VALUE, LATEST_VALUE, CUT_SHORT
-# Multiplied by the number of the search, it salts the keys. Not `scramble`, as position keys are
+# Multiplied by the number of the search, it salts the keys. Not `mix`, as position keys are
 # scrambled words, and a small number is a valid word of a position.
 _SALT = np.uint64(0x9FB21C651E98DF25)
 
@@ -441,7 +441,7 @@ def prepared(
     chosen = game.evaluation(evaluation)
     table, workspace = transposition.empty(table_megabytes), make_workspace(game)
     workspace["counts"][MARGINS], workspace["counts"][SELECTIVE] = game.max_margin, selective
-    return Context(table, workspace, chosen, rules.ordering_of(chosen), known(tables, game))
+    return Context(table, workspace, chosen, ordering_evaluation(chosen), known(tables, game))
 
 
 class AlphaBeta:

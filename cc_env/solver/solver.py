@@ -102,8 +102,8 @@ def plan(game: Game, folder: Path, pieces: str) -> list[Step]:
     sides, total = parse_pieces(pieces)
     materials = numbering.materials(sides, total)
     if not materials:
-        most = min(numbering.most, numbering.room - numbering.fewest)
-        fewest = f"each side has {numbering.fewest} to {most} pieces"
+        most = min(numbering.max_pieces, numbering.num_cells - numbering.min_pieces)
+        fewest = f"each side has {numbering.min_pieces} to {most} pieces"
         raise BadOption(f"pieces={pieces!r}: {game.name} has no such position, {fewest}")
     counts = {
         material: sum(count(numbering, view) for view in views([material]))
@@ -124,7 +124,7 @@ def plan(game: Game, folder: Path, pieces: str) -> list[Step]:
 def _step(game: Game, folder: Path, material: Material) -> Step:
     numbering = game.numbering
     assert numbering is not None
-    needed = tuple(numbering.leads_to(material))
+    needed = tuple(numbering.prerequisites(material))
     numbers = make_numbers(numbering, (*needed, material))
     shown = views([material])
     own = [size_of(view, numbers) for view in shown]

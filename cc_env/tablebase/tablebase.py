@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 from cc_env.core import rules
 from cc_env.core.bitboard import ZERO
 from cc_env.core.game import Game
-from cc_env.core.numbering import Material, Numbering, swapped
-from cc_env.core.rules import Int, Position
-from cc_env.errors import BadOption, BadPosition, BadTable, MissingTable, format_list
+from cc_env.core.numbering import Material, Numbering, swap_sides
+from cc_env.core.rules import Int, Position, to_sets
+from cc_env.errors import BadOption, BadPosition, BadTable, MissingTable, listed
 from cc_env.jit.compiler import jit
 from cc_env.jit.raw_arrays import as_raw
 from cc_env.registry.catalogue import file_stem, rules_of
@@ -194,7 +194,7 @@ class Tablebase:
 
     def find(self, position: Position) -> Solved | None:
         """As `probe`, but None where no table has the value."""
-        if not self._numbering.has_rules_of(position):
+        if not self._numbering.has_same_rules(position):
             raise BadPosition(f"{position} is not a position of {self.game!r}")
         probing = self._probing
         with self._lock:
@@ -215,7 +215,7 @@ class Tablebase:
 
     def table(self, material: Material) -> ExactTable:
         """Return the open table of a material; raise BadTable, MissingTable."""
-        material = max(material, swapped(material))
+        material = max(material, swap_sides(material))
         if material not in self.paths:
             raise MissingTable(f"there is no table {self._numbering.label(material)}")
         if material not in self._open:
@@ -283,7 +283,7 @@ def _find(game: Game, numbering: Numbering, folders: Iterable[Path]) -> Mapping[
             raise BadOption(f"{folder}: there is no such folder of tables")
         for path in sorted(folder.glob(f"*{SUFFIX}")):
             label = path.name.removesuffix(SUFFIX).removeprefix(f"{before}-")
-            material = numbering.material(label)
+            material = numbering.parse_label(label)
             if material is not None and path.stem == file_stem(game.name, numbering.options, label):
                 paths.setdefault(material, path)
     return dict(sorted(paths.items(), key=lambda item: (numbering.weight(item[0]), item[0])))
@@ -323,8 +323,8 @@ def _probe(position: Position, probing: Probing) -> Int:
     That is 0 where no table has the value, and -N where N blocks, now in `wanted`, have to be read
     first; _IMPOSSIBLE where pieces stand on each other.
     """
-    probing = as_raw(probing)
-    sets, taken = rules.sets_of(position), ZERO
+    probing = borrow(probing)
+    sets, taken = to_sets(position), ZERO
     for index in range(len(sets)):
         if sets[index] & taken:
             return np.int64(_IMPOSSIBLE)

@@ -53,10 +53,10 @@ def test_what_is_written_is_read(plain, fields):
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("r2b", r"wanted: rows, side to move \(r or b\), then NAME=VALUE of left"),
+        ("r2b", r"expected rows, side to move \(r or b\), then NAME=VALUE of left"),
         ("r2b x", r"side to move \(r or b\)"),
         ("r3b r", "1 rows of 4 cells"),
-        ("R2b r", "made of r, b and digits"),
+        ("R2b r", "made of r, b and numbers"),
         ("r2b r left", "'left'; wanted: then NAME=VALUE of left"),
         ("r2b r own=3", "'own=3'; wanted"),
         ("r2b r left=-1", "'left=-1'; wanted"),
@@ -73,7 +73,7 @@ def test_the_second_player_may_see_the_board_turned():
     assert turned.bit((0, 0), 0) == 0
     assert turned.bit((0, 0), 1) == 5
     assert turned.cell(1, 1) == (1, 1)
-    assert turned.set_of([(0, 0), (1, 2)], 1) == 0b100001
+    assert turned.bitboard([(0, 0), (1, 2)], 1) == 0b100001
     game = Game(initial=row(1, 2, 0, 0), **ONE_ROW | {"grid": turned})
     assert game.pieces(row(1, 2, 1, 0)) == {(1, 1): "r", (1, 2): "b"}
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cc_env.core import rules
-from cc_env.core.bitboard import ONE, ZERO, popcount, summed
+from cc_env.core.bitboard import ONE, ZERO, popcount, table_sum
 from cc_env.core.game import Game, Grid, Notation, Search, symmetry
 from cc_env.core.rules import DRAW, ONGOING
 from cc_env.jit.compiler import jit
@@ -78,7 +78,7 @@ def chances(position, player, evaluation):
         if not position.own & line:
             value -= 1 + popcount(position.enemy & line)
     value *= evaluation.weight
-    value += summed(position.own, MEET) - summed(position.enemy, MEET)
+    value += table_sum(position.own, MEET) - table_sum(position.enemy, MEET)
     return value if player == np.int64(position.player) else -value
 
 

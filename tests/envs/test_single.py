@@ -438,7 +438,7 @@ def test_a_refused_reset_changes_nothing(options, error):
 
 @pytest.mark.parametrize("seed", [-1, "x", 1.5, [], True])
 def test_a_bad_seed_is_refused(seed):
-    with pytest.raises(BadOption, match="it is a whole number from 0, or None"):
+    with pytest.raises(BadOption, match="expected a whole number from 0"):
         make().unwrapped.reset(seed=seed)
 
 

@@ -35,7 +35,7 @@ def place(game, side, **letters):
     cells = {}
     for letter, at in (FAR | letters).items():
         cells |= {(int(xy[1]), int(xy[0])): letter for xy in at.split()}
-    return game.from_text(f"{Grid(8, 8).text(cells)} {side}")
+    return game.from_text(f"{Grid(8, 8).board_text(cells)} {side}")
 
 
 def commands(game, position, start=None):
@@ -281,7 +281,7 @@ def test_a_shot_is_tracked_from_the_cannon_to_what_it_hits(cannon):
     [
         ("8/8 b", "8 rows of 8 cells"),
         ("b7/8/8/8/8/8/8/8 b", "w has just moved, so it needs a soldier"),
-        ("bk6/8/8/8/8/8/8/w7 b", "made of b, B, w, W and digits"),
+        ("bk6/8/8/8/8/8/8/w7 b", "made of b, B, w, W and numbers"),
         ("BBBBB2b/8/8/8/8/8/8/w7 b", "5 pieces B; there are 4"),
         ("bbbbbbbb/bbbbb3/8/8/8/8/8/w7 b", "13 pieces b; there are 12"),
         ("b6w/8/8/8/8/8/8/8 r", "side to move"),
@@ -473,7 +473,7 @@ def test_other_ends_are_written_as_they_are_read(cannon, end):
 def test_what_people_decide_is_logged_as_far_as_logs_can_tell_it(cannon):
     for end, last in (
         (lambda match: match.forfeit(1, RESIGNED), f"UNEXPECTED STOP BY PLAYER 2 : {LOST[1]}"),
-        (Match.agree, ""),
+        (Match.agree_on_draw, ""),
     ):
         match = Match(cannon)
         match.play(*log.parse_command(cannon, cannon.initial, FIRST_MOVE))
@@ -582,11 +582,7 @@ def test_a_client_that_is_silent_has_lost_by_time(cannon):
     (played,) = log.read("None Received from client 0\n", cannon)
     assert (played.fault, played.outcome) == ("time", SECOND_WINS)
     with pytest.raises(BadRecord, match=r"line 3: move 2: a message after .*, with None"):
-        list(
-            valid_games(
-                "text", log.read("\n".join((*lines, said("S 1 2 M 0 3", 1))), cannon)
-            )
-        )
+        list(valid_games("text", log.read("\n".join((*lines, said("S 1 2 M 0 3", 1))), cannon)))
 
 
 def test_scores_that_the_rules_contradict_are_refused(cannon):

@@ -19,7 +19,7 @@ def at(side, **letters):
     cells = {
         (int(xy[1]), int(xy[0])): letter for letter, all in letters.items() for xy in all.split()
     }
-    return CANNON.from_text(f"{Grid(ROWS, COLUMNS).text(cells)} {side}")
+    return CANNON.from_text(f"{Grid(ROWS, COLUMNS).board_text(cells)} {side}")
 
 
 def texts(name, position, seeds=range(12)):

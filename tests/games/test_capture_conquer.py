@@ -329,9 +329,9 @@ def test_unknown_names_are_refused_with_the_known_ones():
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("", "wanted: rows"),
-        ("6/6/6/6/6/b4r", "wanted: rows"),
-        ("6/6/6/6/6/b4r w", "wanted: rows"),
+        ("", "expected rows"),
+        ("6/6/6/6/6/b4r", "expected rows"),
+        ("6/6/6/6/6/b4r w", "expected rows"),
         ("6/6/6/6/b4r b", "6 rows of 6 cells"),
         ("6/6/6/6/6/b5r b", "6 rows of 6 cells"),
         ("6/6/6/6/6/b3kr b", "6 rows of 6 cells"),

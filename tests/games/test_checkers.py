@@ -53,7 +53,7 @@ def place(game, side, idle=0, **letters):
     """Return a position with pieces on cells, such as r=("53", "57")."""
     words = {"red": "r", "red_kings": "R", "black": "b", "black_kings": "B"}
     cells = {divmod(int(at), 10): words[name] for name in letters for at in letters[name].split()}
-    return game.from_text(f"{Grid(8, 8).text(cells)} {side}" + (f" {idle}" if idle else ""))
+    return game.from_text(f"{Grid(8, 8).board_text(cells)} {side}" + (f" {idle}" if idle else ""))
 
 
 def turns(game, position):
@@ -168,7 +168,7 @@ def recorded_positions():
 
 def test_the_published_evaluation_is_that_of_the_recorded_positions(checkers):
     for line, letters in recorded_positions():
-        position = checkers.from_text(f"{Grid(8, 8).text(letters)} {line['turn']}")
+        position = checkers.from_text(f"{Grid(8, 8).board_text(letters)} {line['turn']}")
         assert rules.evaluate(position, 1, Published()) == line["score"]
         assert rules.evaluate(position, 0, Published()) == -line["score"]
 
@@ -177,9 +177,11 @@ def test_the_symmetric_evaluation_gives_both_sides_what_is_published_for_one(che
     tiles, both = Published(man=np.int64(0)), SYMMETRIC._replace(man=np.int64(0))
     swap = str.maketrans("rRbB", "bBrR")
     for line, letters in islice(recorded_positions(), 300):
-        position = checkers.from_text(f"{Grid(8, 8).text(letters)} {line['turn']}")
+        position = checkers.from_text(f"{Grid(8, 8).board_text(letters)} {line['turn']}")
         turned = {(7 - r, 7 - c): letter.translate(swap) for (r, c), letter in letters.items()}
-        other = checkers.from_text(f"{Grid(8, 8).text(turned)} {line['turn'].translate(swap)}")
+        other = checkers.from_text(
+            f"{Grid(8, 8).board_text(turned)} {line['turn'].translate(swap)}"
+        )
         black, red = (rules.evaluate(seen, 1, tiles) for seen in (position, other))
         assert rules.evaluate(position, 1, both) == black - red
         assert rules.evaluate(position, 0, both) == red - black
@@ -224,7 +226,7 @@ def test_one_ply_ahead_it_chooses_as_well_as_was_recorded(checkers):
     chosen = 0
     for line, letters in list(recorded_positions())[::25]:
         if "one_ply" in line:
-            position = checkers.from_text(f"{Grid(8, 8).text(letters)} {line['turn']}")
+            position = checkers.from_text(f"{Grid(8, 8).board_text(letters)} {line['turn']}")
             best = place_board(checkers, line["one_ply"], line["turn"])
             while True:
                 action = published.choose(position, rng, Clock()).action
@@ -240,7 +242,7 @@ def test_one_ply_ahead_it_chooses_as_well_as_was_recorded(checkers):
 
 def place_board(game, board, mover):
     letters = {c: letter for c, letter in zip(CELLS, board, strict=True) if letter != "."}
-    return game.from_text(f"{Grid(8, 8).text(letters)} {'b' if mover == 'r' else 'r'}")
+    return game.from_text(f"{Grid(8, 8).board_text(letters)} {'b' if mover == 'r' else 'r'}")
 
 
 def test_perft_from_the_start(checkers, english):
@@ -324,9 +326,9 @@ def test_actions_know_their_cells(checkers):
     [
         ("8/8/8/8/8/8/8 r", "8 rows of 8 cells"),
         ("8/8/8/8/8/8/8/9 r", "8 rows of 8 cells"),
-        ("k7/8/8/8/8/8/8/8 r", "made of r, R, b, B and digits"),
+        ("k7/8/8/8/8/8/8/8 r", "made of r, R, b, B and numbers"),
         ("r7/8/8/8/8/8/8/8 w", "side to move"),
-        ("1r6/8/8/8/8/8/8/b7 r", "r on 01, a cell that is not used"),
+        ("1r6/8/8/8/8/8/8/b7 r", "r on 01, an unused cell"),
         ("8/1b1b1b1b/b1b1b1b1/1b1b1b1b/b1b5/8/8/1r6 r", "14 pieces of b; there are 12"),
         ("8/8/8/8/8/1r6/8/8 r", "b has just moved, so it needs a piece"),
         ("b7/8/8/8/8/1r6/8/8 r -1", "'-1' is neither a number of turns"),

@@ -35,14 +35,14 @@ def solver(mini):
 def compact(game, board, side):
     """Return the position of a board of 18 letters."""
     letters = zip(CELLS, board, strict=True)
-    rows = Grid(6, 6).text({cell: letter for cell, letter in letters if letter != "."})
+    rows = Grid(6, 6).board_text({cell: letter for cell, letter in letters if letter != "."})
     return game.from_text(f"{rows} {side}")
 
 
 def place(game, side, black, white):
     letters = {divmod(int(at), 10): "b" for at in black.split()}
     letters |= {divmod(int(at), 10): "w" for at in white.split()}
-    return game.from_text(f"{Grid(6, 6).text(letters)} {side}")
+    return game.from_text(f"{Grid(6, 6).board_text(letters)} {side}")
 
 
 def turns(game, position):
@@ -193,8 +193,8 @@ def test_random_play_is_bounded(mini):
     [
         ("6/6/6/6/6 b", "6 rows of 6 cells"),
         ("6/6/6/6/6/6 b", "no men on the board"),
-        ("b5/6/6/6/6/6 b", "b on 00, a cell that is not used"),
-        ("1k4/6/6/6/6/6 b", "made of b, w and digits"),
+        ("b5/6/6/6/6/6 b", "b on 00, an unused cell"),
+        ("1k4/6/6/6/6/6 b", "made of b, w and numbers"),
         ("1b4/6/6/6/6/6", "side to move"),
         ("1b1b1b/b1b1b1/1b4/6/6/w5 b", "7 pieces of b; there are 6"),
         (7, "given as text"),

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from cc_env.core import rules
+from cc_env.core.rules import network_inputs
 from cc_env.learned_evaluation.network import (
     CELLS,
     FIRST_UNIT,
@@ -42,7 +42,7 @@ def random_network(rng, windows=(), sets=2):
 
 def plain(position, network):
     """Return what the network adds, in Python's integers and NumPy's longest."""
-    sets = [int(word) for word in rules.inputs_of(position)]
+    sets = [int(word) for word in network_inputs(position)]
     cells = network.cells.astype(np.int64).reshape(-1, CELLS, WIDTH)
     states = network.states.astype(np.int64).reshape(-1, STATES, WIDTH)
     first = network.first_bias.astype(np.int64)

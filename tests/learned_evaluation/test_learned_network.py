@@ -5,7 +5,7 @@ import pytest
 from learned_evaluation.networks import plain, random_network
 
 from cc_env.core import rules
-from cc_env.core.rules import ONGOING
+from cc_env.core.rules import ONGOING, ordering_evaluation
 from cc_env.errors import BadNetwork
 from cc_env.games.factory import make_game
 from cc_env.learned_evaluation.network import MOST_CORRECTION, STATES, UNITS, WIDTH, check
@@ -159,8 +159,8 @@ def test_players_play_by_the_learned_evaluation(name):
 def test_moves_are_ordered_by_the_evaluation_that_is_corrected():
     game = make_game("capture_conquer")
     base, corrected = game.evaluation("standard"), game.evaluation("learned")
-    assert rules.ordering_of(corrected) is corrected.base
-    assert rules.ordering_of(base) is base
+    assert ordering_evaluation(corrected) is corrected.base
+    assert ordering_evaluation(base) is base
     context = AlphaBeta(game, "learned")._context
     assert context.evaluation is corrected
     assert context.ordering is corrected.base

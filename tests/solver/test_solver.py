@@ -303,8 +303,8 @@ def test_no_more_pieces_than_cells(tmp_path):
     labels = [step.label for step in solver.plan(SMALL, tmp_path, "18")]
     assert labels == [step.label for step in solver.plan(SMALL, tmp_path, "16")]
     assert labels[-1] == "15v1"
-    assert SMALL.numbering.material("15v1") == (15, 1)
-    assert SMALL.numbering.material("16v1") is None
+    assert SMALL.numbering.parse_label("15v1") == (15, 1)
+    assert SMALL.numbering.parse_label("16v1") is None
     with pytest.raises(BadOption, match="each side has 1 to 15 pieces"):
         solver.plan(SMALL, tmp_path, "0")
 

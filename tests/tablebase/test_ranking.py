@@ -6,7 +6,7 @@ from math import comb
 import numpy as np
 import pytest
 
-from cc_env.core.numbering import swapped
+from cc_env.core.numbering import swap_sides
 from cc_env.errors import BadOption
 from cc_env.games.factory import make_game
 from cc_env.jit.compiler import jit
@@ -102,7 +102,7 @@ def is_fixed(game, position):
 )
 def test_draughts_have_the_published_numbers_of_positions(pieces, published):
     """Schaeffer et al., "Solving checkers" (IJCAI 2005), table 1; either side may have none."""
-    numbering = replace(make_game("checkers").numbering, fewest=0)
+    numbering = replace(make_game("checkers").numbering, min_pieces=0)
     materials = numbering.materials((pieces, pieces), pieces)
     exactly = [material for material in views(materials) if sum(material) == pieces]
     assert sum(count(numbering, material) for material in exactly) == published
@@ -137,11 +137,11 @@ def test_a_man_on_its_last_row_has_no_number():
 def test_materials_have_names():
     numbering = make_game("checkers").numbering
     for material in numbering.materials((3, 2), 4):
-        assert numbering.material(numbering.label(material)) == material
-        assert numbering.material(numbering.label(swapped(material))) in (material, None)
+        assert numbering.parse_label(numbering.label(material)) == material
+        assert numbering.parse_label(numbering.label(swap_sides(material))) in (material, None)
     assert numbering.label((2, 0, 1, 1)) == "2m1kv1k"
     for label in ("", "v", "3", "3v2", "13mv1k", "1kv2m", "0m1kv1k", "2m1kv1k "):
-        assert numbering.material(label) is None
+        assert numbering.parse_label(label) is None
     numbering = make_game("morris").numbering
     assert [numbering.label(material) for material in numbering.materials((5, 4), 9)] == [
         *("3v3", "4v3", "4v4", "5v3", "5v4")

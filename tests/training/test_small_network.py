@@ -6,6 +6,7 @@ import torch
 from learned_evaluation.test_learned_network import positions
 
 from cc_env.core import rules
+from cc_env.core.rules import network_inputs
 from cc_env.games.factory import make_game
 from cc_env.learned_evaluation.network import CELLS, MOST_CORRECTION, check
 from cc_env.learned_evaluation.network_file import correcting
@@ -27,13 +28,13 @@ GAMES = {
 
 
 def bits_of(drawn):
-    sets = np.array([rules.inputs_of(position) for position in drawn], np.uint64)
+    sets = np.array([network_inputs(position) for position in drawn], np.uint64)
     return torch.from_numpy(np.unpackbits(sets.view(np.uint8), axis=1, bitorder="little"))
 
 
 def network_of(game, scale=0.3):
     torch.manual_seed(0)
-    network = SmallNetwork(len(rules.inputs_of(game.initial)), windows_of(game.grid))
+    network = SmallNetwork(len(network_inputs(game.initial)), windows_of(game.grid))
     with torch.no_grad():
         for parameter in network.parameters():
             parameter.normal_(0, scale)
@@ -91,7 +92,7 @@ def test_images_of_positions_have_permuted_bits(name):
     assert game.symmetries
     for symmetry in game.symmetries:
         images = [type(game.initial)(*symmetry.position(position)) for position in drawn]
-        places = permutation(symmetry, game.grid, len(rules.inputs_of(game.initial)))
+        places = permutation(symmetry, game.grid, len(network_inputs(game.initial)))
         assert torch.equal(bits_of(drawn)[:, places], bits_of(images))
 
 

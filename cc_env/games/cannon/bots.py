@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cc_env.core.bitboard128 import Wide, after_first, first, is_empty
+from cc_env.core.bitboard128 import Bitboard128, is_empty, lowest_cell, without_lowest
 from cc_env.core.game import Game
 from cc_env.games.cannon.evaluation import turned_ground
 from cc_env.games.cannon.rules import (
@@ -109,10 +109,10 @@ def _count(at: Ground, options: np.uint64, counts: NDArray[np.int64]) -> None:
 
 
 @jit
-def _add(cells: Wide, counts: NDArray[np.int64]) -> None:
+def _add(cells: Bitboard128, counts: NDArray[np.int64]) -> None:
     while not is_empty(cells):
-        counts[first(cells)] += 1
-        cells = after_first(cells)
+        counts[lowest_cell(cells)] += 1
+        cells = without_lowest(cells)
 
 
 class Bot:

@@ -7,15 +7,15 @@ from numpy.typing import NDArray
 
 from cc_env.core import rules
 from cc_env.core.bitboard128 import (
-    NONE,
-    Wide,
-    after_first,
-    both,
-    either,
-    first,
+    EMPTY,
+    Bitboard128,
+    count,
+    difference,
+    intersection,
     is_empty,
-    size,
-    without,
+    lowest_cell,
+    union,
+    without_lowest,
 )
 from cc_env.core.rules import Int
 from cc_env.games.cannon.rules import (
@@ -55,7 +55,7 @@ def standard(position: Position, player: Int, evaluation: Standard) -> Int:
     weights, pieces, options = evaluation.weights, sides(position), position.options
     at = ground(position)
     value: Int = _side(at, weights, options) - _side(turned_ground(at, position), weights, options)
-    value += (size(pieces.halls) - size(pieces.enemy_halls)) * weights[HALL] + weights[TO_MOVE]
+    value += (count(pieces.halls) - count(pieces.enemy_halls)) * weights[HALL] + weights[TO_MOVE]
     return value if player == np.int64(position.player) else -value
 
 
@@ -67,7 +67,7 @@ def turned_ground(at: Ground, position: Position) -> Ground:
         turned(at.enemies, shape),
         turned(at.empty, shape),
         turned(at.soldiers, shape),
-        turned(either(pieces.soldiers, pieces.halls), shape),
+        turned(union(pieces.soldiers, pieces.halls), shape),
         at.board,
     )
 
@@ -75,32 +75,32 @@ def turned_ground(at: Ground, position: Position) -> Ground:
 @jit
 def _side(at: Ground, weights: NDArray[np.int64], options: np.uint64) -> Int:
     """Return what one side's soldiers are worth, in its own frame."""
-    value: Int = np.int64(size(at.soldiers) * weights[SOLDIER])
+    value: Int = np.int64(count(at.soldiers) * weights[SOLDIER])
     left = at.soldiers
     while not is_empty(left):
-        value += weights[first(left) // STRIDE]
-        left = after_first(left)
+        value += weights[lowest_cell(left) // STRIDE]
+        left = without_lowest(left)
     for way in range(4):
-        value += size(rears(at, way)) * weights[CANNON]
-    halls = without(at.targets, at.enemies)
+        value += count(rears(at, way)) * weights[CANNON]
+    halls = difference(at.targets, at.enemies)
     hit = bombed(at, options)
-    value += size(both(hit, at.enemies)) * weights[AIM]
-    value += size(both(hit, halls)) * weights[HALL_AIM]
+    value += count(intersection(hit, at.enemies)) * weights[AIM]
+    value += count(intersection(hit, halls)) * weights[HALL_AIM]
     attackers = near_enemies(at, options)
-    value += size(attackers) * weights[THREAT]
-    value += size(_attacked(at, halls)) * weights[HALL_THREAT]
+    value += count(attackers) * weights[THREAT]
+    value += count(_attacked(at, halls)) * weights[HALL_THREAT]
     return value
 
 
 @jit
-def _attacked(at: Ground, targets: Wide) -> Wide:
+def _attacked(at: Ground, targets: Bitboard128) -> Bitboard128:
     """Return the soldiers that can step onto one of the targets, or take it sideways."""
-    only = Ground(at.soldiers, NONE, at.enemies, targets, at.board)
-    attackers = NONE
+    only = Ground(at.soldiers, EMPTY, at.enemies, targets, at.board)
+    attackers = EMPTY
     for way in range(3):
-        attackers = either(attackers, stepping(only, way))
+        attackers = union(attackers, stepping(only, way))
     for way in range(3, 5):
-        attackers = either(attackers, capturing_sideways(only, way))
+        attackers = union(attackers, capturing_sideways(only, way))
     return attackers
 
 

@@ -8,21 +8,21 @@ from numpy.typing import NDArray
 from cc_env.core import rules
 from cc_env.core.bitboard import ONE, ZERO
 from cc_env.core.bitboard128 import (
-    NONE,
-    Wide,
-    after_first,
-    both,
-    down,
-    either,
-    first,
-    has,
+    EMPTY,
+    Bitboard128,
+    bitboard128,
+    contains,
+    count,
+    difference,
+    from_cell,
+    intersection,
     is_empty,
-    reversed_wide,
-    single,
-    size,
-    up,
-    wide,
-    without,
+    lowest_cell,
+    reverse,
+    shift_down,
+    shift_up,
+    union,
+    without_lowest,
 )
 from cc_env.core.grid import Cell
 from cc_env.core.rules import DRAW, ONGOING, Bool, Int
@@ -76,7 +76,7 @@ BOMB_ID = np.zeros((4, 128), np.int32)
 HALLS = np.array([columns // 2 for _, columns in SHAPES], np.int64)
 for _shape, (_rows, _columns) in enumerate(SHAPES):
     _cells = [(_row, _column) for _row in range(_rows) for _column in range(_columns)]
-    BOARD[_shape] = wide(sum(1 << index(_cell) for _cell in _cells))
+    BOARD[_shape] = bitboard128(sum(1 << index(_cell) for _cell in _cells))
     LAST[_shape] = index(_cells[-1])
     _count = 0
     for _cell in _cells:
@@ -113,20 +113,20 @@ class Position(NamedTuple):
 class Sides(NamedTuple):
     """The pieces of a position, as the player to move sees them."""
 
-    soldiers: Wide
-    halls: Wide
-    enemies: Wide
-    enemy_halls: Wide
+    soldiers: Bitboard128
+    halls: Bitboard128
+    enemies: Bitboard128
+    enemy_halls: Bitboard128
 
 
 @jit
 def sides(position: Position) -> Sides:
     """Return the pieces."""
     return Sides(
-        Wide(position.own_low, position.own_high),
-        Wide(position.own_halls_low, position.own_halls_high),
-        Wide(position.enemy_low, position.enemy_high),
-        Wide(position.enemy_halls_low, position.enemy_halls_high),
+        Bitboard128(position.own_low, position.own_high),
+        Bitboard128(position.own_halls_low, position.own_halls_high),
+        Bitboard128(position.enemy_low, position.enemy_high),
+        Bitboard128(position.enemy_halls_low, position.enemy_halls_high),
     )
 
 
@@ -150,25 +150,27 @@ def put(pieces: Sides, player: np.uint64, shape: np.uint64, options: np.uint64) 
 
 
 @jit
-def turned(cells: Wide, shape: np.uint64) -> Wide:
+def turned(cells: Bitboard128, shape: np.uint64) -> Bitboard128:
     """Return the cells with the board turned by 180 degrees."""
-    return down(reversed_wide(cells), np.uint64(127 - LAST[shape]))
+    return shift_down(reverse(cells), np.uint64(127 - LAST[shape]))
 
 
 @jit
-def board(shape: np.uint64) -> Wide:
+def board(shape: np.uint64) -> Bitboard128:
     """Return all cells."""
-    return Wide(BOARD[shape, 0], BOARD[shape, 1])
+    return Bitboard128(BOARD[shape, 0], BOARD[shape, 1])
 
 
 @jit
-def gone(cells: Wide, way: Int, inside: Wide) -> Wide:
+def gone(cells: Bitboard128, way: Int, inside: Bitboard128) -> Bitboard128:
     """Return the cells of the board one step away from these in a direction."""
-    return both(down(cells, _BY[way]) if way < 4 else up(cells, _BY[way]), inside)
+    return intersection(
+        shift_down(cells, _BY[way]) if way < 4 else shift_up(cells, _BY[way]), inside
+    )
 
 
 @jit
-def come(cells: Wide, way: Int, inside: Wide) -> Wide:
+def come(cells: Bitboard128, way: Int, inside: Bitboard128) -> Bitboard128:
     """Return the cells of the board from which a step in a direction leads to these."""
     return gone(cells, 7 - way, inside)
 
@@ -176,93 +178,93 @@ def come(cells: Wide, way: Int, inside: Wide) -> Wide:
 class Ground(NamedTuple):
     """What moves depend on."""
 
-    soldiers: Wide
-    empty: Wide
-    enemies: Wide  # soldiers
-    targets: Wide  # soldiers and halls of the enemy
-    board: Wide
+    soldiers: Bitboard128
+    empty: Bitboard128
+    enemies: Bitboard128  # soldiers
+    targets: Bitboard128  # soldiers and halls of the enemy
+    board: Bitboard128
 
 
 @jit
 def ground(position: Position) -> Ground:
     """Return what the moves of the player to move depend on."""
     pieces, inside = sides(position), board(position.shape)
-    targets = either(pieces.enemies, pieces.enemy_halls)
-    taken = either(targets, either(pieces.soldiers, pieces.halls))
-    return Ground(pieces.soldiers, without(inside, taken), pieces.enemies, targets, inside)
+    targets = union(pieces.enemies, pieces.enemy_halls)
+    taken = union(targets, union(pieces.soldiers, pieces.halls))
+    return Ground(pieces.soldiers, difference(inside, taken), pieces.enemies, targets, inside)
 
 
 @jit
-def stepping(at: Ground, way: Int) -> Wide:
+def stepping(at: Ground, way: Int) -> Bitboard128:
     """Return the soldiers that can step that way."""
-    return both(at.soldiers, come(either(at.empty, at.targets), way, at.board))
+    return intersection(at.soldiers, come(union(at.empty, at.targets), way, at.board))
 
 
 @jit
-def capturing_sideways(at: Ground, way: Int) -> Wide:
+def capturing_sideways(at: Ground, way: Int) -> Bitboard128:
     """Return the soldiers that can capture on that side."""
-    return both(at.soldiers, come(at.targets, way, at.board))
+    return intersection(at.soldiers, come(at.targets, way, at.board))
 
 
 @jit
-def near_enemies(at: Ground, options: np.uint64) -> Wide:
+def near_enemies(at: Ground, options: np.uint64) -> Bitboard128:
     """Return the soldiers that may retreat."""
-    near = both(at.soldiers, come(at.enemies, np.int64(0), at.board))
+    near = intersection(at.soldiers, come(at.enemies, np.int64(0), at.board))
     last = 8 if options & RETREAT_8 else 5
     for way in range(1, last):
-        near = either(near, both(at.soldiers, come(at.enemies, way, at.board)))
+        near = union(near, intersection(at.soldiers, come(at.enemies, way, at.board)))
     return near
 
 
 @jit
-def retreating(at: Ground, near: Wide, way: Int, options: np.uint64) -> Wide:
+def retreating(at: Ground, near: Bitboard128, way: Int, options: np.uint64) -> Bitboard128:
     """Return those of the soldiers `near` that can retreat that way."""
-    passed = come(either(at.empty, at.targets), way, at.board)
+    passed = come(union(at.empty, at.targets), way, at.board)
     if options & RETREAT_CLEAR:
-        passed = both(passed, at.empty)
-    return both(near, come(passed, way, at.board))
+        passed = intersection(passed, at.empty)
+    return intersection(near, come(passed, way, at.board))
 
 
 @jit
-def rears(at: Ground, way: Int) -> Wide:
+def rears(at: Ground, way: Int) -> Bitboard128:
     """Return the rearmost soldiers of cannons that point that way."""
-    second = both(at.soldiers, come(at.soldiers, way, at.board))
-    return both(second, come(second, way, at.board))
+    second = intersection(at.soldiers, come(at.soldiers, way, at.board))
+    return intersection(second, come(second, way, at.board))
 
 
 @jit
-def shifting(at: Ground, way: Int, options: np.uint64) -> Wide:
+def shifting(at: Ground, way: Int, options: np.uint64) -> Bitboard128:
     """Return the rearmost soldiers that can go before the front one."""
     rear = rears(at, way)
-    rearmost = both(rear, _thrice_come(at.empty, way, at.board))
+    rearmost = intersection(rear, _thrice_come(at.empty, way, at.board))
     if options & SHIFT_HALL:
-        halls = without(at.targets, at.enemies)
-        behind = both(rear, gone(at.empty, way, at.board))
-        rearmost = either(rearmost, both(behind, _thrice_come(halls, way, at.board)))
+        halls = difference(at.targets, at.enemies)
+        behind = intersection(rear, gone(at.empty, way, at.board))
+        rearmost = union(rearmost, intersection(behind, _thrice_come(halls, way, at.board)))
     return rearmost
 
 
 @jit
-def _thrice_come(cells: Wide, way: Int, inside: Wide) -> Wide:
+def _thrice_come(cells: Bitboard128, way: Int, inside: Bitboard128) -> Bitboard128:
     return come(come(come(cells, way, inside), way, inside), way, inside)
 
 
 @jit
-def loaded(at: Ground, way: Int) -> Wide:
+def loaded(at: Ground, way: Int) -> Bitboard128:
     """Return the empty cells directly before cannons that point that way."""
     ahead = gone(gone(gone(rears(at, way), way, at.board), way, at.board), way, at.board)
-    return both(ahead, at.empty)
+    return intersection(ahead, at.empty)
 
 
 @jit
-def bombed(at: Ground, options: np.uint64) -> Wide:
+def bombed(at: Ground, options: np.uint64) -> Bitboard128:
     """Return the cells that the cannons of the player to move can hit."""
-    hits, free = either(at.empty, at.targets), at.empty if options & BOMB_CLEAR else at.board
-    cells = NONE
+    hits, free = union(at.empty, at.targets), at.empty if options & BOMB_CLEAR else at.board
+    cells = EMPTY
     for way in range(8):
         second = gone(loaded(at, way), way, at.board)
-        third = gone(both(second, free), way, at.board)
-        cells = either(cells, both(either(second, third), hits))
+        third = gone(intersection(second, free), way, at.board)
+        cells = union(cells, intersection(union(second, third), hits))
     return cells
 
 
@@ -283,22 +285,22 @@ def legal_actions(position: Position, out: NDArray[np.int32]) -> int:
     count = 0
     left = at.soldiers
     while not is_empty(left):
-        start = first(left)
-        left = after_first(left)
+        start = lowest_cell(left)
+        left = without_lowest(left)
         for vector in range(16):
-            if has(Wide(ways[vector, 0], ways[vector, 1]), start):
+            if contains(Bitboard128(ways[vector, 0], ways[vector, 1]), start):
                 out[count] = MOVE_ID[shape, start, vector]
                 count += 1
     hit = bombed(at, options)
     while not is_empty(hit):
-        out[count] = BOMB_ID[shape, first(hit)]
-        hit = after_first(hit)
+        out[count] = BOMB_ID[shape, lowest_cell(hit)]
+        hit = without_lowest(hit)
         count += 1
     return count
 
 
 @jit
-def _note(row: NDArray[np.uint64], cells: Wide) -> None:
+def _note(row: NDArray[np.uint64], cells: Bitboard128) -> None:
     row[0], row[1] = cells
 
 
@@ -307,12 +309,12 @@ def apply(position: Position, action: Int) -> Position:
     """As `rules.apply`."""
     shape = position.shape
     soldiers, halls, enemies, enemy_halls = sides(position)
-    end = single(ENDS[shape, action])
+    end = from_cell(ENDS[shape, action])
     if action < NUM_MOVES[shape]:
-        soldiers = either(without(soldiers, single(STARTS[shape, action])), end)
+        soldiers = union(difference(soldiers, from_cell(STARTS[shape, action])), end)
     after = Sides(
-        turned(without(enemies, end), shape),
-        turned(without(enemy_halls, end), shape),
+        turned(difference(enemies, end), shape),
+        turned(difference(enemy_halls, end), shape),
         turned(soldiers, shape),
         turned(halls, shape),
     )
@@ -326,7 +328,7 @@ NOT_OVER, BY_HALLS, BY_SOLDIERS, BY_MOVES = range(4)
 def how_over(position: Position) -> Int:
     """Return how the game ended: NOT_OVER, or what was looked for first."""
     pieces, halls = sides(position), HALLS[position.shape]
-    if halls - min(size(pieces.halls), size(pieces.enemy_halls)) >= 2:
+    if halls - min(count(pieces.halls), count(pieces.enemy_halls)) >= 2:
         return np.int64(BY_HALLS)
     if is_empty(pieces.soldiers):
         return np.int64(BY_SOLDIERS)
@@ -339,14 +341,14 @@ def can_act(position: Position) -> Bool:
     at, options = ground(position), position.options
     active = bombed(at, options)
     for way in range(3):
-        active = either(active, stepping(at, way))
+        active = union(active, stepping(at, way))
     for way in range(3, 5):
-        active = either(active, capturing_sideways(at, way))
+        active = union(active, capturing_sideways(at, way))
     near = near_enemies(at, options)
     for way in range(5, 8):
-        active = either(active, retreating(at, near, way, options))
+        active = union(active, retreating(at, near, way, options))
     for way in range(8):
-        active = either(active, shifting(at, way, options))
+        active = union(active, shifting(at, way, options))
     return not is_empty(active)
 
 
@@ -358,7 +360,7 @@ def lead(position: Position, how: Int) -> Int:
     """
     pieces = sides(position)
     halls: Int = HALLS[position.shape]
-    killed, lost = halls - size(pieces.halls), halls - size(pieces.enemy_halls)
+    killed, lost = halls - count(pieces.halls), halls - count(pieces.enemy_halls)
     if how == BY_HALLS:
         return 10 - 4 * lost if killed >= 2 else 4 * killed - 10
     more: Int = 4 * (killed - lost)
@@ -405,9 +407,9 @@ def observe(position: Position, player: Int, planes: NDArray[np.int8]) -> None:
     for plane, cells in enumerate((soldiers, own_halls, enemies, enemy_halls)):
         for row in range(planes.shape[1]):
             for column in range(planes.shape[2]):
-                planes[plane, row, column] = np.int8(has(cells, STRIDE * row + column))
-    planes[4] = np.int8(size(own_halls) < halls)
-    planes[5] = np.int8(size(enemy_halls) < halls)
+                planes[plane, row, column] = np.int8(contains(cells, STRIDE * row + column))
+    planes[4] = np.int8(count(own_halls) < halls)
+    planes[5] = np.int8(count(enemy_halls) < halls)
 
 
 @jit
@@ -415,7 +417,7 @@ def tactical_actions(position: Position, out: NDArray[np.int32]) -> int:
     """As `rules.tactical_actions`: what removes a piece."""
     targets, shape, count = ground(position).targets, position.shape, 0
     for place in range(legal_actions(position, out)):
-        if has(targets, ENDS[shape, np.int64(out[place])]):
+        if contains(targets, ENDS[shape, np.int64(out[place])]):
             out[count] = out[place]
             count += 1
     return count
@@ -434,8 +436,8 @@ rules.register(
 
 
 @jit
-def inputs_of(position: Position) -> tuple[np.uint64, ...]:
-    """As `rules.inputs_of`: the two words of own and enemy soldiers, own and enemy halls."""
+def network_inputs(position: Position) -> tuple[np.uint64, ...]:
+    """As `rules.network_inputs`: the two words of own and enemy soldiers, own and enemy halls."""
     soldiers, halls, enemies, enemy_halls = sides(position)
     return (
         *(soldiers.low, soldiers.high, enemies.low, enemies.high),
@@ -443,7 +445,7 @@ def inputs_of(position: Position) -> tuple[np.uint64, ...]:
     )
 
 
-rules.register_inputs(Position, inputs_of)
+rules.register_inputs(Position, network_inputs)
 
 
 def initial(rows: int, columns: int, options: np.uint64) -> Position:
@@ -454,5 +456,7 @@ def initial(rows: int, columns: int, options: np.uint64) -> Position:
     enemies = [(row, column) for row in range(3) for column in range(1, columns, 2)]
     enemy_halls = [(0, column) for column in range(0, columns, 2)]
     sets = soldiers, halls, enemies, enemy_halls
-    words = [word for cells in sets for word in wide(sum(1 << index(cell) for cell in cells))]
+    words = [
+        word for cells in sets for word in bitboard128(sum(1 << index(cell) for cell in cells))
+    ]
     return Position(*words, ZERO, np.uint64(shape), options)  # type: ignore[call-arg]

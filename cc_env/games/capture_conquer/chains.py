@@ -28,7 +28,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cc_env.core.bitboard import ONE, ZERO, lowest, lowest_bit, popcount
+from cc_env.core.bitboard import ONE, ZERO, lowest_bit, lowest_index, popcount
 from cc_env.jit.compiler import jit
 
 Word = np.uint64  # a set of cells
@@ -322,7 +322,7 @@ def _walk(question: _Question, cell: Word, own: Word, others: Word, ends: Word) 
     while cells and question.wanted & ~ends:
         next_cell = lowest_bit(cells)
         cells ^= next_cell
-        middle = ONE << ((lowest(cell) + lowest(next_cell)) >> ONE)
+        middle = ONE << ((lowest_index(cell) + lowest_index(next_cell)) >> ONE)
         ends = _walk(question, next_cell, own ^ middle, others ^ middle, ends)
     return ends
 
@@ -434,7 +434,7 @@ def _trace(
     new = hop(frontier, falling, rising, empty) & ~reached
     cell, used_falling, used_rising = _trace(new, reached | new, target, falling, rising, empty)
     previous = lowest_bit(hop(cell, falling, rising, frontier))
-    here, there = lowest(previous), lowest(cell)
+    here, there = lowest_index(previous), lowest_index(cell)
     middle = ONE << ((here + there) >> ONE)
     if max(here, there) - min(here, there) == _TWO_RISING:
         return previous, used_falling, used_rising | middle

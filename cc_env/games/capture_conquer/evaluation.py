@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cc_env.core import rules
-from cc_env.core.bitboard import ONE, popcount, summed
+from cc_env.core.bitboard import ONE, popcount, table_sum
 from cc_env.core.rules import Int
 from cc_env.games.capture_conquer.chains import NOT_FIRST, NOT_LAST, Word, between, count_hops
 from cc_env.games.capture_conquer.fitted import WEIGHTS
@@ -80,7 +80,7 @@ def _side(own: Word, empty: Word, size: Word, weights: NDArray[np.int64]) -> Int
     value += popcount(own & (east | west | row << _8 | row >> _8)) * weights[CONNECTED]
     steps = popcount(east & empty) + popcount(own << _8 & empty) + popcount(east << _8 & empty)
     value += steps * weights[STEPS]
-    return value + summed(own, weights)
+    return value + table_sum(own, weights)
 
 
 @jit
@@ -121,7 +121,7 @@ def published(position: Position, player: Int, evaluation: Published) -> Int:
     if player != np.int64(position.player):
         own, enemy = enemy, own
     value = evaluation.piece * (popcount(own) - popcount(enemy))
-    return value + summed(own, SQUARES[0, size]) - summed(enemy, SQUARES[1, size])
+    return value + table_sum(own, SQUARES[0, size]) - table_sum(enemy, SQUARES[1, size])
 
 
 rules.register_evaluation(Position, Standard, standard)

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cc_env.core import rules
-from cc_env.core.bitboard import ONE, ZERO, lowest, lowest_bit, popcount, reverse
+from cc_env.core.bitboard import ONE, ZERO, lowest_bit, lowest_index, popcount, reverse_bits
 from cc_env.core.grid import Cell
 from cc_env.core.rules import DRAW, ONGOING, Bool, Int
 from cc_env.games.capture_conquer.chains import (
@@ -97,7 +97,7 @@ def legal_actions(position: Position, out: NDArray[np.int32]) -> int:
         ends = steps(start, empty)
         if start & jumping:
             ends |= reachable(start, hops, occupied, empty) ^ start
-        count = _write(position.size, lowest(start), ends, out, count)
+        count = _write(position.size, lowest_index(start), ends, out, count)
     return count
 
 
@@ -124,7 +124,7 @@ def _legal_captures(position: Position, out: NDArray[np.int32]) -> int:
     size = np.int64(position.size)
     count = 0
     while victims:
-        cell = lowest(victims)
+        cell = lowest_index(victims)
         victims ^= ONE << cell
         out[count] = NUM_JUMPS[size] + np.int64(cell >> _3) * size + np.int64(cell & _7)
         count += 1
@@ -183,7 +183,7 @@ def moved(position: Position, start: Word, end: Word, victim: Word) -> Position:
 @jit
 def turned(cells: Word, size: Word) -> Word:
     """Return the cells with the board turned by 180 degrees."""
-    return reverse(cells) >> (_63 - (size - _1) * _9)
+    return reverse_bits(cells) >> (_63 - (size - _1) * _9)
 
 
 @jit
@@ -246,8 +246,8 @@ rules.register(
 
 
 @jit
-def sets_of(position: Position) -> tuple[Word, Word]:
-    """As `rules.sets_of`: own and enemy pieces."""
+def to_sets(position: Position) -> tuple[Word, Word]:
+    """As `rules.to_sets`: own and enemy pieces."""
     return position.own, position.enemy
 
 
@@ -257,5 +257,5 @@ def from_sets(sets: NDArray[np.uint64], state: Int, like: Position) -> Position:
     return Position(sets[0], sets[1], ZERO, ZERO, like.size)
 
 
-rules.register_numbering(Position, sets_of=sets_of, from_sets=from_sets)
-rules.register_inputs(Position, sets_of)
+rules.register_numbering(Position, to_sets=to_sets, from_sets=from_sets)
+rules.register_inputs(Position, to_sets)

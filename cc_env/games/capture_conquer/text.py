@@ -91,8 +91,8 @@ def parse_position(text: str, size: int) -> Position:
     has more than it began with.
     """
     board = grid(size)
-    pieces, player, jump = board.read_position(text, LETTERS, "for a pending jump its start-end")
-    own, enemy = board.sides(pieces, LETTERS, player)
+    pieces, player, jump = board.parse_position(text, LETTERS, "for a pending jump its start-end")
+    own, enemy = board.bitboards(pieces, LETTERS, player)
     if not enemy:
         raise BadPosition(f"{LETTERS[1 - player]} has just moved, so it needs a piece")
     position = Position(own, enemy, ZERO, np.uint64(player), np.uint64(size))

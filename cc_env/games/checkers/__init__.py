@@ -115,7 +115,7 @@ def _numbering(crowning: str) -> Numbering:
         cells=(used & ~far, used & ~(far << 56), used, used),  # a man on its far row is crowned
         weights=(PIECES * 2 + 1, PIECES * 2),
         kinds=("m", "k"),
-        most=PIECES,
+        max_pieces=PIECES,
         options={"crowning": crowning},
         rules={"options": 1},  # not the limit
     )

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cc_env.core import rules
-from cc_env.core.bitboard import ONE, ZERO, lowest, popcount, reverse, summed
+from cc_env.core.bitboard import ONE, ZERO, lowest_index, popcount, reverse_bits, table_sum
 from cc_env.core.rules import Int
 from cc_env.games.checkers.fitted import WEIGHTS
 from cc_env.games.checkers.rules import CELLS, Position, stepping
@@ -42,9 +42,11 @@ def standard(position: Position, player: Int, evaluation: Standard) -> Int:
     weights = evaluation.weights
     own, enemy, kings = position.own, position.enemy, position.kings
     value: Int = _side(own & ~kings, own & kings, weights)
-    value -= _side(reverse(enemy & ~kings), reverse(enemy & kings), weights)
+    value -= _side(reverse_bits(enemy & ~kings), reverse_bits(enemy & kings), weights)
     value += weights[TEMPO]
-    turned = Position(reverse(enemy), reverse(own), reverse(kings), ZERO, ZERO, ZERO, ZERO)
+    turned = Position(
+        reverse_bits(enemy), reverse_bits(own), reverse_bits(kings), ZERO, ZERO, ZERO, ZERO
+    )
     value += (_steps(position) - _steps(turned)) * weights[STEPS]
     count, others = popcount(own), popcount(enemy)
     value += (count - others) * weights[LEAD + (count + others) // 4]
@@ -58,7 +60,7 @@ def standard(position: Position, player: Int, evaluation: Standard) -> Int:
 @jit
 def _side(men: Word, kings: Word, weights: NDArray[np.int64]) -> Int:
     """Return what one side's pieces are worth by their cells, in its own frame."""
-    return summed(men, weights[MEN:]) + summed(kings, weights[KINGS:])
+    return table_sum(men, weights[MEN:]) + table_sum(kings, weights[KINGS:])
 
 
 @jit
@@ -73,12 +75,12 @@ def _nearness(kings: Word, pieces: Word) -> Int:
     """Return the sum, over the kings, of FAR less the distance from the nearest of these pieces."""
     total: Int = np.int64(0)
     while kings:
-        cell = np.int64(lowest(kings))
+        cell = np.int64(lowest_index(kings))
         kings &= kings - ONE
         distance: Int = np.int64(FAR)
         others = pieces
         while others:
-            other = np.int64(lowest(others))
+            other = np.int64(lowest_index(others))
             others &= others - ONE
             rows, columns = abs((cell >> 3) - (other >> 3)), abs((cell & 7) - (other & 7))
             distance = min(distance, max(rows, columns))
@@ -112,9 +114,9 @@ def published(position: Position, player: Int, evaluation: Published) -> Int:
     value -= popcount(enemy) + popcount(enemy & position.kings)
     value *= evaluation.man
     if position.player or evaluation.both:
-        value += summed(reverse(own), TILES)
+        value += table_sum(reverse_bits(own), TILES)
     if not position.player or evaluation.both:
-        value -= summed(enemy, TILES)
+        value -= table_sum(enemy, TILES)
     return value if player == np.int64(position.player) else -value
 
 

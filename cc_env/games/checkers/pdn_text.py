@@ -133,7 +133,9 @@ def parse_position(game: Game, text: str) -> Position:
                 if cell in letters:
                     raise BadPosition(f"'{text}': {piece} is there twice")
                 letters[cell] = letter.upper() if piece[0] == "K" else letter
-    return game.from_text(f"{GRID.text(letters)} {'rb'[COLORS.index(match['mover'].upper())]}")
+    return game.from_text(
+        f"{GRID.board_text(letters)} {'rb'[COLORS.index(match['mover'].upper())]}"
+    )
 
 
 def _cells(piece: str) -> list[Cell]:

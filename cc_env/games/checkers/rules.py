@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cc_env.core import rules
-from cc_env.core.bitboard import ONE, ZERO, reverse
+from cc_env.core.bitboard import ONE, ZERO, reverse_bits
 from cc_env.core.rules import DRAW, ONGOING, Bool, Int
 from cc_env.games.jumps import (
     BACKWARD,
@@ -126,9 +126,9 @@ def apply(position: Position, action: Int) -> Position:
             return after
     idle = ZERO if captured or is_man else position.idle + ONE
     return Position(
-        reverse(enemy),
-        reverse(own),
-        reverse(kings),
+        reverse_bits(enemy),
+        reverse_bits(own),
+        reverse_bits(kings),
         ZERO,
         idle,
         position.player ^ ONE,
@@ -170,7 +170,12 @@ def observe(position: Position, player: Int, planes: NDArray[np.int8]) -> None:
     """As `rules.observe`; the planes are named in PLANES."""
     own, enemy, kings, jumper = position.own, position.enemy, position.kings, position.jumper
     if player != np.int64(position.player):
-        own, enemy, kings, jumper = reverse(enemy), reverse(own), reverse(kings), reverse(jumper)
+        own, enemy, kings, jumper = (
+            reverse_bits(enemy),
+            reverse_bits(own),
+            reverse_bits(kings),
+            reverse_bits(jumper),
+        )
     shown = own & ~kings, own & kings, enemy & ~kings, enemy & kings, jumper
     for plane, cells in enumerate(shown):
         for cell in range(64):
@@ -204,8 +209,8 @@ rules.register(
 
 
 @jit
-def sets_of(position: Position) -> tuple[Word, Word, Word, Word]:
-    """As `rules.sets_of`: own men, enemy men, own kings, enemy kings."""
+def to_sets(position: Position) -> tuple[Word, Word, Word, Word]:
+    """As `rules.to_sets`: own men, enemy men, own kings, enemy kings."""
     own, enemy, kings = position.own, position.enemy, position.kings
     return own & ~kings, enemy & ~kings, own & kings, enemy & kings
 
@@ -225,6 +230,6 @@ def turns_to_draw(position: Position) -> Int:
 
 
 rules.register_numbering(
-    Position, sets_of=sets_of, from_sets=from_sets, turns_to_draw=turns_to_draw
+    Position, to_sets=to_sets, from_sets=from_sets, turns_to_draw=turns_to_draw
 )
-rules.register_inputs(Position, sets_of)
+rules.register_inputs(Position, to_sets)

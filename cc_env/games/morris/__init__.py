@@ -142,9 +142,9 @@ def _numbering(initial: Position, free_move: str, removals: str) -> Numbering:
         like=initial,
         cells=(int(ALL),) * 2,
         weights=(1,),
-        most=BEADS,
-        fewest=FEW,
-        states=1 if free_move == "never" else 4,
+        max_pieces=BEADS,
+        min_pieces=FEW,
+        num_states=1 if free_move == "never" else 4,
         symmetries=symmetries(),
         options={
             "protect_mills": bool(options & int(PROTECT)),

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cc_env.core import rules
-from cc_env.core.bitboard import ONE, lowest, popcount
+from cc_env.core.bitboard import ONE, lowest_index, popcount
 from cc_env.core.rules import Int
 from cc_env.games.morris.rules import ALL, ALL_MILLS, NEIGHBOURS, Position, Word
 from cc_env.jit.compiler import jit
@@ -51,7 +51,7 @@ def _side(own: Word, hand: np.uint64, enemy: Word, weights: NDArray[np.int64]) -
             value += weights[TWO]
     beads = own
     while beads:
-        near = NEIGHBOURS[lowest(beads)]
+        near = NEIGHBOURS[lowest_index(beads)]
         beads &= beads - ONE
         steps = popcount(near & empty)
         value += steps * weights[STEP]

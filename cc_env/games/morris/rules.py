@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cc_env.core import rules
-from cc_env.core.bitboard import ONE, ZERO, lowest, popcount
+from cc_env.core.bitboard import ONE, ZERO, lowest_index, popcount
 from cc_env.core.grid import Cell
 from cc_env.core.rules import ONGOING, Bool, Int
 from cc_env.jit.compiler import jit
@@ -46,7 +46,7 @@ PROTECT, ONE_REMOVAL, NEVER_FREE, FREE_WHEN_MOVING, FLYING, COUNT_HAND = (
     np.uint64(1 << bit) for bit in range(6)
 )
 
-# Bits of `inputs_of`, above the points: how many beads are in hand, whether moves are free.
+# Bits of `network_inputs`, above the points: how many beads are in hand, whether moves are free.
 _IN_HAND = np.uint64(NUM_POINTS)
 _IS_FREE = np.uint64(NUM_POINTS + BEADS + 1)
 
@@ -93,7 +93,7 @@ def legal_actions(position: Position, out: NDArray[np.int32]) -> Int:
     count: Int = np.int64(0)
     beads = position.own
     while beads:
-        start = lowest(beads)
+        start = lowest_index(beads)
         beads &= beads - ONE
         ends = empty if is_free else empty & NEIGHBOURS[start]
         count = _write(ends, NUM_POINTS * (1 + np.int64(start)), out, count)
@@ -104,7 +104,7 @@ def legal_actions(position: Position, out: NDArray[np.int32]) -> Int:
 def _write(points: Word, first: Int, out: NDArray[np.int32], count: Int) -> Int:
     """Append the id of each point, the first point's being `first`; return the new count."""
     while points:
-        out[count] = first + np.int64(lowest(points))
+        out[count] = first + np.int64(lowest_index(points))
         points &= points - ONE
         count += 1
     return count
@@ -222,7 +222,7 @@ def is_blocked(position: Position) -> Bool:
         return not empty
     beads = position.own
     while beads:
-        if NEIGHBOURS[lowest(beads)] & empty:
+        if NEIGHBOURS[lowest_index(beads)] & empty:
             return False
         beads &= beads - ONE
     return True
@@ -279,14 +279,14 @@ rules.register(
 
 
 @jit
-def sets_of(position: Position) -> tuple[Word, Word]:
-    """As `rules.sets_of`: own and enemy beads."""
+def to_sets(position: Position) -> tuple[Word, Word]:
+    """As `rules.to_sets`: own and enemy beads."""
     return position.own, position.enemy
 
 
 @jit
-def state_of(position: Position) -> Int:
-    """As `rules.state_of`: whose moves are free, in the moving phase; others are not numbered."""
+def numbering_state(position: Position) -> Int:
+    """Return whose moves are free, in the moving phase; other positions are not numbered."""
     if position.pending or position.own_hand or position.enemy_hand:
         return np.int64(-1)
     return np.int64(position.own_free) + 2 * np.int64(position.enemy_free)
@@ -299,12 +299,14 @@ def from_sets(sets: NDArray[np.uint64], state: Int, like: Position) -> Position:
     return Position(sets[0], sets[1], ZERO, ZERO, own_free, enemy_free, ZERO, ZERO, like.options)
 
 
-rules.register_numbering(Position, sets_of=sets_of, from_sets=from_sets, state_of=state_of)
+rules.register_numbering(
+    Position, to_sets=to_sets, from_sets=from_sets, numbering_state=numbering_state
+)
 
 
 @jit
-def inputs_of(position: Position) -> tuple[Word, Word]:
-    """As `rules.inputs_of`: own and enemy beads, with those in hand, and whether moves are free."""
+def network_inputs(position: Position) -> tuple[Word, Word]:
+    """Return own and enemy beads, each with the number in hand and whether moves are free."""
     own_hand = ONE << (_IN_HAND + position.own_hand)
     enemy_hand = ONE << (_IN_HAND + position.enemy_hand)
     own = position.own | own_hand | position.own_free << _IS_FREE
@@ -312,4 +314,4 @@ def inputs_of(position: Position) -> tuple[Word, Word]:
     return own, enemy
 
 
-rules.register_inputs(Position, inputs_of)
+rules.register_inputs(Position, network_inputs)

@@ -15,7 +15,7 @@ def read_board(game: Game, board: str, turn: str) -> Position:
     if len(board) != len(cells):
         raise BadPosition(f"board {board!r} has {len(board)} cells; wanted: {len(cells)}")
     pieces = {cell: letter for cell, letter in zip(cells, board, strict=True) if letter != "."}
-    return game.from_text(f"{game.grid.text(pieces)} {turn}")
+    return game.from_text(f"{game.grid.board_text(pieces)} {turn}")
 
 
 def ended(game: Game, position: Position, line: Mapping[str, Any]) -> Recording:
