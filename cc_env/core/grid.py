@@ -62,7 +62,7 @@ class Grid:
         has_shape = ends.ndim == 2 and ends.shape[1] == 2 and ends.dtype.kind in "iu"
         if not has_shape or ends.min() < 0 or ends.max() > size:
             shape = ", ".join(map(str, cells.shape))
-            value = f"{cells.dtype}[{shape}], from {cells.flat[0]} to {cells.flat[-1]}"
+            value = f"{cells.dtype}[{shape}], such as {cells.flat[0]} and {cells.flat[-1]}"
             expected = f"int64[actions, 2] or int64[actions] with cells from 0 to {size}"
             raise BadGame(f"action_cells are {value}; expected {expected}")
         return ends.astype(np.int64)

@@ -444,7 +444,7 @@ def test_a_match_starts_from_a_position_only(game):
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        ({"seed": -1}, "seed=-1; it is a whole number from 0"),
+        ({"seed": -1}, "seed=-1; expected a whole number"),
         ({"seed": "x"}, "seed='x'"),
         ({"names": (1, "b")}, "1 is not a name"),
         (
