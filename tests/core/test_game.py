@@ -155,7 +155,10 @@ def test_how_a_game_ended_is_draw_or_won(tictactoe):
             {"action_cells": np.array([[0, 5]])},
             r"row: action_cells are int64\[1, 2\], such as 0 and 5; expected .* from 0 to 4",
         ),
-        ({"action_cells": [0, -1]}, r"such as 0 and -1; expected int64\[actions, 2\] or int64\[actions\]"),
+        (
+            {"action_cells": [0, -1]},
+            r"such as 0 and -1; expected int64\[actions, 2\] or int64\[actions\]",
+        ),
         ({"action_cells": [[0], [1]]}, r"action_cells are int64\[2, 1\]"),
         ({"action_cells": [(0, 1), (1,)]}, "action_cells are not an array: setting an array"),
         ({"action_cells": ["a", "b"]}, r"action_cells are <U1\[2\]"),
