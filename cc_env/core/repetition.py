@@ -1,4 +1,7 @@
-"""Counts of repeated positions for compiled code."""
+"""Repetition counts for compiled code.
+
+Shapes: N positions.
+"""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,7 +12,7 @@ from cc_env.jit.compiler import jit
 
 @jit
 def count_key(keys: NDArray[np.uint64], key: np.uint64) -> Int:
-    """Return how often a position with this key occurs in `keys`."""
+    """Return the number of occurrences of a position's key in `keys` (uint64[N])."""
     count: Int = np.int64(0)
     for other in keys:
         if other == key:
