@@ -23,8 +23,7 @@ from numpy.typing import NDArray
 from cc_env import files
 from cc_env.core import rules
 from cc_env.core.game import Game
-from cc_env.core.rules import network_inputs
-from cc_env.errors import BadNetwork, UnknownOption, is_whole
+from cc_env.errors import BadNetwork, UnknownOption, is_integer
 from cc_env.learned_evaluation.network import (
     CELLS,
     STATES,
@@ -103,7 +102,7 @@ def check_inputs(game: Game) -> None:
     """Raise UnknownOption unless a network can correct an evaluation of the game."""
     game.evaluation()
     try:
-        network_inputs.choose([type(game.initial)])  # type: ignore[attr-defined]
+        rules.network_inputs.function_for([type(game.initial)])  # type: ignore[attr-defined]
     except TypeError:
         raise UnknownOption(
             f"{game.name} does not say what a network sees; "
@@ -165,7 +164,7 @@ def read(path: Path, game: Game) -> IntegerNetwork:
     """
     check_inputs(game)
     network = _read(path, _Wanted.of(game))
-    seen, there = len(network.cells) // (CELLS * WIDTH), len(network_inputs(game.initial))
+    seen, there = len(network.cells) // (CELLS * WIDTH), len(rules.network_inputs(game.initial))
     if seen > there:
         raise BadNetwork(f"{path}: sees {seen} sets of cells; wanted: at most {there}")
     return network

@@ -168,4 +168,6 @@ def _foreign(
             continue
         kept = record_foreign(match, played)
         undecided = kept.result == record.RESULTS[ONGOING]
-        yield game_from_match(match, kept.players, "" if undecided else f"{kept.result} ({kept.detail})")
+        yield game_from_match(
+            match, kept.players, "" if undecided else f"{kept.result} ({kept.detail})"
+        )

@@ -31,8 +31,8 @@ from numpy.typing import NDArray
 
 from cc_env.core import rules
 from cc_env.core.game import Game
-from cc_env.core.rules import ONGOING, Bool, Int, Position, ordering_evaluation
-from cc_env.errors import check_switch
+from cc_env.core.rules import ONGOING, Bool, Int, Position
+from cc_env.errors import check_bool
 from cc_env.jit.compiler import jit
 from cc_env.jit.raw_arrays import as_raw
 from cc_env.search import limits, transposition
@@ -441,7 +441,7 @@ def prepared(
     chosen = game.evaluation(evaluation)
     table, workspace = transposition.empty(table_megabytes), make_workspace(game)
     workspace["counts"][MARGINS], workspace["counts"][SELECTIVE] = game.max_margin, selective
-    return Context(table, workspace, chosen, ordering_evaluation(chosen), known(tables, game))
+    return Context(table, workspace, chosen, rules.ordering_evaluation(chosen), known(tables, game))
 
 
 class AlphaBeta:

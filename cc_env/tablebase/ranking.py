@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from cc_env.core import rules
 from cc_env.core.bitboard import ONE, ZERO, lowest_bit, lowest_index, popcount, reverse_bits
 from cc_env.core.numbering import MAX_CELLS, Material, Numbering, swap_sides
-from cc_env.core.rules import Int, Position, numbering_state, to_sets
+from cc_env.core.rules import Int, Position
 from cc_env.errors import BadOption
 from cc_env.jit.compiler import jit
 
@@ -114,8 +114,8 @@ def moved(cells: np.uint64, images: NDArray[np.uint64]) -> np.uint64:
 @jit
 def place_of(position: Position, numbers: Numbers) -> Int:
     """Return the place of a position's value; NOWHERE for a position that has none."""
-    state = numbering_state(position)
-    sets = to_sets(position)
+    state = rules.numbering_state(position)
+    sets = rules.to_sets(position)
     limit = numbers.choose.shape[1] - 1
     code: Int = np.int64(0)
     is_within = 0 <= state < numbers.states

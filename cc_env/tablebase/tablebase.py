@@ -21,8 +21,8 @@ from cc_env.core import rules
 from cc_env.core.bitboard import ZERO
 from cc_env.core.game import Game
 from cc_env.core.numbering import Material, Numbering, swap_sides
-from cc_env.core.rules import Int, Position, to_sets
-from cc_env.errors import BadOption, BadPosition, BadTable, MissingTable, listed
+from cc_env.core.rules import Int, Position
+from cc_env.errors import BadOption, BadPosition, BadTable, MissingTable, format_list
 from cc_env.jit.compiler import jit
 from cc_env.jit.raw_arrays import as_raw
 from cc_env.registry.catalogue import file_stem, rules_of
@@ -323,8 +323,8 @@ def _probe(position: Position, probing: Probing) -> Int:
     That is 0 where no table has the value, and -N where N blocks, now in `wanted`, have to be read
     first; _IMPOSSIBLE where pieces stand on each other.
     """
-    probing = borrow(probing)
-    sets, taken = to_sets(position), ZERO
+    probing = as_raw(probing)
+    sets, taken = rules.to_sets(position), ZERO
     for index in range(len(sets)):
         if sets[index] & taken:
             return np.int64(_IMPOSSIBLE)

@@ -28,10 +28,10 @@ from numpy.typing import NDArray
 
 from agents.weight_files import expect
 from cc_env.cli.application import run as run_command
+from cc_env.core import rules
 from cc_env.core.game import Game
-from cc_env.core.rules import network_inputs
-from cc_env.errors import BadCheckpoint, BadOption, UnknownOption, listed
-from cc_env.jit.threads import cores
+from cc_env.errors import BadCheckpoint, BadOption, UnknownOption, format_list
+from cc_env.jit.threads import available_cores
 from cc_env.learned_evaluation import network_file
 from cc_env.learned_evaluation.network import CELLS
 from cc_env.players.builtin import MinimaxPlayer
@@ -125,7 +125,7 @@ class Training:
         """Begin a run, or continue it from its newest checkpoint."""
         self.config, self.run, self.game = config, run, config.make_game()
         torch.manual_seed(config.seed)
-        sets = len(network_inputs(self.game.initial))
+        sets = len(rules.network_inputs(self.game.initial))
         make = partial(SmallNetwork, sets, windows_of(self.game.grid))
         self.network, self.best = make(), make()
         self.adopted = 0  # how often the best network was replaced; 0: there is none yet

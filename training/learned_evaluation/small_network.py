@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from cc_env.core import rules
 from cc_env.core.game import Game
 from cc_env.core.grid import Grid
-from cc_env.core.rules import Position, network_inputs
+from cc_env.core.rules import Position
 from cc_env.core.symmetry import Symmetry
 from cc_env.jit.compiler import jit
 from cc_env.jit.raw_arrays import as_raw
@@ -195,7 +195,7 @@ def sample_of(game: Game, played: Played) -> Sample:
     """Return what a network learns from these games."""
     rows = played.begins
     positions = played.positions[rows]
-    inputs = np.zeros((len(positions), len(network_inputs(game.initial))), np.uint64)
+    inputs = np.zeros((len(positions), len(rules.network_inputs(game.initial))), np.uint64)
     base = np.zeros(len(positions), np.int32)
     _look(game.initial, positions, game.evaluation(), inputs, base)
     return Sample(inputs, base, played.targets[rows], played.results[rows], played.games[rows])
@@ -212,7 +212,7 @@ def _look(
     positions, inputs, base = as_raw(positions), as_raw(inputs), as_raw(base)
     for row in range(len(positions)):
         position = rules.load(positions[row], like)
-        sets = network_inputs(position)
+        sets = rules.network_inputs(position)
         for place in range(len(sets)):
             inputs[row, place] = sets[place]
         base[row] = rules.evaluate(position, rules.to_move(position), evaluation)
