@@ -36,9 +36,18 @@ Observation = NDArray[np.int8]
 CHECKED_OPTIONS = {"options": 1}  # PettingZoo's api_test resets with them, whatever there are
 
 
-def env(game: str = "capture_conquer", **arguments: Any) -> Any:
-    """Return `BoardGameAEC` in PettingZoo's wrapper that asks for `reset` before anything else."""
-    return OrderEnforcingWrapper(BoardGameAEC(game, **arguments))
+class _OrderEnforcing(OrderEnforcingWrapper):
+    """PettingZoo's wrapper, with a `last` that looks up its attributes in the environment."""
+
+    def last(self, observe: bool = True) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        last = self.env.last if self._has_reset else super().last
+        state: tuple[Any, float, bool, bool, dict[str, Any]] = last(observe)
+        return state
+
+
+def env(game: str = "capture_conquer", **arguments: Any) -> OrderEnforcingWrapper:
+    """Return `BoardGameAEC` in PettingZoo's wrapper that requires `reset` before anything else."""
+    return _OrderEnforcing(BoardGameAEC(game, **arguments))
 
 
 class BoardGameAEC(CopyableEnv, AECEnv):
@@ -89,7 +98,7 @@ class BoardGameAEC(CopyableEnv, AECEnv):
 
     def action_space(self, agent: str) -> LegalActionSpace:
         """Return Discrete(num_actions), which samples what is legal for the agent to move."""
-        return self.action_spaces[agent]
+        return self._actions
 
     @property
     def action_spaces(self) -> dict[str, LegalActionSpace]:
@@ -106,7 +115,7 @@ class BoardGameAEC(CopyableEnv, AECEnv):
         """
         seed = as_seed(seed)
         given = check_reset_options(None if options == CHECKED_OPTIONS else options, ["position"])
-        start = [self.game.from_text(given["position"])] if "position" in given else []
+        start = [self._boards.parse_start(given["position"])] if "position" in given else []
         streams = None if seed is None else self._boards.streams(seed)
         self._boards.reset(starts=start, streams=streams)
         self.agents = self.possible_agents[:]
@@ -115,7 +124,7 @@ class BoardGameAEC(CopyableEnv, AECEnv):
         self.terminations = dict.fromkeys(self.agents, False)
         self.truncations = dict.fromkeys(self.agents, False)
         self._skip_agent_selection = None
-        self._look()
+        self._update_infos()
         if self.render_mode == "human":
             self.render()
 
@@ -132,22 +141,25 @@ class BoardGameAEC(CopyableEnv, AECEnv):
             self._was_dead_step(action)
             return
         boards = self._boards
-        boards.step(boards.one_action(action))
+        boards.step_one(action)
         self._cumulative_rewards[agent] = 0.0
-        reward = float(boards.rewards[0])
+        reward = boards.rewards.item()
         self.rewards = {
             player: reward if player == agent else 0.0 - reward for player in self.agents
         }
-        self.terminations = dict.fromkeys(self.agents, bool(boards.terminated[0]))
-        self.truncations = dict.fromkeys(self.agents, bool(boards.truncated[0]))
-        self._look()
+        self.terminations = dict.fromkeys(self.agents, boards.terminated.item())
+        self.truncations = dict.fromkeys(self.agents, boards.truncated.item())
+        self._update_infos()
         self._accumulate_rewards()
         if self.render_mode == "human":
             self.render()
 
     def observe(self, agent: str) -> Observation:
-        """Return int8[C, H, W], the board as `agent` sees it, on move or not."""
-        return self.game.observe(self.position, self.possible_agents.index(agent))
+        """Return the observation of `agent`, int8[C, H, W], whether or not it is to move."""
+        boards, player = self._boards, self.possible_agents.index(agent)
+        if boards.has_begun and player == boards.to_move.item():
+            return np.array(boards.observations[0])
+        return self.game.observe(self.position, player)
 
     @property
     def position(self) -> Position:
@@ -173,20 +185,25 @@ class BoardGameAEC(CopyableEnv, AECEnv):
         """Close the window, if there is one."""
         self._renderer.close()
 
-    def _look(self) -> None:
-        """Set who is to move and the infos."""
+    def _update_infos(self) -> None:
+        """Set `agent_selection` and `infos`."""
         boards = self._boards
-        self.agent_selection = self.possible_agents[boards.to_move[0]]
-        is_terminated = any(self.terminations.values())
-        masks = {
-            agent: boards.masks[0] * np.int8(is_terminated or agent == self.agent_selection)
-            for agent in self.agents
-        }
-        shared: dict[str, Any] = boards.result() if boards.done[0] else {}
+        self.agent_selection = self.possible_agents[boards.to_move.item()]
+        shared: dict[str, Any] = {}
+        if boards.terminated.item() or boards.truncated.item():
+            shared |= boards.result()
         if not boards.raises:
-            shared["illegal_action"] = bool(boards.was_illegal[0])
+            shared["illegal_action"] = boards.was_illegal.item()
+        # Once the rules have ended the game, the masks of both agents are all 1.
+        mask, has_mask = boards.masks[0], boards.terminated.item()
         self.infos: dict[str, dict[str, Any]] = {
-            agent: {"action_mask": masks[agent], **shared} for agent in self.agents
+            agent: {
+                "action_mask": mask.copy()
+                if has_mask or agent == self.agent_selection
+                else np.zeros_like(mask),
+                **shared,
+            }
+            for agent in self.agents
         }
 
 

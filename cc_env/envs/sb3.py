@@ -155,7 +155,7 @@ class OpponentVecEnv(VecEnv):
         began = time.perf_counter()
         given = [check_reset_options(options, ["position"]) for options in self._options]
         texts = [options.get("position") for options in given]
-        positions = [self.game.from_text(text) if text else self.game.initial for text in texts]
+        positions = [self.boards.parse_start(text) if text else self.game.initial for text in texts]
         streams = None if self._seed is None else self.boards.streams(self._seed)
         which = np.ones(self.num_envs, np.bool_)
         fixed = np.array(positions, np.uint64) if any(texts) else None

@@ -3,8 +3,6 @@
 Shapes: A actions; C planes, H rows and W columns of an observation.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, cast
 
 import gymnasium
@@ -112,13 +110,10 @@ class BoardGameEnv(CopyableEnv, gymnasium.Env[Observation, np.int64]):
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, Info]:
         """Begin an episode; raise BadOption or BadPosition, and change nothing, on bad ones."""
-        given = check_reset_options(options, ["position"])
-        starts = [self.game.from_text(given["position"])] if "position" in given else []
-        seed = as_seed(seed)
-        with self._generator_or_nothing():
-            super().reset(seed=seed)
-            stream = self.np_random.integers(2**64, size=1, dtype=np.uint64)
-            self._boards.reset(starts=starts, streams=stream)
+        valid = check_reset_options(options, ["position"])
+        starts = [self._boards.parse_start(valid["position"])] if "position" in valid else []
+        super().reset(seed=as_seed(seed))
+        self._boards.reset(starts=starts, streams=self.np_random.bit_generator.random_raw(1))
         if self.render_mode == "human":
             self.render()
         return self._boards.observations[0].copy(), self._info()
@@ -131,11 +126,11 @@ class BoardGameEnv(CopyableEnv, gymnasium.Env[Observation, np.int64]):
         IllegalAction for what it chose. Then nothing has changed.
         """
         boards = self._boards
-        boards.step(boards.one_action(action))
+        boards.step_one(action)
         terminated, truncated = boards.terminated.item(), boards.truncated.item()
         info = self._info()
         if terminated or truncated:
-            info |= boards.result()
+            info.update(boards.result())
         if self.render_mode == "human":
             self.render()
         return boards.observations[0].copy(), boards.rewards.item(), terminated, truncated, info
@@ -184,18 +179,6 @@ class BoardGameEnv(CopyableEnv, gymnasium.Env[Observation, np.int64]):
             "ending": "",
             "score": NO_SCORE,
         }
-
-    @contextmanager
-    def _generator_or_nothing(self) -> Iterator[None]:
-        """Put the generator back to where it was if the block fails."""
-        generator, seed = self.np_random, self._np_random_seed
-        state = dict(generator.bit_generator.state)
-        try:
-            yield
-        except BaseException:
-            self._np_random, self._np_random_seed = generator, seed
-            generator.bit_generator.state = state
-            raise
 
 
 class MaskInObservation(

@@ -68,25 +68,42 @@ class LegalActionSpace(spaces.Discrete):
 
         Before the first reset it is legal in an opening; after the end it is any action.
         """
-        if mask is None and probability is None:
-            if self._np_random is None:  # nobody has seeded it: this is not a checker
-                super().seed()
-            now = self._boards.masks[0]
-            legal = now.nonzero()[0]
-            if self._just_seeded:
-                self._just_seeded = False
-                opening = self._boards.game.opening_mask()
-                both = (now & opening).nonzero()[0]
-                legal = (both if len(both) else opening.nonzero()[0])[::-1]
-            if len(legal):
-                return np.int64(legal[int(self.np_random.random() * len(legal))])
-        return super().sample(mask, probability)
+        if probability is not None:
+            return super().sample(mask, probability)
+        if self._np_random is None:
+            # A space that its user has not seeded: this is not a checker.
+            super().seed()
+        if mask is not None:
+            legal = _ones(mask, int(self.n))
+        elif self._just_seeded:
+            legal = self._sampled_after_seed()
+        else:
+            legal = self._boards.masks[0].view(np.bool_).nonzero()[0]
+        if legal is None or not len(legal):
+            return super().sample(mask)
+        action: np.int64 = legal[int(self._np_random.random() * len(legal))]
+        return action
+
+    def _sampled_after_seed(self) -> NDArray[np.int64]:
+        """Return the actions from which the first sample after `seed` is drawn."""
+        self._just_seeded = False
+        opening = self._boards.game.opening_mask()
+        shared = (self._boards.masks[0] & opening).nonzero()[0]
+        return (shared if len(shared) else opening.nonzero()[0])[::-1]
 
     def __repr__(self) -> str:
         return f"Discrete({self.n})"
 
     def __reduce__(self) -> tuple[type, tuple[int]]:
         return spaces.Discrete, (int(self.n),)
+
+
+def _ones(mask: object, length: int) -> NDArray[np.int64] | None:
+    """Return the indices of the ones of a mask; None unless it is int8[length], zeros and ones."""
+    if type(mask) is not np.ndarray or mask.dtype != np.int8 or mask.shape != (length,):
+        return None
+    ones = mask.astype(np.bool_).nonzero()[0]
+    return ones if mask.tobytes().count(1) == len(ones) else None
 
 
 class HasMasks(Protocol):

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from cc_env.core.rules import ONGOING, Position
 from cc_env.envs.arguments import as_int, as_seed, check_actions
 from cc_env.envs.boards import (
-    NO_EPISODE,
     NO_SCORE,
     Boards,
     check_reset_options,
@@ -25,7 +24,12 @@ from cc_env.envs.kernels import Autoreset
 from cc_env.envs.opponents import make_opponent
 from cc_env.envs.rendering import FRAMES_PER_SECOND, Renderer, check_render_mode
 from cc_env.envs.spaces import CopyableEnv, LegalActionBatchSpace, make_observation_space
-from cc_env.errors import BadOption, ResetNeeded, UnknownOption, check_bool, format_list
+from cc_env.errors import (
+    BadOption,
+    UnknownOption,
+    check_bool,
+    format_list,
+)
 from cc_env.match.referee import Player
 from cc_env.players.builtin import PolicyFunction
 from cc_env.rendering.picture import Picture, draw
@@ -159,8 +163,6 @@ class BoardGameVectorEnv(CopyableEnv, VectorEnv[Batch, NDArray[np.int64], NDArra
         changed.
         """
         chosen = check_actions(actions, self.num_envs)
-        if not self._boards.has_begun:
-            raise ResetNeeded(f"{NO_EPISODE}; call reset() before step()")
         self._actions[:] = chosen
         boards, seats = self._boards, self._boards.seats
         episodes = boards.episodes if self._collects else None
@@ -207,7 +209,7 @@ class BoardGameVectorEnv(CopyableEnv, VectorEnv[Batch, NDArray[np.int64], NDArra
         Where it ended in the last step, too. Raises BadOption where it goes on.
         """
         self._check_ended(board)
-        return self._boards.result(board)
+        return {**self._boards.result(board)}
 
     def final_position(self, board: int) -> Position:
         """Return the last position of the game that `end` describes; raise BadOption."""
@@ -262,7 +264,7 @@ class BoardGameVectorEnv(CopyableEnv, VectorEnv[Batch, NDArray[np.int64], NDArra
         texts = list(texts) if isinstance(texts, list | tuple) else [texts]
         if len(texts) not in (0, 1, self.num_envs):
             raise BadOption(f"{len(texts)} positions for {self.num_envs} boards")
-        return self._mask(options.get("reset_mask")), list(map(self.game.from_text, texts))
+        return self._mask(options.get("reset_mask")), list(map(self._boards.parse_start, texts))
 
     def _mask(self, wanted: object) -> NDArray[np.bool_] | None:
         """Return which boards are to begin, None for all; raise BadOption."""
@@ -316,9 +318,6 @@ class BoardGameVectorEnv(CopyableEnv, VectorEnv[Batch, NDArray[np.int64], NDArra
             "ending": np.full(self.num_envs, "", object),
             "score": np.full((self.num_envs, 2), NO_SCORE),
         }
-        final["action_mask"][boards.terminated] = 1
-        for board in np.flatnonzero(boards.truncated).tolist():
-            final["action_mask"][board] = self.game.action_mask(boards.final_position(board))
         if len(which := np.flatnonzero(over)):
             for key, values in boards.results(which).items():
                 final[key][which] = values
