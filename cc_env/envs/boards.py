@@ -138,8 +138,8 @@ class Boards:
             raise BadOption(f"num_envs={count}: {reason}") from None
         self._batch.rows[:, STATUS] = EpisodeStatus.TERMINATED
         self._batch.rows[:, STREAM] = self.streams(None)
-        arrays: BatchTuple = tuple(self._batch)
-        self._arguments = game.initial, tuple(self._settings), arrays
+        self._arrays: BatchTuple = tuple(self._batch)
+        self._arguments = game.initial, tuple(self._settings), self._arrays
         self.observations, self._has_masks = self._batch.observations, False
         self.rewards, self.outcomes = self._batch.rewards, self._batch.outcomes
         self.terminated, self.truncated = self._batch.terminated, self._batch.truncated
@@ -481,11 +481,11 @@ class Boards:
 
     def snapshot(self) -> list[NDArray[Any]]:
         """Return copies of the arrays that are the boards' state, for `restore`."""
-        return [array.copy() for array in self._batch]
+        return [array.copy() for array in self._arrays]
 
     def restore(self, snapshot: list[NDArray[Any]]) -> None:
         """Restore the state of the boards from a `snapshot`, taken after a reset."""
-        for array, saved in zip(self._batch, snapshot, strict=True):
+        for array, saved in zip(self._arrays, snapshot, strict=True):
             array[...] = saved
         self.has_begun = self._has_masks = True
 

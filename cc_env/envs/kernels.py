@@ -159,7 +159,10 @@ def find_refused(
     kinds: NDArray[np.int8],
     actions: NDArray[np.int64],
 ) -> int:
-    """Return the first board that refuses its action, or ACCEPTED; arguments as of `step`."""
+    """Return the first board that refuses its action, or ACCEPTED; see `step` for arguments.
+
+    `kinds` is int8[N], `actions` int64[N].
+    """
     return _find_refused(Settings(*settings), Batch(*as_raw(batch)), kinds, actions)
 
 
