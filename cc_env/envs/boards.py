@@ -480,7 +480,7 @@ class Boards:
         return result["outcome"], result["ending"]
 
     def snapshot(self) -> list[NDArray[Any]]:
-        """Return copies of the arrays that are the boards' state, for `restore`."""
+        """Return copies of the arrays of `kernels.Batch`, of any shape, for `restore`."""
         return [array.copy() for array in self._arrays]
 
     def restore(self, snapshot: list[NDArray[Any]]) -> None:
