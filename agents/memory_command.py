@@ -8,10 +8,10 @@ import typer
 
 from agents.defaults import MEMORY
 from agents.memory_player import Memory
-from cc_env import files
 from cc_env.cli.application import create_app, run
 from cc_env.cli.arguments import GameOptions, file_path, game_options
 from cc_env.errors import BadRecord
+from cc_env.files import write_atomically
 from cc_env.games.factory import make_game
 from cc_env.games.morris import tree
 from cc_env.output import Terminal
@@ -67,7 +67,7 @@ def export(
     counts = Memory(memory, game).counts()
     if not counts:
         raise BadRecord(f"{memory} has no games of {game!r}; nothing is written")
-    files.write(file, tree.write(game, counts, first=first))
+    write_atomically(file, tree.write(game, counts, first=first))
     console.print(f"{len(counts):,} choices written to {file}")
 
 

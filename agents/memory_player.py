@@ -20,10 +20,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from agents.defaults import MEMORY
-from cc_env import files
 from cc_env.core.game import Game, Turn
 from cc_env.core.rules import FIRST_WINS, SECOND_WINS, Position
 from cc_env.errors import BadRecord, UnknownOption, format_list, is_integer
+from cc_env.files import file_hash
 from cc_env.games.morris.tree import Line, Wins
 from cc_env.match.match import FAULTS
 from cc_env.match.record import Record, replay
@@ -246,7 +246,7 @@ class MemoryPlayer:
     def fingerprint(self) -> str:
         """The hash of the file as it is now; empty before there is one."""
         path = self._memory.path
-        return files.fingerprint(path) if path.exists() else ""
+        return file_hash(path) if path.exists() else ""
 
     def choose(self, position: Position, rng: np.random.Generator, clock: Clock) -> Decision:
         """Return the remembered choice with the most wins, else a new one."""

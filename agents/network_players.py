@@ -17,10 +17,11 @@ from agents.defaults import CONTEMPT
 from agents.network import Evaluator, load
 from cc_env.core.game import Game
 from cc_env.core.rules import DRAW, Position, reward
-from cc_env.files import fingerprint
+from cc_env.files import file_hash
 from cc_env.match.referee import Clock, Decision
 from cc_env.players.builtin import time_budget
 from cc_env.search import limits
+from cc_env.search.limits import check_limit
 from cc_env.search.puct import PUCT, Evaluate
 from cc_env.tablebase.tablebase import Tablebase
 
@@ -173,7 +174,7 @@ class AlphaZeroPlayer(_WithCourse):
         in the PUCT formula. A draw by repetition has the value -`contempt`. `tables` have the exact
         values of leaves. Raises BadOption on values out of range, BadTable for a damaged table.
         """
-        limits.whole("simulations", simulations)
+        check_limit("simulations", simulations)
         limits.check_seconds(seconds)
         default = SIMULATIONS if simulations is None and seconds is None else simulations
         self._simulations, self._seconds = default, seconds
@@ -214,6 +215,6 @@ def evaluator(path: Path, game: Game, device: str = "cpu") -> Evaluator:
     if key not in _EVALUATORS:
         network, about = load(path, game)
         loaded = Evaluator(network, device, mirrored=about.get("trained") != "ppo")
-        loaded.fingerprint = fingerprint(path)
+        loaded.fingerprint = file_hash(path)
         _EVALUATORS[key] = loaded
     return _EVALUATORS[key]

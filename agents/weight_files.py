@@ -12,7 +12,7 @@ import safetensors.numpy
 from numpy.typing import DTypeLike, NDArray
 
 from cc_env.errors import BadCheckpoint
-from cc_env.files import write
+from cc_env.files import write_atomically
 from cc_env.version import __version__
 
 FORMAT = 1
@@ -37,7 +37,9 @@ def save(
     """
     ready = {name: np.asarray(array, order="C") for name, array in arrays.items()}
     full = json.dumps({"kind": kind, "format": FORMAT, "version": __version__, **header})
-    write(path, safetensors.numpy.save(ready, {"cc_env": full, "sha256": _digest(full, ready)}))
+    write_atomically(
+        path, safetensors.numpy.save(ready, {"cc_env": full, "sha256": _digest(full, ready)})
+    )
 
 
 def load(path: Path, kind: str) -> tuple[dict[str, Any], Arrays]:

@@ -85,7 +85,7 @@ def _print(rows: Iterable[Row], seconds: float) -> None:
     view.columns[HEAD.index("note")].min_width = 30
     for measurement in rows:
         view.add_row(*_cells(measurement))
-    terminal.show(view)
+    terminal.print_table(view)
     terminal.print(f"\n{conditions(seconds)}")
 
 

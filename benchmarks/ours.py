@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from benchmarks import loops, worst_case
 from benchmarks.measure import RUNS, Chunk, Tally, Task, all_cores, timed
-from cc_env.accuracy.decisions import evenly
+from cc_env.accuracy.decisions import sample_uniform
 from cc_env.core import random_streams, rules
 from cc_env.core.bitboard import ONE, ZERO, lowest_bit, lowest_index, popcount
 from cc_env.core.game import Game
@@ -45,7 +45,7 @@ from cc_env.registry.catalogue import GAMES
 from cc_env.search.alphabeta import AlphaBeta
 from cc_env.search.mcts import MCTS
 from cc_env.search.result import SearchResult
-from cc_env.tablebase.lookup import Known, solved
+from cc_env.tablebase.lookup import LoadedTables, exact_value
 from cc_env.tablebase.tablebase import Tablebase
 
 ENVIRONMENT = "cc_env/CaptureConquer-v0"
@@ -215,7 +215,7 @@ def _probing(prepare: Callable[[], Chunk], note: str) -> Task:
 def _solved_positions() -> tuple[Tablebase, tuple[Position, ...]]:
     """Return the tables that ship for 5×5, and random positions that they have."""
     tables = Tablebase(make_game("capture_conquer", size=5, corner=2))
-    return tables, tuple(evenly(tables, 1000))
+    return tables, tuple(sample_uniform(tables, 1000))
 
 
 def _probes() -> Chunk:
@@ -235,7 +235,7 @@ def _lookups() -> Chunk:
     """Return what a search does in each of its positions, for the same ones."""
     tables, positions = _solved_positions()
     rows = np.array(positions, np.uint64)
-    known, start, times = tables.known(), tables.game.initial, 100
+    known, start, times = tables.load_all(), tables.game.initial, 100
 
     def chunk() -> Tally:
         began = time.perf_counter()
@@ -246,11 +246,13 @@ def _lookups() -> Chunk:
 
 
 @jit
-def _look_up(start: Position, rows: NDArray[np.uint64], tables: Known, times: int) -> rules.Int:
+def _look_up(
+    start: Position, rows: NDArray[np.uint64], tables: LoadedTables, times: int
+) -> rules.Int:
     known, total = as_raw(tables), np.int64(0)
     for _ in range(times):
         for row in range(len(rows)):
-            total += solved(rules.load(rows[row], start), known)
+            total += exact_value(rules.load(rows[row], start), known)
     return total
 
 

@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING, Any
 
 import gymnasium
 
-from cc_env.registry import import_allowlist, plugins
+from cc_env.registry import import_allowlist
 from cc_env.registry.catalogue import GAMES
 from cc_env.registry.lazy import lazy_attributes
+from cc_env.registry.plugins import import_plugin
 from cc_env.version import __version__
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ _get_attribute = lazy_attributes(
 
 def __getattr__(name: str) -> Any:
     """Return a lazy attribute; `arena` is the module `training.arena`, in a wheel too."""
-    return plugins.load("training.arena") if name == "arena" else _get_attribute(name)
+    return import_plugin("training.arena") if name == "arena" else _get_attribute(name)
 
 
 def register(game: str, environment: str) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from cc_env.cli.tools import TOOLS
 from cc_env.errors import MissingExtra
-from cc_env.registry import plugins
+from cc_env.registry.plugins import make_importable
 
 MIN_ADDRESS_SPACE = 512 * 2**20  # bytes; with less, imports and compilation fail or never end
 INTERRUPTED = 130  # exit status after Ctrl+C, as shells have it: 128 + SIGINT
@@ -54,7 +54,7 @@ def _address_space() -> float:
 
 def _run_tool(word: str, rest: list[str]) -> int:
     """Run a command that is a module of `agents` or `training`; return the exit status."""
-    if not plugins.reach():
+    if not make_importable():
         print(f"error: cc_env {word} needs the packages agents and training", file=sys.stderr)
         return 2
     sys.argv = [f"cc_env {word}", *rest]  # usage names the command by the first

@@ -21,7 +21,7 @@ except ImportError:  # Windows
 MAX_LINE_LENGTH = 2**24  # characters
 
 
-def lines(path: Path) -> Iterator[tuple[int, str]]:
+def read_lines(path: Path) -> Iterator[tuple[int, str]]:
     """Yield (number, line) of a UTF-8 text file, gzipped or not; blank lines are skipped.
 
     Raises BadRecord, with the last line's number, if the file cannot be read, or if a line has more
@@ -43,14 +43,14 @@ def lines(path: Path) -> Iterator[tuple[int, str]]:
         raise BadRecord(f"{path}, after line {number}: {error}") from error
 
 
-def write(path: Path, content: str | bytes) -> None:
+def write_atomically(path: Path, content: str | bytes) -> None:
     """Write a file atomically; raise OSError and keep the old content on failure."""
-    with writing(path) as file:
+    with open_atomically(path) as file:
         file.write(content.encode() if isinstance(content, str) else content)
 
 
 @contextmanager
-def writing(path: Path, *, alone: bool = True) -> Iterator[BinaryIO]:
+def open_atomically(path: Path, *, alone: bool = True) -> Iterator[BinaryIO]:
     """Open a file to be written atomically; raise OSError and keep the old content on failure.
 
     `alone`: no other process writes it at the same time.
@@ -68,7 +68,7 @@ def writing(path: Path, *, alone: bool = True) -> Iterator[BinaryIO]:
 
 
 @contextmanager
-def temporary(path: Path) -> Iterator[BinaryIO]:
+def open_temporary(path: Path) -> Iterator[BinaryIO]:
     """Open a file for writing and reading, and remove it at the end; raise OSError."""
     with _locked(path) as file:
         try:
@@ -78,7 +78,7 @@ def temporary(path: Path) -> Iterator[BinaryIO]:
 
 
 def _locked(path: Path) -> BinaryIO:
-    """Open a temporary file for writing and reading, so that `sweep` leaves it alone."""
+    """Open a temporary file for writing and reading, so that `delete_abandoned` leaves it alone."""
     while True:
         file = path.open("w+b")
         with suppress(OSError):  # a file system without locks
@@ -88,7 +88,7 @@ def _locked(path: Path) -> BinaryIO:
         file.close()  # a sweep has removed it before it was locked
 
 
-def sweep(folder: Path, pattern: str) -> None:
+def delete_abandoned(folder: Path, pattern: str) -> None:
     """Remove the temporary files that processes left in a folder when they were killed.
 
     Those that a process still writes are locked, and stay.
@@ -109,7 +109,7 @@ def _lock(file: BinaryIO, *, wait: bool = True) -> None:
 _APPENDING = os.O_WRONLY | os.O_APPEND | getattr(os, "O_BINARY", 0)
 
 
-def append(path: Path, content: str, *, must_exist: bool = False) -> None:
+def append_atomically(path: Path, content: str, *, must_exist: bool = False) -> None:
     """Append to a file atomically; raise OSError and keep the old content on failure."""
     given = left = content.encode()
     with _named(path):
@@ -146,7 +146,7 @@ def _named(path: Path) -> Iterator[None]:
         raise
 
 
-def fingerprint(path: Path) -> str:
+def file_hash(path: Path) -> str:
     """Return the first 16 hex digits of the SHA-256 of a file; raise OSError."""
     return hashlib.sha256(path.read_bytes()).hexdigest()[:16]
 

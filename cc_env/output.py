@@ -17,11 +17,11 @@ from rich.text import Text
 
 from cc_env.errors import escape_lines
 
-UNBOUNDED = 10_000  # columns
+UNBOUNDED_WIDTH = 10_000  # columns
 GAP = 2  # blanks between columns, and before the indented lines of a stacked table
 
 
-def table_of_numbers(name: str, *numbers: str) -> Table:
+def make_number_table(name: str, *numbers: str) -> Table:
     """Return an empty table: a column of names, which are not wrapped, then columns of numbers."""
     table = Table(box=None, pad_edge=False, header_style="dim")
     table.add_column(name, no_wrap=True)
@@ -37,7 +37,7 @@ class Terminal(Console):
         super().__init__(highlight=False, markup=False, soft_wrap=True)
 
     @property
-    def is_watched(self) -> bool:
+    def shows_progress(self) -> bool:
         """Whether the output goes to a terminal, so that progress is worth showing."""
         return self.is_terminal and not self.is_jupyter
 
@@ -45,10 +45,10 @@ class Terminal(Console):
         """As `rich.console.Console.render_str`, which all texts and cells of tables pass."""
         return super().render_str(escape_lines(text), **settings)
 
-    def show(self, table: Table) -> None:
+    def print_table(self, table: Table) -> None:
         """Print a table; if it is too wide, each name on a line of its own above its row."""
         bounded = self.is_terminal or self.is_jupyter or "COLUMNS" in os.environ
-        options = self.options.update(width=self.width if bounded else UNBOUNDED)
+        options = self.options.update(width=self.width if bounded else UNBOUNDED_WIDTH)
         least = sum(self._least_width(column) + GAP for column in table.columns) - GAP
         if least <= options.max_width:
             self._print_lines(table, options)
@@ -65,7 +65,7 @@ class Terminal(Console):
 
     def _least_width(self, column: Column) -> int:
         """Return the smallest width at which a column is readable."""
-        wide = self.options.update(width=UNBOUNDED)
+        wide = self.options.update(width=UNBOUNDED_WIDTH)
         width = measure_renderables(self, wide, [column.header, *column.cells])
         return max(column.min_width or 0, width.maximum if column.no_wrap else width.minimum)
 

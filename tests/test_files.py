@@ -7,6 +7,7 @@ import pytest
 
 from cc_env import files
 from cc_env.errors import BadRecord
+from cc_env.files import read_lines
 from cc_env.games.cannon import log
 from cc_env.games.factory import make_game
 from cc_env.games.morris import tree
@@ -20,7 +21,7 @@ def test_a_line_that_is_too_long_is_refused_before_all_of_it_is_read(tmp_path, m
     with opened(path, "wt") as file:
         file.write("{}\n" + "a" * 100_000)
     monkeypatch.setattr(files, "MAX_LINE_LENGTH", 1000)
-    lines = files.lines(path)
+    lines = read_lines(path)
     assert next(lines) == (1, "{}\n")
     with pytest.raises(BadRecord, match=r"games\.jsonl.*: line 2 has more than 1,000 characters"):
         next(lines)
@@ -59,11 +60,11 @@ def test_a_compressed_line_of_a_gigabyte_needs_little_memory(tmp_path):
 def test_a_byte_order_mark_is_no_part_of_the_first_line(tmp_path):
     path = tmp_path / "games.jsonl"
     path.write_text("\ufeff{}\n\ufeff", "utf-8")
-    assert list(files.lines(path)) == [(1, "{}\n"), (2, "\ufeff")]
+    assert list(read_lines(path)) == [(1, "{}\n"), (2, "\ufeff")]
 
 
 def test_lines_of_the_greatest_length_are_read(tmp_path, monkeypatch):
     path = tmp_path / "games.jsonl"
     path.write_text("abcd\n\nefg")
     monkeypatch.setattr(files, "MAX_LINE_LENGTH", 5)
-    assert list(files.lines(path)) == [(1, "abcd\n"), (3, "efg")]
+    assert list(read_lines(path)) == [(1, "abcd\n"), (3, "efg")]

@@ -7,7 +7,7 @@ from rich.text import Text
 
 from cc_env.cli.application import create_app, run
 from cc_env.errors import BadRecord, escape_controls, escape_lines
-from cc_env.output import Terminal, table_of_numbers
+from cc_env.output import Terminal, make_number_table
 
 NAMES = "minimax:depth=3,evaluation=published – mcts:simulations=400", "[random]"
 
@@ -18,12 +18,12 @@ def shown(monkeypatch, columns):
         monkeypatch.delenv("COLUMNS", raising=False)
     else:
         monkeypatch.setenv("COLUMNS", str(columns))
-    table = table_of_numbers("pair", "score", "95 %")
+    table = make_number_table("pair", "score", "95 %")
     for name in NAMES:
         table.add_row(Text(name), "50.0 %", "40.0 – 60.0 %")
     terminal = Terminal()
     terminal.file = io.StringIO()
-    terminal.show(table)
+    terminal.print_table(table)
     return terminal.file.getvalue().splitlines()
 
 
@@ -63,9 +63,9 @@ def test_control_characters_are_printed_as_escapes(monkeypatch, control, columns
     monkeypatch.setenv("COLUMNS", str(columns))
     terminal = Terminal()
     terminal.file = io.StringIO()
-    table = table_of_numbers("name", "value")
+    table = make_number_table("name", "value")
     table.add_row(f"a{control}b", f"c{control}d")
-    terminal.show(table)
+    terminal.print_table(table)
     terminal.print(f"a{control}b", Text("line\nline"))
     out = terminal.file.getvalue()
     assert not any(letter in out for letter in control if not letter.isprintable())

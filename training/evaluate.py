@@ -119,7 +119,7 @@ def _run_with_progress(config: arena.Config, path: Path, **how: Any) -> arena.To
     columns = TextColumn("games"), BarColumn(None), MofNCompleteColumn(), TimeRemainingColumn()
     finished = 0
     try:
-        quiet = not console.is_watched
+        quiet = not console.shows_progress
         with Progress(*columns, console=console, transient=True, disable=quiet) as progress:
             bar = progress.add_task("games", total=None)
 

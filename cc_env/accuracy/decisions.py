@@ -1,14 +1,14 @@
-"""How far a player is from perfect play: which share of its decisions keeps the exact value.
+"""Accuracy of a player: the share of its decisions that keep the exact value of the position.
 
     tables = Tablebase(make_game("capture_conquer", size=4))
-    print(measure("greedy", tables, evenly(tables, 1000, seed=0)).kept)
+    print(measure("greedy", tables, sample_uniform(tables, 1000, seed=0)).kept)
 
-Three functions yield positions: `evenly` draws from all that the tables have, which asks for a
-strong solution of the game; `reached` has those of games against an opponent; `replies` follows
-every reply of an opponent from the start, which asks for a weak solution. Source of the latter two:
-Ahmad, Sturtevant and Bowling, "Measuring the Solution Strength of Learning Agents in Adversarial
-Perfect Information Games" (2023). Who is measured is a player's spoken name, a player, or a
-function `(observation, info) -> action`, as an environment's opponent is.
+Three functions yield positions. `sample_uniform` draws from all positions of the tables, which
+requires a strong solution of the game. `sample_from_games` yields positions of games against an
+opponent, and `enumerate_replies` those reached by every reply of an opponent, which requires a weak
+solution; both are from Ahmad, Sturtevant and Bowling, "Measuring the Solution Strength of Learning
+Agents in Adversarial Perfect Information Games" (2023). A player is a player spec, a player, or a
+policy function `(observation, info) -> action`.
 """
 
 import math
@@ -30,13 +30,13 @@ from cc_env.match.openings import random_opening
 from cc_env.match.referee import Clock, Player, play_match, player_for_new_game
 from cc_env.players.builtin import PolicyFunction
 from cc_env.players.specs import as_player
-from cc_env.tablebase.tablebase import Solved, Tablebase
+from cc_env.tablebase.tablebase import ExactValue, Tablebase
 
 _MOST_TRIES = 1000  # draws for each position that is wanted
 RESULTS = {1: "won", 0: "drawn", -1: "lost"}
 
 
-class Judged(NamedTuple):
+class GradedDecision(NamedTuple):
     """A decision, and what it was worth."""
 
     position: Position
@@ -57,7 +57,7 @@ class Judged(NamedTuple):
 class Accuracy:
     """What a player's decisions were worth."""
 
-    judged: tuple[Judged, ...]
+    graded_decisions: tuple[GradedDecision, ...]
 
     def __repr__(self) -> str:
         """Return it in one line, without the decisions."""
@@ -68,36 +68,38 @@ class Accuracy:
     @property
     def decisions(self) -> int:
         """How many decisions there were."""
-        return len(self.judged)
+        return len(self.graded_decisions)
 
     @property
     def kept(self) -> float:
         """The share of decisions that kept the value; NaN if there were none."""
-        return _share([decision.is_kept for decision in self.judged])
+        return _share([decision.is_kept for decision in self.graded_decisions])
 
     @property
-    def kept_where_free(self) -> float:
+    def kept_with_choice(self) -> float:
         """The same share where not every action keeps the value; NaN if there were none."""
-        return _share([decision.is_kept for decision in self.judged if not decision.is_forced])
+        return _share(
+            [decision.is_kept for decision in self.graded_decisions if not decision.is_forced]
+        )
 
     @property
     def interval(self) -> Interval:
         """`kept` with its 95 % interval, if positions were drawn one by one; 0 to 1 if none was."""
         return (
             wilson_interval(self.kept, self.decisions)
-            if self.judged
+            if self.graded_decisions
             else Interval(math.nan, 0.0, 1.0)
         )
 
     @property
-    def misses(self) -> list[Judged]:
+    def misses(self) -> list[GradedDecision]:
         """The decisions that gave value away."""
-        return [decision for decision in self.judged if not decision.is_kept]
+        return [decision for decision in self.graded_decisions if not decision.is_kept]
 
-    def by(self, what: Callable[[Judged], int | str]) -> dict[int | str, "Accuracy"]:
+    def by(self, what: Callable[[GradedDecision], int | str]) -> dict[int | str, "Accuracy"]:
         """Return the decisions by what a function says of them, in ascending order."""
-        parts: dict[int | str, list[Judged]] = {}
-        for decision in self.judged:
+        parts: dict[int | str, list[GradedDecision]] = {}
+        for decision in self.graded_decisions:
             parts.setdefault(what(decision), []).append(decision)
         return {key: Accuracy(tuple(parts[key])) for key in sorted(parts, key=_order)}
 
@@ -132,27 +134,29 @@ def measure(
         solved = tables.probe(position)
         if solved.actions:
             action = player_for_new_game(player).choose(position, rng, Clock()).action
-            decision = judge(tables.game, position, action, solved)
+            decision = grade(tables.game, position, action, solved)
             if keeps_value(tables, position, action, solved) is not None:
                 judged.append(decision)
     return Accuracy(tuple(judged))
 
 
-def keeps_value(tables: Tablebase, position: Position, action: int, solved: Solved) -> bool | None:
+def keeps_value(
+    tables: Tablebase, position: Position, action: int, solved: ExactValue
+) -> bool | None:
     """Return whether a legal action keeps the value of a position; None where that is uncertain.
 
     It is uncertain where the rules may draw the game before the win or the loss in the tables.
     """
-    if action in solved.keeping:
+    if action in solved.value_keeping:
         return True
     is_certain = tables.game.apply(position, action) in tables
     return False if is_certain else None
 
 
-def judge(game: Game, position: Position, action: int, solved: Solved) -> Judged:
+def grade(game: Game, position: Position, action: int, solved: ExactValue) -> GradedDecision:
     """Return what an action is worth; raise IllegalAction where it is not legal."""
     action = game.legal_action(position, action, solved.actions)
-    return Judged(
+    return GradedDecision(
         position=position,
         action=action,
         value=solved.value,
@@ -163,7 +167,7 @@ def judge(game: Game, position: Position, action: int, solved: Solved) -> Judged
     )
 
 
-def evenly(tables: Tablebase, count: int, *, seed: int = 0) -> Iterator[Position]:
+def sample_uniform(tables: Tablebase, count: int, *, seed: int = 0) -> Iterator[Position]:
     """Yield positions of unfinished games, each number of the tables as likely as any other.
 
     Those that the rules may draw before they are decided are left out: their value is not known.
@@ -177,7 +181,7 @@ def evenly(tables: Tablebase, count: int, *, seed: int = 0) -> Iterator[Position
     drawn = 0
     for _ in range(_MOST_TRIES * count):
         view = int(rng.choice(len(sizes), p=sizes / sizes.sum()))
-        position = tables.position(view, int(rng.integers(sizes[view])))
+        position = tables.position_at(view, int(rng.integers(sizes[view])))
         if len(tables.game.legal_actions(position)) and position in tables:
             yield position
             drawn += 1
@@ -186,7 +190,7 @@ def evenly(tables: Tablebase, count: int, *, seed: int = 0) -> Iterator[Position
     raise BadOption(f"{tables!r}: hardly a game goes on there")
 
 
-def reached(
+def sample_from_games(
     tables: Tablebase,
     player: str | Player | PolicyFunction,
     opponent: str | Player | PolicyFunction,
@@ -238,7 +242,7 @@ class _Listening:
         return self._player.choose(position, rng, clock)
 
 
-def replies(
+def enumerate_replies(
     tables: Tablebase, player: str | Player | PolicyFunction, most: int, *, seed: int = 0
 ) -> Iterator[Position]:
     """Yield the positions in which the player decides from the start, whatever opponents reply.

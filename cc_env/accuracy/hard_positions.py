@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 from cc_env.core.game import Game
 from cc_env.core.rules import Position
 from cc_env.errors import BadRecord, CcEnvError, is_integer
-from cc_env.files import lines
+from cc_env.files import read_lines
 from cc_env.registry.catalogue import file_stem
 from cc_env.tablebase.tablebase import SHIPPED
 
 
-class Hard(NamedTuple):
+class HardPosition(NamedTuple):
     """A position that is won by one action alone."""
 
     position: Position
@@ -37,12 +37,12 @@ class Hard(NamedTuple):
         }
 
 
-def hardest(game: Game) -> list[Hard]:
+def shipped_hard_positions(game: Game) -> list[HardPosition]:
     """Return the suite that ships for a game, the hardest first; nothing for most games."""
     if game.numbering is None:
         return []
     path = SHIPPED / suite_name(game)
-    return read(path, game) if path.exists() else []
+    return read_suite(path, game) if path.exists() else []
 
 
 def suite_name(game: Game) -> str:
@@ -51,10 +51,10 @@ def suite_name(game: Game) -> str:
     return file_stem(game.name, game.numbering.options, "hardest") + ".jsonl"
 
 
-def read(path: Path, game: Game) -> list[Hard]:
+def read_suite(path: Path, game: Game) -> list[HardPosition]:
     """Return the positions of a file; raise BadRecord, with the line, for anything else."""
     suite = []
-    for number, line in lines(path):
+    for number, line in read_lines(path):
         try:
             suite.append(_hard(json.loads(line), game))
         except (ValueError, KeyError, TypeError, RecursionError, CcEnvError) as error:
@@ -62,7 +62,7 @@ def read(path: Path, game: Game) -> list[Hard]:
     return suite
 
 
-def _hard(told: Any, game: Game) -> Hard:
+def _hard(told: Any, game: Game) -> HardPosition:
     position = game.from_text(told["position"])
     texts = {game.action_text(position, a): a for a in map(int, game.legal_actions(position))}
     if told["action"] not in texts:
@@ -70,4 +70,4 @@ def _hard(told: Any, game: Game) -> Hard:
     for name in ("turns", "missed"):
         if not is_integer(told[name], 0):
             raise BadRecord(f"{name}={told[name]!r:.40}; wanted: a whole number, 0 or more")
-    return Hard(position, texts[told["action"]], told["turns"], told["missed"])
+    return HardPosition(position, texts[told["action"]], told["turns"], told["missed"])

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from cc_env.errors import MissingExtra
-from cc_env.registry import options
+from cc_env.registry.options import parse_options
 
 try:
     import typer
@@ -36,7 +36,7 @@ def _path(text: str | Path) -> Path:
 
 def game_options(option: list[str] | None, size: int | None = None) -> dict[str, Any]:
     """Return the options of a game as typed; raise BadOption for anything but NAME=VALUE."""
-    return options.read([*([] if size is None else [f"size={size}"]), *(option or [])])
+    return parse_options([*([] if size is None else [f"size={size}"]), *(option or [])])
 
 
 GameName = Annotated[str, typer.Option("--game", "-g", help="The game; `games` lists them.")]

@@ -11,7 +11,6 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from cc_env import files
 from cc_env.cli.arguments import (
     GameName,
     GameOptions,
@@ -34,6 +33,7 @@ from cc_env.errors import (
     format_count,
     format_list,
 )
+from cc_env.files import write_atomically
 from cc_env.games.factory import game_module, game_option_defaults, make_game
 from cc_env.jit.compiler import hidden_messages
 from cc_env.jit.disk_cache import write_failures
@@ -117,7 +117,7 @@ def list_games() -> None:
         for fact, known in facts.items():
             if known:
                 table.add_row(f"  {fact}", format_list(known))
-    console.show(table)
+    console.print_table(table)
 
 
 @app.command()
@@ -189,7 +189,7 @@ def analyse(
     table = Table.grid(padding=(0, 2))
     for name, text in describe_analysis(made, start, analyst):
         table.add_row(name, text)
-    console.show(table)
+    console.print_table(table)
 
 
 @app.command()
@@ -251,7 +251,7 @@ def play(
     session = GameSession(made, names, start=start, limits=limits, seed=seed)
     if save is not None:
         check_save_path(save, made)
-    watched = console.is_watched and HUMAN not in names
+    watched = console.shows_progress and HUMAN not in names
     table = Console(
         session,
         console,
@@ -396,7 +396,7 @@ def replay(
         which = "" if line is None else f" number {line}"
         raise BadRecord(f"{file} has no game{which}")
     if to is not None and shown:
-        files.write(to, "\n".join(written).rstrip("\n") + "\n")
+        write_atomically(to, "\n".join(written).rstrip("\n") + "\n")
         console.print(f"{len(written):,} games written to {to}")
     for broken in refused:
         console.print(f"refused: {file}, {broken}")
@@ -524,7 +524,7 @@ def _agrees(file: Path, game: str | None) -> bool:
         raise BadOption(f"{file}: its name is not that of a game; add --game {' or '.join(GAMES)}")
     compared = reference_positions.compare(file, name)
     for checked in track(
-        compared, "comparing", console=console, transient=True, disable=not console.is_watched
+        compared, "comparing", console=console, transient=True, disable=not console.shows_progress
     ):
         agreed += not checked.differences
         differing += bool(checked.differences)

@@ -4,16 +4,16 @@ import time
 from pathlib import Path
 from typing import Annotated
 
-from cc_env import files
 from cc_env.cli.arguments import GameOptions, folder_path, game_options
 from cc_env.errors import MissingExtra, format_count
+from cc_env.files import delete_abandoned
 from cc_env.games.factory import make_game
 from cc_env.jit.threads import available_cores
 from cc_env.output import Terminal
 from cc_env.solver import solver
-from cc_env.solver.cross_check import DEPTH, Compared, check
-from cc_env.solver.solver import Progress, Solver, Step, told_bytes
-from cc_env.tablebase.table_file import SUFFIX, Header
+from cc_env.solver.cross_check import DEFAULT_DEPTH, ComparisonCounts, cross_check
+from cc_env.solver.solver import Progress, Solver, Step, check_space, estimate_seconds, format_bytes
+from cc_env.tablebase.table_file import SUFFIX, TableHeader
 from cc_env.tablebase.tablebase import Tablebase
 
 try:
@@ -59,7 +59,7 @@ def solve(
     ] = 0,
     check_depth: Annotated[
         int, typer.Option(metavar="TURNS", min=1, help="How far that alpha-beta looks.")
-    ] = DEPTH,
+    ] = DEFAULT_DEPTH,
     verify: Annotated[
         bool, typer.Option("--verify", help="Verify the tables that are there already, too.")
     ] = False,
@@ -76,13 +76,13 @@ def solve(
         console.print(
             f"{format_count(len(steps) - len(left), 'table')} of {len(steps)} there already"
         )
-    solver.check_room(steps if verify else left, out)
+    check_space(steps if verify else left, out)
     if left:
-        console.print(_told(left, solver.seconds_of(made, left), threads or available_cores()))
+        console.print(_told(left, estimate_seconds(made, left), threads or available_cores()))
     if dry_run:
         return
     out.mkdir(parents=True, exist_ok=True)
-    files.sweep(out, f"*{SUFFIX}*.half")
+    delete_abandoned(out, f"*{SUFFIX}*.half")
     for step in steps:
         if verify or not step.is_done:
             work = Solver(made, step, threads=threads)
@@ -93,11 +93,11 @@ def solve(
 
 def _check(tables: Tablebase, count: int, depth: int, threads: int | None) -> str:
     """Compare positions with alpha-beta; return how many, and show so on a terminal."""
-    compared = Compared()
+    compared = ComparisonCounts()
     with _bar() as bar:
         wanted = sum(min(count, size) for size in tables.sizes)
         task, log = bar.add_task("alpha-beta", total=wanted), _Log(bar)
-        for compared in check(tables, count, depth=depth, threads=threads):
+        for compared in cross_check(tables, count, depth=depth, threads=threads):
             bar.update(task, completed=compared.positions)
             log.tell(f"alpha-beta, {compared.positions:,} of at most {wanted:,} positions")
     return (
@@ -113,7 +113,8 @@ def _told(steps: list[Step], seconds: tuple[float, float], count: int) -> str:
     return (
         f"{format_count(len(steps), 'table')}, {steps[0].label} to {steps[-1].label}: "
         f"{positions:,} positions, {numbers:,} without symmetric ones; "
-        f"{told_bytes(memory)} of memory, at most {told_bytes(solver.disk_of(steps))} on the disk, "
+        f"{format_bytes(memory)} of memory, "
+        f"at most {format_bytes(solver.required_disk(steps))} on the disk, "
         f"{_told_time(seconds[0] / count)} to {_told_time(seconds[1] / count)} "
         f"on {format_count(count, 'core')}"
     )
@@ -127,9 +128,9 @@ def _told_time(seconds: float) -> str:
     return f"{seconds / 3600:.1f} hours"
 
 
-def _told_table(step: Step, header: Header) -> str:
+def _told_table(step: Step, header: TableHeader) -> str:
     """Return what a finished table says, for each side to move."""
-    size = told_bytes(step.path.stat().st_size)
+    size = format_bytes(step.path.stat().st_size)
     lines = [f"{step.label}: verified, {header.seconds:.1f} s of CPU, {size}"]
     for view, label in zip(header.views, _labels(step.label), strict=False):
         counts = f"{view.won:,} won, {view.drawn:,} drawn, {view.lost:,} lost"
@@ -149,7 +150,7 @@ def _bar() -> Bar:
     """Return a progress bar, which shows nothing where nobody watches."""
     columns = TextColumn("{task.description}"), BarColumn(20), TaskProgressColumn()
     bar = Bar(*columns, TimeElapsedColumn(), console=console, transient=True)
-    bar.disable = not console.is_watched
+    bar.disable = not console.shows_progress
     return bar
 
 
@@ -165,7 +166,7 @@ class _Log:
             console.print(text)
 
 
-def _run(work: Solver, step: Step) -> Header:
+def _run(work: Solver, step: Step) -> TableHeader:
     """Solve a step, or verify its table; show how far it has come, in a log once in a while."""
     with _bar() as bar:
         task, log = bar.add_task(step.label, total=1), _Log(bar)

@@ -19,7 +19,7 @@ from cc_env.envs.single import BoardGameEnv
 from cc_env.envs.spaces import LegalActionBatchSpace
 from cc_env.envs.vector import BoardGameVectorEnv
 from cc_env.errors import BadOption
-from cc_env.tablebase.tablebase import Solved, Tablebase
+from cc_env.tablebase.tablebase import ExactValue, Tablebase
 
 
 class LegalSamples(VectorWrapper, utils.RecordConstructorArgs):
@@ -105,7 +105,7 @@ class ExactValues(gymnasium.Wrapper[Any, Any, Any, Any], utils.RecordConstructor
         gymnasium.Wrapper.__init__(self, env)
         self._board, self._tables = board, _tables_of(board.game, tables)
         self._position = self._board.game.initial
-        self._solved: Solved | None = None
+        self._solved: ExactValue | None = None
 
     def reset(self, **arguments: Any) -> tuple[Any, dict[str, Any]]:
         """Begin an episode, as the environment does."""
@@ -125,7 +125,7 @@ class ExactValues(gymnasium.Wrapper[Any, Any, Any, Any], utils.RecordConstructor
     def _values(self, info: dict[str, Any]) -> dict[str, Any]:
         """Look the position up; return its entries of `info`."""
         position, game = self._board.position, self._board.game
-        self._position, self._solved = position, self._tables.find(position)
+        self._position, self._solved = position, self._tables.get(position)
         value = _value(self._solved, game.to_move(position), int(info["seat"]), info["outcome"])
         return {"value": value or 0, "value_known": value is not None}
 
@@ -155,7 +155,7 @@ class VectorExactValues(VectorWrapper, utils.RecordConstructorArgs):
         utils.RecordConstructorArgs.__init__(self, tables=tables)
         VectorWrapper.__init__(self, env)
         self._boards, self._tables = boards, _tables_of(boards.game, tables)
-        self._solved: list[Solved | None] = [None] * boards.num_envs
+        self._solved: list[ExactValue | None] = [None] * boards.num_envs
         self._positions = [boards.game.initial] * boards.num_envs
 
     def reset(self, **arguments: Any) -> tuple[Any, dict[str, Any]]:
@@ -182,7 +182,7 @@ class VectorExactValues(VectorWrapper, utils.RecordConstructorArgs):
         """Look the positions up; return what `info` tells of them, and of games that have ended."""
         boards, over = self._boards, info.get("_final_info", np.zeros(self.num_envs, np.bool_))
         positions = [boards.position(board) for board in range(self.num_envs)]
-        self._solved = [self._tables.find(position) for position in positions]
+        self._solved = [self._tables.get(position) for position in positions]
         self._positions = positions
         outcomes = np.where(over, ONGOING, info["outcome"])
         told = _masked(list(map(self._value_to, self._solved, positions, info["seat"], outcomes)))
@@ -193,7 +193,7 @@ class VectorExactValues(VectorWrapper, utils.RecordConstructorArgs):
         for board in np.flatnonzero(over).tolist():
             position = boards.final_position(board)
             values[board] = self._value_to(
-                self._tables.find(position),
+                self._tables.get(position),
                 position,
                 final["seat"][board],
                 final["outcome"][board],
@@ -201,7 +201,7 @@ class VectorExactValues(VectorWrapper, utils.RecordConstructorArgs):
         return told | {"final_info": {**final, **_masked(values)}}
 
     def _value_to(
-        self, solved: Solved | None, position: Position, seat: int, outcome: int
+        self, solved: ExactValue | None, position: Position, seat: int, outcome: int
     ) -> int | None:
         to_move = self._boards.game.to_move(position)
         return _value(solved, to_move, to_move if self._boards.is_two_sided else seat, outcome)
@@ -211,12 +211,12 @@ def _tables_of(game: Game, tables: Tablebase | str | os.PathLike[str] | None) ->
     """Return the tables, or those in a folder, that a game's values are read from."""
     if not isinstance(tables, Tablebase):
         tables = Tablebase(game, *([] if tables is None else [tables]))
-    if not tables.fit(game):
+    if not tables.matches(game):
         raise BadOption(f"{tables!r} are not of {game!r}")
-    return tables.some()
+    return tables.require_any()
 
 
-def _value(solved: Solved | None, to_move: int, player: int, outcome: int) -> int | None:
+def _value(solved: ExactValue | None, to_move: int, player: int, outcome: int) -> int | None:
     """Return the value to a player: of the outcome, if the game is over, else of the position."""
     if outcome != ONGOING:
         return 0 if outcome == DRAW else 1 if outcome == player else -1
@@ -226,7 +226,7 @@ def _value(solved: Solved | None, to_move: int, player: int, outcome: int) -> in
 
 
 def _keeps_value(
-    tables: Tablebase, position: Position, action: int, solved: Solved | None
+    tables: Tablebase, position: Position, action: int, solved: ExactValue | None
 ) -> bool | None:
     """Return whether an action keeps the value of a position, False for an illegal one.
 

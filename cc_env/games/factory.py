@@ -15,9 +15,10 @@ from typing import Any, get_type_hints
 from cc_env.core import rules
 from cc_env.core.game import Game
 from cc_env.errors import BadGame, CcEnvError, UnknownOption, format_list, suggest
-from cc_env.learned_evaluation.network_file import with_learned
+from cc_env.learned_evaluation.network_file import add_learned_evaluation
 from cc_env.registry import import_allowlist
 from cc_env.registry.catalogue import GAMES
+from cc_env.registry.import_allowlist import import_if_allowed
 
 
 def make_game(name: str, /, **options: Any) -> Game:
@@ -45,7 +46,7 @@ def make_game(name: str, /, **options: Any) -> Game:
     _check_rules(game)
     _check_entry(game)
     import_allowlist.allow(name)
-    return with_learned(game)
+    return add_learned_evaluation(game)
 
 
 def _check_rules(game: Game) -> None:
@@ -105,7 +106,7 @@ def game_module(name: str) -> ModuleType:
     if of_id := [game for game, entry in GAMES.items() if entry.environment == name]:
         raise UnknownOption(f"{name!r} is the id of an environment; its game is {of_id[0]!r}")
     try:
-        loaded = import_allowlist.load(name, name)
+        loaded = import_if_allowed(name, name)
     except ImportError as error:
         raise UnknownOption(f"there is no game {name!r} ({error}); {there}") from error
     if not hasattr(loaded, "make"):

@@ -1,7 +1,7 @@
 """The file of a network, and the networks that the package ships with.
 
     cc_env network 3 LENGTH SHA256   version, bytes of the header, hash of all that follows
-    {"game": "capture_conquer", …}   the header, JSON, see `Header`
+    {"game": "capture_conquer", …}   the header, JSON, see `NetworkHeader`
     weights                          the arrays of `IntegerNetwork` but `windows`, zlib
 
 A file runs no code. It is read only where all of it has its hash, it is of this game, its options
@@ -20,10 +20,10 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from cc_env import files
 from cc_env.core import rules
 from cc_env.core.game import Game
 from cc_env.errors import BadNetwork, UnknownOption, is_integer
+from cc_env.files import write_atomically
 from cc_env.learned_evaluation.network import (
     CELLS,
     STATES,
@@ -35,21 +35,21 @@ from cc_env.learned_evaluation.network import (
     check,
     learned,
 )
-from cc_env.registry.catalogue import file_stem, rules_of
+from cc_env.registry.catalogue import file_stem, rules_id
 
 SUFFIX = ".network"
 VERSION = 3
 SHIPPED = Path(__file__).parent / "shipped"
-NAME = "learned"  # of the evaluation, among those of its game
-MOST_SETS, MOST_WINDOWS = 16, 49
-MOST_BYTES = 1 << 22  # of a file
+LEARNED_NAME = "learned"  # of the evaluation, among those of its game
+MAX_SETS, MAX_WINDOWS = 16, 49
+MAX_FILE_BYTES = 1 << 22  # of a file
 
 _MAGIC = "cc_env network"
 _LEVEL = 9  # of zlib
 
 
 @dataclass(frozen=True, kw_only=True)
-class Header:
+class NetworkHeader:
     """What a network is of."""
 
     game: str
@@ -57,7 +57,9 @@ class Header:
     rules: str  # the id of the environment, whose version rises with every change of the rules
     sets: int  # of cells that it sees
     windows: tuple[int, ...]  # the first cell of each
-    corrects: str  # the hash of the evaluation that it was trained to correct, see `identity`
+    corrects: (
+        str  # the hash of the evaluation that it was trained to correct, see `evaluation_hash`
+    )
 
 
 def file_name(game: Game) -> str:
@@ -65,26 +67,26 @@ def file_name(game: Game) -> str:
     return file_stem(game.name, game.options) + SUFFIX
 
 
-def with_learned(game: Game) -> Game:
+def add_learned_evaluation(game: Game) -> Game:
     """Return the game, with the evaluation "learned" if the package has a network for it."""
     rules.register_evaluation(type(game.initial), Learned, learned, lambda chosen: chosen.base)
     path = SHIPPED / file_name(game)
     if not path.is_file():
         return game
-    evaluation = correcting(game, _shipped(path, _Wanted.of(game)))
-    evaluations = {**game.search.evaluations, NAME: evaluation}
+    evaluation = corrected_evaluation(game, _shipped(path, _Wanted.of(game)))
+    evaluations = {**game.search.evaluations, LEARNED_NAME: evaluation}
     return replace(game, search=replace(game.search, evaluations=evaluations))
 
 
-def evaluation_of(game: Game, which: Any = None) -> Any:
+def find_evaluation(game: Game, which: Any = None) -> Any:
     """As `Game.evaluation`; `which` may also be the path of a file of a network.
 
     Such a path ends in SUFFIX; what comes of it is the first evaluation, corrected. Raises as
-    `Game.evaluation` and `read`.
+    `Game.evaluation` and `read_network`.
     """
     if isinstance(which, str) and which.endswith(SUFFIX):
-        return correcting(game, read(Path(which), game))
-    if which == NAME and NAME not in game.search.evaluations:
+        return corrected_evaluation(game, read_network(Path(which), game))
+    if which == LEARNED_NAME and LEARNED_NAME not in game.search.evaluations:
         raise UnknownOption(
             f"{game!r}: no network ships for it; python -m training.learned_evaluation trains one, "
             f"and evaluation=FOLDER/best{SUFFIX} plays by it"
@@ -92,7 +94,7 @@ def evaluation_of(game: Game, which: Any = None) -> Any:
     return game.evaluation(which)
 
 
-def correcting(game: Game, network: IntegerNetwork) -> Learned:
+def corrected_evaluation(game: Game, network: IntegerNetwork) -> Learned:
     """Return the game's first evaluation, corrected by a network; raise as `check_inputs`."""
     check_inputs(game)
     return Learned(game.evaluation(), network)
@@ -120,14 +122,14 @@ class _Wanted(NamedTuple):
 
     @classmethod
     def of(cls, game: Game) -> Self:
-        base = identity(game.evaluation())
-        return cls(game.name, tuple(sorted(game.options.items())), rules_of(game.name), base)
+        base = evaluation_hash(game.evaluation())
+        return cls(game.name, tuple(sorted(game.options.items())), rules_id(game.name), base)
 
     def __str__(self) -> str:
         return f"{self.game} {dict(self.options)} ({self.rules})"
 
 
-def identity(evaluation: Any) -> str:
+def evaluation_hash(evaluation: Any) -> str:
     """Return a hash of an evaluation: the names of its types, and its numbers."""
     digest = hashlib.sha256()
     for part in _flat(evaluation):
@@ -135,9 +137,9 @@ def identity(evaluation: Any) -> str:
     return digest.hexdigest()
 
 
-def fingerprint(evaluation: Any) -> str:
+def short_hash(evaluation: Any) -> str:
     """Return 16 digits of the hash of a learned evaluation; nothing for others."""
-    return identity(evaluation)[:16] if isinstance(evaluation, Learned) else ""
+    return evaluation_hash(evaluation)[:16] if isinstance(evaluation, Learned) else ""
 
 
 def _flat(evaluation: Any) -> Iterator[bytes]:
@@ -156,7 +158,7 @@ def _shipped(path: Path, wanted: _Wanted) -> IntegerNetwork:
     return _read(path, wanted)
 
 
-def read(path: Path, game: Game) -> IntegerNetwork:
+def read_network(path: Path, game: Game) -> IntegerNetwork:
     """Return the network of a file; raise BadNetwork unless it is whole and of this game, OSError.
 
     Its options have to be those of the game, its rules the current ones, and the evaluation that it
@@ -172,7 +174,7 @@ def read(path: Path, game: Game) -> IntegerNetwork:
 
 def _read(path: Path, wanted: _Wanted) -> IntegerNetwork:
     with path.open("rb") as file:
-        content = file.read(MOST_BYTES + 1)
+        content = file.read(MAX_FILE_BYTES + 1)
     try:
         header, packed = _opened(content)
         _check_game(header, wanted)
@@ -183,25 +185,25 @@ def _read(path: Path, wanted: _Wanted) -> IntegerNetwork:
     return network
 
 
-def write(path: Path, game: Game, network: IntegerNetwork) -> None:
+def write_network(path: Path, game: Game, network: IntegerNetwork) -> None:
     """Write a network atomically; raise BadNetwork where a sum could overflow, OSError."""
     check(network)
-    header = Header(
+    header = NetworkHeader(
         game=game.name,
         options=dict(game.options),
-        rules=rules_of(game.name),
+        rules=rules_id(game.name),
         sets=len(network.cells) // (CELLS * WIDTH),
         windows=tuple(network.windows.tolist()),
-        corrects=identity(game.evaluation()),
+        corrects=evaluation_hash(game.evaluation()),
     )
     told = json.dumps(asdict(header), ensure_ascii=False).encode()
     arrays = [np.asarray(getattr(network, name)) for name, _ in _layout(header)]
     packed = zlib.compress(b"".join(_little(array).tobytes() for array in arrays), _LEVEL)
     first = f"{_MAGIC} {VERSION} {len(told)} {_hash(told + packed)}\n"
-    files.write(path, first.encode() + told + packed)
+    write_atomically(path, first.encode() + told + packed)
 
 
-def _opened(content: bytes) -> tuple[Header, bytes]:
+def _opened(content: bytes) -> tuple[NetworkHeader, bytes]:
     """Return the header and the packed weights; raise BadNetwork where they lack their hash."""
     line, _, rest = content.partition(b"\n")
     words = line[:256].decode("ascii", "replace").removeprefix(f"{_MAGIC} ").split(" ")
@@ -210,33 +212,33 @@ def _opened(content: bytes) -> tuple[Header, bytes]:
     version, length, digest = words
     if version != str(VERSION):
         raise BadNetwork(f"of version {version[:20]!r}; wanted: {VERSION}")
-    if len(content) > MOST_BYTES:
-        raise BadNetwork(f"more than {MOST_BYTES:,} bytes; wanted: fewer")
+    if len(content) > MAX_FILE_BYTES:
+        raise BadNetwork(f"more than {MAX_FILE_BYTES:,} bytes; wanted: fewer")
     if _hash(rest) != digest or not (length.isascii() and length[:9].isdigit()):
         raise BadNetwork(f"altered or cut short, at {len(content):,} bytes; its hash is another")
     end = int(length[:9])
     return _header(rest[:end]), rest[end:]
 
 
-def _header(told: bytes) -> Header:
+def _header(told: bytes) -> NetworkHeader:
     try:
         words = json.loads(told)
-        header = Header(windows=tuple(words.pop("windows")), **words)
+        header = NetworkHeader(windows=tuple(words.pop("windows")), **words)
     except (ValueError, TypeError, AttributeError, KeyError, RecursionError):
         raise BadNetwork("the header cannot be read") from None
     if not all(isinstance(text, str) for text in (header.game, header.rules, header.corrects)):
         raise BadNetwork("the header's game, rules and evaluation are not texts")
     if not isinstance(header.options, dict):
         raise BadNetwork("the header's options are not named")
-    if not is_integer(header.sets, 0) or header.sets > MOST_SETS:
-        raise BadNetwork(f"sees {header.sets!r} sets of cells; wanted: 0 to {MOST_SETS}")
+    if not is_integer(header.sets, 0) or header.sets > MAX_SETS:
+        raise BadNetwork(f"sees {header.sets!r} sets of cells; wanted: 0 to {MAX_SETS}")
     cells = all(is_integer(cell, 0) and cell < CELLS for cell in header.windows)
-    if not cells or len(header.windows) > MOST_WINDOWS:
-        raise BadNetwork(f"the windows are not cells, at most {MOST_WINDOWS} of 0 to {CELLS - 1}")
+    if not cells or len(header.windows) > MAX_WINDOWS:
+        raise BadNetwork(f"the windows are not cells, at most {MAX_WINDOWS} of 0 to {CELLS - 1}")
     return header
 
 
-def _check_game(header: Header, wanted: _Wanted) -> None:
+def _check_game(header: NetworkHeader, wanted: _Wanted) -> None:
     """Raise BadNetwork unless the network is of this game, by these rules and this evaluation."""
     options = tuple(sorted(header.options.items()))
     given = _Wanted(header.game, options, header.rules, header.corrects)
@@ -249,7 +251,7 @@ def _check_game(header: Header, wanted: _Wanted) -> None:
         )
 
 
-def _network(header: Header, packed: bytes) -> IntegerNetwork:
+def _network(header: NetworkHeader, packed: bytes) -> IntegerNetwork:
     """Return the network; raise BadNetwork unless there are as many weights as the header says."""
     size = sum(count * kind.itemsize for _, (count, kind) in _layout(header))
     machine = zlib.decompressobj()
@@ -268,7 +270,7 @@ def _network(header: Header, packed: bytes) -> IntegerNetwork:
     return aligned(IntegerNetwork(windows=windows, **arrays, third_bias=bias))
 
 
-def _layout(header: Header) -> Iterator[tuple[str, tuple[int, np.dtype[Any]]]]:
+def _layout(header: NetworkHeader) -> Iterator[tuple[str, tuple[int, np.dtype[Any]]]]:
     """Yield the arrays in a file: name, and how many numbers of which type."""
     int16, int32, int64 = np.dtype("<i2"), np.dtype("<i4"), np.dtype("<i8")
     yield "cells", (header.sets * CELLS * WIDTH, int16)

@@ -16,9 +16,10 @@ from cc_env import files
 from cc_env.core.game import BrokenGame, Format, Game, PlayedGame, Turn
 from cc_env.core.rules import DRAW, FIRST_WINS, ONGOING, SECOND_WINS
 from cc_env.errors import BadRecord, CcEnvError, UnknownOption, format_list
+from cc_env.files import append_atomically, read_lines
 from cc_env.games.factory import make_game
 from cc_env.match.match import AGREED, FAULTS, RESIGNED, Limits, Match, Result
-from cc_env.registry import import_allowlist
+from cc_env.registry.import_allowlist import untrusted_names
 from cc_env.version import __version__
 
 RESULTS = {FIRST_WINS: "1-0", SECOND_WINS: "0-1", DRAW: "1/2-1/2", ONGOING: "*"}
@@ -142,7 +143,7 @@ def _frozen(value: Any) -> Any:
 def replay(record: Record) -> Match:
     """Return the match played again; raise BadRecord, naming the turn, where it cannot be."""
     try:
-        with import_allowlist.names_from_file():
+        with untrusted_names():
             game = make_game(record.game, **record.options)
         start = None if record.start is None else game.from_text(record.start)
         match = Match(game, start, Limits(**record.limits))
@@ -190,7 +191,7 @@ def replay_records(path: Path) -> Iterator[tuple[int, Record, Match] | BrokenGam
 
     A broken game is yielded as a BrokenGame. Raises BadRecord if the file cannot be read.
     """
-    for number, text in files.lines(path):
+    for number, text in read_lines(path):
         try:
             record = Record.from_json(text)
             match = replay(record)
@@ -210,7 +211,7 @@ def valid_games(source: Path | str, entries: Iterable[_Entry | BrokenGame]) -> I
 
 def append_record(path: Path, record: Record) -> None:
     """Add the record to a file as one line, all of it or nothing; raise OSError."""
-    files.append(path, record.to_json() + "\n")
+    append_atomically(path, record.to_json() + "\n")
 
 
 def read_foreign(path: Path, game: Game) -> Iterator[tuple[PlayedGame, Match] | BrokenGame]:

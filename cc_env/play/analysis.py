@@ -18,7 +18,7 @@ from cc_env.core.rules import ONGOING, Position, reward
 from cc_env.match.referee import Clock, Decision, Player, player_for_new_game
 from cc_env.play import descriptions
 from cc_env.play.descriptions import choose_with_line, winning_chances
-from cc_env.search.compare import Compared, Variation, follow
+from cc_env.search.compare import Comparison, Variation, play_forced
 
 
 class Mark(NamedTuple):
@@ -67,7 +67,7 @@ class TimeBudget:
 class ComparingPlayer(Protocol):
     """A player that compares turns, see `cc_env.players.builtin.MinimaxPlayer.compare`."""
 
-    def compare(self, position: Position, turns: Sequence[Turn], left: object) -> Compared:
+    def compare(self, position: Position, turns: Sequence[Turn], left: object) -> Comparison:
         """Return what each of these turns is worth."""
 
 
@@ -185,7 +185,7 @@ def compare_turns(
 def _ask_after(
     game: Game, position: Position, turn: Turn, player: Player, clock: Clock
 ) -> Variation | None:
-    after, actions, _ = follow(game, position, turn)
+    after, actions, _ = play_forced(game, position, turn)
     mover, outcome = game.to_move(position), game.outcome(after)
     if outcome != ONGOING:
         return Variation(actions, float(reward(outcome, mover)))

@@ -10,7 +10,6 @@ from pathlib import Path
 
 from rich.text import Text
 
-from cc_env import files
 from cc_env.core.game import Cell, Game
 from cc_env.core.rules import DRAW
 from cc_env.errors import (
@@ -21,6 +20,7 @@ from cc_env.errors import (
     escape_controls,
     format_count,
 )
+from cc_env.files import write_atomically
 from cc_env.match import record
 from cc_env.match.record import Record, append_record, read_records, read_text
 from cc_env.output import Terminal
@@ -162,7 +162,7 @@ class Console:
         """Return whether the terminal shows these lines below the board, above the next prompt."""
         board = len(to_ansi(self._picture()).splitlines()) + 2  # with what is said below it
         shown = "\n".join(lines).count("\n") + 1
-        return not self._terminal.is_watched or board + shown < self._terminal.height
+        return not self._terminal.shows_progress or board + shown < self._terminal.height
 
     def _prompt(self) -> str:
         if self.session.result is not None:
@@ -210,7 +210,7 @@ class Console:
 
     @property
     def _width(self) -> int:
-        return min(WIDTH, self._terminal.width) if self._terminal.is_watched else WIDTH
+        return min(WIDTH, self._terminal.width) if self._terminal.shows_progress else WIDTH
 
     def _numbered(self) -> list[Choice]:
         """Return the choices in the order of the list: by kind, then by piece."""
@@ -352,7 +352,7 @@ def save(session: GameSession, path: Path) -> None:
     if suffix == RECORD_SUFFIX:
         append_record(path, session.record())
         return
-    files.write(path, export_game(session, suffix))
+    write_atomically(path, export_game(session, suffix))
 
 
 def check_save_path(path: Path, game: Game) -> None:

@@ -44,7 +44,8 @@ from cc_env.match.referee import Clock, Decision, Player, player_for_new_game
 from cc_env.players.specs import make_player, player_option_defaults
 from cc_env.protocols.channel import Channel, LineTooLong
 from cc_env.protocols.ugi import GO_NUMBERS, one_line, read_moves, split_first, turn_word
-from cc_env.registry import import_allowlist, options
+from cc_env.registry.import_allowlist import untrusted_names
+from cc_env.registry.options import parse_options
 from cc_env.version import __version__
 
 Say = Callable[[str], None]
@@ -200,8 +201,8 @@ class UGIEngine:
 
     def _set_game(self, rest: str) -> None:
         name, *pairs = rest.split()[:100] or [""]
-        with import_allowlist.names_from_file():  # whoever sends lines may be a stranger
-            game = make_game(name, **options.read(pairs))
+        with untrusted_names():  # whoever sends lines may be a stranger
+            game = make_game(name, **parse_options(pairs))
         self._player = player_for_new_game(make_player(self._name, game))
         self._game, self._position, self._special = game, game.initial, None
 

@@ -15,16 +15,18 @@ from numpy.typing import NDArray
 from cc_env.core.game import Game, Turn
 from cc_env.core.rules import Position
 from cc_env.errors import BadPlayer, UnknownOption, format_list, suggest
-from cc_env.learned_evaluation.network_file import evaluation_of, fingerprint
+from cc_env.learned_evaluation.network_file import find_evaluation, short_hash
 from cc_env.match.referee import Clock, Decision, Player
 from cc_env.players.perfect import PerfectPlayer
 from cc_env.registry.catalogue import GAMES
-from cc_env.search import greedy, limits
+from cc_env.search import limits
 from cc_env.search.alphabeta import AlphaBeta
-from cc_env.search.compare import Compared, compare
+from cc_env.search.compare import Comparison, compare
+from cc_env.search.greedy import score_actions
+from cc_env.search.limits import check_limit
 from cc_env.search.mcts import MCTS
-from cc_env.search.scores import expected
-from cc_env.search.workspace import MOST_DEPTH
+from cc_env.search.scores import expected_result
+from cc_env.search.workspace import MAX_DEPTH
 from cc_env.tablebase.tablebase import Tablebase
 
 PolicyFunction = Callable[[NDArray[np.int8], dict[str, Any]], Any]  # (observation, info) -> action
@@ -67,16 +69,16 @@ class GreedyPlayer:
 
         Raises UnknownOption for an evaluation that the game does not have.
         """
-        self._game, self._evaluation = game, evaluation_of(game, evaluation)
-        self.fingerprint = fingerprint(self._evaluation)
-        greedy.scores(game, game.initial, self._evaluation)  # compiles
+        self._game, self._evaluation = game, find_evaluation(game, evaluation)
+        self.fingerprint = short_hash(self._evaluation)
+        score_actions(game, game.initial, self._evaluation)  # compiles
 
     def choose(self, position: Position, rng: np.random.Generator, clock: Clock) -> Decision:
         """Return the first decision of one of the best turns."""
-        actions, scores = greedy.scores(self._game, position, self._evaluation)
+        actions, scores = score_actions(self._game, position, self._evaluation)
         highest = max(scores)
         best = [action for action, score in zip(actions, scores, strict=True) if score == highest]
-        return Decision(int(rng.choice(best)), expected(highest), {"score": highest})
+        return Decision(int(rng.choice(best)), expected_result(highest), {"score": highest})
 
 
 class MinimaxPlayer:
@@ -114,11 +116,11 @@ class MinimaxPlayer:
         if level is not None or not given:
             given = {**levels[level or "normal"], **given}
         self._depth, self._nodes, self._seconds = map(given.get, ("depth", "nodes", "seconds"))
-        limits.whole("depth", self._depth, MOST_DEPTH)
-        limits.whole("nodes", self._nodes)
+        check_limit("depth", self._depth, MAX_DEPTH)
+        check_limit("nodes", self._nodes)
         limits.check_seconds(self._seconds)
-        chosen = evaluation_of(game, evaluation)
-        self.fingerprint = fingerprint(chosen)
+        chosen = find_evaluation(game, evaluation)
+        self.fingerprint = short_hash(chosen)
         table = given.get("table_megabytes", 16) if table_megabytes is None else table_megabytes
         self._search = AlphaBeta(
             game,
@@ -138,9 +140,9 @@ class MinimaxPlayer:
 
     def compare(
         self, position: Position, turns: Sequence[Turn], left: Callable[[], float]
-    ) -> Compared:
+    ) -> Comparison:
         """Return the values of these turns, see `cc_env.search.compare`."""
-        depth = self._depth or MOST_DEPTH
+        depth = self._depth or MAX_DEPTH
         return compare(self._search, position, turns, left=left, depth=depth)
 
     def stop(self) -> None:
@@ -173,10 +175,10 @@ class MCTSPlayer:
         self._simulations, self._seconds = simulations, seconds
         if simulations is None and seconds is None:
             self._simulations = 1000
-        limits.whole("simulations", simulations)
+        check_limit("simulations", simulations)
         limits.check_seconds(seconds)
-        chosen = evaluation_of(game, evaluation)
-        self.fingerprint = fingerprint(chosen)
+        chosen = find_evaluation(game, evaluation)
+        self.fingerprint = short_hash(chosen)
         self._search = MCTS(
             game,
             chosen,
@@ -200,7 +202,7 @@ def load_tables(game: Game, tables: str | os.PathLike[str] | Tablebase | None) -
     """Return exact values, or those in a folder; raise BadOption as `Tablebase`, MissingTable."""
     if tables is None or isinstance(tables, Tablebase):
         return tables
-    return Tablebase(game, tables).some()
+    return Tablebase(game, tables).require_any()
 
 
 def make_perfect_player(

@@ -5,7 +5,7 @@ import numpy as np
 from cc_env.core.game import Game
 from cc_env.core.rules import Position
 from cc_env.match.referee import Clock, Decision, Player
-from cc_env.tablebase.tablebase import Solved, Tablebase
+from cc_env.tablebase.tablebase import ExactValue, Tablebase
 
 
 class PerfectPlayer:
@@ -24,17 +24,17 @@ class PerfectPlayer:
     def choose(self, position: Position, rng: np.random.Generator, clock: Clock) -> Decision:
         """Return an action that keeps the value."""
         self._game.choices(position)  # raises where the game is over
-        solved = self._tables.find(position)
+        solved = self._tables.get(position)
         if solved is None:
             return self._elsewhere.choose(position, rng, clock)
         actions = self._actions(position, solved)
         details = {"turns": solved.turns, "margin": solved.margin * solved.value}
         return Decision(int(rng.choice(actions)), float(solved.value), details)
 
-    def _actions(self, position: Position, solved: Solved) -> list[int]:
+    def _actions(self, position: Position, solved: ExactValue) -> list[int]:
         """Return the actions among which chance decides."""
         soonest = solved.value > 0 or self._delay or self._game.max_margin > 1
-        actions = list(solved.best if soonest else solved.keeping)
+        actions = list(solved.best if soonest else solved.value_keeping)
         if not self._delay or len(actions) == 1:
             return actions
         traps = [self._mistakes(self._game.apply(position, action)) for action in actions]
@@ -46,12 +46,12 @@ class PerfectPlayer:
 
         A turn that goes on is finished in the way that leaves the most.
         """
-        solved = self._tables.find(position)
+        solved = self._tables.get(position)
         if solved is None or not solved.actions:
             return 0.0
         if self._game.mid_turn(position):
             return max(self._mistakes(self._game.apply(position, a)) for a in solved.best)
-        return 1 - len(solved.keeping) / len(solved.actions)
+        return 1 - len(solved.value_keeping) / len(solved.actions)
 
     def stop(self) -> None:
         """End a search that runs in another thread with what it has found."""

@@ -30,8 +30,10 @@ from cc_env.players.builtin import (
     make_perfect_player,
     make_program_player,
 )
-from cc_env.registry import import_allowlist, options
+from cc_env.registry import import_allowlist
 from cc_env.registry.catalogue import GAMES
+from cc_env.registry.import_allowlist import import_if_allowed
+from cc_env.registry.options import parse_options, split_options
 
 PlayerFactory = Callable[..., Player]
 
@@ -172,7 +174,7 @@ def _parse(name: str) -> tuple[PlayerFactory, dict[str, Any]]:
             known += f"; {kind} is known after cc_env.registry.plugins.know_learned_players()"
         raise UnknownOption(f"there is no player {kind!r}; {suggest(kind, PLAYERS)}{known}")
     defaults = _defaults(kind, factory)
-    words = options.split(rest)
+    words = split_options(rest)
     levels = [word for word in words if "=" not in word]
     numbers = [level for level in levels if level.isdecimal()]
     if numbers and kind in _NUMBERS:
@@ -180,7 +182,7 @@ def _parse(name: str) -> tuple[PlayerFactory, dict[str, Any]]:
         raise UnknownOption(f"player {kind} has no level {numbers[0]!r}; did you mean {near}?")
     if levels and "level" not in defaults:
         raise UnknownOption(f"player {kind} has no levels, such as {levels[0]!r}")
-    given = options.read(word if "=" in word else f"level={word}" for word in words)
+    given = parse_options(word if "=" in word else f"level={word}" for word in words)
     if unknown := sorted(set(given) - set(defaults)):
         has = format_list(_with_values(defaults)) or "none"
         has = f"{suggest(unknown[0], defaults)}it has: {has}"
@@ -209,7 +211,7 @@ def _with_values(defaults: Mapping[str, Any]) -> list[str]:
 def _imported(path: str) -> PlayerFactory:
     module, _, name = path.rpartition(".")
     try:
-        factory = getattr(import_allowlist.load(module, path), name)
+        factory = getattr(import_if_allowed(module, path), name)
     except (ImportError, AttributeError) as error:
         raise BadPlayer(f"player {path!r} cannot be imported: {error}") from error
     if not callable(factory):

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 
-class Entry(NamedTuple):
+class GameEntry(NamedTuple):
     """The module of a game, and facts that are needed without importing it."""
 
     module: str  # defines make(**options) -> Game
@@ -14,11 +14,11 @@ class Entry(NamedTuple):
 
 
 GAMES = {
-    "capture_conquer": Entry("cc_env.games.capture_conquer", "cc_env/CaptureConquer-v0"),
-    "checkers": Entry("cc_env.games.checkers", "cc_env/Checkers-v0", formats=(".pdn",)),
-    "mini_checkers": Entry("cc_env.games.mini_checkers", "cc_env/MiniCheckers-v0"),
-    "morris": Entry("cc_env.games.morris", "cc_env/Morris-v0"),
-    "cannon": Entry(
+    "capture_conquer": GameEntry("cc_env.games.capture_conquer", "cc_env/CaptureConquer-v0"),
+    "checkers": GameEntry("cc_env.games.checkers", "cc_env/Checkers-v0", formats=(".pdn",)),
+    "mini_checkers": GameEntry("cc_env.games.mini_checkers", "cc_env/MiniCheckers-v0"),
+    "morris": GameEntry("cc_env.games.morris", "cc_env/Morris-v0"),
+    "cannon": GameEntry(
         "cc_env.games.cannon",
         "cc_env/Cannon-v0",
         bots=("aggressive", "enhanced", "defensive", "neutral"),
@@ -27,7 +27,7 @@ GAMES = {
 }
 
 
-def rules_of(game: str) -> str:
+def rules_id(game: str) -> str:
     """Return the version of a game's rules, which is the id of its environment."""
     return GAMES[game].environment if game in GAMES else game
 

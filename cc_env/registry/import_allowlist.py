@@ -24,7 +24,7 @@ def allow(name: str) -> None:
 
 
 @contextmanager
-def names_from_file() -> Iterator[None]:
+def untrusted_names() -> Iterator[None]:
     """Treat names as coming from a file while the block runs in this thread: import no new ones."""
     token = _in_file.set(True)
     try:
@@ -33,7 +33,7 @@ def names_from_file() -> Iterator[None]:
         _in_file.reset(token)
 
 
-def load(module: str, name: str) -> ModuleType:
+def import_if_allowed(module: str, name: str) -> ModuleType:
     """Import and return the module of the game or player `name`.
 
     Raises ImportError if there is no such module, or if the name comes from a file and is not

@@ -1,7 +1,7 @@
 """The location of `agents` and `training`: beside cc_env in a checkout, inside it in a wheel.
 
 Their names are too common for top-level packages of an installation. So they can be imported only
-in processes that call `reach`, as the command line and `know_learned_players` do.
+in processes that call `make_importable`, as the command line and `know_learned_players` do.
 """
 
 import sys
@@ -13,21 +13,21 @@ from types import ModuleType
 
 from cc_env.errors import MissingExtra
 
-HERE = Path(__file__).parents[1]
-BUNDLED = HERE / "bundled"  # filled by setup.py when a wheel is built
+PACKAGE = Path(__file__).parents[1]
+BUNDLED = PACKAGE / "bundled"  # filled by setup.py when a wheel is built
 
 
-def folder() -> Path | None:
+def plugin_folder() -> Path | None:
     """Return the folder that contains `agents` and `training`, or None."""
-    return next((path for path in (HERE.parent, BUNDLED) if (path / "agents").is_dir()), None)
+    return next((path for path in (PACKAGE.parent, BUNDLED) if (path / "agents").is_dir()), None)
 
 
-def reach() -> bool:
+def make_importable() -> bool:
     """Make `agents` and `training` importable; return whether they are.
 
     They are not if they are missing, or if other packages with these names are installed.
     """
-    here = folder()
+    here = plugin_folder()
     if here is None:
         return False
     if find_spec("agents") is None:
@@ -38,14 +38,14 @@ def reach() -> bool:
 
 def know_learned_players() -> None:
     """Register the learned players by name: policy, alphazero, ppo, memory."""
-    if reach():
+    if make_importable():
         with suppress(ImportError):  # their dependencies are not installed
             import_module("agents")
 
 
-def load(module: str) -> ModuleType:
+def import_plugin(module: str) -> ModuleType:
     """Return a module of `agents` or `training`; raise MissingExtra if it cannot be imported."""
-    if not reach():
+    if not make_importable():
         raise MissingExtra(module, "the packages agents and training", "train")
     try:
         return import_module(module)

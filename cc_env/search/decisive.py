@@ -18,7 +18,7 @@ MAX_POSITIONS = 4096  # within one turn
 NO_WIN = 1 << 20  # more than any number of decisions
 
 
-def buffer(num_actions: int) -> NDArray[np.int32]:
+def make_buffer(num_actions: int) -> NDArray[np.int32]:
     """Return a buffer for `winning_action`, int32[D, A]."""
     return np.empty((MAX_DECISIONS, num_actions), np.int32)
 

@@ -15,11 +15,12 @@ from cc_env import files
 from cc_env.core.game import Game
 from cc_env.core.rules import DRAW, FIRST_WINS, SECOND_WINS
 from cc_env.errors import BadRecord, CcEnvError, check_bool, is_integer, is_number
+from cc_env.files import append_atomically, read_lines
 from cc_env.games.factory import make_game
 from cc_env.match.match import Limits, Result
 from cc_env.match.referee import Decision, Player
 from cc_env.play.session import HUMAN, GameSession
-from cc_env.registry import import_allowlist
+from cc_env.registry.import_allowlist import untrusted_names
 
 SLOWEST = 10.0  # seconds between two decisions of a watched game
 LONGEST = 1e9  # seconds that a decision took
@@ -47,7 +48,7 @@ class Opening:
 
     def session(self, make: MakePlayer) -> GameSession:
         """Return the game as it begins; raises CcEnvError where it cannot be."""
-        with import_allowlist.names_from_file():
+        with untrusted_names():
             game = make_game(self.game, **self.options)
             start = None if self.start is None else game.from_text(self.start)
             limits = Limits(**self.limits)
@@ -95,7 +96,7 @@ class Journal:
 
     def _add(self, entry: dict[str, Any]) -> None:
         line = _written(entry) + "\n"
-        files.append(self.path, line, must_exist=True)
+        append_atomically(self.path, line, must_exist=True)
         self.bytes += len(line)  # JSON is ASCII
         self.version += entry.get("do") not in REQUESTS
 
@@ -141,7 +142,7 @@ class Journal:
     def read(self, make: MakePlayer) -> SavedGame:
         """Return the game at its last confirmed decision; raises BadRecord, OSError."""
         files.drop_partial_line(self.path)
-        entries, number, version = files.lines(self.path), 1, 1
+        entries, number, version = read_lines(self.path), 1, 1
         try:
             first = next(entries, None)
             if first is None:

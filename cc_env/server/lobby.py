@@ -32,8 +32,8 @@ from cc_env.match.referee import Clock, Player, Response
 from cc_env.play import importing, view
 from cc_env.play.messages import read_object
 from cc_env.play.session import HUMAN
-from cc_env.registry import options
 from cc_env.registry.catalogue import GAMES
+from cc_env.registry.options import parse_options
 from cc_env.server import player_pool
 from cc_env.server.jobs import Call, Choice, Choose, GameKey, Job, pooled_player
 from cc_env.server.journal import Journal, Opening, with_tokens
@@ -337,7 +337,7 @@ def known_game(name: object, given: object) -> Game:
         if not isinstance(value, bool | int | float | str | None) or len(str(value)) > 40:
             raise BadOption(f"{name}: {option} is not a word, a number, true, false or null")
         text = isinstance(value, str)
-        checked[option] = options.read([f"{option}={value}"])[option] if text else value
+        checked[option] = parse_options([f"{option}={value}"])[option] if text else value
     return make_game(name, **checked)
 
 

@@ -16,7 +16,7 @@ from cc_env.errors import BadOption, BadPlayer, UnknownOption, format_list, is_i
 from cc_env.match.referee import Player
 from cc_env.players.builtin import DEFAULT_LEVELS
 from cc_env.players.specs import available_players, make_player
-from cc_env.registry import options
+from cc_env.registry.options import parse_options
 from cc_env.search.mcts import PLAYOUTS
 
 LONGEST = 80  # characters of a name
@@ -75,7 +75,7 @@ def check(name: object, game: Game) -> str:
             f"there is no player {kind!r} here; there are: {format_list(known, 99)}"
         )
     words = [word for word in rest.split(",") if word]
-    given = options.read(word if "=" in word else f"level={word}" for word in words)
+    given = parse_options(word if "=" in word else f"level={word}" for word in words)
     allowed = OPTIONS.get(kind, {})
     if unknown := [option for option in given if option not in allowed]:
         has = format_list(allowed) or "none"

@@ -13,28 +13,28 @@ from cc_env.core.rules import Position
 from cc_env.errors import BadOption, BadTable, is_integer
 from cc_env.jit.threads import available_cores
 from cc_env.search.alphabeta import AlphaBeta
-from cc_env.tablebase.tablebase import Solved, Tablebase
+from cc_env.tablebase.tablebase import ExactValue, Tablebase
 
-DEPTH = 4  # turns that alpha-beta looks ahead, by default
+DEFAULT_DEPTH = 4  # turns that alpha-beta looks ahead, by default
 _PART = 500  # positions that a thread compares before it takes others
 _LOOK = 0.5  # seconds between looks for Ctrl-C
 
 
-class Compared(NamedTuple):
+class ComparisonCounts(NamedTuple):
     """How many positions were compared."""
 
     positions: int = 0
     proven: int = 0  # of those, in which the search proved a value: the one in the table
 
 
-def check(
+def cross_check(
     tables: Tablebase,
     count: int,
     *,
-    depth: int = DEPTH,
+    depth: int = DEFAULT_DEPTH,
     seed: int = 0,
     threads: int | None = None,
-) -> Iterator[Compared]:
+) -> Iterator[ComparisonCounts]:
     """Compare random positions of each table with alpha-beta to `depth` turns; yield how many.
 
     `count` positions are drawn of each view of a table (see `Tablebase.position`), or as many as it
@@ -57,7 +57,7 @@ def check(
     searches = [
         AlphaBeta(tables.game, table_megabytes=1) for _ in range(threads or available_cores())
     ]
-    total, running = Compared(), dict[Future[Compared], AlphaBeta]()
+    total, running = ComparisonCounts(), dict[Future[ComparisonCounts], AlphaBeta]()
     with ThreadPoolExecutor(len(searches)) as pool:
         while tasks or running:
             while tasks and searches:
@@ -67,7 +67,7 @@ def check(
             done, _ = wait(running, _LOOK, FIRST_COMPLETED)
             for future in done:
                 searches.append(running.pop(future))
-                total = Compared(*map(sum, zip(total, future.result(), strict=True)))
+                total = ComparisonCounts(*map(sum, zip(total, future.result(), strict=True)))
             if done:
                 yield total
 
@@ -79,21 +79,21 @@ def _compare(
     depth: int,
     rng: np.random.Generator,
     search: AlphaBeta,
-) -> Compared:
+) -> ComparisonCounts:
     """Compare so many positions of a view, less those without a choice; raise BadTable."""
     positions = proven = 0
     for number in rng.integers(tables.sizes[view], size=count).tolist():
-        position = tables.position(view, number)
-        solved = tables.find(position)
+        position = tables.position_at(view, number)
+        solved = tables.get(position)
         if solved is None or len(solved.actions) < 2:
             continue
         positions += 1
         proven += _is_proven(tables, position, solved, depth, search)
-    return Compared(positions, proven)
+    return ComparisonCounts(positions, proven)
 
 
 def _is_proven(
-    tables: Tablebase, position: Position, solved: Solved, depth: int, search: AlphaBeta
+    tables: Tablebase, position: Position, solved: ExactValue, depth: int, search: AlphaBeta
 ) -> bool:
     """Return whether the search proves the value; raise BadTable if it proves another.
 

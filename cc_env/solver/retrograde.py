@@ -25,18 +25,18 @@ from cc_env.core import rules
 from cc_env.core.rules import Int, Position
 from cc_env.jit.compiler import jit
 from cc_env.jit.raw_arrays import as_raw
-from cc_env.tablebase.ranking import NOWHERE, Numbers, place_of, position_of
+from cc_env.tablebase.ranking import NO_INDEX, RankingTables, decode_position, index_of
 from cc_env.tablebase.values import (
     LOST,
     UNKNOWN,
-    final,
-    lost,
+    loss_value,
     margin_of,
+    ordering,
     result_of,
-    turn_before,
+    terminal_value,
     turns_of,
-    won,
-    worth,
+    value_before_turn,
+    win_value,
 )
 
 _LOSES, _OPEN, _WINS = -1, 0, 1  # verdicts on a position, as far as its turns have been looked at
@@ -48,7 +48,7 @@ WINS, LOSSES, MISSING = range(3)
 class Work(NamedTuple):
     """The values of a material and of all that its turns lead to."""
 
-    numbers: Numbers
+    numbers: RankingTables
     values: NDArray[np.uint16]
     material: NDArray[np.int64]  # [K]
     start: np.int64  # the place of its number 0
@@ -64,7 +64,7 @@ class Pass(NamedTuple):
 
 
 @jit(nogil=True)
-def begin(work: Work, like: Position, low: Int, high: Int, counts: NDArray[np.int64]) -> None:
+def initialize(work: Work, like: Position, low: Int, high: Int, counts: NDArray[np.int64]) -> None:
     """Write the values of finished games among the numbers `low` to `high`, UNKNOWN for others.
 
     To `counts`, int64[3], is added how many are won and lost.
@@ -72,8 +72,8 @@ def begin(work: Work, like: Position, low: Int, high: Int, counts: NDArray[np.in
     work = as_raw(work)
     sets = np.empty(len(work.material), np.uint64)
     for number in range(low, high):
-        position = position_of(np.int64(number), work.material, work.numbers, like, sets)
-        value = final(position)
+        position = decode_position(np.int64(number), work.material, work.numbers, like, sets)
+        value = terminal_value(position)
         work.values[work.start + number] = value
         if value != UNKNOWN:
             counts[LOSSES if value & LOST else WINS] += value != 0
@@ -99,13 +99,13 @@ def advance(
         place = work.start + number
         if work.values[place] != UNKNOWN:
             continue
-        position = position_of(np.int64(number), work.material, work.numbers, like, sets)
+        position = decode_position(np.int64(number), work.material, work.numbers, like, sets)
         verdict = _verdict(position, work, sought, legal, counts)
         if verdict == _WINS:
-            work.values[place] = won(sought.margin, sought.turns)
+            work.values[place] = win_value(sought.margin, sought.turns)
             counts[WINS] += 1
         elif verdict == _LOSES:
-            work.values[place] = lost(sought.margin, sought.turns)
+            work.values[place] = loss_value(sought.margin, sought.turns)
             counts[LOSSES] += 1
 
 
@@ -138,10 +138,10 @@ def _verdict(
 @jit
 def _read(position: Position, work: Work, counts: NDArray[np.int64]) -> Int:
     """Return the value at the end of a turn: from the tables, or that of a finished game."""
-    place = place_of(position, work.numbers)
-    if place != NOWHERE:
+    place = index_of(position, work.numbers)
+    if place != NO_INDEX:
         return np.int64(work.values[place])
-    value = final(position)
+    value = terminal_value(position)
     if value == UNKNOWN:
         counts[MISSING] += 1
     return value
@@ -161,7 +161,7 @@ def _of_turn(value: Int, sought: Pass) -> Int:
 
 
 @jit(nogil=True)
-def settle(
+def solve_acyclic(
     work: Work,
     like: Position,
     low: Int,
@@ -177,7 +177,7 @@ def settle(
     work, legal = as_raw(work), as_raw(legal)
     sets = np.empty(len(work.material), np.uint64)
     for number in range(low, high):
-        position = position_of(np.int64(number), work.material, work.numbers, like, sets)
+        position = decode_position(np.int64(number), work.material, work.numbers, like, sets)
         value = _settled(position, work, legal)
         counts[MISSING] += value == UNKNOWN
 
@@ -186,21 +186,21 @@ def settle(
 def _settled(position: Position, work: Work, legal: NDArray[np.int32]) -> Int:
     """Return the value of a position, and write it if it has a place."""
     is_within = rules.mid_turn(position)
-    place: Int = np.int64(NOWHERE) if is_within else place_of(position, work.numbers)
-    if place != NOWHERE and work.values[place] != UNKNOWN:
+    place: Int = np.int64(NO_INDEX) if is_within else index_of(position, work.numbers)
+    if place != NO_INDEX and work.values[place] != UNKNOWN:
         return np.int64(work.values[place])
-    best: Int = np.int64(UNKNOWN) if is_within else final(position)
-    if best == UNKNOWN and (place != NOWHERE or is_within):
+    best: Int = np.int64(UNKNOWN) if is_within else terminal_value(position)
+    if best == UNKNOWN and (place != NO_INDEX or is_within):
         count = rules.legal_actions(position, legal)
         for index in range(count):
             after = rules.apply(position, np.int64(legal[index]))
             value = _settled(after, work, legal[count:])
             if value == UNKNOWN:
                 return value
-            value = value if rules.mid_turn(after) else turn_before(value)
-            if best == UNKNOWN or worth(value) > worth(best):
+            value = value if rules.mid_turn(after) else value_before_turn(value)
+            if best == UNKNOWN or ordering(value) > ordering(best):
                 best = value
-    if place != NOWHERE:
+    if place != NO_INDEX:
         work.values[place] = best
     return best
 
@@ -223,11 +223,11 @@ def verify(
     sets = np.empty(len(work.material), np.uint64)
     for number in range(low, high):
         place = work.start + number
-        position = position_of(np.int64(number), work.material, work.numbers, like, sets)
-        value = final(position)
+        position = decode_position(np.int64(number), work.material, work.numbers, like, sets)
+        value = terminal_value(position)
         if value == UNKNOWN:
             value = best_turn(position, work.numbers, work.values, legal)
-        if value != work.values[place] or place_of(position, work.numbers) != place:
+        if value != work.values[place] or index_of(position, work.numbers) != place:
             if not faults[0]:
                 faults[1] = number
             faults[0] += 1
@@ -236,7 +236,7 @@ def verify(
 @jit
 def best_turn(
     position: Position,
-    numbers: Numbers,
+    numbers: RankingTables,
     values: NDArray[np.uint16],
     legal: NDArray[np.int32],
 ) -> Int:
@@ -251,18 +251,18 @@ def best_turn(
         if rules.mid_turn(after):
             value = best_turn(after, numbers, values, legal[count:])
         else:
-            place = place_of(after, numbers)
-            value = final(after) if place == NOWHERE else np.int64(values[place])
-            value = value if value == UNKNOWN else turn_before(value)
+            place = index_of(after, numbers)
+            value = terminal_value(after) if place == NO_INDEX else np.int64(values[place])
+            value = value if value == UNKNOWN else value_before_turn(value)
         if value == UNKNOWN:
             return value
-        if best == UNKNOWN or worth(value) > worth(best):
+        if best == UNKNOWN or ordering(value) > ordering(best):
             best = value
     return best
 
 
 @jit(nogil=True)
-def draw_the_rest(values: NDArray[np.uint16]) -> None:
+def mark_draws(values: NDArray[np.uint16]) -> None:
     """Make a draw of every value, uint16[N], that is UNKNOWN."""
     for place in range(len(values)):
         if values[place] == UNKNOWN:
@@ -270,7 +270,7 @@ def draw_the_rest(values: NDArray[np.uint16]) -> None:
 
 
 @jit
-def survey(values: NDArray[np.uint16], counts: NDArray[np.int64]) -> None:
+def count_values(values: NDArray[np.uint16], counts: NDArray[np.int64]) -> None:
     """Add to `counts`, int64[2, 32, 1024], how many losses and wins, by margin and turns.
 
     Draws are counted at [0, 0, 0], UNKNOWN at [1, 0, 0].
@@ -285,7 +285,7 @@ def survey(values: NDArray[np.uint16], counts: NDArray[np.int64]) -> None:
 
 
 @jit
-def summary(
+def summarize(
     values: NDArray[np.uint16],
     befores: NDArray[np.int64],
     weights: NDArray[np.int64],

@@ -25,29 +25,40 @@ from numpy.typing import NDArray
 from cc_env.core.game import Game
 from cc_env.core.numbering import Material
 from cc_env.errors import BadOption, BadTable, InsufficientSpace, is_integer, is_number
-from cc_env.files import writing
+from cc_env.files import open_atomically
 from cc_env.jit.threads import available_cores
-from cc_env.registry.catalogue import file_stem, rules_of
+from cc_env.registry.catalogue import file_stem, rules_id
 from cc_env.solver import retrograde
-from cc_env.solver.retrograde import LOSSES, MISSING, WINS, Pass, Work
-from cc_env.tablebase.ranking import (
-    BLOCK,
-    code_of,
-    count,
-    make_numbers,
-    parse_pieces,
-    position_at,
-    size_of,
-    start_of,
-    views,
+from cc_env.solver.retrograde import (
+    LOSSES,
+    MISSING,
+    WINS,
+    Pass,
+    Work,
+    count_values,
+    initialize,
+    mark_draws,
+    solve_acyclic,
+    summarize,
 )
-from cc_env.tablebase.table_file import SUFFIX, Header, View, write
-from cc_env.tablebase.tablebase import opened
-from cc_env.tablebase.values import MOST_MARGIN, MOST_TURNS, UNKNOWN, turns_of
+from cc_env.tablebase.ranking import (
+    BLOCK_SIZE,
+    both_views,
+    count_positions,
+    make_ranking_tables,
+    material_code,
+    material_size,
+    material_start,
+    parse_pieces,
+    position_fields,
+)
+from cc_env.tablebase.table_file import SUFFIX, TableHeader, TableView, write_table
+from cc_env.tablebase.tablebase import open_table
+from cc_env.tablebase.values import MAX_MARGIN, MAX_TURNS, UNKNOWN, turns_of
 
-PART = ".part"
-CHUNK = 2**15  # numbers that a thread takes at once
-SAVE_EVERY = 60.0  # seconds
+STATE_SUFFIX = ".part"
+CHUNK_SIZE = 2**15  # numbers that a thread takes at once
+SAVE_INTERVAL_SECONDS = 60.0  # seconds
 _WAVE = 64  # chunks for each thread, after which what is known can be saved
 _SAMPLES, _SAMPLE = 32, 256  # parts of the numbers, and how many of each, to measure speed by
 _LOOKS = 3, 40  # at all positions, that solving takes as long as: where ends are near, and far
@@ -86,7 +97,7 @@ class Progress(NamedTuple):
     seconds: float  # since the stage began
 
 
-Report = Callable[[Progress], None]
+ProgressCallback = Callable[[Progress], None]
 
 
 def plan(game: Game, folder: Path, pieces: str) -> list[Step]:
@@ -102,11 +113,11 @@ def plan(game: Game, folder: Path, pieces: str) -> list[Step]:
     sides, total = parse_pieces(pieces)
     materials = numbering.materials(sides, total)
     if not materials:
-        most = min(numbering.max_pieces, numbering.num_cells - numbering.min_pieces)
-        fewest = f"each side has {numbering.min_pieces} to {most} pieces"
+        most = min(numbering.most, numbering.room - numbering.fewest)
+        fewest = f"each side has {numbering.fewest} to {most} pieces"
         raise BadOption(f"pieces={pieces!r}: {game.name} has no such position, {fewest}")
     counts = {
-        material: sum(count(numbering, view) for view in views([material]))
+        material: sum(count_positions(numbering, view) for view in both_views([material]))
         for material in materials
     }
     largest = max(counts, key=counts.__getitem__)
@@ -115,7 +126,7 @@ def plan(game: Game, folder: Path, pieces: str) -> list[Step]:
     if available is not None and least > available:
         raise InsufficientSpace(
             f"pieces={pieces!r}: {numbering.label(largest)} has {counts[largest]:,} positions and "
-            f"needs {told_bytes(least)} of memory or more; {told_bytes(available)} are free; "
+            f"needs {format_bytes(least)} of memory or more; {format_bytes(available)} are free; "
             "solve fewer pieces"
         )
     return [_step(game, folder, material) for material in materials]
@@ -124,17 +135,17 @@ def plan(game: Game, folder: Path, pieces: str) -> list[Step]:
 def _step(game: Game, folder: Path, material: Material) -> Step:
     numbering = game.numbering
     assert numbering is not None
-    needed = tuple(numbering.prerequisites(material))
-    numbers = make_numbers(numbering, (*needed, material))
-    shown = views([material])
-    own = [size_of(view, numbers) for view in shown]
-    end = start_of(shown[-1], numbers) + own[-1]  # with the gaps between materials
+    needed = tuple(numbering.leads_to(material))
+    numbers = make_ranking_tables(numbering, (*needed, material))
+    shown = both_views([material])
+    own = [material_size(view, numbers) for view in shown]
+    end = material_start(shown[-1], numbers) + own[-1]  # with the gaps between materials
     label = numbering.label(material)
     path = folder / f"{file_stem(game.name, numbering.options, label)}{SUFFIX}"
     is_done = path.exists()
     if is_done:
         try:
-            opened(path, game, material, numbers).close()
+            open_table(path, game, material, numbers).close()
         except BadTable as error:
             raise BadTable(f"{error}. Delete it, and it is made again") from None
     tables = sum(part.nbytes for part in numbers[:-1])
@@ -144,13 +155,13 @@ def _step(game: Game, folder: Path, material: Material) -> Step:
         path=path,
         needed=needed,
         numbers=sum(own),
-        positions=sum(count(numbering, view) for view in shown),
-        memory=_VALUE * end + tables + 8 * BLOCK,
+        positions=sum(count_positions(numbering, view) for view in shown),
+        memory=_VALUE * end + tables + 8 * BLOCK_SIZE,
         is_done=is_done,
     )
 
 
-def check_room(steps: Sequence[Step], folder: Path) -> None:
+def check_space(steps: Sequence[Step], folder: Path) -> None:
     """Raise InsufficientSpace unless the steps fit into memory and their tables on the disk."""
     if not steps:
         return
@@ -158,19 +169,19 @@ def check_room(steps: Sequence[Step], folder: Path) -> None:
     available = available_memory()
     if available is not None and largest.memory > available:
         raise InsufficientSpace(
-            f"{largest.label} needs {told_bytes(largest.memory)} of memory; "
-            f"{told_bytes(available)} are free{'' if largest.is_done else '; solve fewer pieces'}"
+            f"{largest.label} needs {format_bytes(largest.memory)} of memory; "
+            f"{format_bytes(available)} are free{'' if largest.is_done else '; solve fewer pieces'}"
         )
-    disk = disk_of([step for step in steps if not step.is_done])
+    disk = required_disk([step for step in steps if not step.is_done])
     free = shutil.disk_usage(_existing(folder)).free
     if disk > free:
         raise InsufficientSpace(
-            f"{folder}: the tables need up to {told_bytes(disk)}; "
-            f"{told_bytes(free)} are free on that disk"
+            f"{folder}: the tables need up to {format_bytes(disk)}; "
+            f"{format_bytes(free)} are free on that disk"
         )
 
 
-def disk_of(steps: Sequence[Step]) -> int:
+def required_disk(steps: Sequence[Step]) -> int:
     """Return the bytes on the disk that steps need at most, while the largest is being written."""
     return sum(2 * step.numbers for step in steps) + max((step.disk for step in steps), default=0)
 
@@ -209,7 +220,7 @@ def _left_to_container() -> int:
     return max(0, most - used + (int(cached[1]) if cached else 0))
 
 
-def told_bytes(size: float) -> str:
+def format_bytes(size: float) -> str:
     """Return a number of bytes for people."""
     for unit in ("bytes", "KiB", "MiB"):
         if size < 1024:
@@ -218,7 +229,7 @@ def told_bytes(size: float) -> str:
     return f"{size:,.1f} GiB"
 
 
-def seconds_of(game: Game, steps: Iterable[Step]) -> tuple[float, float]:
+def estimate_seconds(game: Game, steps: Iterable[Step]) -> tuple[float, float]:
     """Return how many seconds of CPU the steps that are left take, at least and at most.
 
     That is by a sample of positions, and rough: nobody knows before how many turns wins take, and
@@ -229,9 +240,9 @@ def seconds_of(game: Game, steps: Iterable[Step]) -> tuple[float, float]:
     if numbering is None or not left:
         return 0.0, 0.0
     largest = max(left, key=lambda step: step.numbers)
-    numbers = make_numbers(numbering, (*largest.needed, largest.material))
-    view = views([largest.material])[-1]
-    start, size = start_of(view, numbers), size_of(view, numbers)
+    numbers = make_ranking_tables(numbering, (*largest.needed, largest.material))
+    view = both_views([largest.material])[-1]
+    start, size = material_start(view, numbers), material_size(view, numbers)
     values = np.zeros(start + size, np.uint16)  # read only, so that it takes no memory
     work = Work(numbers, values, np.array(view, np.int64), np.int64(start))
     legal, faults = np.empty(_NESTED * game.num_actions, np.int32), np.zeros(3, np.int64)
@@ -258,39 +269,39 @@ class Solver:
             raise BadOption(f"threads={threads!r}; it is 1 to 1024")
         assert game.numbering is not None
         self.game, self.step, self._numbering = game, step, game.numbering
-        self.report: Report = lambda progress: None  # called once in a while
+        self.report: ProgressCallback = lambda progress: None  # called once in a while
         self._threads = threads or available_cores()
-        self._numbers = make_numbers(self._numbering, (*step.needed, step.material))
-        self._views = views([step.material])
+        self._numbers = make_ranking_tables(self._numbering, (*step.needed, step.material))
+        self._views = both_views([step.material])
         last = self._views[-1]
-        end = start_of(last, self._numbers) + size_of(last, self._numbers)
+        end = material_start(last, self._numbers) + material_size(last, self._numbers)
         self._values = np.full(end, UNKNOWN, np.uint16)
-        self._census = np.zeros((2, MOST_MARGIN + 1, MOST_TURNS + 2), np.int64)  # by margin, turns
+        self._census = np.zeros((2, MAX_MARGIN + 1, MAX_TURNS + 2), np.int64)  # by margin, turns
         for material in step.needed:
             self._read(material)
         self._state = _State(game, step)
         self._saved = time.monotonic()
         self._cpu = time.process_time()
 
-    def _read(self, material: Material) -> Header:
+    def _read(self, material: Material) -> TableHeader:
         """Read the values of a material that turns lead to; return what its table says."""
         options, label = self._numbering.options, self._numbering.label(material)
         path = self.step.path.parent / f"{file_stem(self.game.name, options, label)}{SUFFIX}"
         try:
-            table = opened(path, self.game, material, self._numbers)
+            table = open_table(path, self.game, material, self._numbers)
         except FileNotFoundError:
             raise BadTable(f"{path}: it is needed first, and missing") from None
-        for part in table.read([self._part(view) for view in views([material])]):
-            retrograde.survey(part, self._census)
+        for part in table.read([self._part(view) for view in both_views([material])]):
+            count_values(part, self._census)
         table.close()
         return table.header
 
     def _part(self, view: Material) -> NDArray[np.uint16]:
         """Return the values of a material as one side sees it."""
-        start = start_of(view, self._numbers)
-        return self._values[start : start + size_of(view, self._numbers)]
+        start = material_start(view, self._numbers)
+        return self._values[start : start + material_size(view, self._numbers)]
 
-    def solve(self) -> Header:
+    def solve(self) -> TableHeader:
         """Solve, verify and write the table; return what it says.
 
         Whatever interrupts it, the next run goes on from there. Raises BadTable where turns lead to
@@ -298,7 +309,7 @@ class Solver:
         """
         try:
             if not self._state.load([self._part(view) for view in self._views]):
-                self._sum("first pass", retrograde.begin)
+                self._sum("first pass", initialize)
                 self._state.has_begun = True
             if self._numbering.is_acyclic:
                 self._settle()
@@ -308,14 +319,14 @@ class Solver:
             self._save()
             raise
         for view in self._views:
-            retrograde.draw_the_rest(self._part(view))
+            mark_draws(self._part(view))
         self._verify()
         header = self._header()
-        write(self.step.path, header, [self._part(view) for view in self._views])
+        write_table(self.step.path, header, [self._part(view) for view in self._views])
         self._state.remove()
         return header
 
-    def verify(self) -> Header:
+    def verify(self) -> TableHeader:
         """Verify the table that is there; return what it says.
 
         Raises BadTable where a value does not follow from those that its turns lead to, or where
@@ -323,20 +334,22 @@ class Solver:
         """
         header = self._read(self.step.material)
         self._verify()
-        views = tuple(map(self._view, self._views))
-        if views != header.views:
-            raise BadTable(f"{self.step.path}: it has {views}; its header says {header.views}")
+        table_views = tuple(map(self._view, self._views))
+        if table_views != header.views:
+            raise BadTable(
+                f"{self.step.path}: it has {table_views}; its header says {header.views}"
+            )
         return header
 
     def _settle(self) -> None:
         legal = _LONGEST * self.game.num_actions
-        self._complain_of_missing(self._sum("settling", retrograde.settle, legal=legal))
+        self._complain_of_missing(self._sum("settling", solve_acyclic, legal=legal))
 
     def _passes(self) -> None:
         """Do the passes, for the greatest margin first."""
         state, census = self._state, self._census
         for view in self._views:
-            retrograde.survey(self._part(view), census)
+            count_values(self._part(view), census)
         census[:, :, 0] += 1  # finished games that are in no table, such as those without pieces
         while state.margin:
             if census[:, state.margin, state.turns :].any():
@@ -349,8 +362,8 @@ class Solver:
         """Find what is won or lost in one turn more than `turns`."""
         margin, turns = self._state.margin, self._state.turns
         losses, wins = self._census[:, margin, turns] > 0
-        if turns == MOST_TURNS:
-            raise BadTable(f"{self.step.label}: an end in more than {MOST_TURNS} turns")
+        if turns == MAX_TURNS:
+            raise BadTable(f"{self.step.label}: an end in more than {MAX_TURNS} turns")
         if not (losses or wins):
             return
         sought = Pass(np.int64(margin), np.int64(turns + 1), losses, wins)
@@ -378,7 +391,7 @@ class Solver:
             raise BadTable(f"{self.step.label}: {faults:,} wrong values, the first of '{text}'")
 
     def _position(self, material: NDArray[np.int64], number: int) -> Any:
-        fields = position_at(number, material.tolist(), self._numbers, self._numbering.like)
+        fields = position_fields(number, material.tolist(), self._numbers, self._numbering.like)
         return self.game.words(self.game.initial, fields)
 
     def _sum(self, stage: str, function: Any, *more: Any, legal: int = 0) -> NDArray[np.int64]:
@@ -405,15 +418,15 @@ class Solver:
             done += sum(high - low for _, low, high in wave)
             seconds = time.perf_counter() - began
             self.report(Progress(self.step.label, stage, done, total, seconds))
-            if time.monotonic() - self._saved > SAVE_EVERY and stage != "verifying":
+            if time.monotonic() - self._saved > SAVE_INTERVAL_SECONDS and stage != "verifying":
                 self._save()
 
     def _tasks(self) -> Iterator[tuple[Work, int, int]]:
         for view in self._views:
-            start, size = start_of(view, self._numbers), len(self._part(view))
+            start, size = material_start(view, self._numbers), len(self._part(view))
             work = Work(self._numbers, self._values, np.array(view, np.int64), np.int64(start))
-            for low in range(0, size, CHUNK):
-                yield work, low, min(size, low + CHUNK)
+            for low in range(0, size, CHUNK_SIZE):
+                yield work, low, min(size, low + CHUNK_SIZE)
 
     def _seconds(self) -> float:
         """Return the seconds of CPU so far, those of runs that were stopped included."""
@@ -425,29 +438,29 @@ class Solver:
             self._state.save([self._part(view) for view in self._views], self._seconds())
         self._saved = time.monotonic()
 
-    def _header(self) -> Header:
-        return Header(
+    def _header(self) -> TableHeader:
+        return TableHeader(
             game=self.game.name,
             options=dict(self._numbering.options),
-            rules=rules_of(self.game.name),
+            rules=rules_id(self.game.name),
             label=self.step.label,
             views=tuple(map(self._view, self._views)),
             seconds=round(self._seconds(), 1),
         )
 
-    def _view(self, view: Material) -> View:
+    def _view(self, view: Material) -> TableView:
         values, numbers = self._part(view), self._numbers
         low, high = numbers.own_at[view[0] : view[0] + 2]
         first, last = numbers.first[view[0] : view[0] + 2]
         weights = np.bincount(numbers.orbit[first:last], minlength=high - low)
-        at = numbers.before_at[code_of(view, numbers)]
+        at = numbers.before_at[material_code(view, numbers)]
         befores = numbers.before[at : at + high - low + 1]
         counts = np.zeros(4, np.int64)  # lost, drawn, won, the number with the most turns
-        retrograde.summary(values, befores, weights, counts)
+        summarize(values, befores, weights, counts)
         longest = int(counts[3])
         turns = int(turns_of(int(values[longest]))) if len(values) else 0
         position = self._position(np.array(view, np.int64), longest) if turns else None
-        return View(
+        return TableView(
             material=view,
             numbers=len(values),
             won=int(counts[2]),
@@ -539,8 +552,8 @@ class _State:
         self.has_begun = False  # the first pass is done
         self.margin, self.turns = game.max_margin, 0  # the passes done, see `Solver._passes`
         self.seconds = 0.0  # of CPU, of earlier runs
-        self._path = step.path.with_name(step.path.name + PART)
-        options, rules = dict(game.numbering.options), rules_of(game.name)
+        self._path = step.path.with_name(step.path.name + STATE_SUFFIX)
+        options, rules = dict(game.numbering.options), rules_id(game.name)
         told = {"game": game.name, "options": options, "rules": rules, "label": step.label}
         self._of, self._most = told, game.max_margin
 
@@ -548,7 +561,7 @@ class _State:
         """Write the file atomically; raise OSError."""
         told = {**self._of, "margin": self.margin, "turns": self.turns, "seconds": seconds}
         told["hash"] = _hash(told, parts)
-        with writing(self._path, alone=False) as file:
+        with open_atomically(self._path, alone=False) as file:
             file.write(json.dumps(told).encode() + b"\n")
             for part in parts:
                 part.tofile(file)
@@ -565,7 +578,7 @@ class _State:
             digest, margin, turns = told.pop("hash"), told["margin"], told["turns"]
             seconds = told["seconds"]
             is_ours = told == {**self._of, "margin": margin, "turns": turns, "seconds": seconds}
-            in_range = is_integer(margin, 1, self._most) and is_integer(turns, 0, MOST_TURNS)
+            in_range = is_integer(margin, 1, self._most) and is_integer(turns, 0, MAX_TURNS)
             in_range = in_range and is_number(seconds)
             self.has_begun = is_ours and in_range and is_filled and digest == _hash(told, parts)
         except FileNotFoundError:

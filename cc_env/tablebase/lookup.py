@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from cc_env.core import rules
 from cc_env.core.rules import Int, Position
 from cc_env.jit.compiler import jit, rule
-from cc_env.tablebase.ranking import NOWHERE, Numbers, place_of
+from cc_env.tablebase.ranking import NO_INDEX, RankingTables, index_of
 from cc_env.tablebase.values import UNKNOWN, turns_of
 
 
@@ -24,10 +24,10 @@ class NoTables(NamedTuple):
     nothing: np.int64 = np.int64(0)  # compiled code knows no empty tuples with names
 
 
-class Known(NamedTuple):
+class LoadedTables(NamedTuple):
     """Tables in memory, whole."""
 
-    numbers: Numbers
+    numbers: RankingTables
     values: NDArray[np.uint16]
 
 
@@ -35,7 +35,7 @@ NO_TABLES = NoTables()
 
 
 @rule(dispatch_on=(1,))
-def solved(position: Position, tables: NoTables | Known) -> Int:
+def exact_value(position: Position, tables: NoTables | LoadedTables) -> Int:
     """Return the value of a position that goes on, see `values`; UNKNOWN where no table has it."""
 
 
@@ -45,18 +45,18 @@ def _unknown(position: Position, tables: NoTables) -> Int:
 
 
 @jit
-def _looked_up(position: Position, tables: Known) -> Int:
-    place = place_of(position, tables.numbers)
-    if place == NOWHERE:
+def _looked_up(position: Position, tables: LoadedTables) -> Int:
+    place = index_of(position, tables.numbers)
+    if place == NO_INDEX:
         return np.int64(UNKNOWN)
-    return certain(position, np.int64(tables.values[place]))
+    return value_if_certain(position, np.int64(tables.values[place]))
 
 
 @jit
-def certain(position: Position, value: Int) -> Int:
+def value_if_certain(position: Position, value: Int) -> Int:
     """Return a value of a table; UNKNOWN where the rules may draw the game before it is over."""
     return np.int64(UNKNOWN) if turns_of(value) > rules.turns_to_draw(position) else value
 
 
-solved.add(NoTables, function=_unknown)  # type: ignore[attr-defined]
-solved.add(Known, function=_looked_up)  # type: ignore[attr-defined]
+exact_value.add(NoTables, function=_unknown)  # type: ignore[attr-defined]
+exact_value.add(LoadedTables, function=_looked_up)  # type: ignore[attr-defined]

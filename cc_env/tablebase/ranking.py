@@ -26,26 +26,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cc_env.core import rules
-from cc_env.core.bitboard import ONE, ZERO, lowest_bit, lowest_index, popcount, reverse_bits
-from cc_env.core.numbering import MAX_CELLS, Material, Numbering, swap_sides
+from cc_env.core.bitboard import ONE, ZERO, lowest, lowest_bit, popcount, reverse
+from cc_env.core.numbering import MOST_CELLS, Material, Numbering, swapped
 from cc_env.core.rules import Int, Position
 from cc_env.errors import BadOption
 from cc_env.jit.compiler import jit
 
-NOWHERE = -1  # the place of a position that has no number
-BLOCK = 2**15  # values; those of each material begin at a multiple of it
+NO_INDEX = -1  # the place of a position that has no number
+BLOCK_SIZE = 2**15  # values; those of each material begin at a multiple of it
 
 _63 = np.uint64(63)
 
 
-def views(materials: Iterable[Material]) -> list[Material]:
+def both_views(materials: Iterable[Material]) -> list[Material]:
     """Return the materials as either side sees them, each view once."""
     return list(
-        dict.fromkeys(view for material in materials for view in (material, swap_sides(material)))
+        dict.fromkeys(view for material in materials for view in (material, swapped(material)))
     )
 
 
-class Numbers(NamedTuple):
+class RankingTables(NamedTuple):
     """The tables by which compiled code finds the place of a position's value, and back.
 
     Values of several materials lie in one array, see `start`; those of the first set's size n have
@@ -83,7 +83,7 @@ def rank(cells: np.uint64, free: np.uint64, choose: NDArray[np.int64]) -> Int:
 
 
 @jit
-def ranked(number: Int, size: Int, free: np.uint64, choose: NDArray[np.int64]) -> np.uint64:
+def unrank(number: Int, size: Int, free: np.uint64, choose: NDArray[np.int64]) -> np.uint64:
     """Return the set of this size and rank within the cells `free`.
 
     `choose`, int64[65, limit + 1], are binomial coefficients.
@@ -91,7 +91,7 @@ def ranked(number: Int, size: Int, free: np.uint64, choose: NDArray[np.int64]) -
     cells = ZERO
     below = popcount(free)
     while size:
-        cell = ONE << (_63 - lowest_index(reverse_bits(free)))
+        cell = ONE << (_63 - lowest(reverse(free)))
         free ^= cell
         below -= 1
         if choose[below, size] <= number:
@@ -102,20 +102,20 @@ def ranked(number: Int, size: Int, free: np.uint64, choose: NDArray[np.int64]) -
 
 
 @jit
-def moved(cells: np.uint64, images: NDArray[np.uint64]) -> np.uint64:
+def transform(cells: np.uint64, images: NDArray[np.uint64]) -> np.uint64:
     """Return the image of a set, by the images of the cells, uint64[64]."""
     image = ZERO
     while cells:
-        image |= ONE << images[lowest_index(cells)]
+        image |= ONE << images[lowest(cells)]
         cells &= cells - ONE
     return image
 
 
 @jit
-def place_of(position: Position, numbers: Numbers) -> Int:
+def index_of(position: Position, numbers: RankingTables) -> Int:
     """Return the place of a position's value; NOWHERE for a position that has none."""
-    state = rules.numbering_state(position)
-    sets = rules.to_sets(position)
+    state = rules.state_of(position)
+    sets = rules.sets_of(position)
     limit = numbers.choose.shape[1] - 1
     code: Int = np.int64(0)
     is_within = 0 <= state < numbers.states
@@ -124,14 +124,14 @@ def place_of(position: Position, numbers: Numbers) -> Int:
         is_within = is_within and size <= limit and not sets[index] & ~numbers.cells[index]
         code = code * (limit + 1) + size
     if not is_within or numbers.start[code] < 0:
-        return np.int64(NOWHERE)
+        return np.int64(NO_INDEX)
     own = sets[0]
     row = numbers.first[popcount(own)] + rank(own, numbers.cells[0], numbers.choose)
     image, orbit = np.int64(numbers.image[row]), np.int64(numbers.orbit[row])
-    taken = own if image == 0 else moved(own, numbers.moved[image])
+    taken = own if image == 0 else transform(own, numbers.moved[image])
     others: Int = np.int64(0)
     for index in range(1, len(sets)):
-        cells = sets[index] if image == 0 else moved(sets[index], numbers.moved[image])
+        cells = sets[index] if image == 0 else transform(sets[index], numbers.moved[image])
         free = numbers.cells[index] & ~taken
         others *= numbers.choose[popcount(free), popcount(cells)]
         others += rank(cells, free, numbers.choose)
@@ -142,10 +142,10 @@ def place_of(position: Position, numbers: Numbers) -> Int:
 
 
 @jit
-def position_of(
+def decode_position(
     number: Int,
     material: NDArray[np.int64],
-    numbers: Numbers,
+    numbers: RankingTables,
     like: Position,
     sets: NDArray[np.uint64],
 ) -> Position:
@@ -176,7 +176,7 @@ def position_of(
 
 @jit
 def _place_others(
-    number: Int, material: NDArray[np.int64], numbers: Numbers, sets: NDArray[np.uint64]
+    number: Int, material: NDArray[np.int64], numbers: RankingTables, sets: NDArray[np.uint64]
 ) -> None:
     """Write the sets after the first one, given the number without the first set and the state."""
     choose, everywhere = numbers.choose, popcount(numbers.cells[0] | numbers.cells[1])
@@ -188,7 +188,7 @@ def _place_others(
     taken = sets[0]
     left = everywhere - material[0] - material[1]
     for index in range(1, len(material)):
-        sets[index] = ranked(
+        sets[index] = unrank(
             number // radix, material[index], numbers.cells[index] & ~taken, choose
         )
         number %= radix
@@ -198,14 +198,14 @@ def _place_others(
             left -= material[index + 1]
 
 
-def make_numbers(numbering: Numbering, materials: Iterable[Material]) -> Numbers:
+def make_ranking_tables(numbering: Numbering, materials: Iterable[Material]) -> RankingTables:
     """Return the tables for these materials and the same as the opponent sees them.
 
     In `start` the materials follow each other as they come, each from a multiple of BLOCK on.
     """
-    shown = views(materials)
-    limit = max((count for material in shown for count in material), default=0)
-    choose = np.array([[comb(n, k) for k in range(limit + 1)] for n in range(MAX_CELLS + 1)])
+    shown = both_views(materials)
+    limit = max((size for material in shown for size in material), default=0)
+    choose = np.array([[comb(n, k) for k in range(limit + 1)] for n in range(MOST_CELLS + 1)])
     images = _images(numbering)
     cells = np.array(numbering.cells, np.uint64)
     first = _ends(comb(int(cells[0]).bit_count(), size) for size in range(limit + 1))
@@ -217,7 +217,7 @@ def make_numbers(numbering: Numbering, materials: Iterable[Material]) -> Numbers
     own_at = _ends(map(len, parts))
     own = np.concatenate(parts)
     codes = (limit + 1) ** len(cells)
-    numbers = Numbers(
+    numbers = RankingTables(
         cells=cells,
         choose=choose,
         moved=images,
@@ -226,41 +226,43 @@ def make_numbers(numbering: Numbering, materials: Iterable[Material]) -> Numbers
         image=image,
         own_at=own_at,
         own=own,
-        before_at=np.full(codes, NOWHERE, np.int64),
+        before_at=np.full(codes, NO_INDEX, np.int64),
         before=np.empty(0, np.int64),
-        start=np.full(codes, NOWHERE, np.int64),
-        states=np.int64(numbering.num_states),
+        start=np.full(codes, NO_INDEX, np.int64),
+        states=np.int64(numbering.states),
     )
     return numbers._replace(before=_lay_out(shown, numbers))
 
 
-def _lay_out(shown: list[Material], numbers: Numbers) -> NDArray[np.int64]:
+def _lay_out(shown: list[Material], numbers: RankingTables) -> NDArray[np.int64]:
     """Fill in `start` and `before_at`; return `before`."""
     befores, at, place = [np.empty(0, np.int64)], 0, 0
     for material in shown:
         low, high = numbers.own_at[material[0] : material[0] + 2]
         before = _ends(_rooms(numbers.own[low:high], material, numbers).tolist())
-        code = code_of(material, numbers)
+        code = material_code(material, numbers)
         numbers.before_at[code], numbers.start[code] = at, place
         befores.append(before)
         at += len(before)
-        place += -(-int(before[-1]) // BLOCK) * BLOCK
+        place += -(-int(before[-1]) // BLOCK_SIZE) * BLOCK_SIZE
     return np.concatenate(befores)
 
 
-def _rooms(own: NDArray[np.uint64], material: Material, numbers: Numbers) -> NDArray[np.int64]:
+def _rooms(
+    own: NDArray[np.uint64], material: Material, numbers: RankingTables
+) -> NDArray[np.int64]:
     """Return how many positions there are with each of these first sets."""
     everywhere = int(numbers.cells[0] | numbers.cells[1]).bit_count()
     rest, left = int(numbers.states), everywhere - material[0] - material[1]
-    for count in material[2:]:
-        rest *= comb(left, count) if left >= 0 else 0
-        left -= count
+    for size in material[2:]:
+        rest *= comb(left, size) if left >= 0 else 0
+        left -= size
     free = np.bitwise_count(numbers.cells[1] & ~own).astype(np.int64)
     rooms: NDArray[np.int64] = numbers.choose[free, material[1]] * rest
     return rooms
 
 
-def code_of(material: Material, numbers: Numbers) -> int:
+def material_code(material: Material, numbers: RankingTables) -> int:
     """Return the code of a material, by which `numbers` has its tables."""
     code = 0
     for size in material:
@@ -268,18 +270,20 @@ def code_of(material: Material, numbers: Numbers) -> int:
     return code
 
 
-def size_of(material: Material, numbers: Numbers) -> int:
+def material_size(material: Material, numbers: RankingTables) -> int:
     """Return how many numbers a material has."""
     low, high = numbers.own_at[material[0] : material[0] + 2]
-    return int(numbers.before[numbers.before_at[code_of(material, numbers)] + high - low])
+    return int(numbers.before[numbers.before_at[material_code(material, numbers)] + high - low])
 
 
-def start_of(material: Material, numbers: Numbers) -> int:
+def material_start(material: Material, numbers: RankingTables) -> int:
     """Return the place of a material's number 0."""
-    return int(numbers.start[code_of(material, numbers)])
+    return int(numbers.start[material_code(material, numbers)])
 
 
-def position_at(number: int, material: Sequence[int], numbers: Numbers, like: Position) -> Any:
+def position_fields(
+    number: int, material: Sequence[int], numbers: RankingTables, like: Position
+) -> Any:
     """Return the fields of the position with this number in a material."""
     sets = np.empty(len(material), np.uint64)
     return _position_at(np.int64(number), np.array(material, np.int64), numbers, like, sets)
@@ -289,17 +293,17 @@ def position_at(number: int, material: Sequence[int], numbers: Numbers, like: Po
 def _position_at(
     number: Int,
     material: NDArray[np.int64],
-    numbers: Numbers,
+    numbers: RankingTables,
     like: Position,
     sets: NDArray[np.uint64],
 ) -> Position:
-    return position_of(number, material, numbers, like, sets)
+    return decode_position(number, material, numbers, like, sets)
 
 
-def count(numbering: Numbering, material: Material) -> int:
+def count_positions(numbering: Numbering, material: Material) -> int:
     """Return how many positions a material has, symmetric ones included, as one side sees it."""
     cells = [int(cells) for cells in numbering.cells]
-    everywhere = numbering.num_cells
+    everywhere = numbering.room
     only, both = (cells[0] & ~cells[1]).bit_count(), (cells[0] & cells[1]).bit_count()
     own, enemy, *rest = material
     total = sum(
@@ -310,7 +314,7 @@ def count(numbering: Numbering, material: Material) -> int:
     for size in rest:
         total *= comb(max(left, 0), size)
         left -= size
-    return total * numbering.num_states
+    return total * numbering.states
 
 
 def _ends(sizes: Iterable[int]) -> NDArray[np.int64]:
@@ -320,10 +324,10 @@ def _ends(sizes: Iterable[int]) -> NDArray[np.int64]:
 
 def _images(numbering: Numbering) -> NDArray[np.uint64]:
     """Return the images of the cells, uint64[G, 64], the identity first."""
-    rows = [list(range(MAX_CELLS))]
-    used = [bit for bit in range(MAX_CELLS) if numbering.cells[0] >> bit & 1]
+    rows = [list(range(MOST_CELLS))]
+    used = [bit for bit in range(MOST_CELLS) if numbering.cells[0] >> bit & 1]
     for symmetry in numbering.symmetries:
-        row = [0] * MAX_CELLS
+        row = [0] * MOST_CELLS
         for bit in used:
             alone = numbering.like._replace(own=np.uint64(1 << bit))
             row[bit] = int(symmetry.position(alone).own).bit_length() - 1
@@ -360,11 +364,11 @@ def _find_orbits(
     """
     count = 0
     for row in range(len(orbit)):
-        here = ranked(np.int64(row), np.int64(size), cells, choose)
+        here = unrank(np.int64(row), np.int64(size), cells, choose)
         least: Int = np.int64(row)
         by: Int = np.int64(0)
         for symmetry in range(1, len(images)):
-            there = rank(moved(here, images[symmetry]), cells, choose)
+            there = rank(transform(here, images[symmetry]), cells, choose)
             if there < least:
                 least, by = there, np.int64(symmetry)
         image[row] = by

@@ -1,7 +1,7 @@
 """A file with the exact values of one material, for both sides to move.
 
     cc_env exact 1 LENGTH SHA256     version, bytes of the header, hash of the header and the index
-    {"game": "capture_conquer", …}   the header, JSON, see `Header`
+    {"game": "capture_conquer", …}   the header, JSON, see `TableHeader`
     index                            a block's length in the file, uint32, and 8 bytes of its hash
     blocks                           of 32,768 values: all low bytes, all high bytes; zlib
 
@@ -25,8 +25,8 @@ from numpy.typing import NDArray
 
 from cc_env.core.numbering import Material
 from cc_env.errors import BadTable, is_number
-from cc_env.files import temporary, writing
-from cc_env.tablebase.ranking import BLOCK
+from cc_env.files import open_atomically, open_temporary
+from cc_env.tablebase.ranking import BLOCK_SIZE
 
 SUFFIX = ".exact"
 VERSION = 1
@@ -37,7 +37,7 @@ _ENTRY = np.dtype([("length", "<u4"), ("digest", "<u8")])
 
 
 @dataclass(frozen=True, kw_only=True)
-class View:
+class TableView:
     """What a table says of its positions as the side to move sees them."""
 
     material: Material
@@ -50,14 +50,14 @@ class View:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Header:
+class TableHeader:
     """What a table is of."""
 
     game: str
     options: Mapping[str, Any]  # those that values depend on
     rules: str  # the id of the environment, whose version rises with every change of the rules
     label: str
-    views: tuple[View, ...]
+    views: tuple[TableView, ...]
     seconds: float  # that it took to make and to verify it
 
     @property
@@ -65,17 +65,19 @@ class Header:
         return [view.material for view in self.views]
 
 
-def write(path: Path, header: Header, values: Sequence[NDArray[np.uint16]]) -> None:
+def write_table(path: Path, header: TableHeader, values: Sequence[NDArray[np.uint16]]) -> None:
     """Write a table atomically: the values of each view, uint16[numbers]; raise OSError.
 
     A view begins with a block of its own.
     """
     blocks = [
-        part[begin : begin + BLOCK] for part in values for begin in range(0, len(part), BLOCK)
+        part[begin : begin + BLOCK_SIZE]
+        for part in values
+        for begin in range(0, len(part), BLOCK_SIZE)
     ]
     body = path.with_name(f"{path.name}.body.{os.getpid()}.half")
     index = np.zeros(len(blocks), _ENTRY)
-    with temporary(body) as compressed:
+    with open_temporary(body) as compressed:
         for row, block in zip(index, blocks, strict=True):
             packed = _pack(block)
             row["length"], row["digest"] = len(packed), _digest(packed)
@@ -83,7 +85,7 @@ def write(path: Path, header: Header, values: Sequence[NDArray[np.uint16]]) -> N
         compressed.seek(0)
         told = json.dumps(asdict(header), ensure_ascii=False).encode()
         first = f"{_MAGIC} {VERSION} {len(told)} {_hash(told, index.tobytes())}\n"
-        with writing(path, alone=False) as file:
+        with open_atomically(path, alone=False) as file:
             file.write(first.encode() + told + index.tobytes())
             shutil.copyfileobj(compressed, file)
 
@@ -118,7 +120,7 @@ class ExactTable:
         if len(told) < length:
             raise BadTable(f"{path}: cut short, at {size:,} bytes")
         self.header = self._header(told)
-        sizes = [-(-view.numbers // BLOCK) for view in self.header.views]
+        sizes = [-(-view.numbers // BLOCK_SIZE) for view in self.header.views]
         begin = end + length + sum(sizes) * _ENTRY.itemsize
         index = self._read_at(end + length, begin - end - length)
         if len(index) < sum(sizes) * _ENTRY.itemsize:
@@ -149,11 +151,11 @@ class ExactTable:
             raise BadTable(f"{self.path}: altered; a header of {length[:20]!r} bytes")
         return len(line) + 1, int(length[:8]), digest
 
-    def _header(self, told: bytes) -> Header:
+    def _header(self, told: bytes) -> TableHeader:
         try:
             words = json.loads(told)
             views = tuple(_view(view) for view in words.pop("views"))
-            header = Header(views=views, **words)
+            header = TableHeader(views=views, **words)
             _check_types(header)
         except (ValueError, TypeError, AttributeError, KeyError, RecursionError):
             raise BadTable(f"{self.path}: altered; the header cannot be read") from None
@@ -175,7 +177,7 @@ class ExactTable:
         at = self._first_blocks[view] + number
         length, digest = self._index[at].tolist()
         packed = self._read_at(int(self._ends[at]) - length, length)
-        size = min(BLOCK, self.header.views[view].numbers - number * BLOCK)
+        size = min(BLOCK_SIZE, self.header.views[view].numbers - number * BLOCK_SIZE)
         if _digest(packed) != digest:
             raise BadTable(f"{self.path}: altered; block {at} does not have its hash")
         raw = _unpack(packed, 2 * size)
@@ -192,13 +194,13 @@ class ExactTable:
         if views is None:
             views = [np.empty(told.numbers, np.uint16) for told in self.header.views]
         for view, values in enumerate(views):
-            for number in range(-(-len(values) // BLOCK)):
-                part = values[number * BLOCK : (number + 1) * BLOCK]
+            for number in range(-(-len(values) // BLOCK_SIZE)):
+                part = values[number * BLOCK_SIZE : (number + 1) * BLOCK_SIZE]
                 part[:] = self.block(view, number)
         return list(views)
 
 
-def _check_types(header: Header) -> None:
+def _check_types(header: TableHeader) -> None:
     """Raise TypeError where a field of a header that was read has the wrong type."""
     texts = header.game, header.rules, header.label
     is_right = all(isinstance(text, str) for text in texts) and isinstance(header.options, dict)
@@ -206,8 +208,8 @@ def _check_types(header: Header) -> None:
         raise TypeError("a field")
 
 
-def _view(words: Any) -> View:
-    view = View(**{**words, "material": tuple(words["material"])})
+def _view(words: Any) -> TableView:
+    view = TableView(**{**words, "material": tuple(words["material"])})
     counts = view.numbers, view.won, view.drawn, view.lost, view.turns, *view.material
     if not all(type(number) is int and 0 <= number < 2**48 for number in counts):
         raise ValueError("a count")

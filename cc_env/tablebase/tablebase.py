@@ -25,41 +25,41 @@ from cc_env.core.rules import Int, Position
 from cc_env.errors import BadOption, BadPosition, BadTable, MissingTable, format_list
 from cc_env.jit.compiler import jit
 from cc_env.jit.raw_arrays import as_raw
-from cc_env.registry.catalogue import file_stem, rules_of
-from cc_env.tablebase.lookup import NO_TABLES, Known, NoTables, certain
+from cc_env.registry.catalogue import file_stem, rules_id
+from cc_env.tablebase.lookup import NO_TABLES, LoadedTables, NoTables, value_if_certain
 from cc_env.tablebase.ranking import (
-    BLOCK,
-    NOWHERE,
-    Numbers,
-    make_numbers,
-    place_of,
-    position_at,
-    size_of,
-    start_of,
-    views,
+    BLOCK_SIZE,
+    NO_INDEX,
+    RankingTables,
+    both_views,
+    index_of,
+    make_ranking_tables,
+    material_size,
+    material_start,
+    position_fields,
 )
 from cc_env.tablebase.table_file import SUFFIX, ExactTable
 from cc_env.tablebase.values import (
-    DRAWN,
+    DRAW_VALUE,
     UNKNOWN,
-    final,
     margin_of,
+    ordering,
     result_of,
-    turn_before,
+    terminal_value,
     turns_of,
-    worth,
+    value_before_turn,
 )
 
 SHIPPED = Path(__file__).parent / "shipped"  # the small ones, which are part of the package
 
-_BLOCK_BITS = BLOCK.bit_length() - 1
+_BLOCK_BITS = BLOCK_SIZE.bit_length() - 1
 _MOST_WANTED = 4096  # blocks that one position can need
 _IMPOSSIBLE = -(1 << 62)
 _MISSING, _WANTED = range(2)  # indices of `counts`
 _VALUE, _MARGIN, _TURNS, _ACTIONS_END, _VALUES_END, _KEEPING_END, _HEAD = range(7)  # of `told`
 
 
-class Solved(NamedTuple):
+class ExactValue(NamedTuple):
     """The exact value of a position, to the player to move."""
 
     value: int  # 1 won, 0 drawn, -1 lost
@@ -67,7 +67,7 @@ class Solved(NamedTuple):
     turns: int  # until the game is over, a turn that has begun included; 0 for a draw
     actions: tuple[int, ...]  # the legal ones, ascending; none where the game is over
     values: tuple[int, ...]  # of each of them at least, as in `value`; see `Bounds`
-    keeping: tuple[int, ...]  # those that certainly keep the value
+    value_keeping: tuple[int, ...]  # those that certainly keep the value
     best: tuple[int, ...]  # those of them that keep the margin, and win soonest or lose latest
 
 
@@ -85,13 +85,13 @@ class Bounds(NamedTuple):
 class Probing(NamedTuple):
     """What compiled code needs to look values up: the tables, as far as they have been read."""
 
-    numbers: Numbers
+    numbers: RankingTables
     values: NDArray[np.uint16]
     is_read: NDArray[np.bool_]  # by block
     legal: NDArray[np.int32]  # scratch space for the actions of a turn
     wanted: NDArray[np.int64]  # blocks that have to be read first
     counts: NDArray[np.int64]  # [2] values that no table has, blocks wanted
-    told: NDArray[np.int64]  # [6 + 4 * A] the fields of `Solved`, and where its tuples end
+    told: NDArray[np.int64]  # [6 + 4 * A] the fields of `ExactValue`, and where its tuples end
 
 
 class Tablebase:
@@ -120,15 +120,15 @@ class Tablebase:
         self.paths = _find(game, game.numbering, self._folders)
         self._open: dict[Material, ExactTable] = {}
         self._lock = threading.RLock()  # of what is read, and of the scratch space
-        numbers = make_numbers(game.numbering, self.paths)
+        numbers = make_ranking_tables(game.numbering, self.paths)
         self._blocks = _Blocks.of(list(self.paths), numbers)
-        self._views = views(self.paths)
-        self.sizes = [size_of(view, numbers) for view in self._views]
+        self._views = both_views(self.paths)
+        self.sizes = [material_size(view, numbers) for view in self._views]
         """How many numbers each view has, see `position`: of a material as either side sees it."""
         count = self._blocks.total
         self._probing = Probing(
             numbers=numbers,
-            values=np.empty(count * BLOCK, np.uint16),  # memory is used where it is written to
+            values=np.empty(count * BLOCK_SIZE, np.uint16),  # memory is used where it is written to
             is_read=np.zeros(count, np.bool_),
             legal=np.empty(16 * game.num_actions, np.int32),
             wanted=np.empty(_MOST_WANTED, np.int64),
@@ -147,7 +147,7 @@ class Tablebase:
         """The names of the materials that there are tables of."""
         return [self._numbering.label(material) for material in self.paths]
 
-    def some(self) -> Self:
+    def require_any(self) -> Self:
         """Return these tables; raise MissingTable if no table exists."""
         if not self.paths:
             places = ", ".join("the package" if f == SHIPPED else str(f) for f in self._folders)
@@ -156,18 +156,18 @@ class Tablebase:
             )
         return self
 
-    def position(self, view: int, number: int) -> Position:
+    def position_at(self, view: int, number: int) -> Position:
         """Return the position with a number in a view, which is an index of `sizes`.
 
         The first player is to move. The game may be over there.
         """
         like, numbers = self.game.initial, self._probing.numbers
-        return self.game.words(like, position_at(number, self._views[view], numbers, like))
+        return self.game.words(like, position_fields(number, self._views[view], numbers, like))
 
     def __repr__(self) -> str:
         return f"Tablebase({self.game!r}: {format_list(self.labels) or 'none'})"
 
-    def fit(self, game: Game) -> bool:
+    def matches(self, game: Game) -> bool:
         """Return whether the values hold in a game: it has the same rules."""
         other = game.numbering
         same = other is not None and other.options == self._numbering.options
@@ -175,16 +175,16 @@ class Tablebase:
 
     def __contains__(self, position: Position) -> bool:
         """Return whether the value of a position is known; raise BadTable for a damaged file."""
-        return self.find(position) is not None
+        return self.get(position) is not None
 
-    def probe(self, position: Position) -> Solved:
+    def probe(self, position: Position) -> ExactValue:
         """Return the exact value of a position, also of one within a turn or of a finished game.
 
         Raises MissingTable where no table has it, BadTable for a damaged or unfitting file,
         BadPosition for a position of another game or of other rules, such as another size, or in
         which pieces stand on each other.
         """
-        solved = self.find(position)
+        solved = self.get(position)
         if solved is None:
             has = format_list(self.labels) or "none"
             raise MissingTable(
@@ -192,7 +192,7 @@ class Tablebase:
             )
         return solved
 
-    def find(self, position: Position) -> Solved | None:
+    def get(self, position: Position) -> ExactValue | None:
         """As `probe`, but None where no table has the value."""
         if not self._numbering.has_same_rules(position):
             raise BadPosition(f"{position} is not a position of {self.game!r}")
@@ -206,12 +206,12 @@ class Tablebase:
             told = probing.told[:length].tolist()
         return _solved(told) if told else None
 
-    def known(self) -> Known:
+    def load_all(self) -> LoadedTables:
         """Read all tables into memory, for searches; raise BadTable."""
         with self._lock:
             for block in np.flatnonzero(~self._probing.is_read).tolist():
                 self._read(block)
-        return Known(self._probing.numbers, self._probing.values)
+        return LoadedTables(self._probing.numbers, self._probing.values)
 
     def table(self, material: Material) -> ExactTable:
         """Return the open table of a material; raise BadTable, MissingTable."""
@@ -221,7 +221,7 @@ class Tablebase:
         if material not in self._open:
             path, numbers = self.paths[material], self._probing.numbers
             try:
-                self._open[material] = opened(path, self.game, material, numbers)
+                self._open[material] = open_table(path, self.game, material, numbers)
             except OSError as error:
                 raise BadTable(f"{path}: it cannot be read any more: {error.strerror}") from None
         return self._open[material]
@@ -238,7 +238,7 @@ class Tablebase:
             return
         material, view, number = self._blocks.where(block)
         values = self.table(material).block(view, number)
-        self._probing.values[block * BLOCK : block * BLOCK + len(values)] = values
+        self._probing.values[block * BLOCK_SIZE : block * BLOCK_SIZE + len(values)] = values
         self._probing.is_read[block] = True
 
 
@@ -250,13 +250,13 @@ class _Blocks(NamedTuple):
     total: int
 
     @classmethod
-    def of(cls, materials: list[Material], numbers: Numbers) -> "_Blocks":
+    def of(cls, materials: list[Material], numbers: RankingTables) -> "_Blocks":
         first, owner, end = [], [], 0
         for material in materials:
-            for index, view in enumerate(views([material])):
-                first.append(start_of(view, numbers) // BLOCK)
+            for index, view in enumerate(both_views([material])):
+                first.append(material_start(view, numbers) // BLOCK_SIZE)
                 owner.append((material, index))
-                end = first[-1] + -(-size_of(view, numbers) // BLOCK)
+                end = first[-1] + -(-material_size(view, numbers) // BLOCK_SIZE)
         return cls(first, owner, end)
 
     def where(self, block: int) -> tuple[Material, int, int]:
@@ -265,13 +265,13 @@ class _Blocks(NamedTuple):
         return *self.owner[at], block - self.first[at]
 
 
-def known(tables: Tablebase | None, game: Game) -> Known | NoTables:
+def load_tables(tables: Tablebase | None, game: Game) -> LoadedTables | NoTables:
     """Return what a search of `game` asks, all tables in memory; raise BadOption, BadTable."""
     if tables is None:
         return NO_TABLES
-    if not tables.fit(game):
+    if not tables.matches(game):
         raise BadOption(f"{tables!r} are not of {game!r}")
-    return tables.known()
+    return tables.load_all()
 
 
 def _find(game: Game, numbering: Numbering, folders: Iterable[Path]) -> Mapping[Material, Path]:
@@ -289,23 +289,23 @@ def _find(game: Game, numbering: Numbering, folders: Iterable[Path]) -> Mapping[
     return dict(sorted(paths.items(), key=lambda item: (numbering.weight(item[0]), item[0])))
 
 
-def opened(path: Path, game: Game, material: Material, numbers: Numbers) -> ExactTable:
+def open_table(path: Path, game: Game, material: Material, numbers: RankingTables) -> ExactTable:
     """Return the open table of a material; raise BadTable where it is of anything else, OSError."""
     assert game.numbering is not None
     table = ExactTable(path)
     label = game.numbering.label(material)
-    table.check(game.name, game.numbering.options, rules_of(game.name), label)
+    table.check(game.name, game.numbering.options, rules_id(game.name), label)
     given = [(view.numbers, view.material) for view in table.header.views]
-    wanted = [(size_of(view, numbers), view) for view in views([material])]
+    wanted = [(material_size(view, numbers), view) for view in both_views([material])]
     if given != wanted:
         raise BadTable(f"{path}: numbers and materials {given}; wanted: {wanted}")
     return table
 
 
-def _solved(told: list[int]) -> Solved:
+def _solved(told: list[int]) -> ExactValue:
     """Return what compiled code told; by slices, since most of a probe's time is Python's."""
     actions, values, keeping = told[_ACTIONS_END : _KEEPING_END + 1]
-    return Solved(
+    return ExactValue(
         told[_VALUE],
         told[_MARGIN],
         told[_TURNS],
@@ -330,7 +330,7 @@ def _probe(position: Position, probing: Probing) -> Int:
             return np.int64(_IMPOSSIBLE)
         taken |= sets[index]
     probing.counts[_MISSING] = probing.counts[_WANTED] = 0
-    value: Int = np.int64(UNKNOWN) if rules.mid_turn(position) else final(position)
+    value: Int = np.int64(UNKNOWN) if rules.mid_turn(position) else terminal_value(position)
     bounds, count = Bounds(value, value), np.int64(0)
     if value == UNKNOWN:
         count = np.int64(rules.legal_actions(position, probing.legal))
@@ -378,7 +378,7 @@ def _better_of(best: Bounds, other: Bounds) -> Bounds:
 @jit
 def _better(best: Int, value: Int) -> Int:
     """Return the better of two values to the player to move; either may be UNKNOWN."""
-    if best == UNKNOWN or (value != UNKNOWN and worth(value) > worth(best)):
+    if best == UNKNOWN or (value != UNKNOWN and ordering(value) > ordering(best)):
         return value
     return best
 
@@ -390,7 +390,7 @@ def _after(position: Position, probing: Probing, legal: NDArray[np.int32]) -> Bo
         bounds = _bounds(position, probing)
         if bounds.least == UNKNOWN:
             return bounds
-        return Bounds(turn_before(bounds.greatest), turn_before(bounds.least))
+        return Bounds(value_before_turn(bounds.greatest), value_before_turn(bounds.least))
     best = Bounds(np.int64(UNKNOWN), np.int64(UNKNOWN))
     count = rules.legal_actions(position, legal)
     for index in range(count):
@@ -402,9 +402,9 @@ def _after(position: Position, probing: Probing, legal: NDArray[np.int32]) -> Bo
 @jit
 def _bounds(position: Position, probing: Probing) -> Bounds:
     """Return the bounds of a position between turns; UNKNOWN where it has to be read, or is not."""
-    place = place_of(position, probing.numbers)
-    if place == NOWHERE:
-        value = final(position)
+    place = index_of(position, probing.numbers)
+    if place == NO_INDEX:
+        value = terminal_value(position)
         probing.counts[_MISSING] += value == UNKNOWN
         return Bounds(value, value)
     block = place >> _BLOCK_BITS
@@ -414,7 +414,7 @@ def _bounds(position: Position, probing: Probing) -> Bounds:
             probing.counts[_WANTED] += 1
         return Bounds(np.int64(UNKNOWN), np.int64(UNKNOWN))
     value = np.int64(probing.values[place])
-    if certain(position, value) != UNKNOWN:
+    if value_if_certain(position, value) != UNKNOWN:
         return Bounds(value, value)
-    drawn = np.int64(DRAWN)
+    drawn = np.int64(DRAW_VALUE)
     return Bounds(value, drawn) if result_of(value) < 0 else Bounds(drawn, value)

@@ -12,21 +12,21 @@ from cc_env.core import rules
 from cc_env.core.rules import DRAW, ONGOING, Int, Position
 from cc_env.jit.compiler import jit
 
-DRAWN, UNKNOWN = 0, 0xFFFF
-MOST_TURNS, MOST_MARGIN = 1022, 31
+DRAW_VALUE, UNKNOWN = 0, 0xFFFF
+MAX_TURNS, MAX_MARGIN = 1022, 31
 LOST, MARGIN_SHIFT = 1 << 15, 10
 
 _TURNS = (1 << MARGIN_SHIFT) - 1
 
 
 @jit
-def won(margin: Int, turns: Int) -> Int:
+def win_value(margin: Int, turns: Int) -> Int:
     """Return the value of a win."""
     return np.int64(margin << MARGIN_SHIFT | turns)
 
 
 @jit
-def lost(margin: Int, turns: Int) -> Int:
+def loss_value(margin: Int, turns: Int) -> Int:
     """Return the value of a loss."""
     return np.int64(LOST | margin << MARGIN_SHIFT | turns)
 
@@ -46,32 +46,32 @@ def margin_of(value: Int) -> Int:
 @jit
 def result_of(value: Int) -> Int:
     """Return 1 for a win, -1 for a loss, 0 for a draw."""
-    return np.int64(0) if value == DRAWN else np.int64(-1 if value & LOST else 1)
+    return np.int64(0) if value == DRAW_VALUE else np.int64(-1 if value & LOST else 1)
 
 
 @jit
-def worth(value: Int) -> Int:
+def ordering(value: Int) -> Int:
     """Return a number that is the greater the better the value is to the player to move."""
-    if value == DRAWN:
+    if value == DRAW_VALUE:
         return np.int64(0)
     size = margin_of(value) << (MARGIN_SHIFT + 1) | (_TURNS - turns_of(value))
     return np.int64(-size if value & LOST else size)
 
 
 @jit
-def turn_before(value: Int) -> Int:
+def value_before_turn(value: Int) -> Int:
     """Return what a turn is worth to its player that leads to where the opponent has `value`."""
-    return np.int64(DRAWN) if value == DRAWN else (value ^ LOST) + 1
+    return np.int64(DRAW_VALUE) if value == DRAW_VALUE else (value ^ LOST) + 1
 
 
 @jit
-def final(position: Position) -> Int:
+def terminal_value(position: Position) -> Int:
     """Return the value of a finished game, UNKNOWN for one that goes on."""
     result = rules.outcome(position)
     if result == ONGOING:
         return np.int64(UNKNOWN)
     if result == DRAW:
-        return np.int64(DRAWN)
+        return np.int64(DRAW_VALUE)
     margin = np.int64(rules.margin(position))
     is_won = result == rules.to_move(position)
-    return won(margin, np.int64(0)) if is_won else lost(margin, np.int64(0))
+    return win_value(margin, np.int64(0)) if is_won else loss_value(margin, np.int64(0))

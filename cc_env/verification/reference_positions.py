@@ -12,7 +12,7 @@ from typing import NamedTuple
 from cc_env.core.game import Game
 from cc_env.core.rules import ONGOING, Position
 from cc_env.errors import BadRecord, CcEnvError, is_integer
-from cc_env.files import lines
+from cc_env.files import read_lines
 from cc_env.verification import recordings
 from cc_env.verification.perft import perft
 from cc_env.verification.recordings import Recording
@@ -39,7 +39,7 @@ def compare(path: Path, game: str) -> Iterator[Comparison]:
     """
     read = recordings.reader(game)
     is_empty = True
-    for number, text in lines(path):
+    for number, text in read_lines(path):
         is_empty = False
         try:
             known = list(read(json.loads(text)))

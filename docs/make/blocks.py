@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 
 from cc_env.core.game import Game
 from cc_env.games.factory import make_game
-from cc_env.registry import options
+from cc_env.registry.options import parse_options
 
 _END = "<!-- end -->"
 _COMMENT = r"<!-- make: (?P<name>\w+)(?P<words>[^\n]*?)(?:\n(?P<texts>.*?))?\s*-->"
@@ -66,7 +66,7 @@ class Block:
     def game(self) -> Game:
         """Return the game that the arguments name, with their options."""
         name, *given = self.words
-        return make_game(name, **options.read(word for word in given if "=" in word))
+        return make_game(name, **parse_options(word for word in given if "=" in word))
 
     def texts_of(self, keys: Iterable[str]) -> Mapping[str, str]:
         """Return the texts; raise BadBlock unless they are of these keys."""

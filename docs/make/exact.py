@@ -1,7 +1,7 @@
 """What the tables of exact values that the package ships say, read from the tables."""
 
 from cc_env.games.factory import make_game
-from cc_env.registry import options
+from cc_env.registry.options import parse_options
 from cc_env.tablebase.tablebase import Tablebase
 from docs.make.blocks import Block, maker, table
 
@@ -10,7 +10,7 @@ from docs.make.blocks import Block, maker, table
 def exact(block: Block) -> str:
     """Return the counts of the shipped tables of a game, by material, either side to move."""
     name, *given = block.words
-    game = make_game(name, **options.read(given))
+    game = make_game(name, **parse_options(given))
     tables = Tablebase(game)
     rows = []
     for material in tables.paths:

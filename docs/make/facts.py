@@ -8,8 +8,8 @@ from typing import Any, get_args, get_type_hints
 
 from cc_env.core.game import Game
 from cc_env.games.factory import game_module, game_option_values, make_game
-from cc_env.registry import options as values
 from cc_env.registry.catalogue import GAMES
+from cc_env.registry.options import parse_options
 from cc_env.rendering.picture import draw
 from cc_env.rendering.svg import to_svg
 from docs.make.blocks import Block, maker, table
@@ -62,7 +62,7 @@ def planes(block: Block) -> str:
 def variants(block: Block) -> str:
     """Return a table of the spaces for several values of options: each argument is such a set."""
     name, *sets = block.words
-    made = [make_game(name, **values.read(values_text.split(","))) for values_text in sets]
+    made = [make_game(name, **parse_options(values_text.split(","))) for values_text in sets]
     rows = (
         (f"`{given}`", game.num_actions, f"`{game.observation_shape}`", _pieces(game))
         for given, game in zip(sets, made, strict=True)

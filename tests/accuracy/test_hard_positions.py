@@ -6,7 +6,7 @@ import pytest
 from conftest import command_line
 
 from cc_env.accuracy.decisions import measure
-from cc_env.accuracy.hard_positions import hardest, read, suite_name
+from cc_env.accuracy.hard_positions import read_suite, shipped_hard_positions, suite_name
 from cc_env.errors import BadRecord
 from cc_env.games.factory import make_game
 from cc_env.players.specs import make_player
@@ -20,12 +20,12 @@ LINE = {"position": "1bb1/4/b1r1/2rr b", "action": "0,2-0,0", "turns": 27, "miss
 @pytest.mark.parametrize("size", BOARDS)
 def test_in_each_one_action_alone_keeps_the_win_and_alpha_beta_misses_it(size):
     game = BOARDS[size]
-    tables, suite = Tablebase(game), hardest(game)
+    tables, suite = Tablebase(game), shipped_hard_positions(game)
     assert len({game.key(hard.position) for hard in suite}) == len(suite) == 100
     assert [hard.missed for hard in suite] == sorted((h.missed for h in suite), reverse=True)
     for hard in suite:
         solved = tables.probe(hard.position)
-        assert (solved.value, solved.keeping, solved.turns) == (1, (hard.action,), hard.turns)
+        assert (solved.value, solved.value_keeping, solved.turns) == (1, (hard.action,), hard.turns)
         assert len(solved.actions) >= search.FEWEST
         assert search.choice(game, hard.position, hard.missed) != hard.action
         if hard.missed < 14:  # the greatest depth that was tried
@@ -34,7 +34,7 @@ def test_in_each_one_action_alone_keeps_the_win_and_alpha_beta_misses_it(size):
 
 def test_a_suite_tells_strong_players_from_weak_ones():
     game, tables = BOARDS[4], Tablebase(BOARDS[4])
-    positions = [hard.position for hard in hardest(game)]
+    positions = [hard.position for hard in shipped_hard_positions(game)]
 
     def solved_by(name):
         return measure(make_player(name, game), tables, positions).kept
@@ -45,7 +45,11 @@ def test_a_suite_tells_strong_players_from_weak_ones():
 
 
 def test_games_without_tables_have_no_suite():
-    assert hardest(make_game("cannon")) == hardest(make_game("checkers")) == []
+    assert (
+        shipped_hard_positions(make_game("cannon"))
+        == shipped_hard_positions(make_game("checkers"))
+        == []
+    )
 
 
 @pytest.mark.parametrize(
@@ -62,10 +66,10 @@ def test_a_file_that_is_no_suite_is_refused_with_its_line(change, wanted, tmp_pa
     path = tmp_path / "suite.jsonl"
     path.write_text(f"{json.dumps(LINE)}\n{json.dumps(LINE | change)}\n")
     with pytest.raises(BadRecord, match=r"suite\.jsonl, line 2: ") as refused:
-        read(path, BOARDS[4])
+        read_suite(path, BOARDS[4])
     assert wanted in str(refused.value)
     path.write_text(json.dumps(LINE))
-    (hard,) = read(path, BOARDS[4])
+    (hard,) = read_suite(path, BOARDS[4])
     assert hard.told(BOARDS[4]) == LINE
 
 
@@ -73,7 +77,7 @@ def test_the_command_finds_them(tmp_path):
     path = tmp_path / suite_name(BOARDS[4])
     command = "--size", 4, "--positions", 1500, "--number", 5, "--depth", 6, "--out", path
     assert "5 positions, of " in command_line(search.main, *command)
-    suite = read(path, BOARDS[4])
+    suite = read_suite(path, BOARDS[4])
     assert [hard.missed for hard in suite] == sorted((h.missed for h in suite), reverse=True)
     assert all(1 <= hard.missed <= 6 for hard in suite)
     first = path.read_bytes()

@@ -8,7 +8,7 @@ import agents
 from agents.network import Network, Size, load, save
 from agents.network_players import AlphaZeroPlayer, PolicyPlayer, ask, evaluator
 from agents.shipped_weights import NETWORK
-from cc_env.accuracy.decisions import evenly, measure
+from cc_env.accuracy.decisions import measure, sample_uniform
 from cc_env.errors import BadCheckpoint, BadOption
 from cc_env.games.factory import make_game
 from cc_env.match.referee import Clock, play_match
@@ -157,7 +157,7 @@ def test_a_search_with_tables_keeps_the_value_whatever_the_network_says(tmp_path
     names = f"alphazero:path={file}", f"alphazero:path={file},tables={SHIPPED}"
     tables = Tablebase(game)
     without, with_tables = (
-        measure(make_player(name, game), tables, evenly(tables, 60)) for name in names
+        measure(make_player(name, game), tables, sample_uniform(tables, 60)) for name in names
     )
     assert with_tables.kept == 1 > without.kept
 

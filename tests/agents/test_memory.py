@@ -13,9 +13,9 @@ from conftest import command_line
 import agents
 from agents.memory_command import main
 from agents.memory_player import START, Memory, MemoryPlayer, credits
-from cc_env import files
 from cc_env.core.rules import DRAW, FIRST_WINS, SECOND_WINS
 from cc_env.errors import BadOption, BadRecord, UnknownOption
+from cc_env.files import read_lines
 from cc_env.games.factory import make_game
 from cc_env.games.morris import tree
 from cc_env.match.match import Limits
@@ -29,7 +29,7 @@ SMALL = make_game("capture_conquer", size=4)
 
 def recorded(kind):
     path = Path(__file__).parents[1] / "oracle" / "morris.jsonl.gz"
-    recordings = (json.loads(text) for _, text in files.lines(path))
+    recordings = (json.loads(text) for _, text in read_lines(path))
     return [line for line in recordings if line["kind"] == kind]
 
 

@@ -7,9 +7,9 @@ import pytest
 
 from agents.network import load
 from agents.shipped_weights import CONFIG, NETWORK, WEIGHTS
-from cc_env.files import fingerprint
+from cc_env.files import file_hash
 from cc_env.games.factory import make_game
-from cc_env.learned_evaluation import network_file
+from cc_env.learned_evaluation.network_file import LEARNED_NAME, short_hash
 from cc_env.match.referee import Clock
 from cc_env.players.specs import make_player
 from training import alphazero
@@ -45,9 +45,9 @@ def test_they_play_and_say_where_they_come_from(folder):
     game = make_game(config["game"], **config["options"])
     trained = folder.parent.name
     if trained == "evaluation":
-        of_these = network_file.fingerprint(game.evaluation(network_file.NAME))
+        of_these = short_hash(game.evaluation(LEARNED_NAME))
     else:
-        of_these = fingerprint(folder / NETWORK)
+        of_these = file_hash(folder / NETWORK)
         _, about = load(folder / NETWORK, game)
         trained = about["trained"]
         assert about["config"]["seed"] == config["seed"]

@@ -19,7 +19,7 @@ from cc_env.games.factory import game_option_defaults, make_game
 from cc_env.match.record import append_record, read_records
 from cc_env.match.referee import play_match
 from cc_env.players.builtin import RandomPlayer
-from cc_env.registry.catalogue import GAMES, Entry
+from cc_env.registry.catalogue import GAMES, GameEntry
 from cc_env.verification import conformance
 from cc_env.version import __version__
 
@@ -270,7 +270,7 @@ def test_the_catalogue_has_the_bots_and_formats_of_a_game(monkeypatch, change):
 
 
 def test_replay_asks_for_the_game_of_an_ambiguous_suffix(monkeypatch, tmp_path):
-    monkeypatch.setitem(GAMES, "draughts", Entry("elsewhere", "", formats=(".pdn",)))
+    monkeypatch.setitem(GAMES, "draughts", GameEntry("elsewhere", "", formats=(".pdn",)))
     with pytest.raises(BadOption, match="not enough; add --game checkers or draughts"):
         commands.replay(tmp_path / "x.pdn")
 
@@ -335,7 +335,7 @@ def test_check_without_recorded_positions(monkeypatch):
         (["perft", "-o", "size"], "wanted NAME=VALUE"),
         (["perft", "-p", "junk"], "cannot read position 'junk'"),
         (["perft", "-d", "0"], "'--depth' / '-d': Input should be greater than or equal to 1"),
-        (["perft", "-o", "size=" + "-" * 9000], "an option has 4,096 at most"),
+        (["perft", "-o", "size=" + "-" * 9000], "an option has at most 4,096"),
         (["perft", "-o", "size=" + "-" * 4000], "sizes are 4 to 8"),
         (["perft", "-o", "name=x"], "capture_conquer has no option name"),
         (["perft", "-g", "cc_env.players.specs"], "no game 'cc_env.players.specs'"),

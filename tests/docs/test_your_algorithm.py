@@ -12,7 +12,7 @@ from agents.network import Evaluator, Network, Size, load
 from agents.network_players import PolicyPlayer
 from agents.shipped_weights import NETWORK
 from cc_env.match.referee import Clock
-from cc_env.registry.catalogue import GAMES, Entry
+from cc_env.registry.catalogue import GAMES, GameEntry
 from training.selfplay.promotion import Rivals
 
 TESTS = Path(__file__).parents[1]
@@ -25,7 +25,7 @@ def reinforce(monkeypatch):
     """The module, where the toy game of `heap` is known."""
     for folder in (TESTS.parent / "docs/tutorials", TESTS / "training"):
         monkeypatch.syspath_prepend(folder)
-    monkeypatch.setitem(GAMES, "heap", Entry("heap", "heap/Heap-v0"))
+    monkeypatch.setitem(GAMES, "heap", GameEntry("heap", "heap/Heap-v0"))
     import reinforce
 
     return reinforce

@@ -26,7 +26,7 @@ def test_values_and_what_keeps_them_are_told():
             assert info["value"] == solved.value
             action = int(rng.choice(solved.actions))
             _, reward, terminated, truncated, info = env.step(action)
-            assert info["keeps_value"] == (action in solved.keeping)
+            assert info["keeps_value"] == (action in solved.value_keeping)
             seen.add((solved.value, info["keeps_value"]))
             if terminated:
                 assert info["value"] == reward

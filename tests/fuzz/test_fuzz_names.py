@@ -26,8 +26,8 @@ from cc_env.match.referee import play_match
 from cc_env.players.builtin import RandomPlayer
 from cc_env.players.specs import PLAYERS, check_spec
 from cc_env.protocols import tcp
-from cc_env.registry import options
 from cc_env.registry.catalogue import GAMES
+from cc_env.registry.options import parse_options
 from cc_env.server import app
 from training import alphazero, evaluate
 from training.experiments import accuracy, demo, hard_positions, published, tune
@@ -97,7 +97,7 @@ def test_names_of_players(game, name):
 
 @given(name=st.sampled_from(GAME_NAMES), data=st.data())
 def test_options_of_games(name, data):
-    given_ = refused_or_fine(options.read, data.draw(pairs(name)))
+    given_ = refused_or_fine(parse_options, data.draw(pairs(name)))
     if given_ is not None:
         refused_or_fine(lambda: make_game(name, **given_))
 

@@ -34,7 +34,7 @@ def whole(folder):
 def probes(folder):
     """Use the tables of a folder in every way."""
     tables = Tablebase(GAME, folder)
-    solved = [tables.find(position) for position in POSITIONS]
+    solved = [tables.get(position) for position in POSITIONS]
     tables.table((1, 1)).read()
     tables.close()
     return solved

@@ -9,11 +9,16 @@ from cc_env.core.rules import ONGOING, ordering_evaluation
 from cc_env.errors import BadNetwork
 from cc_env.games.factory import make_game
 from cc_env.learned_evaluation.network import MOST_CORRECTION, STATES, UNITS, WIDTH, check
-from cc_env.learned_evaluation.network_file import SHIPPED, correcting, file_name, fingerprint
+from cc_env.learned_evaluation.network_file import (
+    SHIPPED,
+    corrected_evaluation,
+    file_name,
+    short_hash,
+)
 from cc_env.match.openings import play_random_turns
 from cc_env.match.referee import Clock
 from cc_env.players.specs import make_player
-from cc_env.registry.options import read, split
+from cc_env.registry.options import parse_options, split_options
 from cc_env.search.alphabeta import AlphaBeta
 from cc_env.search.scores import PROVEN
 
@@ -32,7 +37,7 @@ def test_a_network_adds_what_a_plain_computation_does(name, windows):
     game, rng = make_game(name), np.random.default_rng(len(windows))
     sets = 4 if name == "checkers" else 2
     network = random_network(rng, windows, sets)
-    evaluation, added = correcting(game, network), set()
+    evaluation, added = corrected_evaluation(game, network), set()
     for position in positions(game, 60):
         for player in (0, 1):
             base = rules.evaluate(position, player, game.evaluation())
@@ -48,7 +53,7 @@ def test_a_network_adds_what_a_plain_computation_does(name, windows):
 def test_a_network_may_see_the_first_sets_alone(sets):
     game = make_game("capture_conquer")
     network = random_network(np.random.default_rng(0), WINDOWS[2], sets)
-    evaluation = correcting(game, network)
+    evaluation = corrected_evaluation(game, network)
     for position in positions(game, 20):
         player = game.to_move(position)
         base = rules.evaluate(position, player, game.evaluation())
@@ -57,7 +62,7 @@ def test_a_network_may_see_the_first_sets_alone(sets):
 
 def test_within_a_turn_the_base_is_asked():
     game = make_game("capture_conquer")
-    evaluation = correcting(game, random_network(np.random.default_rng(0)))
+    evaluation = corrected_evaluation(game, random_network(np.random.default_rng(0)))
     rng, asked = np.random.default_rng(0), 0
     for before in positions(game, 200):
         for action in game.legal_actions(before):
@@ -75,7 +80,7 @@ def test_however_large_the_weights_the_sum_is_bounded():
     network.third[:] = 60_000
     network.second[:] = np.abs(network.second)
     check(network)
-    evaluation = correcting(game, network)
+    evaluation = corrected_evaluation(game, network)
     values = [rules.evaluate(p, game.to_move(p), evaluation) for p in positions(game, 20)]
     assert max(values) < PROVEN
     assert max(plain(p, network) for p in positions(game, 20)) == MOST_CORRECTION
@@ -121,7 +126,7 @@ def test_the_largest_weights_that_are_accepted_are_summed_exactly():
     network.second_bias[:] = 2**31 - 1 - WIDTH * 1023 * 16_383
     network.third[:] = 65_000
     check(network)
-    evaluation, position = correcting(game, network), game.initial
+    evaluation, position = corrected_evaluation(game, network), game.initial
     base = rules.evaluate(position, 0, game.evaluation())
     assert plain(position, network) == MOST_CORRECTION
     assert rules.evaluate(position, 0, evaluation) - base == MOST_CORRECTION
@@ -130,7 +135,7 @@ def test_the_largest_weights_that_are_accepted_are_summed_exactly():
 @pytest.mark.parametrize("path", sorted(SHIPPED.iterdir()), ids=lambda path: path.stem)
 def test_shipped_networks_add_what_a_plain_computation_does(path):
     name, _, options = path.stem.partition("-")
-    game = make_game(name, **read(split(options)))
+    game = make_game(name, **parse_options(split_options(options)))
     assert path.name == file_name(game)
     evaluation = game.evaluation("learned")
     check(evaluation.network)
@@ -152,7 +157,7 @@ def test_players_play_by_the_learned_evaluation(name):
     assert decision.action in game.legal_actions(game.initial)
     assert {"standard", "learned"} <= set(game.search.evaluations)
     assert "learned" not in make_game("capture_conquer", corner=4).search.evaluations
-    assert player.fingerprint == fingerprint(game.evaluation("learned"))
+    assert player.fingerprint == short_hash(game.evaluation("learned"))
     assert make_player(name.strip(":,"), game).fingerprint == ""
 
 

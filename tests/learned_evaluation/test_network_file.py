@@ -15,12 +15,12 @@ from cc_env.games.factory import make_game
 from cc_env.learned_evaluation import network_file
 from cc_env.learned_evaluation.network_file import (
     SHIPPED,
-    evaluation_of,
+    add_learned_evaluation,
+    evaluation_hash,
     file_name,
-    identity,
-    read,
-    with_learned,
-    write,
+    find_evaluation,
+    read_network,
+    write_network,
 )
 
 GAME = make_game("capture_conquer", size=5)
@@ -34,7 +34,7 @@ def network():
 @pytest.fixture
 def path(tmp_path, network):
     place = tmp_path / file_name(GAME)
-    write(place, GAME, network)
+    write_network(place, GAME, network)
     return place
 
 
@@ -51,12 +51,12 @@ def altered(path, change=lambda header: None, weights=lambda raw: raw, pack=zlib
 
 def refused(path, words, game=GAME):
     with pytest.raises(BadNetwork, match=words) as caught:
-        read(path, game)
+        read_network(path, game)
     assert str(path) in str(caught.value)
 
 
 def test_what_is_written_is_read(path, network):
-    again = read(path, GAME)
+    again = read_network(path, GAME)
     for name, array in network._asdict().items():
         loaded = getattr(again, name)
         assert np.array_equal(array, loaded), name
@@ -80,8 +80,8 @@ def test_a_network_that_corrects_another_evaluation_is_refused(path):
         "its order": base._replace(weights=base.weights[::-1]),
         "its type": (base.weights,),
     }
-    assert identity(base) == identity(base._replace(weights=base.weights.copy()))
-    assert len({identity(other) for other in others.values()} | {identity(base)}) == 4
+    assert evaluation_hash(base) == evaluation_hash(base._replace(weights=base.weights.copy()))
+    assert len({evaluation_hash(other) for other in others.values()} | {evaluation_hash(base)}) == 4
     changed = {**GAME.search.evaluations, "standard": others["a weight"]}
     game = replace(GAME, search=replace(GAME.search, evaluations=changed))
     refused(path, "it corrects another evaluation than capture_conquer has now", game)
@@ -145,12 +145,12 @@ def test_weights_out_of_range_are_neither_read_nor_written(path, network):
     refused(path, "the sums of the first layer can reach")
     before = path.read_bytes()
     with pytest.raises(BadNetwork, match="first layer"):
-        write(path, GAME, network._replace(first_bias=largest))
+        write_network(path, GAME, network._replace(first_bias=largest))
     assert path.read_bytes() == before
 
 
 def test_a_file_that_is_too_long_is_not_read_to_its_end(path, monkeypatch):
-    monkeypatch.setattr(network_file, "MOST_BYTES", 1000)
+    monkeypatch.setattr(network_file, "MAX_FILE_BYTES", 1000)
     refused(path, "more than 1,000 bytes")
 
 
@@ -165,13 +165,13 @@ def test_the_shipped_networks_are_found_by_game_and_options():
 
 def test_where_none_ships_it_is_said_how_to_get_one():
     with pytest.raises(
-        UnknownOption, match=r"size=7.*no network ships.*training\.evaluation trains"
+        UnknownOption, match=r"size=7.*no network ships.*training\.learned_evaluation trains"
     ):
-        evaluation_of(make_game("capture_conquer", size=7), "learned")
+        find_evaluation(make_game("capture_conquer", size=7), "learned")
 
 
 def test_a_network_that_sees_more_than_the_game_shows_is_refused(path):
-    write(path, GAME, random_network(np.random.default_rng(0), (0, 9, 27), sets=4))
+    write_network(path, GAME, random_network(np.random.default_rng(0), (0, 9, 27), sets=4))
     refused(path, "sees 4 sets of cells; wanted: at most 2")
 
 
@@ -186,7 +186,7 @@ def test_what_another_process_gets_is_aligned(network):
 
 def test_a_damaged_installation_says_which_file(monkeypatch, path):
     monkeypatch.setattr(network_file, "SHIPPED", path.parent)
-    assert "learned" in with_learned(GAME).search.evaluations
+    assert "learned" in add_learned_evaluation(GAME).search.evaluations
     network_file._shipped.cache_clear()
     path.write_bytes(b"")
     with pytest.raises(BadNetwork, match=r"corner=3,size=5\.network: not a network"):

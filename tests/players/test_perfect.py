@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from cc_env.accuracy.decisions import evenly
+from cc_env.accuracy.decisions import sample_uniform
 from cc_env.core.rules import ONGOING
 from cc_env.errors import BadOption, IllegalAction, MissingTable, UnknownOption
 from cc_env.games.factory import make_game
@@ -50,7 +50,7 @@ def test_the_starts_are_draws():
     assert TABLES.probe(GAME.initial).value == 0
     larger = make_game("capture_conquer", size=5, corner=2)
     solved = Tablebase(larger).probe(larger.initial)
-    assert (solved.value, len(solved.keeping), len(solved.actions)) == (0, 6, 9)
+    assert (solved.value, len(solved.value_keeping), len(solved.actions)) == (0, 6, 9)
 
 
 @pytest.mark.parametrize("name", ["perfect", "perfect:delay"])
@@ -80,7 +80,7 @@ def test_delay_loses_as_late_as_it_can_and_sets_traps():
         lost += solved.value < 0
         if solved.value == 0 and not GAME.mid_turn(start):
             drawn += 1
-            traps = {action: mistakes(GAME.apply(start, action)) for action in solved.keeping}
+            traps = {action: mistakes(GAME.apply(start, action)) for action in solved.value_keeping}
             assert traps[chosen.action] == max(traps.values())
     assert lost > 5
     assert drawn > 5
@@ -90,7 +90,7 @@ def mistakes(position):
     solved = TABLES.probe(position)
     if not solved.actions or GAME.mid_turn(position):
         return 0
-    return 1 - len(solved.keeping) / len(solved.actions)
+    return 1 - len(solved.value_keeping) / len(solved.actions)
 
 
 def test_it_searches_where_no_table_is(monkeypatch):
@@ -134,7 +134,7 @@ def test_alpha_beta_with_tables_is_exact_at_depth_1():
         if len(solved.actions) == 1:
             continue
         assert result.is_exact or abs(result.score) >= PROVEN
-        assert result.action in solved.keeping
+        assert result.action in solved.value_keeping
         assert result.value == solved.value
         assert result.depth <= 1
         if solved.value:
@@ -161,7 +161,7 @@ def test_tree_searches_take_values_from_tables(kind):
             if kind == "mcts"
             else with_tables.search(start, **limit)
         )
-        assert result.action in solved.keeping
+        assert result.action in solved.value_keeping
 
 
 def test_won_games_are_won_by_a_tree_search_with_tables():
@@ -170,7 +170,7 @@ def test_won_games_are_won_by_a_tree_search_with_tables():
     tables = Tablebase(game)
     search, rng = MCTS(game, capacity=4096, tables=tables), np.random.default_rng(0)
     other, played = make_player("perfect:delay", game), 0
-    for position in evenly(tables, 300, seed=2):
+    for position in sample_uniform(tables, 300, seed=2):
         solved = tables.probe(position)
         if solved.value < 1 or solved.turns < 9:
             continue

@@ -23,8 +23,10 @@ from cc_env.players.specs import (
     register_player,
     temporary_players,
 )
-from cc_env.registry.options import read
-from cc_env.search import alphabeta, forest, greedy, mcts
+from cc_env.registry.options import parse_options
+from cc_env.search import alphabeta, forest, greedy
+from cc_env.search.forest import restart, write_results
+from cc_env.search.mcts import run_simulations
 from cc_env.search.scores import WIN
 
 
@@ -134,11 +136,11 @@ def test_a_class_is_not_a_player_but_makes_one(game):
 
 
 def test_values_are_python_literals_or_words():
-    assert read(["a=1", "b=2.5", "c=None", "d=word", "e='x=y'", " f = 1 "]) == {
+    assert parse_options(["a=1", "b=2.5", "c=None", "d=word", "e='x=y'", " f = 1 "]) == {
         "a": 1, "b": 2.5, "c": None, "d": "word", "e": "x=y", "f": 1,
     }  # fmt: skip
     with pytest.raises(BadOption, match=r"'size': wanted NAME=VALUE"):
-        read(["size"])
+        parse_options(["size"])
 
 
 def rng():
@@ -389,8 +391,8 @@ def test_odd_values_are_refused_like_others(game, name, says):
 
 
 def test_other_threads_run_on_while_a_player_searches():
-    searches = [alphabeta.deepen, mcts.grow, greedy._score]
-    searches += [forest.begin, forest.select, forest.expand, forest.improved]
+    searches = [alphabeta.deepen, run_simulations, greedy._score]
+    searches += [restart, forest.select, forest.expand, write_results]
     assert all(function.targetoptions["nogil"] for function in searches)
 
 

@@ -25,8 +25,9 @@ from cc_env.match.record import append_record, read_records
 from cc_env.match.referee import Clock, play_match, player_for_new_game
 from cc_env.players.specs import check_spec, make_player
 from cc_env.protocols import channel
-from cc_env.registry import import_allowlist, options
 from cc_env.registry.catalogue import GAMES
+from cc_env.registry.import_allowlist import untrusted_names
+from cc_env.registry.options import split_options
 
 ENGINE = shlex.join([sys.executable, "-m", "cc_env", "engine"])
 UGI = "case $line in ugi) echo ugiok;; isready) echo readyok;; {more} esac"
@@ -213,12 +214,12 @@ def test_what_is_not_a_program_is_told(game, given, kind, says):
 
 
 def test_a_command_in_quotes_may_have_commas():
-    assert options.split('command="./a b,c=\'d\'",seconds=2') == [
+    assert split_options('command="./a b,c=\'d\'",seconds=2') == [
         "command=\"./a b,c='d'\"", "seconds=2",
     ]  # fmt: skip
-    assert options.split("easy,path=o'brien,x=1,, ") == ["easy", "path=o'brien", "x=1"]
-    assert options.split('a="x",b="y,z"') == ['a="x"', 'b="y,z"']
-    assert options.split('a="x,b="y') == ['a="x', 'b="y']
+    assert split_options("easy,path=o'brien,x=1,, ") == ["easy", "path=o'brien", "x=1"]
+    assert split_options('a="x",b="y,z"') == ['a="x"', 'b="y,z"']
+    assert split_options('a="x,b="y') == ['a="x', 'b="y']
 
 
 PARENT = "exec 3>{fifo}; sleep 1000 & "  # both hold it open
@@ -295,7 +296,7 @@ def test_a_program_ends_when_we_are_killed(bot, tmp_path, number, parent):
 def test_a_file_starts_no_program(game, bot, tmp_path):
     started = tmp_path / "started"
     name = bot(f"touch {started}; {answering('echo bestmove x')}")
-    with import_allowlist.names_from_file():
+    with untrusted_names():
         for refused in (check_spec, lambda text: make_player(text, game)):
             with pytest.raises(BadPlayer, match=r"a file names the program '.*bot.sh'"):
                 refused(name)
@@ -309,7 +310,7 @@ def test_a_file_starts_no_program(game, bot, tmp_path):
         list(read_records(path))
     assert not started.exists()
     check_spec(name)  # typed
-    with import_allowlist.names_from_file():
+    with untrusted_names():
         check_spec(name)
 
 

@@ -14,6 +14,7 @@ from cc_env.games.factory import make_game
 from cc_env.match.record import read_records
 from cc_env.players.specs import check_spec
 from cc_env.registry import import_allowlist
+from cc_env.registry.import_allowlist import untrusted_names
 from training import alphazero
 from training.distillation import distillation
 from training.ppo import ppo
@@ -84,7 +85,7 @@ def test_a_module_that_is_imported_is_not_yet_a_game(tmp_path, name):
 
 
 def test_nor_does_a_game_import_what_its_options_name(hit, tmp_path):
-    source = "from cc_env import players\ndef make(bot=''): players.check(bot)\n"
+    source = "from cc_env.players import specs\ndef make(bot=''): specs.check_spec(bot)\n"
     (tmp_path / "with_a_bot.py").write_text(source)
     import_allowlist.allow("with_a_bot")
     options = {"bot": "runs.x.evil.make"}
@@ -125,14 +126,14 @@ def test_a_game_may_be_named_that_is_typed(tmp_path, capsys):
 
 
 def test_players_of_a_file_are_ours_or_were_given_before(hit):
-    with import_allowlist.names_from_file():
+    with untrusted_names():
         check_spec("minimax:depth=3")
         for name in ("runs.x.evil.make", "os.system", "agents.policy"):
             with pytest.raises(BadPlayer, match=f"'{name}' cannot be imported: a file"):
                 check_spec(name)
     assert not hit.exists()
     check_spec("agents.policy")
-    with import_allowlist.names_from_file():
+    with untrusted_names():
         check_spec("agents.policy")
 
 

@@ -7,7 +7,7 @@ import exchange
 import numpy as np
 import pytest
 
-from cc_env.accuracy.decisions import evenly
+from cc_env.accuracy.decisions import sample_uniform
 from cc_env.core import rules
 from cc_env.core.rules import DRAW, ONGOING
 from cc_env.errors import BadOption, IllegalAction, UnknownOption
@@ -15,7 +15,7 @@ from cc_env.games.factory import make_game
 from cc_env.jit.compiler import jit
 from cc_env.search import alphabeta, transposition
 from cc_env.search.alphabeta import AlphaBeta
-from cc_env.search.scores import PROVEN, WIN, expected
+from cc_env.search.scores import PROVEN, WIN, expected_result
 from cc_env.search.workspace import NODES, STOP
 from cc_env.tablebase.tablebase import Tablebase
 
@@ -226,9 +226,9 @@ def test_cutoffs_are_counted_for_both_sides(game):
 
 
 def test_a_lead_of_a_piece_is_worth_something_and_a_win_everything():
-    assert expected(0) == 0
-    assert 0.4 < expected(100) == -expected(-100) < 0.8
-    assert (expected(WIN - 7), expected(9 - WIN)) == (1, -1)
+    assert expected_result(0) == 0
+    assert 0.4 < expected_result(100) == -expected_result(-100) < 0.8
+    assert (expected_result(WIN - 7), expected_result(9 - WIN)) == (1, -1)
 
 
 @pytest.mark.parametrize(
@@ -274,7 +274,7 @@ def test_what_a_selective_search_proves_is_true(size):
     """The truth is that of retrograde analysis."""
     game, proven = make_game("capture_conquer", size=size), set()
     tables, search = Tablebase(game), AlphaBeta(game, selective=True)
-    for position in evenly(tables, 300):
+    for position in sample_uniform(tables, 300):
         if len(game.legal_actions(position)) > 1:
             score = search.search(position, depth=8).score
             if abs(score) >= PROVEN:

@@ -11,6 +11,7 @@ from cc_env.core.rules import ONGOING
 from cc_env.games.factory import make_game
 from cc_env.jit.compiler import jit
 from cc_env.search import decisive
+from cc_env.search.decisive import make_buffer
 from cc_env.search.mcts import MCTS, PLAYOUTS
 from cc_env.search.puct import PUCT
 
@@ -134,7 +135,7 @@ def test_wins_of_one_decision_are_found_in_all_games(name):
 @pytest.mark.parametrize("name", ALL)
 def test_the_shortest_win_is_that_of_all_turns(name, count):
     game = make_game(name)
-    legal, wins = decisive.buffer(game.num_actions), 0
+    legal, wins = make_buffer(game.num_actions), 0
     known = choices_that_win(game, 3, decisions=2) if name in SEVERAL else []
     for position in [*known, *itertools.islice(walk(game, seed=4), count)]:
         number = np.int64(rules.legal_actions(position, legal[0]))
@@ -204,6 +205,6 @@ rules.register(
 )
 def test_the_work_for_a_long_turn_is_bounded(decisions, expected):
     start = Countdown(np.uint64(decisions), np.uint64(1), np.uint64(0))
-    legal = decisive.buffer(2)
+    legal = make_buffer(2)
     count = np.int64(rules.legal_actions(start, legal[0]))
     assert decisive.winning_action(start, legal, count) == expected

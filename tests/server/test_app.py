@@ -354,7 +354,7 @@ def test_a_move_that_cannot_be_written_is_not_confirmed(serving, monkeypatch, ca
     client = serving()
     opened = begin(client)
     with Connected(client, opened, 0) as table, monkeypatch.context() as context:
-        context.setattr("cc_env.files.append", full)
+        context.setattr("cc_env.server.journal.append_atomically", full)
         table.play(table.state["choices"][0][0])
         why = table.until("refused")["why"]
         assert "cannot be stored" in why

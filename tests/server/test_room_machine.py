@@ -21,8 +21,8 @@ from hypothesis.stateful import (
     rule,
 )
 
-from cc_env import files
 from cc_env.errors import IllegalAction
+from cc_env.files import append_atomically
 from cc_env.games.factory import make_game
 from cc_env.match.match import Match
 from cc_env.play.session import HUMAN
@@ -36,11 +36,11 @@ LIMITS = ServerLimits(spectators_per_game=1)
 
 
 class Disk:
-    """Stands in for `files.append`; fails when it is told to, before or in the middle of a line."""
+    """Replacement for `append_atomically` that fails on demand, before or within a line."""
 
     def __init__(self):
         self.fails_after = None
-        self._append = files.append
+        self._append = append_atomically
 
     def append(self, path, content, **options):
         if self.fails_after is None:
@@ -61,7 +61,7 @@ class RoomMachine(RuleBasedStateMachine):
         self.loop = asyncio.new_event_loop()
         self.folder = tempfile.TemporaryDirectory()
         self.disk, self.patch = Disk(), pytest.MonkeyPatch()
-        self.patch.setattr("cc_env.files.append", self.disk.append)
+        self.patch.setattr("cc_env.server.journal.append_atomically", self.disk.append)
         self.lobby = Lobby(GameFolder(Path(self.folder.name), LIMITS), LIMITS, cores=1)
         opening = check_opening({"game": GAME.name, "seats": [HUMAN, HUMAN], "seed": 1}, LIMITS)
         self.tokens, self.name = opening.tokens, self.lobby.open(opening)

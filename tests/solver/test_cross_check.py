@@ -6,29 +6,31 @@ from solved_boards import solve
 from cc_env.errors import BadOption, BadTable
 from cc_env.games.factory import make_game
 from cc_env.search.alphabeta import AlphaBeta
-from cc_env.solver.cross_check import _is_proven, check
+from cc_env.solver.cross_check import _is_proven, cross_check
 from cc_env.tablebase.tablebase import Tablebase
-from cc_env.tablebase.values import DRAWN
+from cc_env.tablebase.values import DRAW_VALUE
 
 SMALL = make_game("capture_conquer", size=4)
 
 
 def test_tables_that_ship_agree():
-    *_, compared = check(Tablebase(SMALL), 200, threads=2)
+    *_, compared = cross_check(Tablebase(SMALL), 200, threads=2)
     assert 600 < compared.positions < 200 * len(Tablebase(SMALL).sizes)
     assert 0.5 < compared.proven / compared.positions < 1
 
 
 def test_the_number_of_threads_changes_nothing():
-    alone, together = (list(check(Tablebase(SMALL), 60, depth=2, threads=n))[-1] for n in (1, 2))
+    alone, together = (
+        list(cross_check(Tablebase(SMALL), 60, depth=2, threads=n))[-1] for n in (1, 2)
+    )
     assert alone == together
 
 
 def test_a_win_that_the_table_does_not_have_is_noticed():
     tables = Tablebase(SMALL)
-    tables.known().values[:] = DRAWN
+    tables.load_all().values[:] = DRAW_VALUE
     with pytest.raises(BadTable, match=r"the table has the value 0, .*; alpha-beta proves -?1"):
-        list(check(tables, 50, threads=1))
+        list(cross_check(tables, 50, threads=1))
 
 
 @pytest.mark.parametrize("depth", [2, 3])
@@ -41,7 +43,7 @@ def test_a_win_that_is_none_is_noticed(depth, monkeypatch):
 
     monkeypatch.setattr(Tablebase, "find", too_good)
     with pytest.raises(BadTable, match=r"value 1, in 2 turns; alpha-beta proves (nothing|0|-1)"):
-        list(check(tables, 200, depth=depth, threads=1))
+        list(cross_check(tables, 200, depth=depth, threads=1))
 
 
 @pytest.fixture(scope="module")
@@ -79,11 +81,11 @@ def test_with_margins_the_side_that_wins_has_to_agree(with_margins):
 
 
 def test_tables_with_margins_agree(with_margins):
-    *_, compared = check(with_margins, 300, depth=8, threads=1)
+    *_, compared = cross_check(with_margins, 300, depth=8, threads=1)
     assert compared.proven > compared.positions / 2 > 0
 
 
 @pytest.mark.parametrize("wrong", [{"count": 0}, {"count": 2.5}, {"count": 1, "depth": 0}])
 def test_numbers_out_of_range_are_refused(wrong):
     with pytest.raises(BadOption, match=r"=(0|2\.5); wanted: a whole number from 1"):
-        list(check(Tablebase(SMALL), **wrong))
+        list(cross_check(Tablebase(SMALL), **wrong))

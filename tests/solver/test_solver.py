@@ -17,15 +17,17 @@ from forward_proof import Board
 from solved_boards import SMALL, solve
 
 from cc_env.__main__ import main
-from cc_env.accuracy.decisions import evenly
+from cc_env.accuracy.decisions import sample_uniform
 from cc_env.errors import BadOption, BadTable, InsufficientSpace
 from cc_env.games.factory import make_game
 from cc_env.search.alphabeta import AlphaBeta
 from cc_env.solver import retrograde, solver
-from cc_env.tablebase.ranking import make_numbers, position_at
-from cc_env.tablebase.table_file import ExactTable, Header, View, write
+from cc_env.solver.retrograde import mark_draws
+from cc_env.solver.solver import STATE_SUFFIX, check_space
+from cc_env.tablebase.ranking import make_ranking_tables, position_fields
+from cc_env.tablebase.table_file import ExactTable, TableHeader, TableView, write_table
 from cc_env.tablebase.tablebase import SHIPPED, Tablebase
-from cc_env.tablebase.values import MARGIN_SHIFT, MOST_MARGIN, result_of, turns_of
+from cc_env.tablebase.values import MARGIN_SHIFT, MAX_MARGIN, result_of, turns_of
 
 
 def proven(game, position):
@@ -41,10 +43,10 @@ def assert_proven(game, paths, most):
     proof, compared = Board(game.options["size"]).solved(most), 0
     for path in paths:
         table = ExactTable(path)
-        numbers = make_numbers(game.numbering, table.header.materials)
+        numbers = make_ranking_tables(game.numbering, table.header.materials)
         for view, values in zip(table.header.views, table.read(), strict=True):
             for number, value in enumerate(values.tolist()):
-                fields = position_at(number, view.material, numbers, game.numbering.like)
+                fields = position_fields(number, view.material, numbers, game.numbering.like)
                 position = game.words(game.initial, fields)
                 solved = int(result_of(value)), int(turns_of(value))
                 assert solved == proof[proven(game, position)], game.to_text(position)
@@ -86,7 +88,7 @@ def test_alpha_beta_agrees(name, options, pieces, depth, tmp_path):
     rng, proven = np.random.default_rng(0), 0
     for view, size in enumerate(tables.sizes):
         for number in rng.integers(size, size=40).tolist():
-            position = tables.position(view, number)
+            position = tables.position_at(view, number)
             solved = tables.probe(position)
             if len(solved.actions) < 2:
                 continue
@@ -106,7 +108,7 @@ def test_alpha_beta_needs_as_many_turns_in_capture_and_conquer(size):
     game = make_game("capture_conquer", size=size)
     tables, search = Tablebase(game), AlphaBeta(game, table_megabytes=1)
     compared = 0
-    for position in evenly(tables, 150):
+    for position in sample_uniform(tables, 150):
         solved = tables.probe(position)
         if 1 < solved.turns <= 7 and len(solved.actions) > 1:
             assert not search.search(position, depth=solved.turns - 1).margin
@@ -128,7 +130,7 @@ def test_passes_find_the_margins_that_recursion_finds(tmp_path):
         for wanted, part in zip(parts, made["passes"][name], strict=True):
             assert np.array_equal(wanted, part)
     values = np.concatenate([part for parts in made["passes"].values() for part in parts])
-    assert len(np.unique(values >> MARGIN_SHIFT & MOST_MARGIN)) > 2
+    assert len(np.unique(values >> MARGIN_SHIFT & MAX_MARGIN)) > 2
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3])
@@ -163,7 +165,7 @@ def test_a_run_that_is_stopped_goes_on_to_the_same_table(after, tmp_path, monkey
     solve(SMALL, stopped, "2v1")
     step = solver.plan(SMALL, stopped, "2v2")[-1]
     interrupt(step, after, monkeypatch)
-    part = step.path.with_name(step.path.name + solver.PART)
+    part = step.path.with_name(step.path.name + STATE_SUFFIX)
     assert part.exists() == (after > 0)
     assert not step.path.exists()
     spent = solver.Solver(SMALL, step)
@@ -230,7 +232,7 @@ def test_threads_end_before_anything_is_saved_however_often_it_is_interrupted(mo
 def test_a_damaged_state_is_not_believed(damage, tmp_path, monkeypatch):
     step = solver.plan(SMALL, tmp_path, "1v1")[-1]
     interrupt(step, 3, monkeypatch)
-    part = step.path.with_name(step.path.name + solver.PART)
+    part = step.path.with_name(step.path.name + STATE_SUFFIX)
     content = part.read_bytes()
     damaged = {
         "cut": content[:-3],
@@ -249,7 +251,7 @@ def test_a_damaged_state_is_not_believed(damage, tmp_path, monkeypatch):
 
 def test_a_wrong_value_is_found(tmp_path, monkeypatch):
     step = solver.plan(SMALL, tmp_path, "1v1")[-1]
-    draw = retrograde.draw_the_rest
+    draw = mark_draws
 
     def wrong(values):
         draw(values)
@@ -317,21 +319,21 @@ def test_a_table_that_is_needed_has_to_be_there(tmp_path):
 
 def test_too_little_room_is_said_before(tmp_path, monkeypatch):
     steps = solver.plan(SMALL, tmp_path, "3v3")
-    solver.check_room(steps, tmp_path / "not" / "there")
+    check_space(steps, tmp_path / "not" / "there")
     with monkeypatch.context() as patch:
         patch.setattr(solver, "available_memory", lambda: 1024)
         with pytest.raises(InsufficientSpace, match=r"3v3 needs .* of memory; 1 KiB are free"):
-            solver.check_room(steps, tmp_path)
+            check_space(steps, tmp_path)
     monkeypatch.setattr(solver.shutil, "disk_usage", lambda path: mock.Mock(free=1000))
     with pytest.raises(InsufficientSpace, match="1,000 bytes are free on that disk"):
-        solver.check_room(steps, tmp_path)
+        check_space(steps, tmp_path)
     for path in solve(SMALL, tmp_path, "1v1"):
         assert path.exists()
     there = solver.plan(SMALL, tmp_path, "1v1")
-    solver.check_room(there, tmp_path)  # needs no disk, but memory to be verified
+    check_space(there, tmp_path)  # needs no disk, but memory to be verified
     monkeypatch.setattr(solver, "available_memory", lambda: 1024)
     with pytest.raises(InsufficientSpace, match=r"1v1 needs .* of memory; 1 KiB are free"):
-        solver.check_room(there, tmp_path)
+        check_space(there, tmp_path)
     solve_ = "solve", "capture_conquer", "-o", "size=4", "--pieces", "1v1", "--out", tmp_path
     assert "1v1 needs" in command_line(main, *solve_, "--verify", status=2)
     assert "1 table of 1 there already" in command_line(main, *solve_)
@@ -377,11 +379,11 @@ def test_a_table_is_verified_again(tmp_path):
     assert solver.Solver(SMALL, step).verify() == table.header
     values = table.read()
     counts = replace(table.header.views[0], won=table.header.views[0].won + 1)
-    write(path, replace(table.header, views=(counts, table.header.views[1])), values)
+    write_table(path, replace(table.header, views=(counts, table.header.views[1])), values)
     with pytest.raises(BadTable, match=r"2v1\.exact: it has .*; its header says "):
         solver.Solver(SMALL, step).verify()
     values[0][7] ^= 1  # a turn more or less
-    write(path, table.header, values)
+    write_table(path, table.header, values)
     with pytest.raises(BadTable, match=r"2v1: [0-9,]+ wrong values, the first of '"):
         solver.Solver(SMALL, step).verify()
 
@@ -396,10 +398,10 @@ def test_two_may_write_one_table_at_a_time(tmp_path):
 
 def write_often(path, seed):
     values = [np.random.default_rng(seed).integers(9, size=200_000).astype(np.uint16)]
-    view = View(material=(1, 1), numbers=200_000, won=1, drawn=1, lost=1, turns=1, longest="")
-    header = Header(game="a", options={}, rules="r", label="1v1", views=(view,), seconds=seed)
+    view = TableView(material=(1, 1), numbers=200_000, won=1, drawn=1, lost=1, turns=1, longest="")
+    header = TableHeader(game="a", options={}, rules="r", label="1v1", views=(view,), seconds=seed)
     for _ in range(20):
-        write(path, header, values)
+        write_table(path, header, values)
         assert all(map(len, ExactTable(path).read()))
     return header
 

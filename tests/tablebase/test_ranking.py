@@ -11,17 +11,17 @@ from cc_env.errors import BadOption
 from cc_env.games.factory import make_game
 from cc_env.jit.compiler import jit
 from cc_env.tablebase.ranking import (
-    NOWHERE,
-    code_of,
-    count,
-    make_numbers,
+    NO_INDEX,
+    both_views,
+    count_positions,
+    decode_position,
+    index_of,
+    make_ranking_tables,
+    material_code,
+    material_size,
+    material_start,
     parse_pieces,
-    place_of,
-    position_at,
-    position_of,
-    size_of,
-    start_of,
-    views,
+    position_fields,
 )
 
 MADE = [
@@ -37,7 +37,7 @@ MADE = [
 def numbered(name, options, pieces):
     game = make_game(name, **options)
     materials = game.numbering.materials(*parse_pieces(pieces))
-    return game, materials, make_numbers(game.numbering, materials)
+    return game, materials, make_ranking_tables(game.numbering, materials)
 
 
 @jit
@@ -45,8 +45,8 @@ def count_wrong(material, start, size, numbers, like):
     """Return how many numbers of a material are not those of their positions."""
     sets, wrong = np.empty(len(material), np.uint64), 0
     for number in range(size):
-        position = position_of(np.int64(number), material, numbers, like, sets)
-        wrong += place_of(position, numbers) != start + number
+        position = decode_position(np.int64(number), material, numbers, like, sets)
+        wrong += index_of(position, numbers) != start + number
     return wrong
 
 
@@ -54,8 +54,8 @@ def count_wrong(material, start, size, numbers, like):
 def test_each_number_is_that_of_its_position(name, options, pieces):
     game, materials, numbers = numbered(name, options, pieces)
     like, end = game.numbering.like, 0
-    for material in views(materials):
-        start, size = start_of(material, numbers), size_of(material, numbers)
+    for material in both_views(materials):
+        start, size = material_start(material, numbers), material_size(material, numbers)
         assert size > 0
         assert start >= end
         end = start + size
@@ -67,13 +67,13 @@ def test_each_number_is_that_of_its_position(name, options, pieces):
 def test_no_position_is_left_out(name, options, pieces):
     """Each number stands for as many positions as its first set has images; together it is all."""
     game, materials, numbers = numbered(name, options, pieces)
-    for material in views(materials):
+    for material in both_views(materials):
         low, high = numbers.own_at[material[0] : material[0] + 2]
         first, last = numbers.first[material[0] : material[0] + 2]
         images = np.bincount(numbers.orbit[first:last], minlength=high - low)
-        at = int(numbers.before_at[code_of(material, numbers)])
+        at = int(numbers.before_at[material_code(material, numbers)])
         rooms = np.diff(numbers.before[at : at + high - low + 1])
-        assert int(images @ rooms) == count(game.numbering, material)
+        assert int(images @ rooms) == count_positions(game.numbering, material)
 
 
 @pytest.mark.parametrize(("name", "options", "pieces"), MADE)
@@ -82,13 +82,13 @@ def test_symmetric_positions_have_one_number_unless_their_own_pieces_are_symmetr
 ):
     game, materials, numbers = numbered(name, options, pieces)
     rng = np.random.default_rng(0)
-    for material in views(materials):
-        for number in rng.integers(size_of(material, numbers), size=10).tolist():
-            fields = position_at(number, material, numbers, game.numbering.like)
+    for material in both_views(materials):
+        for number in rng.integers(material_size(material, numbers), size=10).tolist():
+            fields = position_fields(number, material, numbers, game.numbering.like)
             position = game.words(game.initial, fields)
             for symmetry in game.symmetries:
                 image = symmetry.position(position)
-                same = place_of(image, numbers) == place_of(position, numbers)
+                same = index_of(image, numbers) == index_of(position, numbers)
                 assert same or image.own == position.own or is_fixed(game, position)
 
 
@@ -104,34 +104,34 @@ def test_draughts_have_the_published_numbers_of_positions(pieces, published):
     """Schaeffer et al., "Solving checkers" (IJCAI 2005), table 1; either side may have none."""
     numbering = replace(make_game("checkers").numbering, min_pieces=0)
     materials = numbering.materials((pieces, pieces), pieces)
-    exactly = [material for material in views(materials) if sum(material) == pieces]
-    assert sum(count(numbering, material) for material in exactly) == published
+    exactly = [material for material in both_views(materials) if sum(material) == pieces]
+    assert sum(count_positions(numbering, material) for material in exactly) == published
 
 
 def test_capture_conquer_has_as_many_as_there_are_ways_to_place_pieces():
     numbering = make_game("capture_conquer", size=6).numbering
-    assert count(numbering, (3, 3)) == comb(36, 3) * comb(33, 3) == 38_955_840
+    assert count_positions(numbering, (3, 3)) == comb(36, 3) * comb(33, 3) == 38_955_840
 
 
 def test_what_is_within_a_turn_or_has_other_material_has_no_number():
     game, _, numbers = numbered("capture_conquer", {"size": 4}, "2v2")
-    assert place_of(game.initial, numbers) == NOWHERE
+    assert index_of(game.initial, numbers) == NO_INDEX
     position = game.from_text("4/1rb1/1bb1/4 b")
-    assert place_of(position, numbers) == NOWHERE
+    assert index_of(position, numbers) == NO_INDEX
     game, _, numbers = numbered("morris", {"free_move": "never"}, "3v3")
-    assert place_of(game.initial, numbers) == NOWHERE
+    assert index_of(game.initial, numbers) == NO_INDEX
     due = game.initial._replace(
         own=np.uint64(7), enemy=np.uint64(0o7000), own_hand=np.uint64(0), enemy_hand=np.uint64(0)
     )
-    assert place_of(due, numbers) != NOWHERE
-    assert place_of(due._replace(pending=np.uint64(1)), numbers) == NOWHERE
-    assert place_of(due._replace(own_free=np.uint64(1)), numbers) == NOWHERE
+    assert index_of(due, numbers) != NO_INDEX
+    assert index_of(due._replace(pending=np.uint64(1)), numbers) == NO_INDEX
+    assert index_of(due._replace(own_free=np.uint64(1)), numbers) == NO_INDEX
 
 
 def test_a_man_on_its_last_row_has_no_number():
     game, _, numbers = numbered("checkers", {}, "1v1")
-    assert place_of(game.from_text("r7/8/8/8/8/8/8/7b r"), numbers) == NOWHERE
-    assert place_of(game.from_text("R7/8/8/8/8/8/8/7B r"), numbers) != NOWHERE
+    assert index_of(game.from_text("r7/8/8/8/8/8/8/7b r"), numbers) == NO_INDEX
+    assert index_of(game.from_text("R7/8/8/8/8/8/8/7B r"), numbers) != NO_INDEX
 
 
 def test_materials_have_names():

@@ -14,18 +14,18 @@ from conftest import command_line
 from solved_boards import SMALL, solve
 
 from cc_env.__main__ import main
-from cc_env.accuracy.decisions import evenly
+from cc_env.accuracy.decisions import sample_uniform
 from cc_env.core import rules
 from cc_env.errors import BadOption, BadPosition, BadTable, MissingTable
-from cc_env.files import temporary, writing
+from cc_env.files import open_atomically, open_temporary
 from cc_env.games.factory import make_game
 from cc_env.match.referee import Clock
 from cc_env.players.builtin import MinimaxPlayer
 from cc_env.players.specs import make_player
 from cc_env.registry.catalogue import file_stem
 from cc_env.tablebase import table_file as files
-from cc_env.tablebase.ranking import BLOCK
-from cc_env.tablebase.table_file import ExactTable
+from cc_env.tablebase.ranking import BLOCK_SIZE
+from cc_env.tablebase.table_file import ExactTable, TableHeader, TableView, write_table
 from cc_env.tablebase.tablebase import Tablebase
 
 
@@ -67,9 +67,9 @@ def test_values_follow_from_those_of_the_actions(tables):
             solved = tables.probe(position)
             assert solved.actions == tuple(SMALL.legal_actions(position).tolist())
             assert solved.value == max(solved.values)
-            assert set(solved.best) <= set(solved.keeping) <= set(solved.actions)
+            assert set(solved.best) <= set(solved.value_keeping) <= set(solved.actions)
             for action, value in zip(solved.actions, solved.values, strict=True):
-                assert (action in solved.keeping) == (value == solved.value)
+                assert (action in solved.value_keeping) == (value == solved.value)
                 after = SMALL.apply(position, action)
                 there = tables.probe(after)
                 within = SMALL.mid_turn(after)
@@ -94,7 +94,7 @@ def test_what_no_table_has_is_said(tables):
     with pytest.raises(MissingTable, match="no table has the value of 'bb2/b3/3r/2rr b'; there"):
         tables.probe(position)
     assert position not in tables
-    assert tables.find(position) is None
+    assert tables.get(position) is None
     assert SMALL.from_text("b3/4/4/3r b") in tables
     with pytest.raises(MissingTable, match="there is no table 3v3"):
         tables.table((3, 3))
@@ -111,15 +111,15 @@ def test_what_no_table_has_is_said(tables):
 )
 def test_a_position_of_other_rules_is_refused(name, options, other, tmp_path):
     tables = Tablebase(make_game(name, **options), tmp_path)
-    assert tables.find(make_game(name, **options).initial) is None
+    assert tables.get(make_game(name, **options).initial) is None
     foreign = make_game(name, **other).initial
-    for probe in (tables.probe, tables.find, tables.__contains__):
-        with pytest.raises(BadPosition, match=rf"is not a position of games\.make\('{name}'"):
+    for probe in (tables.probe, tables.get, tables.__contains__):
+        with pytest.raises(BadPosition, match=rf"is not a position of make_game\('{name}'"):
             probe(foreign)
 
 
 def test_a_position_of_another_game_is_refused(tables):
-    with pytest.raises(BadPosition, match=r"is not a position of games\.make"):
+    with pytest.raises(BadPosition, match=r"is not a position of make_game"):
         tables.probe(make_game("morris").initial)
 
 
@@ -131,7 +131,7 @@ def test_pieces_that_stand_on_each_other_are_refused(tables):
 
 
 def test_arguments_of_other_types_are_refused(tmp_path):
-    with pytest.raises(BadOption, match=r"'checkers' is not a game; games\.make"):
+    with pytest.raises(BadOption, match=r"'checkers' is not a game; make_game"):
         Tablebase("checkers")
     for ask in (
         lambda: Tablebase(SMALL, 5),
@@ -175,7 +175,7 @@ def test_a_draw_by_the_rules_may_come_first(tmp_path):
     limited = make_game("checkers", no_progress_limit=20)
     tables = Tablebase(limited, tmp_path)
     for idle in (0, 19):
-        known = tables.find(limited.from_text(f"{text} {idle}" if idle else text))
+        known = tables.get(limited.from_text(f"{text} {idle}" if idle else text))
         if turns:
             assert (known is None) == (turns > 20 - idle)
         else:
@@ -190,7 +190,7 @@ def test_a_certain_win_is_known_beside_actions_that_are_uncertain(tmp_path):
     limited, counts = make_game("checkers", no_progress_limit=20), [0, 0]
     known, certain = Tablebase(free, tmp_path), Tablebase(limited, tmp_path)
     for number in range(0, known.sizes[4], 47):
-        position = known.position(4, number)
+        position = known.position_at(4, number)
         if not len(free.legal_actions(position)):
             continue
         text, solved = free.to_text(position), known.probe(position)
@@ -208,7 +208,7 @@ def test_a_certain_win_is_known_beside_actions_that_are_uncertain(tmp_path):
             for there, is_late in zip(after, late, strict=True)
             if there.value < 0 and not is_late
         ]
-        actual = certain.find(here)
+        actual = certain.get(here)
         if wins:
             assert actual is not None, text
             assert (actual.value, actual.turns) == (1, solved.turns)
@@ -227,7 +227,7 @@ def test_keeping_is_of_the_value_and_the_best_of_the_margin_too(tmp_path):
     solve(game, tmp_path, "3v1")
     solved = Tablebase(game, tmp_path).probe(game.from_text("1b1b2/2w3/6/6/1b4/6 b"))
     assert solved.values == (1, 1)
-    assert solved.keeping == solved.actions
+    assert solved.value_keeping == solved.actions
     assert len(solved.best) == 1
 
 
@@ -248,7 +248,7 @@ def test_copies_are_shared_and_other_processes_look_into_the_same_folders(tables
 def test_many_threads_may_ask(folder):
     """Switched as often as can be, each gets the answer to its own question."""
     alone, shared = Tablebase(SMALL, folder), Tablebase(SMALL, folder)
-    asked = list(evenly(alone, 300))
+    asked = list(sample_uniform(alone, 300))
     answers = [alone.probe(position) for position in asked]
     before = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
@@ -342,26 +342,26 @@ def test_a_table_with_another_number_of_positions_is_refused(copied):
     table = ExactTable(path)
     (values,) = table.read()
     words = {**files.asdict(table.header), "views": (table.header.views[0],)}
-    shorter = files.View(**{**files.asdict(table.header.views[0]), "numbers": 149})
-    files.write(path, files.Header(**{**words, "views": (shorter,)}), [values[:149]])
+    shorter = TableView(**{**files.asdict(table.header.views[0]), "numbers": 149})
+    write_table(path, TableHeader(**{**words, "views": (shorter,)}), [values[:149]])
     with pytest.raises(BadTable, match=r"\(149, \(1, 1\)\)\]; wanted: \[\(150, \(1, 1"):
         Tablebase(SMALL, copied).probe(SMALL.from_text(POSITION))
 
 
 def test_a_table_is_written_and_read(tmp_path):
     rng = np.random.default_rng(0)
-    values = [rng.integers(2**16, size=size).astype(np.uint16) for size in (2 * BLOCK + 1, 5)]
+    values = [rng.integers(2**16, size=size).astype(np.uint16) for size in (2 * BLOCK_SIZE + 1, 5)]
     views = tuple(
-        files.View(
+        TableView(
             material=(2, 1), numbers=len(part), won=1, drawn=2, lost=3, turns=4, longest="b r"
         )
         for part in values
     )
-    header = files.Header(
+    header = TableHeader(
         game="a", options={"size": 3}, rules="r", label="2v1", views=views, seconds=1.5
     )
     path = tmp_path / "x.exact"
-    files.write(path, header, values)
+    write_table(path, header, values)
     table = ExactTable(path)
     assert table.header == header
     given = [np.zeros_like(part) for part in values]
@@ -375,9 +375,9 @@ def test_a_table_is_written_and_read(tmp_path):
 
 def test_a_table_that_cannot_be_written_leaves_nothing(tmp_path, monkeypatch):
     monkeypatch.setattr("os.fsync", lambda file: (_ for _ in ()).throw(OSError(28, "full")))
-    header = files.Header(game="a", options={}, rules="r", label="x", views=(), seconds=0)
+    header = TableHeader(game="a", options={}, rules="r", label="x", views=(), seconds=0)
     with pytest.raises(OSError, match=r"full.*x\.exact"):
-        files.write(tmp_path / "x.exact", header, [])
+        write_table(tmp_path / "x.exact", header, [])
     assert list(tmp_path.iterdir()) == []
 
 
@@ -387,7 +387,10 @@ def test_what_a_killed_run_left_is_removed_and_nothing_else(tmp_path):
     for half in left:
         half.write_bytes(b"half a table")
     (notes := tmp_path / "notes.half").write_text("of somebody else")
-    with temporary(path.with_name(f"{path.name}.body.7.half")), writing(path, alone=False):
+    with (
+        open_temporary(path.with_name(f"{path.name}.body.7.half")),
+        open_atomically(path, alone=False),
+    ):
         command = "solve", "capture_conquer", "-o", "size=4", "--out", tmp_path, "--pieces", "1v1"
         command_line(main, *command)
         assert not any(half.exists() for half in left)

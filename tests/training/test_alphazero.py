@@ -31,7 +31,7 @@ from cc_env.errors import (
 )
 from cc_env.games.factory import make_game
 from cc_env.match.referee import Clock
-from cc_env.registry.catalogue import GAMES, Entry
+from cc_env.registry.catalogue import GAMES, GameEntry
 from training.alphazero import Config, Training, command, main
 from training.runs import state, training_run
 from training.selfplay import learner, worker
@@ -56,7 +56,7 @@ TINY = Config(
 
 
 def test_it_learns_a_game_that_nobody_knows_untaught(tmp_path, monkeypatch):
-    monkeypatch.setitem(GAMES, "heap", Entry("heap", "heap/Heap-v0"))
+    monkeypatch.setitem(GAMES, "heap", GameEntry("heap", "heap/Heap-v0"))
     config = replace(
         TINY,
         game="heap",

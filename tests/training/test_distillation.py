@@ -14,14 +14,14 @@ from logs import log_of, timeless
 from agents.network import Evaluator, Network, Size, load
 from agents.network_players import PolicyPlayer
 from agents.shipped_weights import NETWORK
-from cc_env.accuracy.decisions import evenly, measure
+from cc_env.accuracy.decisions import measure, sample_uniform
 from cc_env.core import rules
 from cc_env.errors import BadCheckpoint, UnknownOption
 from cc_env.games.factory import make_game
-from cc_env.learned_evaluation import network_file
+from cc_env.learned_evaluation.network_file import write_network
 from cc_env.match.referee import Decision
 from cc_env.players.specs import temporary_players
-from cc_env.registry.catalogue import GAMES, Entry
+from cc_env.registry.catalogue import GAMES, GameEntry
 from cc_env.search.alphabeta import AlphaBeta
 from cc_env.tablebase.tablebase import Tablebase
 from training.distillation import distillation
@@ -58,7 +58,7 @@ def run(tmp_path_factory):
 def kept(player, game):
     """Return the share of exact values that a player keeps, where an action can be wrong."""
     tables = Tablebase(game)
-    return measure(player, tables, evenly(tables, 300)).kept_where_free
+    return measure(player, tables, sample_uniform(tables, 300)).kept_with_choice
 
 
 @pytest.mark.slow
@@ -253,12 +253,12 @@ def test_another_teacher_in_the_same_file_is_noticed(tmp_path):
     path, teacher = tmp_path / "run", tmp_path / "teacher.network"
     game = make_game("capture_conquer", size=4)
     make = partial(SmallNetwork, 2, windows_of(game.grid))
-    network_file.write(teacher, game, integers(make()))
+    write_network(teacher, game, integers(make()))
     given = replace(TINY, evaluation=str(teacher), rounds=1)
     main(given, path)
     network = make()
     torch.nn.init.ones_(network.third.bias)
-    network_file.write(teacher, game, integers(network))
+    write_network(teacher, game, integers(network))
     with pytest.raises(BadCheckpoint, match="is not what this run learned from so far"):
         main(replace(given, rounds=2), path, resume=True)
 
@@ -268,7 +268,7 @@ def test_the_teacher_is_checked_before_anything_is_written(tmp_path, monkeypatch
         main(replace(TINY, evaluation="best"), tmp_path / "run")
     with pytest.raises(FileNotFoundError):
         main(replace(TINY, evaluation="nowhere.network"), tmp_path / "run")
-    monkeypatch.setitem(GAMES, "heap", Entry("heap", "heap/Heap-v0"))
+    monkeypatch.setitem(GAMES, "heap", GameEntry("heap", "heap/Heap-v0"))
     assert heap.HEAP
     with pytest.raises(UnknownOption, match="heap has no evaluation"):
         main(replace(TINY, game="heap", options={}), tmp_path / "run")

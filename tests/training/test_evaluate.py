@@ -89,7 +89,7 @@ def test_a_full_disk_is_one_line_that_says_how_far_it_is(tmp_path, monkeypatch, 
         raise OSError(errno.ENOSPC, "No space left on device", str(path))
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("cc_env.files.append", full)
+    monkeypatch.setattr("cc_env.match.record.append_atomically", full)
     command = ["random", "greedy", "--size", "4", "--games", "2", "--workers", "0", "--out", "out"]
     monkeypatch.setattr(sys, "argv", ["evaluate", *command])
     assert main() == 2

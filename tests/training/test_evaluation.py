@@ -15,7 +15,7 @@ from cc_env.games.factory import make_game
 from cc_env.learned_evaluation import network_file
 from cc_env.match.referee import Clock
 from cc_env.players.specs import make_player
-from cc_env.registry.catalogue import GAMES, Entry
+from cc_env.registry.catalogue import GAMES, GameEntry
 from training.learned_evaluation.fitting import FILE, Config, command, main
 from training.selfplay.promotion import BEST, Rivals
 
@@ -141,7 +141,7 @@ def test_another_run_is_not_continued(run):
 
 
 def test_a_game_that_says_not_what_a_network_sees_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setitem(GAMES, "heap", Entry("heap", "heap/Heap-v0"))
+    monkeypatch.setitem(GAMES, "heap", GameEntry("heap", "heap/Heap-v0"))
     assert heap.HEAP
     rivals = Rivals(names=("random",), anchor="random")
     with pytest.raises(UnknownOption, match="heap has no evaluation"):

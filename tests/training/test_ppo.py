@@ -26,7 +26,7 @@ from agents.network_players import PolicyPlayer
 from agents.shipped_weights import NETWORK
 from cc_env.errors import BadCheckpoint, BadFolder, BadOption
 from cc_env.match.referee import Clock
-from cc_env.registry.catalogue import GAMES, Entry
+from cc_env.registry.catalogue import GAMES, GameEntry
 from training.ppo.opponent_pool import PoolSettings
 from training.ppo.ppo import Config, Training, command, main
 from training.runs import checkpoints, training_run
@@ -59,7 +59,7 @@ def checkpoint_of(path):
 
 @pytest.mark.slow
 def test_it_learns_a_game_that_nobody_knows_untaught(tmp_path, monkeypatch):
-    monkeypatch.setitem(GAMES, "heap", Entry("heap", "heap/Heap-v0"))
+    monkeypatch.setitem(GAMES, "heap", GameEntry("heap", "heap/Heap-v0"))
     config = replace(
         TINY,
         game="heap",

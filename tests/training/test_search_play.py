@@ -7,7 +7,7 @@ from cc_env.core import rules
 from cc_env.core.rules import FIRST
 from cc_env.games.factory import make_game
 from cc_env.search.alphabeta import AlphaBeta
-from cc_env.search.scores import PROVEN, expected
+from cc_env.search.scores import PROVEN, expected_result
 from training.learned_evaluation.small_network import joined, picked, sample_of
 from training.selfplay import search_games
 
@@ -59,7 +59,7 @@ def test_without_weight_of_what_follows_targets_are_values_of_the_search():
     for position, target in zip(positions_of(sample), sample.targets, strict=True):
         result = search.search(position, depth=3)
         if result.score is not None and len(GAME.legal_actions(position)) > 1:
-            assert target == pytest.approx((1 + expected(result.score)) / 2, abs=1e-6)
+            assert target == pytest.approx((1 + expected_result(result.score)) / 2, abs=1e-6)
 
 
 def test_with_full_weight_targets_are_results():
@@ -73,7 +73,7 @@ def test_targets_are_the_recursion_from_the_end_of_each_game():
     weight, seed = 0.6, 4
     values = play(GAME, None, pace(), 0, 300, seed).targets.astype(float)
     sample = play(GAME, None, pace(), weight, 300, seed)
-    sure = expected(PROVEN)
+    sure = expected_result(PROVEN)
     for number in range(sample.games[-1] + 1):
         rows = np.flatnonzero(sample.games == number)
         later = 1 - sample.results[rows[-1]] if len(rows) else 0

@@ -9,7 +9,7 @@ from cc_env.core import rules
 from cc_env.core.rules import network_inputs
 from cc_env.games.factory import make_game
 from cc_env.learned_evaluation.network import CELLS, MOST_CORRECTION, check
-from cc_env.learned_evaluation.network_file import correcting
+from cc_env.learned_evaluation.network_file import corrected_evaluation
 from cc_env.search.scores import SCALE
 from training.learned_evaluation.small_network import (
     SmallNetwork,
@@ -48,7 +48,7 @@ def test_integers_say_what_torch_does(name, windows):
     network = network_of(game)
     assert len(network.windows) == windows
     drawn = [p for p in positions(game, 100) if not game.mid_turn(p)]
-    evaluation = correcting(game, integers(network))
+    evaluation = corrected_evaluation(game, integers(network))
     with torch.no_grad():
         wanted = network(bits_of(drawn)).numpy() * SCALE / 2
     base = game.evaluation()
@@ -72,7 +72,7 @@ def test_all_that_it_computes_with_is_where_its_weights_are():
 def test_a_new_network_adds_nothing():
     game = make_game("capture_conquer")
     network = SmallNetwork(2, windows_of(game.grid))
-    evaluation = correcting(game, integers(network))
+    evaluation = corrected_evaluation(game, integers(network))
     for position in positions(game, 20):
         base = rules.evaluate(position, 0, game.evaluation())
         assert rules.evaluate(position, 0, evaluation) == base

@@ -18,7 +18,7 @@ from typing import Any
 
 from cc_env.core.game import Game
 from cc_env.errors import BadOption, format_list
-from cc_env.files import write
+from cc_env.files import write_atomically
 from cc_env.match.confidence import Interval
 from cc_env.match.match import Limits
 from cc_env.match.record import Record
@@ -156,7 +156,7 @@ def run(
         tournament = Tournament(
             config, plan, dict(sorted(records.items())), dict(sorted(unplayed.items()))
         )
-        write(path / folder.RESULTS, to_text(tournament.to_json()))
+        write_atomically(path / folder.RESULTS, to_text(tournament.to_json()))
     return tournament
 
 

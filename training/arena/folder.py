@@ -13,7 +13,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from cc_env.errors import BadFolder, BadRecord
-from cc_env.files import drop_partial_line, lines, write
+from cc_env.files import drop_partial_line, read_lines, write_atomically
 from cc_env.match import record
 from cc_env.match.match import FAULTS
 from cc_env.match.record import Record, append_record
@@ -34,7 +34,7 @@ def opened(path: Path, config: Config) -> Iterator[None]:
     path.mkdir(parents=True, exist_ok=True)
     with locked(path):
         _check(path, config)  # again: another process may have begun in the meantime
-        write(path / CONFIG, to_text(config.to_json()))
+        write_atomically(path / CONFIG, to_text(config.to_json()))
         if (path / GAMES).exists():
             drop_partial_line(path / GAMES)
         yield
@@ -50,7 +50,7 @@ def played(path: Path, config: Config, schedule: Sequence[Pairing]) -> dict[int,
     by_seed = {pairing.seed: pairing for pairing in schedule}
     game = config.make_game()
     default_start, records = game.to_text(game.initial), dict[int, Record]()
-    for number, text in lines(path / GAMES) if (path / GAMES).exists() else ():
+    for number, text in read_lines(path / GAMES) if (path / GAMES).exists() else ():
         try:
             loaded = Record.from_json(text)
             pairing = by_seed.get(loaded.seed or 0)

@@ -12,7 +12,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from cc_env import files
+from cc_env.files import write_atomically
 from cc_env.match import record
 from cc_env.match.match import FAULTS
 from cc_env.match.record import Record
@@ -35,8 +35,8 @@ def write(tournament: Tournament, path: Path, command: str, curves: Path | None 
     curves of a training run.
     """
     for name in charts.names(tournament.standings):
-        files.write(path / f"{name}.png", charts.to_png(name, tournament.standings))
-    files.write(path / REPORT, to_html(tournament, command, curves))
+        write_atomically(path / f"{name}.png", charts.to_png(name, tournament.standings))
+    write_atomically(path / REPORT, to_html(tournament, command, curves))
     return path / REPORT
 
 

@@ -5,7 +5,7 @@ from statistics import mean, median
 from rich.table import Table
 from rich.text import Text
 
-from cc_env.output import Terminal, table_of_numbers
+from cc_env.output import Terminal, make_number_table
 from training.arena import Tournament
 from training.arena.standings import times
 from training.arena.wording import elo, interval, milliseconds, percent, summary
@@ -14,13 +14,13 @@ from training.arena.wording import elo, interval, milliseconds, percent, summary
 def show(tournament: Tournament, console: Terminal) -> None:
     """Print the tables."""
     standings = tournament.standings
-    console.show(_ladder(tournament))
+    console.print_table(_ladder(tournament))
     if len(standings.players) > 2:
         console.print()
-        console.show(_pairs(tournament))
+        console.print_table(_pairs(tournament))
     if standings.learning:
         console.print()
-        console.show(_learning(tournament))
+        console.print_table(_learning(tournament))
     seat = standings.first_seat
     console.print()
     console.print(f"first seat  {percent(seat.score.value)} ({interval(seat.score)}), {seat}")
@@ -38,7 +38,7 @@ def show(tournament: Tournament, console: Terminal) -> None:
 def _ladder(tournament: Tournament) -> Table:
     thought = times(tournament.config.players, list(tournament.records.values()))
     players = tournament.standings.players
-    table = table_of_numbers("player", "Elo", "score", "95 %", "W-D-L", "per turn", "longest")
+    table = make_number_table("player", "Elo", "score", "95 %", "W-D-L", "per turn", "longest")
     faulty = any(player.faults for player in players)
     if faulty:
         table.add_column("faults")
@@ -62,14 +62,14 @@ def _learning(tournament: Tournament) -> Table:
     learning = tournament.standings.learning
     parts = max(map(len, learning.values()))
     numbers = (str(number + 1) for number in range(parts))
-    table = table_of_numbers("score in each part of the games", *numbers)
+    table = make_number_table("score in each part of the games", *numbers)
     for name, scores in learning.items():
         table.add_row(Text(name), *(f"{score:.0%}" for score in scores))
     return table
 
 
 def _pairs(tournament: Tournament) -> Table:
-    table = table_of_numbers("pair", "score", "95 %", "W-D-L", "first seat")
+    table = make_number_table("pair", "score", "95 %", "W-D-L", "first seat")
     for pair in tournament.standings.pairs:
         table.add_row(
             Text(" – ".join(pair.players)),

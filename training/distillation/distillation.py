@@ -37,9 +37,9 @@ from cc_env.core.game import Game
 from cc_env.envs.boards import Boards
 from cc_env.errors import BadCheckpoint
 from cc_env.jit.threads import available_cores
-from cc_env.learned_evaluation.network_file import evaluation_of, fingerprint
+from cc_env.learned_evaluation.network_file import find_evaluation, short_hash
 from cc_env.match.match import effective_repetition_limit
-from cc_env.search.workspace import MOST_DEPTH
+from cc_env.search.workspace import MAX_DEPTH
 from training.arena import try_players
 from training.distillation.teacher import Judge
 from training.parallel.tasks import mapper, values
@@ -93,7 +93,7 @@ class Config(training_run.Config):
     def __post_init__(self) -> None:
         """Check the fields, and fill in the options of the game."""
         super().__post_init__()
-        check_wholes(self, depth=(2, MOST_DEPTH), opening_turns=(0, LONGEST))
+        check_wholes(self, depth=(2, MAX_DEPTH), opening_turns=(0, LONGEST))
         check_wholes(self, max_turns=1, repetitions=2)
         check_wholes(self, decisions=1000, replay=1000, evaluate_every=1)
         check_between(self, 0, 1, "entropy", "opponents_share", "gate")
@@ -114,7 +114,7 @@ def main(config: Config, path: Path, resume: bool = False) -> Row:
     game = config.make_game()
     try_players(config.rivals.names, game)
     make_opponents(game, config.opponents, config.opponents_share)
-    evaluation_of(game, config.evaluation)
+    find_evaluation(game, config.evaluation)
     if not resume:
         started(config.start, game, config.network)
     with training_run.opened(path, asdict(config), resume, MAY_DIFFER) as run:
@@ -134,7 +134,7 @@ class Training:
         self.learner = Learner(network, config.learn, device_of(config.device), loss)
         self.replay = Replay(self.game, config.replay, fills=True)
         self.best = Best("distillation", config, run)
-        self.evaluation = evaluation_of(self.game, config.evaluation)
+        self.evaluation = find_evaluation(self.game, config.evaluation)
         run.restore(self.load)
 
     def train(self) -> None:
@@ -190,11 +190,11 @@ class Training:
         """Return what a checkpoint holds."""
         arrays = state.flat(**self.parts()) | self.replay.state()
         about = {"steps": self.learner.steps, "added": self.replay.added}
-        return arrays, {**about, "teacher": fingerprint(self.evaluation)}
+        return arrays, {**about, "teacher": short_hash(self.evaluation)}
 
     def load(self, saved: Saved) -> None:
         """Continue from a checkpoint; raise BadCheckpoint if it does not fit this run."""
-        if saved.about.get("teacher") != fingerprint(self.evaluation):
+        if saved.about.get("teacher") != short_hash(self.evaluation):
             raise BadCheckpoint(
                 f"evaluation={self.config.evaluation!r} is not what this run learned from so far: "
                 "the file was replaced; wanted: the one it began with"

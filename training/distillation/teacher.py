@@ -14,9 +14,9 @@ from cc_env.core.rules import ONGOING, Int, Position
 from cc_env.jit.compiler import jit
 from cc_env.jit.raw_arrays import as_raw
 from cc_env.search.alphabeta import deepen
-from cc_env.search.scores import MARGIN, PROVEN, WIN, expected
-from cc_env.search.transposition import NONE
-from cc_env.search.workspace import PLIES, VALUE, Context
+from cc_env.search.scores import MARGIN, PROVEN, WIN, expected_result
+from cc_env.search.transposition import NO_ACTION
+from cc_env.search.workspace import MAX_PLIES, VALUE, Context
 from training.selfplay.search_games import MOST_NODES, context_of
 
 # Results to expect, -1 to 1. A proven win is worth less, and a loss more, for each decision until
@@ -67,7 +67,7 @@ def _judge(
     """Fill actions and their worth, as `Judge`; return how many a position has at most."""
     positions, context = as_raw(positions), as_raw(context)
     actions, worth = as_raw(actions), as_raw(worth)
-    line = np.full(PLIES, NONE, np.int32)
+    line = np.full(MAX_PLIES, NO_ACTION, np.int32)
     legal = np.empty(actions.shape[1], np.int32)
     most: Int = np.int64(0)
     for row in range(len(positions)):
@@ -95,7 +95,7 @@ def _value(score: Int) -> float:
     """Return the result that a score predicts, -1 to 1."""
     size = score if score > 0 else -score
     if size < PROVEN:
-        value = expected(score)
+        value = expected_result(score)
         beyond = max(abs(value) - _NEARLY, 0.0) / 2
         return value - beyond if value > 0 else value + beyond
     delay = min(_DELAY * ((WIN - size) % MARGIN), _MOST_DELAY)

@@ -16,10 +16,16 @@ import matplotlib
 import typer
 from matplotlib.figure import Figure
 
-from cc_env import files
 from cc_env.accuracy import decisions
-from cc_env.accuracy.decisions import RESULTS, Accuracy, Judged
-from cc_env.accuracy.hard_positions import hardest
+from cc_env.accuracy.decisions import (
+    RESULTS,
+    Accuracy,
+    GradedDecision,
+    enumerate_replies,
+    sample_from_games,
+    sample_uniform,
+)
+from cc_env.accuracy.hard_positions import shipped_hard_positions
 from cc_env.cli.application import create_app, run
 from cc_env.cli.arguments import (
     GameName,
@@ -31,8 +37,9 @@ from cc_env.cli.arguments import (
 )
 from cc_env.core.game import Game
 from cc_env.core.rules import Position
+from cc_env.files import write_atomically
 from cc_env.games.factory import make_game
-from cc_env.output import Terminal, table_of_numbers
+from cc_env.output import Terminal, make_number_table
 from cc_env.players.specs import check_spec, make_player
 from cc_env.tablebase.tablebase import Tablebase
 from training.runs.chart_style import FAINT, STYLE
@@ -76,7 +83,7 @@ def measure(
     met in games against itself and others, or all that can be replied to the player from the start.
     """
     made = make_game(game, **game_options(option, size))
-    known = (Tablebase(made) if tables is None else Tablebase(made, tables)).some()
+    known = (Tablebase(made) if tables is None else Tablebase(made, tables)).require_any()
     opponents = opponent or ["random", "minimax:depth=2"]
     for name in (*player, *opponents):
         check_spec(name)
@@ -108,23 +115,23 @@ def sources(
     def measured(where: Iterator[Position]) -> Accuracy:
         return decisions.measure(player, tables, where, seed=seed)
 
-    yield EVENLY, measured(decisions.evenly(tables, positions, seed=seed))
+    yield EVENLY, measured(sample_uniform(tables, positions, seed=seed))
     for label, opponent in [("itself", name), *zip(opponents, opponents, strict=True)]:
         other = make_player(opponent, game)
-        where = decisions.reached(
+        where = sample_from_games(
             tables, player, other, number, opening_turns=_OPENING_TURNS, seed=seed
         )
         yield f"against {label}", measured(where)
     if game.initial in tables:
-        yield REPLIES, measured(decisions.replies(tables, player, positions, seed=seed))
-    if suite := [hard.position for hard in hardest(game) if hard.position in tables]:
+        yield REPLIES, measured(enumerate_replies(tables, player, positions, seed=seed))
+    if suite := [hard.position for hard in shipped_hard_positions(game) if hard.position in tables]:
         yield HARDEST, measured(iter(suite))
 
 
 def show(name: str, measured: dict[str, Accuracy]) -> None:
     """Print what one player's decisions were worth."""
     heads = "decisions", "kept", "95 %", "won", "drawn", "lost", "where not all do"
-    table = table_of_numbers(name, *heads)
+    table = make_number_table(name, *heads)
     for source, share in measured.items():
         by_value = share.by(lambda decision: decision.value)
         kept = [_percent(by_value[value].kept) if value in by_value else "-" for value in RESULTS]
@@ -132,8 +139,8 @@ def show(name: str, measured: dict[str, Accuracy]) -> None:
         is_sample = source == EVENLY and share.decisions  # the others are not drawn one by one
         interval = f"{100 * low:.1f} to {100 * high:.1f}" if is_sample else "-"
         numbers = f"{share.decisions:,}", _percent(share.kept), interval, *kept
-        table.add_row(source, *numbers, _percent(share.kept_where_free))
-    console.show(table)
+        table.add_row(source, *numbers, _percent(share.kept_with_choice))
+    console.print_table(table)
 
 
 def _percent(share: float) -> str:
@@ -154,15 +161,15 @@ def save(folder: Path, game: Game, measured: dict[str, dict[str, Accuracy]]) -> 
         for name, by_source in measured.items()
     }
     told = {"game": game.name, "options": dict(game.options), "players": results}
-    files.write(folder / "results.json", json.dumps(told, indent=2, ensure_ascii=False) + "\n")
+    write_atomically(folder / "results.json", json.dumps(told, indent=2, ensure_ascii=False) + "\n")
     rows = [
         json.dumps({"player": name, "source": source, **miss(game, decision)}, ensure_ascii=False)
         for name, by_source in measured.items()
         for source, share in by_source.items()
         for decision in share.misses
     ]
-    files.write(folder / "misses.jsonl", "".join(f"{row}\n" for row in rows))
-    files.write(folder / "accuracy.png", to_png(measured))
+    write_atomically(folder / "misses.jsonl", "".join(f"{row}\n" for row in rows))
+    write_atomically(folder / "accuracy.png", to_png(measured))
 
 
 def summary(share: Accuracy, is_sample: bool) -> dict[str, Any]:
@@ -177,7 +184,7 @@ def summary(share: Accuracy, is_sample: bool) -> dict[str, Any]:
     return {
         **told(share),
         "interval": [round(bound, 6) for bound in share.interval[1:]] if is_sample else None,
-        "kept_where_free": _number(share.kept_where_free),
+        "kept_where_free": _number(share.kept_with_choice),
         "by_value": {RESULTS[int(key)]: told(part) for key, part in share.by(_value).items()},
         "by_turns": {str(key): told(part) for key, part in share.by(_band).items()},
         "by_pieces": {str(key): told(part) for key, part in share.by(_pieces).items()},
@@ -188,20 +195,20 @@ def _number(share: float) -> float | None:
     return None if share != share else round(share, 6)
 
 
-def _value(decision: Judged) -> int:
+def _value(decision: GradedDecision) -> int:
     return decision.value
 
 
-def _pieces(decision: Judged) -> int:
+def _pieces(decision: GradedDecision) -> int:
     return decision.pieces
 
 
-def _band(decision: Judged) -> int:
+def _band(decision: GradedDecision) -> int:
     """Return the least number of turns of the band that a won or lost position is in; 0: a draw."""
     return max((least for least in _BANDS if least <= decision.turns), default=0)
 
 
-def miss(game: Game, decision: Judged) -> dict[str, Any]:
+def miss(game: Game, decision: GradedDecision) -> dict[str, Any]:
     """Return a decision that gave value away as JSON's values."""
     return {
         "position": game.to_text(decision.position),

@@ -14,17 +14,17 @@ from typing import Annotated
 import typer
 from rich.progress import track
 
-from cc_env import files
-from cc_env.accuracy.decisions import evenly, keeps_value
-from cc_env.accuracy.hard_positions import Hard, suite_name
+from cc_env.accuracy.decisions import keeps_value, sample_uniform
+from cc_env.accuracy.hard_positions import HardPosition, suite_name
 from cc_env.cli.application import create_app, run
 from cc_env.cli.arguments import GameName, GameOptions, Size, TablesFolder, file_path, game_options
 from cc_env.core.game import Game
 from cc_env.core.rules import Position
+from cc_env.files import open_atomically
 from cc_env.games.factory import make_game
 from cc_env.output import Terminal
 from cc_env.search.alphabeta import AlphaBeta
-from cc_env.tablebase.tablebase import Solved, Tablebase
+from cc_env.tablebase.tablebase import ExactValue, Tablebase
 
 FEWEST = 5  # legal actions of a position that is hard
 
@@ -53,16 +53,16 @@ def search(
 ) -> None:
     """Find the hardest positions of a solved game."""
     made = make_game(game, **game_options(option, size))
-    known = (Tablebase(made) if tables is None else Tablebase(made, tables)).some()
+    known = (Tablebase(made) if tables is None else Tablebase(made, tables)).require_any()
     path = out or Path(suite_name(made))
-    with files.writing(path) as file:  # fails now if it cannot be written
+    with open_atomically(path) as file:  # fails now if it cannot be written
         drawn = track(
-            evenly(known, positions, seed=seed),
+            sample_uniform(known, positions, seed=seed),
             "searching",
             total=positions,
             console=console,
             transient=True,
-            disable=not console.is_watched,
+            disable=not console.shows_progress,
         )
         missed = sorted(hard(known, drawn, depth), key=lambda it: (-it.missed, -it.turns))
         kept = missed[:number]
@@ -71,7 +71,7 @@ def search(
     console.print(f"{path}: {len(kept)} positions, of {len(missed)} that alpha-beta misses")
 
 
-def hard(tables: Tablebase, positions: Iterable[Position], depth: int) -> Iterator[Hard]:
+def hard(tables: Tablebase, positions: Iterable[Position], depth: int) -> Iterator[HardPosition]:
     """Yield those of the positions that alpha-beta misses at some depth up to `depth`."""
     game, seen = tables.game, set()
     for position in positions:
@@ -79,10 +79,10 @@ def hard(tables: Tablebase, positions: Iterable[Position], depth: int) -> Iterat
         if not _is_single(tables, position, solved) or (key := game.key(position)) in seen:
             continue
         seen.add(key)
-        (action,) = solved.keeping
+        (action,) = solved.value_keeping
         missed = (d for d in range(depth, 0, -1) if choice(game, position, d) != action)
         if deepest := next(missed, 0):
-            yield Hard(position, action, solved.turns, deepest)
+            yield HardPosition(position, action, solved.turns, deepest)
 
 
 def choice(game: Game, position: Position, depth: int) -> int:
@@ -90,9 +90,9 @@ def choice(game: Game, position: Position, depth: int) -> int:
     return AlphaBeta(game, table_megabytes=1).search(position, depth=depth).action
 
 
-def _is_single(tables: Tablebase, position: Position, solved: Solved) -> bool:
+def _is_single(tables: Tablebase, position: Position, solved: ExactValue) -> bool:
     """Return whether the position is won, by one of several actions alone."""
-    if solved.value <= 0 or len(solved.keeping) != 1 or len(solved.actions) < FEWEST:
+    if solved.value <= 0 or len(solved.value_keeping) != 1 or len(solved.actions) < FEWEST:
         return False
     return None not in (keeps_value(tables, position, a, solved) for a in solved.actions)
 

@@ -31,7 +31,7 @@ from cc_env.jit.threads import available_cores
 from cc_env.match import record
 from cc_env.match.match import FAULTS
 from cc_env.match.openings import random_openings
-from cc_env.output import Terminal, table_of_numbers
+from cc_env.output import Terminal, make_number_table
 from cc_env.rendering.picture import frames
 from training import arena
 from training.arena.schedule import Pairing, game_seed
@@ -292,7 +292,7 @@ def numbered(game: record.Record) -> list[str]:
 
 def published_table(rows: Iterable[PlayedExperiment]) -> Table:
     """Return a table of the experiments, each with the published result below it."""
-    table = table_of_numbers("first – second", "games", *MEASURED)
+    table = make_number_table("first – second", "games", *MEASURED)
     for row in rows:
         experiment = row.experiment
         names = " – ".join(map(_short_name, (experiment.first, experiment.second)))
@@ -310,7 +310,7 @@ def published_table(rows: Iterable[PlayedExperiment]) -> Table:
 
 def seats_table(rows: Sequence[PlayedExperiment]) -> Table:
     """Return a table of the results of the first seat, per player and in all per size of board."""
-    table = table_of_numbers("player, in both seats", *MEASURED, "drawn by")
+    table = make_number_table("player, in both seats", *MEASURED, "drawn by")
     for size in dict.fromkeys(row.experiment.size for row in rows):
         ours = [row for row in rows if row.experiment.size == size]
         for row in ours:
@@ -364,16 +364,16 @@ def run(
     ]
     rows = _play_with_progress(first + second, available_cores() if workers is None else workers)
     console.print(f"The published experiments. smart: {SMART}\n")
-    console.show(published_table(rows[: len(first)]))
+    console.print_table(published_table(rows[: len(first)]))
     _show_game(rows[len(first) - 1].records[0])
     console.print(f"\nMoving first, in {seat_games} games after {OPENING_TURNS} random turns\n")
-    console.show(seats_table(rows[len(first) :]))
+    console.print_table(seats_table(rows[len(first) :]))
 
 
 def _play_with_progress(wanted: Sequence[Experiment], workers: int) -> list[PlayedExperiment]:
     """Play experiments with a progress bar."""
     columns = TextColumn("games"), BarColumn(None), MofNCompleteColumn(), TimeRemainingColumn()
-    quiet = not console.is_watched
+    quiet = not console.shows_progress
     with Progress(*columns, console=console, transient=True, disable=quiet) as progress:
         bar = progress.add_task("games", total=None)
         return play_experiments(

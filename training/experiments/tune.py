@@ -32,7 +32,7 @@ from cc_env.output import Terminal
 from cc_env.players.builtin import MinimaxPlayer
 from cc_env.players.specs import temporary_players
 from cc_env.search.scores import SCALE
-from cc_env.search.workspace import MOST_DEPTH
+from cc_env.search.workspace import MAX_DEPTH
 from training import arena
 from training.arena.wording import interval, percent
 from training.parallel.tasks import mapper, values
@@ -63,7 +63,7 @@ class Config:
 
     def __post_init__(self) -> None:
         """Raise BadOption if a value is out of range."""
-        check_wholes(self, rounds=1, positions=1000, matches=2, depth=(1, MOST_DEPTH))
+        check_wholes(self, rounds=1, positions=1000, matches=2, depth=(1, MAX_DEPTH))
         check_wholes(self, opening_turns=(0, search_games.LONGEST))
         check_wholes(self, remembered=1, seed=0)
         check_between(self, 0, 1, "exploration", "penalty")
@@ -119,7 +119,7 @@ def fit(game: Game, sample: Sample, penalty: float) -> tuple[Weights, float]:
     """Return the weights int64[K] that predict the results best, and the mean logistic loss.
 
     The symmetric images of the positions are fitted too. Weights are scaled so that
-    `cc_env.search.scores.expected` predicts the mean result. Weights whose features are 0 in the
+    `cc_env.search.scores.expected_result` predicts the mean result. Weights of zero features in the
     whole sample, such as those of positions within a turn, keep the game's values.
     """
     mirrored = [

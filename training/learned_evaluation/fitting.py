@@ -34,10 +34,11 @@ from cc_env.errors import BadCheckpoint, BadOption, UnknownOption, format_list
 from cc_env.jit.threads import available_cores
 from cc_env.learned_evaluation import network_file
 from cc_env.learned_evaluation.network import CELLS
+from cc_env.learned_evaluation.network_file import corrected_evaluation, write_network
 from cc_env.players.builtin import MinimaxPlayer
-from cc_env.registry import options
+from cc_env.registry.options import parse_options, split_options
 from cc_env.search.scores import SCALE
-from cc_env.search.workspace import MOST_DEPTH
+from cc_env.search.workspace import MAX_DEPTH
 from training.arena import try_players
 from training.learned_evaluation.small_network import (
     Sample,
@@ -95,7 +96,7 @@ class Config(training_run.Config):
     def __post_init__(self) -> None:
         """Check the fields, and fill in the options of the game."""
         super().__post_init__()
-        check_wholes(self, positions=1000, remembered=1000, depth=(1, MOST_DEPTH))
+        check_wholes(self, positions=1000, remembered=1000, depth=(1, MAX_DEPTH))
         check_wholes(self, opening_turns=(0, search_games.LONGEST))
         check_wholes(self, epochs=1, batch_size=1)
         check_between(self, 0, 1, "exploration", "weight", "learning_rate", "gate")
@@ -233,7 +234,7 @@ class Training:
         newest = integers(self.network)
         scores = meet(
             self.game,
-            _player(self.game, network_file.correcting(self.game, newest), self.config.limit),
+            _player(self.game, corrected_evaluation(self.game, newest), self.config.limit),
             _player(self.game, self.evaluation(), self.config.limit),
             self.config.rivals,
             self.run.step,
@@ -243,13 +244,13 @@ class Training:
         if scores[BEST] >= self.config.gate or is_last_chance:
             self.best.load_state_dict(self.network.state_dict())
             self.adopted += 1
-            network_file.write(self.run.path / FILE, self.game, newest)
+            write_network(self.run.path / FILE, self.game, newest)
         return {**scores, "adopted": self.adopted, "gate_seconds": time.perf_counter() - began}
 
     def evaluation(self) -> Any:
         """Return the evaluation by the best network, at first the one that networks correct."""
         if self.adopted:
-            return network_file.correcting(self.game, integers(self.best))
+            return corrected_evaluation(self.game, integers(self.best))
         return self.game.evaluation()
 
     def state(self) -> training_run.State:
@@ -272,7 +273,7 @@ class Training:
                 raise BadCheckpoint(f"sample.{name} is not between 0 and 1")
         state.load(saved.arrays, **self.parts())
         if self.adopted and not (self.run.path / FILE).exists():
-            network_file.write(self.run.path / FILE, self.game, integers(self.best))
+            write_network(self.run.path / FILE, self.game, integers(self.best))
 
     def parts(self) -> dict[str, Any]:
         """Return the networks by name."""
@@ -284,7 +285,7 @@ def _player(game: Game, evaluation: Any, limit: str) -> MinimaxPlayer:
 
     Raises UnknownOption for another option, BadOption for none, and as `MinimaxPlayer`.
     """
-    given = options.read(options.split(limit))
+    given = parse_options(split_options(limit))
     for name in given:
         if name not in _LIMITS:
             raise UnknownOption(f"limit={limit!r}: wanted: {format_list(_LIMITS)}; not {name}")

@@ -11,7 +11,8 @@ from agents.shipped_weights import NETWORK
 from cc_env.cli.application import create_app
 from cc_env.cli.arguments import GameOptions, Size, game_options
 from cc_env.errors import BadOption
-from cc_env.registry import import_allowlist, options
+from cc_env.registry.import_allowlist import untrusted_names
+from cc_env.registry.options import parse_options
 from training.runs.checkpoints import CHECKPOINTS
 from training.runs.config import build, merged, nested, type_of
 from training.runs.folder import CONFIG, INTERRUPTED, RUNS, read_config
@@ -108,7 +109,7 @@ def conduct(
     and MemoryError with what to do, and typer.Exit after Ctrl-C.
     """
     given = {key: value for key, value in typed.items() if value not in (None, {})}
-    given |= options.read(change or [])
+    given |= parse_options(change or [])
     if given.keys() & set(LIMITS):
         given.setdefault("minutes", None)
     values = nested(given)
@@ -150,7 +151,7 @@ def _folder(name: str) -> str:
 def _continued(path: Path, kind: type[Any], values: Mapping[str, Any]) -> Any:
     """Return the saved config of a run, with new values; raise BadOption or BadRecord."""
     try:
-        with import_allowlist.names_from_file():  # typed names are allowed already
+        with untrusted_names():  # typed names are allowed already
             return build(kind, merged(read_config(path), values))
     except BadOption as error:
         raise BadOption(f"{path / CONFIG}: {error}") from error

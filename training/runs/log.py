@@ -11,7 +11,7 @@ from typing import IO, Any, TypeGuard
 from torch.utils.tensorboard import SummaryWriter
 
 from cc_env.errors import BadRecord
-from cc_env.files import drop_partial_line, lines
+from cc_env.files import drop_partial_line, read_lines
 
 LOG, TENSORBOARD = "log.jsonl", "tensorboard"
 
@@ -28,7 +28,7 @@ class Log:
         """
         self._file = file
         drop_partial_line(folder / LOG)
-        numbered = list(lines(folder / LOG))
+        numbered = list(read_lines(folder / LOG))
         self.rows: list[Row] = [row_of(folder / LOG, *line) for line in numbered[:count]]
         self.newest: Row = {name: value for row in self.rows for name, value in row.items()}
         if numbered and not count:

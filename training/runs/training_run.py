@@ -35,7 +35,7 @@ from agents.network import device_of
 from agents.shipped_weights import NETWORK
 from cc_env.core.game import Game
 from cc_env.errors import BadCheckpoint, BadFolder
-from cc_env.files import write
+from cc_env.files import write_atomically
 from cc_env.games.factory import make_game
 from training.runs import curves
 from training.runs.checkpoints import Checkpoints, Saved
@@ -213,7 +213,7 @@ class Run:
 
     def draw(self, charts: Mapping[str, Sequence[str]]) -> None:
         """Draw curves.png: for each title a chart of these columns of the log over the minutes."""
-        write(self.path / CURVES, curves.to_png(self.rows, charts))
+        write_atomically(self.path / CURVES, curves.to_png(self.rows, charts))
 
     def close(self) -> None:
         """Remove the progress bar, leave Ctrl-C as it was, and close the files of TensorBoard."""
@@ -248,11 +248,11 @@ def opened(
         if resume:
             _check(path, config, may_differ)
         else:
-            write(path / CONFIG, to_text(config))
+            write_atomically(path / CONFIG, to_text(config))
         run = Run(path, file, config, best)
         try:
             if resume:
-                write(path / CONFIG, to_text(config))
+                write_atomically(path / CONFIG, to_text(config))
             yield run
         finally:
             run.close()

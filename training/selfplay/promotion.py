@@ -15,7 +15,7 @@ from typing import Any
 from agents.network import Evaluator, Network, save
 from agents.network_players import PolicyPlayer
 from agents.shipped_weights import NETWORK
-from cc_env.accuracy.decisions import evenly, measure
+from cc_env.accuracy.decisions import measure, sample_uniform
 from cc_env.core.game import Game
 from cc_env.core.rules import Position
 from cc_env.errors import BadOption, format_list, is_integer
@@ -150,7 +150,7 @@ def _accuracies(game: Game, player: Player, rivals: Rivals) -> dict[str, float]:
     if exam is None:
         return {}
     measured = measure(player, *exam)
-    told = {"accuracy": measured.kept, "accuracy_where_free": measured.kept_where_free}
+    told = {"accuracy": measured.kept, "accuracy_where_free": measured.kept_with_choice}
     return {name: share for name, share in told.items() if not math.isnan(share)}
 
 
@@ -172,4 +172,4 @@ def _drawn(
     tables = Tablebase(game) if rivals.tables is None else Tablebase(game, rivals.tables)
     if game.initial not in tables:
         return None
-    return tables, tuple(evenly(tables, rivals.positions))
+    return tables, tuple(sample_uniform(tables, rivals.positions))

@@ -13,14 +13,10 @@ from cc_env.core.game import Game
 from cc_env.core.rules import DRAW, ONGOING, Int, Position
 from cc_env.jit.compiler import jit
 from cc_env.jit.raw_arrays import as_raw
-from cc_env.search.alphabeta import deepen, prepared
-from cc_env.search.scores import PROVEN, expected
-from cc_env.search.transposition import NONE
-from cc_env.search.workspace import (
-    PLIES,
-    VALUE,
-    Context,
-)
+from cc_env.search.alphabeta import deepen, make_context
+from cc_env.search.scores import PROVEN, expected_result
+from cc_env.search.transposition import NO_ACTION
+from cc_env.search.workspace import MAX_PLIES, VALUE, Context
 
 LONGEST = 200  # turns; then a game is a draw
 _MOST_DECISIONS = 4 * LONGEST  # likewise
@@ -95,7 +91,7 @@ def play(game: Game, evaluation: Any, pace: Pace, weight: float, count: int, see
 
 def context_of(game: Game, evaluation: Any) -> Context:
     """Return what searches need; `evaluation` is as for `Game.evaluation`, which may raise."""
-    return prepared(game, evaluation, table_megabytes=_TABLE_MEGABYTES)
+    return make_context(game, evaluation, table_megabytes=_TABLE_MEGABYTES)
 
 
 def tasks(count: int, most: int = _TASK) -> tuple[int, int]:
@@ -120,7 +116,7 @@ def _play_games(
 ) -> Int:
     """Play until `out` has no room for another game; return how many decisions it has."""
     context, notes, out = as_raw(context), as_raw(notes), as_raw(out)
-    line = np.full(PLIES, NONE, np.int32)
+    line = np.full(MAX_PLIES, NO_ACTION, np.int32)
     legal = context.workspace.legal
     first: Int = np.int64(0)
     number = 0
@@ -174,7 +170,7 @@ def _judge(first: Int, end: Int, result: Int, weight: float, notes: _Notes, out:
     for row in range(end - 1, first - 1, -1):
         player, score = notes.players[row - first], notes.scores[row - first]
         out.results[row] = final if player == 0 else 1 - final
-        target = (1 + expected(score)) / 2
+        target = (1 + expected_result(score)) / 2
         is_cut = notes.is_random[row - first] or abs(score) >= PROVEN
         if not is_cut:
             target += weight * ((later if player == 0 else 1 - later) - target)

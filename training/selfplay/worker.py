@@ -149,7 +149,7 @@ class SelfPlayWorker:
         """
         began, tally = time.perf_counter(), SelfPlayTally()
         if evaluate is not self._evaluate:
-            self._trees.forget()
+            self._trees.clear_cache()
             self._evaluate = evaluate
         ended: list[Samples] = [self._no_samples()]
         for _ in range(decisions):
@@ -172,7 +172,7 @@ class SelfPlayWorker:
         clock = time.perf_counter
         before = clock()
         rows, earlier = self._boards.positions, self._boards.position_keys
-        self._trees.begin(rows, self._rng, earlier=earlier, simulations=simulations)
+        self._trees.restart(rows, self._rng, earlier=earlier, simulations=simulations)
         while (planes := self._trees.select()) is not None:
             if not len(planes):
                 continue
@@ -187,8 +187,8 @@ class SelfPlayWorker:
         tally.search_seconds += clock() - before
 
     def _decide(self) -> None:
-        search = self._trees.improved()
-        if (search.chosen < 0).any():
+        search = self._trees.results()
+        if (search.selected_actions < 0).any():
             raise TrainingDiverged("the network's logits or values are not finite")
         actions, policy = sparse(search.actions, search.policy)
         movers = self._boards.to_move
@@ -198,8 +198,8 @@ class SelfPlayWorker:
             game.actions.append(actions[board])
             game.policy.append(policy[board])
             game.values.append(float(search.values[board]))
-        self._opponents.choose(self._boards, search.chosen, self._rng)
-        self._boards.step(search.chosen)
+        self._opponents.choose(self._boards, search.selected_actions, self._rng)
+        self._boards.step(search.selected_actions)
 
     def _finish(self, board: int, tally: SelfPlayTally) -> Samples:
         """Return the samples of a finished game, and count it."""

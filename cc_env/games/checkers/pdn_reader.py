@@ -48,7 +48,7 @@ from cc_env.games.checkers.pdn_text import (
     turn_text,
 )
 from cc_env.games.checkers.pdn_tokens import Token
-from cc_env.registry import options
+from cc_env.registry.options import parse_options
 
 RESULTS = {"1-0": FIRST_WINS, "0-1": SECOND_WINS, "1/2-1/2": DRAW, "*": ONGOING}
 BOTH_LOSE = "0-0"
@@ -257,7 +257,7 @@ class _Reading:
         from cc_env.games.factory import make_game
 
         pairs = [pair.strip() for pair in rules.split(",")]
-        self.game = make_game(self.game.name, **{**ENGLISH, **options.read(pairs)})
+        self.game = make_game(self.game.name, **{**ENGLISH, **parse_options(pairs)})
         self._begin()
 
     def _take_number(self, number: int) -> None:
