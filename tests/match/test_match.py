@@ -14,10 +14,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cc_env import files
 from cc_env.core.game import BrokenGame
 from cc_env.core.rules import DRAW, FIRST_WINS, SECOND_WINS
 from cc_env.errors import BadOption, BadPosition, BadRecord, IllegalAction
+from cc_env.files import append_atomically
 from cc_env.games.factory import make_game
 from cc_env.match import record
 from cc_env.match.match import RESIGNED, Limits, Match, Result
@@ -75,7 +75,7 @@ def test_a_match_knows_who_is_to_move_and_what_is_legal(name):
 
 def test_what_cannot_be_appended_leaves_the_file_as_it_was(tmp_path, monkeypatch):
     path, write = tmp_path / "lines", os.write
-    files.append(path, "whole\n")
+    append_atomically(path, "whole\n")
 
     def half(file, content):
         if content == b"f\n":
@@ -84,11 +84,11 @@ def test_what_cannot_be_appended_leaves_the_file_as_it_was(tmp_path, monkeypatch
 
     monkeypatch.setattr(os, "write", half)
     with pytest.raises(OSError, match="No space left") as caught:
-        files.append(path, "half\n")
+        append_atomically(path, "half\n")
     assert caught.value.filename == str(path)
     monkeypatch.undo()
     assert path.read_text() == "whole\n"
-    files.append(path, "again\n")
+    append_atomically(path, "again\n")
     assert path.read_text() == "whole\nagain\n"
 
 
