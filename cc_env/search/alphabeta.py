@@ -93,7 +93,7 @@ _STATIC, _KILLER, _MOST_HISTORY = 1 << 20, 1 << 18, (1 << 18) - 1
 _LATE, _LATER, _LATEST = 3, 8, 20
 # Counts of one search; the others are told from outside, or number the searches.
 _COUNTED = NODES, CUTS_MAX, CUTS_MIN, DEPTH, COMPLETED_DEPTH, VALUE, LATEST_VALUE, TRUNCATED
-# Multiplied by the number of the search, it salts the keys. Not `scramble`, as position keys are
+# Multiplied by the number of the search, it salts the keys. Not `mix`, as position keys are
 # scrambled words, and a small number is a valid word of a position.
 _SALT = np.uint64(0x9FB21C651E98DF25)
 
@@ -452,7 +452,9 @@ def make_context(
     chosen = game.evaluation(evaluation)
     table, workspace = make_table(table_megabytes), make_workspace(game)
     workspace["counts"][MARGINS], workspace["counts"][SELECTIVE] = game.max_margin, selective
-    return Context(table, workspace, chosen, rules.ordering_of(chosen), load_tables(tables, game))
+    return Context(
+        table, workspace, chosen, rules.ordering_evaluation(chosen), load_tables(tables, game)
+    )
 
 
 class AlphaBeta:

@@ -113,8 +113,8 @@ def plan(game: Game, folder: Path, pieces: str) -> list[Step]:
     sides, total = parse_pieces(pieces)
     materials = numbering.materials(sides, total)
     if not materials:
-        most = min(numbering.most, numbering.room - numbering.fewest)
-        fewest = f"each side has {numbering.fewest} to {most} pieces"
+        most = min(numbering.max_pieces, numbering.num_cells - numbering.min_pieces)
+        fewest = f"each side has {numbering.min_pieces} to {most} pieces"
         raise BadOption(f"pieces={pieces!r}: {game.name} has no such position, {fewest}")
     counts = {
         material: sum(count_positions(numbering, view) for view in both_views([material]))
@@ -135,7 +135,7 @@ def plan(game: Game, folder: Path, pieces: str) -> list[Step]:
 def _step(game: Game, folder: Path, material: Material) -> Step:
     numbering = game.numbering
     assert numbering is not None
-    needed = tuple(numbering.leads_to(material))
+    needed = tuple(numbering.prerequisites(material))
     numbers = make_ranking_tables(numbering, (*needed, material))
     shown = both_views([material])
     own = [material_size(view, numbers) for view in shown]

@@ -26,8 +26,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cc_env.core import rules
-from cc_env.core.bitboard import ONE, ZERO, lowest, lowest_bit, popcount, reverse
-from cc_env.core.numbering import MOST_CELLS, Material, Numbering, swapped
+from cc_env.core.bitboard import ONE, ZERO, lowest_bit, lowest_index, popcount, reverse_bits
+from cc_env.core.numbering import MAX_CELLS, Material, Numbering, swap_sides
 from cc_env.core.rules import Int, Position
 from cc_env.errors import BadOption
 from cc_env.jit.compiler import jit
@@ -41,7 +41,7 @@ _63 = np.uint64(63)
 def both_views(materials: Iterable[Material]) -> list[Material]:
     """Return the materials as either side sees them, each view once."""
     return list(
-        dict.fromkeys(view for material in materials for view in (material, swapped(material)))
+        dict.fromkeys(view for material in materials for view in (material, swap_sides(material)))
     )
 
 
@@ -91,7 +91,7 @@ def unrank(number: Int, size: Int, free: np.uint64, choose: NDArray[np.int64]) -
     cells = ZERO
     below = popcount(free)
     while size:
-        cell = ONE << (_63 - lowest(reverse(free)))
+        cell = ONE << (_63 - lowest_index(reverse_bits(free)))
         free ^= cell
         below -= 1
         if choose[below, size] <= number:
@@ -106,7 +106,7 @@ def transform(cells: np.uint64, images: NDArray[np.uint64]) -> np.uint64:
     """Return the image of a set, by the images of the cells, uint64[64]."""
     image = ZERO
     while cells:
-        image |= ONE << images[lowest(cells)]
+        image |= ONE << images[lowest_index(cells)]
         cells &= cells - ONE
     return image
 
@@ -114,8 +114,8 @@ def transform(cells: np.uint64, images: NDArray[np.uint64]) -> np.uint64:
 @jit
 def index_of(position: Position, numbers: RankingTables) -> Int:
     """Return the place of a position's value; NOWHERE for a position that has none."""
-    state = rules.state_of(position)
-    sets = rules.sets_of(position)
+    state = rules.numbering_state(position)
+    sets = rules.to_sets(position)
     limit = numbers.choose.shape[1] - 1
     code: Int = np.int64(0)
     is_within = 0 <= state < numbers.states
@@ -205,7 +205,7 @@ def make_ranking_tables(numbering: Numbering, materials: Iterable[Material]) -> 
     """
     shown = both_views(materials)
     limit = max((size for material in shown for size in material), default=0)
-    choose = np.array([[comb(n, k) for k in range(limit + 1)] for n in range(MOST_CELLS + 1)])
+    choose = np.array([[comb(n, k) for k in range(limit + 1)] for n in range(MAX_CELLS + 1)])
     images = _images(numbering)
     cells = np.array(numbering.cells, np.uint64)
     first = _ends(comb(int(cells[0]).bit_count(), size) for size in range(limit + 1))
@@ -229,7 +229,7 @@ def make_ranking_tables(numbering: Numbering, materials: Iterable[Material]) -> 
         before_at=np.full(codes, NO_INDEX, np.int64),
         before=np.empty(0, np.int64),
         start=np.full(codes, NO_INDEX, np.int64),
-        states=np.int64(numbering.states),
+        states=np.int64(numbering.num_states),
     )
     return numbers._replace(before=_lay_out(shown, numbers))
 
@@ -303,7 +303,7 @@ def _position_at(
 def count_positions(numbering: Numbering, material: Material) -> int:
     """Return how many positions a material has, symmetric ones included, as one side sees it."""
     cells = [int(cells) for cells in numbering.cells]
-    everywhere = numbering.room
+    everywhere = numbering.num_cells
     only, both = (cells[0] & ~cells[1]).bit_count(), (cells[0] & cells[1]).bit_count()
     own, enemy, *rest = material
     total = sum(
@@ -314,7 +314,7 @@ def count_positions(numbering: Numbering, material: Material) -> int:
     for size in rest:
         total *= comb(max(left, 0), size)
         left -= size
-    return total * numbering.states
+    return total * numbering.num_states
 
 
 def _ends(sizes: Iterable[int]) -> NDArray[np.int64]:
@@ -324,10 +324,10 @@ def _ends(sizes: Iterable[int]) -> NDArray[np.int64]:
 
 def _images(numbering: Numbering) -> NDArray[np.uint64]:
     """Return the images of the cells, uint64[G, 64], the identity first."""
-    rows = [list(range(MOST_CELLS))]
-    used = [bit for bit in range(MOST_CELLS) if numbering.cells[0] >> bit & 1]
+    rows = [list(range(MAX_CELLS))]
+    used = [bit for bit in range(MAX_CELLS) if numbering.cells[0] >> bit & 1]
     for symmetry in numbering.symmetries:
-        row = [0] * MOST_CELLS
+        row = [0] * MAX_CELLS
         for bit in used:
             alone = numbering.like._replace(own=np.uint64(1 << bit))
             row[bit] = int(symmetry.position(alone).own).bit_length() - 1
