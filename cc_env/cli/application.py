@@ -7,7 +7,6 @@ from typing import Any
 import typer
 
 from cc_env.errors import CcEnvError, MissingExtra, escape_controls
-from cc_env.registry import plugins
 
 
 def create_app(**settings: Any) -> typer.Typer:
@@ -22,7 +21,6 @@ def run(commands: typer.Typer) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # names may hold characters that it cannot encode
             stream.reconfigure(errors="backslashreplace")
-    plugins.know_learned_players()
     program = sys.argv[0] if " " in sys.argv[0] else None  # a module that runs as cc_env WORD
     try:
         commands(prog_name=program)

@@ -14,7 +14,7 @@ well.
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, cast
 
 from cc_env.core.game import Game
@@ -34,6 +34,7 @@ from cc_env.registry import import_allowlist
 from cc_env.registry.catalogue import GAMES
 from cc_env.registry.import_allowlist import import_if_allowed
 from cc_env.registry.options import parse_options, split_options
+from cc_env.registry.plugins import import_plugin
 
 PlayerFactory = Callable[..., Player]
 
@@ -55,12 +56,8 @@ PLAYERS: dict[str, PlayerFactory] = {
     **{name: _bot(name) for entry in GAMES.values() for name in entry.bots},
 }
 
-LEARNED_PLAYERS = (
-    "policy",
-    "alphazero",
-    "ppo",
-    "memory",
-)  # registered by `agents`, if that is imported
+# Players that `agents` registers when it is imported, at the first use of one of these names.
+LEARNED_PLAYERS = "policy", "alphazero", "ppo", "memory"
 
 _NUMBERS = {  # the option that a player's number without a name is meant for
     "minimax": "depth",
@@ -142,6 +139,8 @@ def register_player(
 
 def available_players(game: Game) -> list[str]:
     """Return the names of the players that play a game with these options, without making any."""
+    with suppress(MissingExtra):
+        _load_learned_players()
     others = {bot for entry in GAMES.values() for bot in entry.bots} - set(game.search.bots)
     names = [name for name in PLAYERS if name not in others]
     return [name for name in names if name not in _PLAYS or _PLAYS[name](game)]
@@ -162,17 +161,24 @@ def temporary_players(**factories: PlayerFactory) -> Iterator[None]:
         _PLAYS.update(before[1])
 
 
+def _load_learned_players() -> None:
+    """Register the learned players; raise MissingExtra if `agents` cannot be imported."""
+    if not PLAYERS.keys() >= set(LEARNED_PLAYERS):
+        import_plugin("agents")
+
+
 def _parse(name: str) -> tuple[PlayerFactory, dict[str, Any]]:
     if not isinstance(name, str):
         raise BadPlayer(f"{name!r} is not the name of a player")
     kind, _, rest = name.partition(":")
+    if kind in LEARNED_PLAYERS:
+        _load_learned_players()
     factory = _imported(kind) if "." in kind else PLAYERS.get(kind)
     if factory is None:
-        known = f"there are: {format_list(sorted(PLAYERS), 99)}, "
+        names = sorted({*PLAYERS, *LEARNED_PLAYERS})
+        known = f"there are: {format_list(names, 99)}, "
         known += "and MODULE.NAME of any module that can be imported"
-        if kind in LEARNED_PLAYERS:
-            known += f"; {kind} is known after cc_env.registry.plugins.know_learned_players()"
-        raise UnknownOption(f"there is no player {kind!r}; {suggest(kind, PLAYERS)}{known}")
+        raise UnknownOption(f"there is no player {kind!r}; {suggest(kind, names)}{known}")
     defaults = _defaults(kind, factory)
     words = split_options(rest)
     levels = [word for word in words if "=" not in word]

@@ -1,11 +1,10 @@
-"""The location of `agents` and `training`: beside cc_env in a checkout, inside it in a wheel.
+"""Import of `agents` and `training`, which are beside cc_env in a checkout and inside a wheel.
 
-Their names are too common for top-level packages of an installation. So they can be imported only
-in processes that call `make_importable`, as the command line and `know_learned_players` do.
+Their names are too common for top-level packages of an installation. They can be imported after
+`make_importable`, which `import_plugin` calls.
 """
 
 import sys
-from contextlib import suppress
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,33 +13,27 @@ from types import ModuleType
 from cc_env.errors import MissingExtra
 
 PACKAGE = Path(__file__).parents[1]
-BUNDLED = PACKAGE / "bundled"  # filled by setup.py when a wheel is built
+# Filled by setup.py when a wheel is built.
+BUNDLED = PACKAGE / "bundled"
 
 
 def plugin_folder() -> Path | None:
-    """Return the folder that contains `agents` and `training`, or None."""
+    """Return the folder that contains `agents` and `training`; None if they are missing."""
     return next((path for path in (PACKAGE.parent, BUNDLED) if (path / "agents").is_dir()), None)
 
 
 def make_importable() -> bool:
-    """Make `agents` and `training` importable; return whether they are.
+    """Make `agents` and `training` importable; return whether it succeeded.
 
-    They are not if they are missing, or if other packages with these names are installed.
+    It fails if they are missing or if other packages with these names are installed.
     """
-    here = plugin_folder()
-    if here is None:
+    folder = plugin_folder()
+    if folder is None:
         return False
     if find_spec("agents") is None:
-        sys.path.append(str(here))
+        sys.path.append(str(folder))
     spec = find_spec("agents")
-    return bool(spec and spec.origin and Path(spec.origin).parents[1] == here)
-
-
-def know_learned_players() -> None:
-    """Register the learned players by name: policy, alphazero, ppo, memory."""
-    if make_importable():
-        with suppress(ImportError):  # their dependencies are not installed
-            import_module("agents")
+    return bool(spec and spec.origin and Path(spec.origin).parents[1] == folder)
 
 
 def import_plugin(module: str) -> ModuleType:

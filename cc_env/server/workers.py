@@ -21,7 +21,6 @@ from typing import Any, Protocol
 
 from cc_env.errors import CcEnvError, Forfeit
 from cc_env.play.analysis import TimeBudget
-from cc_env.registry import plugins
 from cc_env.server.jobs import Job
 from cc_env.server.player_pool import PlayerPool
 
@@ -226,7 +225,6 @@ def _work(connection: Connection, max_bytes: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the server's matter
     if hasattr(os, "nice"):
         os.nice(NICE)
-    plugins.know_learned_players()
     gc.freeze()  # what is imported stays
     worker = LocalWorker(max_bytes)
     started: queue.SimpleQueue[None] = queue.SimpleQueue()

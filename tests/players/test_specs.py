@@ -1,5 +1,7 @@
 """Players by spoken name: how they play, and the errors for wrong names and options."""
 
+import subprocess
+import sys
 from functools import partial
 
 import gymnasium
@@ -14,7 +16,6 @@ from cc_env.games.factory import make_game
 from cc_env.match.openings import play_random_turns
 from cc_env.match.referee import Clock, Decision, play_match
 from cc_env.players.specs import (
-    LEARNED_PLAYERS,
     PLAYERS,
     as_player,
     available_players,
@@ -396,8 +397,14 @@ def test_other_threads_run_on_while_a_player_searches():
     assert all(function.targetoptions["nogil"] for function in searches)
 
 
-def test_a_learned_player_that_is_not_registered_yet_is_told_how(monkeypatch):
-    assert set(LEARNED_PLAYERS) <= set(PLAYERS)  # agents is imported here
-    monkeypatch.delitem(PLAYERS, "alphazero")
-    with pytest.raises(BadOption, match=r"no player 'alphazero'; .*know_learned_players"):
-        make_player("alphazero:simulations=8", make_game("capture_conquer"))
+def test_learned_players_are_registered_at_the_first_use_of_their_names():
+    code = """
+import sys
+from cc_env.players import specs
+from cc_env.games.factory import make_game
+specs.check_spec("minimax:depth=1")
+assert "agents" not in sys.modules
+specs.check_spec("alphazero:simulations=8")
+assert {"policy", "ppo"} <= set(specs.available_players(make_game("capture_conquer")))
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)

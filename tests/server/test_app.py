@@ -14,7 +14,6 @@ from cc_env.match import record
 from cc_env.match.record import read_records
 from cc_env.match.referee import Decision
 from cc_env.players.specs import temporary_players
-from cc_env.registry import plugins
 from cc_env.registry.catalogue import GAMES
 from cc_env.server import app, connections, player_pool
 from cc_env.server.journal import Journal
@@ -262,7 +261,6 @@ def test_the_catalogue_has_games_options_and_who_plays_them(serving):
 
 
 def test_players_that_learned_are_listed_where_there_are_weights_and_torch(monkeypatch):
-    plugins.know_learned_players()
     learned = {"policy", "alphazero", "ppo"}
     there = {
         name: learned & set(player_pool.listed_players(make_game(name)))
@@ -282,7 +280,6 @@ def test_players_that_learned_are_listed_where_there_are_weights_and_torch(monke
 @pytest.mark.slow  # torch is imported
 def test_a_network_plays_and_goes_on_after_a_restart(serving):
     pytest.importorskip("torch")
-    plugins.know_learned_players()
     client = serving()
     opened = begin(client, "capture_conquer", ("human", "alphazero:simulations=8"))
     for _ in range(2):

@@ -15,7 +15,6 @@ from cc_env.errors import IllegalAction
 from cc_env.games.factory import make_game
 from cc_env.match.referee import Clock, player_for_new_game
 from cc_env.players.specs import make_player, temporary_players
-from cc_env.registry import plugins
 from cc_env.registry.catalogue import GAMES
 from cc_env.server import player_pool, workers
 from cc_env.server.jobs import Analyze, GameKey, Judge, pooled_player
@@ -82,7 +81,6 @@ def test_a_player_that_fails_has_forfeited_as_it_would_here(there):
 @pytest.mark.parametrize("kind", ["policy", "alphazero:simulations=2"])
 def test_a_pooled_player_remembers_its_game(kind):
     """A learned player avoids positions of its game; games that share its search do not mix."""
-    plugins.know_learned_players()
     game, run = make_game("capture_conquer"), in_threads().run
     alone = player_for_new_game(make_player(kind, game))
     pooled, other = (player_for_new_game(pooled_player(kind, game, run)) for _ in range(2))

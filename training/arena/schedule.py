@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-import agents  # noqa: F401  registers its players
 from cc_env.core.game import Game
 from cc_env.errors import BadOption, BadPlayer, format_list, is_integer
 from cc_env.games.factory import make_game
