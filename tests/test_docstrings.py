@@ -13,7 +13,9 @@ ELSEWHERE = re.compile(
     r"\b[Aa]s `|any shape|`shape`|\bas arrays \w+\.[A-Z]|`(snapshot|state|flat)`"
 )
 
-SHAPE_IN_TEXT = re.compile(r"(?:\b(?:bool|u?int\d*|float\d+)|# )\[([^]\n]+)\]")  # a shape in any text
+SHAPE_IN_TEXT = re.compile(
+    r"(?:\b(?:bool|u?int\d*|float\d+)|# )\[([^]\n]+)\]"
+)  # a shape in any text
 LETTER = re.compile(r"(?<![\w.])[A-Z](?![\w.(])")
 
 
@@ -32,7 +34,9 @@ def without_shapes(tree, prefix=""):
         if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
             docstring, returned = ast.get_docstring(node) or "", node.returns
             arguments = ast.unparse(node.args) + (ast.unparse(returned) if returned else "")
-            if ARRAY.search(arguments) and not (SHAPE.search(docstring) or ELSEWHERE.search(docstring)):
+            if ARRAY.search(arguments) and not (
+                SHAPE.search(docstring) or ELSEWHERE.search(docstring)
+            ):
                 yield prefix + node.name
 
 
