@@ -30,7 +30,7 @@ from benchmarks.load import LOCAL, Connection, Server, client_address, serving
 from cc_env.games.factory import make_game
 from cc_env.play.session import HUMAN
 from cc_env.players.specs import make_player
-from cc_env.server.journal import Journal, Opening
+from cc_env.server.journal import GameSetup, Journal
 
 PEOPLE = HUMAN, HUMAN
 ATTACKER = "127.9.9.{}"
@@ -98,15 +98,15 @@ async def flood_bytes(server: Server, number: int, data: bytes) -> None:
 
 def floods(server: Server) -> dict[str, Callable[[int], Coroutine[Any, Any, None]]]:
     """Return what five connections send, by name."""
-    say = json.dumps({"do": "say", "text": "zzN", "version": "VERSION"}).replace(
+    say = json.dumps({"command": "play_text", "text": "zzN", "version": "VERSION"}).replace(
         '"VERSION"', "VERSION"
     )
     long_game = {"game": "checkers", "actions": []}
     text = "1. 11-15 23-19 2. 8-11 22-17 *\n\n" * 2500
     return {
         "nothing": lambda number: asyncio.sleep(SECONDS),
-        "say": lambda number: flood(server, number, say),
-        "look_back": lambda number: flood(server, number, '{"do":"look_back","turns":0}'),
+        "play_text": lambda number: flood(server, number, say),
+        "view_turn": lambda number: flood(server, number, '{"command":"view_turn","turns":0}'),
         "not JSON": lambda number: flood(server, number, "[" * 4000),
         "look": lambda number: flood_requests(server, number, "look", long_game),
         "open": lambda number: flood_requests(server, number, "open", {"text": text}),
@@ -229,8 +229,8 @@ def journal() -> None:
     rng, game = np.random.default_rng(1), make_game("morris")  # a random game that is long
     with tempfile.TemporaryDirectory() as folder:
         written = Journal(Path(folder) / "game.jsonl")
-        written.begin(
-            Opening(
+        written.create(
+            GameSetup(
                 game.name,
                 dict(game.options),
                 PEOPLE,
@@ -241,13 +241,13 @@ def journal() -> None:
         while len(session.match.turns) < 192:
             action = int(rng.choice(session.match.legal_actions))
             session.play(action)
-            written.decided(session.decisions[-1], 0.1)
+            written.append_decision(session.decisions[-1], 0.1)
         turns = len(session.match.turns)
         last = session.decisions[-1]
         session.take_back()
         for _ in range(3000):
-            written.taken_back()
-            written.decided(last, 0.1)
+            written.append_take_back()
+            written.append_decision(last, 0.1)
         began = time.perf_counter()
         written.read(make_player)
         print(f"  {turns} turns, 3,000 take-backs: {time.perf_counter() - began:.2f} s", flush=True)

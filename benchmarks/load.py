@@ -184,7 +184,7 @@ class Connection(asyncio.Protocol):
     async def move(self) -> float:
         """Play a random move; return the seconds until its confirmation."""
         action = self._rng.choice(self.state["choices"])[0]
-        request = {"do": "play", "action": action, "version": self.state["version"]}
+        request = {"command": "play", "action": action, "version": self.state["version"]}
         began = time.perf_counter()
         self.send(json.dumps(request))
         await self._next_state()
@@ -237,11 +237,11 @@ class Connection(asyncio.Protocol):
                 self._transport.write(_masked(PONG, text))
 
     def _take(self, text: bytes, at: float) -> None:
-        if not text.startswith((b'{"type":"state"', b'{"type":"refused"')):
+        if not text.startswith((b'{"type":"state"', b'{"type":"error"')):
             return
         message = json.loads(text)
-        if message["type"] == "refused":
-            self._answered.set_exception(ConnectionError(message["why"]))
+        if message["type"] == "error":
+            self._answered.set_exception(ConnectionError(message["reason"]))
             return
         self.state, self.bytes, self._at = message, len(text), at
         if not self._answered.done():

@@ -1,4 +1,4 @@
-"""The page for tests in a real browser: a server in a thread of this process."""
+"""A server in a thread of this process, for tests of the page in a browser."""
 
 import shutil
 import socket
@@ -11,13 +11,13 @@ from cc_env.server import app
 from cc_env.server.limits import ServerLimits
 
 needs_chromium = pytest.mark.skipif(
-    shutil.which("chromium") is None, reason="there is no chromium; Debian's package has it"
+    shutil.which("chromium") is None, reason="needs Debian's chromium"
 )
-of_playwright = pytest.mark.filterwarnings("ignore::DeprecationWarning")
+ignores_playwright_warnings = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 
 
-class Serving:
-    """A server in a thread, on a port of its own that it has again after a restart."""
+class PageServer:
+    """A server in a thread; it keeps its port after a restart."""
 
     def __init__(self, folder, port=0, pause=10.0):
         self.folder, self._pause = folder, pause
@@ -37,6 +37,6 @@ class Serving:
         self._thread.join()
         self._socket.close()
 
-    def again(self):
+    def restart(self):
         self.stop()
         self.__init__(self.folder, self.port, self._pause)

@@ -26,7 +26,7 @@ from cc_env.rendering.text import to_text
 FOLDER = Path(__file__).parent / "lesson_files"
 WIDTH = 80  # columns of text
 SHOWN = (  # of a state: what a board needs
-    *("decisions", "pieces", "path", "captured", "moved", "mover", "mid_turn", "caption"),
+    *("decisions", "pieces", "path", "captured", "last_decision", "mover", "mid_turn", "caption"),
     *("choices", "must_capture", "result"),
 )
 
@@ -91,7 +91,7 @@ def lesson_data(name: str) -> dict[str, Any]:
     """Return the lessons of a game as JSON values; raises UnknownOption for an unknown game.
 
     Each has its paragraphs, the number of its setting, and its `states`: the first, and one after
-    each decision. `wanted` has, for all but the last, the action that comes next and how to ask for
+    each decision. `steps` has, for all but the last, the action that comes next and how to ask for
     it.
     """
     guide = load_guide(name)
@@ -107,10 +107,10 @@ def _lesson_data(name: str, lesson: Lesson, settings: list[dict[str, Any]]) -> d
     setting = view.static_state(session.game)
     if setting not in settings:
         settings.append(setting)
-    states, wanted = [], []
+    states, steps = [], []
     for choice in play_turns(session, lesson.turns):
         states.append(_shown(session))
-        wanted.append({"action": choice.action, "asked": instruction(session.game, choice)})
+        steps.append({"action": choice.action, "instruction": instruction(session.game, choice)})
     states.append(_shown(session))
     return {
         "title": lesson.title,
@@ -118,7 +118,7 @@ def _lesson_data(name: str, lesson: Lesson, settings: list[dict[str, Any]]) -> d
         "options": _options(lesson),
         "setting": settings.index(setting),
         "states": states,
-        "wanted": wanted,
+        "steps": steps,
     }
 
 

@@ -7,12 +7,12 @@ from cc_env.errors import BadRecord, IllegalAction, UnknownOption, format_list
 from cc_env.play.session import GameSession
 
 Act = TypeVar("Act")
-# What a message has beside `do` and `version`, by what it asks for.
+# What a message has beside `command` and `version`, by what it asks for.
 FIELDS = {
     "play": ("action",),
-    "say": ("text", "piece"),
+    "play_text": ("text", "piece"),
     "pace": ("seconds",),
-    "look_back": ("turns",),
+    "view_turn": ("turns",),
     "decline": ("offer",),
 }
 
@@ -38,11 +38,13 @@ def find_handler(message: Mapping[str, Any], acts: Mapping[str, Act]) -> Act:
 
     The latter also where it has a field that such a message does not have.
     """
-    do = message.get("do")
-    if not isinstance(do, str) or do not in acts:
-        raise UnknownOption(f"{str(do)[:40]!r} cannot be done; wanted: {format_list(acts)}")
-    read_object(message, do, ("do", "version", *FIELDS.get(do, ())))
-    return acts[do]
+    command = message.get("command")
+    if not isinstance(command, str) or command not in acts:
+        raise UnknownOption(
+            f"unknown command {str(command)[:40]!r}; valid commands: {format_list(acts)}"
+        )
+    read_object(message, command, ("command", "version", *FIELDS.get(command, ())))
+    return acts[command]
 
 
 def check_turn(

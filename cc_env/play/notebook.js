@@ -2,7 +2,7 @@
 
 function render({ model, el }) {
   const setting = model.get("setting");
-  const ask = (what, values = {}) => model.send({ do: what, version: model.get("state").version, ...values });
+  const ask = (what, values = {}) => model.send({ command: what, version: model.get("state").version, ...values });
   const play = (action) => ask("play", { action });
   const place = element("div");
   const status = element("p", { className: "status" });
@@ -22,7 +22,7 @@ function render({ model, el }) {
   function show() {
     const state = model.get("state");
     board.show(state, state.is_person);
-    words.replaceChildren(...board.words());
+    words.replaceChildren(...board.offBoardButtons());
     buttons.take_back.disabled = !state.decisions || !state.seats.includes("human");
     buttons.hint.disabled = !state.is_person;
     status.textContent = told(state);
@@ -38,10 +38,10 @@ function render({ model, el }) {
 
   function hear(message) {
     if (message.refused) {
-      board.drop();
+      board.cancelDrag();
       status.textContent = message.refused;
     } else {
-      board.hint(message.hint);
+      board.showHint(message.hint);
       status.textContent = message.text;
     }
   }

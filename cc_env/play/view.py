@@ -29,7 +29,7 @@ def static_state(game: Game) -> dict[str, Any]:
         "game": game.name,
         "options": dict(game.options),
         "players": list(game.players),
-        "colours": [shapes.colours(picture, player) for player in game.players],
+        "colors": [shapes.colours(picture, player) for player in game.players],
         "top": _top(picture),
         "rows": picture.rows,
         "columns": picture.columns,
@@ -39,7 +39,7 @@ def static_state(game: Game) -> dict[str, Any]:
         "labels": _drawn(shapes.labels(picture)),
         "figures": {letter: _drawn(shapes.figure(picture, letter, ORIGIN)) for letter in letters},
         "owners": {letter: game.owner(letter) for letter in letters},
-        "called": {letter: _called(game, letter) for letter in letters},
+        "piece_names": {letter: _called(game, letter) for letter in letters},
         "marks": {kind: _drawn(shapes.mark(kind, ORIGIN)) for kind in shapes.MARKS},
         "cells": [[*cell, name] for cell, name in _cells(picture).items()],
     }
@@ -59,7 +59,7 @@ def session_state(session: GameSession, turns_from: int = 0) -> dict[str, Any]:
         "decisions": len(session.decisions),
         "position": game.to_text(session.position),
         **_to_draw(picture),
-        "moved": _moved(game, decided, picture if last and len(last[1]) == 1 else None),
+        "last_decision": _moved(game, decided, picture if last and len(last[1]) == 1 else None),
         "mover": session.mover,
         "is_person": is_person,
         "mid_turn": session.result is None and game.mid_turn(session.position),
@@ -68,11 +68,11 @@ def session_state(session: GameSession, turns_from: int = 0) -> dict[str, Any]:
         "must_capture": must_capture(moves),
         "turns_from": turns_from,
         "turns": _turns(session, turns_from),
-        "said": _said(session, decided),
+        "summary": _said(session, decided),
         "clocks": _clocks(session),
-        "is_held": session.is_paused,
+        "clocks_paused": session.is_paused,
         "result": _result(session),
-        "offered": session.draw_offered_by,
+        "draw_offered_by": session.draw_offered_by,
         "seats": [seat.name for seat in session.seats],
     }
 
@@ -103,7 +103,7 @@ def _called(game: Game, letter: str) -> str:
 def _drawn(drawing: Iterable[Shape]) -> list[list[Any]]:
     """Return shapes with a letter for their kind in front."""
     kinds = {Square: "square", Disc: "disc", Polyline: "line"}
-    return [[kinds.get(type(shape), "words"), *shape] for shape in drawing]
+    return [[kinds.get(type(shape), "text"), *shape] for shape in drawing]
 
 
 def _cells(picture: Picture) -> dict[Cell, str]:
@@ -147,7 +147,7 @@ def _moved(
         "captured": list(track.captured),
         "is_shot": any(game.look.shooters(before, action)),
         "text": game.action_text(before, action),
-        "by": game.to_move(before),
+        "player": game.to_move(before),
     }
 
 

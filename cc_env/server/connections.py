@@ -1,8 +1,8 @@
-"""Connections of untrusted clients: how many there are, how long they take, how much they cost.
+"""Resource limits for connections of untrusted clients.
 
-uvicorn parses HTTP and WebSocket, and closes idle connections between requests. What it leaves open
-is here: the number of connections, of all clients and of one address; the time until a request is
-complete; the share of the event loop that a connection gets; what its log may grow.
+uvicorn parses HTTP and WebSocket and closes idle connections between requests. This module adds a
+maximum number of connections, in total and per address, a time limit for incoming requests, a
+maximum share of the event loop per connection, and a rate limit for the log.
 """
 
 import asyncio
@@ -11,217 +11,224 @@ import socket
 import time
 from collections import Counter
 from collections.abc import Callable
-from typing import Any
 
 import h11
 import uvicorn
+from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 from cc_env.server.limits import Rates, ServerLimits, TooManyRequestsError
-from cc_env.server.requests import network_of
+from cc_env.server.requests import rate_limit_address
 
-LOOP_SHARE = 0.1  # of the event loop's time, for what one connection sends
-SLICE_BYTES = 2048  # parsed at once
-PARSING_SECONDS = 0.001  # after which others get their turn
-MAX_PENDING_BYTES = 2**20  # received and not parsed
-RESERVED_FILES = 96  # that the process needs for other things than connections
-BACKLOG = 64  # connections accepted at once
-PROXY = "127.0.0.1"  # whose X-Forwarded-For is trusted
-LOG_SECONDS = 60.0  # between two lines that say the same
+# Maximum share of the event loop's time for the data of one connection.
+LOOP_SHARE = 0.1
+SLICE_BYTES = 2048
+MAX_PARSE_SECONDS = 0.001
+MAX_UNPARSED_BYTES = 2**20
+# Files that the process needs for purposes other than connections.
+RESERVED_FILES = 96
+ACCEPT_BACKLOG = 64
+# The X-Forwarded-For header of this proxy is trusted.
+PROXY_ADDRESS = "127.0.0.1"
+LOG_INTERVAL_SECONDS = 60.0
 
 
 def pause_after(seconds: float) -> float:
-    """Return how long a connection has to wait that took this time of the event loop."""
+    """Return the pause, in seconds, of a connection that used this time of the event loop."""
     return seconds * (1 / LOOP_SHARE - 1)
 
 
 def max_connections(limits: ServerLimits) -> int:
-    """Return how many connections there may be, after raising the process's limit of files."""
+    """Raise the process's file limit if necessary; return the maximum number of connections."""
     try:
         import resource
-    except ImportError:  # Windows
+    except ImportError:
+        # Windows has no such limit.
         return limits.connections
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = limits.connections + RESERVED_FILES
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    required = limits.connections + RESERVED_FILES
+    if soft != resource.RLIM_INFINITY and soft < required:
+        soft = required if hard == resource.RLIM_INFINITY else min(required, hard)
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
         return max(1, soft - RESERVED_FILES)
     return limits.connections
 
 
-def end_stalled_writes(listening: socket.socket, limits: ServerLimits) -> None:
-    """Let the system end connections whose client stops to read, where it can."""
+def set_write_timeout(listening: socket.socket, limits: ServerLimits) -> None:
+    """Let the system close connections whose client stops reading, where it supports that."""
     if hasattr(socket, "TCP_USER_TIMEOUT"):
         milliseconds = int(1000 * limits.stalled_seconds)
         listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, milliseconds)
 
 
-class SiteConfig(uvicorn.Config):
-    """The configuration of a server, with its limits."""
+class ServerConfig(uvicorn.Config):
+    """uvicorn's configuration with the limits and protocols of this module."""
 
-    def __init__(self, app: Any, limits: ServerLimits, **options: Any) -> None:
-        """Configure uvicorn with the limits that it has, and with the protocols of this module."""
+    def __init__(self, app: ASGIApp, limits: ServerLimits) -> None:
+        """Configure uvicorn for an application; may raise the process's file limit."""
         super().__init__(
             app,
             http=BoundedHTTP,
             ws=BoundedWebSocket,
             ws_max_size=4 * limits.max_message_bytes,
-            ws_per_message_deflate=False,  # of a short message it saves little, and takes a while
+            # Compression saves little on short messages and costs time.
+            ws_per_message_deflate=False,
             h11_max_incomplete_event_size=4 * limits.max_message_bytes,
             timeout_keep_alive=5,
             timeout_graceful_shutdown=1,
-            backlog=BACKLOG,
+            backlog=ACCEPT_BACKLOG,
             log_level="warning",
-            forwarded_allow_ips=PROXY,
-            **options,
+            forwarded_allow_ips=PROXY_ADDRESS,
         )
         self.limits, self.max_connections = limits, max_connections(limits)
         self.rates = Rates(limits)
-        self.open_connections = Counter[str]()  # by address
+        # Number of open connections by address.
+        self.open_connections = Counter[str]()
 
 
-class _Paced(asyncio.Protocol):
-    """Parses what comes slice by slice; slices that take long delay the next ones."""
+class _ThrottledProtocol(asyncio.Protocol):
+    """Parses incoming data slice by slice; slow slices delay the following ones."""
 
-    config: Any
+    config: uvicorn.Config
     client: tuple[str, int] | None
     transport: asyncio.Transport
     loop: asyncio.AbstractEventLoop
-    _pending = b""
-    _feeding: asyncio.TimerHandle | None = None
+    _unparsed = b""
+    _parse_timer: asyncio.TimerHandle | None = None
 
     def is_reading_paused(self) -> bool:
         """Return whether uvicorn has paused reading."""
         raise NotImplementedError
 
     def has_handed_over(self) -> bool:
-        """Return whether another protocol has the connection now."""
+        """Return whether another protocol handles the connection now."""
         return False
 
     def after_parsing(self) -> None:
-        """Take note of what was parsed."""
+        """Run after each parsed slice."""
 
     @property
     def address(self) -> str:
-        """Return the address that limits apply to, "" if it is unknown."""
-        return network_of(self.client[0]) if self.client else ""
+        """Return the address that rate limits apply to, "" if it is unknown."""
+        return rate_limit_address(self.client[0]) if self.client else ""
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """End; the protocol that has the connection then is the only one that is called."""
+        """Uncount the connection; only the last protocol of a connection gets this call."""
         super().connection_lost(exc)
+        assert isinstance(self.config, ServerConfig)
         self.config.open_connections[self.address] -= 1
         if not self.config.open_connections[self.address]:
             del self.config.open_connections[self.address]
 
     def data_received(self, data: bytes) -> None:
-        """Parse some data now, and the rest later."""
-        self._pending += data
-        if len(self._pending) > MAX_PENDING_BYTES:
+        """Parse some of the data now and the rest later."""
+        self._unparsed += data
+        if len(self._unparsed) > MAX_UNPARSED_BYTES:
             self.transport.abort()
-        elif self._feeding is None:
-            self._feed()
+        elif self._parse_timer is None:
+            self._parse()
         else:
             self.transport.pause_reading()
 
-    def _feed(self) -> None:
-        was_held, self._feeding = self._feeding is not None, None
-        began = time.perf_counter()
+    def _parse(self) -> None:
+        was_paused = self._parse_timer is not None
+        self._parse_timer = None
+        start = time.perf_counter()
         while True:
-            data, self._pending = self._pending[:SLICE_BYTES], self._pending[SLICE_BYTES:]
+            data, self._unparsed = self._unparsed[:SLICE_BYTES], self._unparsed[SLICE_BYTES:]
             super().data_received(data)
             self.after_parsing()
             if self.transport.is_closing() or self.has_handed_over():
                 return
-            if not self._pending or time.perf_counter() - began > PARSING_SECONDS:
+            if not self._unparsed or time.perf_counter() - start > MAX_PARSE_SECONDS:
                 break
-        if self._pending:
+        if self._unparsed:
             self.transport.pause_reading()
-            pause = pause_after(time.perf_counter() - began)
-            self._feeding = self.loop.call_later(pause, self._feed)
-        elif was_held and not self.is_reading_paused():
+            pause = pause_after(time.perf_counter() - start)
+            self._parse_timer = self.loop.call_later(pause, self._parse)
+        elif was_paused and not self.is_reading_paused():
             self.transport.resume_reading()
 
 
-class BoundedWebSocket(_Paced, WebSocketsSansIOProtocol):
-    """uvicorn's WebSocket, which reads nothing from a client that does not read its answers."""
+class BoundedWebSocket(_ThrottledProtocol, WebSocketsSansIOProtocol):
+    """uvicorn's WebSocket protocol; pauses reading while the client does not read responses."""
 
     def is_reading_paused(self) -> bool:
-        """As `_Paced.is_reading_paused`."""
+        """Return whether uvicorn has paused reading, or the write buffer is full."""
         return self.read_paused or not self.writable.is_set()
 
     def pause_writing(self) -> None:
-        """Read nothing while the buffer of what is written is full."""
+        """Pause reading while the write buffer is full."""
         super().pause_writing()
         self.transport.pause_reading()
 
     def resume_writing(self) -> None:
-        """Read again."""
+        """Resume reading."""
         super().resume_writing()
         if not self.is_reading_paused():
             self.transport.resume_reading()
 
 
-class BoundedHTTP(_Paced, H11Protocol):
-    """uvicorn's HTTP, with a time limit for a request, and limits of connections.
+class BoundedHTTP(_ThrottledProtocol, H11Protocol):
+    """uvicorn's HTTP protocol with a time limit per request and a limit of connections.
 
-    Where there are too many, the connection that has waited longest for a request is closed.
+    Beyond the limit, the connection with the oldest incomplete request is closed.
     """
 
-    config: SiteConfig
+    config: ServerConfig
     _deadline: asyncio.TimerHandle | None = None
 
     def is_reading_paused(self) -> bool:
-        """As `_Paced.is_reading_paused`."""
+        """Return whether uvicorn has paused reading."""
         return self.flow.read_paused
 
     def has_handed_over(self) -> bool:
-        """As `_Paced.has_handed_over`."""
+        """Return whether another protocol handles the connection now."""
         return self.transport.get_protocol() is not self
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin, or end at once where there are too many connections."""
+        """Accept the connection, or close it or an older one if a limit is exceeded."""
         super().connection_made(transport)
         self.config.open_connections[self.address] += 1
-        if self.address != PROXY and self._exceeds_limits():
+        if self.address != PROXY_ADDRESS and self._exceeds_limits():
             transport.abort()
         elif len(self.connections) > self.config.max_connections:
-            self._longest_waiting().transport.abort()
+            self._oldest_incomplete().transport.abort()
         self.after_parsing()
 
     def _exceeds_limits(self) -> bool:
         """Return whether this address has too many connections, or connects too often."""
         config, address = self.config, self.address
-        most = min(config.limits.connections_per_address, max(1, config.max_connections // 2))
+        limit = min(config.limits.connections_per_address, max(1, config.max_connections // 2))
         try:
             config.rates.check("connections", address)
         except TooManyRequestsError:
             return True
-        return config.open_connections[address] > most
+        return config.open_connections[address] > limit
 
-    def _longest_waiting(self) -> "BoundedHTTP":
-        """Return the connection whose request has to be complete first, this one if need be."""
-        waiting = [
-            (other._deadline.when(), id(other), other)
-            for other in self.connections
-            if isinstance(other, BoundedHTTP) and other._deadline
-            if not other.transport.is_closing()
+    def _oldest_incomplete(self) -> "BoundedHTTP":
+        """Return the open connection with the earliest deadline, by default this one."""
+        candidates = [
+            (connection._deadline.when(), id(connection), connection)
+            for connection in self.connections
+            if isinstance(connection, BoundedHTTP) and connection._deadline
+            if not connection.transport.is_closing()
         ]
-        return min(waiting)[2] if waiting else self
+        return min(candidates)[2] if candidates else self
 
     def on_response_complete(self) -> None:
-        """Let the time for the next request run."""
+        """Start the deadline of the next request."""
         super().on_response_complete()
         self.after_parsing()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """End."""
+        """Release the connection and its deadline."""
         super().connection_lost(exc)
         self._stop_deadline()
 
     def after_parsing(self) -> None:
-        """Let the time for a request run until it is complete."""
+        """Start the deadline of an incomplete request; stop it once the request is complete."""
         if self.has_handed_over() or self.conn.their_state not in (h11.IDLE, h11.SEND_BODY):
             self._stop_deadline()
         elif self._deadline is None and not self.transport.is_closing():
@@ -235,24 +242,27 @@ class BoundedHTTP(_Paced, H11Protocol):
 
 
 class LogLimit(logging.Filter):
-    """Lets one line through per minute of those that say the same, without traceback if it is long.
+    """Passes one record per message and minute, without the traceback of expected errors.
 
-    What fails because of clients or the system may fail a thousand times a second.
+    Errors that clients or the system cause may occur a thousand times a second.
     """
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
-        """Begin with nothing said."""
+        """Start with an empty history; `now` returns seconds."""
         super().__init__()
         self._now = now
-        self._said: dict[str, float] = {}
+        # Time of the last record of each message.
+        self._times: dict[str, float] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Return whether a line is written; make one line of it."""
+        """Return whether a record passes; shorten it to one line."""
         key, now = str(record.msg).partition("\n")[0], self._now()
-        if now - self._said.get(key, -LOG_SECONDS) < LOG_SECONDS:
+        if now - self._times.get(key, -LOG_INTERVAL_SECONDS) < LOG_INTERVAL_SECONDS:
             return False
-        self._said = {said: at for said, at in self._said.items() if now - at < LOG_SECONDS}
-        self._said[key] = now
+        self._times = {
+            message: at for message, at in self._times.items() if now - at < LOG_INTERVAL_SECONDS
+        }
+        self._times[key] = now
         if record.exc_info and isinstance(record.exc_info[1], OSError | asyncio.CancelledError):
             record.msg, record.args = f"{key}: %s", (record.exc_info[1],)
             record.exc_info = record.exc_text = None
@@ -260,8 +270,8 @@ class LogLimit(logging.Filter):
 
 
 def limit_log() -> None:
-    """Limit what the server and its libraries write to the log."""
-    for name in ("asyncio", "uvicorn.error", "cc_env.play"):
+    """Add a LogLimit to the loggers of the server and its libraries."""
+    for name in ("asyncio", "uvicorn.error", "cc_env.server"):
         logger = logging.getLogger(name)
-        if not any(isinstance(known, LogLimit) for known in logger.filters):
+        if not any(isinstance(log_filter, LogLimit) for log_filter in logger.filters):
             logger.addFilter(LogLimit())

@@ -1,12 +1,12 @@
-"""The jobs of workers: decisions of players, analyses of positions and turns, other calls.
+"""Jobs of workers: decisions of players, analyses of positions and turns, function calls.
 
-A job is sent to a worker, which may be another process, so it consists of data alone.
+A job is sent to a worker, which may be another process, so it contains only picklable data.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, NamedTuple, Protocol
+from typing import Generic, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
@@ -19,97 +19,107 @@ from cc_env.play.analysis import Analysis, TimeBudget, TurnAssessment
 from cc_env.players.specs import make_player
 from cc_env.server.player_pool import PlayerPool
 
-# Players that remember their game. What they remember is their attribute `memory`.
-REMEMBERING = "policy", "alphazero", "ppo"
+# Players with a memory of their game, in their attribute `memory`.
+STATEFUL_PLAYERS = "policy", "alphazero", "ppo"
+
+Result = TypeVar("Result")
+JobResult = TypeVar("JobResult", covariant=True)
 
 
-class Job(Protocol):
-    """Something that a worker does, such as with a borrowed player."""
+class Job(Protocol[JobResult]):
+    """A unit of work of a worker."""
 
-    def run(self, pool: PlayerPool, time: TimeBudget) -> Any:
-        """Return what is found; `time` may be ended from another thread."""
+    def run(self, pool: PlayerPool, time: TimeBudget) -> JobResult:
+        """Return the result; another thread may end `time` early."""
+
+
+@runtime_checkable
+class StatefulPlayer(Protocol):
+    """A player with a memory of its game."""
+
+    memory: object
 
 
 class GameKey(NamedTuple):
-    """A game of the catalogue, with its options."""
+    """The name of a game in the catalogue, and its options."""
 
     name: str
-    options: tuple[tuple[str, Any], ...]
+    options: tuple[tuple[str, object], ...]
 
     @classmethod
-    def of(cls, game: Game) -> "GameKey":
+    def from_game(cls, game: Game) -> "GameKey":
         """Return the key of a game."""
         return cls(game.name, tuple(game.options.items()))
 
 
 @lru_cache(maxsize=16)
-def game_of(key: GameKey) -> Game:
+def cached_game(key: GameKey) -> Game:
     """Return the game of a key."""
     return make_game(key.name, **dict(key.options))
 
 
 @dataclass(frozen=True)
-class Call:
-    """A call of a function, which can be imported, with data."""
+class FunctionCall(Generic[Result]):
+    """A call of an importable function with picklable arguments."""
 
-    function: Callable[..., Any]
-    arguments: tuple[Any, ...]
+    function: Callable[..., Result]
+    arguments: tuple[object, ...]
 
-    def run(self, pool: PlayerPool, time: TimeBudget) -> Any:
-        """Return what the function returns; raises as it does."""
+    def run(self, pool: PlayerPool, time: TimeBudget) -> Result:
+        """Return the function's result; raises as the function does."""
         return self.function(*self.arguments)
 
 
-class Choice(NamedTuple):
-    """A decision, with the states of the random generator and of the player after it."""
+class DecisionResult(NamedTuple):
+    """A decision, and the states of the random generator and of the player after it."""
 
     decision: Decision
-    generator: Any
-    memory: Any
+    generator: Mapping[str, object]
+    memory: object
 
 
 @dataclass(frozen=True)
-class Choose:
-    """A decision in a game."""
+class DecisionJob:
+    """The decision of a player in a position."""
 
     spec: str
     game: GameKey
     position: Position
     rng: np.random.Generator
     clock: Clock
-    memory: Any = None
+    memory: object = None
 
-    def run(self, pool: PlayerPool, time: TimeBudget) -> Choice:
+    def run(self, pool: PlayerPool, time: TimeBudget) -> DecisionResult:
         """Return the decision; raises as the player does."""
-        with pool.borrow(self.spec, game_of(self.game)) as pooled:
+        with pool.borrow(self.spec, cached_game(self.game)) as pooled:
             time.start(pooled)
-            player: Any = player_for_new_game(pooled)
-            if self.memory is not None:
+            player = player_for_new_game(pooled)
+            if self.memory is not None and isinstance(player, StatefulPlayer):
                 player.memory = self.memory
             decision = player.choose(self.position, self.rng, self.clock)
-            memory = getattr(player, "memory", None)
-            return Choice(decision, self.rng.bit_generator.state, memory)
+            memory = player.memory if isinstance(player, StatefulPlayer) else None
+            return DecisionResult(decision, self.rng.bit_generator.state, memory)
 
 
 @dataclass(frozen=True)
-class Analyze:
-    """What a player thinks of all moves in a position."""
+class AnalysisJob:
+    """A player's analysis of all moves in a position."""
 
     spec: str
     game: GameKey
     position: Position
 
     def run(self, pool: PlayerPool, time: TimeBudget) -> Analysis:
-        """Return the analysis; raises as `study.analyse`."""
-        game = game_of(self.game)
+        """Return the analysis; raises as `analysis.analyze`."""
+        game = cached_game(self.game)
         with pool.borrow(self.spec, game) as player:
             time.start(player)
             return analysis.analyze(game, self.position, player, time)
 
 
 @dataclass(frozen=True)
-class Judge:
-    """What a player thinks of a turn."""
+class AssessmentJob:
+    """A player's assessment of a turn."""
 
     spec: str
     game: GameKey
@@ -117,44 +127,49 @@ class Judge:
     turn: Turn
 
     def run(self, pool: PlayerPool, time: TimeBudget) -> TurnAssessment:
-        """Return the judgement; raises as `analysis.assess_turn`."""
-        game = game_of(self.game)
+        """Return the assessment; raises as `analysis.assess_turn`."""
+        game = cached_game(self.game)
         with pool.borrow(self.spec, game) as player:
             time.start(player)
             return analysis.assess_turn(game, self.position, self.turn, player, time)
 
 
-RunJob = Callable[[Job], Any]
+class DecisionRunner(Protocol):
+    """Runs decision jobs, such as `WorkerPool.run`."""
+
+    def __call__(self, job: Job[DecisionResult], /) -> DecisionResult:
+        """Return the result of a job."""
 
 
 class PooledPlayer:
     """A player whose search, with its trees and tables, is borrowed for each decision."""
 
-    def __init__(self, spec: str, game: Game, run: RunJob) -> None:
-        """Let `run` do the jobs of this player."""
+    def __init__(self, spec: str, game: Game, run: DecisionRunner) -> None:
+        """Create the player of a spec; `run` runs its jobs."""
         self._spec, self._game, self._run = spec, game, run
-        self._memory: Any = None
+        self._memory: object = None
 
     def choose(self, position: Position, rng: np.random.Generator, clock: Clock) -> Decision:
         """Return the player's decision; raises as it does."""
-        key = GameKey.of(self._game)
-        job = Choose(self._spec, key, position, rng, clock, self._memory)
-        choice: Choice = self._run(job)
-        rng.bit_generator.state, self._memory = choice.generator, choice.memory
-        return choice.decision
+        key = GameKey.from_game(self._game)
+        result = self._run(DecisionJob(self._spec, key, position, rng, clock, self._memory))
+        rng.bit_generator.state, self._memory = result.generator, result.memory
+        return result.decision
 
 
-class RememberingPlayer(PooledPlayer):
-    """A pooled player that remembers its game."""
+class StatefulPooledPlayer(PooledPlayer):
+    """A pooled player with a memory of its game."""
 
-    def for_new_game(self) -> "RememberingPlayer":
+    def for_new_game(self) -> "StatefulPooledPlayer":
         """Return the player for another game."""
-        return RememberingPlayer(self._spec, self._game, self._run)
+        return StatefulPooledPlayer(self._spec, self._game, self._run)
 
 
-def pooled_player(spec: str, game: Game, run: RunJob) -> Player:
-    """Return the player of a spec; no trees or tables are allocated before it decides."""
-    kind = spec.partition(":")[0]
-    if kind in game.search.bots:  # they have none
+def make_pooled_player(spec: str, game: Game, run: DecisionRunner) -> Player:
+    """Return the player of a spec; trees and tables are allocated when it first decides."""
+    name = spec.partition(":")[0]
+    # A game's own bots have no trees or tables.
+    if name in game.search.bots:
         return make_player(spec, game)
-    return (RememberingPlayer if kind in REMEMBERING else PooledPlayer)(spec, game, run)
+    player_class = StatefulPooledPlayer if name in STATEFUL_PLAYERS else PooledPlayer
+    return player_class(spec, game, run)

@@ -1,4 +1,4 @@
-"""What the server of the page allows: bytes, seconds and rates, all in one place."""
+"""Limits of the server: bytes, seconds and rates."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from cc_env.errors import CcEnvError
 
 
 class BusyError(CcEnvError):
-    """A request that cannot be served now; it may succeed later."""
+    """A request that the server cannot handle now; it may succeed later."""
 
 
 class TooManyRequestsError(BusyError):
@@ -22,20 +22,26 @@ class TooManyRequestsError(BusyError):
 
 @dataclass(frozen=True)
 class ServerLimits:
-    """The limits of a server. An address is that of an IPv4 client or the /64 network of IPv6."""
+    """The limits of a server.
+
+    Limits per address apply to an IPv4 address or to a /64 network of IPv6. The maximum number of
+    connections is lower if the process may open fewer files.
+    """
 
     # connections
-    connections: int = 4000  # fewer where the process may open fewer files
+    connections: int = 4000
     connections_per_address: int = 250
     new_connections_per_second: int = 40
     spectators_per_game: int = 200
-    request_seconds: float = 10.0  # for a whole request, and for the first message of a client
-    stalled_seconds: float = 30.0  # without progress while a client reads an answer
+    # time for a whole request, and for the first message of a client
+    request_seconds: float = 10.0
+    # time without progress while a client reads a response
+    stalled_seconds: float = 30.0
     # requests and messages
     max_message_bytes: int = 4096
     max_request_bytes: int = 100_000
     max_analyzed_decisions: int = 4000
-    messages_per_second: int = 20  # more have to wait
+    messages_per_second: int = 20
     joins_per_second: int = 10
     games_per_minute: int = 60
     analyses_per_minute: int = 600
@@ -51,13 +57,13 @@ class ServerLimits:
     decision_seconds: float = 10.0
     clock_seconds: float = 24 * 3600.0
     idle_player_bytes: int = 48 * 2**20
-    # not limits: how watched games begin, and the player that gives hints
+    # defaults rather than limits: the pause between decisions of two players, and the hint player
     pace_seconds: float = 0.8
     hint_player: str = "minimax:hard"
 
     @property
     def rates(self) -> dict[str, RateLimitItem]:
-        """What one address may do in a time."""
+        """The maximum rate of each action of one address."""
         return {
             "connections": RateLimitItemPerSecond(5 * self.new_connections_per_second, 5),
             "connections to games": RateLimitItemPerSecond(5 * self.joins_per_second, 5),
@@ -67,10 +73,10 @@ class ServerLimits:
 
 
 class Rates:
-    """Counts what each address does, and refuses what is beyond its rate."""
+    """Counts the actions of each address and rejects those beyond its rate."""
 
     def __init__(self, limits: ServerLimits) -> None:
-        """Begin with nothing counted."""
+        """Start with all counts at zero."""
         self._items = limits.rates
         self._limiter = SlidingWindowCounterRateLimiter(MemoryStorage())
 
@@ -78,20 +84,20 @@ class Rates:
         """Count an action of `ServerLimits.rates`; raise TooManyRequestsError beyond the rate."""
         item = self._items[action]
         if not self._limiter.hit(item, action, address):
-            most = f"{item.amount} in {item.get_expiry()} seconds"
-            raise TooManyRequestsError(f"too many {action}; at most {most}")
+            rate = f"{item.amount} in {item.get_expiry()} seconds"
+            raise TooManyRequestsError(f"too many {action}; at most {rate}")
 
 
 class ConcurrencyLimit:
-    """The maximum number of requests, or of connections, that an address has at once."""
+    """The maximum number of concurrent requests or connections of an address."""
 
     def __init__(self, name: str, maximum: int) -> None:
-        """Begin with none."""
+        """Start with all counts at zero; `name` is a plural noun for error messages."""
         self._name, self._maximum = name, maximum
         self._counts = Counter[str]()
 
     @contextmanager
-    def counting(self, address: str) -> Iterator[None]:
+    def count(self, address: str) -> Iterator[None]:
         """Count one more during the block; raise TooManyRequestsError beyond the maximum."""
         if self._counts[address] >= self._maximum:
             raise TooManyRequestsError(f"too many {self._name}; at most {self._maximum} at once")

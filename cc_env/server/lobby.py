@@ -1,16 +1,16 @@
-"""All games that are served: they are opened, found again in their files, and get players in turn.
+"""All served games: creation, loading from disk, expiry, and the work of their players.
 
-Work that takes long waits for a slot, and addresses take turns to get one.
+Long work waits for a slot; addresses take turns to get one.
 """
 
 import asyncio
 import logging
 import os
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import asdict
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -32,24 +32,27 @@ from cc_env.match.referee import Clock, Player, Response
 from cc_env.play import importing, view
 from cc_env.play.messages import read_object
 from cc_env.play.session import HUMAN
-from cc_env.registry.catalogue import GAMES
 from cc_env.registry.options import parse_options
-from cc_env.server import player_pool
-from cc_env.server.jobs import Call, Choice, Choose, GameKey, Job, pooled_player
-from cc_env.server.journal import Journal, Opening, with_tokens
+from cc_env.registry.catalogue import GAMES
+from cc_env.server.jobs import DecisionJob, FunctionCall, GameKey, Job, make_pooled_player
+from cc_env.server.journal import GameSetup, Journal, add_tokens
 from cc_env.server.limits import BusyError, ConcurrencyLimit, Rates, ServerLimits
-from cc_env.server.room import Guest, Room
+from cc_env.server.player_pool import allowed_players, check_spec
+from cc_env.server.room import Client, Room
 from cc_env.server.scheduler import FairSlots
 from cc_env.server.storage import GameFolder
-from cc_env.server.workers import Cancellation, LocalWorker, Worker, Workers
+from cc_env.server.workers import Cancellation, LocalWorker, Worker, WorkerPool
 
-# The fields of a request that opens a game.
-KEYS = "game", "options", "seats", "seconds", "start", "draw_lots", "seed", "assistance"
+# The fields of a request that creates a game.
+REQUEST_FIELDS = (
+    *("game", "options", "seats", "seconds", "start"),
+    *("random_seats", "seed", "assistance"),
+)
 IO_THREADS = 2
-EXPIRY_SECONDS = 600.0  # between two searches for games that have expired
-MIN_CLOCK_SECONDS = 1  # of a player for a game
+EXPIRY_INTERVAL_SECONDS = 600.0
+MIN_CLOCK_SECONDS = 1
 Result = TypeVar("Result")
-_log = logging.getLogger("cc_env.play")
+_log = logging.getLogger("cc_env.server")
 
 
 class Lobby:
@@ -62,297 +65,324 @@ class Lobby:
         cores: int | None = None,
         make_worker: Callable[[], Worker] | None = None,
     ) -> None:
-        """Serve the games of a folder, which is closed with this; workers are made as needed."""
+        """Serve the games of a folder, which `close` closes; workers are made on demand.
+
+        The default is a worker in this process, and the number of cores of this machine.
+        """
         self._folder, self.limits = folder, limits or ServerLimits()
         self.rates = Rates(self.limits)
         self.connections = ConcurrencyLimit("connections", self.limits.connections_per_address)
         cores = cores or os.cpu_count() or 1
         make_worker = make_worker or (lambda: LocalWorker(self.limits.idle_player_bytes))
-        self._players, self._others = Workers(make_worker), Workers(make_worker)
+        self._search_workers, self._io_workers = WorkerPool(make_worker), WorkerPool(make_worker)
         self.rooms: dict[str, Room] = {}
-        self._thinking = ThreadPoolExecutor(cores, "think")
-        self._io = ThreadPoolExecutor(IO_THREADS, "io")
-        self._reading: dict[str, asyncio.Task[None]] = {}
-        self._seats = FairSlots(cores, self._tell_waiting)
-        self._studies = FairSlots(max(1, cores // 2))  # the other cores are for games
+        self._search_threads = ThreadPoolExecutor(cores, "search")
+        self._io_threads = ThreadPoolExecutor(IO_THREADS, "io")
+        self._search_slots = FairSlots(cores, self._update_queue_positions)
+        # Analyses may occupy half of the cores; the others are reserved for games.
+        self._analysis_slots = FairSlots(max(1, cores // 2))
         self._io_slots = FairSlots(IO_THREADS)
-        self._advised: set[Room] = set()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._load_tasks: dict[str, asyncio.Task[None]] = {}
+        self._background_tasks: set[asyncio.Task[None]] = set()
+        self._hinted_rooms: set[Room] = set()
 
     def close(self) -> None:
-        """End all work, also that which is under way."""
-        for task in self._tasks:
+        """Cancel all work and unlock the folder."""
+        for task in self._background_tasks:
             task.cancel()
-        for pool in (self._thinking, self._io):
-            pool.shutdown(wait=False, cancel_futures=True)
-        self._players.close()
-        self._others.close()
+        for threads in (self._search_threads, self._io_threads):
+            threads.shutdown(wait=False, cancel_futures=True)
+        self._search_workers.close()
+        self._io_workers.close()
         self._folder.close()
 
-    async def run_io(self, address: str, function: Callable[..., Result], *given: object) -> Result:
-        """Return what a function finds that runs in a thread which searches never occupy."""
+    async def run_io(self, address: str, function: Callable[..., Result], *args: object) -> Result:
+        """Run blocking work in the I/O threads, which searches never occupy."""
         await self._io_slots.acquire(address)
-        return await self._in_slot(self._io, self._io_slots.release, function, *given)
+        return await self._run_in_slot(self._io_threads, self._io_slots.release, function, *args)
 
-    async def compute(
-        self, address: str, function: Callable[..., Result], *given: object
+    async def run_in_worker(
+        self, address: str, function: Callable[..., Result], *args: object
     ) -> Result:
-        """Return what a function finds that runs in a worker which searches never occupy."""
-        result: Result = await self.run_io(address, self._others.run, Call(function, given))
-        return result
+        """Run CPU-bound work in the I/O workers, which searches never occupy."""
+        return await self.run_io(address, self._io_workers.run, FunctionCall(function, args))
 
-    async def _in_slot(
-        self, pool: Executor, release: Callable[[], None], work: Callable[..., Result], *given: Any
+    async def _run_in_slot(
+        self,
+        threads: Executor,
+        release: Callable[[], None],
+        function: Callable[..., Result],
+        *args: object,
     ) -> Result:
-        """Return what some work finds; release its slot when it ends, even if nobody waits."""
-        future = asyncio.get_running_loop().run_in_executor(pool, work, *given)
+        """Run work in a thread; release its slot when it ends, even if the caller is cancelled."""
+        future = asyncio.get_running_loop().run_in_executor(threads, function, *args)
 
-        def end(done: asyncio.Future[Result]) -> None:
+        def finish(done: asyncio.Future[Result]) -> None:
             release()
             if not done.cancelled():
-                done.exception()  # is retrieved, also where nobody waits for it
+                # Mark the exception as retrieved; the caller may have been cancelled.
+                done.exception()
 
-        future.add_done_callback(end)
+        future.add_done_callback(finish)
         return await asyncio.shield(future)
 
-    def begin_background(self) -> None:
-        """Remove expired games from now on, in the background."""
-        self._background(self._expire())
+    def start_expiry(self) -> None:
+        """Start removing expired games in the background."""
+        self._start_task(self._expire_regularly())
 
-    def _background(self, work: Any) -> None:
+    def _start_task(self, work: Coroutine[object, object, None]) -> None:
         task = asyncio.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._background_tasks.add(task)
+        task.add_done_callback(self._background_tasks.discard)
 
-    async def _expire(self) -> None:
+    async def _expire_regularly(self) -> None:
         while True:
             await self.remove_expired()
-            await asyncio.sleep(EXPIRY_SECONDS)
+            await asyncio.sleep(EXPIRY_INTERVAL_SECONDS)
 
     async def remove_expired(self) -> None:
-        """Remove the games that have expired, but for those that are open."""
+        """Remove all expired games that are not in memory."""
         try:
-            for game in await self.run_io("", self._folder.expired):
-                if game.name not in self.rooms and game.name not in self._reading:
+            for game in await self.run_io("", self._folder.find_expired):
+                if game.name not in self.rooms and game.name not in self._load_tasks:
                     self._folder.remove(game)
         except OSError as error:
             _log.warning("expired games cannot be removed: %s", error)
 
-    # Games are opened and found
+    # Creation and loading of games
 
-    async def begin(self, request: object, address: str = "") -> tuple[str, Opening]:
-        """Store a game as a client asks for it; return its name. Raises CcEnvError, OSError.
+    async def create_game(self, request: object, address: str = "") -> tuple[str, GameSetup]:
+        """Store a game that a client requests; return its name. Raises CcEnvError, OSError.
 
-        Nothing is kept in memory for it until somebody joins.
+        It is loaded into memory when a client joins it.
         """
-        opening = await self.compute(address, check_opening, request, self.limits)
+        setup = await self.run_in_worker(address, parse_setup, request, self.limits)
         if self._folder.is_full:
             await self.remove_expired()
-        return self.open(opening), opening
+        return self.store_game(setup), setup
 
-    def open(self, opening: Opening) -> str:
-        """Store a game whose opening was checked; return its name. Raises BusyError, OSError."""
-        return self._folder.create(opening)
+    def store_game(self, setup: GameSetup) -> str:
+        """Store a game with a valid setup; return its name. Raises BusyError, OSError."""
+        return self._folder.create(setup)
 
-    async def find(self, name: str, address: str = "") -> Room:
-        """Return a game, from its file if need be; raises UnknownOption, BusyError.
+    async def find_room(self, name: str, address: str = "") -> Room:
+        """Return the room of a game, loaded if necessary; raise UnknownOption or BusyError.
 
-        A client has to join it before the event loop runs on: an idle game may be forgotten then,
-        and read again, and each game must exist in memory at most once.
+        The caller must join the room before it next yields to the event loop: idle rooms may be
+        evicted, and a game must never have two rooms.
         """
         while name not in self.rooms:
             journal = self._folder.journal(name)
-            if name not in self._reading:
-                self._make_room()
-                self._reading[name] = asyncio.create_task(self._read(name, journal, address))
-            await asyncio.shield(self._reading[name])
+            if name not in self._load_tasks:
+                self._evict_idle()
+                self._load_tasks[name] = asyncio.create_task(self._load(name, journal, address))
+            await asyncio.shield(self._load_tasks[name])
         return self.rooms[name]
 
-    async def _read(self, name: str, journal: Journal, address: str) -> None:
+    async def _load(self, name: str, journal: Journal, address: str) -> None:
         try:
-            standing = await self.run_io(address, journal.read, self.make_player)
+            saved_game = await self.run_io(address, journal.read, self.make_player)
         except (BadRecord, OSError) as error:
             _log.warning("a game cannot be read: %s", error)
             raise BusyError("this game cannot be read now") from error
         finally:
-            del self._reading[name]
-        self.rooms[name] = Room(name, journal, standing, self)
+            del self._load_tasks[name]
+        self.rooms[name] = Room(name, journal, saved_game, self)
 
-    def forget(self, room: Room) -> None:
-        """Let a game be read from its file when it is needed again."""
+    def unload(self, room: Room) -> None:
+        """Drop a room from memory; its game is read again when a client joins it."""
         if self.rooms.get(room.name) is room:
             del self.rooms[room.name]
 
-    def _make_room(self) -> None:
-        """Forget games that nobody looks at where there are too many; raises BusyError."""
-        most = self.limits.games_in_memory - len(self._reading)
-        if len(self.rooms) < most:
+    def _evict_idle(self) -> None:
+        """Drop idle rooms if too many games are in memory; raise BusyError if none is idle."""
+        limit = self.limits.games_in_memory - len(self._load_tasks)
+        if len(self.rooms) < limit:
             return
         for name in [name for name, room in self.rooms.items() if room.is_idle]:
             del self.rooms[name]
-        if len(self.rooms) >= most:
-            raise BusyError(f"{len(self.rooms):,} games are played here; try again later")
+        if len(self.rooms) >= limit:
+            raise BusyError(f"{len(self.rooms):,} games are in progress; try again later")
 
-    async def catalogue(self) -> dict[str, Any]:
-        """Return the games with their options, and who plays them."""
+    async def catalogue(self) -> dict[str, object]:
+        """Return the games with their options and players, and the limits of clocks."""
         clock = [MIN_CLOCK_SECONDS, self.limits.clock_seconds]
-        return {**await self.compute("", _catalogue), "clock": clock}
+        return {**await self.run_in_worker("", _catalogue), "clock": clock}
 
-    # Players think
+    # Work of players
 
     def make_player(self, spec: str, game: Game) -> Player:
-        """Return a player, for which nothing is allocated before it decides.
+        """Return a player that allocates nothing before its first decision.
 
         Raises BadOption unless an untrusted client may seat it.
         """
-        return pooled_player(player_pool.check(spec, game), game, self._players.run)
+        return make_pooled_player(check_spec(spec, game), game, self._search_workers.run)
 
-    async def ask(self, room: Room) -> Response:
-        """Return what the player to move in a game decides, once it is its turn to think."""
-        await self._seats.acquire(room.address, room)
-        room.wait(None)
+    async def request_decision(self, room: Room) -> Response:
+        """Return the decision of the player to move, after waiting for a slot."""
+        await self._search_slots.acquire(room.address, room)
+        room.set_queue_position(None)
         session = room.session
-        if session.result or session.is_person_to_move:  # taken back meanwhile
-            self._seats.release()
-            return Response(None, ("error", "nobody is asked"))
+        # A take-back may have changed the mover meanwhile.
+        if session.result or session.is_person_to_move:
+            self._search_slots.release()
+            return Response(None, ("error", "no player is to move"))
         session.start_clock()
-        question = session.decision_task(self.limits.decision_seconds)
-        return await self._in_slot(self._thinking, self._seats.release, question)
+        task = session.decision_task(self.limits.decision_seconds)
+        return await self._run_in_slot(self._search_threads, self._search_slots.release, task)
 
-    def _tell_waiting(self) -> None:
-        waiting = (item for item in self._seats.waiting() if isinstance(item, Room))
-        for place, room in enumerate(waiting):
-            room.wait(place)
+    def _update_queue_positions(self) -> None:
+        rooms = (item for item in self._search_slots.waiting() if isinstance(item, Room))
+        for games_ahead, room in enumerate(rooms):
+            room.set_queue_position(games_ahead)
 
-    async def study(self, job: Job, seconds: float, address: str = "") -> Any:
-        """Return what a job finds, once it is its turn; a client that leaves ends it."""
-        await self._studies.acquire(address)
+    async def run_analysis(self, job: Job[Result], seconds: float, address: str = "") -> Result:
+        """Return the result of a job, after waiting for a slot; cancellation ends the job."""
+        await self._analysis_slots.acquire(address)
         try:
-            await self._seats.acquire(address)
+            await self._search_slots.acquire(address)
         except asyncio.CancelledError:
-            self._studies.release()
+            self._analysis_slots.release()
             raise
 
         def release() -> None:
-            self._seats.release()
-            self._studies.release()
+            self._search_slots.release()
+            self._analysis_slots.release()
 
-        cancellation, run = Cancellation(), self._players.run
+        cancellation = Cancellation()
+
+        def run() -> Result:
+            return self._search_workers.run(job, seconds, cancellation)
+
         try:
-            return await self._in_slot(self._thinking, release, run, job, seconds, cancellation)
+            return await self._run_in_slot(self._search_threads, release, run)
         except asyncio.CancelledError:
             cancellation.set()
             raise
 
-    def hint(self, room: Room, guest: Guest) -> None:
-        """Tell a guest what the adviser would play, later; raises CcEnvError while it thinks."""
-        if room in self._advised:
-            raise BusyError("a hint is on its way")
-        self._advised.add(room)
-        self._background(self._advise(room, guest))
+    def request_hint(self, room: Room, client: Client) -> None:
+        """Send a client the choice of the hint player, later; raise BusyError meanwhile."""
+        if room in self._hinted_rooms:
+            raise BusyError("a hint is already being computed")
+        self._hinted_rooms.add(room)
+        self._start_task(self._send_hint(room, client))
 
-    async def _advise(self, room: Room, guest: Guest) -> None:
+    async def _send_hint(self, room: Room, client: Client) -> None:
         game, position, spec = room.session.game, room.session.position, self.limits.hint_player
         clock = Clock(turn=self.limits.decision_seconds)
-        job = Choose(spec, GameKey.of(game), position, np.random.default_rng(0), clock)
+        job = DecisionJob(spec, GameKey.from_game(game), position, np.random.default_rng(0), clock)
+
+        def choose() -> int:
+            return int(self._search_workers.run(job).decision.action)
+
         try:
-            await self._seats.acquire(room.address)
-            work = self._in_slot(self._thinking, self._seats.release, self._players.run, job)
-            choice: Choice = await work
-            action = int(choice.decision.action)
-            guest.send("hint", by=spec, action=action, text=game.action_text(position, action))
+            await self._search_slots.acquire(room.address)
+            action = await self._run_in_slot(
+                self._search_threads, self._search_slots.release, choose
+            )
+            text = game.action_text(position, action)
+            client.send("hint", player=spec, action=action, text=text)
         except CcEnvError as error:
-            guest.send("refused", why=str(error))
+            client.send("error", reason=str(error))
         finally:
-            self._advised.discard(room)
+            self._hinted_rooms.discard(room)
 
 
-def check_opening(asked: object, limits: ServerLimits) -> Opening:
-    """Return how a game is opened; raises CcEnvError where something of it is not allowed."""
-    asked = read_object(asked, "what opens a game", KEYS)
-    game = known_game(asked.get("game"), asked.get("options") or {})
-    seats = _seats(asked.get("seats"), game)
-    seed = asked.get("seed", secrets.randbelow(2**31))
+def parse_setup(request: object, limits: ServerLimits) -> GameSetup:
+    """Return the setup that an untrusted client requests; raise CcEnvError if it is invalid."""
+    fields = read_object(request, "a request for a game", REQUEST_FIELDS)
+    game = parse_game(fields.get("game"), fields.get("options") or {})
+    seats = _parse_seats(fields.get("seats"), game)
+    seed = fields.get("seed", secrets.randbelow(2**31))
     if not is_integer(seed, 0):
-        raise BadOption(f"seed={str(seed)[:40]!r}; wanted: 0 or more")
-    check_bool("assistance", assistance := asked.get("assistance", False))
-    if asked.get("draw_lots"):
+        raise BadOption(f"invalid seed {str(seed)[:40]!r}; expected an integer from 0")
+    assistance = fields.get("assistance", False)
+    check_bool("assistance", assistance)
+    if fields.get("random_seats"):
         order = np.random.default_rng(seed).permutation(2)
         seats = seats[order[0]], seats[order[1]]
-    opening = Opening(
+    setup = GameSetup(
         game=game.name,
         options=dict(game.options),
         seats=seats,
-        start=known_start(asked.get("start"), game),
-        limits=asdict(_match_limits(asked.get("seconds"), limits)),
+        start=parse_start(fields.get("start"), game),
+        limits=asdict(_parse_limits(fields.get("seconds"), limits)),
         seed=seed,
         pace=limits.pace_seconds,
         assistance=assistance,
     )
-    view.session_state(opening.session(_idle_player))  # refuses what cannot be
-    return with_tokens(opening)
+    # Raises for a position or limits that the game rejects.
+    view.session_state(setup.start_session(_make_inactive_player))
+    return add_tokens(setup)
 
 
-def _match_limits(seconds: object, limits: ServerLimits) -> Limits:
+def _parse_limits(seconds: object, limits: ServerLimits) -> Limits:
     if seconds is None:
         return Limits()
     if not is_number(seconds, MIN_CLOCK_SECONDS, limits.clock_seconds):
-        would_do = f"{MIN_CLOCK_SECONDS} to {limits.clock_seconds:g}, or nothing"
-        raise BadOption(f"{str(seconds)[:40]!r} seconds for a game; wanted: {would_do}")
+        valid = f"{MIN_CLOCK_SECONDS} to {limits.clock_seconds:g}, or null for no clock"
+        raise BadOption(f"invalid seconds {str(seconds)[:40]!r}; expected {valid}")
     return Limits(seconds_per_game=float(seconds))  # type: ignore[arg-type]
 
 
-def _idle_player(spec: str, game: Game) -> Player:
-    """Return a player of a game that is not played."""
-    return pooled_player(spec, game, lambda job: None)
+def _make_inactive_player(spec: str, game: Game) -> Player:
+    """Return a player that is never asked for a decision."""
+
+    def fail(job: object) -> object:
+        raise NotImplementedError
+
+    return make_pooled_player(spec, game, fail)  # type: ignore[arg-type]
 
 
-def _catalogue() -> dict[str, Any]:
-    known = {}
+def _catalogue() -> dict[str, object]:
+    games = {}
     for name in GAMES:
         game = make_game(name)
-        known[name] = {
+        games[name] = {
             "options": game_option_defaults(name),
             "values": game_option_values(name),
             "names": list(game.players),
-            "players": player_pool.listed_players(game),
+            "players": allowed_players(game),
             "mover": game.to_move(game.initial),
         }
-    return {"games": known, "human": HUMAN}
+    return {"games": games, "human": HUMAN}
 
 
-def known_game(name: object, given: object) -> Game:
-    """Return a game of the table as an untrusted client asks for it; raises BadOption."""
+def parse_game(name: object, option_values: object) -> Game:
+    """Return the game that an untrusted client requests; raise BadOption or UnknownOption."""
     if not isinstance(name, str) or name not in GAMES:
-        raise UnknownOption(f"there is no game {str(name)[:40]!r}; there are: {format_list(GAMES)}")
-    if not isinstance(given, Mapping) or len(given) > 20:
-        raise BadOption("the options of a game have names and values")
-    known = game_option_defaults(name)
-    checked = {}
-    if unknown := [option[:40] for option in given if option not in known]:
+        raise UnknownOption(f"unknown game {str(name)[:40]!r}; valid games: {format_list(GAMES)}")
+    if not isinstance(option_values, Mapping) or len(option_values) > 20:
+        raise BadOption("invalid options; expected an object of names and values")
+    valid = game_option_defaults(name)
+    if unknown := [option[:40] for option in option_values if option not in valid]:
         raise UnknownOption(
-            f"{name} has no option {format_list(unknown)}; it has: {format_list(known)}"
+            f"{name} has no option {format_list(unknown)}; it has: {format_list(valid)}"
         )
-    for option, value in given.items():
+    checked = {}
+    for option, value in option_values.items():
         if not isinstance(value, bool | int | float | str | None) or len(str(value)) > 40:
-            raise BadOption(f"{name}: {option} is not a word, a number, true, false or null")
-        text = isinstance(value, str)
-        checked[option] = parse_options([f"{option}={value}"])[option] if text else value
+            kinds = "a word, a number, true, false or null"
+            raise BadOption(f"{name}: invalid {option} {str(value)[:40]!r}; expected {kinds}")
+        is_text = isinstance(value, str)
+        checked[option] = parse_options([f"{option}={value}"])[option] if is_text else value
     return make_game(name, **checked)
 
 
-def _seats(given: object, game: Game) -> tuple[str, str]:
-    if not isinstance(given, list) or len(given) != 2:
-        raise BadOption("a game has two seats")
-    first, second = (name if name == HUMAN else player_pool.check(name, game) for name in given)
+def _parse_seats(specs: object, game: Game) -> tuple[str, str]:
+    if not isinstance(specs, list) or len(specs) != 2:
+        raise BadOption(f"invalid seats {str(specs)[:40]!r}; expected two")
+    first, second = (spec if spec == HUMAN else check_spec(spec, game) for spec in specs)
     return first, second
 
 
-def known_start(text: object, game: Game) -> str | None:
-    """Return where a client's game begins, None for the game's own; raises CcEnvError."""
+def parse_start(text: object, game: Game) -> str | None:
+    """Return an untrusted position as text, None for the game's own start; raise CcEnvError."""
     if text is None or text == "":
         return None
     if not isinstance(text, str) or len(text) > importing.MAX_POSITION_LENGTH:
-        raise BadPosition("a position is a text of this game")
+        raise BadPosition(
+            f"invalid position; expected at most {importing.MAX_POSITION_LENGTH} characters"
+        )
     start = game.from_text(text)
     return None if start == game.initial else game.to_text(start)

@@ -1,7 +1,7 @@
-"""Which players untrusted clients may seat, and a pool of them that all games share.
+"""Player specs of untrusted clients, and a pool of players shared by all games.
 
-A client's player spec names one of a list, never a module, a path or a program, and its options
-have bounds.
+A client's spec may name only the format_list players, never a module, a path or a program. Its options
+are bounded.
 """
 
 import gc
@@ -19,12 +19,13 @@ from cc_env.players.specs import available_players, make_player
 from cc_env.registry.options import parse_options
 from cc_env.search.mcts import PLAYOUTS
 
-LONGEST = 80  # characters of a name
-MIN_PLAYER_BYTES = 2**20  # that an idle player counts at least
+MAX_SPEC_LENGTH = 80
+# Lower bound of the estimated size of an idle player.
+MIN_PLAYER_BYTES = 2**20
 
 Bounds = tuple[int, int] | tuple[float, float]
 
-# The options that untrusted clients may give, with bounds of numbers; () is one of some words.
+# Options that untrusted clients may set: bounds of a number, or () for one of several words.
 OPTIONS: dict[str, dict[str, Bounds | tuple[()]]] = {
     "random": {},
     "greedy": {"evaluation": ()},
@@ -43,8 +44,9 @@ OPTIONS: dict[str, dict[str, Bounds | tuple[()]]] = {
         "evaluation": (),
     },
     "policy": {"contempt": (0.0, 1.0)},
+    # The search tree, one per game, grows with the number of simulations.
     "alphazero": {
-        "simulations": (1, 1000),  # for which each game has a tree of its own
+        "simulations": (1, 1000),
         "exploration": (0.0, 100.0),
         "contempt": (0.0, 1.0),
     },
@@ -52,87 +54,89 @@ OPTIONS: dict[str, dict[str, Bounds | tuple[()]]] = {
 }
 
 
-def listed_players(game: Game) -> dict[str, list[str]]:
+def allowed_players(game: Game) -> dict[str, list[str]]:
     """Return the players that untrusted clients may seat in a game, each with its levels."""
-    there = [name for name in available_players(game) if name in OPTIONS]
-    kinds: dict[str, list[str]] = {name: [] for name in [*there, *game.search.bots]}
-    kinds["minimax"] = list({**DEFAULT_LEVELS, **game.search.levels})
-    return kinds
+    names = [name for name in available_players(game) if name in OPTIONS]
+    players: dict[str, list[str]] = {name: [] for name in [*names, *game.search.bots]}
+    players["minimax"] = list({**DEFAULT_LEVELS, **game.search.levels})
+    return players
 
 
-def check(name: object, game: Game) -> str:
-    """Return the spec of a player in its normal form: options in order, numbers in short.
+def check_spec(spec: object, game: Game) -> str:
+    """Return an untrusted player spec in normal form: sorted options, numbers in short.
 
-    Seconds are rounded to hundredths. Raises BadOption unless an untrusted client may seat the
-    player in the game.
+    Seconds are rounded to hundredths. Raises BadOption (BadPlayer, UnknownOption) unless an
+    untrusted client may seat the player in the game.
     """
-    known = listed_players(game)
-    if not isinstance(name, str) or len(name) > LONGEST:
-        raise BadPlayer(f"{str(name)[:LONGEST]!r} is not the name of a player")
-    kind, _, rest = name.partition(":")
-    if kind not in known:
-        raise UnknownOption(
-            f"there is no player {kind!r} here; there are: {format_list(known, 99)}"
-        )
+    players = allowed_players(game)
+    if not isinstance(spec, str) or len(spec) > MAX_SPEC_LENGTH:
+        raise BadPlayer(f"{str(spec)[:MAX_SPEC_LENGTH]!r} is not a player spec")
+    name, _, rest = spec.partition(":")
+    if name not in players:
+        raise UnknownOption(f"unknown player {name!r}; valid players: {format_list(players, 99)}")
     words = [word for word in rest.split(",") if word]
-    given = parse_options(word if "=" in word else f"level={word}" for word in words)
-    allowed = OPTIONS.get(kind, {})
-    if unknown := [option for option in given if option not in allowed]:
-        has = format_list(allowed) or "none"
+    values = parse_options(word if "=" in word else f"level={word}" for word in words)
+    allowed = OPTIONS.get(name, {})
+    if unknown := [option for option in values if option not in allowed]:
+        valid = format_list(allowed) or "none"
+        raise UnknownOption(f"player {name} has no option {format_list(unknown)}; it has: {valid}")
+    for option, value in values.items():
+        _check_value(name, option, value, game)
+    level = [str(values.pop("level"))] if "level" in values else []
+    words = level + [f"{option}={_to_text(value)}" for option, value in sorted(values.items())]
+    return ":".join([name, ",".join(words)] if words else [name])
+
+
+def _check_value(player: str, option: str, value: object, game: Game) -> None:
+    """Raise BadOption or UnknownOption for an invalid value of an allowed option."""
+    bounds = OPTIONS[player][option]
+    if bounds:
+        _check_number(player, option, value, bounds)
+    elif not isinstance(value, str):
+        raise BadOption(f"{player}: {option}={value!r} is not a word")
+    elif value not in (valid := _valid_words(option, game)):
         raise UnknownOption(
-            f"player {kind} has no option {format_list(unknown)} here; it has: {has}"
+            f"{game.name} has no {option} {value!r}; it has: {format_list(valid) or 'none'}"
         )
-    for option, value in given.items():
-        bounds = allowed[option]
-        if bounds:
-            _check_number(kind, option, value, bounds)
-        elif not isinstance(value, str):
-            raise BadOption(f"{kind}: {option}={value!r} is not a word")
-        elif value not in (valid := _words(option, known[kind], game)):
-            has = format_list(valid) or "none"
-            raise UnknownOption(f"{game.name} has no {option} {value!r}; it has: {has}")
-    level = [str(given.pop("level"))] if "level" in given else []
-    words = level + [f"{option}={_short(value)}" for option, value in sorted(given.items())]
-    return ":".join([kind, ",".join(words)] if words else [kind])
 
 
-def _check_number(kind: str, option: str, value: object, bounds: Bounds) -> None:
-    """Raise BadOption for a number out of bounds, or a fraction where these are integers."""
-    least, most = bounds
-    is_valid = is_number(value, least, most)
-    if not is_valid or (isinstance(least, int) and not is_integer(value, 0)):
-        raise BadOption(f"{kind}: {option}={value!r}; wanted: {least:g} to {most:g}")
+def _check_number(player: str, option: str, value: object, bounds: Bounds) -> None:
+    """Raise BadOption for a number out of bounds, or for a fraction if the bounds are integers."""
+    low, high = bounds
+    is_valid = is_number(value, low, high)
+    if not is_valid or (isinstance(low, int) and not is_integer(value, 0)):
+        raise BadOption(f"{player}: {option}={value!r}; expected {low:g} to {high:g}")
 
 
-def _words(option: str, levels: list[str], game: Game) -> Collection[str]:
-    """Return the values of an option that takes words."""
+def _valid_words(option: str, game: Game) -> Collection[str]:
+    """Return the valid values of an option that takes words."""
     return {
-        "level": levels,
+        "level": list({**DEFAULT_LEVELS, **game.search.levels}),
         "playout": PLAYOUTS,
         "evaluation": list(game.search.evaluations),
     }[option]
 
 
-def _short(value: object) -> str:
+def _to_text(value: object) -> str:
     return f"{round(value, 2):g}" if isinstance(value, float) else str(value)
 
 
 class PlayerPool:
-    """The players of one worker, which has one job at a time.
+    """The players of one worker, which runs one job at a time.
 
-    Players are borrowed for a job. Those that are idle are kept for the next one as long as all of
-    them together need no more than some bytes: the growth of this process while they were in use.
+    A job borrows a player. Idle players are kept for later jobs within a memory limit; the size of
+    a player is the growth of this process while the player was in use.
     """
 
     def __init__(self, max_bytes: int) -> None:
-        """Begin without players."""
+        """Start empty; idle players may use `max_bytes` in total."""
         self._max_bytes = max_bytes
         self._process = psutil.Process()
         self._idle: OrderedDict[tuple[str, str], tuple[Player, int]] = OrderedDict()
 
     @contextmanager
     def borrow(self, spec: str, game: Game) -> Iterator[Player]:
-        """Lend the player of this spec; raises as `players.make`."""
+        """Yield a player for exclusive use during the block; raises as `make_player`."""
         before, key = self._memory(), (repr(game), spec)
         player, size = self._idle.pop(key, (None, 0))
         player = player or make_player(spec, game)
@@ -148,9 +152,10 @@ class PlayerPool:
         while sum(size for _, size in self._idle.values()) > self._max_bytes:
             self._idle.popitem(last=False)
         if len(self._idle) < count:
-            gc.collect()  # searches refer to themselves
+            # Searches contain reference cycles.
+            gc.collect()
 
     def _memory(self) -> int:
-        """Return the bytes of memory that this process has for itself."""
+        """Return the private memory of this process in bytes."""
         memory = self._process.memory_info()
         return int(memory.rss - getattr(memory, "shared", 0))

@@ -1,4 +1,4 @@
-"""Requests of untrusted clients: their addresses, and their JSON, which is of bounded length."""
+"""Untrusted HTTP requests: client addresses, JSON bodies of bounded size, disconnects."""
 
 import asyncio
 import ipaddress
@@ -6,7 +6,7 @@ import json
 from collections.abc import Coroutine
 from contextlib import suppress
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from starlette.requests import HTTPConnection, Request
 
@@ -16,21 +16,24 @@ Result = TypeVar("Result")
 
 
 class TooLongError(CcEnvError):
-    """A request or a message that exceeds its limit of bytes."""
+    """A request or a message that exceeds its maximum size."""
 
 
 class TooSlowError(CcEnvError):
-    """A request that does not arrive in its time."""
+    """A request that does not arrive within its time limit."""
 
 
-def address_of(connection: HTTPConnection) -> str:
-    """Return the address that limits apply to, "" if it is unknown."""
-    return network_of(connection.client.host) if connection.client else ""
+def client_address(connection: HTTPConnection) -> str:
+    """Return the address that rate limits apply to, "" if it is unknown."""
+    return rate_limit_address(connection.client.host) if connection.client else ""
 
 
 @lru_cache(maxsize=10_000)
-def network_of(host: str) -> str:
-    """Return an IPv4 address as it is, of an IPv6 address its network: a client has all of it."""
+def rate_limit_address(host: str) -> str:
+    """Return an IPv4 address unchanged, an IPv6 address as its /64 network.
+
+    One client usually controls all addresses of such a network.
+    """
     with suppress(ValueError):
         address = ipaddress.ip_address(host)
         if address.version == 6:
@@ -38,34 +41,38 @@ def network_of(host: str) -> str:
     return host
 
 
-async def read_json(request: Request, max_bytes: int, seconds: float) -> Any:
-    """Return the JSON body of a request; raises TooLongError, TooSlowError, BadRecord."""
+async def read_json(request: Request, max_bytes: int, seconds: float) -> object:
+    """Return the JSON body of a request; raise TooLongError, TooSlowError or BadRecord."""
     body = b""
     try:
         async with asyncio.timeout(seconds):
             async for part in request.stream():
                 body += part
                 if len(body) > max_bytes:
-                    raise TooLongError(f"this is too long; {max_bytes:,} bytes will do")
+                    raise TooLongError(f"request too long; at most {max_bytes:,} bytes")
     except TimeoutError:
-        raise TooSlowError(f"this took longer than {seconds:g} seconds") from None
+        raise TooSlowError(f"request incomplete after {seconds:g} seconds") from None
     try:
-        return json.loads(body)
+        content: object = json.loads(body)
     except (ValueError, RecursionError):
-        raise BadRecord("this is not JSON") from None
+        raise BadRecord("the request is not valid JSON") from None
+    return content
 
 
-async def unless_gone(request: Request, work: Coroutine[Any, Any, Result]) -> Result | None:
-    """Await some work; cancel it and return None if the client disconnects."""
-    working, going = asyncio.create_task(work), asyncio.create_task(_gone(request))
+async def cancel_on_disconnect(
+    request: Request, work: Coroutine[object, object, Result]
+) -> Result | None:
+    """Await `work`; cancel it and return None if the client disconnects."""
+    work_task = asyncio.create_task(work)
+    disconnect_task = asyncio.create_task(_wait_for_disconnect(request))
     try:
-        await asyncio.wait({working, going}, return_when=asyncio.FIRST_COMPLETED)
-        return working.result() if working.done() else None
+        await asyncio.wait({work_task, disconnect_task}, return_when=asyncio.FIRST_COMPLETED)
+        return work_task.result() if work_task.done() else None
     finally:
-        working.cancel()
-        going.cancel()
+        work_task.cancel()
+        disconnect_task.cancel()
 
 
-async def _gone(request: Request) -> None:
+async def _wait_for_disconnect(request: Request) -> None:
     while (await request.receive())["type"] != "http.disconnect":
         pass

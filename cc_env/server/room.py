@@ -1,6 +1,6 @@
-"""A game that is served: who looks on, who may do what, and that all is on disk before it is told.
+"""One served game: its clients, their permissions, and a journal written ahead of every broadcast.
 
-Everything here runs in the thread of the event loop, except what a player thinks.
+Everything in this module runs in the thread of the event loop, except the decisions of players.
 """
 
 import asyncio
@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Protocol
 
 from cc_env.errors import (
     BadOption,
@@ -29,483 +29,518 @@ from cc_env.play.choices import list_choices
 from cc_env.play.exporting import file_suffixes
 from cc_env.play.messages import check_turn, find_handler, read_action
 from cc_env.play.move_input import parse_move
-from cc_env.server.journal import SLOWEST, Journal, Opening, SavedGame
+from cc_env.server.journal import MAX_PACE_SECONDS, GameSetup, Journal, SavedGame
 from cc_env.server.limits import BusyError, ServerLimits
 
-DECLARED = (*FAULTS, RESIGNED, AGREED)  # ends that decisions do not tell
-BEHIND = 64  # messages that may wait for a guest who reads slowly
-LONGEST = 400  # characters of what is typed
-_log = logging.getLogger("cc_env.play")
-_written = json.JSONEncoder(separators=(",", ":")).encode
-NO_ASSISTANCE = "off while two people play, unless the game was opened with assistance"
-OWNERS = "pace", "step"  # what only the owner of a watched game may ask for
-# What is possible when the journal has its maximum length, since the rules bound how often.
-UNLIMITED = "play", "say", "resign", "step", "rematch", "hint", "look_back"
+# Results that do not follow from the decisions.
+DECLARED_RESULTS = (*FAULTS, RESIGNED, AGREED)
+MAX_QUEUED_MESSAGES = 64
+MAX_MOVE_LENGTH = 400
+NO_ASSISTANCE = "off while two people play, unless the game was created with assistance"
+# Commands that only the owner of a game between two players may send.
+OWNER_COMMANDS = "pace", "step"
+# Commands that are allowed even if the journal has its maximum size.
+UNLIMITED_COMMANDS = "play", "play_text", "resign", "step", "rematch", "hint", "view_turn"
+_log = logging.getLogger("cc_env.server")
+_to_json = json.JSONEncoder(separators=(",", ":")).encode
+
+Message = Mapping[str, object]
 
 
-class Guest:
-    """Somebody who is connected: at one seat, at both or at none."""
+class Client:
+    """A connection to a game that holds one seat, both, or none (a spectator).
+
+    `messages` is the queue of outgoing messages; None closes the connection. The owner of a game
+    between two players controls its pace.
+    """
 
     def __init__(
         self, seats: frozenset[int] = frozenset(), *, is_owner: bool = False, address: str = ""
     ) -> None:
-        """Hold these seats; the owner of a game to watch says how fast it goes."""
+        """Create a client with an empty queue."""
         self.seats, self.is_owner, self.address = seats, is_owner, address
-        self.messages: asyncio.Queue[str | None] = asyncio.Queue(BEHIND)  # None: goodbye
+        self.messages: asyncio.Queue[str | None] = asyncio.Queue(MAX_QUEUED_MESSAGES)
 
-    def tell(self, message: str) -> None:
-        """Let a message wait for the guest; one who does not read is dismissed."""
+    def send_text(self, text: str) -> None:
+        """Queue a message; disconnect the client if its queue is full."""
         try:
-            self.messages.put_nowait(message)
+            self.messages.put_nowait(text)
         except asyncio.QueueFull:
             while not self.messages.empty():
                 self.messages.get_nowait()
-            self.dismiss()
+            self.disconnect()
 
-    def dismiss(self) -> None:
-        """Close the connection once it has got what waits for it."""
+    def send(self, message_type: str, **fields: object) -> None:
+        """Queue a JSON message."""
+        self.send_text(_to_json({"type": message_type, **fields}))
+
+    def disconnect(self) -> None:
+        """Close the connection after all queued messages."""
         if self.messages.full():
             self.messages.get_nowait()
         self.messages.put_nowait(None)
 
-    def send(self, kind: str, **values: Any) -> None:
-        """As `tell`, of a message of some kind."""
-        self.tell(_written({"type": kind, **values}))
 
-
-class RoomOwner(Protocol):
-    """What a room needs of the lobby: limits, other games, and players that think."""
+class RoomServices(Protocol):
+    """The services of the lobby that a room uses."""
 
     @property
     def limits(self) -> ServerLimits:
         """The limits of the server."""
 
-    def open(self, opening: Opening) -> str:
-        """Store a new game; return its name."""
+    def store_game(self, setup: GameSetup) -> str:
+        """Store a new game and return its name."""
 
-    def forget(self, room: "Room") -> None:
+    def unload(self, room: "Room") -> None:
         """Drop a room from memory."""
 
-    def hint(self, room: "Room", guest: Guest) -> None:
-        """Send a guest the move that the hint player would choose."""
+    def request_hint(self, room: "Room", client: Client) -> None:
+        """Send a client the choice of the hint player, later."""
 
-    async def ask(self, room: "Room") -> Response:
+    async def request_decision(self, room: "Room") -> Response:
         """Return the decision of the player to move."""
 
 
 class Room:
-    """A game with all who are connected to it."""
+    """A served game with its connected clients."""
 
-    def __init__(self, name: str, journal: Journal, standing: SavedGame, lobby: RoomOwner) -> None:
-        """Go on as a game stands."""
-        self.name, self.opening = name, standing.opening
+    def __init__(
+        self, name: str, journal: Journal, saved_game: SavedGame, lobby: RoomServices
+    ) -> None:
+        """Continue a saved game."""
+        self.name, self.setup = name, saved_game.setup
         self._journal, self._lobby = journal, lobby
-        self.guests: set[Guest] = set()
-        self.session, self.pace = standing.session, standing.pace
-        self.wanted_back = standing.wanted_back
+        self.clients: set[Client] = set()
+        self.session, self.pace = saved_game.session, saved_game.pace
+        self.take_back_requested_by = saved_game.take_back_requested_by
+        self.rematch_offered_by: int | None = None
+        # Name of the game that is the rematch.
+        self.rematch: str | None = None
         match = self.session.match
-        played = {match.game.to_move(before) for before, _ in match.history}
-        people = {seat for seat, token in enumerate(self.opening.tokens) if token}
-        self._awaited = people - played  # the clocks stand still until all have come
-        if self._awaited:
+        movers = {match.game.to_move(before) for before, _ in match.history}
+        # Seats of people who have never joined; the clocks are paused until all have joined.
+        self._absent_seats = self._people - movers
+        if self._absent_seats:
             self.session.pause_clock()
-        self.next: str | None = None  # the game that is its rematch
-        self.rematch_offered: int | None = None  # the player who offers a rematch
-        self.ahead: int | None = None  # how many games think before it; None: it does not wait
-        self._told = 0  # so many finished turns are known to all guests
-        self._moved_at = -math.inf  # by the loop's clock, when a player decided last
+        # Number of games whose players decide before this one, None if it does not wait.
+        self.games_ahead: int | None = None
+        # Number of finished turns that all clients have received.
+        self._sent_turns = 0
+        # Time of the event loop at the last decision of a player.
+        self._last_decision_at = -math.inf
+        self._decision_task: asyncio.Task[None] | None = None
+        self._timer: asyncio.TimerHandle | None = None
         self.is_closed = False
-        self._thinking: asyncio.Task[None] | None = None
-        self._alarm: asyncio.TimerHandle | None = None
+
+    @property
+    def _people(self) -> set[int]:
+        """Return the seats of people."""
+        return {seat for seat, token in enumerate(self.setup.tokens) if token}
 
     @property
     def is_idle(self) -> bool:
-        """Return whether nobody is here and nothing goes on."""
-        return not (self.guests or self._thinking or self._alarm)
+        """Return whether the room has no clients and no pending work."""
+        return not (self.clients or self._decision_task or self._timer)
 
     @property
-    def is_watched(self) -> bool:
-        """Return whether no person plays."""
-        return not any(self.opening.tokens)
+    def is_without_people(self) -> bool:
+        """Return whether players hold both seats."""
+        return not any(self.setup.tokens)
 
     @property
     def address(self) -> str:
-        """Return the address of the first client, "" without any."""
-        return next((guest.address for guest in self.guests), "")
+        """Return the address of a connected client, "" if there is none."""
+        return next((client.address for client in self.clients), "")
 
-    def admit(self, tokens: Sequence[str], address: str = "") -> Guest:
-        """Return who comes with these tokens.
+    def admit(self, tokens: Sequence[str], address: str = "") -> Client:
+        """Return a new client with the seats of these tokens.
 
-        Raises BadOption where one is not of this game, BusyError where too many look on.
+        Raises BadOption for a token of another game, BusyError if there are too many spectators.
         """
         seats, is_owner = set[int](), False
         for token in tokens:
-            known = (*self.opening.tokens, self.opening.owner)
-            mine = [place for place, own in enumerate(known) if own and _is_same(own, token)]
-            if not mine:
-                raise BadOption("this link holds no seat of this game")
-            seats.update(place for place in mine if place < 2)
-            is_owner |= 2 in mine
-        onlookers = sum(not (guest.seats or guest.is_owner) for guest in self.guests)
-        if not (seats or is_owner) and onlookers >= self._lobby.limits.spectators_per_game:
-            raise BusyError("too many look on at this game")
-        return Guest(frozenset(seats), is_owner=is_owner, address=address)
+            valid_tokens = (*self.setup.tokens, self.setup.owner)
+            places = [
+                place for place, valid in enumerate(valid_tokens) if valid and _equal(valid, token)
+            ]
+            if not places:
+                raise BadOption("this link does not hold a seat of this game")
+            seats.update(place for place in places if place < 2)
+            is_owner |= 2 in places
+        spectators = sum(not (client.seats or client.is_owner) for client in self.clients)
+        limit = self._lobby.limits.spectators_per_game
+        if not (seats or is_owner) and spectators >= limit:
+            raise BusyError(f"too many spectators; at most {limit} per game")
+        return Client(frozenset(seats), is_owner=is_owner, address=address)
 
-    # Guests come and go
+    # Clients join and leave
 
-    def join(self, guest: Guest) -> None:
-        """Let somebody in, and tell all."""
-        self._awaited -= guest.seats
-        if self.session.is_paused and not self._awaited:
+    def join(self, client: Client) -> None:
+        """Add a client; start the clocks if all people have joined now; notify the others."""
+        self._absent_seats -= client.seats
+        if self.session.is_paused and not self._absent_seats:
             self.session.start_clock()
-            self._tell_state()
-        self.guests.add(guest)
+            self._broadcast_state()
+        self.clients.add(client)
         game = self.session.game
-        guest.send(
+        client.send(
             "welcome",
             game=self.name,
-            seats=sorted(guest.seats),
-            is_owner=guest.is_owner,
-            assistance=self.allows_assistance(guest.seats),
+            seats=sorted(client.seats),
+            is_owner=client.is_owner,
+            assistance=self.allows_assistance(client.seats),
             setting=view.static_state(game),
             exports=file_suffixes(game),
         )
-        guest.tell(self._state())
-        if self.next:
-            guest.send("next", game=self.next)
-        self._tell_presence()
-        self._go_on()
+        client.send_text(self._state_message())
+        if self.rematch:
+            client.send("rematch", game=self.rematch)
+        self._broadcast_presence()
+        self._schedule_next()
 
-    def leave(self, guest: Guest) -> None:
-        """Let somebody go."""
-        self.guests.discard(guest)
-        self._tell_presence()
-        if not self._is_wanted:
-            self._silence()
+    def leave(self, client: Client) -> None:
+        """Remove a client."""
+        self.clients.discard(client)
+        self._broadcast_presence()
+        if not self._has_audience:
+            self._cancel_timer()
 
-    def _tell_presence(self) -> None:
-        here = sorted({seat for guest in self.guests for seat in guest.seats})
-        self.tell_all(
-            "present", seats=here, onlookers=sum(not guest.seats for guest in self.guests)
-        )
+    def _broadcast_presence(self) -> None:
+        seats = sorted({seat for client in self.clients for seat in client.seats})
+        spectators = sum(not client.seats for client in self.clients)
+        self.broadcast("presence", seats=seats, spectators=spectators)
 
-    def tell_all(self, kind: str, **values: Any) -> None:
-        """Send a message to everybody here."""
-        text = _written({"type": kind, **values})
-        for guest in list(self.guests):
-            guest.tell(text)
+    def broadcast(self, message_type: str, **fields: object) -> None:
+        """Send a message to all clients."""
+        self._broadcast_text(_to_json({"type": message_type, **fields}))
 
-    def _state(self, turns_from: int = 0) -> str:
-        told = {
+    def _broadcast_text(self, text: str) -> None:
+        for client in list(self.clients):
+            client.send_text(text)
+
+    def _broadcast_state(self) -> None:
+        """Send the state to all clients, with the turns that not all of them have received."""
+        done = len(self.session.match.turns)
+        turns_from, self._sent_turns = min(self._sent_turns, done), done
+        if self.clients:
+            self._broadcast_text(self._state_message(turns_from))
+
+    def _state_message(self, turns_from: int = 0) -> str:
+        state = {
             "type": "state",
             "version": self._journal.version,
-            "wanted_back": self.wanted_back,
-            "rematch_offered": self.rematch_offered,
-            "ahead": self.ahead,
-            "pace": self.pace if self.is_watched else 0,
+            "take_back_requested_by": self.take_back_requested_by,
+            "rematch_offered_by": self.rematch_offered_by,
+            "games_ahead": self.games_ahead,
+            "pace": self.pace if self.is_without_people else 0,
             **view.session_state(self.session, turns_from),
         }
-        return _written(told)
+        return _to_json(state)
 
-    # What guests ask for
+    # Commands of clients
 
-    def obey(self, guest: Guest, message: Mapping[str, Any]) -> None:
-        """Do what a guest asks for; where it cannot be, change nothing.
+    def handle_command(self, client: Client, message: Message) -> None:
+        """Execute a client's command; raise CcEnvError, and change nothing, if it is invalid.
 
-        Raises CcEnvError. Where it cannot be written the room is closed.
+        If the change cannot be written, the room is closed.
         """
-        asked: dict[str, Callable[[Guest, Mapping[str, Any]], None]] = {
+        handlers: dict[str, Callable[[Client, Message], None]] = {
             "play": self._play,
-            "say": self._say,
+            "play_text": self._play_text,
             "take_back": self._take_back,
             "hint": self._hint,
             "resign": self._resign,
-            "draw": self._offer,
+            "draw": self._offer_draw,
             "decline": self._decline,
             "rematch": self._rematch,
             "pace": self._set_pace,
             "step": self._step,
-            "look_back": self._look_back,
+            "view_turn": self._view_turn,
         }
-        act, do = find_handler(message, asked), message["do"]
+        handler = find_handler(message, handlers)
+        self._check_permission(client, str(message["command"]))
+        with self._close_on_write_error():
+            handler(client, message)
+
+    def _check_permission(self, client: Client, command: str) -> None:
+        """Raise IllegalAction if the client may not send this command now."""
         if self.is_closed:
-            raise IllegalAction("this connection has ended; a new one has the game as it stands")
-        if do in OWNERS and not guest.is_owner:
-            raise IllegalAction("only who opened this game to watch it can do this")
-        is_free = do == "look_back" or (do == "rematch" and guest.is_owner)
-        if do not in OWNERS and not guest.seats and not is_free:
-            raise IllegalAction("onlookers cannot do this; a player's own link can")
-        if do not in UNLIMITED and self._journal.bytes >= self._lobby.limits.journal_bytes:
-            raise IllegalAction(f"this game can only be played on: its file is full, so no {do}")
-        with self._writing():
-            act(guest, message)
+            raise IllegalAction("this connection has ended; reload the game")
+        if command in OWNER_COMMANDS:
+            if not client.is_owner:
+                raise IllegalAction(f"only the client that created this game may send {command}")
+        elif not client.seats:
+            is_owners_rematch = command == "rematch" and client.is_owner
+            if command != "view_turn" and not is_owners_rematch:
+                raise IllegalAction(f"spectators may not send {command}; use a player's link")
+        is_full = self._journal.bytes >= self._lobby.limits.journal_bytes
+        if is_full and command not in UNLIMITED_COMMANDS:
+            raise IllegalAction(f"the file of this game is full: no more {command}, only moves")
 
     @contextmanager
-    def _writing(self) -> Iterator[None]:
-        """Close the room if the block cannot write, since memory may be ahead of the file then."""
+    def _close_on_write_error(self) -> Iterator[None]:
+        """Close the room on an OSError in the block, since memory may be ahead of the file."""
         try:
             yield
         except OSError as error:
             _log.warning("a game cannot be written: %s", error)
-            self.tell_all(
-                "refused", why="the game cannot be stored now; it is as it was stored last"
-            )
+            self.broadcast("error", reason="the game cannot be stored now; the last change is lost")
             self.close()
 
     def close(self) -> None:
-        """Dismiss all clients and forget the game, of which the file has what was confirmed.
-
-        Clients that come again get the game as it is read from there.
-        """
+        """Disconnect all clients and unload the game; on reconnection its file is read again."""
         self.is_closed = True
-        self._silence()
-        for guest in self.guests:
-            guest.dismiss()
-        self._lobby.forget(self)
+        self._cancel_timer()
+        for client in self.clients:
+            client.disconnect()
+        self._lobby.unload(self)
 
-    def _check_turn(self, guest: Guest, message: Mapping[str, Any]) -> None:
-        """Raise IllegalAction unless it is the guest's turn, in the position that it saw."""
-        check_turn(self.session, guest.seats, message, self._journal.version)
+    def _check_turn(self, client: Client, message: Message) -> None:
+        """Raise IllegalAction unless the client is to move, in the current version."""
+        check_turn(self.session, client.seats, message, self._journal.version)
 
-    def _play(self, guest: Guest, message: Mapping[str, Any]) -> None:
-        self._check_turn(guest, message)
+    def _play(self, client: Client, message: Message) -> None:
+        self._check_turn(client, message)
         action = read_action(message)
-        self._confirm(lambda: self.session.play(action))
+        self._apply(lambda: self.session.play(action))
 
-    def _say(self, guest: Guest, message: Mapping[str, Any]) -> None:
-        """Play what somebody typed, or ask which of several is meant."""
-        self._check_turn(guest, message)
+    def _play_text(self, client: Client, message: Message) -> None:
+        """Play a typed move, or send the client the moves that it may mean."""
+        self._check_turn(client, message)
         text = message.get("text")
-        if not isinstance(text, str) or not text.strip() or len(text) > LONGEST:
-            raise IllegalAction("a move is typed in notation, or as row and column")
+        if not isinstance(text, str) or not text.strip() or len(text) > MAX_MOVE_LENGTH:
+            raise IllegalAction("invalid text; expected a move in notation, or a row and a column")
         session, piece = self.session, message.get("piece")
-        moves = list_choices(session.game, session.position)
-        chosen = tuple(piece) if isinstance(piece, list) else None
-        known = {cell for choice in moves for cell in choice.pieces}
-        cell = next((choice for choice in known if choice == chosen), None)
-        which = parse_move(session.game, session.position, moves, cell, text.strip())
-        if which.turn:
-            for action in which.turn:
+        choices = list_choices(session.game, session.position)
+        selected = tuple(piece) if isinstance(piece, list) else None
+        pieces = {cell for choice in choices for cell in choice.pieces}
+        cell = next((cell for cell in pieces if cell == selected), None)
+        move = parse_move(session.game, session.position, choices, cell, text.strip())
+        if move.turn:
+            for action in move.turn:
                 if session.result is None:
-                    self._confirm(lambda action=action: session.play(action))  # type: ignore[misc]
+                    self._apply(lambda action=action: session.play(action))  # type: ignore[misc]
         else:
-            several = [choice.action for choice in which.candidates]
-            guest.send("meant", piece=which.piece, several=several)
+            candidates = [choice.action for choice in move.candidates]
+            client.send("candidates", piece=move.piece, actions=candidates)
 
-    def _take_back(self, guest: Guest, message: Mapping[str, Any]) -> None:
-        """Take back; between two people the other has to want it, too."""
-        session = self.session
-        people = [player for player, seat in enumerate(session.seats) if seat.player is None]
-        asking = min(guest.seats)
+    def _take_back(self, client: Client, message: Message) -> None:
+        """Take back; between two people this needs the consent of both."""
+        session, seat = self.session, min(client.seats)
         if not session.decisions:
-            raise IllegalAction("there is nothing to take back")
-        mine = not session.result and session.mover in guest.seats
-        if mine and session.game.mid_turn(session.position):  # what the guest has begun
-            agreed = True
-        else:
-            agreed = len(people) < 2 or len(guest.seats) == 2
-            agreed |= self.wanted_back not in (None, asking)
-        if agreed:
-            self._confirm(session.take_back)
-        elif self.wanted_back != asking:
-            self._journal.asked_back(asking)
-            self.wanted_back = asking
-            self._tell_state()
+            raise IllegalAction("there is no decision to take back")
+        is_own_turn = session.result is None and session.mover in client.seats
+        is_agreed = (
+            # Decisions in the middle of a turn need no consent.
+            (is_own_turn and session.game.mid_turn(session.position))
+            or len(self._people) < 2
+            or len(client.seats) == 2
+            or self.take_back_requested_by not in (None, seat)
+        )
+        if is_agreed:
+            self._apply(session.take_back)
+        elif self.take_back_requested_by != seat:
+            self._journal.append_take_back_request(seat)
+            self.take_back_requested_by = seat
+            self._broadcast_state()
 
-    def _resign(self, guest: Guest, message: Mapping[str, Any]) -> None:
-        seat = self.session.mover if self.session.mover in guest.seats else min(guest.seats)
-        self._confirm(lambda: self.session.resign(seat))
+    def _acting_seat(self, client: Client) -> int:
+        """Return the client's seat; of both seats, the one to move."""
+        return self.session.mover if self.session.mover in client.seats else min(client.seats)
 
-    def _offer(self, guest: Guest, message: Mapping[str, Any]) -> None:
-        seat = self.session.mover if self.session.mover in guest.seats else min(guest.seats)
-        if len(guest.seats) == 2:
-            seat = 1 - seat if self.session.draw_offered_by == seat else seat
-        self._confirm(lambda: self.session.offer_draw(seat))
+    def _resign(self, client: Client, message: Message) -> None:
+        seat = self._acting_seat(client)
+        self._apply(lambda: self.session.resign(seat))
+
+    def _offer_draw(self, client: Client, message: Message) -> None:
+        seat = self._acting_seat(client)
+        # A client with both seats accepts its own offer.
+        if len(client.seats) == 2 and self.session.draw_offered_by == seat:
+            seat = 1 - seat
+        self._apply(lambda: self.session.offer_draw(seat))
         if self.session.result is None and self.session.draw_offered_by != seat:
-            self.tell_all("declined", offer="draw", player=1 - seat)
+            self.broadcast("declined", offer="draw", player=1 - seat)
 
-    def _decline(self, guest: Guest, message: Mapping[str, Any]) -> None:
-        """Decline what the other player offers; raises IllegalAction where there is no offer."""
+    def _decline(self, client: Client, message: Message) -> None:
+        """Decline the other player's offer; raise IllegalAction if there is none."""
         offers = {
             "draw": self.session.draw_offered_by,
-            "take_back": self.wanted_back,
-            "rematch": self.rematch_offered,
+            "take_back": self.take_back_requested_by,
+            "rematch": self.rematch_offered_by,
         }
         offer = message.get("offer")
         if not isinstance(offer, str) or offer not in offers:
-            raise UnknownOption(f"no offer {str(offer)[:40]!r}; there are: {format_list(offers)}")
+            raise UnknownOption(
+                f"unknown offer {str(offer)[:40]!r}; valid offers: {format_list(offers)}"
+            )
         player = offers[offer]
-        if player is None or guest.seats <= {player}:
-            raise IllegalAction(f"there is no offer to decline: {offer.replace('_', ' ')}")
+        if player is None or client.seats <= {player}:
+            raise IllegalAction(f"the other player does not offer: {offer.replace('_', ' ')}")
         if offer != "rematch":
-            self._journal.declined(offer)
+            self._journal.append_decline(offer)
         if offer == "draw":
             self.session.decline_draw(1 - player)
         elif offer == "take_back":
-            self.wanted_back = None
+            self.take_back_requested_by = None
         else:
-            self.rematch_offered = None
-        self._tell_state()
-        self.tell_all("declined", offer=offer, player=1 - player)
+            self.rematch_offered_by = None
+        self._broadcast_state()
+        self.broadcast("declined", offer=offer, player=1 - player)
 
     def allows_assistance(self, seats: Collection[int]) -> bool:
-        """Return whether who holds these seats may have hints and analysis.
+        """Return whether the holder of these seats may use hints and analysis during the game.
 
-        Between two people that is so if it was agreed when the game was opened, or once it is over.
+        Between two people this must have been agreed on at the creation of the game.
         """
-        is_between_people = all(self.opening.tokens) and len(seats) < 2
-        return not is_between_people or self.opening.assistance
+        is_between_people = all(self.setup.tokens) and len(seats) < 2
+        return not is_between_people or self.setup.assistance
 
     def check_analysis(self, tokens: Sequence[str]) -> None:
-        """Raise IllegalAction if who comes with these tokens may not analyse the game yet."""
-        pairs = [(seat, own) for seat, own in enumerate(self.opening.tokens) if own]
-        seats = {seat for seat, own in pairs if any(_is_same(own, token) for token in tokens)}
+        """Raise IllegalAction if the holder of these tokens may not analyze the game yet."""
+        seats = {
+            seat
+            for seat in self._people
+            if any(_equal(self.setup.tokens[seat], token) for token in tokens)
+        }
         if self.session.result is None and not self.allows_assistance(seats):
             raise IllegalAction(f"analysis is {NO_ASSISTANCE}")
 
-    def _hint(self, guest: Guest, message: Mapping[str, Any]) -> None:
-        self._check_turn(guest, message)
-        if not self.allows_assistance(guest.seats):
+    def _hint(self, client: Client, message: Message) -> None:
+        self._check_turn(client, message)
+        if not self.allows_assistance(client.seats):
             raise IllegalAction(f"hints are {NO_ASSISTANCE}")
-        self._lobby.hint(self, guest)
+        self._lobby.request_hint(self, client)
 
-    def _look_back(self, guest: Guest, message: Mapping[str, Any]) -> None:
-        """Show a guest how the board stood after a number of turns."""
-        turns, most = message.get("turns"), len(self.session.match.history)
-        if not isinstance(turns, int) or not is_integer(turns, 0, most):
-            raise BadOption(f"{str(turns)[:40]!r} turns; there are 0 to {most} to look back at")
-        guest.send("past", turns=turns, **view.past_state(self.session, turns))
+    def _view_turn(self, client: Client, message: Message) -> None:
+        """Send a client the board after a number of turns."""
+        turns, count = message.get("turns"), len(self.session.match.history)
+        if not isinstance(turns, int) or not is_integer(turns, 0, count):
+            raise BadOption(f"invalid turns {str(turns)[:40]!r}; expected 0 to {count}")
+        client.send("past_state", turns=turns, **view.past_state(self.session, turns))
 
-    def _rematch(self, guest: Guest, message: Mapping[str, Any]) -> None:
+    def _rematch(self, client: Client, message: Message) -> None:
         if self.session.result is None:
-            raise IllegalAction("the game goes on; a rematch comes after it")
-        people = {seat for seat, token in enumerate(self.opening.tokens) if token}
-        is_agreed = people <= guest.seats | {self.rematch_offered}
-        if self.next is None and not guest.is_owner and not is_agreed:
-            self.rematch_offered = min(guest.seats)
-            self._tell_state()
-            return
-        if self.next is None:
-            opening, swapped = self.opening, (1, 0)
-            first, second = (opening.seats[seat] for seat in swapped)
-            mine, yours = (opening.tokens[seat] for seat in swapped)
-            again = replace(opening, seats=(first, second), tokens=(mine, yours))
-            self.next = self._lobby.open(again)
-        self.rematch_offered = None
-        self.tell_all("next", game=self.next)
+            raise IllegalAction("a rematch is possible only after the game")
+        if self.rematch is None:
+            has_consent = client.is_owner or self._people <= client.seats | {
+                self.rematch_offered_by
+            }
+            if not has_consent:
+                self.rematch_offered_by = min(client.seats)
+                self._broadcast_state()
+                return
+            seats, tokens = self.setup.seats, self.setup.tokens
+            swapped = replace(self.setup, seats=(seats[1], seats[0]), tokens=(tokens[1], tokens[0]))
+            self.rematch = self._lobby.store_game(swapped)
+        self.rematch_offered_by = None
+        self.broadcast("rematch", game=self.rematch)
 
-    def _set_pace(self, guest: Guest, message: Mapping[str, Any]) -> None:
-        """Let so many seconds pass between two decisions from now on; None pauses."""
+    def _set_pace(self, client: Client, message: Message) -> None:
+        """Set the seconds between two decisions; None pauses the game."""
         seconds = message.get("seconds")
-        if seconds is not None and not is_number(seconds, 0, SLOWEST):
-            would_do = f"0 to {SLOWEST:g}, or null for a pause"
-            raise BadOption(f"{str(seconds)[:40]!r} seconds a decision; wanted: {would_do}")
-        if seconds != self.pace:
-            self._journal.paced(seconds)
-            self.pace = seconds
-        self._tell_state()
-        self._go_on()
+        if seconds is not None and not is_number(seconds, 0, MAX_PACE_SECONDS):
+            valid = f"0 to {MAX_PACE_SECONDS:g}, or null for a pause"
+            raise BadOption(f"invalid seconds {str(seconds)[:40]!r}; expected {valid}")
+        self._change_pace(seconds)  # type: ignore[arg-type]
 
-    def _step(self, guest: Guest, message: Mapping[str, Any]) -> None:
-        """Let a player decide once; a game that goes on by itself is paused."""
+    def _change_pace(self, seconds: float | None) -> None:
+        if seconds != self.pace:
+            self._journal.append_pace(seconds)
+            self.pace = seconds
+        self._broadcast_state()
+        self._schedule_next()
+
+    def _step(self, client: Client, message: Message) -> None:
+        """Let the player to move decide once; pause the game."""
         if self.session.result is not None:
             raise IllegalAction(f"the game is over ({self.session.result.reason})")
         if self.pace is not None:
-            self._set_pace(guest, {"seconds": None})
-        self._begin_to_think()
+            self._change_pace(None)
+        self._start_decision()
 
-    # What happens
+    # Changes of the game
 
-    def _confirm(self, change: Callable[[], object]) -> None:
-        """Change the game, write what came of it, then tell; raises CcEnvError, OSError."""
+    def _apply(self, change: Callable[[], object]) -> None:
+        """Apply a change, journal it, then broadcast it; raise CcEnvError or OSError."""
         session = self.session
-        count, seconds, was_over = len(session.decisions), sum(session.turn_seconds), session.result
-        offered = session.draw_offered_by
+        count, seconds = len(session.decisions), sum(session.turn_seconds)
+        result, draw_offered_by = session.result, session.draw_offered_by
         change()
-        if len(session.decisions) < count or (was_over and not session.result):
-            self._journal.taken_back()
+        if len(session.decisions) < count or (result and not session.result):
+            self._journal.append_take_back()
         for decision in session.decisions[count:]:
-            self._journal.decided(decision, max(0.0, sum(session.turn_seconds) - seconds))
-        if session.result and not was_over and session.result.reason in DECLARED:
-            self._journal.ended(session.result, session.detail)
-        elif session.draw_offered_by not in (None, offered):
-            self._journal.offered(session.draw_offered_by)
-        self.wanted_back = self.rematch_offered = None
-        self._tell_state()
-        self._go_on()
+            self._journal.append_decision(decision, max(0.0, sum(session.turn_seconds) - seconds))
+        if session.result and not result and session.result.reason in DECLARED_RESULTS:
+            self._journal.append_result(session.result, session.detail)
+        elif session.draw_offered_by not in (None, draw_offered_by):
+            self._journal.append_draw_offer(session.draw_offered_by)
+        self.take_back_requested_by = self.rematch_offered_by = None
+        self._broadcast_state()
+        self._schedule_next()
 
-    def _tell_state(self) -> None:
-        """Tell everybody how it stands, of the turns those that not all know."""
-        done = len(self.session.match.turns)
-        turns_from, self._told = min(self._told, done), done
-        if self.guests:
-            text = self._state(turns_from)
-            for guest in list(self.guests):
-                guest.tell(text)
-
-    def _go_on(self) -> None:
-        """Let a player think if one is to move, and set the alarm of a person's clock."""
-        self._silence()
+    def _schedule_next(self) -> None:
+        """Start the decision of a player to move, or a timer for a person's clock."""
+        self._cancel_timer()
         session = self.session
         if session.result is not None or self.is_closed:
             return
         if session.is_person_to_move:
-            left = min(session.clock())
-            if left < math.inf:
-                self._set_alarm(max(0.0, left) + 0.01, self._expire)
-        elif not self.is_watched:
-            self._begin_to_think()
-        elif self.pace is not None and self._is_wanted and not self._thinking:
-            passed = asyncio.get_running_loop().time() - self._moved_at
-            self._set_alarm(max(0.0, self.pace - passed), self._begin_to_think)
+            seconds_left = min(session.clock())
+            if seconds_left < math.inf:
+                self._set_timer(max(0.0, seconds_left) + 0.01, self._forfeit_on_time)
+        elif not self.is_without_people:
+            self._start_decision()
+        elif self.pace is not None and self._has_audience and not self._decision_task:
+            elapsed = asyncio.get_running_loop().time() - self._last_decision_at
+            self._set_timer(max(0.0, self.pace - elapsed), self._start_decision)
 
-    def _set_alarm(self, seconds: float, act: Callable[[], None]) -> None:
-        self._alarm = asyncio.get_running_loop().call_later(seconds, act)
+    def _set_timer(self, seconds: float, callback: Callable[[], None]) -> None:
+        self._timer = asyncio.get_running_loop().call_later(seconds, callback)
 
-    def _silence(self) -> None:
-        if self._alarm:
-            self._alarm.cancel()
-            self._alarm = None
+    def _cancel_timer(self) -> None:
+        if self._timer:
+            self._timer.cancel()
+            self._timer = None
 
     @property
-    def _is_wanted(self) -> bool:
-        """Return whether players have somebody to play for."""
-        return bool(self.guests) or not self.is_watched
+    def _has_audience(self) -> bool:
+        """Return whether players should decide: a person plays, or a client is connected."""
+        return bool(self.clients) or not self.is_without_people
 
-    def _expire(self) -> None:
-        self._alarm = None
-        with self._writing():
-            self._confirm(self.session.forfeit_on_time)
+    def _forfeit_on_time(self) -> None:
+        self._timer = None
+        with self._close_on_write_error():
+            self._apply(self.session.forfeit_on_time)
 
-    def _begin_to_think(self) -> None:
-        self._silence()
-        if self._thinking is None:
-            self._thinking = asyncio.create_task(self._think())
+    def _start_decision(self) -> None:
+        self._cancel_timer()
+        if self._decision_task is None:
+            self._decision_task = asyncio.create_task(self._decide())
 
-    async def _think(self) -> None:
-        """Let the player who is to move decide; go on then, unless that could not be kept."""
-        version, session, is_kept = self._journal.version, self.session, True
+    async def _decide(self) -> None:
+        """Let the player to move decide, then schedule the next decision unless this failed."""
+        version, session, has_failed = self._journal.version, self.session, False
         try:
-            answer = await self._lobby.ask(self)
+            answer = await self._lobby.request_decision(self)
             if version == self._journal.version and not self.is_closed:
-                with self._writing():
-                    self._confirm(lambda: session.finish_decision(answer))
+                with self._close_on_write_error():
+                    self._apply(lambda: session.finish_decision(answer))
         except CcEnvError as error:
-            self.tell_all("refused", why=str(error))
-            is_kept = False
+            self.broadcast("error", reason=str(error))
+            has_failed = True
         finally:
-            self._thinking = None
-        self._moved_at = asyncio.get_running_loop().time()
-        if is_kept or self.session.is_person_to_move:
-            self._go_on()
+            self._decision_task = None
+        self._last_decision_at = asyncio.get_running_loop().time()
+        if not has_failed or self.session.is_person_to_move:
+            self._schedule_next()
 
-    def wait(self, ahead: int | None) -> None:
-        """Tell how many games think before this one does, None where it does not wait."""
-        if ahead != self.ahead:
-            self.ahead = ahead
-            self.tell_all("queue", ahead=ahead)
+    def set_queue_position(self, games_ahead: int | None) -> None:
+        """Broadcast the number of games that decide before this one, None if it does not wait."""
+        if games_ahead != self.games_ahead:
+            self.games_ahead = games_ahead
+            self.broadcast("queue", games_ahead=games_ahead)
 
 
-def _is_same(own: str, token: str) -> bool:
-    """Return whether a token is this one; how long it takes tells nothing of it."""
-    return hmac.compare_digest(own.encode(), token.encode("utf-8", "replace"))
+def _equal(valid_token: str, token: str) -> bool:
+    """Return whether two tokens are equal, in a time independent of their contents."""
+    return hmac.compare_digest(valid_token.encode(), token.encode("utf-8", "replace"))

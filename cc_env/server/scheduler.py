@@ -1,28 +1,28 @@
-"""Slots for work that many want to do, granted fairly."""
+"""Fair scheduling of work that competes for a limited number of slots."""
 
 import asyncio
 import itertools
 from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable, Iterator
-from typing import Any
 
 
 class FairSlots:
-    """A number of slots that keys take turns to get, however often each of them asks."""
+    """A fixed number of slots, granted to waiting keys in turn, one request per key and round."""
 
-    def __init__(self, count: int, changed: Callable[[], None] = lambda: None) -> None:
-        """Begin with all slots free; `changed` is called whenever others wait than before."""
-        self._free, self._changed = count, changed
-        self._queues: OrderedDict[Hashable, deque[tuple[asyncio.Future[None], Any]]] = OrderedDict()
+    def __init__(self, count: int, on_queue_change: Callable[[], None] = lambda: None) -> None:
+        """Start with all slots free; `on_queue_change` is called when the queue changes."""
+        self._free_count, self._on_queue_change = count, on_queue_change
+        self._queues: OrderedDict[Hashable, deque[tuple[asyncio.Future[None], object]]]
+        self._queues = OrderedDict()
 
-    async def acquire(self, key: Hashable, item: Any = None) -> None:
-        """Wait for a slot; the `item` is listed by `waiting` meanwhile."""
-        if self._free:
-            self._free -= 1
+    async def acquire(self, key: Hashable, item: object = None) -> None:
+        """Wait for a slot; meanwhile `waiting` lists the `item`."""
+        if self._free_count:
+            self._free_count -= 1
             return
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._queues.setdefault(key, deque()).append((future, item))
-        self._changed()
+        self._on_queue_change()
         try:
             await future
         except asyncio.CancelledError:
@@ -31,7 +31,7 @@ class FairSlots:
             raise
 
     def release(self) -> None:
-        """Give a slot back; the next key gets it."""
+        """Return a slot; it goes to the next waiting key."""
         while self._queues:
             key, queue = self._queues.popitem(last=False)
             future, _ = queue.popleft()
@@ -39,13 +39,13 @@ class FairSlots:
                 self._queues[key] = queue
             if not future.done():
                 future.set_result(None)
-                self._changed()
+                self._on_queue_change()
                 return
-        self._free += 1
+        self._free_count += 1
 
-    def waiting(self) -> Iterator[Any]:
-        """Yield the items that wait, in the order in which they will get a slot."""
-        rows = itertools.zip_longest(*self._queues.values())
-        for future, item in filter(None, itertools.chain.from_iterable(rows)):
+    def waiting(self) -> Iterator[object]:
+        """Yield the waiting items in the order in which they will get a slot."""
+        rounds = itertools.zip_longest(*self._queues.values())
+        for future, item in filter(None, itertools.chain.from_iterable(rounds)):
             if not future.done():
                 yield item

@@ -1,7 +1,7 @@
-"""Workers do what takes long: processes of low priority, or this process.
+"""Workers run long jobs in processes of low priority, or in this process.
 
-A thread of low priority that waits for a core may hold the interpreter's lock meanwhile, for which
-the event loop then waits, too. A process has a lock of its own.
+A low-priority thread may hold the interpreter lock while it waits for a core, which would block the
+event loop. A process has its own lock.
 """
 
 import asyncio
@@ -17,108 +17,115 @@ from collections.abc import Callable
 from contextlib import suppress
 from multiprocessing import forkserver
 from multiprocessing.connection import Connection
-from typing import Any, Protocol
+from multiprocessing.context import ForkServerContext, SpawnContext
+from typing import Protocol, TypeVar
 
 from cc_env.errors import CcEnvError, Forfeit
 from cc_env.play.analysis import TimeBudget
 from cc_env.server.jobs import Job
 from cc_env.server.player_pool import PlayerPool
 
-NICE = 15  # priority of worker processes, as Unix counts it
-PRELOADED = [
-    "cc_env.server.workers",
-    "cc_env.players.specs",
-]  # imported once for all, where one can fork
-ATTEMPTS = 2  # workers that may end over one job
-_log = logging.getLogger("cc_env.play")
+WORKER_NICENESS = 15
+# Modules that the fork server imports once for all workers.
+PRELOADED_MODULES = ["cc_env.server.workers", "cc_env.players.specs"]
+# A job fails after this number of workers died over it.
+MAX_ATTEMPTS = 2
+_log = logging.getLogger("cc_env.server")
+
+JobResult = TypeVar("JobResult")
 
 
 class Worker(Protocol):
-    """Does one job at a time: `start`, then `result`."""
+    """Runs one job at a time: `start`, then `result`."""
 
-    def start(self, job: Job, seconds: float) -> None:
-        """Begin a job; raises ConnectionError if the worker has ended."""
+    def start(self, job: Job[object], seconds: float) -> None:
+        """Start a job with a time limit; raise ConnectionError if the worker has died."""
 
-    def result(self) -> Any:
-        """Return what the job finds.
+    def result(self) -> object:
+        """Wait for the result of the job.
 
-        Raises CcEnvError as the job does, EOFError or ConnectionError if the worker ends.
+        Raises CcEnvError as the job does, EOFError or ConnectionError if the worker dies.
         """
 
     def stop(self) -> None:
-        """End the current job with what it has found, from another thread."""
+        """End the current job early, from any thread; it returns what it has found."""
 
-    def end(self) -> None:
-        """End the worker, whatever it is doing."""
+    def kill(self) -> None:
+        """End the worker at once."""
 
 
 class LocalWorker:
-    """A worker in this process: jobs run in the threads that wait for their results."""
+    """A worker in this process; `result` runs the job in the calling thread."""
 
     def __init__(self, max_bytes: int) -> None:
-        """Keep idle players of at most some bytes."""
+        """Keep idle players of at most `max_bytes`."""
         self._pool = PlayerPool(max_bytes)
-        self._job: Job
+        self._job: Job[object]
         self._time = TimeBudget(math.inf)
 
-    def start(self, job: Job, seconds: float) -> None:
-        """As `Worker.start`."""
+    def start(self, job: Job[object], seconds: float) -> None:
+        """Set the job for `result`."""
         self._job, self._time = job, TimeBudget(seconds)
 
-    def result(self) -> Any:
-        """As `Worker.result`."""
+    def result(self) -> object:
+        """Run the job; raises as the job does."""
         try:
             return self._job.run(self._pool, self._time)
         finally:
-            self._time = TimeBudget(math.inf)  # which has no player
+            # Release the reference to the player.
+            self._time = TimeBudget(math.inf)
 
     def stop(self) -> None:
-        """As `Worker.stop`."""
+        """End the current job early."""
         self._time.cancel()
 
-    end = stop
+    kill = stop
 
 
 class ProcessWorker:
-    """A worker in a process of its own, which ends with this one, however that ends."""
+    """A worker process, which ends with this one even if this one is killed."""
 
     def __init__(self, max_bytes: int) -> None:
-        """Start the process; it keeps idle players of at most some bytes."""
+        """Start the process; it keeps idle players of at most `max_bytes`."""
         context = _context()
-        self._ours, theirs = context.Pipe()
-        self.process = context.Process(target=_work, args=(theirs, max_bytes), daemon=True)
+        self._connection, worker_end = context.Pipe()
+        self.process = context.Process(
+            target=_run_worker, args=(worker_end, max_bytes), daemon=True
+        )
         self.process.start()
-        theirs.close()  # so that the end of the process is the end of what can be read
+        # Reading ends when the process ends, since no other process has this end open.
+        worker_end.close()
 
-    def start(self, job: Job, seconds: float) -> None:
-        """As `Worker.start`."""
-        self._ours.send((job, seconds))
+    def start(self, job: Job[object], seconds: float) -> None:
+        """Send the job to the process."""
+        self._connection.send((job, seconds))
 
-    def result(self) -> Any:
-        """As `Worker.result`."""
-        result, error = self._ours.recv()
+    def result(self) -> object:
+        """Receive the result; raises as the job does, or EOFError if the process has died."""
+        result, error = self._connection.recv()
         if error is not None:
             raise error
         return result
 
     def stop(self) -> None:
-        """As `Worker.stop`."""
+        """End the current job early."""
         with suppress(ConnectionError):
-            self._ours.send(None)
+            self._connection.send(None)
 
-    def end(self) -> None:
-        """As `Worker.end`."""
+    def kill(self) -> None:
+        """Kill the process and wait for its end."""
         self.process.kill()
         self.process.join()
 
 
 class Cancellation:
-    """Ends a job early, from another thread, also before it has begun."""
+    """Ends a job early from another thread, even before the job has started."""
 
     def __init__(self) -> None:
-        """Let the job run."""
-        self._lock, self.is_set = threading.Lock(), False
+        """Start without a worker."""
+        self._lock = threading.Lock()
         self._worker: Worker | None = None
+        self.is_set = False
 
     def set(self) -> None:
         """End the job."""
@@ -128,107 +135,109 @@ class Cancellation:
                 self._worker.stop()
 
     def attach(self, worker: Worker | None) -> None:
-        """Name the worker that has the job now."""
+        """Set the worker that runs the job now, None after the job."""
         with self._lock:
             self._worker = worker
             if worker and self.is_set:
                 worker.stop()
 
 
-class Workers:
-    """As many workers as have jobs at once; safe to use from many threads.
+class WorkerPool:
+    """Workers for concurrent jobs, started on demand and reused; thread-safe."""
 
-    They start when they are needed, and stay.
-    """
-
-    def __init__(self, make: Callable[[], Worker]) -> None:
-        """Begin with none; `make` starts one."""
-        self._make, self._lock = make, threading.Lock()
+    def __init__(self, make_worker: Callable[[], Worker]) -> None:
+        """Start without workers."""
+        self._make_worker, self._lock = make_worker, threading.Lock()
         self._idle: list[Worker] = []
-        self._all: set[Worker] = set()
+        self._workers: set[Worker] = set()
         self._is_closed = False
 
     def run(
-        self, job: Job, seconds: float = math.inf, cancellation: Cancellation | None = None
-    ) -> Any:
-        """Return what a job finds in its time; raise CcEnvError as it does.
+        self,
+        job: Job[JobResult],
+        seconds: float = math.inf,
+        cancellation: Cancellation | None = None,
+    ) -> JobResult:
+        """Return the result of a job with a time limit; raises CcEnvError as the job does.
 
-        A worker that ends over it is replaced by another, which gets the job again; Forfeit is
-        raised if that ends, too. Raises CancelledError after a cancellation, and once these are
-        closed.
+        If the worker dies, another one runs the job again; if that dies too, Forfeit is raised.
+        Raises CancelledError after a cancellation or after `close`.
         """
         cancellation = cancellation or Cancellation()
-        for _ in range(ATTEMPTS):
+        for _ in range(MAX_ATTEMPTS):
             if cancellation.is_set:
                 raise asyncio.CancelledError
-            worker = self._take()
+            worker = self._acquire()
             try:
                 worker.start(job, seconds)
                 cancellation.attach(worker)
-                return worker.result()
+                return worker.result()  # type: ignore[return-value]
             except (EOFError, ConnectionError):
-                self._drop(worker)
+                self._discard(worker)
             finally:
                 cancellation.attach(None)
-                self._give_back(worker)
-        raise Forfeit("error", "the process in which it thinks has ended, again and again")
+                self._release(worker)
+        raise Forfeit("error", "the player process died repeatedly")
 
     @property
-    def all(self) -> set[Worker]:
-        """Return the workers that there are."""
+    def workers(self) -> set[Worker]:
+        """Return all living workers."""
         with self._lock:
-            return set(self._all)
+            return set(self._workers)
 
-    def _take(self) -> Worker:
+    def _acquire(self) -> Worker:
         with self._lock:
             if self._is_closed:
                 raise asyncio.CancelledError
-            worker = self._idle.pop() if self._idle else self._make()
-            self._all.add(worker)
+            worker = self._idle.pop() if self._idle else self._make_worker()
+            self._workers.add(worker)
             return worker
 
-    def _give_back(self, worker: Worker) -> None:
+    def _release(self, worker: Worker) -> None:
         with self._lock:
-            if worker in self._all:
+            if worker in self._workers:
                 self._idle.append(worker)
 
-    def _drop(self, worker: Worker) -> None:
-        worker.end()
+    def _discard(self, worker: Worker) -> None:
+        worker.kill()
         with self._lock:
-            self._all.discard(worker)
+            self._workers.discard(worker)
             if not self._is_closed:
-                _log.warning("a process in which players think has ended; another replaces it")
+                _log.warning("a player process died; a new one will be started")
 
     def close(self) -> None:
-        """End all workers."""
+        """Kill all workers."""
         with self._lock:
             self._is_closed = True
-            for worker in self._all:
-                worker.end()
+            for worker in self._workers:
+                worker.kill()
 
 
-def _context() -> Any:
-    can_fork = "forkserver" in multiprocessing.get_all_start_methods()
-    return multiprocessing.get_context("forkserver" if can_fork else "spawn")
+def _context() -> ForkServerContext | SpawnContext:
+    if "forkserver" in multiprocessing.get_all_start_methods():
+        return multiprocessing.get_context("forkserver")
+    return multiprocessing.get_context("spawn")
 
 
-def prepare() -> None:
-    """Import what worker processes need, in the background, where they can be forked."""
+def start_fork_server() -> None:
+    """Start importing the modules of workers in the background, where the system can fork."""
     context = _context()
-    if context.get_start_method() == "forkserver":
-        context.set_forkserver_preload(PRELOADED)
+    if isinstance(context, ForkServerContext):
+        context.set_forkserver_preload(PRELOADED_MODULES)
         forkserver.ensure_running()
 
 
-def _work(connection: Connection, max_bytes: int) -> None:
-    """Do jobs until the process that sends them has ended."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the server's matter
+def _run_worker(connection: Connection, max_bytes: int) -> None:
+    """Run jobs until the server process has ended."""
+    # Ctrl+C is handled by the server.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     if hasattr(os, "nice"):
-        os.nice(NICE)
-    gc.freeze()  # what is imported stays
+        os.nice(WORKER_NICENESS)
+    # Exclude imported modules from garbage collection.
+    gc.freeze()
     worker = LocalWorker(max_bytes)
-    started: queue.SimpleQueue[None] = queue.SimpleQueue()
-    threading.Thread(target=_answer, args=(connection, worker, started), daemon=True).start()
+    jobs: queue.SimpleQueue[None] = queue.SimpleQueue()
+    threading.Thread(target=_send_results, args=(connection, worker, jobs), daemon=True).start()
     with suppress(EOFError, OSError):
         while True:
             message = connection.recv()
@@ -236,25 +245,27 @@ def _work(connection: Connection, max_bytes: int) -> None:
                 worker.stop()
             else:
                 worker.start(*message)
-                started.put(None)
-    os._exit(0)  # also from the middle of a search
+                jobs.put(None)
+    # Exit even in the middle of a search.
+    os._exit(0)
 
 
-def _answer(
-    connection: Connection, worker: LocalWorker, started: "queue.SimpleQueue[None]"
+def _send_results(
+    connection: Connection, worker: LocalWorker, jobs: "queue.SimpleQueue[None]"
 ) -> None:
-    """Send the result of every job that was started, or the error of its player."""
+    """Send a (result, error) pair for every started job."""
     try:
         while True:
-            started.get()
-            answer: tuple[Any, CcEnvError | None]
+            jobs.get()
+            response: tuple[object, CcEnvError | None]
             try:
-                answer = worker.result(), None
+                response = worker.result(), None
             except CcEnvError as error:
-                answer = None, error
+                response = None, error
             except Exception as error:
                 _log.exception("a job failed")
-                answer = None, Forfeit("error", f"{type(error).__name__}: {error}")
-            connection.send(answer)
+                response = None, Forfeit("error", f"{type(error).__name__}: {error}")
+            connection.send(response)
     finally:
-        os._exit(1)  # rather than never to answer
+        # End the process, so that the server does not wait for a result.
+        os._exit(1)

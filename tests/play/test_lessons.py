@@ -49,15 +49,17 @@ def test_the_page_is_told_all_states_and_what_comes_next(name):
     assert len(told["lessons"]) == len(load_guide(name).lessons)
     for lesson in told["lessons"]:
         assert told["settings"][lesson["setting"]]["game"] == name
-        assert len(lesson["states"]) == len(lesson["wanted"]) + 1
-        for state, wanted in zip(lesson["states"], lesson["wanted"], strict=False):
-            assert wanted["action"] in [choice[0] for choice in state["choices"]]
-            assert wanted["asked"]
+        assert len(lesson["states"]) == len(lesson["steps"]) + 1
+        for state, step in zip(lesson["states"], lesson["steps"], strict=False):
+            assert step["action"] in [choice[0] for choice in state["choices"]]
+            assert step["instruction"]
 
 
 def test_lessons_are_asked_for_by_the_cells_to_point_at():
     def asked(name, place):
-        return [wanted["asked"] for wanted in lessons.lesson_data(name)["lessons"][place]["wanted"]]
+        return [
+            step["instruction"] for step in lessons.lesson_data(name)["lessons"][place]["steps"]
+        ]
 
     assert asked("checkers", 2) == [
         "row 6, column 4 goes to row 4, column 2",

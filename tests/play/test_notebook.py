@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 import pytest
-from page_server import needs_chromium, of_playwright
+from page_server import ignores_playwright_warnings, needs_chromium
 
 from cc_env import play
 from cc_env.errors import MissingExtra, UnknownOption
@@ -37,7 +37,7 @@ def opened(monkeypatch):
 def ask(board, do, **values):
     """Ask as the front end does; return what it is sent for it."""
     board.sent.clear()
-    board.obey({"do": do, "version": board.state["version"], **values})
+    board.obey({"command": do, "version": board.state["version"], **values})
     board.wait()
     return board.sent
 
@@ -85,12 +85,12 @@ def test_what_cannot_be_done_is_said_and_changes_nothing(opened):
     board = opened()
     before = dict(board.state)
     for message in (
-        {"do": "play", "action": 10**6, "version": 0},
-        {"do": "play", "action": True, "version": 0},
-        {"do": "play", "action": first_choice(board), "version": 7},
-        {"do": "play"},
-        {"do": "take_back"},
-        {"do": ["play"]},
+        {"command": "play", "action": 10**6, "version": 0},
+        {"command": "play", "action": True, "version": 0},
+        {"command": "play", "action": first_choice(board), "version": 7},
+        {"command": "play"},
+        {"command": "take_back"},
+        {"command": ["play"]},
         {},
         "play",
         None,
@@ -171,7 +171,7 @@ MODEL = """async ({ source, css, traits }) => {
 
 
 @needs_chromium
-@of_playwright
+@ignores_playwright_warnings
 def test_the_front_end_plays_by_mouse(opened, browser):
     board, wrong = opened(second=True), []
 

@@ -65,7 +65,7 @@ def test_a_face_draws_what_the_picture_shows(name):
     ],
 )
 def test_pieces_are_called_by_colour_and_kind(name, called):
-    assert called.items() <= view.static_state(make_game(name))["called"].items()
+    assert called.items() <= view.static_state(make_game(name))["piece_names"].items()
 
 
 @pytest.mark.parametrize("name", GAMES)
@@ -90,7 +90,7 @@ def test_a_chain_is_shown_hop_by_hop(game):
         assert state["mid_turn"]
         assert len(state["turns"]) == 1
         assert state["turns"][0][1].endswith("…")
-        assert state["moved"]["path"] == list(
+        assert state["last_decision"]["path"] == list(
             game.track(game.play_turn(session.match.start, turn[: count - 1]), (action,)).path
         )
     session.play(turn[-1])
@@ -108,7 +108,7 @@ def test_clocks_values_and_the_end_are_told():
     assert [0 < seconds <= 60 for seconds in state["clocks"]] == [True, True]
     assert state["turns"][0][2] is None
     assert state["turns"][1][2] == -round(session.decisions[-1].value, 3)
-    assert state["said"].startswith("depth 1 ")
+    assert state["summary"].startswith("depth 1 ")
     assert state["result"] is None
     session.resign(0)
     state = view.session_state(session)

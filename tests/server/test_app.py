@@ -1,9 +1,10 @@
-"""The server of the page: games over HTTP and WebSocket, by Starlette's client."""
+"""The web application: games over HTTP and WebSocket, with Starlette's test client."""
 
 import asyncio
 import json
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 
 import pytest
 from conftest import HERE
@@ -18,7 +19,7 @@ from cc_env.registry.catalogue import GAMES
 from cc_env.server import app, connections, player_pool
 from cc_env.server.journal import Journal
 from cc_env.server.limits import ServerLimits
-from cc_env.server.lobby import Lobby, check_opening
+from cc_env.server.lobby import Lobby, parse_setup
 from cc_env.server.storage import GameFolder
 
 PLAY = "ws://127.0.0.1:8000/play"
@@ -27,30 +28,30 @@ PEOPLE = ["human", "human"]
 CHAIN = "6/1bb3/1brrr1/1r1r2/6/6 b"
 
 
-class Table:
-    """One who is connected to a game."""
+class GameClient:
+    """A connection to a game."""
 
     def __init__(self, socket):
         self.socket, self.state = socket, None
 
     def until(self, kind, **values):
-        """Return the next message of a kind with these values; others are read over."""
+        """Return the next message of a kind with these values; skip others."""
         while True:
             message = json.loads(self.socket.receive_text())
             if message["type"] == "state":
-                known = self.state["turns"][: message["turns_from"]] if self.state else []
-                assert len(known) == message["turns_from"]
-                message["turns"] = known + message["turns"]
+                turns = self.state["turns"][: message["turns_from"]] if self.state else []
+                assert len(turns) == message["turns_from"]
+                message["turns"] = turns + message["turns"]
                 self.state = message
             if message["type"] == kind and values.items() <= message.items():
                 return message
-            assert message["type"] != "refused" or kind == "refused", message
+            assert message["type"] != "error" or kind == "error", message
 
-    def ask(self, do, **values):
-        self.socket.send_text(json.dumps({"do": do, **values}))
+    def send_command(self, command, **fields):
+        self.socket.send_text(json.dumps({"command": command, **fields}))
 
     def play(self, action):
-        self.ask("play", action=action, version=self.state["version"])
+        self.send_command("play", action=action, version=self.state["version"])
 
     def play_first(self):
         """Play the first choice; return the state after it."""
@@ -59,116 +60,110 @@ class Table:
         return self.until("state", decisions=done + 1)
 
 
-def begin(client, game="mini_checkers", seats=("human", "human"), **asked):
-    answer = client.post("/games", json={"game": game, "seats": list(seats), "seed": 1, **asked})
-    assert answer.status_code == 201, answer.text
-    return answer.json()
+def create_game(client, game="mini_checkers", seats=("human", "human"), **fields):
+    response = client.post("/games", json={"game": game, "seats": list(seats), "seed": 1, **fields})
+    assert response.status_code == 201, response.text
+    return response.json()
 
 
-class Connected:
-    """Somebody at a game, with tokens or as an onlooker."""
-
-    def __init__(self, client, opened, *seats):
-        self._socket = client.websocket_connect(f"{PLAY}/{opened['game']}", headers=ORIGIN)
-        names = {0: opened["tokens"][0], 1: opened["tokens"][1], "owner": opened.get("owner")}
-        self._tokens = [names[seat] for seat in seats]
-
-    def __enter__(self):
-        table = Table(self._socket.__enter__())
-        table.socket.send_text(json.dumps({"tokens": self._tokens}))
-        table.welcome = table.until("welcome")
-        table.until("state")
-        return table
-
-    def __exit__(self, *error):
-        return self._socket.__exit__(*error)
+@contextmanager
+def connect(client, opened, *seats):
+    """Yield a client with seats of a game; "owner" stands for the owner's token."""
+    tokens = {0: opened["tokens"][0], 1: opened["tokens"][1], "owner": opened.get("owner_token")}
+    with client.websocket_connect(f"{PLAY}/{opened['game']}", headers=ORIGIN) as socket:
+        player = GameClient(socket)
+        socket.send_text(json.dumps({"tokens": [tokens[seat] for seat in seats]}))
+        player.welcome = player.until("welcome")
+        player.until("state")
+        yield player
 
 
 @pytest.mark.parametrize("name", GAMES)
-def test_a_person_plays_against_a_player(name, serving):
+def test_person_plays_against_player(name, serving):
     """checkers8: human against computer; checkers6: computer answers at once."""
     client = serving()
-    opened = begin(client, name, ("human", "random"))
+    opened = create_game(client, name, ("human", "random"))
     assert opened["tokens"][0]
     assert not opened["tokens"][1]
-    with Connected(client, opened, 0) as table:
-        assert table.welcome["seats"] == [0]
+    with connect(client, opened, 0) as player:
+        assert player.welcome["seats"] == [0]
         for _ in range(6):
-            if not table.state["is_person"]:
-                table.until("state", is_person=True)
-            table.play_first()
-        assert {turn[0] for turn in table.state["turns"]} == {0, 1}
+            if not player.state["is_person"]:
+                player.until("state", is_person=True)
+            player.play_first()
+        assert {turn[0] for turn in player.state["turns"]} == {0, 1}
 
 
-def test_two_people_play_each_other_and_onlookers_cannot(serving):
+def test_two_people_play_and_spectators_cannot(serving):
     """checkers8: human against human."""
     client = serving()
-    opened = begin(client)
+    opened = create_game(client)
     with (
-        Connected(client, opened, 0) as first,
-        Connected(client, opened, 1) as second,
-        Connected(client, opened) as onlooker,
+        connect(client, opened, 0) as first,
+        connect(client, opened, 1) as second,
+        connect(client, opened) as spectator,
     ):
-        assert onlooker.welcome["seats"] == []
-        onlooker.play(onlooker.state["choices"][0][0])
-        assert "onlookers cannot" in onlooker.until("refused")["why"]
+        assert spectator.welcome["seats"] == []
+        spectator.play(spectator.state["choices"][0][0])
+        assert "spectators may not" in spectator.until("error")["reason"]
         second.play(second.state["choices"][0][0])
-        assert second.until("refused")["why"] == "it is the turn of black"
+        assert second.until("error")["reason"] == "it is the turn of black"
         first.play_first()
         second.until("state", decisions=1)
         second.play_first()
-        onlooker.until("state", decisions=2)
-        assert onlooker.state["turns"] == second.state["turns"]
+        spectator.until("state", decisions=2)
+        assert spectator.state["turns"] == second.state["turns"]
 
 
-def test_nobody_takes_a_seat_without_its_token(serving):
+def test_seat_requires_its_token(serving):
     client = serving()
-    opened = begin(client)
+    opened = create_game(client)
     for tokens in (["x"], [opened["tokens"][0], ""], ["x"] * 3, "text", [1], {}, ["\ud800"]):
         with client.websocket_connect(f"{PLAY}/{opened['game']}", headers=ORIGIN) as socket:
             socket.send_text(json.dumps({"tokens": tokens}))
-            assert json.loads(socket.receive_text())["type"] == "refused"
+            assert json.loads(socket.receive_text())["type"] == "error"
             with pytest.raises(WebSocketDisconnect):
                 socket.receive_text()
     for name in ("AAAAAAAAAAAAAAAA", "..passwd", "x" * 400):
         with client.websocket_connect(f"{PLAY}/{name}", headers=ORIGIN) as socket:
             socket.send_text("{}")
-            assert "no such game" in json.loads(socket.receive_text())["why"]
+            assert "no such game" in json.loads(socket.receive_text())["reason"]
 
 
-def test_garbage_is_refused_and_changes_nothing(serving, tmp_path):
+def test_invalid_messages_are_rejected_and_change_nothing(serving, tmp_path):
     client = serving(messages_per_second=1000)
-    opened = begin(client)
-    with Connected(client, opened, 0) as table:
-        kept = (tmp_path / f"{opened['game']}.jsonl").read_bytes()
-        action, version = table.state["choices"][0][0], table.state["version"]
+    opened = create_game(client)
+    with connect(client, opened, 0) as player:
+        journal = (tmp_path / f"{opened['game']}.jsonl").read_bytes()
+        action, version = player.state["choices"][0][0], player.state["version"]
         for text in (
-            "", "[", "[]", "null", "{}", '{"do":[]}', '{"do":"__init__"}', '{"do":"play"}',
+            "", "[", "[]", "null", "{}", '{"command":[]}', '{"command":"__init__"}',
+            '{"command":"play"}',
             "[" * 3000,
-            "x" * 5000, '{"do":"say","version":1,"text":7}',
-            '{"do":"say","version":1,"text":"nonsense"}',
-            '{"do":"rematch"}', '{"do":"take_back"}',
-            *(json.dumps({"do": "play", "version": version, "action": bad}) for bad in
+            "x" * 5000, '{"command":"play_text","version":1,"text":7}',
+            '{"command":"play_text","version":1,"text":"nonsense"}',
+            '{"command":"rematch"}', '{"command":"take_back"}',
+            *(json.dumps({"command": "play", "version": version, "action": bad}) for bad in
               (-1, 10**30, 1.5, "0", None, True, [action])),
-            *(json.dumps({"do": "play", "version": bad, "action": action}) for bad in
+            *(json.dumps({"command": "play", "version": bad, "action": action}) for bad in
               (0, version + 1, None, "1", [])),
         ):  # fmt: skip
-            table.socket.send_text(text)
-            assert table.until("refused")["why"]
-        table.socket.send_bytes(b"\xff\x00")
-        assert table.until("refused")["why"] == "a message is JSON"
-        assert (tmp_path / f"{opened['game']}.jsonl").read_bytes() == kept
-        assert table.play_first()["decisions"] == 1
+            player.socket.send_text(text)
+            assert player.until("error")["reason"]
+        player.socket.send_bytes(b"\xff\x00")
+        assert player.until("error")["reason"] == "the message is not valid JSON"
+        assert (tmp_path / f"{opened['game']}.jsonl").read_bytes() == journal
+        assert player.play_first()["decisions"] == 1
 
 
-def test_a_late_answer_is_refused(serving):
+def test_move_for_an_old_version_is_rejected(serving):
     client = serving()
-    opened = begin(client)
-    with Connected(client, opened, 0, 1) as table:
-        before = dict(table.state)
-        table.play_first()
-        table.ask("play", action=table.state["choices"][0][0], version=before["version"])
-        assert table.until("refused")["why"].startswith("too late")
+    opened = create_game(client)
+    with connect(client, opened, 0, 1) as player:
+        before = dict(player.state)
+        player.play_first()
+        player.send_command("play", action=player.state["choices"][0][0], version=before["version"])
+        assert player.until("error")["reason"].startswith("too late")
 
 
 @pytest.mark.parametrize(
@@ -183,14 +178,14 @@ def test_a_late_answer_is_refused(serving):
         "mcts:seconds=nan", "greedy:evaluation=3",
     ],
 )  # fmt: skip
-def test_only_listed_players_with_bounded_options_sit_down(seat, serving):
-    answer = serving().post("/games", json={"game": "mini_checkers", "seats": ["human", seat]})
-    assert answer.status_code == 400
-    assert answer.json()["error"]
+def test_only_allowed_players_with_bounded_options_are_seated(seat, serving):
+    response = serving().post("/games", json={"game": "mini_checkers", "seats": ["human", seat]})
+    assert response.status_code == 400
+    assert response.json()["error"]
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "fields",
     [
         [], 3, {}, {"game": "os", "seats": PEOPLE}, {"game": "elsewhere.tictactoe",
         "seats": PEOPLE},
@@ -205,33 +200,33 @@ def test_only_listed_players_with_bounded_options_sit_down(seat, serving):
         {"game": "checkers", "seats": PEOPLE, "seed": -1},
     ],
 )  # fmt: skip
-def test_games_that_cannot_be_are_refused(asked, serving, tmp_path):
-    answer = serving().post("/games", json=asked)
-    assert answer.status_code == 400
-    assert answer.json()["error"]
+def test_invalid_game_requests_are_rejected(fields, serving, tmp_path):
+    response = serving().post("/games", json=fields)
+    assert response.status_code == 400
+    assert response.json()["error"]
     assert not list(tmp_path.glob("*.jsonl"))
 
 
-def test_bodies_that_are_not_json_or_too_long_are_refused(serving):
+def test_invalid_or_long_bodies_are_rejected(serving):
     client = serving()
     assert client.post("/games", content=b"\xff").status_code == 400
     assert client.post("/games", content=b"[" * 4000).status_code == 400
     assert client.post("/games", content=b" " * 5000).status_code == 413
 
 
-def test_other_sites_are_refused(serving):
+def test_requests_of_other_sites_are_rejected(serving):
     client = serving()
-    opened = begin(client)
-    asked = {"game": "checkers", "seats": PEOPLE}
+    opened = create_game(client)
+    fields = {"game": "checkers", "seats": PEOPLE}
     for origin in ("https://elsewhere.example", "null", "http://127.0.0.1:9999"):
-        assert client.post("/games", json=asked, headers={"origin": origin}).status_code == 403
+        assert client.post("/games", json=fields, headers={"origin": origin}).status_code == 403
         place = client.websocket_connect(f"{PLAY}/{opened['game']}", headers={"origin": origin})
         with pytest.raises(WebSocketDisconnect), place:
             pass
     assert client.get("/catalogue", headers={"host": "elsewhere.example"}).status_code == 403
 
 
-def test_every_answer_has_a_strict_policy(serving):
+def test_every_response_has_security_headers(serving):
     client = serving()
     for path in ("/catalogue", "/nowhere", "/static/..%2fserver.py"):
         headers = client.get(path).headers
@@ -241,17 +236,17 @@ def test_every_answer_has_a_strict_policy(serving):
     assert client.get("/static/..%2fserver.py").status_code == 404
 
 
-def test_lessons_are_served_for_the_games_that_there_are(serving):
+def test_lessons_are_served_for_known_games(serving):
     client = serving()
     guide = client.get("/lessons/mini_checkers").json()
     assert guide["lessons"][0]["title"] == "Steps"
     for name in ("ludo", "..%2fcheckers", "%00", "x" * 1000):
-        answer = client.get(f"/lessons/{name}")
-        assert answer.status_code == 404
-        assert "<" not in answer.text
+        response = client.get(f"/lessons/{name}")
+        assert response.status_code == 404
+        assert "<" not in response.text
 
 
-def test_the_catalogue_has_games_options_and_who_plays_them(serving):
+def test_catalogue_lists_games_options_and_players(serving):
     catalogue = serving().get("/catalogue").json()["games"]
     assert list(catalogue) == list(GAMES)
     assert catalogue["capture_conquer"]["options"]["size"] == 6
@@ -260,38 +255,38 @@ def test_the_catalogue_has_games_options_and_who_plays_them(serving):
     assert "easy" in catalogue["morris"]["players"]["minimax"]
 
 
-def test_players_that_learned_are_listed_where_there_are_weights_and_torch(monkeypatch):
+def test_learned_players_are_listed_if_torch_and_weights_exist(monkeypatch):
     learned = {"policy", "alphazero", "ppo"}
-    there = {
-        name: learned & set(player_pool.listed_players(make_game(name)))
+    names = {
+        name: learned & set(player_pool.allowed_players(make_game(name)))
         for name in ("capture_conquer", "checkers", "mini_checkers")
     }
-    assert there == {
+    assert names == {
         "capture_conquer": learned,
         "checkers": {"policy", "alphazero"},
         "mini_checkers": set(),
     }
-    assert not learned & set(player_pool.listed_players(make_game("capture_conquer", size=4)))
-    assert "memory" not in player_pool.listed_players(make_game("checkers"))
+    assert not learned & set(player_pool.allowed_players(make_game("capture_conquer", size=4)))
+    assert "memory" not in player_pool.allowed_players(make_game("checkers"))
     monkeypatch.setattr("agents.find_spec", lambda name: None)
-    assert not learned & set(player_pool.listed_players(make_game("checkers")))
+    assert not learned & set(player_pool.allowed_players(make_game("checkers")))
 
 
 @pytest.mark.slow  # torch is imported
-def test_a_network_plays_and_goes_on_after_a_restart(serving):
+def test_learned_player_continues_after_a_restart(serving):
     pytest.importorskip("torch")
     client = serving()
-    opened = begin(client, "capture_conquer", ("human", "alphazero:simulations=8"))
+    opened = create_game(client, "capture_conquer", ("human", "alphazero:simulations=8"))
     for _ in range(2):
-        with Connected(client, opened, 0) as table:
-            done = table.play_first()["decisions"]
-            table.until("state", is_person=True)
-            assert table.state["decisions"] > done
+        with connect(client, opened, 0) as player:
+            done = player.play_first()["decisions"]
+            player.until("state", is_person=True)
+            assert player.state["decisions"] > done
         client = serving()
 
 
-def test_a_game_that_is_asked_for_many_times_at_once_is_read_once(serving, monkeypatch):
-    opened, read = begin(serving()), []
+def test_concurrent_requests_load_a_game_once(serving, monkeypatch):
+    opened, read = create_game(serving()), []
 
     def counted(journal, bench, read_it=Journal.read):
         read.append(journal.path)
@@ -300,322 +295,327 @@ def test_a_game_that_is_asked_for_many_times_at_once_is_read_once(serving, monke
     monkeypatch.setattr(Journal, "read", counted)
     client = serving()
     with ThreadPoolExecutor(8) as pool:
-        answers = list(pool.map(client.get, [f"/games/{opened['game']}.txt"] * 8))
-    assert {answer.status_code for answer in answers} == {200}
+        responses = list(pool.map(client.get, [f"/games/{opened['game']}.txt"] * 8))
+    assert {response.status_code for response in responses} == {200}
     assert len(read) == 1
 
 
-def test_a_game_goes_on_after_a_restart_in_the_middle_of_a_chain(serving, tmp_path):
+def test_unfinished_chain_continues_after_a_restart(serving, tmp_path):
     client = serving()
-    opened = begin(client, "capture_conquer", start=CHAIN)
+    opened = create_game(client, "capture_conquer", start=CHAIN)
     game = make_game("capture_conquer")
     turn = max(game.turns(game.from_text(CHAIN)), key=len)
-    with Connected(client, opened, 0, 1) as table:
-        table.play(turn[0])
-        kept = table.until("state", decisions=1)
-        assert kept["mid_turn"]
+    with connect(client, opened, 0, 1) as player:
+        player.play(turn[0])
+        state = player.until("state", decisions=1)
+        assert state["mid_turn"]
     with (tmp_path / f"{opened['game']}.jsonl").open("a") as file:
-        file.write('{"do":"play","act')  # what a killed process leaves
-    with Connected(serving(), opened, 0, 1) as table:
-        told = "position", "decisions", "mid_turn", "turns", "choices", "version", "path"
-        assert [table.state[key] for key in told] == [kept[key] for key in told]
-        table.play(turn[1])
-        table.until("state", decisions=2)
+        file.write('{"do":"play","act')
+    with connect(serving(), opened, 0, 1) as player:
+        keys = "position", "decisions", "mid_turn", "turns", "choices", "version", "path"
+        assert [player.state[key] for key in keys] == [state[key] for key in keys]
+        player.play(turn[1])
+        player.until("state", decisions=2)
 
 
-def test_ends_and_take_backs_outlive_a_restart(serving):
+def test_results_and_take_backs_survive_a_restart(serving):
     client = serving()
-    opened = begin(client, seats=("human", "minimax:depth=1"), seconds=600)
-    with Connected(client, opened, 0) as table:
+    opened = create_game(client, seats=("human", "minimax:depth=1"), seconds=600)
+    with connect(client, opened, 0) as player:
         for count in (2, 4):
-            table.play_first()
-            table.until("state", decisions=count)
-        table.ask("take_back")
-        table.until("state", decisions=2)
-        table.ask("resign")
-        last = table.until("state", choices=[])
-    with Connected(serving(), opened, 0) as table:
-        assert table.state["result"] == last["result"]
-        assert table.state["result"]["reason"] == "resigned"
-        assert table.state["turns"] == last["turns"]
-        assert table.state["clocks"][0] <= 600
-        table.ask("take_back")
-        assert table.until("state")["result"] is None
+            player.play_first()
+            player.until("state", decisions=count)
+        player.send_command("take_back")
+        player.until("state", decisions=2)
+        player.send_command("resign")
+        last = player.until("state", choices=[])
+    with connect(serving(), opened, 0) as player:
+        assert player.state["result"] == last["result"]
+        assert player.state["result"]["reason"] == "resigned"
+        assert player.state["turns"] == last["turns"]
+        assert player.state["clocks"][0] <= 600
+        player.send_command("take_back")
+        assert player.until("state")["result"] is None
 
 
 def full(path, content, **options):
     raise OSError(28, "No space left on device", str(path))
 
 
-def test_a_move_that_cannot_be_written_is_not_confirmed(serving, monkeypatch, caplog, tmp_path):
+def test_unwritten_move_is_not_confirmed(serving, monkeypatch, caplog, tmp_path):
     client = serving()
-    opened = begin(client)
-    with Connected(client, opened, 0) as table, monkeypatch.context() as context:
+    opened = create_game(client)
+    with connect(client, opened, 0) as player, monkeypatch.context() as context:
         context.setattr("cc_env.server.journal.append_atomically", full)
-        table.play(table.state["choices"][0][0])
-        why = table.until("refused")["why"]
-        assert "cannot be stored" in why
-        assert str(tmp_path) not in why
+        player.play(player.state["choices"][0][0])
+        reason = player.until("error")["reason"]
+        assert "cannot be stored" in reason
+        assert str(tmp_path) not in reason
         with pytest.raises(WebSocketDisconnect) as closed:
-            table.until("state")
-        assert closed.value.code == app.TRY_LATER
+            player.until("state")
+        assert closed.value.code == app.TRY_AGAIN_LATER
     assert [record.exc_info for record in caplog.records] == [None]
     assert "No space left" in caplog.text
-    with Connected(client, opened, 0) as table:
-        assert table.state["decisions"] == 0
-        assert table.play_first()["decisions"] == 1
-    with Connected(serving(), opened, 0) as table:
-        assert table.state["decisions"] == 1
+    with connect(client, opened, 0) as player:
+        assert player.state["decisions"] == 0
+        assert player.play_first()["decisions"] == 1
+    with connect(serving(), opened, 0) as player:
+        assert player.state["decisions"] == 1
 
 
 def test_moves_survive_a_folder_that_was_away_for_a_while(serving, tmp_path):
     """Row A1: the journal cannot even be read again after a write has failed."""
     client = serving()
-    opened = begin(client)
+    opened = create_game(client)
     away = tmp_path.with_name(tmp_path.name + "-away")
-    with Connected(client, opened, 0, 1) as table:
-        table.play_first()
+    with connect(client, opened, 0, 1) as player:
+        player.play_first()
         tmp_path.rename(away)
-        table.play(table.state["choices"][0][0])
-        assert "cannot be stored" in table.until("refused")["why"]
+        player.play(player.state["choices"][0][0])
+        assert "cannot be stored" in player.until("error")["reason"]
     tmp_path.exists() or away.rename(tmp_path)
-    with Connected(client, opened, 0, 1) as table:
-        assert table.state["decisions"] == 1
+    with connect(client, opened, 0, 1) as player:
+        assert player.state["decisions"] == 1
         for _ in range(2):
-            table.play_first()
-    with Connected(serving(), opened, 0, 1) as table:
-        assert table.state["decisions"] == 3
+            player.play_first()
+    with connect(serving(), opened, 0, 1) as player:
+        assert player.state["decisions"] == 3
 
 
-def test_between_two_people_both_have_to_want_a_take_back_and_a_draw(serving):
+def test_take_back_and_draw_need_both_people(serving):
     client = serving()
-    opened = begin(client)
-    with Connected(client, opened, 0) as first, Connected(client, opened, 1) as second:
+    opened = create_game(client)
+    with connect(client, opened, 0) as first, connect(client, opened, 1) as second:
         first.play_first()
-        first.ask("take_back")
-        second.until("state", wanted_back=0)
+        first.send_command("take_back")
+        second.until("state", take_back_requested_by=0)
         assert second.state["decisions"] == 1
-        second.ask("take_back")
+        second.send_command("take_back")
         first.until("state", decisions=0)
-        first.ask("draw")
-        second.until("state", offered=0)
+        first.send_command("draw")
+        second.until("state", draw_offered_by=0)
         assert second.state["result"] is None
-        second.ask("draw")
+        second.send_command("draw")
         assert first.until("state", choices=[])["result"]["reason"] == "agreed"
-        first.ask("rematch")
-        second.until("state", rematch_offered=0)
-        second.ask("rematch")
-        again = second.until("next")["game"]
+        first.send_command("rematch")
+        second.until("state", rematch_offered_by=0)
+        second.send_command("rematch")
+        again = second.until("rematch")["game"]
     swapped = {"game": again, "tokens": opened["tokens"][::-1]}
-    with Connected(client, swapped, 0) as table:
-        assert table.welcome["seats"] == [0]
-        assert table.state["decisions"] == 0
+    with connect(client, swapped, 0) as player:
+        assert player.welcome["seats"] == [0]
+        assert player.state["decisions"] == 0
 
 
-def test_a_hint_is_for_who_asks(serving):
+def test_hint_is_a_legal_action_and_plays_nothing(serving):
     client = serving(hint_player="minimax:depth=1")
-    opened = begin(client, assistance=True)
-    with Connected(client, opened, 0) as table:
-        table.ask("hint", version=table.state["version"])
-        hint = table.until("hint")
-        assert hint["action"] in [choice[0] for choice in table.state["choices"]]
-        assert table.state["decisions"] == 0
+    opened = create_game(client, assistance=True)
+    with connect(client, opened, 0) as player:
+        player.send_command("hint", version=player.state["version"])
+        hint = player.until("hint")
+        assert hint["action"] in [choice[0] for choice in player.state["choices"]]
+        assert player.state["decisions"] == 0
 
 
-def test_a_game_is_exported_to_whoever_knows_its_name(serving, tmp_path):
+def test_game_is_exported_by_name(serving, tmp_path):
     client = serving()
-    opened = begin(client, "checkers")
-    with Connected(client, opened, 0, 1) as table:
+    opened = create_game(client, "checkers")
+    with connect(client, opened, 0, 1) as player:
         for _ in range(3):
-            table.play_first()
-        assert table.welcome["exports"] == [".jsonl", ".pdn", ".txt", ".svg"]
-        for ending in table.welcome["exports"]:
-            answer = client.get(f"/games/{opened['game']}{ending}")
-            assert answer.status_code == 200
+            player.play_first()
+        assert player.welcome["exports"] == [".jsonl", ".pdn", ".txt", ".svg"]
+        for ending in player.welcome["exports"]:
+            response = client.get(f"/games/{opened['game']}{ending}")
+            assert response.status_code == 200
             file = f'filename="checkers-{opened["game"]}{ending}"'
-            assert answer.headers["content-disposition"] == f"attachment; {file}"
-            (tmp_path / f"game{ending}").write_text(answer.text)
-        turns = [turn[1] for turn in table.state["turns"]]
-        assert (tmp_path / "game.txt").read_text() == table.state["position"] + "\n"
+            assert response.headers["content-disposition"] == f"attachment; {file}"
+            (tmp_path / f"game{ending}").write_text(response.text)
+        turns = [turn[1] for turn in player.state["turns"]]
+        assert (tmp_path / "game.txt").read_text() == player.state["position"] + "\n"
     ((_, game),) = read_records(tmp_path / "game.jsonl")
     assert list(game.turns) == turns
     ((_, match),) = record.read_foreign(tmp_path / "game.pdn", make_game("checkers"))
     assert match.turns == turns
-    assert answer.headers["content-type"] == "image/svg+xml"
+    assert response.headers["content-type"] == "image/svg+xml"
     for file in (f"{opened['game']}.exe", opened["game"], "A" * 16 + ".txt", "..%2fx.txt", ".txt"):
-        answer = client.get(f"/games/{file}")
-        assert answer.status_code == 404
-        assert "content-disposition" not in answer.headers
+        response = client.get(f"/games/{file}")
+        assert response.status_code == 404
+        assert "content-disposition" not in response.headers
 
 
-def test_two_players_are_watched_to_the_end(serving):
+def test_two_players_play_to_the_end(serving):
     """checkers8: computer against computer."""
     client = serving()
-    opened = begin(client, seats=("random", "greedy"))
+    opened = create_game(client, seats=("random", "greedy"))
     assert opened["tokens"] == ["", ""]
-    with Connected(client, opened) as table:
-        while not table.state["result"]:
-            table.until("state")
-        assert table.state["turns"]
+    with connect(client, opened) as player:
+        while not player.state["result"]:
+            player.until("state")
+        assert player.state["turns"]
 
 
-def test_who_opened_a_watched_game_has_a_rematch_with_seats_swapped(serving):
+def test_owner_starts_a_rematch_with_swapped_seats(serving):
     client = serving(pace_seconds=10.0)
-    opened = begin(client, seats=("random", "greedy"))
-    with Connected(client, opened, "owner") as table, Connected(client, opened) as onlooker:
-        table.ask("rematch")
-        assert "a rematch comes after it" in table.until("refused")["why"]
-        table.ask("pace", seconds=0)
-        for guest in (table, onlooker):
-            while not guest.state["result"]:
-                guest.until("state")
-        onlooker.ask("rematch")
-        assert "onlookers cannot do this" in onlooker.until("refused")["why"]
-        table.ask("rematch")
-        following = table.until("next")["game"]
-        assert onlooker.until("next")["game"] == following != opened["game"]
-    with Connected(client, opened | {"game": following}, "owner") as table:
-        assert table.state["seats"] == ["greedy", "random"]
-        assert table.welcome["is_owner"]
-        assert table.state["pace"] == 10.0  # full speed was for the game before
+    opened = create_game(client, seats=("random", "greedy"))
+    with connect(client, opened, "owner") as player, connect(client, opened) as spectator:
+        player.send_command("rematch")
+        assert "after the game" in player.until("error")["reason"]
+        player.send_command("pace", seconds=0)
+        for watcher in (player, spectator):
+            while not watcher.state["result"]:
+                watcher.until("state")
+        spectator.send_command("rematch")
+        assert "spectators may not" in spectator.until("error")["reason"]
+        player.send_command("rematch")
+        following = player.until("rematch")["game"]
+        assert spectator.until("rematch")["game"] == following != opened["game"]
+    with connect(client, opened | {"game": following}, "owner") as player:
+        assert player.state["seats"] == ["greedy", "random"]
+        assert player.welcome["is_owner"]
+        assert player.state["pace"] == 10.0  # full speed was for the game before
 
 
-def paused(client, **asked):
-    """Return a game of two players that was opened and paused."""
-    opened = begin(client, seats=("random", "greedy"), **asked)
-    with Connected(client, opened, "owner") as table:
-        table.ask("pace", seconds=None)
-        table.until("state", pace=None)
+def create_paused_game(client, **fields):
+    """Create a game between two players and pause it."""
+    opened = create_game(client, seats=("random", "greedy"), **fields)
+    with connect(client, opened, "owner") as player:
+        player.send_command("pace", seconds=None)
+        player.until("state", pace=None)
     return opened
 
 
-def test_who_opens_a_watched_game_pauses_steps_and_paces_it(serving):
+def test_owner_controls_the_pace(serving):
     client = serving(pace_seconds=10.0)
-    opened = paused(client)
-    with Connected(client, opened, "owner") as table, Connected(client, opened) as onlooker:
-        assert table.welcome["is_owner"]
-        assert not onlooker.welcome["is_owner"]
-        done = table.state["decisions"]  # one more may have been on its way
+    opened = create_paused_game(client)
+    with connect(client, opened, "owner") as player, connect(client, opened) as spectator:
+        assert player.welcome["is_owner"]
+        assert not spectator.welcome["is_owner"]
+        done = player.state["decisions"]  # one more may have been on its way
         for count in range(1, 4):
-            table.ask("step")
-            assert table.until("state", decisions=done + count)["pace"] is None
-        for do, how in (("step", {}), ("pace", {"seconds": 0})):
-            onlooker.ask(do, **how)
-            assert "only who opened this game" in onlooker.until("refused")["why"]
+            player.send_command("step")
+            assert player.until("state", decisions=done + count)["pace"] is None
+        for command, fields in (("step", {}), ("pace", {"seconds": 0})):
+            spectator.send_command(command, **fields)
+            assert "only the client" in spectator.until("error")["reason"]
         for seconds in (-1, 11, "1", True, [], 10**400):
-            table.ask("pace", seconds=seconds)
-            assert "wanted: 0 to 10, or null for a pause" in table.until("refused")["why"]
-        table.ask("pace", seconds=0)
-        onlooker.until("state", pace=0)
-        while not table.state["result"]:
-            table.until("state")
-        table.ask("step")
-        assert "is over" in table.until("refused")["why"]
+            player.send_command("pace", seconds=seconds)
+            assert "0 to 10" in player.until("error")["reason"]
+        player.send_command("pace", seconds=0)
+        spectator.until("state", pace=0)
+        while not player.state["result"]:
+            player.until("state")
+        player.send_command("step")
+        assert "is over" in player.until("error")["reason"]
 
 
-def test_everybody_may_look_back(serving):
+def test_every_client_may_view_past_turns(serving):
     client = serving()
-    opened = begin(client)
-    with Connected(client, opened, 0, 1) as table, Connected(client, opened) as onlooker:
-        before = [table.state["pieces"]]
+    opened = create_game(client)
+    with connect(client, opened, 0, 1) as player, connect(client, opened) as spectator:
+        before = [player.state["pieces"]]
         for _ in range(3):
-            before.append(table.play_first()["pieces"])
-        for guest in (table, onlooker):
+            before.append(player.play_first()["pieces"])
+        for watcher in (player, spectator):
             for turns in (0, 2, 3):
-                guest.ask("look_back", turns=turns)
-                past = guest.until("past")
+                watcher.send_command("view_turn", turns=turns)
+                past = watcher.until("past_state")
                 assert (past["turns"], past["pieces"]) == (turns, before[turns])
                 assert bool(past["path"]) == bool(turns)
             for turns in (-1, 4, "1", True, None, 10**400):
-                guest.ask("look_back", turns=turns)
-                assert "there are 0 to 3 to look back at" in guest.until("refused")["why"]
+                watcher.send_command("view_turn", turns=turns)
+                assert "0 to 3" in watcher.until("error")["reason"]
 
 
-def test_a_game_of_people_has_no_owner(serving):
+def test_game_with_a_person_has_no_owner(serving):
     client = serving()
-    opened = begin(client)
-    assert opened["owner"] == ""
-    with Connected(client, opened, 0, 1) as table:
-        table.ask("pace", seconds=None)
-        assert "only who opened" in table.until("refused")["why"]
+    opened = create_game(client)
+    assert opened["owner_token"] == ""
+    with connect(client, opened, 0, 1) as player:
+        player.send_command("pace", seconds=None)
+        assert "only the client" in player.until("error")["reason"]
 
 
-def test_the_pace_outlives_a_restart(serving):
-    opened = paused(serving(pace_seconds=10.0))
+def test_pace_survives_a_restart(serving):
+    opened = create_paused_game(serving(pace_seconds=10.0))
     client = serving()
-    with Connected(client, opened, "owner") as table:
-        assert table.state["pace"] is None
-        table.ask("pace", seconds=2.5)
-        table.until("state", pace=2.5)
-    with Connected(serving(), opened) as table:
-        assert table.state["pace"] == 2.5
+    with connect(client, opened, "owner") as player:
+        assert player.state["pace"] is None
+        player.send_command("pace", seconds=2.5)
+        player.until("state", pace=2.5)
+    with connect(serving(), opened) as player:
+        assert player.state["pace"] == 2.5
 
 
-def test_turns_are_told_once(serving):
+def test_each_turn_is_sent_once(serving):
     client = serving()
-    opened = begin(client)
-    with Connected(client, opened, 0, 1) as table, Connected(client, opened) as onlooker:
+    opened = create_game(client)
+    with connect(client, opened, 0, 1) as player, connect(client, opened) as spectator:
         for count in range(6):
-            assert table.play_first()["turns_from"] == count
-        table.ask("take_back")
+            assert player.play_first()["turns_from"] == count
+        player.send_command("take_back")
         assert (
-            onlooker.until("state", decisions=5, turns_from=5)["turns"] == table.state["turns"][:5]
+            spectator.until("state", decisions=5, turns_from=5)["turns"]
+            == player.state["turns"][:5]
         )
-        table.until("state", decisions=5)
-        table.play_first()
-        onlooker.until("state", decisions=6, turns_from=5)
-        with Connected(client, opened) as late:
+        player.until("state", decisions=5)
+        player.play_first()
+        spectator.until("state", decisions=6, turns_from=5)
+        with connect(client, opened) as late:
             assert late.state["turns_from"] == 0
-            assert late.state["turns"] == table.state["turns"] == onlooker.state["turns"]
+            assert late.state["turns"] == player.state["turns"] == spectator.state["turns"]
 
 
-def test_what_is_asked_for_outlives_a_restart(serving):
+def test_offers_survive_a_restart(serving):
     client = serving()
-    opened = begin(client)
-    with Connected(client, opened, 0) as table:
-        version = table.play_first()["version"]
-        table.ask("draw")
-        table.until("state", offered=0)
-        table.ask("take_back")
-        assert table.until("state", wanted_back=0)["version"] == version
+    opened = create_game(client)
+    with connect(client, opened, 0) as player:
+        version = player.play_first()["version"]
+        player.send_command("draw")
+        player.until("state", draw_offered_by=0)
+        player.send_command("take_back")
+        assert player.until("state", take_back_requested_by=0)["version"] == version
     client = serving()
-    with Connected(client, opened, 1) as table:
-        assert (table.state["offered"], table.state["wanted_back"]) == (0, 0)
-        assert table.state["version"] == version
-        table.ask("take_back")
-        table.until("state", decisions=0, offered=None, wanted_back=None)
-    with Connected(serving(), opened, 1) as table:
-        assert (table.state["offered"], table.state["wanted_back"]) == (None, None)
+    with connect(client, opened, 1) as player:
+        assert (player.state["draw_offered_by"], player.state["take_back_requested_by"]) == (0, 0)
+        assert player.state["version"] == version
+        player.send_command("take_back")
+        player.until("state", decisions=0, draw_offered_by=None, take_back_requested_by=None)
+    with connect(serving(), opened, 1) as player:
+        assert (player.state["draw_offered_by"], player.state["take_back_requested_by"]) == (
+            None,
+            None,
+        )
 
 
-def test_a_person_who_does_not_move_in_time_loses(serving):
+def test_person_without_time_loses(serving):
     client = serving()
-    opened = begin(client, seconds=1)
-    with Connected(client, opened, 0, 1) as table:
-        assert table.until("state", choices=[])["result"]["reason"] == "time"
+    opened = create_game(client, seconds=1)
+    with connect(client, opened, 0, 1) as player:
+        assert player.until("state", choices=[])["result"]["reason"] == "time"
 
 
-def test_the_clocks_stand_still_until_everybody_has_come(serving):
+def test_clocks_start_when_all_people_have_joined(serving):
     client = serving()
-    opened = begin(client, seconds=600)
-    with Connected(client, opened, 0) as first:
-        assert first.state["is_held"]
+    opened = create_game(client, seconds=600)
+    with connect(client, opened, 0) as first:
+        assert first.state["clocks_paused"]
         first.play_first()
-        assert first.state["is_held"]
-        with Connected(client, opened):  # an onlooker is nobody who plays
+        assert first.state["clocks_paused"]
+        # A spectator does not start the clocks.
+        with connect(client, opened):
             pass
         assert first.state["clocks"] == [600.0, 600.0]
-        with Connected(client, opened, 1) as second:
-            assert not second.state["is_held"]
-            first.until("state", is_held=False)
-    with Connected(serving(), opened, 0) as first:  # who has moved has come
-        assert first.state["is_held"]
-    with Connected(serving(), opened, 1) as second:
-        assert not second.state["is_held"]
+        with connect(client, opened, 1) as second:
+            assert not second.state["clocks_paused"]
+            first.until("state", clocks_paused=False)
+    with connect(serving(), opened, 0) as first:
+        assert first.state["clocks_paused"]
+    with connect(serving(), opened, 1) as second:
+        assert not second.state["clocks_paused"]
 
 
 class Slow:
-    """A player who waits until it is told."""
+    """A player that decides after an event."""
 
     go = threading.Event()
 
@@ -627,27 +627,27 @@ class Slow:
         return Decision(int(self.game.legal_actions(position)[0]))
 
 
-def test_a_game_waits_for_its_turn_to_think_and_says_so(serving, monkeypatch):
+def test_waiting_game_reports_its_queue_position(serving, monkeypatch):
     monkeypatch.setitem(player_pool.OPTIONS, "slow", {})
     monkeypatch.setattr("os.cpu_count", lambda: 1)
     Slow.go.clear()
     with temporary_players(slow=Slow):
         client = serving()
-        first_room, two = (begin(client, seats=("human", "slow")) for _ in range(2))
-        with Connected(client, first_room, 0) as first, Connected(client, two, 0) as second:
+        first_room, two = (create_game(client, seats=("human", "slow")) for _ in range(2))
+        with connect(client, first_room, 0) as first, connect(client, two, 0) as second:
             first.play_first()
             second.play_first()
-            assert second.until("queue", ahead=0)
-            first.ask("take_back")
+            assert second.until("queue", games_ahead=0)
+            first.send_command("take_back")
             first.until("state", decisions=0)
             Slow.go.set()
-            second.until("queue", ahead=None)
+            second.until("queue", games_ahead=None)
             second.until("state", decisions=2)
             first.play_first()
             first.until("state", decisions=2)
 
 
-def test_messages_of_one_connection_wait_for_their_turn(serving, monkeypatch):
+def test_messages_of_one_connection_are_throttled(serving, monkeypatch):
     """Row A2: 40 messages at once stalled everybody; now a connection gets a share of the time."""
     pauses, sleep = [], asyncio.sleep
 
@@ -656,31 +656,31 @@ def test_messages_of_one_connection_wait_for_their_turn(serving, monkeypatch):
         await sleep(0)
 
     client = serving(messages_per_second=5)
-    opened = begin(client)
-    with Connected(client, opened, 0) as table:
+    opened = create_game(client)
+    with connect(client, opened, 0) as player:
         monkeypatch.setattr(app.asyncio, "sleep", note)
         monkeypatch.setattr(app.time, "perf_counter", lambda: 0.0)  # so pauses are exact
         for _ in range(40):
-            table.ask("nonsense")
+            player.send_command("nonsense")
         for _ in range(40):
-            table.until("refused")
+            player.until("error")
     assert len(pauses) >= 39
     assert min(pauses) >= 1 / 5
     assert connections.pause_after(0.12) == pytest.approx(9 * 0.12)
 
 
-def test_a_game_exists_in_memory_at_most_once(tmp_path):
+def test_game_has_at_most_one_room(tmp_path):
     """Two rooms of one game would both confirm moves of the same seat."""
 
     async def scene():
         limits = ServerLimits(games_in_memory=1)
         lobby = Lobby(GameFolder(tmp_path, limits), limits)
         request = {"game": "mini_checkers", "seats": ["human", "human"]}
-        name = lobby.open(check_opening(request, limits))
-        actual = asyncio.create_task(lobby.find(name))
+        name = lobby.store_game(parse_setup(request, limits))
+        actual = asyncio.create_task(lobby.find_room(name))
         while name not in lobby.rooms:
             await asyncio.sleep(0)
-        lobby._make_room()  # as for another game; this one is idle
+        lobby._evict_idle()  # as for another game; this one is idle
         assert not lobby.rooms
         assert await actual is lobby.rooms[name]
         lobby.close()
@@ -688,44 +688,44 @@ def test_a_game_exists_in_memory_at_most_once(tmp_path):
     asyncio.run(scene())
 
 
-def test_players_enter_a_game_that_has_all_its_spectators(serving):
+def test_spectator_limit_does_not_concern_players(serving):
     """Row A8: the limit of spectators does not concern players, nor who opened a watched game."""
     client = serving(spectators_per_game=1)
-    opened, watched = begin(client), begin(client, seats=("random", "random"))
-    with Connected(client, opened), Connected(client, watched):
+    opened, watched = create_game(client), create_game(client, seats=("random", "random"))
+    with connect(client, opened), connect(client, watched):
         for game in (opened, watched):
-            refusal = refused_entry(client, game)
-            assert "too many look on" in refusal["why"]
+            refusal = rejection(client, game)
+            assert "too many spectators" in refusal["reason"]
             assert not refusal["final"]
-        with Connected(client, opened, 0), Connected(client, opened, 1) as player:
+        with connect(client, opened, 0), connect(client, opened, 1) as player:
             assert player.welcome["seats"] == [1]
-        with Connected(client, watched, "owner") as owner:
+        with connect(client, watched, "owner") as owner:
             assert owner.welcome["is_owner"]
 
 
-def test_games_in_memory_are_bounded(serving):
+def test_games_in_memory_are_limited(serving):
     client = serving(games_in_memory=1)
-    opened, other = begin(client), begin(client)
-    with Connected(client, opened, 0):
-        refusal = refused_entry(client, other)
-        assert "1 games are played here; try again later" in refusal["why"]
+    opened, other = create_game(client), create_game(client)
+    with connect(client, opened, 0):
+        refusal = rejection(client, other)
+        assert "1 games are in progress" in refusal["reason"]
         assert not refusal["final"]
-    with Connected(client, other, 0) as table:
-        assert table.state["decisions"] == 0
+    with connect(client, other, 0) as player:
+        assert player.state["decisions"] == 0
 
 
-def refused_entry(client, opened, *tokens):
-    """Return why a client may not enter a game."""
+def rejection(client, opened, *tokens):
+    """Return the error of a client that may not join a game."""
     with client.websocket_connect(f"{PLAY}/{opened['game']}", headers=ORIGIN) as socket:
         socket.send_text(json.dumps({"tokens": list(tokens)}))
         refusal = json.loads(socket.receive_text())
-        assert refusal["type"] == "refused"
+        assert refusal["type"] == "error"
         with pytest.raises(WebSocketDisconnect):
             socket.receive_text()
         return refusal
 
 
-def test_the_page_is_small_and_has_nothing_inline(serving):
+def test_page_is_small_and_has_nothing_inline(serving):
     assert sum(path.stat().st_size for path in app.PAGE.iterdir()) < 110_000
     assert serving().get("/").text.startswith("<!doctype html>")
     text = (app.PAGE / "index.html").read_text()

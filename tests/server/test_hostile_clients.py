@@ -1,4 +1,4 @@
-"""The server under hostile clients, by raw sockets. Rows A2, A4, A6 and A16 of outside testing."""
+"""The server under hostile clients, with raw sockets."""
 
 import asyncio
 import json
@@ -22,51 +22,51 @@ from cc_env.server.scheduler import FairSlots
 
 
 class Site:
-    """A server on a socket of this process."""
+    """A server in a thread of this process."""
 
-    def __init__(self, folder, limits, **configured):
+    def __init__(self, folder, limits, **settings):
         self.socket = socket.create_server(("127.0.0.1", 0))
         self.port = self.socket.getsockname()[1]
         site = app.create_app(folder, limits=limits)
-        self.config = connections.SiteConfig(site, limits)
-        vars(self.config).update(configured)
-        self.server = uvicorn.Server(self.config)
-        self.thread = threading.Thread(target=self.server.run, args=([self.socket],))
+        self.config = connections.ServerConfig(site, limits)
+        vars(self.config).update(settings)
+        self.uvicorn = uvicorn.Server(self.config)
+        self.thread = threading.Thread(target=self.uvicorn.run, args=([self.socket],))
         self.thread.start()
 
     def connect(self, sent=b"", address="127.0.0.1"):
-        made = socket.create_connection(("127.0.0.1", self.port), 60, (address, 0))
-        made.sendall(sent)
-        return made
+        connection = socket.create_connection(("127.0.0.1", self.port), 60, (address, 0))
+        connection.sendall(sent)
+        return connection
 
     def head(self, path="/", method="GET", **headers):
-        here = f"127.0.0.1:{self.port}"
-        lines = {"Host": here, "Origin": f"http://{here}", **headers}
+        host = f"127.0.0.1:{self.port}"
+        lines = {"Host": host, "Origin": f"http://{host}", **headers}
         text = "".join(f"{name.replace('_', '-')}: {value}\r\n" for name, value in lines.items())
         return f"{method} {path} HTTP/1.1\r\n{text}\r\n".encode()
 
     def get(self, address="127.0.0.1"):
-        """Return the first line of the answer to a request."""
-        with self.connect(self.head(Connection="close"), address) as made:
-            return made.makefile("rb").readline()
+        """Return the first line of the response to a request."""
+        with self.connect(self.head(Connection="close"), address) as server:
+            return server.makefile("rb").readline()
 
 
 @contextmanager
-def site(folder, limits=None, **configured):
-    made = Site(folder, limits or ServerLimits(), **configured)
+def site(folder, limits=None, **settings):
+    server = Site(folder, limits or ServerLimits(), **settings)
     try:
-        yield made
+        yield server
     finally:
-        made.server.should_exit = True
-        made.thread.join(60)
-        assert not made.thread.is_alive()
+        server.uvicorn.should_exit = True
+        server.thread.join(60)
+        assert not server.thread.is_alive()
 
 
-def is_closed(made):
+def is_closed(connection):
     """Wait for the server to end a connection."""
-    with made:
+    with connection:
         try:
-            while made.recv(4096):
+            while connection.recv(4096):
                 pass
         except ConnectionError:
             pass
@@ -77,27 +77,27 @@ def is_closed(made):
     "sent",
     [b"", b"GET / HT", b"GET / HTTP/1.1\r\nHost: x\r\n", "half a body", "half a second request"],
 )
-def test_a_request_that_does_not_arrive_in_time_is_ended(sent, tmp_path):
-    with site(tmp_path, ServerLimits(request_seconds=0.2)) as made:
+def test_slow_request_is_closed(sent, tmp_path):
+    with site(tmp_path, ServerLimits(request_seconds=0.2)) as server:
         if sent == "half a body":
-            sent = made.head("/games", "POST", Content_Length=100) + b"{"
+            sent = server.head("/games", "POST", Content_Length=100) + b"{"
         elif sent == "half a second request":
-            sent = made.head() + b"GET"
-        assert is_closed(made.connect(sent))
-        assert made.get().startswith(b"HTTP/1.1 200")
+            sent = server.head() + b"GET"
+        assert is_closed(server.connect(sent))
+        assert server.get().startswith(b"HTTP/1.1 200")
 
 
-def test_a_request_that_is_answered_late_is_not_ended(tmp_path):
-    """What limits the time of a request does not limit the time of the answer."""
-    with site(tmp_path, ServerLimits(request_seconds=0.2)) as made:
+def test_slow_response_is_not_closed(tmp_path):
+    """The time limit of a request does not apply to the response."""
+    with site(tmp_path, ServerLimits(request_seconds=0.2)) as server:
         asked = {"game": "mini_checkers", "player": "minimax:seconds=0.4", "seconds": 1}
         body = json.dumps(asked).encode()
-        sent = made.head("/analyse", "POST", Content_Length=len(body)) + body
-        with made.connect(sent) as answered:
+        sent = server.head("/analyze", "POST", Content_Length=len(body)) + body
+        with server.connect(sent) as answered:
             assert answered.makefile("rb").readline().startswith(b"HTTP/1.1 200")
 
 
-def upgrade(made, client="192.0.2.1"):
+def upgrade(server, client="192.0.2.1"):
     """Return a request that opens a connection to a game, for a client of a proxy."""
     headers = {
         "Connection": "Upgrade",
@@ -106,129 +106,130 @@ def upgrade(made, client="192.0.2.1"):
         "Sec_WebSocket_Key": "AAAAAAAAAAAAAAAAAAAAAA==",
         "X_Forwarded_For": client,
     }
-    return made.head("/play/AAAAAAAAAAAAAAAA", **headers)
+    return server.head("/play/AAAAAAAAAAAAAAAA", **headers)
 
 
-def test_a_client_that_never_says_whom_it_is_is_ended(tmp_path):
+def test_client_without_first_message_is_closed(tmp_path):
     limits = ServerLimits(request_seconds=0.2)
-    with site(tmp_path, limits) as made, made.connect(upgrade(made)) as opened:
-        stream, said = opened.makefile("rb"), b""
+    with site(tmp_path, limits) as server, server.connect(upgrade(server)) as opened:
+        stream, received = opened.makefile("rb"), b""
         assert b" 101 " in stream.readline()
-        while b"did not come in time" not in said:
-            said += stream.read(1)
+        while b"did not arrive in time" not in received:
+            received += stream.read(1)
 
 
-def test_one_address_has_so_many_connections(tmp_path):
-    with site(tmp_path, ServerLimits(connections_per_address=3)) as made:
-        several = [made.connect(address="127.0.0.2") for _ in range(3)]
-        assert made.get("127.0.0.3").startswith(b"HTTP/1.1 200")
-        assert is_closed(made.connect(made.head(), "127.0.0.2"))
+def test_connections_of_one_address_are_limited(tmp_path):
+    with site(tmp_path, ServerLimits(connections_per_address=3)) as server:
+        several = [server.connect(address="127.0.0.2") for _ in range(3)]
+        assert server.get("127.0.0.3").startswith(b"HTTP/1.1 200")
+        assert is_closed(server.connect(server.head(), "127.0.0.2"))
         several.pop().close()
-        assert made.get("127.0.0.2").startswith(b"HTTP/1.1 200")
+        assert server.get("127.0.0.2").startswith(b"HTTP/1.1 200")
         for other in several:
             other.close()
 
 
-def test_clients_of_a_proxy_are_limited_one_by_one(tmp_path):
+def test_clients_of_a_proxy_are_limited_separately(tmp_path):
     """All their connections come from the proxy's address."""
     limits = ServerLimits(connections_per_address=2, new_connections_per_second=1)
-    with site(tmp_path, limits) as made:
-        several = [made.connect(upgrade(made, client)) for client in ("192.0.2.1", "192.0.2.2") * 2]
+    with site(tmp_path, limits) as server:
+        addresses = ("192.0.2.1", "192.0.2.2") * 2
+        several = [server.connect(upgrade(server, address)) for address in addresses]
         assert all(b" 101 " in client.makefile("rb").readline() for client in several)
-        with made.connect(upgrade(made, "192.0.2.1")) as refused:
+        with server.connect(upgrade(server, "192.0.2.1")) as refused:
             assert b"too many connections" in refused.makefile("rb").read()
         for client in several:
             client.close()
 
 
 def test_open_connections_are_counted_by_address(tmp_path):
-    with site(tmp_path) as made:
-        several = [made.connect(address="127.0.0.2") for _ in range(3)]
-        upgraded = made.connect(upgrade(made), "127.0.0.3")
+    with site(tmp_path) as server:
+        several = [server.connect(address="127.0.0.2") for _ in range(3)]
+        upgraded = server.connect(upgrade(server), "127.0.0.3")
         upgraded.recv(1)
-        assert made.get().startswith(b"HTTP/1.1 200")
-        counts = made.config.open_connections
+        assert server.get().startswith(b"HTTP/1.1 200")
+        counts = server.config.open_connections
         assert (counts["127.0.0.2"], counts["127.0.0.3"]) == (3, 1)
         for other in (*several, upgraded):
             other.close()
         while counts.keys() & {"127.0.0.2", "127.0.0.3"}:
-            made.get()
+            server.get()
 
 
-def test_idle_connections_make_room_for_others(tmp_path):
-    with site(tmp_path, max_connections=4) as made:
-        idle = [made.connect(address=f"127.0.1.{number}") for number in range(1, 5)]
-        assert made.get("127.0.0.2").startswith(b"HTTP/1.1 200")
-        assert is_closed(idle[0])  # the one that has waited longest
+def test_oldest_idle_connection_is_closed(tmp_path):
+    with site(tmp_path, max_connections=4) as server:
+        idle = [server.connect(address=f"127.0.1.{number}") for number in range(1, 5)]
+        assert server.get("127.0.0.2").startswith(b"HTTP/1.1 200")
+        assert is_closed(idle[0])
         for other in idle[1:]:
             other.close()
 
 
-def test_one_address_connects_so_often(tmp_path):
-    with site(tmp_path, ServerLimits(new_connections_per_second=1)) as made:
-        answers = [made.connect(made.head(), "127.0.0.2") for _ in range(30)]
+def test_connection_rate_of_one_address_is_limited(tmp_path):
+    with site(tmp_path, ServerLimits(new_connections_per_second=1)) as server:
+        answers = [server.connect(server.head(), "127.0.0.2") for _ in range(30)]
         assert is_closed(answers[-1])
-        assert made.get("127.0.0.3").startswith(b"HTTP/1.1 200")
+        assert server.get("127.0.0.3").startswith(b"HTTP/1.1 200")
         for other in answers:
             other.close()
 
 
-def send_for_ever(made, data):
+def send_forever(server, data):
     while True:
-        made.send(data)
+        server.send(data)
 
 
-def test_small_chunks_are_read_slowly_and_others_are_served(tmp_path):
-    with site(tmp_path) as made:
-        head = made.head("/games", "POST", Transfer_Encoding="chunked")
-        attackers = [made.connect(head) for _ in range(3)]
+def test_small_chunks_are_read_slowly(tmp_path):
+    with site(tmp_path) as server:
+        head = server.head("/games", "POST", Transfer_Encoding="chunked")
+        attackers = [server.connect(head) for _ in range(3)]
         for attacker in attackers:
             attacker.setblocking(False)
-            with pytest.raises(BlockingIOError):  # the server does not read on
-                send_for_ever(attacker, b"1\r\nx\r\n" * 10_000)
-        assert made.get("127.0.0.2").startswith(b"HTTP/1.1 200")
+            with pytest.raises(BlockingIOError):
+                send_forever(attacker, b"1\r\nx\r\n" * 10_000)
+        assert server.get("127.0.0.2").startswith(b"HTTP/1.1 200")
         for attacker in attackers:
             attacker.close()
 
 
-def test_a_body_in_many_pieces_is_read(tmp_path):
-    with site(tmp_path) as made:
+def test_body_in_many_pieces_is_read(tmp_path):
+    with site(tmp_path) as server:
         body = json.dumps({"game": "morris", "actions": [], "start": None}).encode()
         body += b" " * 60_000
-        sent = made.head("/look", "POST", Content_Length=len(body), Connection="close") + body
-        with made.connect(sent) as answered:
+        sent = server.head("/position", "POST", Content_Length=len(body), Connection="close") + body
+        with server.connect(sent) as answered:
             assert answered.makefile("rb").readline().startswith(b"HTTP/1.1 200")
 
 
-def test_a_request_cut_short_leaves_no_traceback(tmp_path, caplog):
-    with site(tmp_path) as made:
-        with made.connect(made.head("/games", "POST", Content_Length=100) + b"{"):
+def test_aborted_request_leaves_no_traceback(tmp_path, caplog):
+    with site(tmp_path) as server:
+        with server.connect(server.head("/games", "POST", Content_Length=100) + b"{"):
             pass
-        assert made.get().startswith(b"HTTP/1.1 200")
+        assert server.get().startswith(b"HTTP/1.1 200")
     assert "Traceback" not in caplog.text
     assert not [record for record in caplog.records if record.exc_info]
 
 
-def test_the_server_ends_while_a_request_is_half_sent(tmp_path):
-    with site(tmp_path) as made:
-        half = made.connect(made.head("/games", "POST", Content_Length=100) + b"{")
-        made.server.should_exit = True
-        made.thread.join(30)
-        assert not made.thread.is_alive()
+def test_server_stops_during_an_incomplete_request(tmp_path):
+    with site(tmp_path) as server:
+        half = server.connect(server.head("/games", "POST", Content_Length=100) + b"{")
+        server.uvicorn.should_exit = True
+        server.thread.join(30)
+        assert not server.thread.is_alive()
         half.close()
 
 
-def test_new_games_and_analyses_of_one_address_have_a_rate(serving):
+def test_new_games_and_analyses_have_rates(serving):
     client = serving(games_per_minute=2, analyses_per_minute=2)
     opening = {"game": "mini_checkers", "seats": [HUMAN, HUMAN]}
     answers = [client.post("/games", json=opening) for _ in range(3)]
-    assert [answer.status_code for answer in answers] == [201, 201, 429]
+    assert [response.status_code for response in answers] == [201, 201, 429]
     assert "at most 2 in 60 seconds" in answers[-1].json()["error"]
-    answers = [client.post("/look", json={"game": "morris"}) for _ in range(3)]
-    assert [answer.status_code for answer in answers] == [200, 200, 429]
+    answers = [client.post("/position", json={"game": "morris"}) for _ in range(3)]
+    assert [response.status_code for response in answers] == [200, 200, 429]
 
 
-def test_rates_are_kept_for_each_address_alone():
+def test_rates_of_addresses_are_separate():
     rates = Rates(ServerLimits(games_per_minute=1))
     rates.check("new games", "a")
     rates.check("new games", "b")
@@ -236,7 +237,7 @@ def test_rates_are_kept_for_each_address_alone():
         rates.check("new games", "a")
 
 
-def test_the_log_gets_one_line_a_minute_for_what_happens_often(caplog):
+def test_log_gets_one_line_a_minute_per_message(caplog):
     now, logger = [0.0], logging.getLogger("test_log")
     logger.addFilter(LogLimit(lambda: now[0]))
     for _ in range(1000):
@@ -247,8 +248,8 @@ def test_the_log_gets_one_line_a_minute_for_what_happens_often(caplog):
         logger.warning("another thing")
     now[0] = 61.0
     logger.error("accept() fails")
-    said = [record.getMessage() for record in caplog.records]
-    assert said == [
+    received = [record.getMessage() for record in caplog.records]
+    assert received == [
         "accept() fails: [Errno 24] Too many open files",
         "another thing",
         "accept() fails",
@@ -256,8 +257,8 @@ def test_the_log_gets_one_line_a_minute_for_what_happens_often(caplog):
     assert "Traceback" not in caplog.text
 
 
-def test_keys_take_turns_to_get_a_slot():
-    async def scene():
+def test_keys_take_turns():
+    async def scenario():
         slots, order = FairSlots(1), []
 
         async def work(key, number):
@@ -276,9 +277,9 @@ def test_keys_take_turns_to_get_a_slot():
         many, few = ([(key, number) for number in range(4)] for key in ("many", "few"))
         assert expected == [many[0], few[0], many[1], few[1], *many[2:]]
         assert order == [many[0], few[0], many[1], few[1], many[3]]
-        await slots.acquire("again")  # none is lost
+        await slots.acquire("again")
 
-    asyncio.run(scene())
+    asyncio.run(scenario())
 
 
 @pytest.mark.parametrize(
@@ -301,15 +302,15 @@ def test_keys_take_turns_to_get_a_slot():
         ("PLAY.example:8000", False, True),
     ],
 )
-def test_requests_are_for_this_server(host, is_local, is_known):
-    """Row A16; a name server of another site may forge names, but no addresses."""
+def test_host_header_must_be_allowed(host, is_local, is_known):
+    """DNS rebinding can forge names, but no addresses."""
     hosts = () if is_local else ("play.example",)
-    assert app.is_known_host(host, hosts, is_local) == is_known
+    assert app.is_allowed_host(host, hosts, is_local) == is_known
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="only there is 127.0.0.2 an address")
-def test_a_server_of_another_loopback_address_is_local_too(tmp_path, monkeypatch):
-    monkeypatch.setattr(connections, "limit_log", lambda: None)  # it lasts
+@pytest.mark.skipif(sys.platform != "linux", reason="needs the address 127.0.0.2")
+def test_server_on_any_loopback_address_is_local(tmp_path, monkeypatch):
+    monkeypatch.setattr(connections, "limit_log", lambda: None)
     with socket.create_server(("127.0.0.2", 0)) as listening:
         server = app.create_server(listening, tmp_path, ServerLimits())
         assert server.config.app._is_local
@@ -317,8 +318,8 @@ def test_a_server_of_another_loopback_address_is_local_too(tmp_path, monkeypatch
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="prlimit is Linux's")
-def test_a_server_with_few_files_logs_little(tmp_path):
-    """Row A4: 300 connections, 256 files."""
+def test_server_with_few_files_logs_little(tmp_path):
+    """300 connections, 256 files."""
     serve = [sys.executable, "-m", "cc_env", "serve", "--port", "0", "--folder", str(tmp_path)]
     command = ["prlimit", "--nofile=256:256", *serve]
     with subprocess.Popen(
@@ -330,9 +331,9 @@ def test_a_server_with_few_files_logs_little(tmp_path):
             address = f"127.0.9.{number % 250 + 1}", 0
             idle.append(socket.create_connection(("127.0.0.1", port), 60, address))
         request = f"GET / HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\n\r\n"
-        with socket.create_connection(("127.0.0.1", port), 60) as made:
-            made.sendall(request.encode())
-            assert made.makefile("rb").readline().startswith(b"HTTP/1.1 200")
+        with socket.create_connection(("127.0.0.1", port), 60) as server:
+            server.sendall(request.encode())
+            assert server.makefile("rb").readline().startswith(b"HTTP/1.1 200")
         process.terminate()
         _, log = process.communicate(timeout=60)
         for connection in idle:

@@ -1,4 +1,4 @@
-"""A server that is killed while people play: no confirmed decision is lost, and none invented.
+"""A server that is killed while clients play loses no confirmed decision and adds none.
 
     python tests/server/test_kills.py 100
 
@@ -31,12 +31,12 @@ from cc_env.server.journal import Journal
 from cc_env.server.limits import ServerLimits
 
 KILLS = 6
-MOST = 60  # messages that are sent and confirmed between two kills
+MAX_MESSAGES = 60  # between two kills
 KINDS = "capture_conquer", "mini_checkers", "morris"
 
 
-def nursery(listening, folder, calls):
-    """Start a server at each call, of what is imported and loaded once; tell its number."""
+def fork_servers(listening, folder, calls):
+    """Fork a server with loaded modules at each call; send its pid, later its exit code."""
     for kind in KINDS:
         view.session_state(GameSession(make_game(kind), (HUMAN, HUMAN)))
     forks = multiprocessing.get_context("fork")
@@ -57,22 +57,22 @@ def serve(listening, folder):
     uvicorn.Server(config).run([listening])
 
 
-class Killing:
-    """Servers of one folder and port, each killed after so many messages."""
+class KilledServers:
+    """Servers of one folder and port, each killed after a random number of messages."""
 
     def __init__(self, folder, rng):
         self.folder, self.rng = folder, rng
-        self._listening = socket.create_server(("127.0.0.1", 0))  # clients wait for the next
+        self._listening = socket.create_server(("127.0.0.1", 0))
         self.port = self._listening.getsockname()[1]
         self._left = 0
         self._calls, theirs = multiprocessing.Pipe()
         arguments = self._listening, str(folder), theirs
         spawned = multiprocessing.get_context("spawn")
-        self._nursery = spawned.Process(target=nursery, args=arguments)
-        self._nursery.start()
+        self._forker = spawned.Process(target=fork_servers, args=arguments)
+        self._forker.start()
 
     def start(self):
-        self._left = self.rng.randint(1, MOST)
+        self._left = self.rng.randint(1, MAX_MESSAGES)
         self._calls.send(True)
         self._server = self._calls.recv()
 
@@ -94,97 +94,97 @@ class Killing:
         if not self.is_killed:
             os.kill(self._server, signal.SIGKILL)
         self._calls.send(False)
-        self._nursery.join()
+        self._forker.join()
         self._listening.close()
 
 
-class Person:
-    """Somebody who has both seats of a game, and notes what was confirmed."""
+class PlayingClient:
+    """A client with both seats of a game; records the confirmed decisions."""
 
-    def __init__(self, opened, killing):
+    def __init__(self, opened, servers):
         self._name, self._tokens = opened["game"], opened["tokens"]
-        self._killing, self._rng = killing, random.Random(killing.rng.random())
-        self.confirmed, self.asked = [], None  # actions; what has been asked for since
+        self._servers, self._rng = servers, random.Random(servers.rng.random())
+        self.confirmed, self.pending = [], None
 
     async def play(self):
-        """Go on until the server is gone."""
-        here = f"127.0.0.1:{self._killing.port}"
+        """Play until the server is killed."""
+        host = f"127.0.0.1:{self._servers.port}"
         try:
             place = connect(
-                f"ws://{here}/play/{self._name}", origin=f"http://{here}", open_timeout=None
+                f"ws://{host}/play/{self._name}", origin=f"http://{host}", open_timeout=None
             )
             async with place as socket:
                 await socket.send(json.dumps({"tokens": self._tokens}))
                 state = await self._state(socket)
                 assert self.check() == state["decisions"]
                 while True:
-                    self.asked = self._wish(state)
-                    await socket.send(json.dumps({**self.asked, "version": state["version"]}))
-                    self._killing.count()
+                    self.pending = self._next_command(state)
+                    await socket.send(json.dumps({**self.pending, "version": state["version"]}))
+                    self._servers.count()
                     state = await self._state(socket)
-                    self._note(state)
-                    self._killing.count()
+                    self._confirm(state)
+                    self._servers.count()
         except (WebSocketException, OSError, EOFError):
-            return  # it has been killed
+            return
 
     async def _state(self, socket):
         while True:
             message = json.loads(await socket.recv())
-            assert message["type"] != "refused", message
+            assert message["type"] != "error", message
             if message["type"] == "state":
                 return message
 
-    def _wish(self, state):
+    def _next_command(self, state):
         if state["result"] or (self.confirmed and self._rng.random() < 0.1):
-            return {"do": "take_back"}
-        return {"do": "play", "action": self._rng.choice(state["choices"])[0]}
+            return {"command": "take_back"}
+        return {"command": "play", "action": self._rng.choice(state["choices"])[0]}
 
-    def _note(self, state):
-        """Take what was asked for as confirmed."""
-        if self.asked["do"] == "play":
-            self.confirmed.append(self.asked["action"])
+    def _confirm(self, state):
+        """Record the confirmation of the pending command."""
+        if self.pending["do"] == "play":
+            self.confirmed.append(self.pending["action"])
         else:
             assert state["decisions"] < len(self.confirmed)
             del self.confirmed[state["decisions"] :]
         assert state["decisions"] == len(self.confirmed)
-        self.asked = None
+        self.pending = None
 
     def check(self):
-        """Assert that the game stands at what was confirmed, or else at what was asked for.
+        """Assert that the game has the confirmed decisions, or also the pending one.
 
-        Return how many decisions that are.
+        Return the number of decisions.
         """
-        path = self._killing.folder / f"{self._name}.jsonl"
+        path = self._servers.folder / f"{self._name}.jsonl"
         assert path.read_bytes().endswith(b"\n")
-        kept = [decision.action for decision in Journal(path).read(make_player).session.decisions]
-        if self.asked is None or kept == self.confirmed:
-            assert kept == self.confirmed
-        elif self.asked["do"] == "play":
-            assert kept == [*self.confirmed, self.asked["action"]]
+        stored = [decision.action for decision in Journal(path).read(make_player).session.decisions]
+        if self.pending is None or stored == self.confirmed:
+            assert stored == self.confirmed
+        elif self.pending["do"] == "play":
+            assert stored == [*self.confirmed, self.pending["action"]]
         else:
-            assert kept == self.confirmed[: len(kept)]
-        self.confirmed, self.asked = kept, None
-        return len(kept)
+            assert stored == self.confirmed[: len(stored)]
+        self.confirmed, self.pending = stored, None
+        return len(stored)
 
 
 async def kill(times, folder, seed):
-    """Let people play while servers are killed; return how many decisions they had confirmed."""
-    killing, count, people = Killing(folder, random.Random(seed)), 0, []
+    """Play while servers are killed; return the number of confirmed decisions."""
+    servers, count, clients = KilledServers(folder, random.Random(seed)), 0, []
     try:
         for _ in range(times):
-            killing.start()
-            if not people:
-                site = Server(killing.port, 0)
-                opened = [await site.begin(kind, (HUMAN, HUMAN)) for kind in KINDS]
-                people = [Person(room, killing) for room in opened]
-            await asyncio.gather(*(person.play() for person in people))
-            assert killing.is_killed
-            killing.end()
-            count += sum(len(person.confirmed) for person in people)
+            servers.start()
+            if not clients:
+                site = Server(servers.port, 0)
+                opened = [await site.create_game(kind, (HUMAN, HUMAN)) for kind in KINDS]
+                clients = [PlayingClient(room, servers) for room in opened]
+            await asyncio.gather(*(client.play() for client in clients))
+            assert servers.is_killed
+            servers.end()
+            count += sum(len(client.confirmed) for client in clients)
     finally:
-        killing.close()
-    for person in people:
-        person.check()
+        servers.close()
+    for client in clients:
+        client.check()
     return count
 
 
@@ -196,4 +196,4 @@ def test_no_confirmed_decision_is_lost_when_the_server_is_killed(tmp_path):
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as folder:
         count = asyncio.run(kill(int(sys.argv[1]), Path(folder), seed=2))
-    print(f"killed {sys.argv[1]} times; {count:,} confirmed decisions were there again")
+    print(f"killed {sys.argv[1]} times; {count:,} confirmed decisions were kept")

@@ -1,8 +1,8 @@
-"""What people offer each other while they play or afterwards, and what needs their agreement."""
+"""Offers of draws, take-backs and rematches, and assistance between people."""
 
 import pytest
 from conftest import HERE
-from test_app import Connected, begin
+from test_app import connect, create_game
 
 from cc_env.match.referee import Decision
 from cc_env.players.specs import temporary_players
@@ -17,74 +17,84 @@ def client(serving):
 @pytest.fixture
 def game_of_two(client):
     """Return both players of a game after one decision."""
-    opened = begin(client)
-    with Connected(client, opened, 0) as first, Connected(client, opened, 1) as second:
+    opened = create_game(client)
+    with connect(client, opened, 0) as first, connect(client, opened, 1) as second:
         first.play_first()
         second.until("state", decisions=1)
         yield first, second
 
 
-OFFERS = {"draw": "offered", "take_back": "wanted_back", "rematch": "rematch_offered"}
+OFFERS = {
+    "draw": "draw_offered_by",
+    "take_back": "take_back_requested_by",
+    "rematch": "rematch_offered_by",
+}
 
 
 @pytest.mark.parametrize("offer", OFFERS)
-def test_every_offer_can_be_declined_by_the_other_player_alone(offer, game_of_two):
+def test_offer_can_be_declined_by_the_other_player_only(offer, game_of_two):
     first, second = game_of_two
     if offer == "rematch":
-        first.ask("resign")
-    first.ask(offer)
+        first.send_command("resign")
+    first.send_command(offer)
     second.until("state", **{OFFERS[offer]: 0})
-    first.ask("decline", offer=offer)
-    assert "there is no offer to decline" in first.until("refused")["why"]
-    second.ask("decline", offer=offer)
+    first.send_command("decline", offer=offer)
+    assert "does not offer" in first.until("error")["reason"]
+    second.send_command("decline", offer=offer)
     assert first.until("declined") == {"type": "declined", "offer": offer, "player": 1}
     assert first.state[OFFERS[offer]] is None
     assert first.state["decisions"] == 1
-    second.ask("decline", offer=offer)
-    assert "there is no offer to decline" in second.until("refused")["why"]
+    second.send_command("decline", offer=offer)
+    assert "does not offer" in second.until("error")["reason"]
 
 
-def test_unknown_offers_are_refused(game_of_two):
+def test_unknown_offers_are_rejected(game_of_two):
     for offer in ("money", None, 3, ["draw"]):
-        game_of_two[0].ask("decline", offer=offer)
-        assert "draw, take_back, rematch" in game_of_two[0].until("refused")["why"]
+        game_of_two[0].send_command("decline", offer=offer)
+        assert "draw, take_back, rematch" in game_of_two[0].until("error")["reason"]
 
 
-def test_a_declined_offer_stays_declined_after_a_restart(serving):
+def test_declined_offer_stays_declined_after_a_restart(serving):
     client = serving()
-    opened = begin(client)
-    with Connected(client, opened, 0) as first, Connected(client, opened, 1) as second:
+    opened = create_game(client)
+    with connect(client, opened, 0) as first, connect(client, opened, 1) as second:
         first.play_first()
         for offer in ("draw", "take_back"):
-            first.ask(offer)
+            first.send_command(offer)
             second.until("state", **{OFFERS[offer]: 0})
-        second.ask("decline", offer="draw")
+        second.send_command("decline", offer="draw")
         second.until("declined")
-    with Connected(serving(), opened, 1) as second:
-        assert (second.state["offered"], second.state["wanted_back"]) == (None, 0)
-        second.ask("decline", offer="take_back")
+    with connect(serving(), opened, 1) as second:
+        assert (second.state["draw_offered_by"], second.state["take_back_requested_by"]) == (
+            None,
+            0,
+        )
+        second.send_command("decline", offer="take_back")
         second.until("declined")
-    with Connected(serving(), opened, 1) as second:
-        assert (second.state["offered"], second.state["wanted_back"]) == (None, None)
+    with connect(serving(), opened, 1) as second:
+        assert (second.state["draw_offered_by"], second.state["take_back_requested_by"]) == (
+            None,
+            None,
+        )
 
 
-def test_a_rematch_between_two_people_begins_when_both_want_it(game_of_two):
+def test_rematch_between_people_needs_both(game_of_two):
     first, second = game_of_two
-    first.ask("resign")
-    first.ask("rematch")
-    second.until("state", rematch_offered=0)
-    first.ask("rematch")  # twice by the same player is not an agreement
-    assert first.until("state", rematch_offered=0)
-    second.ask("rematch")
-    assert first.until("next")["game"] == second.until("next")["game"]
+    first.send_command("resign")
+    first.send_command("rematch")
+    second.until("state", rematch_offered_by=0)
+    first.send_command("rematch")
+    assert first.until("state", rematch_offered_by=0)
+    second.send_command("rematch")
+    assert first.until("rematch")["game"] == second.until("rematch")["game"]
 
 
-def test_a_rematch_against_a_computer_begins_at_once(client):
-    opened = begin(client, seats=("human", "random"))
-    with Connected(client, opened, 0) as table:
-        table.ask("resign")
-        table.ask("rematch")
-        assert table.until("next")["game"] != opened["game"]
+def test_rematch_against_a_player_starts_at_once(client):
+    opened = create_game(client, seats=("human", "random"))
+    with connect(client, opened, 0) as player:
+        player.send_command("resign")
+        player.send_command("rematch")
+        assert player.until("rematch")["game"] != opened["game"]
 
 
 class Winning:
@@ -97,59 +107,59 @@ class Winning:
         return Decision(int(self.game.legal_actions(position)[0]), 0.9)
 
 
-def test_a_computer_that_declines_a_draw_says_so(client, monkeypatch):
+def test_player_declines_a_draw(client, monkeypatch):
     monkeypatch.setitem(player_pool.OPTIONS, "winning", {})
     with (
         temporary_players(winning=Winning),
-        Connected(client, begin(client, seats=("human", "winning")), 0) as table,
+        connect(client, create_game(client, seats=("human", "winning")), 0) as player,
     ):
-        table.play_first()
-        table.ask("draw")
-        assert table.until("declined") == {"type": "declined", "offer": "draw", "player": 1}
-        assert table.state["offered"] is None
+        player.play_first()
+        player.send_command("draw")
+        assert player.until("declined") == {"type": "declined", "offer": "draw", "player": 1}
+        assert player.state["draw_offered_by"] is None
 
 
-def opens_analysis(client, opened, *seats):
+def open_analysis(client, opened, *seats):
     tokens = [opened["tokens"][seat] for seat in seats]
-    answer = client.post("/open", json={"room": opened["game"], "tokens": tokens})
-    return answer.status_code == 200 or answer.json()["error"]
+    response = client.post("/open", json={"room": opened["game"], "tokens": tokens})
+    return response.status_code == 200 or response.json()["error"]
 
 
-def test_between_two_people_there_are_no_hints_and_no_analysis_until_the_end(client):
-    opened = begin(client)
-    with Connected(client, opened, 0) as table:
-        assert not table.welcome["assistance"]
-        table.ask("hint", version=table.state["version"])
-        assert "hints are off while two people play" in table.until("refused")["why"]
+def test_assistance_is_off_between_people_until_the_end(client):
+    opened = create_game(client)
+    with connect(client, opened, 0) as player:
+        assert not player.welcome["assistance"]
+        player.send_command("hint", version=player.state["version"])
+        assert "hints are off while two people play" in player.until("error")["reason"]
         for seats in ((), (0,), (1,)):
-            assert "analysis is off while two people play" in opens_analysis(client, opened, *seats)
-        table.ask("resign")
-        table.until("state", choices=[])
-    assert opens_analysis(client, opened) is True
+            assert "analysis is off while two people play" in open_analysis(client, opened, *seats)
+        player.send_command("resign")
+        player.until("state", choices=[])
+    assert open_analysis(client, opened) is True
 
 
-def test_who_holds_both_seats_has_hints_and_analysis(client):
-    opened = begin(client)
-    with Connected(client, opened, 0, 1) as table:
-        assert table.welcome["assistance"]
-        table.ask("hint", version=table.state["version"])
-        table.until("hint")
-    assert opens_analysis(client, opened, 0, 1) is True
+def test_holder_of_both_seats_has_assistance(client):
+    opened = create_game(client)
+    with connect(client, opened, 0, 1) as player:
+        assert player.welcome["assistance"]
+        player.send_command("hint", version=player.state["version"])
+        player.until("hint")
+    assert open_analysis(client, opened, 0, 1) is True
 
 
-def test_hints_and_analysis_are_agreed_on_when_a_game_is_opened(client):
-    opened = begin(client, assistance=True)
-    with Connected(client, opened, 0) as table:
-        assert table.welcome["assistance"]
-        table.ask("hint", version=table.state["version"])
-        table.until("hint")
-    assert opens_analysis(client, opened) is True
+def test_assistance_is_agreed_on_at_creation(client):
+    opened = create_game(client, assistance=True)
+    with connect(client, opened, 0) as player:
+        assert player.welcome["assistance"]
+        player.send_command("hint", version=player.state["version"])
+        player.until("hint")
+    assert open_analysis(client, opened) is True
     wrong = {"game": "checkers", "seats": ["human", "human"], "assistance": "yes"}
-    assert "assistance='yes'" in client.post("/games", json=wrong, headers={"origin": HERE}).text
+    assert "assistance" in client.post("/games", json=wrong, headers={"origin": HERE}).text
 
 
-def test_against_a_computer_hints_and_analysis_are_there(client):
-    opened = begin(client, seats=("human", "random"))
-    with Connected(client, opened, 0) as table:
-        assert table.welcome["assistance"]
-    assert opens_analysis(client, opened) is True
+def test_assistance_is_on_against_a_player(client):
+    opened = create_game(client, seats=("human", "random"))
+    with connect(client, opened, 0) as player:
+        assert player.welcome["assistance"]
+    assert open_analysis(client, opened) is True

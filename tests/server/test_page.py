@@ -1,10 +1,10 @@
-"""The page in a real browser: Debian's chromium, driven by Playwright."""
+"""The page in Debian's chromium, driven by Playwright."""
 
 import re
 
 import numpy as np
 import pytest
-from page_server import Serving, needs_chromium, of_playwright
+from page_server import PageServer, ignores_playwright_warnings, needs_chromium
 
 from cc_env.games.factory import make_game
 from cc_env.play.choices import list_choices
@@ -16,23 +16,23 @@ from cc_env.rendering.shapes import CELL
 from cc_env.server import player_pool
 
 SMALL = {"capture_conquer": {"option.size": "4"}}  # options for short games
-pytestmark = [needs_chromium, of_playwright]
+pytestmark = [needs_chromium, ignores_playwright_warnings]
 
 
 @pytest.fixture
-def serving(tmp_path):
-    made = Serving(tmp_path)
-    yield made
-    made.stop()
+def server(tmp_path):
+    server = PageServer(tmp_path)
+    yield server
+    server.stop()
 
 
 @pytest.fixture
-def opened(serving, open_pages):
-    """Return a function that begins a game by the form."""
+def opened(server, open_pages):
+    """Return a function that creates a game with the form."""
 
-    def open_page(game, first="you", second="you", options=(), **how):
-        page = open_pages(serving.address, **how)
-        page.goto(serving.address)
+    def open_page(game, first="you", second="you", options=(), **screen):
+        page = open_pages(server.address, **screen)
+        page.goto(server.address)
         page.select_option("[name=game]", game)
         for name, value in dict(options).items():
             choose = page.select_option if name.startswith("option.") else page.fill
@@ -59,30 +59,30 @@ def cells(page, kind):
     return sorted(names)
 
 
-def shown(page, cell):
-    """Return what is said of a cell."""
+def cell_label(page, cell):
+    """Return the label of a cell."""
     return page.get_attribute(f"rect[data-cell='{cell}']", "aria-label")
 
 
-def decide(page, rng, act):
-    """Choose at random what is lit: a piece, where it goes, and which of several."""
+def decide(page, rng, choose):
+    """Choose a random piece, a random target, and the first of several moves."""
     count = decisions(page)
-    if page.locator("#words button").count():
-        act("#words button >> nth=0")
+    if page.locator("#off-board button").count():
+        choose("#off-board button >> nth=0")
         until(page, count + 1)
         return
-    if not cells(page, "goal"):
-        act(f"rect[data-cell='{rng.choice(cells(page, 'open'))}']")
-    act(f"rect[data-cell='{rng.choice(cells(page, 'goal'))}']")
-    page.wait_for_selector(f".ask button, #game[data-decisions='{count + 1}']")
-    if page.locator(".ask button").count():
-        act(".ask button >> nth=0")
+    if not cells(page, "target"):
+        choose(f"rect[data-cell='{rng.choice(cells(page, 'open'))}']")
+    choose(f"rect[data-cell='{rng.choice(cells(page, 'goal'))}']")
+    page.wait_for_selector(f".board-menu button, #game[data-decisions='{count + 1}']")
+    if page.locator(".board-menu button").count():
+        choose(".board-menu button >> nth=0")
         until(page, count + 1)
 
 
-def towards(here, goal):
-    """Return the arrow key that leads from one cell nearer to another."""
-    (row, column), (to_row, to_column) = (map(int, cell.split(",")) for cell in (here, goal))
+def toward(cell, goal):
+    """Return an arrow key that leads from one cell toward another."""
+    (row, column), (to_row, to_column) = (map(int, cell.split(",")) for cell in (cell, goal))
     if row != to_row:
         return "ArrowDown" if row < to_row else "ArrowUp"
     return "ArrowRight" if column < to_column else "ArrowLeft"
@@ -94,7 +94,7 @@ def is_over(page):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", GAMES)
-def test_a_whole_game_by_mouse(name, opened):
+def test_whole_game_by_mouse(name, opened):
     """checkers6: three screens: menu, game, end; checkers8: human against human."""
     page, rng = opened(name, options=SMALL.get(name, {})), np.random.default_rng(1)
     while not is_over(page):
@@ -107,18 +107,18 @@ def test_a_whole_game_by_mouse(name, opened):
 
 
 @pytest.mark.slow
-def test_a_whole_game_by_keyboard(opened):
+def test_whole_game_by_keyboard(opened):
     page, rng = opened("capture_conquer", options={"option.size": "4"}), np.random.default_rng(3)
 
     def press(selector):
-        """Go there by arrow keys, if it is on the board, and press Enter."""
+        """Move to a cell with arrow keys, or focus another element; press Enter."""
         goal = page.get_attribute(selector, "data-cell") if "data-cell" in selector else None
         if goal is None:
             page.focus(selector)
         elif page.evaluate("!document.activeElement.dataset.cell"):
             page.focus("rect[tabindex='0']")
-        while goal and (here := page.evaluate("document.activeElement.dataset.cell")) != goal:
-            page.keyboard.press(towards(here, goal))
+        while goal and (cell := page.evaluate("document.activeElement.dataset.cell")) != goal:
+            page.keyboard.press(toward(cell, goal))
         page.keyboard.press("Enter")
 
     while not is_over(page):
@@ -127,7 +127,7 @@ def test_a_whole_game_by_keyboard(opened):
 
 
 @pytest.mark.slow
-def test_a_whole_game_on_a_phone_by_touch(opened):
+def test_whole_game_by_touch(opened):
     phone = {"viewport": {"width": 320, "height": 640}, "has_touch": True, "is_mobile": True}
     page = opened("capture_conquer", options={"option.size": "4"}, **phone)
     rng = np.random.default_rng(2)
@@ -137,62 +137,62 @@ def test_a_whole_game_on_a_phone_by_touch(opened):
 
 
 @pytest.mark.slow
-def test_keyboard_and_typed_moves_take_back_and_hint(opened):
+def test_keyboard_typed_moves_take_back_and_hint(opened):
     """checkers6: statistics of the last search beside the board; computer answers at once."""
     page = opened("mini_checkers", second="minimax:easy")
     page.focus("rect[data-cell='4,1']")
     page.keyboard.press("Enter")
-    assert cells(page, "goal") == ["3,0", "3,2"]
+    assert cells(page, "target") == ["3,0", "3,2"]
     for key in ("ArrowUp", "ArrowRight", "Enter"):
         page.keyboard.press(key)
     until(page, 2)
-    assert "white, minimax:easy" in page.text_content("#news")
-    assert re.match(r"depth \d+ · value .* · cutoffs .* nodes", page.text_content("#said"))
+    assert "white, minimax:easy" in page.text_content("#announcements")
+    assert re.match(r"depth \d+ · value .* · cutoffs .* nodes", page.text_content("#summary"))
     page.fill("[name=text]", "nonsense")
     page.keyboard.press("Enter")
-    page.wait_for_selector("#status.wrong")
-    assert "is not a legal move" in page.text_content("#status")
+    page.wait_for_selector("#status.error")
+    assert "nonsense" in page.text_content("#status")
     page.click("#buttons >> text=Hint")
     page.wait_for_selector(".hint")
     page.click("text=Undo")
     until(page, 0)
 
 
-def test_the_game_is_looked_back_at_while_it_goes_on(opened):
+def test_past_positions_are_viewed_during_the_game(opened):
     page = opened("mini_checkers")
     for count, cell in enumerate(("4,1", "3,2", "1,4", "2,5"), 1):
         page.click(f"rect[data-cell='{cell}']")
         if not count % 2:
             until(page, count // 2)
-    assert shown(page, "4,1") == "4 1, empty"
-    assert shown(page, "1,4") == "1 4, empty"
+    assert cell_label(page, "4,1") == "4 1, empty"
+    assert cell_label(page, "1,4") == "1 4, empty"
     page.click("#moves li:first-child")
     page.wait_for_selector("rect[data-cell='1,4'][aria-label='1 4, white']")
-    assert shown(page, "4,1") == "4 1, empty"
+    assert cell_label(page, "4,1") == "4 1, empty"
     assert page.text_content("#status").startswith("Position after turn 1 of 2;")
     assert page.text_content("#moves [aria-current=true]") == "41-32"
-    assert cells(page, "open") == []
+    assert cells(page, "selectable") == []
     page.keyboard.press("ArrowLeft")
     page.wait_for_selector("rect[data-cell='4,1'][aria-label='4 1, black']")
-    page.keyboard.press("ArrowLeft")  # nothing is before the start
+    page.keyboard.press("ArrowLeft")
     page.keyboard.press("ArrowRight")
     page.wait_for_selector("rect[data-cell='4,1'][aria-label='4 1, empty']")
     page.keyboard.press("ArrowRight")
     page.wait_for_selector("rect[data-cell='1,4'][aria-label='1 4, empty']")
     assert page.text_content("#status") == "black to move"
-    assert cells(page, "open") != []
+    assert cells(page, "selectable") != []
     page.click("#moves li:first-child")
     page.wait_for_selector("rect[data-cell='1,4'][aria-label='1 4, white']")
-    page.fill("[name=text]", "32-23")  # a turn is played from where the game stands
+    page.fill("[name=text]", "32-23")
     page.keyboard.press("Enter")
     until(page, 3)
 
 
-def test_the_menu_has_orders_levels_and_instructions(opened):
+def test_form_offers_levels_random_seats_and_lessons(opened):
     """checkers6, checkers8: menu: title, instructions, order, level; the title names the mode."""
     page = opened("checkers", second="minimax:normal")
     assert page.title() == "you – minimax:normal, Checkers"
-    assert page.text_content("#far .who") == "minimax:normal"
+    assert page.text_content("#top-seat .name") == "minimax:normal"
     page.click("text=New game")
     page.wait_for_selector("#start:not([hidden])")
     assert page.text_content("#start h1") == "Play"
@@ -205,16 +205,16 @@ def test_the_menu_has_orders_levels_and_instructions(opened):
     page.wait_for_selector("#lesson1")
 
 
-def test_another_piece_is_chosen_at_once_and_pieces_are_dragged(opened):
+def test_pieces_are_reselected_and_dragged(opened):
     """checkers6: click a man: its legal targets light up; click a target: the man moves;
 
     checkers8: direct re-selection.
     """
     page = opened("mini_checkers")
     page.click("rect[data-cell='4,1']")
-    assert cells(page, "goal") == ["3,0", "3,2"]
+    assert cells(page, "target") == ["3,0", "3,2"]
     page.click("rect[data-cell='4,5']")
-    assert cells(page, "goal") == ["3,4"]
+    assert cells(page, "target") == ["3,4"]
     page.drag_and_drop("rect[data-cell='4,1']", "rect[data-cell='3,2']")
     until(page, 1)
     assert page.text_content("#moves li") == "41-32"
@@ -224,13 +224,13 @@ def test_another_piece_is_chosen_at_once_and_pieces_are_dragged(opened):
 
 
 @pytest.mark.slow
-def test_the_game_goes_on_when_the_server_is_started_again(opened, serving):
+def test_game_continues_after_a_server_restart(opened, server):
     page, rng = opened("checkers"), np.random.default_rng(3)
     for _ in range(5):
         decide(page, rng, page.click)
     before = page.locator("#moves li").all_text_contents()
-    serving.again()
-    page.wait_for_selector("#lost", state="hidden")
+    server.restart()
+    page.wait_for_selector("#connection-alert", state="hidden")
     decide(page, rng, page.click)
     until(page, 6)
     assert page.locator("#moves li").all_text_contents()[:5] == before
@@ -248,13 +248,13 @@ def test_two_browsers_play_each_other(opened):
     until(other, 0)
     decide(page, rng, page.click)
     until(other, 1)
-    assert not cells(page, "open")
+    assert not cells(page, "selectable")
     decide(other, rng, other.click)
     until(page, 2)
     other.context.close()
 
 
-def test_a_watched_game_is_paused_and_stepped_by_who_opened_it(opened):
+def test_owner_pauses_and_steps_a_game(opened):
     """checkers8: computer against computer; pause after each move, configurable."""
     page = opened("mini_checkers", first="random", second="random")
     page.click("#pace >> text=Pause")
@@ -272,25 +272,25 @@ def test_a_watched_game_is_paused_and_stepped_by_who_opened_it(opened):
     page.keyboard.press("Space")
     page.wait_for_selector("#pace >> text=Pause")
     page.select_option("#pace select", "0")
-    page.wait_for_selector("#pace button:disabled")  # it is over
+    page.wait_for_selector("#pace button:disabled")
     assert decisions(page) > done + 2
     other.wait_for_selector("#status:not(:has-text('thinking'))")
     assert other.locator("text=Rematch").is_hidden()
     before = page.url
     page.click("text=Rematch")
-    page.wait_for_url(lambda url: url != before)  # it may be over before anybody looks
+    page.wait_for_url(lambda url: url != before)
     page.wait_for_selector("#pace button")
 
 
 def marked(page, mark):
-    """Return the cells on which the mark of a kind is drawn, by the colour of its disc."""
+    """Return the cells with a mark of this color."""
     places = "all => all.map(node => node.parentElement.getAttribute('transform'))"
     seen = page.eval_on_selector_all(f"#board .marks g > [fill='{mark.fill}']", places)
     numbers = [re.findall(r"[\d.]+", text) for text in seen]
     return sorted((round(float(y) / CELL), round(float(x) / CELL)) for x, y in numbers)
 
 
-def test_move_or_bomb_is_asked_at_the_place(opened):
+def test_menu_offers_move_or_bomb(opened):
     """cannon: click a soldier: it is shaded and its targets get dots, others for bombs; choice."""
     start = "W1W1W1Ww/2w5/3b4/6ww/6wb/3b2w1/8/1w1B1B1B w"
     page, game = opened("cannon", options={"start": start}), make_game("cannon")
@@ -304,11 +304,11 @@ def test_move_or_bomb_is_asked_at_the_place(opened):
     )
     assert marked(page, shapes.mark("shot", (0, 0))[0]) == sorted(shots)
     assert marked(page, shapes.mark("target", (0, 0))[0]) == sorted(goals - shots)
-    assert cells(page, "goal") == sorted(f"{row},{column}" for row, column in goals)
-    assert page.get_attribute("rect[data-cell='3,6']", "aria-label").endswith("chosen")
+    assert cells(page, "target") == sorted(f"{row},{column}" for row, column in goals)
+    assert page.get_attribute("rect[data-cell='3,6']", "aria-label").endswith("selected")
     assert page.get_attribute("rect[data-cell='1,6']", "aria-label").endswith("can be hit")
     page.click("rect[data-cell='1,6']")
-    asked = page.locator(".ask button").all_text_contents()
+    asked = page.locator(".board-menu button").all_text_contents()
     assert asked == ["go there: S 6 3 M 6 1", "hit: S 6 3 B 6 1"]
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
@@ -317,18 +317,18 @@ def test_move_or_bomb_is_asked_at_the_place(opened):
 
 
 def downloaded(page, name):
-    """Return the path of a file that the page exports."""
+    """Return the path of an exported file."""
     with page.expect_download() as download:
         page.click(f"#export >> text={name}")
     return download.value.path()
 
 
-def test_a_game_is_exported_and_imported_again(opened):
+def test_exported_game_is_imported(opened):
     sync_api = pytest.importorskip("playwright.sync_api")
     page = opened("cannon", options={"start": "W1W1W1Ww/2w5/3b4/6ww/6wb/3b2w1/8/1w1B1B1B w"})
     page.click("#export summary")
     page.click("#export >> text=LOG")
-    page.wait_for_selector("#status.wrong")
+    page.wait_for_selector("#status.error")
     assert "a log begins at the start of the game, not in" in page.text_content("#status")
     page.click("text=New game")
     page.fill("[name=start]", "")
@@ -339,14 +339,14 @@ def test_a_game_is_exported_and_imported_again(opened):
     files = {name: downloaded(page, name) for name in ("record", "LOG", "position", "picture")}
     assert '"NORMAL", "data": "S 2 5 M 1 4"} Received from client 0' in files["LOG"].read_text()
     for name, path in files.items():
-        page.evaluate("location.hash = '#/analyse'")
-        page.wait_for_selector("#bring[open]")
-        page.set_input_files("#bring-form [name=file]", path)
-        sync_api.expect(page.locator("#bring-form textarea")).not_to_have_value("")
-        page.click("#bring-form button.main")
-        page.wait_for_selector("#study[data-decisions='0']")
+        page.evaluate("location.hash = '#/analyze'")
+        page.wait_for_selector("#import[open]")
+        page.set_input_files("#import-form [name=file]", path)
+        sync_api.expect(page.locator("#import-form textarea")).not_to_have_value("")
+        page.click("#import-form button.main")
+        page.wait_for_selector("#analysis[data-decisions='0']")
         page.select_option("#seconds", "0")
-        turns = page.locator("#study-moves button").all_text_contents()
+        turns = page.locator("#analysis-moves button").all_text_contents()
         assert turns == ([] if name == "position" else ["S 2 5 M 1 4"])
         page.evaluate("sessionStorage.clear(); location.hash = ''")
         page.reload()
@@ -362,15 +362,15 @@ def in_lesson(page, number, *places):
         page.click(f"#lesson{number} rect[data-cell='{place}']")
 
 
-def test_a_lesson_is_played_on_its_board(opened):
+def test_lesson_is_played_on_its_board(opened):
     page = opened("mini_checkers", viewport={"width": 320, "height": 640})
     page.click("text=How to play")
     assert lesson_at(page, 1, 0) == "Your move: row 4, column 1 goes to row 3, column 2"
     in_lesson(page, 1, "4,1", "3,0")
-    assert "the lesson goes on with: row 4, column 1" in page.text_content("#lesson1 .status")
+    assert "the lesson continues with: row 4, column 1" in page.text_content("#lesson1 .status")
     in_lesson(page, 1, "4,1", "3,2")
-    assert lesson_at(page, 1, 2) == "white: 14-25"  # the other side answers by itself
-    page.click("#lesson5 .words button")
+    assert lesson_at(page, 1, 2) == "white: 14-25"
+    page.click("#lesson5 .off-board button")
     lesson_at(page, 5, 2)
     page.click("#lesson7 >> text=Show me")
     assert lesson_at(page, 7, 1) == "black: 12-01 · black wins: neither side can move"
@@ -382,18 +382,19 @@ def test_a_lesson_is_played_on_its_board(opened):
     assert page.input_value("[name=game]") == "mini_checkers"
 
 
-def test_lessons_of_no_game_are_refused(opened):
+def test_lessons_of_unknown_game_show_an_error(opened):
     page = opened("mini_checkers")
     page.evaluate("location.hash = '#/learn/ludo'")
-    page.wait_for_selector("#learn .wrong")
+    page.wait_for_selector("#learn .error")
     assert "there are no lessons for 'ludo'" in page.text_content("#learn")
 
 
-def test_coordinates_and_sounds_are_set_and_kept(opened):
+def test_coordinates_and_sounds_are_stored_settings(opened):
     page = opened("mini_checkers")
     page.context.add_init_script(
-        "window.heard = 0; const Real = AudioContext; window.AudioContext = class extends Real {"
-        "  constructor() { super(); window.heard += 1; } };"
+        "window.soundCount = 0; const Original = AudioContext;"
+        "window.AudioContext = class extends Original {"
+        "  constructor() { super(); window.soundCount += 1; } };"
     )
     page.reload()
     until(page, 0)
@@ -403,31 +404,31 @@ def test_coordinates_and_sounds_are_set_and_kept(opened):
     assert not page.is_visible("#board .labels")
     page.drag_and_drop("rect[data-cell='4,1']", "rect[data-cell='3,2']")
     until(page, 1)
-    assert page.evaluate("window.heard") == 0
+    assert page.evaluate("window.soundCount") == 0
     page.check("text=sounds")
     page.reload()
     until(page, 1)
     assert not page.is_visible("#board .labels")
-    assert page.evaluate("window.heard") == 0
+    assert page.evaluate("window.soundCount") == 0
     page.drag_and_drop("rect[data-cell='1,4']", "rect[data-cell='2,5']")
     until(page, 2)
-    assert page.evaluate("window.heard") == 1
+    assert page.evaluate("window.soundCount") == 1
 
 
-def test_of_two_captures_one_is_chosen_and_goes_on_to_the_end_of_its_chain(opened):
+def test_capture_chain_is_played_hop_by_hop(opened):
     """checkers8: select a piece: captures only, when that piece has one."""
     page = opened("checkers", options={"start": "8/8/2b5/8/2b1b3/3r4/8/1b6 r"})
     page.click("rect[data-cell='5,3']")
-    assert cells(page, "goal") == ["3,1", "3,5"]
+    assert cells(page, "target") == ["3,1", "3,5"]
     page.click("rect[data-cell='3,1']")
     until(page, 1)
-    assert cells(page, "goal") == ["1,3"]  # the piece stays chosen
+    assert cells(page, "target") == ["1,3"]
     page.click("rect[data-cell='1,3']")
     until(page, 2)
     assert page.text_content("#moves li") == "53x31x13"
 
 
-def test_a_man_is_crowned_in_the_middle_of_its_chain(opened):
+def test_man_is_crowned_in_the_middle_of_its_chain(opened):
     """checkers8: crowned piece shows K."""
     page = opened("checkers", options={"start": "8/3b1b2/2r5/8/8/1b6/2r5/8 r"})
     page.click("rect[data-cell='2,2']")
@@ -438,64 +439,64 @@ def test_a_man_is_crowned_in_the_middle_of_its_chain(opened):
     assert page.get_attribute("rect[data-cell='2,6']", "aria-label") == "2 6, red king"
 
 
-def test_a_mill_asks_which_bead_it_removes(opened):
+def test_mill_lets_the_person_choose_the_removed_bead(opened):
     """morris: mill: player is asked which bead to remove; must be an enemy bead."""
     page = opened("morris", options={"start": "ww.bbb.................. w 76"})
     page.click("rect[aria-label^='C,']")
     until(page, 1)
     named = "all => all.map(node => node.getAttribute('aria-label'))"
-    goals = page.eval_on_selector_all("rect.goal", named)
+    goals = page.eval_on_selector_all("rect.target", named)
     assert goals == [f"{name}, black, can be hit" for name in "DEF"]
     page.click("rect[aria-label^='E,']")
     until(page, 2)
     assert page.text_content("#moves li") == "C-E"
 
 
-def test_an_earlier_position_stays_on_the_board_after_a_lost_connection(opened):
+def test_past_position_stays_after_a_reconnection(opened):
     sockets = []
 
-    def through(route):
+    def record_and_connect(route):
         sockets.append(route)
         route.connect_to_server()
 
-    page = opened("mini_checkers", sockets=through)
+    page = opened("mini_checkers", sockets=record_and_connect)
     page.click("rect[data-cell='4,1']")
     page.click("rect[data-cell='3,2']")
     until(page, 1)
     page.keyboard.press("ArrowLeft")
     page.wait_for_selector("rect[data-cell='4,1'][aria-label='4 1, black']")
     sockets[-1].close(code=1011)
-    page.wait_for_selector("#lost", state="visible")
-    page.wait_for_selector("#lost", state="hidden")
+    page.wait_for_selector("#connection-alert", state="visible")
+    page.wait_for_selector("#connection-alert", state="hidden")
     page.click("rect[data-cell='4,1']")
-    page.keyboard.press("f")  # to the present
+    page.keyboard.press("f")
     page.wait_for_selector("#status:text-is('white to move')")
-    assert shown(page, "4,1") == "4 1, empty"
+    assert cell_label(page, "4,1") == "4 1, empty"
     assert len(sockets) == 2
 
 
-def test_after_a_lost_connection_the_chain_goes_on(opened):
+def test_chain_continues_after_a_reconnection(opened):
     """capture_conquer: play by dragging pieces."""
     sockets = []
 
-    def through(route):
+    def record_and_connect(route):
         sockets.append(route)
         route.connect_to_server()
 
     page = opened(
         "capture_conquer",
         options={"start": "6/1bb3/1brrr1/1r1r2/6/6 b"},
-        sockets=through,
+        sockets=record_and_connect,
     )
     page.drag_and_drop("rect[data-cell='1,2']", "rect[data-cell='1,0']")
     until(page, 1)
-    goals = cells(page, "goal")
+    goals = cells(page, "target")
     assert goals
     sockets[-1].close(code=1011)
-    page.wait_for_selector("#lost", state="visible")
-    page.wait_for_selector("#lost", state="hidden")
+    page.wait_for_selector("#connection-alert", state="visible")
+    page.wait_for_selector("#connection-alert", state="hidden")
     assert len(sockets) == 2
-    assert cells(page, "goal") == goals
+    assert cells(page, "target") == goals
     page.click(f"rect[data-cell='{goals[0]}']")
     until(page, 2)
 
@@ -526,79 +527,82 @@ CONTRASTS = """() => {
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_everything_that_is_written_can_be_read(opened, scheme):
+def test_all_text_has_enough_contrast(opened, scheme):
     page = opened("mini_checkers", color_scheme=scheme)
     page.click("rect[data-cell='4,1']")
     page.click("rect[data-cell='3,0']")
     until(page, 1)
-    at_the_board = page.evaluate(CONTRASTS)
+    board_contrasts = page.evaluate(CONTRASTS)
     page.click("text=New game")
     page.wait_for_selector("#start:not([hidden])")
-    at_the_form = page.evaluate(CONTRASTS)
-    page.click("#lessons")
+    form_contrasts = page.evaluate(CONTRASTS)
+    page.click("#lessons-link")
     page.click("text=Settings")
     page.wait_for_selector("#lesson1")
-    for seen in (at_the_board, at_the_form, page.evaluate(CONTRASTS)):
+    for seen in (board_contrasts, form_contrasts, page.evaluate(CONTRASTS)):
         assert len(seen) > 12
         assert not [contrast for contrast in seen if contrast[0] < 4.5]
 
 
-def test_options_are_chosen_and_players_have_options(serving, open_pages):
-    page = open_pages(serving.address)
-    page.goto(serving.address + "#/new/checkers")
+def test_game_and_player_options_are_used(server, open_pages):
+    page = open_pages(server.address)
+    page.goto(server.address + "#/new/checkers")
     page.wait_for_selector("[name='option.crowning']")
     assert page.locator("[name='option.crowning'] option").all_text_contents() == [
         "continue",
         "ends move",
     ]
-    assert page.is_hidden("[name=name1]")
+    assert page.is_hidden("[name=spec1]")
     page.select_option("[name=seat1]", "other")
-    for name, why in (("", "there is no player"), ("minimax:depth=99", "wanted: 1 to 64")):
-        page.fill("[name=name1]", name)
+    for name, why in (("", "unknown player"), ("minimax:depth=99", "depth=99")):
+        page.fill("[name=spec1]", name)
         page.click("text=Start")
-        page.wait_for_selector(f"#refused:has-text('{why}')")
-    page.fill("[name=name1]", "minimax:depth=3")
+        page.wait_for_selector(f"#start-error:has-text('{why}')")
+    page.fill("[name=spec1]", "minimax:depth=3")
     page.click("text=Start")
     until(page, 0)
-    assert "minimax:depth=3" in page.text_content("#far")
+    assert "minimax:depth=3" in page.text_content("#top-seat")
 
 
-def test_where_there_is_nothing_to_show_links_lead_on(serving, open_pages):
-    page = open_pages(serving.address)
-    page.goto(serving.address + "#/none/none")
-    assert page.text_content("#lost.final") == "there is no such game here. Begin a new game"
-    page.goto(serving.address + "#/learn/ludo")
-    assert "there are no lessons for 'ludo'" in page.text_content("#learn .wrong")
-    page.goto(serving.address + "#/learn")
-    page.wait_for_selector("#learn .wrong", state="detached")
+def test_unknown_games_show_links(server, open_pages):
+    page = open_pages(server.address)
+    page.goto(server.address + "#/none/none")
+    assert (
+        page.text_content("#connection-alert.final")
+        == "there is no such game here. Start a new game"
+    )
+    page.goto(server.address + "#/learn/ludo")
+    assert "there are no lessons for 'ludo'" in page.text_content("#learn .error")
+    page.goto(server.address + "#/learn")
+    page.wait_for_selector("#learn .error", state="detached")
     names = page.locator("#learn .titles a").all_text_contents()
     assert "Mini checkers" in names
     assert len(names) == len(GAMES)
 
 
-def test_the_link_for_the_other_player_comes_first_until_he_has_come(opened):
+def test_invitation_comes_first_until_the_other_player_joins(opened):
     page = opened("mini_checkers", second="friend")
     page.wait_for_selector("#side.inviting")
     box = {name: page.locator(name).bounding_box()["y"] for name in ("#links", "#buttons")}
     assert box["#links"] < box["#buttons"]
-    assert page.text_content("#near") == "youblack6 pieces"
-    assert page.text_content("#far") == "other player (away)white6 pieces"
+    assert page.text_content("#bottom-seat") == "youblack6 pieces"
+    assert page.text_content("#top-seat") == "other player (away)white6 pieces"
     links = page.eval_on_selector_all("#links input", "all => all.map(node => node.value)")
-    other, onlooker = page.context.new_page(), page.context.new_page()
+    other, spectator = page.context.new_page(), page.context.new_page()
     other.goto(links[0])
     page.wait_for_selector("#side:not(.inviting)")
-    onlooker.goto(links[1])
-    until(onlooker, 0)
-    assert onlooker.text_content("#far").startswith("person")
+    spectator.goto(links[1])
+    until(spectator, 0)
+    assert spectator.text_content("#top-seat").startswith("person")
 
 
-def test_a_game_that_begins_is_seen_from_the_top(opened):
-    page = opened("mini_checkers", viewport={"width": 640, "height": 400})  # Start is below that
+def test_new_game_is_scrolled_to_the_top(opened):
+    page = opened("mini_checkers", viewport={"width": 640, "height": 400})
     assert page.evaluate("scrollY") == 0
 
 
 @pytest.mark.parametrize("width", [320, 390])
-def test_the_head_of_the_page_is_one_line_on_a_phone(opened, width):
+def test_header_is_one_line_on_a_phone(opened, width):
     page = opened("capture_conquer", viewport={"width": width, "height": 640})
     tops = page.eval_on_selector_all("header > *", "all => all.map(node => node.offsetHeight)")
     assert page.locator("header").bounding_box()["height"] < 2 * min(tops) + 16
@@ -606,28 +610,28 @@ def test_the_head_of_the_page_is_one_line_on_a_phone(opened, width):
 
 
 @pytest.mark.parametrize("minutes", ["five", "0", "0.01", "1441", "-3"])
-def test_minutes_are_a_number_within_limits(minutes, serving, open_pages):
-    page = open_pages(serving.address)
-    page.goto(serving.address)
+def test_invalid_minutes_are_rejected(minutes, server, open_pages):
+    page = open_pages(server.address)
+    page.goto(server.address)
     page.fill("[name=minutes]", minutes)
     page.click("text=Start")
-    refused = f"'{minutes}' is not a number of minutes from 0.02 to 1440, such as 5 or 2.5"
-    assert refused in page.text_content("#refused:not(:empty)")
+    message = f"'{minutes}'"
+    assert message in page.text_content("#start-error:not(:empty)")
     assert page.is_visible("#start")
 
 
-def test_the_board_is_a_grid_of_rows_to_who_cannot_see_it(opened):
+def test_board_is_an_accessible_grid(opened):
     page = opened("mini_checkers")
     rows = page.locator("[role=grid][aria-label='Mini checkers'] [role=row]")
     assert rows.count() == 6
     assert rows.first.locator("[role=gridcell]").count() == 6
 
 
-def test_another_piece_than_one_that_must_capture_is_refused_with_a_reason(opened):
+def test_unselectable_piece_shows_the_reason(opened):
     start = "8/8/8/3b4/4r3/8/8/1r6 r"
     page = opened("checkers", options={"start": start})
     page.click("rect[data-cell='7,1']")
-    assert page.text_content("#status.wrong") == "You must capture: choose a marked piece"
+    assert page.text_content("#status.error") == "You must capture: choose a marked piece"
     places = page.locator("#board .marks .hint")
     assert places.count() == 1
     assert places.get_attribute("transform") == f"translate({4 * CELL} {4 * CELL})"
@@ -640,38 +644,38 @@ def test_another_piece_than_one_that_must_capture_is_refused_with_a_reason(opene
     page.click("text=Start")
     until(page, 0)
     page.click("rect[data-cell='7,1']")
-    assert page.text_content("#status.wrong") == "This piece cannot move now: choose a marked piece"
+    assert page.text_content("#status.error") == "This piece cannot move now: choose a marked piece"
 
 
-def test_a_computer_that_declines_a_draw_says_so(opened):
+def test_player_declines_a_draw(opened):
     page = opened("mini_checkers", second="minimax:easy")
     page.click("text=Offer draw")
     page.wait_for_selector("#status:text-is('minimax:easy declines the draw')")
     assert page.is_enabled("text=Offer draw")
 
 
-def test_players_are_offered_that_can_play_the_chosen_options(serving, open_pages, monkeypatch):
+def test_form_lists_players_for_the_selected_options(server, open_pages, monkeypatch):
     monkeypatch.setitem(player_pool.OPTIONS, "six", {})
     with temporary_players():
         register_player("six", RandomPlayer, lambda game: game.options.get("size") == 6)
-        page = open_pages(serving.address)
-        page.goto(f"{serving.address}#/new/capture_conquer")
+        page = open_pages(server.address)
+        page.goto(f"{server.address}#/new/capture_conquer")
         page.select_option("[name=seat1]", "six")
         page.select_option("[name='option.size']", "5")
-        page.wait_for_selector("#refused:has-text('six cannot play these options')")
+        page.wait_for_selector("#start-error:has-text('six cannot play these options')")
         assert page.input_value("[name=seat1]") == "minimax:normal"
         assert page.locator("option[value=six]").count() == 0
         page.select_option("[name='option.size']", "6")
         page.wait_for_selector("option[value=six]", state="attached")
-        assert page.text_content("#refused") == ""
+        assert page.text_content("#start-error") == ""
         page.fill("[name='option.corner']", "9")
         page.press("[name='option.corner']", "Tab")
-        page.wait_for_selector("#refused:has-text('corner=9')")
+        page.wait_for_selector("#start-error:has-text('corner=9')")
 
 
-def test_the_form_names_the_player_who_moves_first(serving, open_pages):
-    page = open_pages(serving.address)
-    page.goto(f"{serving.address}#/new/mini_checkers")
+def test_form_names_the_first_mover(server, open_pages):
+    page = open_pages(server.address)
+    page.goto(f"{server.address}#/new/mini_checkers")
     labels = page.locator("#seats label span")
     page.wait_for_selector("#seats >> text=Black (moves first)")
     assert labels.all_text_contents() == ["Black (moves first)", "White"]
@@ -683,43 +687,43 @@ def test_the_form_names_the_player_who_moves_first(serving, open_pages):
     page.wait_for_selector("#seats >> text=Black (moves first)")
 
 
-def test_a_start_that_takes_long_has_a_reason(serving, open_pages):
-    page = open_pages(serving.address)
+def test_slow_start_shows_the_reason(server, open_pages):
+    page = open_pages(server.address)
     held = []
     page.route("**/games", lambda route: held.append(route))
     page.clock.install()
-    page.goto(f"{serving.address}#/new/mini_checkers")
+    page.goto(f"{server.address}#/new/mini_checkers")
     page.click("#start button.main")
     page.wait_for_selector("#start button:text-is('Starting …')")
-    assert page.text_content("#starting") == ""
+    assert page.text_content("#start-status") == ""
     page.clock.run_for(1000)
-    assert "is compiled, which takes some seconds" in page.text_content("#starting")
+    assert "is compiled, which takes some seconds" in page.text_content("#start-status")
     held.pop().continue_()
     until(page, 0)
-    assert page.text_content("#starting") == ""
+    assert page.text_content("#start-status") == ""
 
 
-def test_a_game_has_a_heading_that_has_the_focus_when_it_begins(opened):
+def test_new_game_focuses_its_heading(opened):
     page = opened("mini_checkers")
     assert page.text_content("#game h1") == "Mini checkers"
     assert page.evaluate("document.activeElement.id") == "game-title"
 
 
-def test_letters_in_tooltips_are_keys(opened):
+def test_tooltips_show_keyboard_shortcuts(opened):
     page = opened("mini_checkers")
     titles = page.eval_on_selector_all("#buttons [title]", "all => all.map(node => node.title)")
     assert sorted(title for title in titles if len(title) == 1) == ["f", "h", "u"]
 
 
-def test_the_game_before_is_not_shown_when_another_begins(opened):
+def test_previous_game_is_hidden_when_another_starts(opened):
     sockets = []
 
-    def through(route):
-        if not sockets:  # of the second game nothing comes
+    def record_and_connect(route):
+        if not sockets:
             route.connect_to_server()
         sockets.append(route)
 
-    page = opened("mini_checkers", sockets=through)
+    page = opened("mini_checkers", sockets=record_and_connect)
     page.click("#buttons >> text=New game")
     page.select_option("[name=game]", "morris")
     page.click("#start button.main")

@@ -1,16 +1,16 @@
-"""Two people in two browsers: what they offer each other, and what they may not do meanwhile."""
+"""Two people in two browsers: offers and assistance."""
 
 import pytest
-from page_server import Serving, needs_chromium, of_playwright
+from page_server import PageServer, ignores_playwright_warnings, needs_chromium
 
-pytestmark = [needs_chromium, of_playwright]
+pytestmark = [needs_chromium, ignores_playwright_warnings]
 
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory):
-    made = Serving(tmp_path_factory.mktemp("games"))
-    yield made.address
-    made.stop()
+    server = PageServer(tmp_path_factory.mktemp("games"))
+    yield server.address
+    server.stop()
 
 
 @pytest.fixture
@@ -38,11 +38,11 @@ def move(page, piece, cell):
     page.wait_for_selector(f"#game[data-decisions='{count + 1}']")
 
 
-def says(page, text):
+def wait_for_status(page, text):
     page.wait_for_selector(f"#status:has-text('{text}')")
 
 
-def test_draws_take_backs_and_rematches_are_accepted_or_declined(pair):
+def test_offers_are_accepted_or_declined(pair):
     page, other = pair()
     move(page, "4,1", "3,2")
     for offer, decline, declined in (
@@ -52,48 +52,48 @@ def test_draws_take_backs_and_rematches_are_accepted_or_declined(pair):
         page.click(f"#buttons >> text={offer}")
         page.wait_for_selector(f"#buttons button:disabled:text-is('{offer}')")
         other.click(f"text={decline}")
-        says(page, f"other player {declined}")
-        says(other, f"you {declined.replace('declines', 'decline')}")
+        wait_for_status(page, f"other player {declined}")
+        wait_for_status(other, f"you {declined.replace('declines', 'decline')}")
         assert page.is_enabled(f"#buttons >> text={offer}")
         assert other.inner_html("#offers") == ""
     page.click("text=Offer draw")
     other.click("text=Accept draw")
     for client in (page, other):
-        says(client, "a draw: both agreed")
+        wait_for_status(client, "a draw: both agreed")
     page.click("#buttons >> text=Rematch")
     other.click("text=Decline rematch")
-    says(page, "other player declines the rematch")
+    wait_for_status(page, "other player declines the rematch")
     before = other.url
     page.click("#buttons >> text=Rematch")
     other.wait_for_selector("text=Accept rematch")
-    assert other.url == before  # nobody is moved without having agreed
+    assert other.url == before
     other.click("text=Accept rematch")
     for client in (page, other):
         client.wait_for_url(lambda url: url != before)
         client.wait_for_selector("#game[data-decisions='0']")
-    assert page.text_content("#near") == "youwhite6 pieces"
+    assert page.text_content("#bottom-seat") == "youwhite6 pieces"
     page.go_back()
     page.wait_for_selector("text=Go to the rematch")
 
 
-def test_hints_and_analysis_are_off_until_the_end(pair):
+def test_assistance_is_off_until_the_end(pair):
     page, other = pair()
     for client in (page, other):
         assert client.is_hidden("#buttons >> text=Hint")
-        assert client.is_hidden("#buttons >> text=Analyse")
+        assert client.is_hidden("#buttons >> text=Analyze")
     page.click("text=Resign")
     page.click("text=Resign: sure?")
-    other.click("#buttons >> text=Analyse")
-    other.wait_for_selector("#study[data-decisions='0']")
+    other.click("#buttons >> text=Analyze")
+    other.wait_for_selector("#analysis[data-decisions='0']")
 
 
-def test_hints_and_analysis_are_there_where_they_were_agreed_on(pair):
+def test_agreed_assistance_is_available(pair):
     for page in pair(assistance=True):
         assert page.is_visible("#buttons >> text=Hint")
-        assert page.is_visible("#buttons >> text=Analyse")
+        assert page.is_visible("#buttons >> text=Analyze")
 
 
-def test_who_looks_back_stays_there_while_the_game_goes_on(pair):
+def test_past_position_stays_while_the_game_continues(pair):
     page, other = pair()
     move(page, "4,1", "3,2")
     page.keyboard.press("ArrowLeft")
@@ -105,21 +105,21 @@ def test_who_looks_back_stays_there_while_the_game_goes_on(pair):
     assert page.text_content("#status").endswith("turn 0 of 2; press → to return · new move")
     page.keyboard.press("ArrowRight")
     page.keyboard.press("ArrowRight")
-    page.wait_for_selector("rect.cell.open")
+    page.wait_for_selector("rect.cell.selectable")
     assert page.text_content("#status") == "black to move"
     page.keyboard.press("ArrowLeft")
     page.wait_for_selector("#status:has-text('after turn 1 of 2')")
     other.click("text=Resign")
     other.click("text=Resign: sure?")
-    says(page, "turn 1 of 2; press → to return · the game is over")
+    wait_for_status(page, "turn 1 of 2; press → to return · the game is over")
 
 
-def test_an_offer_is_not_shown_as_a_new_move(pair):
+def test_offer_is_not_shown_as_a_new_move(pair):
     page, other = pair()
     move(page, "4,1", "3,2")
     page.wait_for_selector("#game[data-decisions='1']")
     page.keyboard.press("ArrowLeft")
-    says(page, "Position after turn 0 of 1")
+    wait_for_status(page, "Position after turn 0 of 1")
     other.wait_for_selector("#game[data-decisions='1']")
     other.click("text=Offer draw")
     page.wait_for_selector("#offers >> text=Accept draw")

@@ -1,7 +1,6 @@
-"""A served game as a state machine: people come and go and play, and the disk fails now and then.
+"""A served game as a state machine: clients join, leave and play, and the disk fails at times.
 
-The model is the list of decisions and what is asked for; whatever happens, memory, the file and the
-model agree.
+The model is a list of decisions. Memory, the file and the model always agree.
 """
 
 import asyncio
@@ -21,14 +20,14 @@ from hypothesis.stateful import (
     rule,
 )
 
-from cc_env.errors import IllegalAction
 from cc_env.files import append_atomically
+from cc_env.errors import IllegalAction
 from cc_env.games.factory import make_game
 from cc_env.match.match import Match
 from cc_env.play.session import HUMAN
 from cc_env.server.journal import Journal
 from cc_env.server.limits import ServerLimits
-from cc_env.server.lobby import Lobby, check_opening
+from cc_env.server.lobby import Lobby, parse_setup
 from cc_env.server.storage import GameFolder
 
 GAME = make_game("mini_checkers")
@@ -36,7 +35,7 @@ LIMITS = ServerLimits(spectators_per_game=1)
 
 
 class Disk:
-    """Replacement for `append_atomically` that fails on demand, before or within a line."""
+    """A replacement of `append_atomically` that can fail before or in the middle of a line."""
 
     def __init__(self):
         self.fails_after = None
@@ -63,9 +62,9 @@ class RoomMachine(RuleBasedStateMachine):
         self.disk, self.patch = Disk(), pytest.MonkeyPatch()
         self.patch.setattr("cc_env.server.journal.append_atomically", self.disk.append)
         self.lobby = Lobby(GameFolder(Path(self.folder.name), LIMITS), LIMITS, cores=1)
-        opening = check_opening({"game": GAME.name, "seats": [HUMAN, HUMAN], "seed": 1}, LIMITS)
-        self.tokens, self.name = opening.tokens, self.lobby.open(opening)
-        self.played, self.is_over = [], False
+        setup = parse_setup({"game": GAME.name, "seats": [HUMAN, HUMAN], "seed": 1}, LIMITS)
+        self.tokens, self.name = setup.tokens, self.lobby.store_game(setup)
+        self.actions, self.is_over = [], False
 
     def teardown(self):
         self.lobby.close()
@@ -74,17 +73,17 @@ class RoomMachine(RuleBasedStateMachine):
         self.loop.close()
         self.folder.cleanup()
 
-    def run(self, act, *given):
-        """Do something in the event loop, as everything in a room is done."""
+    def run(self, function, *args):
+        """Call a function in the event loop."""
 
-        async def do():
-            return act(*given)
+        async def call():
+            return function(*args)
 
-        return self.loop.run_until_complete(do())
+        return self.loop.run_until_complete(call())
 
     @property
     def room(self):
-        return self.loop.run_until_complete(self.lobby.find(self.name))
+        return self.loop.run_until_complete(self.lobby.find_room(self.name))
 
     @rule(target=clients, seats=st.sampled_from([(0,), (1,), (0, 1)]))
     def join(self, seats):
@@ -98,14 +97,14 @@ class RoomMachine(RuleBasedStateMachine):
         room, client = pair
         self.run(room.leave, client)
 
-    def obey(self, pair, message):
-        """Let a client ask for something; return whether it was done."""
+    def send(self, pair, message):
+        """Send a command of a client; return whether it was executed."""
         room, client = pair
         while not client.messages.empty():
             client.messages.get_nowait()
         was_closed = room.is_closed
         try:
-            self.run(room.obey, client, message)
+            self.run(room.handle_command, client, message)
         except IllegalAction:
             return False
         assert not was_closed
@@ -119,31 +118,31 @@ class RoomMachine(RuleBasedStateMachine):
             return
         action = match.legal_actions[place % len(match.legal_actions)]
         version = room._journal.version
-        done = self.obey(pair, {"do": "play", "action": action, "version": version})
+        done = self.send(pair, {"command": "play", "action": action, "version": version})
         assert not done or match.mover in client.seats
         if done:
-            self.played.append(action)
+            self.actions.append(action)
 
     @rule(pair=clients)
     def resign(self, pair):
-        if self.obey(pair, {"do": "resign"}):
+        if self.send(pair, {"command": "resign"}):
             assert not self.is_over
             self.is_over = True
 
     @rule(pair=clients)
     def take_back(self, pair):
-        before = len(self.played)
-        if self.obey(pair, {"do": "take_back"}):
+        before = len(self.actions)
+        if self.send(pair, {"command": "take_back"}):
             count = len(pair[0].session.decisions)
-            was_asked_only = pair[0].wanted_back is not None
-            assert (count == before) if was_asked_only else (count < before)
-            if not was_asked_only:
+            is_request_only = pair[0].take_back_requested_by is not None
+            assert (count == before) if is_request_only else (count < before)
+            if not is_request_only:
                 self.is_over = False
-            self.played = self.played[:count]
+            self.actions = self.actions[:count]
 
     @rule(pair=clients)
     def offer_a_draw(self, pair):
-        self.obey(pair, {"do": "draw"})
+        self.send(pair, {"command": "draw"})
         room, _ = pair
         self.is_over |= not room.is_closed and room.session.result is not None
 
@@ -157,14 +156,14 @@ class RoomMachine(RuleBasedStateMachine):
         self.disk.fails_after = None
 
     @rule()
-    def server_forgets(self):
-        """The game is read from its file again when somebody comes."""
+    def room_closes(self):
+        """The game is read from its file again when a client joins."""
         room = self.room
         self.run(room.close)
 
     def match(self):
         match = Match(GAME)
-        for action in self.played:
+        for action in self.actions:
             match.play(action)
         return match
 
@@ -173,34 +172,34 @@ class RoomMachine(RuleBasedStateMachine):
         path = Path(self.folder.name) / f"{self.name}.jsonl"
         copy = path.with_name("copy")
         copy.write_bytes(path.read_bytes())
-        kept = Journal(copy).read(self.lobby.make_player)
+        saved_game = Journal(copy).read(self.lobby.make_player)
         copy.unlink()
-        assert [decision.action for decision in kept.session.decisions] == self.played
+        assert [decision.action for decision in saved_game.session.decisions] == self.actions
         ended = self.is_over or self.match().result is not None
-        assert (kept.session.result is not None) == ended
+        assert (saved_game.session.result is not None) == ended
         room = self.lobby.rooms.get(self.name)
         if room:
             assert not room.is_closed
-            assert [decision.action for decision in room.session.decisions] == self.played
-            assert room.session.result == kept.session.result
-            assert room._journal.version == kept_version(path)
+            assert [decision.action for decision in room.session.decisions] == self.actions
+            assert room.session.result == saved_game.session.result
+            assert room._journal.version == journal_version(path)
 
     @invariant()
-    def nobody_sees_what_was_not_written(self):
+    def sent_states_were_written(self):
         """Every state that was sent has no more decisions than the model."""
         room = self.lobby.rooms.get(self.name)
-        for client in room.guests if room else ():
+        for client in room.clients if room else ():
             messages = list(client.messages._queue)
             states = [json.loads(message) for message in messages if message]
             states = [state for state in states if state["type"] == "state"]
-            assert not states or states[-1]["decisions"] == len(self.played)
+            assert not states or states[-1]["decisions"] == len(self.actions)
 
 
-def kept_version(path):
+def journal_version(path):
     """Return the version of a journal: the number of lines that change the position."""
     lines = path.read_text().splitlines()
-    asked = '"do":"offer"', '"do":"ask_back"', '"do":"decline"', '"do":"pace"'
-    return sum(not any(word in line for word in asked) for line in lines)
+    kinds = '"do":"offer"', '"do":"ask_back"', '"do":"decline"', '"do":"pace"'
+    return sum(not any(kind in line for kind in kinds) for line in lines)
 
 
 TestRoom = RoomMachine.TestCase

@@ -1,4 +1,4 @@
-"""The form that begins a game: what the server offers, it accepts as a request."""
+"""The form for a new game: the server accepts as a request what it offers."""
 
 import pytest
 from conftest import HERE
@@ -29,27 +29,27 @@ def accepted(client, path, **request):
     return response.json()
 
 
-def test_what_the_server_answers_it_accepts_as_a_request(serving):
+def test_responses_are_valid_requests(serving):
     client = serving()
     for name, options in variants():
         opened = accepted(client, "/open", game=name, options=options)
         node = {"game": opened["game"], "options": opened["options"], "start": opened["start"]}
-        state = accepted(client, "/look", **node, actions=[])
+        state = accepted(client, "/position", **node, actions=[])
         assert accepted(client, "/open", **node)["options"] == opened["options"]
-        setup = {"players": opened["analysts"], "mover": state["mover"]}
-        assert accepted(client, "/setup", **node) == setup
-        begun = {**node, "start": state["position"], "seats": ["human", "human"]}
-        accepted(client, "/games", **begun)
+        expected = {"players": opened["analysts"], "mover": state["mover"]}
+        assert accepted(client, "/players", **node) == expected
+        setup = {**node, "start": state["position"], "seats": ["human", "human"]}
+        accepted(client, "/games", **setup)
 
 
-def test_a_pdn_game_without_a_limit_is_opened_and_looked_at(serving):
-    """P1: PDN files are English draughts, which have no limit of turns without progress."""
+def test_pdn_game_without_a_limit_is_opened(serving):
+    """PDN files are English draughts, which have no limit of turns without progress."""
     client = serving()
     opened = accepted(client, "/open", text="1. 11-15 23-19 2. 8-11 22-17 *")
     assert opened["options"] == UNLIMITED
     node = {"game": opened["game"], "options": opened["options"], "start": opened["start"]}
     actions = [action for _, _, turn in opened["turns"] for action in turn]
-    assert accepted(client, "/look", **node, actions=actions)["decisions"] == 4
+    assert accepted(client, "/position", **node, actions=actions)["decisions"] == 4
 
 
 @pytest.mark.parametrize(
@@ -61,21 +61,21 @@ def test_a_pdn_game_without_a_limit_is_opened_and_looked_at(serving):
         ("morris", {}, "ww.bbb.................. b 76", 1),
     ],
 )
-def test_the_setup_says_who_moves_first(name, options, start, mover, serving):
-    answer = accepted(serving(), "/setup", game=name, options=options, start=start)
+def test_players_request_returns_the_first_mover(name, options, start, mover, serving):
+    answer = accepted(serving(), "/players", game=name, options=options, start=start)
     assert answer["mover"] == mover
 
 
-def test_a_setup_that_is_not_possible_is_refused(serving):
+def test_invalid_players_request_is_rejected(serving):
     client = serving()
-    for request, why in (
-        ({"game": "ludo"}, "no game 'ludo'"),
+    for request, text in (
+        ({"game": "ludo"}, "'ludo'"),
         ({"game": "cannon", "options": {"rows": 9}}, "rows=9"),
         ({"game": "cannon", "options": {"rows": None}}, "rows=None"),
-        ({"game": "cannon", "options": {"rows": []}}, "a word, a number, true, false or null"),
+        ({"game": "cannon", "options": {"rows": []}}, "rows"),
         ({"game": "checkers", "start": "nonsense"}, "nonsense"),
-        ({"game": "checkers", "seats": []}, "no field seats"),
+        ({"game": "checkers", "seats": []}, "seats"),
     ):
-        response = client.post("/setup", json=request, headers={"origin": HERE})
+        response = client.post("/players", json=request, headers={"origin": HERE})
         assert response.status_code == 400
-        assert why in response.json()["error"]
+        assert text in response.json()["error"]

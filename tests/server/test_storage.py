@@ -1,4 +1,4 @@
-"""The folder of games: its lock, its files, what becomes of damaged and of old ones."""
+"""The folder of games: lock, private files, expiry, damaged journals."""
 
 import asyncio
 import json
@@ -15,19 +15,19 @@ from cc_env.games.factory import make_game
 from cc_env.play.session import HUMAN
 from cc_env.players.specs import make_player
 from cc_env.server import app, storage
-from cc_env.server.journal import Journal, Opening, with_tokens
+from cc_env.server.journal import GameSetup, Journal, add_tokens
 from cc_env.server.limits import BusyError, ServerLimits
 from cc_env.server.lobby import Lobby
-from cc_env.server.storage import DAY, GameFolder
+from cc_env.server.storage import DAY_SECONDS, GameFolder
 
 PEOPLE = HUMAN, HUMAN
-HERE = "http://127.0.0.1:8000"
+ORIGIN = "http://127.0.0.1:8000"
 OPENING = {"game": "mini_checkers", "seats": list(PEOPLE), "seed": 1}
 
 
-def opening(game="mini_checkers"):
-    made = make_game(game)
-    return with_tokens(Opening(made.name, dict(made.options), PEOPLE))
+def setup(name="mini_checkers"):
+    game = make_game(name)
+    return add_tokens(GameSetup(game.name, dict(game.options), PEOPLE))
 
 
 def open_folder(path, **limits):
@@ -36,19 +36,19 @@ def open_folder(path, **limits):
 
 def store(folder, count=1, lines=1):
     """Store games of some lines each; return their names."""
-    names = [folder.create(opening()) for _ in range(count)]
+    names = [folder.create(setup()) for _ in range(count)]
     for name in names:
         for _ in range(lines - 1):
-            folder.journal(name).offered(0)
+            folder.journal(name).append_draw_offer(0)
     return names
 
 
 def age(path, name, days, now):
-    changed = now - days * DAY
+    changed = now - days * DAY_SECONDS
     os.utime(path / f"{name}.jsonl", (changed, changed))
 
 
-def test_a_folder_belongs_to_one_server(tmp_path):
+def test_folder_belongs_to_one_server(tmp_path):
     """Row A5: two servers confirmed a move of the same seat."""
     first = open_folder(tmp_path)
     with pytest.raises(FolderInUse, match="another server"):
@@ -57,38 +57,38 @@ def test_a_folder_belongs_to_one_server(tmp_path):
     open_folder(tmp_path).close()
 
 
-def test_a_journal_is_for_its_owner_alone(tmp_path):
+def test_journals_are_private(tmp_path):
     """Row A10: it has the tokens of the seats."""
     folder = open_folder(tmp_path)
     (name,) = store(folder)
     (tmp_path / f"{name}.jsonl").chmod(0o755)
     (other,) = store(folder)
-    folder.expired()
-    for stored in (name, other):
-        assert stat.S_IMODE((tmp_path / f"{stored}.jsonl").stat().st_mode) == 0o600
+    folder.find_expired()
+    for game_name in (name, other):
+        assert stat.S_IMODE((tmp_path / f"{game_name}.jsonl").stat().st_mode) == 0o600
     folder.close()
 
 
-def test_games_expire_by_their_last_change(tmp_path):
+def test_games_expire_after_their_last_change(tmp_path):
     now = 1e9
     folder = open_folder(tmp_path, unplayed_days=1, stored_days=10)
     unplayed, played = store(folder, 3), store(folder, 3, lines=2)
     for days, *names in zip((0.5, 2, 11), unplayed, played, strict=True):
         for name in names:
             age(tmp_path, name, days, now)
-    assert {game.name for game in folder.expired(now)} == {*unplayed[1:], played[2]}
+    assert {game.name for game in folder.find_expired(now)} == {*unplayed[1:], played[2]}
     folder.close()
 
 
-def test_a_full_folder_drops_what_changed_least_recently(tmp_path):
+def test_full_folder_expires_least_recent_games(tmp_path):
     now = 1e9
     folder = open_folder(tmp_path, stored_games=4)
     unplayed, played = store(folder, 2), store(folder, 2, lines=2)
     for number, name in enumerate((*unplayed, *played)):
         age(tmp_path, name, 0.9 - number / 10, now)
-    with pytest.raises(BusyError, match="4 games are stored"):
+    with pytest.raises(BusyError, match="4"):
         store(folder)
-    due = folder.expired(now)
+    due = folder.find_expired(now)
     assert [game.name for game in due] == unplayed[:1]
     for game in due:
         folder.remove(game)
@@ -98,29 +98,29 @@ def test_a_full_folder_drops_what_changed_least_recently(tmp_path):
     folder.close()
 
 
-def test_games_removed_by_hand_make_room(tmp_path):
+def test_games_deleted_by_hand_free_space(tmp_path):
     folder = open_folder(tmp_path, stored_games=2)
     names = store(folder, 2)
     (tmp_path / f"{names[0]}.jsonl").unlink()
-    assert not folder.expired()
+    assert not folder.find_expired()
     assert store(folder)
     folder.close()
 
 
-def test_a_folder_is_bounded_in_bytes(tmp_path):
+def test_folder_size_is_limited(tmp_path):
     folder = open_folder(tmp_path, stored_bytes=2000)
     names = store(folder, 3)
     while not folder.is_full:
         names += store(folder)
     assert len(names) < 20
-    for game in folder.expired():
+    for game in folder.find_expired():
         folder.remove(game)
     assert not folder.is_full
     assert len(list(tmp_path.glob("*.jsonl"))) == len(names) - 1
     folder.close()
 
 
-def test_a_full_server_takes_new_games_for_the_oldest_unplayed(serving, tmp_path):
+def test_full_server_replaces_oldest_unplayed_games(serving, tmp_path):
     """Row A6: with 100,000 games nobody could open one again, also after a restart."""
     client = serving(stored_games=3)
     for _ in range(8):
@@ -128,14 +128,14 @@ def test_a_full_server_takes_new_games_for_the_oldest_unplayed(serving, tmp_path
     assert len(list(tmp_path.glob("*.jsonl"))) <= 3
 
 
-def test_an_open_game_does_not_expire(tmp_path):
+def test_loaded_game_does_not_expire(tmp_path):
     async def scene():
         folder = open_folder(tmp_path, unplayed_days=0)
         lobby = Lobby(folder, cores=1)
         name, other = store(folder, 2)
-        for stored in (name, other):
-            age(tmp_path, stored, 5, 1e9)
-        await lobby.find(name)
+        for game_name in (name, other):
+            age(tmp_path, game_name, 5, 1e9)
+        await lobby.find_room(name)
         await lobby.remove_expired()
         assert [path.stem for path in tmp_path.glob("*.jsonl")] == [name]
         lobby.close()
@@ -143,7 +143,7 @@ def test_an_open_game_does_not_expire(tmp_path):
     asyncio.run(scene())
 
 
-def test_a_game_that_cannot_be_stored_is_refused_and_leaves_nothing(serving, tmp_path, monkeypatch):
+def test_unstorable_game_is_rejected_and_leaves_no_file(serving, tmp_path, monkeypatch):
     """Row A9: status 500, a traceback, an empty file."""
     client = serving()
 
@@ -162,51 +162,51 @@ def test_a_game_that_cannot_be_stored_is_refused_and_leaves_nothing(serving, tmp
 
     with monkeypatch.context() as context:
         context.setattr("os.fdopen", Full)
-        answer = client.post("/games", json=OPENING)
-    assert answer.status_code == 503
-    assert answer.json() == {"error": app.UNAVAILABLE}
+        response = client.post("/games", json=OPENING)
+    assert response.status_code == 503
+    assert response.json() == {"error": app.UNAVAILABLE}
     assert not list(tmp_path.glob("*.jsonl"))
     assert client.post("/games", json=OPENING).status_code == 201
 
 
 @pytest.mark.parametrize("content", [b"", b"\n", b"{}\n", b"\xff\n", b'{"game":1}\n'])
-def test_a_damaged_game_is_one_clear_answer_and_one_line_of_log(content, serving, tmp_path, caplog):
+def test_damaged_game_is_one_error_and_one_log_line(content, serving, tmp_path, caplog):
     client = serving()
     (tmp_path / f"{'A' * 16}.jsonl").write_bytes(content)
-    answer = client.get(f"/games/{'A' * 16}.txt")
-    assert answer.status_code == 503
-    assert answer.json() == {"error": "this game cannot be read now"}
-    (line,) = [record for record in caplog.records if record.name == "cc_env.play"]
+    response = client.get(f"/games/{'A' * 16}.txt")
+    assert response.status_code == 503
+    assert response.json() == {"error": "this game cannot be read now"}
+    (line,) = [record for record in caplog.records if record.name == "cc_env.server"]
     assert str(tmp_path) in line.getMessage()
     assert not line.exc_info
 
 
-def test_a_folder_with_the_name_of_a_game_is_none(serving, tmp_path):
+def test_folder_named_like_a_game_is_ignored(serving, tmp_path):
     client = serving()
     (tmp_path / f"{'A' * 16}.jsonl").mkdir()
     assert client.get(f"/games/{'A' * 16}.txt").status_code == 404
 
 
-def test_an_empty_journal_says_so(tmp_path):
+def test_empty_journal_is_rejected(tmp_path):
     path = tmp_path / "game.jsonl"
     path.touch()
-    with pytest.raises(BadRecord, match="line 1: the file is empty"):
+    with pytest.raises(BadRecord, match="line 1"):
         Journal(path).read(make_player)
 
 
-def test_what_has_gone_is_not_written_again(tmp_path):
+def test_deleted_journal_is_not_recreated(tmp_path):
     """A journal that was deleted is not begun again in its middle."""
     folder = open_folder(tmp_path)
     (name,) = store(folder)
     journal = folder.journal(name)
     journal.path.unlink()
     with pytest.raises(FileNotFoundError):
-        journal.offered(0)
+        journal.append_draw_offer(0)
     assert not journal.path.exists()
     folder.close()
 
 
-def test_a_file_that_is_created_is_new_and_private(tmp_path):
+def test_created_file_is_new_and_private(tmp_path):
     path = tmp_path / "secret"
     files.create_private(path, "a")
     with pytest.raises(FileExistsError):
@@ -217,49 +217,53 @@ def test_a_file_that_is_created_is_new_and_private(tmp_path):
 def journal_of(path, name):
     """Write a journal with decisions, take-backs, offers and an end; return its bytes."""
     journal, game = Journal(path), make_game(name)
-    journal.begin(opening(name))
+    journal.create(setup(name))
     session = journal.read(make_player).session
     for number in range(8):
         session.play(session.match.legal_actions[0])
-        journal.decided(session.decisions[-1], 0.25)
+        journal.append_decision(session.decisions[-1], 0.25)
         if number in (3, 6):
             session.take_back()
-            journal.taken_back()
-    journal.offered(0)
-    journal.asked_back(1)
+            journal.append_take_back()
+    journal.append_draw_offer(0)
+    journal.append_take_back_request(1)
     session.resign(0)
-    journal.ended(session.result, "")
+    journal.append_result(session.result, "")
     assert game.name == session.game.name
     return path.read_bytes()
 
 
 def read(path):
-    standing = Journal(path).read(make_player)
-    return standing.session.decisions, standing.session.result, standing.wanted_back
+    saved_game = Journal(path).read(make_player)
+    return (
+        saved_game.session.decisions,
+        saved_game.session.result,
+        saved_game.take_back_requested_by,
+    )
 
 
 @pytest.mark.parametrize("name", ["mini_checkers", "morris"])
-def test_a_journal_that_is_cut_has_all_whole_lines(name, tmp_path):
+def test_truncated_journal_keeps_complete_lines(name, tmp_path):
     """Of every length: what a killed process may leave."""
     path, cut = tmp_path / "game.jsonl", tmp_path / "cut.jsonl"
     content = journal_of(path, name)
-    whole, known = [], None
+    complete, expected = [], None
     for length in range(len(content) + 1):
         cut.write_bytes(content[:length])
         lines = content[:length].count(b"\n")
         if not lines:
             with pytest.raises(BadRecord):
                 read(cut)
-        elif lines != len(whole):
-            whole.append(length)
-            known = read(cut)
+        elif lines != len(complete):
+            complete.append(length)
+            expected = read(cut)
         elif length % 7 == 0 or length == len(content):
-            assert read(cut) == known
-            assert cut.read_bytes() == content[: whole[-1]]
-    assert len(whole) == content.count(b"\n")
+            assert read(cut) == expected
+            assert cut.read_bytes() == content[: complete[-1]]
+    assert len(complete) == content.count(b"\n")
 
 
-def test_a_journal_with_a_flipped_bit_is_read_or_refused(tmp_path):
+def test_journal_with_flipped_bit_is_read_or_rejected(tmp_path):
     path = tmp_path / "game.jsonl"
     content = journal_of(path, "mini_checkers")
     done = {True: 0, False: 0}
@@ -271,46 +275,46 @@ def test_a_journal_with_a_flipped_bit_is_read_or_refused(tmp_path):
     assert min(done.values()) > 0
 
 
-def test_a_game_of_many_take_backs_is_full_but_can_be_played_on(serving):
+def test_full_game_allows_moves_only(serving):
     """Row A7: its file was 188 kB, and took 35 seconds to be opened."""
     client = serving(journal_bytes=700)
     opened = client.post("/games", json=OPENING).json()
     place = f"ws://127.0.0.1:8000/play/{opened['game']}"
-    with client.websocket_connect(place, headers={"origin": HERE}) as socket:
+    with client.websocket_connect(place, headers={"origin": ORIGIN}) as socket:
 
         def until(*kinds):
             while (message := socket.receive_json())["type"] not in kinds:
                 pass
             return message
 
-        def do(what, **values):
-            socket.send_json({"do": what, **values})
+        def send_command(command, **fields):
+            socket.send_json({"command": command, **fields})
 
         socket.send_json({"tokens": opened["tokens"]})
         state = until("state")
-        answer = state
-        while answer["type"] == "state":
-            do("play", action=state["choices"][0][0], version=answer["version"])
+        response = state
+        while response["type"] == "state":
+            send_command("play", action=state["choices"][0][0], version=response["version"])
             played = until("state")
-            do("take_back")
-            answer = until("state", "refused")
-        assert "its file is full" in answer["why"]
-        do("play", action=played["choices"][0][0], version=played["version"])
-        assert until("state", "refused")["decisions"] == 2
+            send_command("take_back")
+            response = until("state", "error")
+        assert "full" in response["reason"]
+        send_command("play", action=played["choices"][0][0], version=played["version"])
+        assert until("state", "error")["decisions"] == 2
 
 
-def test_storage_needs_no_name_that_is_not_its_own(tmp_path):
+def test_other_files_and_names_are_ignored(tmp_path):
     (tmp_path / "notes.jsonl").write_text("mine")
     folder = open_folder(tmp_path, unplayed_days=0)
-    assert not folder.expired(1e12)
+    assert not folder.find_expired(1e12)
     for name in ("../../etc/passwd", "notes", "", "x" * 17):
         with pytest.raises(UnknownOption):
             folder.journal(name)
     folder.close()
-    assert json.dumps(storage.NAME.pattern)
+    assert json.dumps(storage.GAME_NAME.pattern)
 
 
-def test_a_server_that_has_ended_leaves_its_folder(tmp_path):
-    with TestClient(app.create_app(tmp_path), base_url=HERE), pytest.raises(FolderInUse):
+def test_folder_is_unlocked_after_shutdown(tmp_path):
+    with TestClient(app.create_app(tmp_path), base_url=ORIGIN), pytest.raises(FolderInUse):
         open_folder(tmp_path)
     open_folder(tmp_path).close()

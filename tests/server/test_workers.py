@@ -1,4 +1,4 @@
-"""Players that think in processes of their own."""
+"""Worker processes of players."""
 
 import asyncio
 import multiprocessing
@@ -17,73 +17,73 @@ from cc_env.match.referee import Clock, player_for_new_game
 from cc_env.players.specs import make_player, temporary_players
 from cc_env.registry.catalogue import GAMES
 from cc_env.server import player_pool, workers
-from cc_env.server.jobs import Analyze, GameKey, Judge, pooled_player
+from cc_env.server.jobs import AnalysisJob, AssessmentJob, GameKey, make_pooled_player
 from cc_env.server.player_pool import PlayerPool
-from cc_env.server.workers import Cancellation, LocalWorker, ProcessWorker, Workers
+from cc_env.server.workers import Cancellation, LocalWorker, ProcessWorker, WorkerPool
 
 GAME = make_game("mini_checkers")
-KEY = GameKey.of(GAME)
+KEY = GameKey.from_game(GAME)
 MEGABYTE = 2**20
 
 
-def in_processes():
-    return Workers(lambda: ProcessWorker(32 * MEGABYTE))
+def process_pool():
+    return WorkerPool(lambda: ProcessWorker(32 * MEGABYTE))
 
 
-def in_threads():
-    return Workers(lambda: LocalWorker(32 * MEGABYTE))
+def thread_pool():
+    return WorkerPool(lambda: LocalWorker(32 * MEGABYTE))
 
 
 @pytest.fixture(scope="module")
-def there():
-    made = in_processes()
-    yield made
-    made.close()
+def pool():
+    pool = process_pool()
+    yield pool
+    pool.close()
 
 
-def choose(there, name="minimax:depth=2", rng=None):
+def choose(pool, name="minimax:depth=2", rng=None):
     rng = rng or np.random.default_rng(0)
-    return pooled_player(name, GAME, there.run).choose(GAME.initial, rng, Clock())
+    return make_pooled_player(name, GAME, pool.run).choose(GAME.initial, rng, Clock())
 
 
-def processes(there):
-    return {worker.process.pid for worker in there.all}
+def worker_pids(pool):
+    return {worker.process.pid for worker in pool.workers}
 
 
-def test_a_worker_decides_as_the_player_does_here(there):
+def test_worker_decides_as_the_local_player(pool):
     for name in ("minimax:depth=2", "mcts:simulations=20", "random"):
         ours, theirs = np.random.default_rng(1), np.random.default_rng(1)
         player = make_player(name, GAME)
-        for _ in range(2):  # the generator goes on where the worker left it
-            decision = choose(there, name, theirs)
-            known = player.choose(GAME.initial, ours, Clock())
-            assert (decision.action, decision.value) == (known.action, known.value)
-            assert list(decision.details) == list(known.details)
-    assert len(processes(there)) == 1
+        for _ in range(2):
+            decision = choose(pool, name, theirs)
+            expected = player.choose(GAME.initial, ours, Clock())
+            assert (decision.action, decision.value) == (expected.action, expected.value)
+            assert list(decision.details) == list(expected.details)
+    assert len(worker_pids(pool)) == 1
 
 
-def test_analyses_are_done_by_workers(there):
+def test_workers_analyze(pool):
     spec = "minimax:depth=2"
-    analysis = there.run(Analyze(spec, KEY, GAME.initial), 5.0)
+    analysis = pool.run(AnalysisJob(spec, KEY, GAME.initial), 5.0)
     assert {line.actions[0] for line in analysis.lines} == set(GAME.legal_actions(GAME.initial))
     turn = next(GAME.turns(GAME.initial))
-    assert there.run(Judge(spec, KEY, GAME.initial, turn), 5.0).mark
+    assert pool.run(AssessmentJob(spec, KEY, GAME.initial, turn), 5.0).mark
     with pytest.raises(IllegalAction):
-        there.run(Judge(spec, KEY, GAME.initial, (0,)), 5.0)
+        pool.run(AssessmentJob(spec, KEY, GAME.initial, (0,)), 5.0)
 
 
-def test_a_player_that_fails_has_forfeited_as_it_would_here(there):
-    with pytest.raises(ValueError, match="there is no player 'nobody'"):
-        choose(there, "nobody")
-    assert choose(there).action in GAME.legal_actions(GAME.initial)
+def test_player_errors_are_raised_by_the_worker_pool(pool):
+    with pytest.raises(ValueError, match="'nobody'"):
+        choose(pool, "nobody")
+    assert choose(pool).action in GAME.legal_actions(GAME.initial)
 
 
 @pytest.mark.parametrize("kind", ["policy", "alphazero:simulations=2"])
-def test_a_pooled_player_remembers_its_game(kind):
-    """A learned player avoids positions of its game; games that share its search do not mix."""
-    game, run = make_game("capture_conquer"), in_threads().run
+def test_pooled_player_remembers_its_game(kind):
+    """Games that share a learned player do not share its memory."""
+    game, run = make_game("capture_conquer"), thread_pool().run
     alone = player_for_new_game(make_player(kind, game))
-    pooled, other = (player_for_new_game(pooled_player(kind, game, run)) for _ in range(2))
+    pooled, other = (player_for_new_game(make_pooled_player(kind, game, run)) for _ in range(2))
     position, rng = game.initial, np.random.default_rng(0)
     for _ in range(4):
         action = pooled.choose(position, rng, Clock()).action
@@ -97,12 +97,12 @@ def test_a_pooled_player_remembers_its_game(kind):
 
 
 class Large:
-    """A player with a table, of which only the size is real."""
+    """A player that claims to have a large table."""
 
-    made = bytes = 0
+    count = bytes = 0
 
     def __init__(self, game, *, megabytes=40):
-        type(self).made += 1
+        type(self).count += 1
         type(self).bytes += megabytes * MEGABYTE
         self.megabytes = megabytes
 
@@ -113,16 +113,15 @@ class Large:
         raise AssertionError
 
 
-def test_idle_players_are_kept_up_to_some_bytes(monkeypatch):
-    """Row A3: a hundred analyses with different options kept a table each."""
+def test_idle_players_are_kept_within_a_memory_limit(monkeypatch):
     monkeypatch.setattr(PlayerPool, "_memory", lambda pool: Large.bytes)
-    Large.made = Large.bytes = 0
+    Large.count = Large.bytes = 0
     pool, highest = PlayerPool(100 * MEGABYTE), 0
     with temporary_players(large=Large):
         for spec in ("large", "large", "large:megabytes=41", "large"):
             with pool.borrow(spec, GAME):
                 pass
-        assert (Large.made, Large.bytes) == (2, 81 * MEGABYTE)
+        assert (Large.count, Large.bytes) == (2, 81 * MEGABYTE)
         for megabytes in range(50, 90, 8):
             with pool.borrow(f"large:megabytes={megabytes}", GAME):
                 pass
@@ -133,74 +132,74 @@ def test_idle_players_are_kept_up_to_some_bytes(monkeypatch):
     assert Large.bytes == 0
 
 
-def test_an_analysis_is_ended_in_its_process(there):
-    began, actual = threading.Event(), []
+def test_cancellation_ends_an_analysis(pool):
+    started, results = threading.Event(), []
     cancellation = Cancellation()
     attach = cancellation.attach
 
-    def note(worker):
+    def report(worker):
         attach(worker)
-        began.set()
+        started.set()
 
-    cancellation.attach = note
-    job = Analyze("minimax:seconds=60", KEY, GAME.initial)
-    analysing = threading.Thread(target=lambda: actual.append(there.run(job, 60.0, cancellation)))
-    analysing.start()
-    began.wait()
+    cancellation.attach = report
+    job = AnalysisJob("minimax:seconds=60", KEY, GAME.initial)
+    analysis = threading.Thread(target=lambda: results.append(pool.run(job, 60.0, cancellation)))
+    analysis.start()
+    started.wait()
     cancellation.set()
-    analysing.join(30)  # far less than the search would take
-    assert actual
+    analysis.join(30)
+    assert results
     with pytest.raises(asyncio.CancelledError):
-        there.run(job, 60.0, cancellation)
+        pool.run(job, 60.0, cancellation)
 
 
-def test_a_worker_that_dies_is_reported_and_replaced(there, caplog):
-    choose(there)
-    (old,) = processes(there)
+def test_dead_worker_is_reported_and_replaced(pool, caplog):
+    choose(pool)
+    (old,) = worker_pids(pool)
     os.kill(old, signal.SIGKILL)
-    assert choose(there).action in GAME.legal_actions(GAME.initial)
-    assert "another replaces it" in caplog.text
-    (new,) = processes(there)
+    assert choose(pool).action in GAME.legal_actions(GAME.initial)
+    assert "a player process died" in caplog.text
+    (new,) = worker_pids(pool)
     assert new != old
 
 
-def test_jobs_end_when_the_workers_are_closed(monkeypatch):
-    there, asked, ended = in_processes(), threading.Event(), []
+def test_closing_the_pool_ends_its_jobs(monkeypatch):
+    pool, started, ended = process_pool(), threading.Event(), []
     result = workers.ProcessWorker.result
 
     def report(worker):
-        asked.set()
+        started.set()
         return result(worker)
 
     def wait():
         try:
-            choose(there, "minimax:seconds=60")
+            choose(pool, "minimax:seconds=60")
         except asyncio.CancelledError as error:
             ended.append(error)
 
     monkeypatch.setattr(workers.ProcessWorker, "result", report)
     waiting = threading.Thread(target=wait)
     waiting.start()
-    asked.wait()
-    there.close()
+    started.wait()
+    pool.close()
     waiting.join()
     assert len(ended) == 1
 
 
 def think_until_killed(connection):
-    there = in_processes()
-    choose(there)
-    connection.send(processes(there))
-    choose(there, "minimax:seconds=60")
+    pool = process_pool()
+    choose(pool)
+    connection.send(worker_pids(pool))
+    choose(pool, "minimax:seconds=60")
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="waits for processes of others")
-def test_workers_end_with_a_server_that_is_killed():
+@pytest.mark.skipif(sys.platform != "linux", reason="needs pidfd")
+def test_workers_end_when_the_server_is_killed():
     spawned = multiprocessing.get_context("spawn")
     ours, theirs = spawned.Pipe()
     server = spawned.Process(target=think_until_killed, args=(theirs,))
     server.start()
-    theirs.close()  # so that a server that fails is not waited for
+    theirs.close()
     (worker,) = ours.recv()
     ending = os.pidfd_open(worker)
     server.kill()
@@ -218,15 +217,15 @@ SETTINGS = [
 
 
 @pytest.mark.parametrize(("name", "options"), SETTINGS)
-def test_a_player_that_may_be_seated_can_be_made(name, options):
+def test_every_allowed_player_can_be_made(name, options):
     game = make_game(name, **options)
     specs = [
-        *(kind for kind in player_pool.listed_players(game)),
-        *(f"minimax:{level}" for level in player_pool.listed_players(game)["minimax"]),
+        *(kind for kind in player_pool.allowed_players(game)),
+        *(f"minimax:{level}" for level in player_pool.allowed_players(game)["minimax"]),
         *(f"minimax:evaluation={evaluation}" for evaluation in game.search.evaluations),
     ]
     for spec in specs:
-        assert make_player(player_pool.check(spec, game), game)
+        assert make_player(player_pool.check_spec(spec, game), game)
 
 
 def test_specs_have_a_normal_form():
@@ -238,6 +237,6 @@ def test_specs_have_a_normal_form():
         ("random", "random"),
         ("random:", "random"),
     ):
-        assert player_pool.check(spec, GAME) == normal
-        assert player_pool.check(normal, GAME) == normal
+        assert player_pool.check_spec(spec, GAME) == normal
+        assert player_pool.check_spec(normal, GAME) == normal
         make_player(normal, GAME)

@@ -1,422 +1,443 @@
-// The analysis page: #/analyse is a game or position that is brought, #/analyse/GAME one served here.
-//
-// It keeps a tree of turns; what a position holds, what is legal and how good it is says the server.
+// The analysis page: #/analyze shows an imported game or position, #/analyze/GAME a served one.
+// It keeps a tree of turns; the server provides positions, legal moves and evaluations.
 
-import { Board, button, element, titled } from "./board.js";
-import { fetched } from "./connection.js";
-import { COLOURS, drawGraph } from "./graph.js";
-import { overlay } from "./overlay.js";
-import { catalogued, field, filledOptions, spokenNames } from "./start.js";
-import { Node, rows } from "./tree.js";
+import { Board, button, element, toTitle } from "./board.js";
+import { fetchJson } from "./connection.js";
+import { MARK_COLORS, drawGraph } from "./graph.js";
+import { drawOverlay } from "./overlay.js";
+import { fetchCatalogue, playerSpecs, readOptions, renderOptionField } from "./start.js";
+import { Node, listRows } from "./tree.js";
 
-const find = (name) => document.getElementById(name);
-const KEPT = "study"; // in sessionStorage: the tree, so that it is there after a reload
-const GLANCE = 0.3; // seconds for a first answer, and for each turn of a game
-const LONG = "minimax:seconds=60"; // as long as is asked for
-const LINES = 3;
-const ARROWS = 5;
-const KEYS = { ArrowLeft: "back", ArrowRight: "forward", Home: "first", ArrowUp: "first", End: "last", ArrowDown: "last", f: "flip" };
+const find = (id) => document.getElementById(id);
+// The sessionStorage key of the tree, so that it survives a reload.
+const STORAGE_KEY = "analysis";
+// Thinking time for a first evaluation, and for each turn of a game.
+const QUICK_SECONDS = 0.3;
+const LONGEST_ANALYST = "minimax:seconds=60";
+const MAX_LINES = 3;
+const MAX_ARROWS = 5;
+const MIN_REPORTED_LOSS = 2; // percent
+const SHORTCUTS = { ArrowLeft: "back", ArrowRight: "forward", Home: "first", ArrowUp: "first", End: "last", ArrowDown: "last", f: "flip" };
 
-let study = null;
+let view = null;
 let catalogue = null;
 
-export async function showStudy(room, tokens) {
-  find("study").classList.add("empty");
-  find("bring").open = true;
+export async function showAnalysis(room, tokens) {
+  find("analysis").classList.add("empty");
+  find("import").open = true;
   try {
-    catalogue ??= await catalogued();
+    catalogue ??= await fetchCatalogue();
     fillGames();
-    find("study").hidden = !location.hash.startsWith("#/analyse");
-    const kept = room ? null : JSON.parse(sessionStorage.getItem(KEPT));
-    if (room) begin(await fetched("/open", { room, tokens }), null, true);
-    else if (kept) begin(await fetched("/open", kept.node), kept);
+    find("analysis").hidden = !location.hash.startsWith("#/analyze");
+    const saved = room ? null : JSON.parse(sessionStorage.getItem(STORAGE_KEY));
+    if (room) openView(await fetchJson("/open", { room, tokens }), null, true);
+    else if (saved) openView(await fetchJson("/open", saved.start), saved);
   } catch (error) {
-    refuse(error);
+    showError(error);
   }
 }
 
-export function hideStudy() {
-  study?.close();
-  study = null;
-  find("study").hidden = true;
+export function hideAnalysis() {
+  view?.close();
+  view = null;
+  find("analysis").hidden = true;
 }
 
-function begin(opened, kept, atEnd = false) {
-  study?.close();
-  study = new Study(opened, kept);
-  find("study").classList.remove("empty");
-  find("bring").open = false;
-  find("study-wrong").textContent = "";
-  study.go(atEnd ? study.root.line.at(-1) : study.root);
-  if (document.activeElement === document.body) find("study-heading").focus({ preventScroll: true });
+function openView(data, saved, isAtEnd = false) {
+  view?.close();
+  view = new AnalysisView(data, saved);
+  find("analysis").classList.remove("empty");
+  find("import").open = false;
+  find("analysis-error").textContent = "";
+  view.goTo(isAtEnd ? view.root.line.at(-1) : view.root);
+  if (document.activeElement === document.body) find("analysis-heading").focus({ preventScroll: true });
 }
 
-function refuse(error) {
-  if (error.name !== "AbortError") find("study-wrong").textContent = error.message;
+function showError(error) {
+  if (error.name !== "AbortError") find("analysis-error").textContent = error.message;
 }
 
-/** Show how many games of a text were read, skipped and refused, and why. */
-function showImported({ games, total, refused, refused_total: count }) {
-  const [counts, details] = find("imported").children;
-  find("imported").hidden = total === undefined; // not of a text
-  if (find("imported").hidden) return;
-  const skipped = total - games.length - count;
-  counts.textContent = `${total} ${total === 1 ? "game" : "games"} in the text: ${games.length} read, ${skipped} skipped, ${count} refused`;
-  details.hidden = !refused.length;
-  details.firstChild.textContent = refused.length < count ? `The first ${refused.length} that were refused` : "Refused games";
-  details.lastChild.replaceChildren(...refused.map(({ line, reason }) => element("li", { textContent: `line ${line}: ${reason}` })));
+/** Show the numbers of games of a text that were read, skipped and invalid, with reasons. */
+function showImportReport({ games, total, broken, broken_total: brokenTotal }) {
+  const [counts, details] = find("import-report").children;
+  find("import-report").hidden = total === undefined; // not opened from a text
+  if (find("import-report").hidden) return;
+  const skipped = total - games.length - brokenTotal;
+  counts.textContent = `${total} ${total === 1 ? "game" : "games"} in the text: ${games.length} read, ${skipped} skipped, ${brokenTotal} invalid`;
+  details.hidden = !broken.length;
+  details.firstChild.textContent = broken.length < brokenTotal ? `The first ${broken.length} invalid games` : "Invalid games";
+  details.lastChild.replaceChildren(...broken.map(({ line, reason }) => element("li", { textContent: `line ${line}: ${reason}` })));
 }
 
-/** Return the winning chances of the first player in a game that is over. */
-const chancesOf = ({ outcome }) => ({ 0: 100, 1: 0 })[outcome] ?? 50;
+/** Return the winning chances of the first player after the end of a game. */
+const finalChances = ({ outcome }) => ({ 0: 100, 1: 0 })[outcome] ?? 50;
 
-class Study {
-  constructor(opened, kept) {
-    const { game, options, start, setting, players, analysts, result, turns } = opened;
-    Object.assign(this, { opened, setting, node: { game, options, start }, begun: [], isKept: !location.hash.split("/")[2] });
+class AnalysisView {
+  constructor(data, saved) {
+    const { game, options, start, setting, players, analysts, result, turns } = data;
+    Object.assign(this, { data, setting, start: { game, options, start }, partialTurn: [] });
+    this.isSaved = !location.hash.split("/")[2]; // a served game is not saved
     this.root = this.current = new Node();
-    this.known = new Map(); // what the server said, by question
+    this.responses = new Map(); // by path and request
     turns.reduce((node, [mover, text, actions]) => node.add(actions, text.trim(), mover), this.root);
-    if (kept) this.root.restore(kept.tree);
-    this.people = kept?.players ?? players;
-    this.result = kept?.result ?? result;
-    this.board = new Board(find("study-board"), setting, (action) => this.play(action), (why) => (find("study-status").textContent = why));
-    this.board.svg.addEventListener("mousedown", (event) => event.preventDefault()); // arrow keys stay with the game
-    document.title = `cc_env: analysis of ${titled(game)}`;
-    find("where").textContent = find("study-heading").textContent = `Analysis of ${titled(game)}`;
+    if (saved) this.root.restore(saved.tree);
+    this.players = saved?.players ?? players;
+    this.result = saved?.result ?? result;
+    const showReason = (reason) => (find("analysis-status").textContent = reason);
+    this.board = new Board(find("analysis-board"), setting, (action) => this.play(action), showReason);
+    // The board does not take the focus, so that arrow keys step through the game.
+    this.board.svg.addEventListener("mousedown", (event) => event.preventDefault());
+    document.title = `cc_env: analysis of ${toTitle(game)}`;
+    find("header-title").textContent = find("analysis-heading").textContent = `Analysis of ${toTitle(game)}`;
     fillAnalysts(analysts);
-    this.showHead();
-    this.keep();
+    this.showTitle();
+    this.save();
   }
 
   close() {
-    this.asking?.abort();
-    this.stop();
+    this.request?.abort();
+    this.stopSweep();
   }
 
-  keep() {
-    if (!this.isKept) return;
-    const { node, people: players, result } = this;
-    sessionStorage.setItem(KEPT, JSON.stringify({ node, players, result, tree: this.root.saved()[3] }));
+  save() {
+    if (!this.isSaved) return;
+    const { start, players, result } = this;
+    sessionStorage.setItem(STORAGE_KEY, JSON.stringify({ start, players, result, tree: this.root.children }));
   }
 
-  showHead() {
-    const { games, which } = this.opened;
-    const who = this.people.some(Boolean) ? this.setting.players.map((colour, seat) => `${this.people[seat]} (${colour})`).join(" – ") : "";
-    find("study-title").textContent = [who, this.result].filter(Boolean).join(" · ");
-    find("which").parentNode.hidden = games.length < 2;
-    find("which").replaceChildren(...games.map((title, value) => element("option", { value, textContent: title })));
-    find("which").value = which;
-    showImported(this.opened);
+  showTitle() {
+    const { games, index } = this.data;
+    const names = this.setting.players.map((color, seat) => `${this.players[seat]} (${color})`);
+    find("analysis-title").textContent = [this.players.some(Boolean) && names.join(" – "), this.result].filter(Boolean).join(" · ");
+    find("game-select").parentNode.hidden = games.length < 2;
+    find("game-select").replaceChildren(...games.map((title, value) => element("option", { value, textContent: title })));
+    find("game-select").value = index;
+    showImportReport(this.data);
   }
 
-  // Where we are
+  // Navigation
 
-  async go(node, begun = []) {
-    this.asking?.abort();
-    this.asking = new AbortController();
-    const { signal } = this.asking;
-    find("study-wrong").textContent = "";
-    const actions = [...node.actions, ...begun];
+  async goTo(node, partialTurn = []) {
+    this.request?.abort();
+    this.request = new AbortController();
+    const { signal } = this.request;
+    find("analysis-error").textContent = "";
+    const actions = [...node.actions, ...partialTurn];
     try {
-      const state = await this.ask("/look", { actions }, signal);
-      Object.assign(this, { current: node, begun, state });
+      const state = await this.fetch("/position", { actions }, signal);
+      Object.assign(this, { current: node, partialTurn, state });
       this.show();
-      await this.think(actions, signal);
+      await this.analyze(actions, signal);
     } catch (error) {
-      if (this.state && error.name !== "AbortError") this.showAnalysis(null);
-      refuse(error);
+      if (this.state && error.name !== "AbortError") this.showEvaluation(null);
+      showError(error);
     }
+  }
+
+  /** Repeat the analysis of the current position, with the current settings. */
+  refresh() {
+    this.goTo(this.current, this.partialTurn);
   }
 
   async play(action) {
-    this.board.close();
-    const [node, turn] = [this.current, [...this.begun, action]];
+    this.board.closeMenu();
+    const node = this.current;
+    const turn = [...this.partialTurn, action];
     try {
-      const state = await this.ask("/look", { actions: [...node.actions, ...turn] });
-      if (state.mid_turn) return await this.go(node, turn);
+      const state = await this.fetch("/position", { actions: [...node.actions, ...turn] });
+      if (state.mid_turn) return await this.goTo(node, turn);
       const [mover, text] = state.turns.at(-1);
       const child = node.add(turn, text.trim(), mover);
-      this.keep();
-      await this.go(child);
+      this.save();
+      await this.goTo(child);
     } catch (error) {
-      refuse(error);
+      showError(error);
     }
   }
 
-  step(what) {
-    const { current, begun } = this;
-    const to = {
-      back: begun.length ? current : current.parent,
+  step(name) {
+    const { current, partialTurn } = this;
+    const target = {
+      back: partialTurn.length ? current : current.parent,
       forward: current.children[0],
       first: this.root,
       last: current.line.at(-1),
-    }[what];
-    if (what === "flip") {
+    }[name];
+    if (name === "flip") {
       this.board.flip();
       this.show();
-    } else if (to) this.go(to);
+    } else if (target) this.goTo(target);
   }
 
-  remove() {
+  removeTurn() {
     const { current } = this;
     if (!current.parent) return;
     current.remove();
-    this.keep();
-    this.go(current.parent);
+    this.save();
+    this.goTo(current.parent);
   }
 
-  /** Ask the server about these decisions; what it said before is not asked again. */
-  async ask(path, values, signal) {
-    const body = { ...this.node, ...values };
-    const question = path + JSON.stringify(values);
-    if (!this.known.has(question)) this.known.set(question, await fetched(path, body, signal));
-    return this.known.get(question);
+  /** Return the server's response to a request about this game; each one is sent once. */
+  async fetch(path, fields, signal) {
+    const key = path + JSON.stringify(fields);
+    if (!this.responses.has(key)) this.responses.set(key, await fetchJson(path, { ...this.start, ...fields }, signal));
+    return this.responses.get(key);
   }
 
-  // What players think
+  // Evaluation
 
-  get by() {
+  get analyst() {
     return find("analyst").value;
   }
 
-  get byName() {
+  get analystName() {
     return find("analyst").selectedOptions[0].textContent;
   }
 
-  async think(actions, signal) {
-    if (this.state.result) this.current.chances = chancesOf(this.state.result);
-    if (this.isSweeping || this.state.result || !Number(find("seconds").value)) return this.showAnalysis(null);
-    this.showAnalysis(null, "thinking …");
-    if (this.current.parent && !this.begun.length && !this.current.judged) await this.judge(this.current, signal);
-    for (const seconds of [GLANCE, Number(find("seconds").value)]) {
-      const analysis = await this.ask("/analyse", { actions, player: this.by, seconds }, signal);
-      if (!this.begun.length) this.current.chances ??= analysis.chances;
-      this.showAnalysis(analysis);
+  async analyze(actions, signal) {
+    if (this.state.result) this.current.chances = finalChances(this.state.result);
+    if (this.isSweeping || this.state.result || !Number(find("seconds").value)) return this.showEvaluation(null);
+    this.showEvaluation(null, "thinking …");
+    if (this.current.parent && !this.partialTurn.length && !this.current.assessment) await this.assess(this.current, signal);
+    for (const seconds of [QUICK_SECONDS, Number(find("seconds").value)]) {
+      const analysis = await this.fetch("/analyze", { actions, player: this.analyst, seconds }, signal);
+      if (!this.partialTurn.length) this.current.chances ??= analysis.chances;
+      this.showEvaluation(analysis);
       this.showGraph();
     }
   }
 
-  /** Find out how good the turn to a node was. */
-  async judge(node, signal) {
-    const before = node.parent;
-    const question = { actions: before.actions, turn: node.turn, player: this.by, seconds: GLANCE };
-    node.judged = await this.ask("/judge", question, signal);
-    before.chances ??= node.judged.chances;
+  /** Assess the turn that leads to a node. */
+  async assess(node, signal) {
+    const { parent } = node;
+    const fields = { actions: parent.actions, turn: node.turn, player: this.analyst, seconds: QUICK_SECONDS };
+    node.assessment = await this.fetch("/assess", fields, signal);
+    parent.chances ??= node.assessment.chances;
     this.showMoves();
   }
 
+  /** Assess all turns of the current line, with the same player and time. */
   async sweep() {
-    if (this.isSweeping) return this.stop();
-    this.asking?.abort();
-    this.sweeping = new AbortController();
-    const { signal } = this.sweeping;
+    if (this.isSweeping) return this.stopSweep();
+    this.request?.abort();
+    this.sweepRequest = new AbortController();
+    const { signal } = this.sweepRequest;
     this.isSweeping = true;
     this.showButtons();
     try {
-      const { line } = this.current; // all of it by the same player, in the same time
-      for (const node of line) Object.assign(node, { judged: null, chances: null });
+      const { line } = this.current;
+      for (const node of line) Object.assign(node, { assessment: null, chances: null });
       for (const node of line.slice(1)) {
-        await this.judge(node, signal);
+        await this.assess(node, signal);
         this.showGraph();
       }
-      await this.finish(line.at(-1), signal);
+      await this.evaluateLast(line.at(-1), signal);
     } catch (error) {
-      refuse(error);
+      showError(error);
     }
-    this.stop();
-    if (study === this) this.go(this.current, this.begun);
+    this.stopSweep();
+    if (view === this) this.refresh();
   }
 
-  /** Find out how the last position of a line stands. */
-  async finish(node, signal) {
+  /** Set the winning chances of the last node of a line. */
+  async evaluateLast(node, signal) {
     const { actions } = node;
-    const { result } = await this.ask("/look", { actions }, signal);
-    if (result) node.chances = chancesOf(result);
-    else node.chances ??= (await this.ask("/judge", { actions, player: this.by, seconds: GLANCE }, signal)).chances;
+    const { result } = await this.fetch("/position", { actions }, signal);
+    if (result) node.chances = finalChances(result);
+    else node.chances ??= (await this.fetch("/assess", { actions, player: this.analyst, seconds: QUICK_SECONDS }, signal)).chances;
   }
 
-  stop() {
+  stopSweep() {
     this.isSweeping = false;
-    this.sweeping?.abort();
-    if (study === this) this.showButtons();
+    this.sweepRequest?.abort();
+    if (view === this) this.showButtons();
   }
 
-  // What is shown
+  // Display
 
   show() {
     const { state } = this;
     this.board.show(state, !state.result);
-    find("study-words").replaceChildren(...this.board.words());
+    find("analysis-off-board").replaceChildren(...this.board.offBoardButtons());
     this.showMoves();
     this.showGraph();
     this.showButtons();
-    find("study-status").textContent = state.result?.text ?? state.caption;
-    find("study-position").value = state.position;
-    find("study").dataset.decisions = state.decisions; // now all but what is thought is shown
+    find("analysis-status").textContent = state.result?.text ?? state.caption;
+    find("analysis-position").value = state.position;
+    find("analysis").dataset.decisions = state.decisions; // the display is complete, without evaluation
   }
 
-  showAnalysis(analysis, said = "") {
-    const { chances } = this.current;
-    this.showGauge(analysis ? analysis.chances : this.begun.length ? null : chances);
+  showEvaluation(analysis, message = "") {
+    const chances = this.partialTurn.length ? null : this.current.chances;
+    this.showGauge(analysis ? analysis.chances : chances);
     const moves = analysis?.moves ?? [];
-    if (analysis) {
-      said = [moves.length || analysis.chances !== null ? this.inWords(analysis.chances) : `${this.byName} gives no winning chances`, `best ${analysis.line[0]}`];
-      if (analysis.depth) said.push(`depth ${analysis.depth}`);
-      if (analysis.nodes) said.push(`${analysis.nodes.toLocaleString("en")} nodes`);
-      if (this.heat && !analysis[this.heat].length) said.push(`${this.byName} has no heat map, mcts has one`);
-      said = said.join(" · ");
-    }
-    find("study-said").textContent = said;
-    find("study-lines").replaceChildren(...moves.slice(0, LINES).map((move) => this.row(move, ...move.line)));
-    find("study-all").replaceChildren(...moves.map((move) => this.row(move, this.choice(move.action)?.text.trim() ?? "")));
-    find("study-whose").textContent = moves.length ? `Best moves, with ${this.setting.players[this.state.mover]}'s winning chances` : "";
+    find("evaluation").textContent = analysis ? this.describeAnalysis(analysis) : message;
+    find("best-lines").replaceChildren(...moves.slice(0, MAX_LINES).map((move) => this.renderLine(move, ...move.line)));
+    find("all-moves").replaceChildren(...moves.map((move) => this.renderLine(move, this.findChoice(move.action)?.text.trim() ?? "")));
+    find("lines-caption").textContent = moves.length ? `Best moves, with ${this.setting.players[this.state.mover]}'s winning chances` : "";
     this.analysis = analysis;
     this.showOverlay();
-    find("study").dataset.depth = analysis?.depth ?? "";
+    find("analysis").dataset.depth = analysis?.depth ?? "";
   }
 
-  inWords(chances) {
+  describeAnalysis(analysis) {
+    const hasChances = analysis.moves.length || analysis.chances !== null;
+    const parts = [hasChances ? this.describeChances(analysis.chances) : `${this.analystName} gives no winning chances`];
+    parts.push(`best ${analysis.line[0]}`);
+    if (analysis.depth) parts.push(`depth ${analysis.depth}`);
+    if (analysis.nodes) parts.push(`${analysis.nodes.toLocaleString("en")} nodes`);
+    if (this.heatMap && !analysis[this.heatMap].length) parts.push(`${this.analystName} has no heat map; mcts has one`);
+    return parts.join(" · ");
+  }
+
+  describeChances(chances) {
     const [first, second] = this.setting.players;
     if (Math.round(chances) === 50) return "even";
     return chances > 50 ? `${first} ${Math.round(chances)} %` : `${second} ${Math.round(100 - chances)} %`;
   }
 
-  choice(action) {
+  findChoice(action) {
     return this.board.choices.find((choice) => choice.action === action);
   }
 
-  row(move, ...texts) {
+  renderLine(move, ...turns) {
     const chances = element("span", { className: `chances ${move.mark}`, textContent: `${Math.round(move.chances)} %`, title: move.mark });
     const row = button("", () => this.play(move.action));
-    const turns = texts.flatMap((textContent, place) => [place ? " · " : "", element("span", { className: "turn", textContent })]);
-    row.append(chances, element("span", {}, ...turns), element("span", { className: "visually-hidden", textContent: `, ${move.mark}` }));
+    const nodes = turns.flatMap((textContent, index) => [index ? " · " : "", element("span", { className: "turn", textContent })]);
+    row.append(chances, element("span", {}, ...nodes), element("span", { className: "visually-hidden", textContent: `, ${move.mark}` }));
     return element("li", {}, row);
   }
 
   showOverlay() {
     const { analysis } = this;
-    const isArrows = find("overlay").value === "arrows";
-    const arrows = isArrows && analysis ? analysis.moves.slice(0, ARROWS).map((move, rank) => this.arrow(move, rank)) : [];
-    overlay(this.board, arrows.filter(Boolean), this.heat && analysis ? analysis[this.heat] : []);
+    const hasArrows = find("overlay").value === "arrows";
+    const arrows = hasArrows && analysis ? analysis.moves.slice(0, MAX_ARROWS).map((move, rank) => this.arrow(move, rank)) : [];
+    drawOverlay(this.board, arrows.filter(Boolean), this.heatMap && analysis ? analysis[this.heatMap] : []);
   }
 
-  /** Which heat map is wanted: "from", "to", or null. */
-  get heat() {
-    const what = find("overlay").value;
-    return what === "from" || what === "to" ? what : null;
+  /** The selected heat map: "from", "to", or null. */
+  get heatMap() {
+    const { value } = find("overlay");
+    return value === "from" || value === "to" ? value : null;
   }
 
   arrow({ action, mark }, rank) {
-    const choice = this.choice(action);
+    const choice = this.findChoice(action);
     if (!choice?.cell) return null;
-    return { from: choice.pieces[0], to: choice.cell, colour: COLOURS[mark], width: rank ? 5 : 9 };
+    return { from: choice.pieces[0], to: choice.cell, color: MARK_COLORS[mark], width: rank ? 5 : 9 };
   }
 
   showGauge(chances) {
-    const { top, colours, players } = this.setting;
-    const near = this.board.isFlipped ? top : 1 - top;
-    const known = chances ?? 50;
+    const { top, colors, players } = this.setting;
+    const bottomPlayer = this.board.isFlipped ? top : 1 - top;
+    const percent = chances ?? 50;
     const gauge = find("gauge");
-    gauge.style.setProperty("--near", colours[near][0]);
-    gauge.style.setProperty("--far", colours[1 - near][0]);
-    gauge.style.setProperty("--share", `${near ? 100 - known : known}%`);
+    gauge.style.setProperty("--bottom", colors[bottomPlayer][0]);
+    gauge.style.setProperty("--top", colors[1 - bottomPlayer][0]);
+    gauge.style.setProperty("--share", `${bottomPlayer ? 100 - percent : percent}%`);
     gauge.classList.toggle("unknown", chances === null);
-    gauge.setAttribute("aria-valuenow", Math.round(known));
-    gauge.setAttribute("aria-valuetext", chances === null ? "unknown" : `${players[0]} ${Math.round(known)} %, ${players[1]} ${Math.round(100 - known)} %`);
+    gauge.setAttribute("aria-valuenow", Math.round(percent));
+    gauge.setAttribute("aria-valuetext", chances === null ? "unknown" : `${players[0]} ${Math.round(percent)} %, ${players[1]} ${Math.round(100 - percent)} %`);
   }
 
   showMoves() {
-    const list = find("study-moves");
-    const branch = (items) => element("li", { className: "branch" }, element("ol", {}, ...items));
-    list.replaceChildren(...rows(this.root, (node, number) => this.turn(node, number), branch));
-    const here = list.querySelector("[aria-current]");
-    if (here) list.scrollTop += here.getBoundingClientRect().top - list.getBoundingClientRect().top - list.clientHeight / 2;
+    const list = find("analysis-moves");
+    const renderBranch = (items) => element("li", { className: "branch" }, element("ol", {}, ...items));
+    list.replaceChildren(...listRows(this.root, (node, number) => this.renderTurn(node, number), renderBranch));
+    const current = list.querySelector("[aria-current]");
+    if (current) list.scrollTop += current.getBoundingClientRect().top - list.getBoundingClientRect().top - list.clientHeight / 2;
     else list.scrollTop = 0;
   }
 
-  turn(node, number) {
-    const move = button(node.text, () => this.go(node));
-    if (node === this.current) move.setAttribute("aria-current", "true");
-    const { mark, sign, loss, line } = node.judged ?? {};
+  renderTurn(node, number) {
+    const turn = button(node.text, () => this.goTo(node));
+    if (node === this.current) turn.setAttribute("aria-current", "true");
+    const { mark, sign, loss, line } = node.assessment ?? {};
     if (mark) {
-      move.append(element("span", { className: `sign ${mark.replace(" ", "-")}`, textContent: ` ${sign}`, ariaHidden: "true" }));
-      move.append(element("span", { className: "visually-hidden", textContent: `, ${mark}` }));
-      move.title = mark + (loss >= 2 ? `: ${loss} % lost, better ${line[0]}` : "");
+      turn.append(element("span", { className: `sign ${mark.replace(" ", "-")}`, textContent: ` ${sign}`, ariaHidden: "true" }));
+      turn.append(element("span", { className: "visually-hidden", textContent: `, ${mark}` }));
+      turn.title = mark + (loss >= MIN_REPORTED_LOSS ? `: loses ${loss} %, better ${line[0]}` : "");
     }
-    return element("li", { className: node.mover ? "second" : "first", value: number }, move);
+    return element("li", { className: node.mover ? "second" : "first", value: number }, turn);
   }
 
   showGraph() {
     const { line } = this.current;
+    const colors = this.setting.colors.map(([fill]) => fill);
     find("graph").hidden = line.length < 2;
-    drawGraph(find("graph"), line, this.current, this.setting.colours.map(([fill]) => fill), (node) => this.go(node));
-    const marks = line.slice(1).map((node) => [node.mover, node.judged?.mark]);
-    const told = this.setting.players.map((name, player) => {
-      const counts = ["best", "good", "doubtful", "blunder"].map((mark) => [mark, marks.filter((judged) => judged[0] === player && judged[1] === mark).length]);
-      return `${name}: ${counts.map(([mark, count]) => `${count} ${mark}${mark === "blunder" && count !== 1 ? "s" : ""}`).join(", ")}`;
+    drawGraph(find("graph"), line, this.current, colors, (node) => this.goTo(node));
+    const hasMarks = line.slice(1).some((node) => node.assessment?.mark);
+    const counts = this.setting.players.map((name, player) => element("span", { textContent: `${name}: ${this.countMarks(line, player)}` }));
+    find("counts").replaceChildren(...(hasMarks ? counts : []));
+  }
+
+  /** Return the number of a player's turns with each mark, as text. */
+  countMarks(line, player) {
+    const marks = line.slice(1).filter((node) => node.mover === player).map((node) => node.assessment?.mark);
+    const counts = Object.keys(MARK_COLORS).map((mark) => {
+      const count = marks.filter((other) => other === mark).length;
+      return `${count} ${mark}${mark === "blunder" && count !== 1 ? "s" : ""}`;
     });
-    const lines = told.map((textContent) => element("span", { textContent }));
-    find("counts").replaceChildren(...(marks.some(([, mark]) => mark) ? lines : []));
+    return counts.join(", ");
   }
 
   showButtons() {
     const { current } = this;
-    find("sweep").textContent = this.isSweeping ? "Stop" : "Analyse all turns";
+    find("sweep").textContent = this.isSweeping ? "Stop" : "Analyze all turns";
     find("sweep").disabled = (current?.line.length ?? 0) < 2;
     find("remove").disabled = !current?.parent;
   }
 
   playFromHere() {
-    sessionStorage.setItem("begin", JSON.stringify({ ...this.node, start: this.state.position }));
+    sessionStorage.setItem("setup", JSON.stringify({ ...this.start, start: this.state.position }));
     location.hash = "";
   }
 }
 
-// The form for what is brought
+// The import form
 
-const bring = find("bring-form");
+const importForm = find("import-form");
 
 function fillGames() {
-  const select = bring.elements.game;
+  const select = importForm.elements.game;
   if (select.length) return;
-  const names = Object.keys(catalogue.games).map((value) => element("option", { value, textContent: titled(value) }));
-  select.append(element("option", { value: "", textContent: "what the text says" }), ...names);
+  const names = Object.keys(catalogue.games).map((value) => element("option", { value, textContent: toTitle(value) }));
+  select.append(element("option", { value: "", textContent: "detect from the text" }), ...names);
   select.addEventListener("change", () => fillOptions(select.value));
 }
 
-/** Offer the players that can play a game: minimax first, for as long as it may think. */
+/** Fill the list of analysts: minimax with the maximum time first, then the other players. */
 function fillAnalysts(players) {
-  const names = spokenNames({ players }).filter((name) => name !== "random");
+  const specs = playerSpecs({ players }).filter((spec) => spec !== "random");
   const before = find("analyst").value;
-  const options = names.map((value) => element("option", { value, textContent: value }));
-  find("analyst").replaceChildren(element("option", { value: LONG, textContent: "minimax" }), ...options);
-  find("analyst").value = names.includes(before) ? before : LONG;
+  const options = specs.map((value) => element("option", { value, textContent: value }));
+  find("analyst").replaceChildren(element("option", { value: LONGEST_ANALYST, textContent: "minimax" }), ...options);
+  find("analyst").value = specs.includes(before) ? before : LONGEST_ANALYST;
 }
 
 function fillOptions(game) {
-  const options = Object.entries(catalogue.games[game]?.options ?? {}).map(([name, value]) => field(name, value, catalogue.games[game].values[name]));
-  find("bring-options").hidden = !options.length;
-  find("bring-options").replaceChildren(element("legend", {}, "Options"), ...options);
+  const { options = {}, values } = catalogue.games[game] ?? {};
+  const fields = Object.entries(options).map(([name, value]) => renderOptionField(name, value, values[name]));
+  find("import-options").hidden = !fields.length;
+  find("import-options").replaceChildren(element("legend", {}, "Options"), ...fields);
 }
 
-async function open(which = 0) {
-  const { game, text } = bring.elements;
-  const options = filledOptions(bring);
-  const asked = text.value.trim() ? { text: text.value, which } : {};
-  if (game.value) Object.assign(asked, { game: game.value, options });
-  study?.close(); // nothing is thought meanwhile
+async function importText(index = 0) {
+  const { game, text } = importForm.elements;
+  const request = text.value.trim() ? { text: text.value, index } : {};
+  if (game.value) Object.assign(request, { game: game.value, options: readOptions(importForm) });
+  view?.close();
   try {
-    const opened = await fetched("/open", asked);
-    if (location.hash !== "#/analyse") history.replaceState(null, "", "#/analyse");
-    begin(opened);
+    const data = await fetchJson("/open", request);
+    if (location.hash !== "#/analyze") history.replaceState(null, "", "#/analyze");
+    openView(data);
   } catch (error) {
-    study?.go(study.current, study.begun); // thinks on, for which the refusal does not wait
-    refuse(error);
+    view?.refresh();
+    showError(error);
   }
 }
 
-/** Return the text of bytes: UTF-16 by its byte order mark, UTF-8, or else Windows-1252. */
+/** Decode bytes: UTF-16 if they start with its byte order mark, else UTF-8, else Windows-1252. */
 function decode(bytes) {
   const mark = bytes.length > 1 ? (bytes[0] << 8) | bytes[1] : 0;
   if (mark === 0xfffe) return new TextDecoder("utf-16le").decode(bytes);
@@ -428,25 +449,25 @@ function decode(bytes) {
   }
 }
 
-bring.addEventListener("submit", (event) => {
+importForm.addEventListener("submit", (event) => {
   event.preventDefault();
-  open();
+  importText();
 });
-bring.elements.file.addEventListener("change", async (event) => {
+importForm.elements.file.addEventListener("change", async (event) => {
   const [file] = event.target.files;
-  if (file) bring.elements.text.value = decode(new Uint8Array(await file.arrayBuffer()));
+  if (file) importForm.elements.text.value = decode(new Uint8Array(await file.arrayBuffer()));
 });
-find("which").addEventListener("change", (event) => open(Number(event.target.value)));
-find("overlay").addEventListener("change", () => study?.showAnalysis(study.analysis, find("study-said").textContent));
-for (const name of ["analyst", "seconds"]) find(name).addEventListener("change", () => study?.go(study.current, study.begun));
-find("sweep").addEventListener("click", () => study?.sweep());
-find("remove").addEventListener("click", () => study?.remove());
-find("from-here").addEventListener("click", () => study?.state && study.playFromHere());
-find("study-position").addEventListener("focus", (event) => event.target.select());
-for (const button of document.querySelectorAll("#steps button")) button.addEventListener("click", () => study?.state && study.step(button.value));
+find("game-select").addEventListener("change", (event) => importText(Number(event.target.value)));
+find("overlay").addEventListener("change", () => view?.showEvaluation(view.analysis, find("evaluation").textContent));
+for (const id of ["analyst", "seconds"]) find(id).addEventListener("change", () => view?.refresh());
+find("sweep").addEventListener("click", () => view?.sweep());
+find("remove").addEventListener("click", () => view?.removeTurn());
+find("play-from-here").addEventListener("click", () => view?.state && view.playFromHere());
+find("analysis-position").addEventListener("focus", (event) => event.target.select());
+for (const button of document.querySelectorAll("#steps button")) button.addEventListener("click", () => view?.state && view.step(button.value));
 document.addEventListener("keydown", (event) => {
-  if (!study?.state || event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
-  if (!KEYS[event.key] || /INPUT|SELECT|TEXTAREA/.test(event.target.tagName)) return;
+  if (!view?.state || event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (!SHORTCUTS[event.key] || /INPUT|SELECT|TEXTAREA/.test(event.target.tagName)) return;
   event.preventDefault();
-  study.step(KEYS[event.key]);
+  view.step(SHORTCUTS[event.key]);
 });

@@ -1,45 +1,47 @@
-// A board that knows no rules: it draws the shapes it is given and reports which choice was made.
+// A board without rules: it draws given shapes and reports the chosen action.
 //
 //   const board = new Board(element, setting, (action) => …);
 //   board.show(state, isMine);
 
-const SVG = "http://www.w3.org/2000/svg";
-const HOP = 220; // milliseconds
-const SPARE = 20; // of the margins without numbers
-const FAR = 8; // pixels that a pointer moves before it drags
-const WORDS = { hit: "hit", go: "go there" };
+const SVG_NAMESPACE = "http://www.w3.org/2000/svg";
+const HOP_MILLISECONDS = 220;
+// Part of each margin without labels that is cut off.
+const CROPPED_MARGIN = 20;
+const DRAG_THRESHOLD_PX = 8;
+const SHOT_LABEL = "hit";
+const MOVE_LABEL = "go there";
 
-export function drawn(shape) {
-  const [kind, ...v] = shape;
+/** Return the SVG element of a shape, [kind, ...values]. */
+export function renderShape([kind, ...v]) {
   switch (kind) {
     case "square":
-      return made("rect", { x: v[0], y: v[1], width: v[2], height: v[2], fill: v[3] });
+      return svgElement("rect", { x: v[0], y: v[1], width: v[2], height: v[2], fill: v[3] });
     case "disc":
-      return made("circle", { cx: v[0], cy: v[1], r: v[2], fill: v[3], stroke: v[4], "stroke-width": v[5] });
+      return svgElement("circle", { cx: v[0], cy: v[1], r: v[2], fill: v[3], stroke: v[4], "stroke-width": v[5] });
     case "line":
-      return made("polyline", {
+      return svgElement("polyline", {
         points: v[0].map((point) => point.join(",")).join(" "),
         fill: "none", stroke: v[1], "stroke-width": v[2],
         "stroke-linejoin": "round", "stroke-linecap": "round",
       });
     default: {
-      const words = made("text", { x: v[0], y: v[1], "font-size": v[3], fill: v[4] });
-      words.textContent = v[2];
-      return words;
+      const text = svgElement("text", { x: v[0], y: v[1], "font-size": v[3], fill: v[4] });
+      text.textContent = v[2];
+      return text;
     }
   }
 }
 
-/** Return a name of the library's as people write it: mini_checkers is Mini checkers. */
-export function titled(name) {
+/** Return an identifier as a title: "Mini checkers" for mini_checkers. */
+export function toTitle(name) {
   const words = name.replaceAll("_", " ");
   return words[0].toUpperCase() + words.slice(1);
 }
 
-export function made(name, attributes = {}) {
-  const element = document.createElementNS(SVG, name);
-  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
-  return element;
+export function svgElement(name, attributes = {}) {
+  const node = document.createElementNS(SVG_NAMESPACE, name);
+  for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
+  return node;
 }
 
 export function element(name, properties = {}, ...children) {
@@ -48,24 +50,24 @@ export function element(name, properties = {}, ...children) {
   return node;
 }
 
-export function button(textContent, act, properties = {}) {
+export function button(textContent, onClick, properties = {}) {
   const node = element("button", { type: "button", textContent, ...properties });
-  node.addEventListener("click", act);
+  node.addEventListener("click", onClick);
   return node;
 }
 
-const same = (one, other) => one && other && one[0] === other[0] && one[1] === other[1];
-const key = (cell) => `${cell[0]},${cell[1]}`;
+const isSameCell = (first, second) => first && second && first[0] === second[0] && first[1] === second[1];
+const cellKey = (cell) => `${cell[0]},${cell[1]}`;
 
 export class Board {
-  /** `choose` takes an action, `refuse` the reason why a piece cannot be chosen. */
-  constructor(element, setting, choose, refuse = () => {}) {
+  /** `onChoice` receives an action, `onRefusal` the reason why a piece cannot be selected. */
+  constructor(element, setting, onChoice, onRefusal = () => {}) {
     this.element = element;
     this.setting = setting;
-    this.choose = choose;
-    this.refuse = refuse;
-    this.reminded = []; // pieces that can be chosen, marked after one that cannot be
-    this.selected = null;
+    this.onChoice = onChoice;
+    this.onRefusal = onRefusal;
+    this.highlighted = []; // cells
+    this.selected = null; // a cell
     this.isFlipped = false;
     this.choices = [];
     element.replaceChildren();
@@ -73,80 +75,81 @@ export class Board {
     const { columns, rows, cell, margin } = setting;
     this.width = columns * cell + 2 * margin;
     this.height = rows * cell + 2 * margin;
-    this.spare = this.isNamed ? SPARE : 0; // of the upper and left margin, which has no numbers then
-    this.shown = { width: this.width - SPARE - this.spare, height: this.height - SPARE - this.spare };
-    this.svg = made("svg", {
-      viewBox: `${this.spare} ${this.spare} ${this.shown.width} ${this.shown.height}`,
-      role: "grid", "aria-label": titled(setting.game),
+    this.crop = this.hasNamedPoints ? CROPPED_MARGIN : 0; // of the upper and left margin
+    this.viewSize = { width: this.width - CROPPED_MARGIN - this.crop, height: this.height - CROPPED_MARGIN - this.crop };
+    this.svg = svgElement("svg", {
+      viewBox: `${this.crop} ${this.crop} ${this.viewSize.width} ${this.viewSize.height}`,
+      role: "grid", "aria-label": toTitle(setting.game),
     });
     this.layers = {};
-    for (const name of ["ground", "heat", "way", "pieces", "marks", "arrows", "cells"]) {
-      this.layers[name] = made("g", { class: name });
+    for (const name of ["ground", "heat", "path", "pieces", "marks", "arrows", "cells"]) {
+      this.layers[name] = svgElement("g", { class: name });
       this.svg.append(this.layers[name]);
     }
     element.append(this.svg);
-    this.names = new Map(setting.cells.map(([row, column, name]) => [key([row, column]), name]));
+    this.cellNames = new Map(setting.cells.map(([row, column, name]) => [cellKey([row, column]), name]));
     this.build();
-    this.svg.addEventListener("pointerdown", (event) => this.press(event));
-    this.svg.addEventListener("pointermove", (event) => this.move(event));
-    this.svg.addEventListener("pointerup", (event) => this.release(event));
-    this.svg.addEventListener("pointercancel", () => this.drop());
-    this.svg.addEventListener("keydown", (event) => this.type(event));
+    this.svg.addEventListener("pointerdown", (event) => this.onPointerDown(event));
+    this.svg.addEventListener("pointermove", (event) => this.onPointerMove(event));
+    this.svg.addEventListener("pointerup", (event) => this.onPointerUp(event));
+    this.svg.addEventListener("pointercancel", () => this.cancelDrag());
+    this.svg.addEventListener("keydown", (event) => this.onKeyDown(event));
   }
 
-  // Where things are
+  // Geometry
 
-  at([row, column]) {
+  cellOrigin([row, column]) {
     const { rows, columns, cell } = this.setting;
     return this.isFlipped ? [(columns - 1 - column) * cell, (rows - 1 - row) * cell] : [column * cell, row * cell];
   }
 
-  placed(shapes, cell, name = "") {
-    const [x, y] = this.at(cell);
-    const group = made("g", { transform: `translate(${x} ${y})`, class: name });
-    group.append(...shapes.map(drawn));
+  renderAt(shapes, cell, className = "") {
+    const [x, y] = this.cellOrigin(cell);
+    const group = svgElement("g", { transform: `translate(${x} ${y})`, class: className });
+    group.append(...shapes.map(renderShape));
     return group;
   }
 
   build() {
     const { cells, cell, margin, board, labels } = this.setting;
-    const named = made("g", { class: "labels" });
-    named.append(...labels.map((label) => this.label(label)));
-    this.layers.ground.replaceChildren(this.turned(board), named);
-    this.hits = new Map();
-    const inRows = new Map();
+    const labelGroup = svgElement("g", { class: "labels" });
+    labelGroup.append(...labels.map((label) => this.renderLabel(label)));
+    this.layers.ground.replaceChildren(this.renderOriented(board), labelGroup);
+    this.cellElements = new Map();
+    const rowGroups = new Map();
     for (const [row, column, name] of cells) {
-      const [x, y] = this.at([row, column]);
-      const hit = made("rect", {
+      const [x, y] = this.cellOrigin([row, column]);
+      const node = svgElement("rect", {
         x: x + margin, y: y + margin, width: cell, height: cell, class: "cell",
-        tabindex: -1, role: "gridcell", "data-cell": key([row, column]), "aria-label": name,
+        tabindex: -1, role: "gridcell", "data-cell": cellKey([row, column]), "aria-label": name,
       });
-      hit.place = [row, column];
-      hit.addEventListener("focus", () => this.point(hit.place));
-      this.hits.set(key(hit.place), hit);
-      if (!inRows.has(row)) inRows.set(row, made("g", { role: "row" }));
-      inRows.get(row).append(hit);
+      node.cell = [row, column];
+      node.addEventListener("focus", () => this.moveCursor(node.cell));
+      this.cellElements.set(cellKey(node.cell), node);
+      if (!rowGroups.has(row)) rowGroups.set(row, svgElement("g", { role: "row" }));
+      rowGroups.get(row).append(node);
     }
-    this.layers.cells.replaceChildren(...inRows.values());
-    this.point(this.pointed ?? cells[0].slice(0, 2));
+    this.layers.cells.replaceChildren(...rowGroups.values());
+    this.moveCursor(this.cursor ?? cells[0].slice(0, 2));
   }
 
-  turned(shapes) {
-    const group = made("g");
+  renderOriented(shapes) {
+    const group = svgElement("g");
     if (this.isFlipped) group.setAttribute("transform", `rotate(180 ${this.width / 2} ${this.height / 2})`);
-    group.append(...shapes.map(drawn));
+    group.append(...shapes.map(renderShape));
     return group;
   }
 
-  label(shape) {
-    if (!this.isFlipped) return drawn(shape);
+  renderLabel(shape) {
+    if (!this.isFlipped) return renderShape(shape);
     const [kind, x, y, ...rest] = shape;
-    const edge = this.setting.margin; // numbers stay in their margin, names at their points
-    const fixed = (value, length) => (value < edge && !this.isNamed ? value : length - value);
-    return drawn([kind, fixed(x, this.width), fixed(y, this.height), ...rest]);
+    const { margin } = this.setting;
+    // Numbers stay in their margin, names at their points.
+    const flip = (value, length) => (value < margin && !this.hasNamedPoints ? value : length - value);
+    return renderShape([kind, flip(x, this.width), flip(y, this.height), ...rest]);
   }
 
-  get isNamed() {
+  get hasNamedPoints() {
     return this.setting.cells.length < this.setting.rows * this.setting.columns;
   }
 
@@ -156,7 +159,7 @@ export class Board {
     if (this.state) this.show(this.state, this.isMine);
   }
 
-  // What is shown
+  // Display
 
   show(state, isMine) {
     const before = this.state;
@@ -165,258 +168,245 @@ export class Board {
     this.choices = isMine
       ? state.choices.map(([action, text, pieces, cell, isShot, captures]) => ({ action, text, pieces, cell, isShot, captures }))
       : [];
-    this.close();
-    this.hinted = null;
-    this.reminded = [];
-    const open = this.begun();
-    if (!open.some((cell) => same(cell, this.selected))) this.selected = null;
-    if (isMine && state.mid_turn && open.length === 1) this.selected = open[0];
-    this.paint();
-    if (before && state.decisions === before.decisions + 1) this.animate(state.moved);
+    this.closeMenu();
+    this.hint = null;
+    this.highlighted = [];
+    const pieces = this.selectableCells();
+    if (!pieces.some((cell) => isSameCell(cell, this.selected))) this.selected = null;
+    if (isMine && state.mid_turn && pieces.length === 1) this.selected = pieces[0];
+    this.drawPieces();
+    if (before && state.decisions === before.decisions + 1) this.animate(state.last_decision);
   }
 
-  begun() {
+  selectableCells() {
     const pieces = new Map();
-    for (const choice of this.choices) for (const cell of choice.pieces) pieces.set(key(cell), cell);
+    for (const choice of this.choices) for (const cell of choice.pieces) pieces.set(cellKey(cell), cell);
     return [...pieces.values()];
   }
 
-  paint() {
+  drawPieces() {
     const { figures } = this.setting;
-    this.layers.way.replaceChildren(this.turned(this.state.path));
-    this.pieces = new Map();
+    this.layers.path.replaceChildren(this.renderOriented(this.state.path));
+    this.pieceElements = new Map();
     for (const [row, column, letter] of this.state.pieces) {
-      this.pieces.set(key([row, column]), this.placed(figures[letter], [row, column], "piece"));
+      this.pieceElements.set(cellKey([row, column]), this.renderAt(figures[letter], [row, column], "piece"));
     }
-    this.layers.pieces.replaceChildren(...this.pieces.values());
-    this.mark();
+    this.layers.pieces.replaceChildren(...this.pieceElements.values());
+    this.drawMarks();
   }
 
-  mark() {
+  drawMarks() {
     const { marks } = this.setting;
-    const shown = this.state.captured.map((cell) => this.placed(marks.captured, cell));
+    const nodes = this.state.captured.map((cell) => this.renderAt(marks.captured, cell));
     const targets = this.targets();
-    if (this.hinted) {
-      for (const cell of [this.hinted.pieces[0], this.hinted.cell]) {
-        if (cell) shown.push(this.placed(marks.selected, cell, "hint"));
-      }
-    }
-    for (const cell of this.reminded) shown.push(this.placed(marks.selected, cell, "hint"));
-    if (this.selected) shown.push(this.placed(marks.selected, this.selected));
-    for (const { cell, isShot } of targets.values()) shown.push(this.placed(isShot ? marks.shot : marks.target, cell));
-    this.pointer = this.placed(marks.pointer, this.pointed, "pointer");
-    this.layers.marks.replaceChildren(...shown, this.pointer);
-    const begun = new Set(this.begun().map(key));
-    const letters = new Map(this.state.pieces.map(([row, column, letter]) => [key([row, column]), letter]));
-    for (const [name, hit] of this.hits) {
-      hit.classList.toggle("open", begun.has(name));
-      hit.classList.toggle("goal", targets.has(name));
-      const target = targets.get(name);
-      const parts = [this.names.get(name), this.called(letters.get(name))];
-      if (name === (this.selected && key(this.selected))) parts.push("chosen");
-      if (target) parts.push(this.reachable(target));
-      hit.setAttribute("aria-label", parts.filter(Boolean).join(", "));
+    const hintCells = this.hint ? [this.hint.pieces[0], this.hint.cell].filter(Boolean) : [];
+    for (const cell of [...hintCells, ...this.highlighted]) nodes.push(this.renderAt(marks.selected, cell, "hint"));
+    if (this.selected) nodes.push(this.renderAt(marks.selected, this.selected));
+    for (const { cell, isShot } of targets.values()) nodes.push(this.renderAt(isShot ? marks.shot : marks.target, cell));
+    this.cursorMark = this.renderAt(marks.pointer, this.cursor, "cursor");
+    this.layers.marks.replaceChildren(...nodes, this.cursorMark);
+    const selectable = new Set(this.selectableCells().map(cellKey));
+    const letters = new Map(this.state.pieces.map(([row, column, letter]) => [cellKey([row, column]), letter]));
+    for (const [key, node] of this.cellElements) {
+      const target = targets.get(key);
+      node.classList.toggle("selectable", selectable.has(key));
+      node.classList.toggle("target", Boolean(target));
+      const parts = [this.cellNames.get(key), this.contentName(letters.get(key))];
+      if (key === (this.selected && cellKey(this.selected))) parts.push("selected");
+      if (target) parts.push(this.describeTarget(target));
+      node.setAttribute("aria-label", parts.filter(Boolean).join(", "));
     }
   }
 
-  /** Return what can be done to the cell of a choice. */
-  reachable({ cell, isShot, captures }) {
-    if (isShot || captures.some((captured) => same(captured, cell))) return "can be hit";
+  /** Return how the target cell of a choice can be reached. */
+  describeTarget({ cell, isShot, captures }) {
+    if (isShot || captures.some((captured) => isSameCell(captured, cell))) return "can be hit";
     return captures.length ? "can be reached by a capture" : "can be reached";
   }
 
-  called(letter) {
-    return letter ? this.setting.called[letter] : "empty";
+  contentName(letter) {
+    return letter ? this.setting.piece_names[letter] : "empty";
   }
 
+  /** Return the choices of the selected piece, or those without a piece, by target cell. */
   targets() {
     const targets = new Map();
     for (const choice of this.choices) {
-      const fits = choice.pieces.length
-        ? this.selected && choice.pieces.some((cell) => same(cell, this.selected))
+      const isAvailable = choice.pieces.length
+        ? this.selected && choice.pieces.some((cell) => isSameCell(cell, this.selected))
         : choice.captures.length > 0 || !this.selected;
-      if (!fits || !choice.cell) continue;
+      if (!isAvailable || !choice.cell) continue;
       const isHit = choice.isShot || (!choice.pieces.length && choice.captures.length > 0);
-      const before = targets.get(key(choice.cell)); // where both go there, the shot's colour wins
-      targets.set(key(choice.cell), { ...choice, isShot: isHit || Boolean(before?.isShot) });
+      // Of a move and a shot with one target, the mark of the shot is shown.
+      const previous = targets.get(cellKey(choice.cell));
+      targets.set(cellKey(choice.cell), { ...choice, isShot: isHit || Boolean(previous?.isShot) });
     }
     return targets;
   }
 
-  animate(moved) {
-    if (!moved || moved.is_shot || moved.path.length < 2) return;
+  animate(decision) {
+    if (!decision || decision.is_shot || decision.path.length < 2) return;
     if (matchMedia("(prefers-reduced-motion: reduce)").matches) return;
-    const end = moved.path.at(-1);
-    const piece = this.pieces.get(key(end));
+    const piece = this.pieceElements.get(cellKey(decision.path.at(-1)));
     if (!piece) return;
-    const frames = moved.path.map((cell) => {
-      const [x, y] = this.at(cell);
+    const frames = decision.path.map((cell) => {
+      const [x, y] = this.cellOrigin(cell);
       return { transform: `translate(${x}px, ${y}px)` };
     });
     piece.parentNode.append(piece);
-    piece.animate(frames, { duration: HOP * (frames.length - 1), easing: "ease-in-out" });
+    piece.animate(frames, { duration: HOP_MILLISECONDS * (frames.length - 1), easing: "ease-in-out" });
   }
 
-  hint(action) {
-    this.hinted = this.choices.find((choice) => choice.action === action) ?? null;
-    this.mark();
+  showHint(action) {
+    this.hint = this.choices.find((choice) => choice.action === action) ?? null;
+    this.drawMarks();
   }
 
-  // What is pointed at
+  // Input
 
-  point(cell) {
-    this.pointed = cell;
-    for (const hit of this.hits.values()) hit.setAttribute("tabindex", same(hit.place, cell) ? 0 : -1);
+  moveCursor(cell) {
+    this.cursor = cell;
+    for (const node of this.cellElements.values()) node.setAttribute("tabindex", isSameCell(node.cell, cell) ? 0 : -1);
     if (this.state) {
-      const [x, y] = this.at(cell);
-      this.pointer?.setAttribute("transform", `translate(${x} ${y})`);
+      const [x, y] = this.cellOrigin(cell);
+      this.cursorMark?.setAttribute("transform", `translate(${x} ${y})`);
     }
   }
 
-  /** Take a cell as piece or as target; return whether it meant something. */
+  /** Select a piece, or choose a target of the selected one. */
   pick(cell) {
-    this.close();
-    this.reminded = [];
-    const begun = this.begun().some((piece) => same(piece, cell));
-    const mine = this.choices.filter(
-      (choice) => same(choice.cell, cell) &&
-        (choice.pieces.length ? choice.pieces.some((piece) => same(piece, this.selected)) : true),
+    this.closeMenu();
+    this.highlighted = [];
+    const isSelectable = this.selectableCells().some((piece) => isSameCell(piece, cell));
+    const matching = this.choices.filter(
+      (choice) => isSameCell(choice.cell, cell) &&
+        (!choice.pieces.length || choice.pieces.some((piece) => isSameCell(piece, this.selected))),
     );
-    if (mine.length && !(begun && same(cell, this.selected))) {
-      this.settle(mine, cell);
-      return true;
+    if (matching.length && !(isSelectable && isSameCell(cell, this.selected))) {
+      if (matching.length === 1) this.onChoice(matching[0].action);
+      else this.openMenu(matching, cell);
+      return;
     }
-    this.selected = begun && !same(cell, this.selected) ? cell : null;
-    if (!begun && this.isMine && this.isMovers(cell)) this.remind();
-    this.mark();
-    return begun;
+    this.selected = isSelectable && !isSameCell(cell, this.selected) ? cell : null;
+    if (!isSelectable && this.isMine && this.isMoversPiece(cell)) this.refuse();
+    this.drawMarks();
   }
 
-  isMovers(cell) {
-    const piece = this.state.pieces.find((place) => same(place, cell));
+  isMoversPiece(cell) {
+    const piece = this.state.pieces.find((other) => isSameCell(other, cell));
     return piece && this.setting.owners[piece[2]] === this.state.mover;
   }
 
-  /** Mark the pieces that can be chosen, and give the reason why another one cannot be. */
-  remind() {
-    this.reminded = this.begun();
-    const which = this.reminded.length ? ": choose a marked piece" : "";
-    this.refuse(`${this.state.must_capture ? "You must capture" : "This piece cannot move now"}${which}`);
+  /** Highlight the selectable pieces, and report why another one cannot be selected. */
+  refuse() {
+    this.highlighted = this.selectableCells();
+    const advice = this.highlighted.length ? ": choose a marked piece" : "";
+    this.onRefusal(`${this.state.must_capture ? "You must capture" : "This piece cannot move now"}${advice}`);
   }
 
-  /** Return buttons for what can be chosen and has no place on the board, such as a pass. */
-  words() {
-    const placeless = this.choices.filter((choice) => !choice.cell);
-    return placeless.map(({ action, text }) => button(text.trim(), () => this.choose(action), { className: "main" }));
+  /** Return buttons for the choices without a cell, such as a pass. */
+  offBoardButtons() {
+    const choices = this.choices.filter((choice) => !choice.cell);
+    return choices.map(({ action, text }) => button(text.trim(), () => this.onChoice(action), { className: "main" }));
   }
 
-  settle(choices, cell) {
-    if (choices.length === 1) this.choose(choices[0].action);
-    else this.inquire(choices, cell);
-  }
-
-  /** Let people choose, at the place, between several choices with one target. */
-  inquire(choices, cell) {
-    const ask = element("div", { className: "ask" });
-    ask.setAttribute("role", "menu");
+  /** Open a menu beside a cell with several choices that share this target. */
+  openMenu(choices, cell) {
+    const menu = element("div", { className: "board-menu" });
+    menu.setAttribute("role", "menu");
     const isMixed = choices.some((choice) => choice.isShot) && choices.some((choice) => !choice.isShot);
     for (const choice of choices) {
-      const word = isMixed ? `${choice.isShot ? WORDS.hit : WORDS.go}: ` : "";
-      const item = button(word + choice.text.trim(), () => this.choose(choice.action));
+      const label = isMixed ? `${choice.isShot ? SHOT_LABEL : MOVE_LABEL}: ` : "";
+      const item = button(label + choice.text.trim(), () => this.onChoice(choice.action));
       item.setAttribute("role", "menuitem");
-      ask.append(item);
+      menu.append(item);
     }
-    const { cell: edge, margin } = this.setting;
-    const [x, y] = this.at(cell);
-    const left = (100 * (x + margin - this.spare + edge / 2)) / this.shown.width;
-    ask.classList.toggle("above", y > this.height / 2);
-    ask.style.top = `${(100 * (y + margin - this.spare + (y > this.height / 2 ? 0 : edge))) / this.shown.height}%`;
-    ask.addEventListener("keydown", (event) => event.key === "Escape" && this.close());
-    this.element.append(ask);
-    const half = (50 * ask.offsetWidth) / this.element.clientWidth; // all of it is within the board
-    ask.style.left = `${Math.min(100 - half, Math.max(half, left))}%`;
-    this.asking = ask;
-    ask.firstChild.focus();
+    const { cell: cellSize, margin } = this.setting;
+    const [x, y] = this.cellOrigin(cell);
+    const isAbove = y > this.height / 2;
+    const left = (100 * (x + margin - this.crop + cellSize / 2)) / this.viewSize.width;
+    menu.classList.toggle("above", isAbove);
+    menu.style.top = `${(100 * (y + margin - this.crop + (isAbove ? 0 : cellSize))) / this.viewSize.height}%`;
+    menu.addEventListener("keydown", (event) => event.key === "Escape" && this.closeMenu());
+    this.element.append(menu);
+    // The whole menu stays within the board.
+    const half = (50 * menu.offsetWidth) / this.element.clientWidth;
+    menu.style.left = `${Math.min(100 - half, Math.max(half, left))}%`;
+    this.menu = menu;
+    menu.firstChild.focus();
   }
 
-  close() {
-    this.asking?.remove();
-    this.asking = null;
+  closeMenu() {
+    this.menu?.remove();
+    this.menu = null;
   }
 
-  cellOf(event) {
-    return document.elementFromPoint(event.clientX, event.clientY)?.place;
-  }
-
-  press(event) {
-    const cell = event.target.place;
+  onPointerDown(event) {
+    const { cell } = event.target;
     if (!cell || event.button) return;
-    this.grabbed = { cell, x: event.clientX, y: event.clientY, isDragged: false };
+    this.drag = { cell, x: event.clientX, y: event.clientY, isMoving: false };
     event.target.releasePointerCapture?.(event.pointerId);
   }
 
-  move(event) {
-    const grabbed = this.grabbed;
-    if (!grabbed) return;
-    const far = Math.hypot(event.clientX - grabbed.x, event.clientY - grabbed.y) > FAR;
-    const begins = this.begun().some((cell) => same(cell, grabbed.cell));
-    if (!grabbed.isDragged && far && begins) {
-      grabbed.isDragged = true;
-      this.close();
-      this.selected = grabbed.cell;
-      this.mark();
-      this.pieces.get(key(grabbed.cell))?.parentNode.append(this.pieces.get(key(grabbed.cell)));
+  onPointerMove(event) {
+    const { drag } = this;
+    if (!drag) return;
+    const piece = this.pieceElements.get(cellKey(drag.cell));
+    const isFar = Math.hypot(event.clientX - drag.x, event.clientY - drag.y) > DRAG_THRESHOLD_PX;
+    if (!drag.isMoving && isFar && this.selectableCells().some((cell) => isSameCell(cell, drag.cell))) {
+      drag.isMoving = true;
+      this.closeMenu();
+      this.selected = drag.cell;
+      this.drawMarks();
+      piece?.parentNode.append(piece);
     }
-    if (grabbed.isDragged) {
-      const scale = this.shown.width / this.svg.clientWidth;
-      const [x, y] = this.at(grabbed.cell);
-      const to = `translate(${x + (event.clientX - grabbed.x) * scale} ${y + (event.clientY - grabbed.y) * scale})`;
-      this.pieces.get(key(grabbed.cell))?.setAttribute("transform", to);
+    if (drag.isMoving) {
+      const scale = this.viewSize.width / this.svg.clientWidth;
+      const [x, y] = this.cellOrigin(drag.cell);
+      const offset = `${x + (event.clientX - drag.x) * scale} ${y + (event.clientY - drag.y) * scale}`;
+      piece?.setAttribute("transform", `translate(${offset})`);
     }
   }
 
-  release(event) {
-    const grabbed = this.grabbed;
-    const cell = this.cellOf(event);
-    this.grabbed = null;
-    if (!grabbed) return;
-    if (!grabbed.isDragged) {
-      if (cell) this.pick(cell);
-      return;
-    }
-    this.paint();
-    if (cell && !same(cell, grabbed.cell)) this.pick(cell);
+  onPointerUp(event) {
+    const { drag } = this;
+    const cell = document.elementFromPoint(event.clientX, event.clientY)?.cell;
+    this.drag = null;
+    if (!drag) return;
+    if (drag.isMoving) this.drawPieces();
+    if (cell && !(drag.isMoving && isSameCell(cell, drag.cell))) this.pick(cell);
   }
 
-  drop() {
-    this.grabbed = null;
-    if (this.state) this.paint();
+  cancelDrag() {
+    this.drag = null;
+    if (this.state) this.drawPieces();
   }
 
-  type(event) {
+  onKeyDown(event) {
     const steps = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
     if (event.key in steps) {
       const [down, right] = steps[event.key].map((step) => (this.isFlipped ? -step : step));
-      const to = this.next(down, right);
-      if (to) this.hits.get(key(to)).focus();
+      const cell = this.neighbor(down, right);
+      if (cell) this.cellElements.get(cellKey(cell)).focus();
     } else if (event.key === "Enter" || event.key === " ") {
-      this.pick(this.pointed);
+      this.pick(this.cursor);
     } else if (event.key === "Escape") {
-      this.close();
+      this.closeMenu();
       this.selected = null;
-      this.mark();
+      this.drawMarks();
     } else return;
     event.preventDefault();
   }
 
-  next(down, right) {
+  /** Return the nearest cell in a direction from the cursor, null at the edge. */
+  neighbor(down, right) {
     const { rows, columns } = this.setting;
-    let [row, column] = this.pointed;
+    let [row, column] = this.cursor;
     for (;;) {
       row += down;
       column += right;
       if (row < 0 || column < 0 || row >= rows || column >= columns) return null;
-      if (this.hits.has(key([row, column]))) return [row, column];
+      if (this.cellElements.has(cellKey([row, column]))) return [row, column];
     }
   }
 }

@@ -1,12 +1,16 @@
-// The connection to one game: it is made again when it is lost, and tells what comes.
+// The WebSocket connection to a game, which reconnects after a loss, and HTTP requests.
+
+const MIN_RETRY_MS = 250;
+const MAX_RETRY_MS = 5000;
 
 export class Connection {
-  constructor(game, tokens, hear) {
+  /** `onMessage` receives every message of the server, and {type: "lost"} after a loss. */
+  constructor(game, tokens, onMessage) {
     this.game = game;
     this.tokens = tokens;
-    this.hear = hear;
-    this.pause = 250;
-    this.isOver = false;
+    this.onMessage = onMessage;
+    this.retryDelay = MIN_RETRY_MS;
+    this.isFinal = false; // no reconnection
     this.open();
   }
 
@@ -14,26 +18,26 @@ export class Connection {
     const scheme = location.protocol === "https:" ? "wss" : "ws";
     this.socket = new WebSocket(`${scheme}://${location.host}/play/${this.game}`);
     this.socket.onopen = () => this.socket.send(JSON.stringify({ tokens: this.tokens }));
-    this.socket.onmessage = (event) => this.take(JSON.parse(event.data));
-    this.socket.onclose = () => this.lose();
+    this.socket.onmessage = (event) => this.receive(JSON.parse(event.data));
+    this.socket.onclose = () => this.reconnect();
   }
 
-  take(message) {
-    if (message.type === "welcome") this.pause = 250;
-    if (message.final) this.isOver = true;
-    if (!this.isClosed) this.hear(message);
+  receive(message) {
+    if (message.type === "welcome") this.retryDelay = MIN_RETRY_MS;
+    if (message.final) this.isFinal = true;
+    if (!this.isClosed) this.onMessage(message);
   }
 
-  lose() {
-    if (this.isOver || this.isClosed) return;
-    this.hear({ type: "lost" });
-    setTimeout(() => this.isClosed || this.open(), this.pause);
-    this.pause = Math.min(2 * this.pause, 5000);
+  reconnect() {
+    if (this.isFinal || this.isClosed) return;
+    this.onMessage({ type: "lost" });
+    setTimeout(() => this.isClosed || this.open(), this.retryDelay);
+    this.retryDelay = Math.min(2 * this.retryDelay, MAX_RETRY_MS);
   }
 
-  ask(what, values = {}) {
+  send(command, fields = {}) {
     if (this.socket.readyState === WebSocket.OPEN) {
-      this.socket.send(JSON.stringify({ do: what, ...values }));
+      this.socket.send(JSON.stringify({ command, ...fields }));
     }
   }
 
@@ -43,10 +47,11 @@ export class Connection {
   }
 }
 
-export async function fetched(path, body, signal) {
+/** Return the JSON content of a response: of a POST request if there is a body, else of GET. */
+export async function fetchJson(path, body, signal) {
   const options = body && { method: "POST", body: JSON.stringify(body), signal };
-  const answer = await fetch(path, options);
-  const content = await answer.json();
-  if (!answer.ok) throw new Error(content.error);
+  const response = await fetch(path, options);
+  const content = await response.json();
+  if (!response.ok) throw new Error(content.error);
   return content;
 }

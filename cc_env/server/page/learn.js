@@ -1,138 +1,137 @@
-// How to play: lessons whose boards play the rule that they explain. It knows no rules: the server
-// sends every position, which choice comes next, and how to ask for it.
+// Lessons whose boards illustrate the rules. The server sends every position, the next choice and
+// an instruction for it.
 
-import { Board, button, element, titled } from "./board.js";
-import { fetched } from "./connection.js";
-import { catalogued } from "./start.js";
+import { Board, button, element, toTitle } from "./board.js";
+import { fetchJson } from "./connection.js";
+import { fetchCatalogue } from "./start.js";
 
-const PAUSE = 900; // milliseconds between decisions that nobody here takes
+const REPLAY_INTERVAL_MS = 900;
 const root = document.getElementById("learn");
-let shown = { game: null, lessons: [] };
+let current = { game: null, lessons: [] };
 
-/** Show the lessons of a game, from the one of this number on. */
+/** Show the lessons of a game, scrolled to one of them, or the list of games. */
 export async function showLessons(game, number) {
   if (!game) return showGames();
-  if (shown.game !== game) await load(game);
+  if (current.game !== game) await loadGame(game);
   const section = document.getElementById(`lesson${number}`);
   (section ?? document.body).scrollIntoView();
   section?.querySelector("h2").focus({ preventScroll: true });
 }
 
-/** Offer the lessons of all games. */
-async function showGames(...said) {
+async function showGames(...notes) {
   leaveLessons();
-  shown = { game: null, lessons: [] };
-  const { games } = await catalogued();
+  current = { game: null, lessons: [] };
+  const { games } = await fetchCatalogue();
   const links = Object.keys(games).map((name) =>
-    element("li", {}, element("a", { href: `#/learn/${name}`, textContent: titled(name) })));
-  root.replaceChildren(element("h1", { textContent: "How to play" }), ...said, element("ul", { className: "titles" }, ...links));
+    element("li", {}, element("a", { href: `#/learn/${name}`, textContent: toTitle(name) })));
+  root.replaceChildren(element("h1", { textContent: "How to play" }), ...notes, element("ul", { className: "titles" }, ...links));
 }
 
 export function leaveLessons() {
-  for (const lesson of shown.lessons) lesson.restart();
+  for (const lesson of current.lessons) lesson.restart();
 }
 
-async function load(game) {
+async function loadGame(game) {
   leaveLessons();
-  shown = { game, lessons: [] };
-  root.replaceChildren(element("p", { textContent: "Loading …" })); // the first time takes some seconds
+  current = { game, lessons: [] };
+  root.replaceChildren(element("p", { textContent: "Loading …" }));
   try {
-    const guide = await fetched(`/lessons/${encodeURIComponent(game)}`);
-    if (shown.game === game) show(game, guide);
+    const guide = await fetchJson(`/lessons/${encodeURIComponent(game)}`);
+    if (current.game === game) showGuide(game, guide);
   } catch (error) {
-    await showGames(element("p", { className: "wrong", role: "alert", textContent: error.message }));
+    await showGames(element("p", { className: "error", role: "alert", textContent: error.message }));
   }
 }
 
-function show(game, { introduction, settings, lessons }) {
-  const name = titled(game);
-  const links = lessons.map(({ title }, place) =>
-    element("li", {}, element("a", { href: `#/learn/${game}/${place + 1}`, textContent: title })));
-  const made = lessons.map((lesson, place) => new Lesson(lesson, settings[lesson.setting], place + 1));
-  const play = () => element("a", { href: `#/new/${game}`, className: "play", textContent: `Play ${name}` });
-  shown.lessons = made;
+function showGuide(game, guide) {
+  const title = toTitle(game);
+  const links = guide.lessons.map((lesson, index) =>
+    element("li", {}, element("a", { href: `#/learn/${game}/${index + 1}`, textContent: lesson.title })));
+  const lessons = guide.lessons.map((lesson, index) => new Lesson(lesson, guide.settings[lesson.setting], index + 1));
+  const playLink = () => element("a", { href: `#/new/${game}`, className: "play", textContent: `Play ${title}` });
+  current.lessons = lessons;
   root.replaceChildren(
-    element("h1", { textContent: `How to play ${name}` }),
-    ...paragraphs(introduction),
-    play(),
+    element("h1", { textContent: `How to play ${title}` }),
+    ...renderParagraphs(guide.introduction),
+    playLink(),
     element("ol", { className: "titles" }, ...links),
-    ...made.map((lesson) => lesson.section),
-    play(),
+    ...lessons.map((lesson) => lesson.section),
+    playLink(),
   );
-  for (const lesson of made) lesson.show();
+  for (const lesson of lessons) lesson.show();
 }
 
-const paragraphs = (texts) => texts.map((textContent) => element("p", { textContent }));
+const renderParagraphs = (texts) => texts.map((textContent) => element("p", { textContent }));
 
 class Lesson {
-  constructor({ title, text, options, states, wanted }, setting, number) {
+  constructor({ title, text, options, states, steps }, setting, number) {
     this.states = states;
-    this.wanted = wanted;
-    this.step = 0;
-    this.isWatched = false; // whether nobody here takes the decisions
+    this.steps = steps;
+    this.stepIndex = 0;
+    this.isDemo = false; // decisions are played automatically
     this.status = element("p", { className: "status", role: "status" });
-    this.words = element("div", { className: "words" });
-    this.button = button("", () => this.press());
-    const place = element("div");
+    this.offBoard = element("div", { className: "off-board" });
+    this.button = button("", () => this.startDemoOrRestart());
+    const boardElement = element("div");
     const heading = element("h2", { id: `title${number}`, tabIndex: -1, textContent: title });
-    const told = element("div", {}, heading, ...paragraphs(text));
-    if (options) told.append(element("p", { className: "options", textContent: `Option: ${options}` }));
-    const controls = element("div", { className: "controls" }, this.button, this.words, this.status);
-    this.section = element("section", { id: `lesson${number}` }, told, element("div", {}, place, controls));
+    const explanation = element("div", {}, heading, ...renderParagraphs(text));
+    if (options) explanation.append(element("p", { className: "options", textContent: `Option: ${options}` }));
+    const controls = element("div", { className: "controls" }, this.button, this.offBoard, this.status);
+    this.section = element("section", { id: `lesson${number}` }, explanation, element("div", {}, boardElement, controls));
     this.section.setAttribute("aria-labelledby", heading.id);
-    this.board = new Board(place, setting, (action) => this.take(action));
+    this.board = new Board(boardElement, setting, (action) => this.play(action));
   }
 
-  get next() {
-    return this.wanted[this.step];
+  get nextStep() {
+    return this.steps[this.stepIndex];
   }
 
   get isMine() {
-    const state = this.states[this.step];
-    return Boolean(this.next) && !this.isWatched && state.mover === this.states[0].mover;
+    const state = this.states[this.stepIndex];
+    return Boolean(this.nextStep) && !this.isDemo && state.mover === this.states[0].mover;
   }
 
-  show(said = "") {
-    const state = this.states[this.step];
+  show(message = "") {
+    const state = this.states[this.stepIndex];
     this.board.show(state, this.isMine);
-    if (this.isMine) this.board.hint(this.next.action);
-    else if (this.next) this.timer = setTimeout(() => this.advance(), PAUSE);
-    this.section.dataset.step = this.step;
-    this.button.hidden = !this.wanted.length;
-    this.button.textContent = this.step || this.isWatched ? "Again" : "Show me";
-    this.status.textContent = said || this.told(state);
-    this.words.replaceChildren(...this.board.words());
+    if (this.isMine) this.board.showHint(this.nextStep.action);
+    else if (this.nextStep) this.timer = setTimeout(() => this.advance(), REPLAY_INTERVAL_MS);
+    this.section.dataset.step = this.stepIndex;
+    this.button.hidden = !this.steps.length;
+    this.button.textContent = this.stepIndex || this.isDemo ? "Again" : "Show me";
+    this.status.textContent = message || this.describe(state);
+    this.offBoard.replaceChildren(...this.board.offBoardButtons());
   }
 
-  told(state) {
-    if (this.isMine) return `${this.step ? "Now" : "Your move"}: ${this.next.asked}`;
-    const moved = state.moved ? `${this.board.setting.players[state.moved.by]}: ${state.turn}` : "";
-    const ended = state.result ? state.result.text : "";
-    return [moved, ended].filter(Boolean).join(" · ");
+  describe(state) {
+    if (this.isMine) return `${this.stepIndex ? "Now" : "Your move"}: ${this.nextStep.instruction}`;
+    const decision = state.last_decision;
+    const move = decision ? `${this.board.setting.players[decision.player]}: ${state.turn}` : "";
+    return [move, state.result?.text].filter(Boolean).join(" · ");
   }
 
-  take(action) {
+  play(action) {
     this.board.selected = null;
-    if (action === this.next.action) this.advance();
-    else this.show(`Legal, but the lesson goes on with: ${this.next.asked}`);
+    if (action === this.nextStep.action) this.advance();
+    else this.show(`Legal, but the lesson continues with: ${this.nextStep.instruction}`);
   }
 
   advance() {
-    this.step += 1;
+    this.stepIndex += 1;
     this.show();
   }
 
-  press() {
-    const isNew = !this.step && !this.isWatched;
+  startDemoOrRestart() {
+    const isAtStart = !this.stepIndex && !this.isDemo;
     this.restart();
-    this.isWatched = isNew;
-    if (isNew) this.advance();
+    this.isDemo = isAtStart;
+    if (isAtStart) this.advance();
   }
 
   restart() {
     clearTimeout(this.timer);
-    this.step = 0;
-    this.isWatched = false;
+    this.stepIndex = 0;
+    this.isDemo = false;
     this.show();
   }
 }

@@ -1,40 +1,39 @@
-// What lies over a board: arrows of moves, and a heat map of cells.
+// Arrows of moves and a heat map of cells, drawn over a board.
 
-import { drawn, made } from "./board.js";
+import { renderShape, svgElement } from "./board.js";
 
-const HEAT = "#d9480f";
-const SEEN = 0.02; // so much of it is said in words
+const HEAT_COLOR = "#d9480f";
+const MIN_LABELED_SHARE = 0.02;
 
-/** Draw arrows, {from, to, colour, width} by cells, and heat, [row, column, share]. */
-export function overlay(board, arrows = [], heat = []) {
+/** Draw arrows, {from, to, color, width} with cells, and a heat map, [row, column, share]. */
+export function drawOverlay(board, arrows = [], heat = []) {
   const { cell, margin } = board.setting;
-  const centre = (place) => board.at(place).map((edge) => edge + margin + cell / 2);
+  const center = (place) => board.cellOrigin(place).map((edge) => edge + margin + cell / 2);
   board.layers.heat.replaceChildren(...heat.map(([row, column, share]) => {
-    const [x, y] = centre([row, column]);
-    return made("circle", { cx: x, cy: y, r: cell / 2 - 1, fill: HEAT, opacity: 0.15 + 0.8 * share ** 0.6 });
+    const [x, y] = center([row, column]);
+    return svgElement("circle", { cx: x, cy: y, r: cell / 2 - 1, fill: HEAT_COLOR, opacity: 0.15 + 0.8 * share ** 0.6 });
   }));
-  const words = heat.filter(([, , share]) => share >= SEEN).map(([row, column, share]) => {
-    const [x, y] = centre([row, column]);
-    const text = drawn(["words", x, y, `${Math.round(100 * share)}%`, 15, "#000"]);
+  const labels = heat.filter(([, , share]) => share >= MIN_LABELED_SHARE).map(([row, column, share]) => {
+    const text = renderShape(["text", ...center([row, column]), `${Math.round(100 * share)}%`, 15, "#000"]);
     text.classList.add("share");
     return text;
   });
-  board.layers.arrows.replaceChildren(...[...arrows].reverse().map((shape) => arrow(shape, centre, cell)), ...words);
+  board.layers.arrows.replaceChildren(...[...arrows].reverse().map((arrow) => renderArrow(arrow, center, cell)), ...labels);
 }
 
-function arrow({ from, to, colour, width }, centre, cell) {
-  const [x, y] = centre(to);
-  if (!from) return made("circle", { cx: x, cy: y, r: cell / 2 - 6, fill: "none", stroke: colour, "stroke-width": width });
-  const [left, top] = centre(from);
+function renderArrow({ from, to, color, width }, center, cell) {
+  const [x, y] = center(to);
+  if (!from) return svgElement("circle", { cx: x, cy: y, r: cell / 2 - 6, fill: "none", stroke: color, "stroke-width": width });
+  const [left, top] = center(from);
   const length = Math.hypot(x - left, y - top);
   const [dx, dy] = [(x - left) / length, (y - top) / length];
-  const head = 2.2 * width;
-  const [bx, by] = [x - dx * head, y - dy * head];
-  const points = [[x, y], [bx - dy * width, by + dx * width], [bx + dy * width, by - dx * width]];
-  const group = made("g", { class: "arrow" });
+  const headLength = 2.2 * width;
+  const [baseX, baseY] = [x - dx * headLength, y - dy * headLength];
+  const points = [[x, y], [baseX - dy * width, baseY + dx * width], [baseX + dy * width, baseY - dx * width]];
+  const group = svgElement("g", { class: "arrow" });
   group.append(
-    made("line", { x1: left, y1: top, x2: bx, y2: by, stroke: colour, "stroke-width": width, "stroke-linecap": "round" }),
-    made("polygon", { points: points.map((point) => point.join(",")).join(" "), fill: colour }),
+    svgElement("line", { x1: left, y1: top, x2: baseX, y2: baseY, stroke: color, "stroke-width": width, "stroke-linecap": "round" }),
+    svgElement("polygon", { points: points.map((point) => point.join(",")).join(" "), fill: color }),
   );
   return group;
 }

@@ -1,260 +1,275 @@
-// The page: #/GAME/TOKEN/TOKEN is a game with the seats that one holds, # the form that begins one,
-// #/new/KIND the form for a kind of game, #/learn/KIND/NUMBER how to play it,
-// #/analyse the analysis, #/analyse/GAME/TOKEN/TOKEN of a game.
+// The page and its routes:
+//
+//   #                          the form for a new game; #/new/KIND with a kind of game selected
+//   #/GAME/TOKEN/TOKEN         a game, with the seats of these tokens
+//   #/learn/KIND/NUMBER        lessons
+//   #/analyze                  analysis; #/analyze/GAME/TOKEN/TOKEN of a served game
 
-import { Board, element, titled } from "./board.js";
+import { Board, element, toTitle } from "./board.js";
 import { Connection } from "./connection.js";
 import { showExports } from "./export.js";
 import { leaveLessons, showLessons } from "./learn.js";
 import { Pace } from "./pace.js";
-import { KEYS, Panels } from "./panels.js";
-import { sound } from "./settings.js";
-import { kept, showForm } from "./start.js";
+import { Panels, SHORTCUTS } from "./panels.js";
+import { playSound } from "./settings.js";
+import { ownSeats, showForm } from "./start.js";
 
-const find = (name) => document.getElementById(name);
-let table = null; // what is shown: connection, board, panels
-let analysis = null; // its module, which is loaded when it is first wanted
+const find = (id) => document.getElementById(id);
+let gameView = null;
+let analysisModule = null; // loaded on first use
 
 async function showAnalysis(room, tokens) {
-  analysis ??= await import("./analysis.js");
-  if (location.hash.startsWith("#/analyse")) analysis.showStudy(room, tokens);
+  analysisModule ??= await import("./analysis.js");
+  if (location.hash.startsWith("#/analyze")) analysisModule.showAnalysis(room, tokens);
 }
 
-function show() {
-  const [, place, ...rest] = location.hash.split("/");
-  const game = ["learn", "new", "analyse"].includes(place) ? null : place;
-  table?.connection.close();
-  table = null;
-  find("lost").hidden = true;
-  find("lost").classList.remove("final");
-  find("game").hidden = true; // until the state of the new game is there
+function showRoute() {
+  const [, route, ...rest] = location.hash.split("/");
+  gameView?.connection.close();
+  gameView = null;
+  const alert = find("connection-alert");
+  alert.hidden = true;
+  alert.classList.remove("final");
+  find("game").hidden = true; // until the state of the new game arrives
   delete find("game").dataset.decisions;
   find("pace").hidden = true;
   find("start").hidden = true;
-  find("where").textContent = "";
-  find("rules").hidden = true;
-  find("learn").hidden = place !== "learn";
+  find("header-title").textContent = "";
+  find("rules-link").hidden = true;
+  find("learn").hidden = route !== "learn";
   document.title = "cc_env";
-  scrollTo(0, 0); // the button that led here may have been far down
-  if (place !== "learn") leaveLessons();
-  analysis?.hideStudy();
-  if (game) table = new Table(game, rest);
-  else if (place === "learn") showLessons(...rest);
-  else if (place === "analyse") showAnalysis(rest[0], rest.slice(1));
-  else showForm(begin, rest[0]);
+  scrollTo(0, 0);
+  if (route !== "learn") leaveLessons();
+  analysisModule?.hideAnalysis();
+  if (route === "learn") showLessons(...rest);
+  else if (route === "analyze") showAnalysis(rest[0], rest.slice(1));
+  else if (route === "new") showForm(openGame, rest[0]);
+  else if (route) gameView = new GameView(route, rest);
+  else showForm(openGame);
 }
 
-function begin({ game, tokens, owner }) {
-  if (owner) {
-    location.hash = `#/${game}/${owner}`;
+/** Go to a created game; keep the links for the other player. */
+function openGame({ game, tokens, owner_token: ownerToken }) {
+  if (ownerToken) {
+    location.hash = `#/${game}/${ownerToken}`;
     return;
   }
-  const mine = kept(tokens);
-  const others = tokens.filter((token, seat) => token && !mine.includes(seat));
-  sessionStorage.setItem(`links ${game}`, JSON.stringify(others));
-  location.hash = ["#", game, ...mine.map((seat) => tokens[seat])].join("/");
+  const seats = ownSeats(tokens);
+  const otherTokens = tokens.filter((token, seat) => token && !seats.includes(seat));
+  sessionStorage.setItem(`links ${game}`, JSON.stringify(otherTokens));
+  location.hash = ["#", game, ...seats.map((seat) => tokens[seat])].join("/");
 }
 
-class Table {
+class GameView {
   constructor(game, tokens) {
     this.game = game;
     this.tokens = tokens;
     this.connection = new Connection(game, tokens, (message) => this[`on_${message.type}`]?.(message));
   }
 
-  on_welcome({ setting, seats, is_owner, assistance, exports }) {
+  // Messages of the server
+
+  on_welcome({ setting, seats, is_owner: isOwner, assistance, exports }) {
     this.seats = seats;
-    find("lost").hidden = true;
-    find("where").textContent = find("game-title").textContent = titled(setting.game);
-    find("rules").hidden = false;
-    find("rules").href = `#/learn/${setting.game}`;
+    find("connection-alert").hidden = true;
+    find("header-title").textContent = find("game-title").textContent = toTitle(setting.game);
+    find("rules-link").hidden = false;
+    find("rules-link").href = `#/learn/${setting.game}`;
     if (this.board) {
-      if (!this.isBack) this.board.state = null; // nothing moves on after a lost connection
+      if (!this.isViewingPast) this.board.state = null; // no animation after a reconnection
       return;
     }
-    this.board = new Board(find("board"), setting, (action) => this.play(action), (why) => this.panels.say(why, true));
-    this.board.svg.addEventListener("mousedown", (event) => event.preventDefault()); // arrow keys look back
+    const showError = (reason) => this.panels.showMessage(reason, true);
+    this.board = new Board(find("board"), setting, (action) => this.play(action), showError);
+    // The board does not take the focus, so that arrow keys step through the game.
+    this.board.svg.addEventListener("mousedown", (event) => event.preventDefault());
     if (seats.length === 1 && setting.top === seats[0]) this.board.flip();
-    const rights = { seats, assistance, mayRematch: seats.length > 0 || is_owner };
-    this.panels = new Panels(setting, rights, (what, values) => this.ask(what, values));
-    if (is_owner) this.pace = new Pace((what, values) => this.connection.ask(what, values));
-    showExports(this.game, exports, (why, isWrong) => this.panels.say(why, isWrong));
-    const others = JSON.parse(sessionStorage.getItem(`links ${this.game}`) ?? "[]");
-    const links = others.map((token) => ["Link for the other player", `#/${this.game}/${token}`]);
-    this.panels.showLinks([...links, ["Link for onlookers", `#/${this.game}`]]);
+    const permissions = { seats, assistance, canRematch: seats.length > 0 || isOwner };
+    this.panels = new Panels(setting, permissions, (name, fields) => this.execute(name, fields));
+    if (isOwner) this.pace = new Pace((command, fields) => this.connection.send(command, fields));
+    showExports(this.game, exports, showError);
+    const otherTokens = JSON.parse(sessionStorage.getItem(`links ${this.game}`) ?? "[]");
+    const links = otherTokens.map((token) => ["Link for the other player", `#/${this.game}/${token}`]);
+    this.panels.showLinks([...links, ["Link for spectators", `#/${this.game}`]]);
   }
 
   on_state(state) {
     if (this.state?.decisions + 1 === state.decisions) {
-      sound(state.result ? "end" : state.moved.captured.length ? "capture" : "move");
+      playSound(state.result ? "end" : state.last_decision.captured.length ? "capture" : "move");
     }
-    const { state: before, isBack } = this;
-    const known = before?.turns.slice(0, state.turns_from) ?? [];
-    this.state = { ...state, turns: [...known, ...state.turns] };
-    if (!state.result) this.wantsRematch = false;
-    if (isBack && this.isStillBack(before)) this.showChangeBehind();
-    else this.showNow();
+    const { state: before, isViewingPast } = this;
+    const keptTurns = before?.turns.slice(0, state.turns_from) ?? [];
+    this.state = { ...state, turns: [...keptTurns, ...state.turns] };
+    if (!state.result) this.hasOfferedRematch = false;
+    if (isViewingPast && this.isPastUnchanged(before)) this.showPastWithNews();
+    else this.showPresent();
     this.pace?.show(this.state);
-    document.title = `${this.panels.names.join(" – ")}, ${find("where").textContent}`;
-    find("typed").hidden = !this.seats.length || Boolean(state.result);
+    document.title = `${this.panels.names.join(" – ")}, ${find("header-title").textContent}`;
+    find("move-form").hidden = !this.seats.length || Boolean(state.result);
     find("game").hidden = false;
     if (!before && document.activeElement === document.body) find("game-title").focus({ preventScroll: true });
-    find("game").dataset.decisions = state.decisions; // now all is shown
+    find("game").dataset.decisions = state.decisions; // the display is complete
   }
 
-  /** Return whether the turns up to the one that is looked back at are as they were before. */
-  isStillBack(before) {
+  on_past_state({ turns, ...board }) {
+    if (turns !== this.turns) return; // another turn has been selected since
+    this.board.show({ ...this.state, ...board, decisions: -1 }, false);
+    find("off-board").replaceChildren();
+    this.panels.showPast(turns, this.newsSincePast);
+  }
+
+  on_presence({ seats }) {
+    this.panels.showPresence(seats);
+  }
+
+  on_queue({ games_ahead: gamesAhead }) {
+    this.state.games_ahead = gamesAhead;
+    this.panels.showStatus();
+  }
+
+  on_hint({ player, action, text }) {
+    this.board.showHint(action);
+    this.panels.showMessage(`${player} would play ${text.trim()}`);
+  }
+
+  /** Show what a typed text may mean: a selected piece, or several choices. */
+  on_candidates({ piece, actions }) {
+    if (piece) {
+      this.board.selected = piece;
+      this.board.drawMarks();
+      this.panels.showMessage("where to?");
+    } else {
+      const choices = this.board.choices.filter((choice) => actions.includes(choice.action));
+      this.board.closeMenu();
+      this.board.openMenu(choices, choices[0].cell);
+    }
+  }
+
+  on_rematch({ game }) {
+    this.rematch = game;
+    if (this.hasOfferedRematch) this.goToRematch();
+    else this.panels.showRematch();
+  }
+
+  on_declined({ offer, player }) {
+    if (offer === "rematch") this.hasOfferedRematch = false;
+    this.panels.showDeclined(offer, player);
+  }
+
+  on_error({ reason, final }) {
+    if (final) {
+      find("game").hidden = true;
+      const alert = find("connection-alert");
+      alert.hidden = false;
+      alert.classList.add("final");
+      alert.replaceChildren(`${reason}. `, element("a", { href: "#", textContent: "Start a new game" }));
+      return;
+    }
+    this.board.cancelDrag();
+    this.panels.showMessage(reason, true);
+  }
+
+  on_lost() {
+    find("connection-alert").textContent = "Connection lost; reconnecting …";
+    find("connection-alert").hidden = false;
+  }
+
+  // The present, and past positions
+
+  get isViewingPast() {
+    return this.turns < this.state?.turns.length;
+  }
+
+  /** Return whether the turns up to the viewed position are the same as in an earlier state. */
+  isPastUnchanged(before) {
     const { turns } = this.state;
-    return this.turns < turns.length && before.turns.slice(0, this.turns).every(([, text], place) => text === turns[place][1]);
+    return this.turns < turns.length && before.turns.slice(0, this.turns).every(([, text], index) => text === turns[index][1]);
   }
 
-  /** Show that the game went on while the board shows an earlier position. */
-  showChangeBehind() {
-    this.panels.show(this.state, this.board.isFlipped);
-    this.panels.showPast(this.turns, this.changeBehind);
-  }
-
-  /** What has changed in the game since an earlier position was selected: "" without a new turn or a result. */
-  get changeBehind() {
-    const { state, presentState } = this;
-    if (state.result && !presentState.result) return "the game is over";
-    return state.turns.length > presentState.turns.length ? "new move" : "";
-  }
-
-  showNow() {
+  showPresent() {
     const { state } = this;
     this.turns = state.turns.length;
     this.board.show(state, state.is_person && this.seats.includes(state.mover));
     this.panels.show(state, this.board.isFlipped);
-    find("words").replaceChildren(...this.board.words());
+    find("off-board").replaceChildren(...this.board.offBoardButtons());
   }
 
-  get isBack() {
-    return this.turns < this.state?.turns.length;
+  /** Update the panels while the board keeps showing a past position. */
+  showPastWithNews() {
+    this.panels.show(this.state, this.board.isFlipped);
+    this.panels.showPast(this.turns, this.newsSincePast);
   }
 
-  /** Show how the board stood after a number of turns. */
-  lookBack(turns) {
+  /** What has happened since a past position was selected: a new turn, a result, or "". */
+  get newsSincePast() {
+    const { state, stateBeforePast } = this;
+    if (state.result && !stateBeforePast.result) return "the game is over";
+    return state.turns.length > stateBeforePast.turns.length ? "new move" : "";
+  }
+
+  /** Show the position after a number of turns. */
+  viewTurn(turns) {
     if (turns < 0) return;
     if (turns < this.state.turns.length) {
-      if (!this.isBack) this.presentState = this.state;
+      if (!this.isViewingPast) this.stateBeforePast = this.state;
       this.turns = turns;
-      this.connection.ask("look_back", { turns });
-    } else if (this.isBack) this.showNow();
+      this.connection.send("view_turn", { turns });
+    } else if (this.isViewingPast) this.showPresent();
   }
 
-  on_past({ turns, ...board }) {
-    if (turns !== this.turns) return; // it is no longer wanted
-    this.board.show({ ...this.state, ...board, decisions: -1 }, false);
-    find("words").replaceChildren();
-    this.panels.showPast(turns, this.changeBehind);
+  // Commands
+
+  play(action) {
+    this.board.closeMenu();
+    this.connection.send("play", { action, version: this.state.version });
   }
 
-  on_present({ seats }) {
-    this.panels.showPresence(seats);
+  playText(text) {
+    const piece = this.board.selected;
+    this.connection.send("play_text", { text, piece, version: this.state.version });
   }
 
-  on_queue({ ahead }) {
-    this.state.ahead = ahead;
-    this.panels.showStatus();
-  }
-
-  on_hint({ by, action, text }) {
-    this.board.hint(action);
-    this.panels.say(`${by} would play ${text.trim()}`);
-  }
-
-  on_meant({ piece, several }) {
-    if (piece) {
-      this.board.selected = piece;
-      this.board.mark();
-      this.panels.say("where to?");
-    } else {
-      const choices = this.board.choices.filter((choice) => several.includes(choice.action));
-      this.board.close();
-      this.board.inquire(choices, choices[0].cell);
-    }
-  }
-
-  /** Go to the rematch if it was wanted here; else offer a way to it. */
-  on_next({ game }) {
-    this.next = game;
-    if (this.wantsRematch) this.goToRematch();
-    else this.panels.showRematch();
+  /** Execute the command of a button or a key. */
+  execute(name, fields) {
+    if (this.isViewingPast) this.showPresent();
+    if (name === "rematch") this.hasOfferedRematch = true;
+    if (name === "new_game") location.hash = "";
+    else if (name === "analyze") location.hash = ["#/analyze", this.game, ...this.tokens].join("/");
+    else if (name === "rematch" && this.rematch) this.goToRematch();
+    else if (name === "flip") {
+      this.board.flip();
+      this.panels.show(this.state, this.board.isFlipped);
+    } else this.connection.send(name, { version: this.state.version, ...fields });
   }
 
   goToRematch() {
-    location.hash = ["#", this.next, ...this.tokens].join("/");
-  }
-
-  on_declined({ offer, player }) {
-    if (offer === "rematch") this.wantsRematch = false;
-    this.panels.showDeclined(offer, player);
-  }
-
-  on_refused({ why, final }) {
-    if (final) {
-      find("game").hidden = true;
-      find("lost").hidden = false;
-      find("lost").classList.add("final");
-      find("lost").replaceChildren(`${why}. `, element("a", { href: "#", textContent: "Begin a new game" }));
-      return;
-    }
-    this.board.drop();
-    this.panels.say(why, true);
-  }
-
-  on_lost() {
-    find("lost").textContent = "The connection is lost; trying again …";
-    find("lost").hidden = false;
-  }
-
-  play(action) {
-    this.board.close();
-    this.connection.ask("play", { action, version: this.state.version });
-  }
-
-  ask(what, values) {
-    if (this.isBack) this.showNow();
-    if (what === "rematch") this.wantsRematch = true;
-    if (what === "start") location.hash = "";
-    else if (what === "analyse") location.hash = ["#/analyse", this.game, ...this.tokens].join("/");
-    else if (what === "rematch" && this.next) this.goToRematch();
-    else if (what === "flip") {
-      this.board.flip();
-      this.panels.show(this.state, this.board.isFlipped);
-    } else this.connection.ask(what, { version: this.state.version, ...values });
-  }
-
-  say(text) {
-    const piece = this.board.selected;
-    this.connection.ask("say", { text, piece, version: this.state.version });
+    location.hash = ["#", this.rematch, ...this.tokens].join("/");
   }
 }
 
-find("typed").addEventListener("submit", (event) => {
+find("move-form").addEventListener("submit", (event) => {
   event.preventDefault();
   const input = event.target.elements.text;
-  if (input.value.trim()) table?.say(input.value.trim());
+  if (input.value.trim()) gameView?.playText(input.value.trim());
   input.value = "";
 });
 
 find("moves").addEventListener("click", ({ target, currentTarget }) => {
-  const row = [...currentTarget.children].indexOf(target.closest("li"));
-  if (row >= 0) table?.lookBack(row + 1);
+  const index = [...currentTarget.children].indexOf(target.closest("li"));
+  if (index >= 0) gameView?.viewTurn(index + 1);
 });
 
 document.addEventListener("keydown", (event) => {
-  if (!table?.state || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (!gameView?.state || event.ctrlKey || event.metaKey || event.altKey) return;
   if (/INPUT|SELECT/.test(event.target.tagName)) return;
-  const act = Object.keys(KEYS).find((what) => KEYS[what] === event.key);
-  const step = { ArrowLeft: -1, ArrowRight: table.isBack ? 1 : 0 }[event.key];
-  if (act) table.ask(act);
-  else if (step && !event.defaultPrevented) table.lookBack(table.turns + step);
-  else if (!event.defaultPrevented && !/BUTTON|SUMMARY/.test(event.target.tagName) && table.pace?.type(event.key)) {
+  const command = Object.keys(SHORTCUTS).find((name) => SHORTCUTS[name] === event.key);
+  const step = { ArrowLeft: -1, ArrowRight: gameView.isViewingPast ? 1 : 0 }[event.key];
+  if (command) gameView.execute(command);
+  else if (step && !event.defaultPrevented) gameView.viewTurn(gameView.turns + step);
+  else if (!event.defaultPrevented && !/BUTTON|SUMMARY/.test(event.target.tagName) && gameView.pace?.onKey(event.key)) {
     event.preventDefault();
   }
 });
 
-addEventListener("hashchange", show);
-show();
+addEventListener("hashchange", showRoute);
+showRoute();

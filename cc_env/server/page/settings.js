@@ -1,42 +1,44 @@
-// What people set for themselves, kept by their browser: coordinates, on at first, and sounds.
+// Settings that the browser stores: coordinates and sounds.
 
-const CHOICES = { coordinates: true, sounds: false };
-const TONES = { move: [523], capture: [392, 262], end: [392, 523, 659] }; // in hertz, one after the other
-const LENGTH = 0.12; // seconds of a tone
-const LOUDNESS = 0.15;
-let context = null; // of all sounds, made by the first
+const DEFAULTS = { coordinates: true, sounds: false };
+// Frequencies in hertz, played one after the other.
+const TONES = { move: [523], capture: [392, 262], end: [392, 523, 659] };
+const TONE_SECONDS = 0.12;
+const VOLUME = 0.15;
+let audioContext = null;
 
-const isOn = (name) => (localStorage.getItem(name) ?? String(CHOICES[name])) === "true";
+const isOn = (name) => (localStorage.getItem(name) ?? String(DEFAULTS[name])) === "true";
 
-function apply() {
-  document.documentElement.classList.toggle("bare", !isOn("coordinates"));
+function showCoordinates() {
+  document.documentElement.classList.toggle("no-coordinates", !isOn("coordinates"));
 }
 
-for (const name of Object.keys(CHOICES)) {
+for (const name of Object.keys(DEFAULTS)) {
   const input = document.querySelector(`#settings [name=${name}]`);
   input.checked = isOn(name);
   input.addEventListener("change", () => {
     localStorage.setItem(name, input.checked);
-    apply();
-    if (name === "sounds") sound("move");
+    showCoordinates();
+    if (name === "sounds") playSound("move");
   });
 }
-apply();
+showCoordinates();
 
-/** Let a move, a capture or an end be heard, if sounds are on. */
-export function sound(kind) {
+/** Play the sound of a "move", a "capture" or the "end" of a game, if sounds are on. */
+export function playSound(kind) {
   if (!isOn("sounds")) return;
-  context ??= new AudioContext();
-  context.resume(); // it waits for the first click of the page
-  TONES[kind].forEach((pitch, place) => tone(pitch, context.currentTime + place * LENGTH));
+  audioContext ??= new AudioContext();
+  // Browsers suspend audio until the first click.
+  audioContext.resume();
+  TONES[kind].forEach((frequency, index) => playTone(frequency, audioContext.currentTime + index * TONE_SECONDS));
 }
 
-function tone(pitch, begin) {
-  const source = new OscillatorNode(context, { type: "triangle", frequency: pitch });
-  const volume = new GainNode(context, { gain: 0 });
-  volume.gain.setValueAtTime(LOUDNESS, begin);
-  volume.gain.exponentialRampToValueAtTime(0.001, begin + LENGTH);
-  source.connect(volume).connect(context.destination);
-  source.start(begin);
-  source.stop(begin + LENGTH);
+function playTone(frequency, start) {
+  const source = new OscillatorNode(audioContext, { type: "triangle", frequency });
+  const gain = new GainNode(audioContext, { gain: 0 });
+  gain.gain.setValueAtTime(VOLUME, start);
+  gain.gain.exponentialRampToValueAtTime(0.001, start + TONE_SECONDS);
+  source.connect(gain).connect(audioContext.destination);
+  source.start(start);
+  source.stop(start + TONE_SECONDS);
 }

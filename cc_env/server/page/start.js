@@ -1,147 +1,150 @@
-// The form that begins a game: what can be chosen comes from the server's catalogue.
+// The form for a new game, filled from the server's catalogue.
 
-import { element, titled } from "./board.js";
-import { fetched } from "./connection.js";
+import { element, toTitle } from "./board.js";
+import { fetchJson } from "./connection.js";
 
 const form = document.getElementById("start");
-const refused = document.getElementById("refused");
-const SLOW = 1000; // milliseconds after which it is said why starting takes so long
+const errorElement = document.getElementById("start-error");
+const SLOW_START_MS = 1000;
 let catalogue = null;
-let asking = null; // the request for who can play the chosen options
+let playersRequest = null; // AbortController
 
-/** Return the games with their options and players; asked for once. */
-export async function catalogued() {
-  return (catalogue ??= await fetched("/catalogue"));
+/** Return the games with their options and players. */
+export async function fetchCatalogue() {
+  return (catalogue ??= await fetchJson("/catalogue"));
 }
 
-const choice = (value, label = value) => element("option", { value, textContent: label });
+const renderOption = (value, label = value) => element("option", { value, textContent: label });
 
-/** Show the form, for a kind of game if it is one of those that there are. */
-export async function showForm(begin, kind) {
-  await catalogued();
+/** Show the form, with a kind of game selected if it is in the catalogue. */
+export async function showForm(onCreated, kind) {
+  await fetchCatalogue();
   if (!form.elements.game.length) {
-    const names = Object.keys(catalogue.games).map((name) => choice(name, titled(name)));
+    const names = Object.keys(catalogue.games).map((name) => renderOption(name, toTitle(name)));
     form.elements.game.append(...names);
-    form.elements.game.addEventListener("change", fill);
-    for (const place of [document.getElementById("options"), form.elements.start]) place.addEventListener("change", setUp);
-    fill();
+    form.elements.game.addEventListener("change", showGame);
+    for (const node of [document.getElementById("options"), form.elements.start]) node.addEventListener("change", updatePlayers);
+    showGame();
   }
   if (kind in catalogue.games && kind !== form.elements.game.value) {
     form.elements.game.value = kind;
-    fill();
+    showGame();
   }
   form.onsubmit = (event) => {
     event.preventDefault();
-    submit(begin);
+    createGame(onCreated);
   };
-  const wanted = sessionStorage.getItem("begin"); // of another page of ours: a game and its start
-  if (wanted) {
-    sessionStorage.removeItem("begin");
-    fillWith(JSON.parse(wanted));
+  const setup = sessionStorage.getItem("setup"); // from the analysis page
+  if (setup) {
+    sessionStorage.removeItem("setup");
+    fillForm(JSON.parse(setup));
   }
   form.hidden = false;
 }
 
-async function submit(begin) {
+async function createGame(onCreated) {
   const button = form.querySelector("button.main");
-  const starting = document.getElementById("starting");
-  const slow = setTimeout(() => (starting.textContent = "The first game of a kind is compiled, which takes some seconds."), SLOW);
+  const status = document.getElementById("start-status");
+  const timer = setTimeout(() => (status.textContent = "The first game of a kind is compiled, which takes some seconds."), SLOW_START_MS);
   button.disabled = true;
   button.textContent = "Starting …";
-  refused.textContent = "";
+  errorElement.textContent = "";
   try {
-    begin(await fetched("/games", asked()));
+    onCreated(await fetchJson("/games", formRequest()));
   } catch (error) {
-    refused.textContent = error.message;
+    errorElement.textContent = error.message;
   }
-  clearTimeout(slow);
-  starting.textContent = "";
+  clearTimeout(timer);
+  status.textContent = "";
   button.disabled = false;
   button.textContent = "Start";
 }
 
-function fillWith({ game, options, start }) {
+function fillForm({ game, options, start }) {
   form.elements.game.value = game;
-  fill();
+  showGame();
   for (const [name, value] of Object.entries(options)) {
-    form.elements[`option.${name}`].value = written(value, catalogue.games[game].options[name]);
+    form.elements[`option.${name}`].value = optionText(value, catalogue.games[game].options[name]);
   }
   form.elements.start.value = start;
-  setUp();
+  updatePlayers();
 }
 
-/** Return the value of an option as the form has it: empty for null only if that is the default. */
-function written(value, usual) {
-  if (value === null) return usual === null ? "" : "None";
+/** Return the value of an option as text; null is "" only if it is the default. */
+function optionText(value, defaultValue) {
+  if (value === null) return defaultValue === null ? "" : "None";
   return { true: "True", false: "False" }[value] ?? value;
 }
 
-function fill() {
-  document.getElementById("lessons").href = `#/learn/${form.elements.game.value}`;
+/** Show the options and seats of the selected game. */
+function showGame() {
+  document.getElementById("lessons-link").href = `#/learn/${form.elements.game.value}`;
   const game = catalogue.games[form.elements.game.value];
-  const options = Object.entries(game.options).map(([name, value]) => field(name, value, game.values[name]));
+  const options = Object.entries(game.options).map(([name, value]) => renderOptionField(name, value, game.values[name]));
   document.getElementById("options").replaceChildren(element("legend", {}, "Options"), ...options);
   const seats = game.names.map((name, seat) => {
     const select = element("select", { name: `seat${seat}` });
-    const typed = element("input", { name: `name${seat}`, placeholder: "minimax:seconds=2", hidden: true, autocomplete: "off", spellcheck: false });
-    typed.setAttribute("aria-label", `${titled(name)}: name of a player`);
-    select.addEventListener("change", showFields);
-    return element("div", {}, element("label", {}, element("span"), select), typed);
+    const specInput = element("input", { name: `spec${seat}`, placeholder: "minimax:seconds=2", hidden: true, autocomplete: "off", spellcheck: false });
+    specInput.setAttribute("aria-label", `${toTitle(name)}: player`);
+    select.addEventListener("change", showDependentFields);
+    return element("div", {}, element("label", {}, element("span"), select), specInput);
   });
-  document.getElementById("seats").replaceChildren(element("legend", {}, "Who plays"), ...seats);
-  asking?.abort(); // it was about another game
+  document.getElementById("seats").replaceChildren(element("legend", {}, "Players"), ...seats);
+  playersRequest?.abort();
   showSeats(game);
-  if (form.elements.start.value) setUp();
+  if (form.elements.start.value) updatePlayers();
 }
 
-/** Ask the server who can play the chosen options, and who moves first. */
-async function setUp() {
-  asking?.abort();
-  asking = new AbortController();
+/** Request the players for the selected options, and the player to move first. */
+async function updatePlayers() {
+  playersRequest?.abort();
+  playersRequest = new AbortController();
   const { game, start } = form.elements;
-  const setup = { game: game.value, options: filledOptions(form), start: start.value.trim() || null };
+  const body = { game: game.value, options: readOptions(form), start: start.value.trim() || null };
   try {
-    const { players, mover } = await fetched("/setup", setup, asking.signal);
-    refused.textContent = "";
+    const { players, mover } = await fetchJson("/players", body, playersRequest.signal);
+    errorElement.textContent = "";
     showSeats({ ...catalogue.games[game.value], players, mover });
   } catch (error) {
-    if (error.name !== "AbortError") refused.textContent = error.message;
+    if (error.name !== "AbortError") errorElement.textContent = error.message;
   }
 }
 
-/** Offer the players that can play; a choice stays if it is one of them. */
+/** Show the available players; a selected one stays selected if it is available. */
 function showSeats(game) {
   const people = [["you", "you"], ["friend", "a friend (by link)"]];
-  const players = spokenNames(game).map((name) => [name, name]);
-  const all = [...people, ...players, ["other", "custom player …"]];
+  const players = playerSpecs(game).map((spec) => [spec, spec]);
+  const options = [...people, ...players, ["other", "custom player …"]];
   game.names.forEach((name, seat) => {
     const select = form.elements[`seat${seat}`];
     const before = select.value || (seat ? "minimax:normal" : "you");
-    select.replaceChildren(...all.map(([value, label]) => choice(value, label)));
+    select.replaceChildren(...options.map(([value, label]) => renderOption(value, label)));
     select.value = before;
     if (!select.value) {
       select.value = "minimax:normal";
-      refused.textContent = `${before} cannot play these options; ${titled(name)} is ${select.value} now`;
+      errorElement.textContent = `${before} cannot play these options; ${toTitle(name)} is now ${select.value}`;
     }
-    select.previousSibling.textContent = titled(name) + (seat === game.mover ? " (moves first)" : "");
+    select.previousSibling.textContent = toTitle(name) + (seat === game.mover ? " (moves first)" : "");
   });
-  showFields();
+  showDependentFields();
 }
 
-/** Show the fields that the chosen players need. */
-function showFields() {
-  const names = [0, 1].map((seat) => form.elements[`seat${seat}`].value);
-  names.forEach((name, seat) => (form.elements[`name${seat}`].hidden = name !== "other"));
-  document.getElementById("assistance").hidden = !names.includes("friend");
+const selectedSeats = () => [0, 1].map((seat) => form.elements[`seat${seat}`].value);
+
+/** Show the fields that the selected players require. */
+function showDependentFields() {
+  const seats = selectedSeats();
+  seats.forEach((value, seat) => (form.elements[`spec${seat}`].hidden = value !== "other"));
+  document.getElementById("assistance").hidden = !seats.includes("friend");
 }
 
-/** Return who can be seated in a game, with their levels. */
-export function spokenNames({ players }) {
+/** Return the specs of the available players, one per level. */
+export function playerSpecs({ players }) {
   return Object.entries(players).flatMap(([name, levels]) => (levels.length ? levels.map((level) => `${name}:${level}`) : [name]));
 }
 
 /** Return the options of a game that are filled in, by name. */
-export function filledOptions(form) {
+export function readOptions(form) {
   const options = {};
   for (const input of form.querySelectorAll("[name^='option.']")) {
     if (input.value.trim()) options[input.name.slice(7)] = input.value.trim();
@@ -149,13 +152,13 @@ export function filledOptions(form) {
   return options;
 }
 
-/** Return the field of an option: a choice where it has few values, else a text. */
-export function field(name, value, values) {
-  const label = titled(name);
+/** Return the field of an option: a select for a boolean or a list of values, else a text input. */
+export function renderOptionField(name, value, values) {
+  const label = toTitle(name);
   const choices = typeof value === "boolean" ? [["False", "no"], ["True", "yes"]]
     : values?.map((value) => [String(value), String(value).replaceAll("_", " ")]);
   if (choices) {
-    const select = element("select", { name: `option.${name}` }, ...choices.map(([value, said]) => choice(value, said)));
+    const select = element("select", { name: `option.${name}` }, ...choices.map(([value, text]) => renderOption(value, text)));
     select.value = typeof value === "boolean" ? (value ? "True" : "False") : String(value);
     return element("label", {}, label, select);
   }
@@ -164,38 +167,40 @@ export function field(name, value, values) {
   return element("label", {}, label, input);
 }
 
-/** Return the seconds of a number of minutes, with a point or a comma; the server has limits. */
-function seconds(text) {
-  const [least, most] = catalogue.clock;
-  const value = 60 * Number(text.replace(",", "."));
-  if (value >= least && value <= most) return value;
-  const range = `${Math.ceil(100 * least / 60) / 100} to ${most / 60}`;
-  throw new Error(`minutes: '${text}' is not a number of minutes from ${range}, such as 5 or 2.5`);
+/** Return a number of minutes, with a decimal point or comma, in seconds. */
+function parseMinutes(text) {
+  const [min, max] = catalogue.clock;
+  const seconds = 60 * Number(text.replace(",", "."));
+  if (seconds >= min && seconds <= max) return seconds;
+  const range = `${Math.ceil(100 * min / 60) / 100} to ${max / 60}`;
+  throw new Error(`invalid minutes '${text}'; expected ${range}, such as 5 or 2.5`);
 }
 
-function asked() {
-  const options = filledOptions(form);
-  const chosen = [0, 1].map((seat) => form.elements[`seat${seat}`].value);
-  const seats = chosen.map((name, seat) => (name === "other" ? form.elements[`name${seat}`].value.trim() : name));
+function formRequest() {
+  const values = selectedSeats();
+  const seats = values.map((value, seat) => {
+    if (value === "you" || value === "friend") return catalogue.human;
+    return value === "other" ? form.elements[`spec${seat}`].value.trim() : value;
+  });
   const minutes = form.elements.minutes.value.trim();
   return {
     game: form.elements.game.value,
-    options,
-    seats: seats.map((name) => (["you", "friend"].includes(name) ? catalogue.human : name)),
-    draw_lots: form.elements.draw_lots.checked,
-    assistance: chosen.includes("friend") && form.elements.assistance.checked,
-    seconds: minutes ? seconds(minutes) : null,
+    options: readOptions(form),
+    seats,
+    random_seats: form.elements.random_seats.checked,
+    assistance: values.includes("friend") && form.elements.assistance.checked,
+    seconds: minutes ? parseMinutes(minutes) : null,
     start: form.elements.start.value.trim() || null,
   };
 }
 
-/** Which seats the one who begins keeps; the others are for a friend. */
-export function kept(tokens) {
+/** Return the seats of the person at this browser; the remaining people are friends. */
+export function ownSeats(tokens) {
   const people = tokens.map((token, seat) => (token ? seat : -1)).filter((seat) => seat >= 0);
-  const names = [0, 1].map((seat) => form.elements[`seat${seat}`].value);
-  const wanted = names.filter((name) => name === "you").length;
-  if (wanted === people.length) return people;
-  if (!wanted) return [];
-  const lots = form.elements.draw_lots.checked;
-  return lots ? [people[Math.floor(Math.random() * people.length)]] : [names.indexOf("you")];
+  const values = selectedSeats();
+  const count = values.filter((value) => value === "you").length;
+  if (count === people.length) return people;
+  if (!count) return [];
+  const isRandom = form.elements.random_seats.checked;
+  return isRandom ? [people[Math.floor(Math.random() * people.length)]] : [values.indexOf("you")];
 }
