@@ -1,6 +1,6 @@
 """Player specs of untrusted clients, and a pool of players shared by all games.
 
-A client's spec may name only the format_list players, never a module, a path or a program. Its options
+A client's spec may name only the allowed players, never a module, a path or a program. Its options
 are bounded.
 """
 

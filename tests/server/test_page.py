@@ -72,8 +72,8 @@ def decide(page, rng, choose):
         until(page, count + 1)
         return
     if not cells(page, "target"):
-        choose(f"rect[data-cell='{rng.choice(cells(page, 'open'))}']")
-    choose(f"rect[data-cell='{rng.choice(cells(page, 'goal'))}']")
+        choose(f"rect[data-cell='{rng.choice(cells(page, 'selectable'))}']")
+    choose(f"rect[data-cell='{rng.choice(cells(page, 'target'))}']")
     page.wait_for_selector(f".board-menu button, #game[data-decisions='{count + 1}']")
     if page.locator(".board-menu button").count():
         choose(".board-menu button >> nth=0")
