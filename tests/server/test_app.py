@@ -364,7 +364,7 @@ def test_unwritten_move_is_not_confirmed(serving, monkeypatch, caplog, tmp_path)
 
 
 def test_moves_survive_a_folder_that_was_away_for_a_while(serving, tmp_path):
-    """Row A1: the journal cannot even be read again after a write has failed."""
+    """the journal cannot even be read again after a write has failed."""
     client = serving()
     opened = create_game(client)
     away = tmp_path.with_name(tmp_path.name + "-away")
@@ -648,7 +648,7 @@ def test_waiting_game_reports_its_queue_position(serving, monkeypatch):
 
 
 def test_messages_of_one_connection_are_throttled(serving, monkeypatch):
-    """Row A2: 40 messages at once stalled everybody; now a connection gets a share of the time."""
+    """40 messages at once stalled everybody; now a connection gets a share of the time."""
     pauses, sleep = [], asyncio.sleep
 
     async def note(seconds):
@@ -680,7 +680,7 @@ def test_game_has_at_most_one_room(tmp_path):
         actual = asyncio.create_task(lobby.find_room(name))
         while name not in lobby.rooms:
             await asyncio.sleep(0)
-        lobby._evict_idle()  # as for another game; this one is idle
+        lobby._evict_idle()
         assert not lobby.rooms
         assert await actual is lobby.rooms[name]
         lobby.close()
@@ -689,7 +689,7 @@ def test_game_has_at_most_one_room(tmp_path):
 
 
 def test_spectator_limit_does_not_concern_players(serving):
-    """Row A8: the limit of spectators does not concern players, nor who opened a watched game."""
+    """The limit of spectators does not concern players, nor who opened a watched game."""
     client = serving(spectators_per_game=1)
     opened, watched = create_game(client), create_game(client, seats=("random", "random"))
     with connect(client, opened), connect(client, watched):

@@ -34,9 +34,9 @@ class Site:
         self.thread = threading.Thread(target=self.uvicorn.run, args=([self.socket],))
         self.thread.start()
 
-    def connect(self, sent=b"", address="127.0.0.1"):
+    def connect(self, data=b"", address="127.0.0.1"):
         connection = socket.create_connection(("127.0.0.1", self.port), 60, (address, 0))
-        connection.sendall(sent)
+        connection.sendall(data)
         return connection
 
     def head(self, path="/", method="GET", **headers):
@@ -74,27 +74,27 @@ def is_closed(connection):
 
 
 @pytest.mark.parametrize(
-    "sent",
+    "data",
     [b"", b"GET / HT", b"GET / HTTP/1.1\r\nHost: x\r\n", "half a body", "half a second request"],
 )
-def test_slow_request_is_closed(sent, tmp_path):
+def test_slow_request_is_closed(data, tmp_path):
     with site(tmp_path, ServerLimits(request_seconds=0.2)) as server:
-        if sent == "half a body":
-            sent = server.head("/games", "POST", Content_Length=100) + b"{"
-        elif sent == "half a second request":
-            sent = server.head() + b"GET"
-        assert is_closed(server.connect(sent))
+        if data == "half a body":
+            data = server.head("/games", "POST", Content_Length=100) + b"{"
+        elif data == "half a second request":
+            data = server.head() + b"GET"
+        assert is_closed(server.connect(data))
         assert server.get().startswith(b"HTTP/1.1 200")
 
 
 def test_slow_response_is_not_closed(tmp_path):
     """The time limit of a request does not apply to the response."""
     with site(tmp_path, ServerLimits(request_seconds=0.2)) as server:
-        asked = {"game": "mini_checkers", "player": "minimax:seconds=0.4", "seconds": 1}
-        body = json.dumps(asked).encode()
-        sent = server.head("/analyze", "POST", Content_Length=len(body)) + body
-        with server.connect(sent) as answered:
-            assert answered.makefile("rb").readline().startswith(b"HTTP/1.1 200")
+        fields = {"game": "mini_checkers", "player": "minimax:seconds=0.4", "seconds": 1}
+        body = json.dumps(fields).encode()
+        data = server.head("/analyze", "POST", Content_Length=len(body)) + body
+        with server.connect(data) as connection:
+            assert connection.makefile("rb").readline().startswith(b"HTTP/1.1 200")
 
 
 def upgrade(server, client="192.0.2.1"):
@@ -196,9 +196,9 @@ def test_body_in_many_pieces_is_read(tmp_path):
     with site(tmp_path) as server:
         body = json.dumps({"game": "morris", "actions": [], "start": None}).encode()
         body += b" " * 60_000
-        sent = server.head("/position", "POST", Content_Length=len(body), Connection="close") + body
-        with server.connect(sent) as answered:
-            assert answered.makefile("rb").readline().startswith(b"HTTP/1.1 200")
+        data = server.head("/position", "POST", Content_Length=len(body), Connection="close") + body
+        with server.connect(data) as connection:
+            assert connection.makefile("rb").readline().startswith(b"HTTP/1.1 200")
 
 
 def test_aborted_request_leaves_no_traceback(tmp_path, caplog):

@@ -31,7 +31,7 @@ from cc_env.server.journal import Journal
 from cc_env.server.limits import ServerLimits
 
 KILLS = 6
-MAX_MESSAGES = 60  # between two kills
+MAX_MESSAGES_PER_KILL = 60
 KINDS = "capture_conquer", "mini_checkers", "morris"
 
 
@@ -64,7 +64,7 @@ class KilledServers:
         self.folder, self.rng = folder, rng
         self._listening = socket.create_server(("127.0.0.1", 0))
         self.port = self._listening.getsockname()[1]
-        self._left = 0
+        self._messages_left = 0
         self._calls, theirs = multiprocessing.Pipe()
         arguments = self._listening, str(folder), theirs
         spawned = multiprocessing.get_context("spawn")
@@ -72,18 +72,18 @@ class KilledServers:
         self._forker.start()
 
     def start(self):
-        self._left = self.rng.randint(1, MAX_MESSAGES)
+        self._messages_left = self.rng.randint(1, MAX_MESSAGES_PER_KILL)
         self._calls.send(True)
         self._server = self._calls.recv()
 
     @property
     def is_killed(self):
-        return self._left <= 0
+        return self._messages_left <= 0
 
     def count(self):
         """Count a message that was sent or confirmed; kill the server after the last."""
-        self._left -= 1
-        if not self._left:
+        self._messages_left -= 1
+        if not self._messages_left:
             os.kill(self._server, signal.SIGKILL)
 
     def end(self):

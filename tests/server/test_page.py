@@ -285,8 +285,8 @@ def test_owner_pauses_and_steps_a_game(opened):
 def marked(page, mark):
     """Return the cells with a mark of this color."""
     places = "all => all.map(node => node.parentElement.getAttribute('transform'))"
-    seen = page.eval_on_selector_all(f"#board .marks g > [fill='{mark.fill}']", places)
-    numbers = [re.findall(r"[\d.]+", text) for text in seen]
+    transforms = page.eval_on_selector_all(f"#board .marks g > [fill='{mark.fill}']", places)
+    numbers = [re.findall(r"[\d.]+", text) for text in transforms]
     return sorted((round(float(y) / CELL), round(float(x) / CELL)) for x, y in numbers)
 
 
@@ -308,8 +308,8 @@ def test_menu_offers_move_or_bomb(opened):
     assert page.get_attribute("rect[data-cell='3,6']", "aria-label").endswith("selected")
     assert page.get_attribute("rect[data-cell='1,6']", "aria-label").endswith("can be hit")
     page.click("rect[data-cell='1,6']")
-    asked = page.locator(".board-menu button").all_text_contents()
-    assert asked == ["go there: S 6 3 M 6 1", "hit: S 6 3 B 6 1"]
+    texts = page.locator(".board-menu button").all_text_contents()
+    assert texts == ["go there: S 6 3 M 6 1", "hit: S 6 3 B 6 1"]
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
     until(page, 1)
@@ -539,9 +539,9 @@ def test_all_text_has_enough_contrast(opened, scheme):
     page.click("#lessons-link")
     page.click("text=Settings")
     page.wait_for_selector("#lesson1")
-    for seen in (board_contrasts, form_contrasts, page.evaluate(CONTRASTS)):
-        assert len(seen) > 12
-        assert not [contrast for contrast in seen if contrast[0] < 4.5]
+    for contrasts in (board_contrasts, form_contrasts, page.evaluate(CONTRASTS)):
+        assert len(contrasts) > 12
+        assert not [contrast for contrast in contrasts if contrast[0] < 4.5]
 
 
 def test_game_and_player_options_are_used(server, open_pages):
@@ -689,8 +689,8 @@ def test_form_names_the_first_mover(server, open_pages):
 
 def test_slow_start_shows_the_reason(server, open_pages):
     page = open_pages(server.address)
-    held = []
-    page.route("**/games", lambda route: held.append(route))
+    routes = []
+    page.route("**/games", lambda route: routes.append(route))
     page.clock.install()
     page.goto(f"{server.address}#/new/mini_checkers")
     page.click("#start button.main")
@@ -698,7 +698,7 @@ def test_slow_start_shows_the_reason(server, open_pages):
     assert page.text_content("#start-status") == ""
     page.clock.run_for(1000)
     assert "is compiled, which takes some seconds" in page.text_content("#start-status")
-    held.pop().continue_()
+    routes.pop().continue_()
     until(page, 0)
     assert page.text_content("#start-status") == ""
 

@@ -49,7 +49,7 @@ def age(path, name, days, now):
 
 
 def test_folder_belongs_to_one_server(tmp_path):
-    """Row A5: two servers confirmed a move of the same seat."""
+    """Two servers confirmed a move of the same seat."""
     first = open_folder(tmp_path)
     with pytest.raises(FolderInUse, match="another server"):
         app.create_app(tmp_path)
@@ -58,7 +58,7 @@ def test_folder_belongs_to_one_server(tmp_path):
 
 
 def test_journals_are_private(tmp_path):
-    """Row A10: it has the tokens of the seats."""
+    """It has the tokens of the seats."""
     folder = open_folder(tmp_path)
     (name,) = store(folder)
     (tmp_path / f"{name}.jsonl").chmod(0o755)
@@ -121,7 +121,7 @@ def test_folder_size_is_limited(tmp_path):
 
 
 def test_full_server_replaces_oldest_unplayed_games(serving, tmp_path):
-    """Row A6: with 100,000 games nobody could open one again, also after a restart."""
+    """With 100,000 games nobody could open one again, also after a restart."""
     client = serving(stored_games=3)
     for _ in range(8):
         assert client.post("/games", json=OPENING).status_code == 201
@@ -144,7 +144,7 @@ def test_loaded_game_does_not_expire(tmp_path):
 
 
 def test_unstorable_game_is_rejected_and_leaves_no_file(serving, tmp_path, monkeypatch):
-    """Row A9: status 500, a traceback, an empty file."""
+    """Status 500, a traceback, an empty file."""
     client = serving()
 
     class Full:
@@ -276,7 +276,7 @@ def test_journal_with_flipped_bit_is_read_or_rejected(tmp_path):
 
 
 def test_full_game_allows_moves_only(serving):
-    """Row A7: its file was 188 kB, and took 35 seconds to be opened."""
+    """Its file was 188 kB, and took 35 seconds to be opened."""
     client = serving(journal_bytes=700)
     opened = client.post("/games", json=OPENING).json()
     place = f"ws://127.0.0.1:8000/play/{opened['game']}"
