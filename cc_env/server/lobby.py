@@ -32,8 +32,8 @@ from cc_env.match.referee import Clock, Player, Response
 from cc_env.play import importing, view
 from cc_env.play.messages import read_object
 from cc_env.play.session import HUMAN
-from cc_env.registry.options import parse_options
 from cc_env.registry.catalogue import GAMES
+from cc_env.registry.options import parse_options
 from cc_env.server.jobs import DecisionJob, FunctionCall, GameKey, Job, make_pooled_player
 from cc_env.server.journal import GameSetup, Journal, add_tokens
 from cc_env.server.limits import BusyError, ConcurrencyLimit, Rates, ServerLimits

@@ -20,8 +20,8 @@ from hypothesis.stateful import (
     rule,
 )
 
-from cc_env.files import append_atomically
 from cc_env.errors import IllegalAction
+from cc_env.files import append_atomically
 from cc_env.games.factory import make_game
 from cc_env.match.match import Match
 from cc_env.play.session import HUMAN
