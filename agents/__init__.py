@@ -1,23 +1,22 @@
-"""Players by name: those of the library, and the learned ones, which run from a checkout.
+"""Learned players. Importing this package registers them with `cc_env.players`.
 
-`make_player("minimax:depth=3", game)` makes a player; `cc_env.players.specs` explains the names.
-Importing this package registers the players below with the library, so that environments, records
-and the arena know them too. torch is imported when the first of them is made.
+`make_player("alphazero:simulations=64", game)` creates a player from a player spec, which
+environments, records and the arena then accept, too. torch is imported with the first network.
 
     policy       a network without search, one forward pass per decision
     alphazero    a network with tree search: alphazero:simulations=64, alphazero:seconds=1
     ppo          a network trained by PPO, without search
-    memory       plays what won most often in the games it remembers: memory:path=FILE
+    memory       the choice with the most wins in remembered games: memory:path=FILE
 
-Networks take `path=…`, the folder of a run or a file of weights. The default is the network in
-`weights/`, for the games that have one.
+Networks take `path=…`, the folder of a run or a weights file. The default is the network in
+`weights/`, for games that have one.
 """
 
 from collections.abc import Callable
 from importlib.util import find_spec
 
-from agents.defaults import CONTEMPT, MEMORY
-from agents.shipped_weights import shipped_file, weights_file
+from agents.defaults import CONTEMPT, MEMORY_PATH
+from agents.shipped_weights import shipped_path, weights_file
 from cc_env.core.game import Game
 from cc_env.match.referee import Player
 from cc_env.players.builtin import load_tables
@@ -30,9 +29,9 @@ def policy(
     game: Game, *, contempt: float = CONTEMPT, path: str | None = None, device: str = "cpu"
 ) -> Player:
     """Return a player that takes the most probable action of a network's policy."""
-    from agents.network_players import PolicyPlayer, evaluator
+    from agents.network_players import PolicyPlayer, load_evaluator
 
-    network = evaluator(weights_file(game, "alphazero", path), game, device)
+    network = load_evaluator(weights_file(game, "alphazero", path), game, device)
     return PolicyPlayer(game, network, contempt=contempt, mirrored=network.mirrored)
 
 
@@ -44,9 +43,9 @@ def ppo(
     The network predicts discounted results. Contempt, which is compared with these values, made
     the player weaker, so its default is 0.
     """
-    from agents.network_players import PolicyPlayer, evaluator
+    from agents.network_players import PolicyPlayer, load_evaluator
 
-    network = evaluator(weights_file(game, "ppo", path), game, device)
+    network = load_evaluator(weights_file(game, "ppo", path), game, device)
     return PolicyPlayer(game, network, contempt=contempt, mirrored=network.mirrored)
 
 
@@ -62,13 +61,13 @@ def alphazero(
     path: str | None = None,
     device: str = "cpu",
 ) -> Player:
-    """Return a player that searches with a network; for the options see `AlphaZeroPlayer`.
+    """Return a player that searches with a network; `tables` is a folder of exact values.
 
-    `tables` is a folder of exact values.
+    For the other options see `AlphaZeroPlayer`.
     """
-    from agents.network_players import AlphaZeroPlayer, evaluator
+    from agents.network_players import AlphaZeroPlayer, load_evaluator
 
-    network = evaluator(weights_file(game, "alphazero", path), game, device)
+    network = load_evaluator(weights_file(game, "alphazero", path), game, device)
     return AlphaZeroPlayer(
         game,
         network,
@@ -82,25 +81,20 @@ def alphazero(
 
 
 def memory(
-    game: Game,
-    *,
-    path: str = MEMORY,
-    by: str = "wins",
-    credit: str = "result",
-    merge: str = "add",
+    game: Game, *, path: str = MEMORY_PATH, credit: str = "result", merge: str = "add"
 ) -> Player:
     """Return a player that remembers games; for the options see `MemoryPlayer`."""
     from agents.memory_player import MemoryPlayer
 
-    return MemoryPlayer(game, path=path, by=by, credit=credit, merge=merge)
+    return MemoryPlayer(game, path=path, credit=credit, merge=merge)
 
 
-def _learned(way: str) -> Callable[[Game], bool]:
-    """Return a test whether weights are shipped for a game and torch is there to read them."""
-    return lambda game: shipped_file(game, way).exists() and find_spec("torch") is not None
+def _is_available(kind: str) -> Callable[[Game], bool]:
+    """Return a predicate: whether weights of a kind ship for a game and torch is installed."""
+    return lambda game: shipped_path(game, kind).exists() and find_spec("torch") is not None
 
 
-register_player("policy", policy, _learned("alphazero"))
-register_player("ppo", ppo, _learned("ppo"))
-register_player("alphazero", alphazero, _learned("alphazero"))
+register_player("policy", policy, _is_available("alphazero"))
+register_player("ppo", ppo, _is_available("ppo"))
+register_player("alphazero", alphazero, _is_available("alphazero"))
 register_player("memory", memory)

@@ -1,4 +1,5 @@
 """Default options of the learned players."""
 
-CONTEMPT = 0.25  # value of a draw by repetition: -CONTEMPT, where a win is 1
-MEMORY = "runs/memory.sqlite"
+# A draw by repetition has the value -CONTEMPT; a win has 1.
+CONTEMPT = 0.25
+MEMORY_PATH = "runs/memory.sqlite"

@@ -7,9 +7,9 @@ A call runs in its own thread, without the GIL. The output for a position is bit
 the other positions in the batch.
 
 Shapes: B positions, A actions; C planes of an observation, H rows, W columns; F features of a cell
-and K numbers in a query or a key, both rounded up to a multiple of OUTPUTS; T tiles and P points of
-`agents.winograd`; I channels in and O channels out of a layer; N lanes. A board has S cells, a
-multiple of ABREAST and at least H·W + 2: its own, "nowhere" (the mean of all) and what is outside.
+and K elements of a query or a key, both rounded up to a multiple of OUTPUTS; T tiles and P points
+of `agents.winograd`; I input and O output channels of a layer; N lanes. A board has S cells, a
+multiple of TILE_MULTIPLE and at least H·W + 2: its own, "nowhere" (the mean of all) and "outside".
 """
 
 import math
@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 
 from agents import weight_files
 from agents.winograd import (
-    ABREAST,
-    MOST_POINTS,
+    MAX_POINTS,
+    TILE_MULTIPLE,
     Floats,
     Line,
     Tiling,
@@ -38,20 +38,22 @@ from cc_env.jit.compiler import jit
 from cc_env.jit.raw_arrays import as_raw
 from cc_env.jit.simd import FLOAT_LANES, WIDE_FLOAT_LANES, fma, load, maximum, relu, splat, store
 
-OUTPUTS = 4  # channels out that `multiply` calculates at the same time
+# Output channels that `multiply` computes at the same time.
+OUTPUTS = 4
 ONE, ZERO = np.float32(1), np.float32(0)
-_PAIR = "first", "second"  # convolutions of a block
+# The convolutions of a block.
+_CONVOLUTIONS = "first", "second"
 
 
-class Dense(NamedTuple):
-    """A layer of O outputs and I inputs, for `multiply`."""
+class DenseLayer(NamedTuple):
+    """A fully connected layer with O outputs and I inputs, packed for `multiply`."""
 
     weights: Floats  # [O / OUTPUTS, I, OUTPUTS]
     bias: Floats  # [O]
 
 
 class Convolutions(NamedTuple):
-    """3×3 convolutions of the same shape, at the points of their tiles."""
+    """3×3 convolutions of one shape, transformed to the points of their tiles."""
 
     tiles: Tiling
     weights: Floats  # [layers, P, O / OUTPUTS, I, OUTPUTS]
@@ -59,68 +61,78 @@ class Convolutions(NamedTuple):
 
 
 class Weights(NamedTuple):
-    """A network, ready for `forward`."""
+    """The weights of a network, transformed for `forward`.
 
-    stem: Convolutions  # one
-    first: Convolutions  # one for each block
-    second: Convolutions  # one for each block, dilated
-    keys: Dense  # 2 K of F: query and key of a cell
-    board: Dense  # 2 K of 2 F: what mean and maximum of the board add to these
-    hidden: Dense  # F of 2 F: of the value head
-    value: Dense  # OUTPUTS of F: the first is meant
-    pairs: NDArray[np.int64]  # [A, 2]: the cells where an action starts and ends
+    `first` and `second` have a convolution per block. `keys` computes query and key of a cell,
+    `board` the contribution of the board's mean and maximum to them, `hidden` and `value` the value
+    head (the first of the outputs is the value). `pairs` are the start and end cells of actions.
+    """
+
+    stem: Convolutions
+    first: Convolutions
+    second: Convolutions
+    keys: DenseLayer  # F to 2 K
+    board: DenseLayer  # 2 F to 2 K
+    hidden: DenseLayer  # 2 F to F
+    value: DenseLayer  # F to OUTPUTS
+    pairs: NDArray[np.int64]  # [A, 2]
 
 
-class Room(NamedTuple):
-    """Memory for a forward pass of FLOAT_LANES positions."""
+class Buffers(NamedTuple):
+    """Memory for a forward pass of FLOAT_LANES positions.
+
+    `inner` has the planes, then the cells between a block's convolutions. `near` (for the stem and
+    first convolutions) and `far` (for the second ones) share their memory. `whole` has the mean and
+    the maximum of all cells.
+    """
 
     cells: Floats  # [F, S * FLOAT_LANES]
-    between: Floats  # [F or C, S * FLOAT_LANES]: the planes; cells between a block's convolutions
-    near: Workspace  # of `stem` and `first`
-    far: Workspace  # of `second`, in the same memory
-    whole: Floats  # [2 F, WIDE_FLOAT_LANES]: mean and maximum
+    inner: Floats  # [F or C, S * FLOAT_LANES]
+    near: Workspace
+    far: Workspace
+    whole: Floats  # [2 F, WIDE_FLOAT_LANES]
     keys: Floats  # [2 K, S * FLOAT_LANES]
     board: Floats  # [2 K, WIDE_FLOAT_LANES]
     hidden: Floats  # [F, WIDE_FLOAT_LANES]
     value: Floats  # [OUTPUTS, WIDE_FLOAT_LANES]
-    logits: Floats  # [FLOAT_LANES], of one action
+    logits: Floats  # [FLOAT_LANES]
 
 
-class Answer(NamedTuple):
-    """What a network says of positions."""
+class Output(NamedTuple):
+    """The output of a network for B positions."""
 
     logits: Floats  # [B, A]
     values: Floats  # [B]
 
 
 @jit(nogil=True)
-def forward(network: Weights, room: Room, planes: NDArray[np.int8], answer: Answer) -> None:
-    """Write the answer to planes [B, C, H, W]."""
-    network, room = as_raw(network), as_raw(room)
-    planes, answer = as_raw(planes), as_raw(answer)
+def forward(network: Weights, buffers: Buffers, planes: NDArray[np.int8], output: Output) -> None:
+    """Write the output for planes [B, C, H, W]."""
+    network, buffers = as_raw(network), as_raw(buffers)
+    planes, output = as_raw(planes), as_raw(output)
     count = planes.shape[2] * planes.shape[3]
     for begin in range(0, len(planes), FLOAT_LANES):
-        _place(planes, begin, room.between)
-        _convolve(network.stem, 0, room.between, room.near)
-        collect(network.stem.tiles, room.near, room.cells, False)
+        _write_planes(planes, begin, buffers.inner)
+        _convolve(network.stem, 0, buffers.inner, buffers.near)
+        collect(network.stem.tiles, buffers.near, buffers.cells, False)
         for block in range(len(network.first.weights)):
-            _convolve(network.first, block, room.cells, room.near)
-            collect(network.first.tiles, room.near, room.between, False)
-            _convolve(network.second, block, room.between, room.far)
-            collect(network.second.tiles, room.far, room.cells, True)
-        _pool(room, count)
-        _values(network, room, begin, answer)
-        _keys(network, room, count)
-        _logits(network, room, begin, answer)
+            _convolve(network.first, block, buffers.cells, buffers.near)
+            collect(network.first.tiles, buffers.near, buffers.inner, False)
+            _convolve(network.second, block, buffers.inner, buffers.far)
+            collect(network.second.tiles, buffers.far, buffers.cells, True)
+        _pool(buffers, count)
+        _write_values(network, buffers, begin, output)
+        _write_queries_and_keys(network, buffers, count)
+        _write_logits(network, buffers, begin, output)
 
 
 @jit
-def _place(planes: NDArray[np.int8], begin: int, cells: Floats) -> None:
-    """Write the planes of FLOAT_LANES positions as lanes; 0 where there are fewer."""
-    _, kinds, rows, columns = planes.shape
+def _write_planes(planes: NDArray[np.int8], begin: int, cells: Floats) -> None:
+    """Write the planes of FLOAT_LANES positions as lanes; missing positions are 0."""
+    _, channels, rows, columns = planes.shape
     for lane in range(FLOAT_LANES):
         position = begin + lane
-        for channel in range(kinds):
+        for channel in range(channels):
             for row in range(rows):
                 for column in range(columns):
                     number = ZERO
@@ -131,18 +143,18 @@ def _place(planes: NDArray[np.int8], begin: int, cells: Floats) -> None:
 
 @jit
 def _convolve(layers: Convolutions, index: int, cells: Floats, work: Workspace) -> None:
-    """Write the products of a convolution of cells [I, S * FLOAT_LANES]."""
+    """Write the products of a convolution with cells [I, S * FLOAT_LANES]."""
     weights, bias = layers.weights[index], layers.bias[index]
     spread(layers.tiles, cells, weights.shape[2], work)
     _, count, width = work.products.shape
     for point in range(count):
         target = Line(work.products, point * width, count * width)
-        multiply(Dense(weights[point], bias[point]), work.values[point], target)
+        multiply(DenseLayer(weights[point], bias[point]), work.values[point], target)
 
 
 @jit
-def multiply(layer: Dense, inputs: Floats, outputs: Line) -> None:
-    """Write a layer's outputs [O, N] of inputs [I, N]; N is a multiple of WIDE_FLOAT_LANES."""
+def multiply(layer: DenseLayer, inputs: Floats, outputs: Line) -> None:
+    """Write a layer's outputs [O, N] for inputs [I, N]; N is a multiple of WIDE_FLOAT_LANES."""
     count, width = layer.weights.shape[1], inputs.shape[1]
     for column in range(0, width, WIDE_FLOAT_LANES):
         for block in range(len(layer.weights)):
@@ -157,78 +169,81 @@ def multiply(layer: Dense, inputs: Floats, outputs: Line) -> None:
                 second = fma(layer.weights[block, index, 1], lanes, second)
                 third = fma(layer.weights[block, index, 2], lanes, third)
                 fourth = fma(layer.weights[block, index, 3], lanes, fourth)
-            place = outputs.start + row * outputs.step + column
-            store(outputs.array, place, first)
-            store(outputs.array, place + outputs.step, second)
-            store(outputs.array, place + 2 * outputs.step, third)
-            store(outputs.array, place + 3 * outputs.step, fourth)
+            target = outputs.start + row * outputs.step + column
+            store(outputs.array, target, first)
+            store(outputs.array, target + outputs.step, second)
+            store(outputs.array, target + 2 * outputs.step, third)
+            store(outputs.array, target + 3 * outputs.step, fourth)
 
 
 @jit
-def _pool(room: Room, count: int) -> None:
-    """Write the mean of `count` cells to "nowhere", and mean and maximum to `whole`."""
-    share, (features, width) = ONE / np.float32(count), room.cells.shape
+def _pool(buffers: Buffers, count: int) -> None:
+    """Write the mean of `count` cells to "nowhere", and the mean and the maximum to `whole`."""
+    features, width = buffers.cells.shape
+    weight = ONE / np.float32(count)
     for channel in range(features):
         start = channel * width
-        total = most = load(room.cells, start, FLOAT_LANES)
+        total = largest = load(buffers.cells, start, FLOAT_LANES)
         for cell in range(1, count):
-            lanes = load(room.cells, start + cell * FLOAT_LANES, FLOAT_LANES)
-            total, most = total + lanes, maximum(most, lanes)
-        mean = fma(share, total, splat(ZERO, FLOAT_LANES))
-        store(room.cells, start + count * FLOAT_LANES, mean)
-        store(room.whole, channel * WIDE_FLOAT_LANES, mean)
-        store(room.whole, (features + channel) * WIDE_FLOAT_LANES, most)
+            lanes = load(buffers.cells, start + cell * FLOAT_LANES, FLOAT_LANES)
+            total = total + lanes
+            largest = maximum(largest, lanes)
+        mean = fma(weight, total, splat(ZERO, FLOAT_LANES))
+        store(buffers.cells, start + count * FLOAT_LANES, mean)
+        store(buffers.whole, channel * WIDE_FLOAT_LANES, mean)
+        store(buffers.whole, (features + channel) * WIDE_FLOAT_LANES, largest)
 
 
 @jit
-def _values(network: Weights, room: Room, begin: int, answer: Answer) -> None:
-    multiply(network.hidden, room.whole, Line(room.hidden, 0, WIDE_FLOAT_LANES))
-    for row in range(len(room.hidden)):
+def _write_values(network: Weights, buffers: Buffers, begin: int, output: Output) -> None:
+    multiply(network.hidden, buffers.whole, Line(buffers.hidden, 0, WIDE_FLOAT_LANES))
+    for row in range(len(buffers.hidden)):
         store(
-            room.hidden,
+            buffers.hidden,
             row * WIDE_FLOAT_LANES,
-            relu(load(room.hidden, row * WIDE_FLOAT_LANES, FLOAT_LANES)),
+            relu(load(buffers.hidden, row * WIDE_FLOAT_LANES, FLOAT_LANES)),
         )
-    multiply(network.value, room.hidden, Line(room.value, 0, WIDE_FLOAT_LANES))
-    for lane in range(min(FLOAT_LANES, len(answer.values) - begin)):
-        answer.values[begin + lane] = np.float32(math.tanh(room.value[0, lane]))
+    multiply(network.value, buffers.hidden, Line(buffers.value, 0, WIDE_FLOAT_LANES))
+    for lane in range(min(FLOAT_LANES, len(output.values) - begin)):
+        output.values[begin + lane] = np.float32(math.tanh(buffers.value[0, lane]))
 
 
 @jit
-def _keys(network: Weights, room: Room, count: int) -> None:
-    """Write queries and keys of `count` cells and of "nowhere"."""
-    multiply(network.keys, room.cells, Line(room.keys, 0, room.keys.shape[1]))
-    multiply(network.board, room.whole, Line(room.board, 0, WIDE_FLOAT_LANES))
-    for row in range(len(room.keys)):
-        board = load(room.board, row * WIDE_FLOAT_LANES, FLOAT_LANES)
+def _write_queries_and_keys(network: Weights, buffers: Buffers, count: int) -> None:
+    """Write the queries and keys of `count` cells and of "nowhere"."""
+    multiply(network.keys, buffers.cells, Line(buffers.keys, 0, buffers.keys.shape[1]))
+    multiply(network.board, buffers.whole, Line(buffers.board, 0, WIDE_FLOAT_LANES))
+    for row in range(len(buffers.keys)):
+        board = load(buffers.board, row * WIDE_FLOAT_LANES, FLOAT_LANES)
         for cell in range(count + 1):
-            place = row * room.keys.shape[1] + cell * FLOAT_LANES
-            store(room.keys, place, load(room.keys, place, FLOAT_LANES) + board)
+            place = row * buffers.keys.shape[1] + cell * FLOAT_LANES
+            store(buffers.keys, place, load(buffers.keys, place, FLOAT_LANES) + board)
 
 
 @jit
-def _logits(network: Weights, room: Room, begin: int, answer: Answer) -> None:
-    """Write the products of the query where an action starts and the key where it ends."""
-    size, width = len(room.keys) // 2, room.keys.shape[1]
+def _write_logits(network: Weights, buffers: Buffers, begin: int, output: Output) -> None:
+    """Write the dot product of each action's query (start cell) and key (end cell)."""
+    size, width = len(buffers.keys) // 2, buffers.keys.shape[1]
     for action in range(len(network.pairs)):
         start = network.pairs[action, 0] * FLOAT_LANES
         end = network.pairs[action, 1] * FLOAT_LANES + size * width
-        even = odd = splat(ZERO, FLOAT_LANES)  # two sums: an addition waits for the one before
+        # Two independent sums hide the latency of additions.
+        even = odd = splat(ZERO, FLOAT_LANES)
         for place in range(0, size * width, 2 * width):
-            queries = load(room.keys, start + place, FLOAT_LANES)
-            even = fma(queries, load(room.keys, end + place, FLOAT_LANES), even)
-            queries = load(room.keys, start + place + width, FLOAT_LANES)
-            odd = fma(queries, load(room.keys, end + place + width, FLOAT_LANES), odd)
-        store(room.logits, 0, even + odd)
-        for lane in range(min(FLOAT_LANES, len(answer.values) - begin)):
-            answer.logits[begin + lane, action] = room.logits[lane]
+            queries = load(buffers.keys, start + place, FLOAT_LANES)
+            even = fma(queries, load(buffers.keys, end + place, FLOAT_LANES), even)
+            queries = load(buffers.keys, start + place + width, FLOAT_LANES)
+            odd = fma(queries, load(buffers.keys, end + place + width, FLOAT_LANES), odd)
+        store(buffers.logits, 0, even + odd)
+        for lane in range(min(FLOAT_LANES, len(output.values) - begin)):
+            output.logits[begin + lane, action] = buffers.logits[lane]
 
 
 class CompiledNetwork:
-    """A network that plays by compiled code: NumPy arrays in and out, in float32.
+    """A network for inference by compiled code, with NumPy arrays and in float32.
 
-    Making one takes up to 0.1 s, of 64 channels on 10×10 cells. It has the weights about three
-    times, and 1 to 5 megabytes for each thread that calls it at the same time.
+    Construction takes up to 0.1 s for 64 channels on 10×10 cells. The transformed weights take
+    about three times the memory; each concurrent call takes 1 to 5 megabytes.
     """
 
     def __init__(
@@ -245,9 +260,10 @@ class CompiledNetwork:
         """
         _check(weights, shape[0])
         self._shape = shape
-        self._weights = _transformed(weights, shape, reach, np.ascontiguousarray(pairs, np.int64))
-        self._idle: list[Room] = []  # which no call uses at present
-        self(np.zeros((0, *shape), np.int8))  # compiles
+        self._weights = _transform(weights, shape, reach, np.ascontiguousarray(pairs, np.int64))
+        self._free_buffers: list[Buffers] = []
+        # Compile.
+        self(np.zeros((0, *shape), np.int8))
 
     def __call__(self, planes: NDArray[np.int8]) -> tuple[Floats, Floats]:
         """Return logits float32[B, A] and values float32[B] of planes int8[B, C, H, W].
@@ -255,23 +271,25 @@ class CompiledNetwork:
         Raises ValueError for planes of another shape.
         """
         if planes.shape[1:] != self._shape:
-            wanted = ", ".join(map(str, self._shape))
-            raise ValueError(f"planes{planes.shape}; wanted: (any number, {wanted})")
+            expected = ", ".join(map(str, self._shape))
+            raise ValueError(f"planes{planes.shape}; expected (any number, {expected})")
         shape = len(planes), len(self._weights.pairs)
-        answer = Answer(np.empty(shape, np.float32), np.empty(len(planes), np.float32))
+        output = Output(np.empty(shape, np.float32), np.empty(len(planes), np.float32))
         try:
-            room = self._idle.pop()
+            buffers = self._free_buffers.pop()
         except IndexError:
-            room = _room(self._weights, self._shape)
-        forward(self._weights, room, np.ascontiguousarray(planes, np.int8), answer)
-        self._idle.append(room)
-        return answer.logits, answer.values
+            buffers = _buffers(self._weights, self._shape)
+        forward(self._weights, buffers, np.ascontiguousarray(planes, np.int8), output)
+        self._free_buffers.append(buffers)
+        return output.logits, output.values
 
 
 def _check(weights: Mapping[str, Floats], planes: int) -> None:
     """Raise BadCheckpoint if shapes do not match, TrainingDiverged if a weight is not finite."""
     features, keys = len(weights.get("stem.bias", ())), len(weights.get("keys.bias", ()))
-    convolutions = [f"tower.{block}.{name}" for block in range(_blocks(weights)) for name in _PAIR]
+    convolutions = [
+        f"tower.{block}.{name}" for block in range(_blocks(weights)) for name in _CONVOLUTIONS
+    ]
     shapes = {
         "stem": (features, planes, 3, 3),
         **dict.fromkeys(convolutions, (features, features, 3, 3)),
@@ -281,8 +299,8 @@ def _check(weights: Mapping[str, Floats], planes: int) -> None:
         "value.2": (1, features),
     }
     for name, shape in shapes.items():
-        for part, wanted in (("bias", shape[:1]), ("weight", shape)):
-            array = weight_files.expect(weights, f"{name}.{part}", wanted, np.float32)
+        for part, part_shape in (("bias", shape[:1]), ("weight", shape)):
+            array = weight_files.checked_array(weights, f"{name}.{part}", part_shape, np.float32)
             if not np.isfinite(array).all():
                 raise TrainingDiverged(
                     f"{name}.{part} of the network has values that are not finite"
@@ -293,16 +311,18 @@ def _blocks(weights: Mapping[str, Floats]) -> int:
     return sum(name.endswith("first.weight") for name in weights)
 
 
-def _transformed(
+def _transform(
     weights: Mapping[str, Floats],
     shape: tuple[int, int, int],
     reach: int,
     pairs: NDArray[np.int64],
 ) -> Weights:
-    """Return the weights as `forward` wants them; K^-0.5 is within queries."""
+    """Return the weights for `forward`; queries include the factor K^-0.5."""
     _, rows, columns = shape
     near, far = tiling(rows, columns, 1), tiling(rows, columns, reach)
-    names = [[f"tower.{block}.{name}" for block in range(_blocks(weights))] for name in _PAIR]
+    names = [
+        [f"tower.{block}.{name}" for block in range(_blocks(weights))] for name in _CONVOLUTIONS
+    ]
     keys = len(weights["keys.bias"]) // 2
     scale = np.repeat(np.array([keys**-0.5, 1], np.float32), keys)
     halves = [
@@ -310,65 +330,68 @@ def _transformed(
         for name in ("keys", "view")
     ]
     return Weights(
-        stem=_convolutions(weights, ["stem"], near),
-        first=_convolutions(weights, names[0], near),
-        second=_convolutions(weights, names[1], far),
-        keys=_dense(*halves[0], (2, 1)),
-        board=_dense(*halves[1], (2, 2)),
-        hidden=_dense(weights["value.0.weight"], weights["value.0.bias"], (1, 2)),
-        value=_dense(weights["value.2.weight"], weights["value.2.bias"], (1, 1)),
+        stem=_pack_convolutions(weights, ["stem"], near),
+        first=_pack_convolutions(weights, names[0], near),
+        second=_pack_convolutions(weights, names[1], far),
+        keys=_pack_dense(*halves[0], (2, 1)),
+        board=_pack_dense(*halves[1], (2, 2)),
+        hidden=_pack_dense(weights["value.0.weight"], weights["value.0.bias"], (1, 2)),
+        value=_pack_dense(weights["value.2.weight"], weights["value.2.bias"], (1, 1)),
         pairs=pairs,
     )
 
 
-def _convolutions(
+def _pack_convolutions(
     weights: Mapping[str, Floats], names: Sequence[str], tiles: Tiling
 ) -> Convolutions:
     """Return the convolutions with these names.
 
-    A constant is itself at the point 1 of a line: biases are added at (1, 1).
+    A constant equals its value at the point 1 of a line, so biases are added at (1, 1).
     """
     filters, biases = [], []
     for name in names:
-        padded = _padded(weights[f"{name}.weight"], 0)
-        padded = padded if name == "stem" else _padded(padded, 1)
-        filters.append(_packed(points(padded, tiles.size)))
+        padded = _pad(weights[f"{name}.weight"], 0)
+        padded = padded if name == "stem" else _pad(padded, 1)
+        filters.append(_pack(points(padded, tiles.size)))
         bias = np.zeros((tiles.sources.shape[1], len(padded)), np.float32)
-        bias[tiles.size + 2 + 1] = _padded(weights[f"{name}.bias"], 0)
+        bias[tiles.size + 2 + 1] = _pad(weights[f"{name}.bias"], 0)
         biases.append(bias)
     return Convolutions(tiles, np.stack(filters), np.stack(biases))
 
 
-def _dense(weights: Floats, bias: Floats, parts: tuple[int, int]) -> Dense:
-    """Return a layer with weights [O, I] whose outputs and inputs are of so many parts."""
-    padded = _padded(_padded(weights, 0, parts[0]), 1, parts[1])
-    return Dense(_packed(padded), _padded(bias, 0, parts[0]))
+def _pack_dense(weights: Floats, bias: Floats, parts: tuple[int, int]) -> DenseLayer:
+    """Return a layer with weights [O, I]; `parts` are numbers of output and input parts."""
+    padded = _pad(_pad(weights, 0, parts[0]), 1, parts[1])
+    return DenseLayer(_pack(padded), _pad(bias, 0, parts[0]))
 
 
-def _padded(array: Floats, axis: int, parts: int = 1) -> Floats:
-    """Return an array whose parts along an axis have 0 added up to a multiple of OUTPUTS."""
+def _pad(array: Floats, axis: int, parts: int = 1) -> Floats:
+    """Return an array with each part along an axis zero-padded to a multiple of OUTPUTS."""
     missing = [(0, 0)] * array.ndim
     missing[axis] = 0, -(array.shape[axis] // parts) % OUTPUTS
     pieces = [np.pad(part, missing) for part in np.split(array, parts, axis)]
     return np.concatenate(pieces, axis)
 
 
-def _packed(weights: Floats) -> Floats:
+def _pack(weights: Floats) -> Floats:
     """Return weights [..., O, I] as [..., O / OUTPUTS, I, OUTPUTS]."""
     *rest, outputs, inputs = weights.shape
     blocks = weights.reshape(*rest, outputs // OUTPUTS, OUTPUTS, inputs)
     return np.ascontiguousarray(blocks.swapaxes(-1, -2))
 
 
-def _room(network: Weights, shape: tuple[int, int, int]) -> Room:
+def _buffers(network: Weights, shape: tuple[int, int, int]) -> Buffers:
     """Return the memory for a forward pass."""
     planes, rows, columns = shape
     features, keys = len(network.hidden.bias), len(network.keys.bias)
-    inputs, width = max(features, planes), -(-(rows * columns + 2) // ABREAST) * WIDE_FLOAT_LANES
+    inputs, width = (
+        max(features, planes),
+        -(-(rows * columns + 2) // TILE_MULTIPLE) * WIDE_FLOAT_LANES,
+    )
     near, far = _workspaces((network.first.tiles, network.second.tiles), inputs, features)
-    return Room(
+    return Buffers(
         cells=_zeros(features, width),
-        between=_zeros(inputs, width),
+        inner=_zeros(inputs, width),
         near=near,
         far=far,
         whole=_zeros(2 * features, WIDE_FLOAT_LANES),
@@ -380,11 +403,11 @@ def _room(network: Weights, shape: tuple[int, int, int]) -> Room:
     )
 
 
-def _workspaces(kinds: Sequence[Tiling], inputs: int, outputs: int) -> list[Workspace]:
-    """Return workspaces that share their memory."""
-    most = FLOAT_LANES * max(tiles.sources.size for tiles in kinds)
-    values, products = _zeros((inputs + 1) * most), _zeros(outputs * most)
-    tile = _zeros(MOST_POINTS * FLOAT_LANES)
+def _workspaces(tilings: Sequence[Tiling], inputs: int, outputs: int) -> list[Workspace]:
+    """Return a workspace per tiling; they share their memory."""
+    size = FLOAT_LANES * max(tiles.sources.size for tiles in tilings)
+    values, products = _zeros((inputs + 1) * size), _zeros(outputs * size)
+    tile = _zeros(MAX_POINTS * FLOAT_LANES)
 
     def workspace(tiles: Tiling) -> Workspace:
         width, count = len(tiles.sources) * FLOAT_LANES, tiles.sources.shape[1]
@@ -393,7 +416,7 @@ def _workspaces(kinds: Sequence[Tiling], inputs: int, outputs: int) -> list[Work
             places, products[: outputs * count * width].reshape(outputs, count, width), tile
         )
 
-    return [workspace(tiles) for tiles in kinds]
+    return [workspace(tiles) for tiles in tilings]
 
 
 def _zeros(*shape: int) -> Floats:

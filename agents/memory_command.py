@@ -1,4 +1,4 @@
-"""cc_env memory: memories of morris as JSON, in the format of the original program."""
+"""cc_env memory: convert memories of morris to and from the JSON of the original program."""
 
 import sys
 from pathlib import Path
@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from agents.defaults import MEMORY
+from agents.defaults import MEMORY_PATH
 from agents.memory_player import Memory
 from cc_env.cli.application import create_app, run
 from cc_env.cli.arguments import GameOptions, file_path, game_options
@@ -17,7 +17,8 @@ from cc_env.games.morris import tree
 from cc_env.output import Terminal
 
 app = create_app(
-    no_args_is_help=True, help="Memories of morris as JSON, in the format of the original program."
+    no_args_is_help=True,
+    help="Convert memories of morris to and from the JSON of the original program.",
 )
 console = Terminal()
 
@@ -30,7 +31,7 @@ JSONFile = Annotated[
     typer.Argument(
         parser=file_path,
         metavar="FILE",
-        help="In the format of nine_mens.json.",
+        help="A tree of games as in nine_mens.json.",
         show_default=False,
     ),
 ]
@@ -39,11 +40,11 @@ JSONFile = Annotated[
 @app.command("import")
 def import_tree(
     file: JSONFile,
-    memory: MemoryFile = Path(MEMORY),
+    memory: MemoryFile = Path(MEMORY_PATH),
     option: GameOptions = None,
-    merge: Annotated[str, typer.Option(help="add to the counts there, or replace them.")] = "add",
+    merge: Annotated[str, typer.Option(help="add to the stored wins, or replace them.")] = "add",
 ) -> None:
-    """Add a tree of games to a memory; with --merge replace its wins replace those there."""
+    """Import a tree of games into a memory."""
     game = make_game("morris", **game_options(option))
     try:
         counts, illegal = tree.read(game, file.read_text(encoding="utf-8-sig"))
@@ -51,22 +52,24 @@ def import_tree(
         raise BadRecord(f"{file}: {error}") from error
     Memory(memory, game).add(counts, merge)
     console.print(f"{len(counts):,} choices added to {memory}")
-    for where in illegal:
-        console.print(f"left out, illegal: {where}")
+    for choice in illegal:
+        console.print(f"skipped, illegal: {choice}")
 
 
 @app.command()
 def export(
     file: JSONFile,
-    memory: MemoryFile = Path(MEMORY),
+    memory: MemoryFile = Path(MEMORY_PATH),
     option: GameOptions = None,
-    first: Annotated[int, typer.Option(help="Who began: 1: the person, 2: the machine.")] = 1,
+    first: Annotated[
+        int, typer.Option(help="Player in the first seat: 1: the person, 2: the machine.")
+    ] = 1,
 ) -> None:
-    """Write a memory as a tree of games."""
+    """Export a memory as a tree of games."""
     game = make_game("morris", **game_options(option))
     counts = Memory(memory, game).counts()
     if not counts:
-        raise BadRecord(f"{memory} has no games of {game!r}; nothing is written")
+        raise BadRecord(f"{memory} has no games of {game!r}; nothing was written")
     write_atomically(file, tree.write(game, counts, first=first))
     console.print(f"{len(counts):,} choices written to {file}")
 

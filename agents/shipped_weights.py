@@ -1,9 +1,8 @@
-"""Files of network weights: those that ship with the package, and those of runs."""
+"""Paths of network weights: those shipped with the package and those of training runs."""
 
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from cc_env.core.game import Game
 from cc_env.errors import BadCheckpoint, format_list
@@ -15,39 +14,39 @@ NETWORK, CONFIG = "best.safetensors", "config.json"
 
 
 def weights_file(game: Game, kind: str, path: str | None) -> Path:
-    """Return the file of weights at `path`, by default the shipped one for a game."""
-    # Options read a name such as 12 as a number.
-    return shipped(game, kind) if path is None else weights_at(str(path))
+    """Return the weights file at `path`, by default the shipped one for a game."""
+    # `path` is a number if the text of the option is one.
+    return shipped_weights(game, kind) if path is None else resolve_weights(str(path))
 
 
-def weights_at(path: str) -> Path:
-    """Return the file of weights that a path means, which may be the folder of a run."""
-    where = Path(path)
-    return where / NETWORK if where.is_dir() else where
+def resolve_weights(path: str) -> Path:
+    """Return the weights file at `path`; if `path` is a run folder, the file inside it."""
+    file = Path(path)
+    return file / NETWORK if file.is_dir() else file
 
 
-def shipped(game: Game, kind: str) -> Path:
-    """Return the file of weights that cc_env ships for a game; raise BadCheckpoint without one."""
-    path = shipped_file(game, kind)
+def shipped_weights(game: Game, kind: str) -> Path:
+    """Return the shipped weights file for a game; raise BadCheckpoint without one."""
+    path = shipped_path(game, kind)
     if not path.exists():
         configs = (json.loads(file.read_text()) for file in (WEIGHTS / kind).glob(f"*/{CONFIG}"))
-        there = sorted(_as_typed(config["game"], config["options"]) for config in configs)
-        wanted = f"cc_env train-{kind} trains a network, then {kind}:path=FOLDER plays"
+        available = sorted(_game_text(config["game"], config["options"]) for config in configs)
+        advice = f"cc_env train-{kind} trains a network, then {kind}:path=FOLDER plays"
         raise BadCheckpoint(
-            f"cc_env ships no {kind} weights for {_as_typed(game.name, game.options)}, only for: "
-            f"{format_list(there) or 'nothing'}; {wanted}"
+            f"cc_env ships no {kind} weights for {_game_text(game.name, game.options)}, only for: "
+            f"{format_list(available) or 'nothing'}; {advice}"
         )
     return path
 
 
-def _as_typed(name: str, options: Mapping[str, Any]) -> str:
-    """Return a game's name, with those of its options that differ from the default."""
-    usual = make_game(name).options
-    chosen = [f"{option}={options[option]}" for option in usual if options[option] != usual[option]]
-    return " ".join([name, *chosen])
+def _game_text(name: str, options: Mapping[str, object]) -> str:
+    """Return a game's name and its options that differ from the default, as on a command line."""
+    defaults = make_game(name).options
+    changes = [f"{key}={options[key]}" for key in defaults if options[key] != defaults[key]]
+    return " ".join([name, *changes])
 
 
-def shipped_file(game: Game, kind: str) -> Path:
-    """Return where the shipped weights for a game are, if there are any."""
+def shipped_path(game: Game, kind: str) -> Path:
+    """Return the path of the shipped weights for a game, which may not exist."""
     options = "-".join(str(value) for value in game.options.values())
     return WEIGHTS / kind / f"{game.name}-{options}" / NETWORK

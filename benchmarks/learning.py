@@ -112,12 +112,12 @@ def _worker(by: str) -> Callable[[], Any]:
     import torch
 
     from agents.network import Evaluator, load
-    from agents.shipped_weights import shipped
+    from agents.shipped_weights import shipped_weights
     from training.selfplay.worker import SelfPlaySettings, SelfPlayWorker
 
     torch.set_num_threads(1)
     game = make_game("capture_conquer")
-    evaluate = Evaluator(load(shipped(game, "alphazero"), game)[0], by=by)
+    evaluate = Evaluator(load(shipped_weights(game, "alphazero"), game)[0], backend=by)
     settings = SelfPlaySettings(boards=BOARDS, simulations=SIMULATIONS, opponents_share=0)
     worker = SelfPlayWorker(game, settings, 0)
     return lambda: worker.play(evaluate, DECISIONS)
@@ -128,13 +128,13 @@ def _self_play() -> Callable[[int], list[Any]]:
     import torch
 
     from agents.network import load
-    from agents.shipped_weights import shipped
+    from agents.shipped_weights import shipped_weights
     from training.selfplay.engines import ThreadEngine
     from training.selfplay.worker import SelfPlaySettings
 
     torch.set_num_threads(1)
     game = make_game("capture_conquer")
-    network, _ = load(shipped(game, "alphazero"), game)
+    network, _ = load(shipped_weights(game, "alphazero"), game)
     settings = SelfPlaySettings(boards=BOARDS, simulations=SIMULATIONS, opponents_share=0)
     engine = ThreadEngine(game, settings, 2, (0,), "cpu")
 
@@ -148,13 +148,13 @@ def _self_play() -> Callable[[int], list[Any]]:
 def _plain() -> Chunk:
     import torch
 
-    from agents.network_players import evaluator
-    from agents.shipped_weights import shipped
+    from agents.network_players import load_evaluator
+    from agents.shipped_weights import shipped_weights
     from cc_env.search.puct import PUCT
 
     torch.set_num_threads(1)
     game = make_game("capture_conquer")
-    search = PUCT(game, evaluator(shipped(game, "alphazero"), game), batch=1)
+    search = PUCT(game, load_evaluator(shipped_weights(game, "alphazero"), game), batch=1)
     rng = np.random.default_rng(0)
     position = game.initial
 

@@ -27,7 +27,7 @@ from cc_env.verification.perft import perft
 from training import arena
 from training.alphazero import Config, main
 from training.selfplay import worker
-from training.selfplay.promotion import Rivals
+from training.selfplay.promotion import EvaluationOpponents
 
 NAME = "elsewhere.tictactoe"
 COUNTS = (
@@ -80,7 +80,7 @@ def test_players_meet_in_processes_and_games_are_replayed(tmp_path):
         games=6,
         opening_turns=1,
     )
-    tournament = arena.run(config, tmp_path / "run", workers=1)
+    tournament = arena.run_tournament(config, tmp_path / "run", workers=1)
     assert not tournament.unplayed
     assert len(list(read_records(tmp_path / "run" / "games.jsonl"))) == 18
     best = tournament.standings.pair("minimax:depth=9", "random").line
@@ -97,7 +97,7 @@ def test_pictures_have_its_letters(tictactoe):
 @pytest.mark.usefixtures("without_curves")
 @pytest.mark.slow
 def test_networks_are_trained_and_play_by_name(tictactoe, tmp_path):
-    rivals = Rivals(names=("random",), anchor="random", games=4)
+    evaluation_opponents = EvaluationOpponents(names=("random",), anchor="random", games=4)
     config = Config(
         game=NAME,
         rounds=2,
@@ -107,12 +107,12 @@ def test_networks_are_trained_and_play_by_name(tictactoe, tmp_path):
         workers=1,
         decisions=8,
         warm_up=64,
-        rivals=rivals,
+        evaluation_opponents=evaluation_opponents,
         evaluate_every=1,
     )
     main(config, tmp_path / "run")
     names = [f"{kind}:path={tmp_path / 'run'}" for kind in ("policy", "alphazero")]
-    tournament = arena.hold((*names, "random"), NAME, games=2, opening_turns=1)
+    tournament = arena.play_tournament((*names, "random"), NAME, games=2, opening_turns=1)
     assert not any(player.faults for player in tournament.standings.players)
 
 

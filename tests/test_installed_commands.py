@@ -25,8 +25,9 @@ from cc_env.cli.commands import app
 from cc_env.cli.tools import TOOLS
 
 ROOT = Path(__file__).parents[1]
-SMALL_RUN = """--size 4 --name small --set 'rivals.names=("random",)' --set rivals.anchor=random
-    --set rivals.games=4 --set rivals.positions=0 """
+SMALL_RUN = """--size 4 --name small --set 'evaluation_opponents.names=("random",)'
+    --set evaluation_opponents.anchor=random
+    --set evaluation_opponents.games=4 --set evaluation_opponents.positions=0 """
 SMALL_NETWORK = "--blocks 1 --channels 8 --set network.keys=4 "
 
 # Commands that need nothing but arguments, and a part of what they print.
@@ -159,7 +160,8 @@ def test_a_command_runs_to_its_end(run, word):
 
 @pytest.mark.slow
 def test_the_wheel_is_what_runs(command, tmp_path):
-    code = "import cc_env; from cc_env import arena, errors; print(cc_env.__file__, arena.hold)\n"
+    code = "import cc_env; from cc_env import arena, errors; "
+    code += "print(cc_env.__file__, arena.play_tournament)\n"
     code += "print(errors.MissingExtra('this', 'that', 'train'))"
     done = subprocess.run(
         [command.parent / "python", "-c", code],

@@ -55,7 +55,8 @@ assert score.value > 0.8, score  # untrained it is 0.4 to 0.7
 assert len(boards) == len(shortest.turns)
 """,
     "self_play": """
-fresh = arena.hold(("fresh", "random"), games=40).standings.pair("fresh", "random").line.score
+standings = arena.play_tournament(("fresh", "random"), games=40).standings
+fresh = standings.pair("fresh", "random").line.score
 assert fresh.value > 0.8, fresh  # untrained, from the same seed, it is 0.3
 losses = [row["policy_loss"] for row in rows if "policy_loss" in row]
 assert losses[-1] < losses[0], losses

@@ -6,7 +6,7 @@ import torch
 
 import agents
 from agents.network import Network, Size, load, save
-from agents.network_players import AlphaZeroPlayer, PolicyPlayer, ask, evaluator
+from agents.network_players import AlphaZeroPlayer, PolicyPlayer, load_evaluator, predict
 from agents.shipped_weights import NETWORK
 from cc_env.accuracy.decisions import measure, sample_uniform
 from cc_env.errors import BadCheckpoint, BadOption
@@ -39,7 +39,7 @@ def both_ways(game, file, position):
     (mirror,) = game.symmetries
     image = game.words(position, mirror.position(position))
     seen = np.stack([game.observe(position), game.observe(image)])
-    logits, values = evaluator(file, game)(seen)
+    logits, values = load_evaluator(file, game)(seen)
     legal = game.legal_actions(position).tolist()
     return {
         action: (logits[0, action] + logits[1, mirror.actions[action]]) / 2 for action in legal
@@ -58,7 +58,7 @@ def test_a_policy_plays_the_legal_action_of_the_highest_logit(game, file):
 def test_a_network_of_ppo_is_asked_about_the_position_alone(game, file, tmp_path, kind):
     """It has learned from no mirror images: what it says of them made it weaker."""
     position = game.from_text("bb4/b2bb1/1b1r2/2r2r/4rr/3r1r b")
-    (logits,), (value,) = evaluator(file, game)(game.observe(position)[np.newaxis])
+    (logits,), (value,) = load_evaluator(file, game)(game.observe(position)[np.newaxis])
     path = tmp_path / "ppo.safetensors"
     save(path, load(file, game)[0], game, {"trained": "ppo"})
     decision = decide(game, f"{kind}:path={path}", position)
@@ -98,7 +98,7 @@ def test_a_policy_comes_back_only_where_it_expects_little(name, value, comes_bac
 
 def test_an_opinion_has_a_chance_for_each_legal_action(game, file):
     position = game.from_text("bb4/b2bb1/1b1r2/2r2r/4rr/3r1r b")
-    chances, value = ask(game, evaluator(file, game), position)
+    chances, value = predict(game, load_evaluator(file, game), position)
     logits, values = both_ways(game, file, position)
     assert list(chances) == list(logits)
     assert sum(chances.values()) == pytest.approx(1)
@@ -171,10 +171,10 @@ def test_it_plays_a_match_to_the_end(game, file):
 def test_a_file_is_read_once_until_it_changes(game, file, tmp_path):
     copied = tmp_path / "other.safetensors"
     copied.write_bytes(file.read_bytes())
-    first = evaluator(copied, game)
-    assert evaluator(copied, make_game("capture_conquer")) is first
+    first = load_evaluator(copied, game)
+    assert load_evaluator(copied, make_game("capture_conquer")) is first
     save(copied, Network(game, Size(blocks=1, channels=8)), game, {})
-    assert evaluator(copied, game) is not first
+    assert load_evaluator(copied, game) is not first
 
 
 def test_weights_of_another_game_or_none_are_refused(game, file, tmp_path):

@@ -245,7 +245,7 @@ def test_unfinished_faulty_and_foreign_games_are_not_remembered(tmp_path):
     player.remember(play_match(SMALL, [two[0], Illegal()]))
     assert not player._memory.path.exists()
     other = make_game("capture_conquer", size=6)
-    with pytest.raises(BadRecord, match=r"wanted: games\.make"):
+    with pytest.raises(BadRecord, match=r"expected games\.make"):
         player.remember(play_match(other, [make_player("random", other)] * 2))
 
 
@@ -289,7 +289,7 @@ def test_a_later_version_is_refused(tmp_path):
     with sqlite3.connect(path) as base:
         base.execute("PRAGMA user_version = 9")
     base.close()
-    with pytest.raises(BadRecord, match="is of version 9; this reads version 2"):
+    with pytest.raises(BadRecord, match="is of version 9; expected version 2"):
         Memory(path, SMALL)
 
 
@@ -497,10 +497,10 @@ def test_an_empty_memory_is_not_exported_over_a_file(tmp_path):
     [
         ("{", "not JSON"),
         ("[" * 5000, "not JSON"),
-        ("[]", "the tree: wanted an object"),
-        ('{"A": 3}', "A: wanted an object"),
+        ("[]", "the tree: expected an object"),
+        ('{"A": 3}', "A: expected an object"),
         ('{"A": {"wins": -1, "looses": 0, "phase": 1, "player": 1, "move": {}}}', "A: cannot be"),
-        ('{"A": {"wins": 0, "looses": 0, "phase": 1, "player": 1}}', "A: wanted an object"),
+        ('{"A": {"wins": 0, "looses": 0, "phase": 1, "player": 1}}', "A: expected an object"),
     ],
 )
 def test_a_broken_tree_is_refused(tmp_path, text, says):

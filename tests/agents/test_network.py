@@ -10,7 +10,7 @@ import safetensors.torch
 import torch
 
 from agents import weight_files
-from agents.network import Evaluator, Network, Size, device_of, load, save
+from agents.network import Evaluator, Network, Size, load, save, select_device
 from cc_env.errors import BadCheckpoint, BadOption, UnknownOption
 from cc_env.games.factory import make_game
 
@@ -78,7 +78,7 @@ def test_what_was_saved_is_loaded(game, network, file):
 
 
 def test_weights_of_another_size_are_refused(file):
-    wanted = "options is .*'size': 6.*; wanted: .*'size': 8"
+    wanted = "options is .*'size': 6.*; expected .*'size': 8"
     with pytest.raises(BadCheckpoint, match=wanted):
         load(file, make_game("capture_conquer", size=8))
 
@@ -121,8 +121,8 @@ def test_a_network_of_another_version_is_refused(game, file, network, change):
     [
         ({"blocks": 4096, "channels": 4096}, "14 arrays are too few for 4096 blocks"),
         ({"blocks": 2}, r"there is no array tower\.1\.first\.weight"),
-        ({"channels": 4096}, r"stem\.weight is float32\[8, 4, 3, 3\]; wanted: float32\[4096, 4"),
-        ({"keys": 4096}, r"keys\.weight is float32\[8, 8\]; wanted: float32\[8192, 8\]"),
+        ({"channels": 4096}, r"stem\.weight is float32\[8, 4, 3, 3\]; expected float32\[4096, 4"),
+        ({"keys": 4096}, r"keys\.weight is float32\[8, 8\]; expected float32\[8192, 8\]"),
         ({"blocks": -1}, "blocks=-1; it is a whole number"),
     ],
 )
@@ -152,7 +152,7 @@ def test_a_size_that_is_not_that_of_the_weights_is_refused_without_making_room(
     [
         ("stem.bias", None, "there is no array stem.bias"),
         ("other", np.zeros(3, np.float32), "such a network has no array other"),
-        ("stem.bias", np.zeros(8), r"stem\.bias is float64\[8\]; wanted: float32\[8\]"),
+        ("stem.bias", np.zeros(8), r"stem\.bias is float64\[8\]; expected float32\[8\]"),
         ("stem.bias", np.full(8, np.nan, np.float32), "stem.bias has values that are not finite"),
     ],
 )
@@ -190,11 +190,11 @@ def test_files_of_another_kind_or_format_are_refused(game, network, file, monkey
     with pytest.raises(BadCheckpoint, match="incomplete or altered"):
         load(file, game)
     weight_files.save(file, "checkpoint", {}, {})
-    with pytest.raises(BadCheckpoint, match=r"a checkpoint of format 1, .*; wanted a network"):
+    with pytest.raises(BadCheckpoint, match=r"a checkpoint of format 1, .*; expected a network"):
         load(file, game)
     save(file, network, game, {})
     monkeypatch.setattr(weight_files, "FORMAT", 2)
-    with pytest.raises(BadCheckpoint, match=r"format 1, written by .*; wanted .* of format 2"):
+    with pytest.raises(BadCheckpoint, match=r"format 1, written by .*; expected .* of format 2"):
         load(file, game)
 
 
@@ -210,7 +210,7 @@ def test_a_failed_save_leaves_what_was_there(game, network, file, monkeypatch):
 
 def test_a_device_that_is_not_there_is_refused():
     with pytest.raises(UnknownOption, match="device='cuda:9'; this machine has: cpu"):
-        device_of("cuda:9")
+        select_device("cuda:9")
 
 
 def test_sizes_are_checked():

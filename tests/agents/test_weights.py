@@ -16,7 +16,7 @@ from training import alphazero
 from training.distillation import distillation
 from training.learned_evaluation import fitting
 from training.ppo import ppo
-from training.runs.config import build
+from training.runs.config import build_config
 
 FOLDERS = sorted(file.parent for file in WEIGHTS.glob(f"*/*/{CONFIG}"))
 CONFIGS = {
@@ -51,7 +51,7 @@ def test_they_play_and_say_where_they_come_from(folder):
         _, about = load(folder / NETWORK, game)
         trained = about["trained"]
         assert about["config"]["seed"] == config["seed"]
-    assert build(CONFIGS[trained], config)  # of settings that there are
+    assert build_config(CONFIGS[trained], config)  # of settings that there are
     rows = [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
     assert rows[-1]["minutes"] > 10
     assert (folder / "curves.png").exists()

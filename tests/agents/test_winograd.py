@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from agents.winograd import (
-    ABREAST,
     FILTERS,
-    MOST_POINTS,
+    MAX_POINTS,
     SIZES,
+    TILE_MULTIPLE,
     Line,
     evaluate,
     interpolate,
@@ -71,8 +71,8 @@ def test_filters_are_transformed_by_rows_and_columns(size):
 def test_each_cell_is_in_a_tile_that_has_all_that_it_depends_on(rows, columns, reach):
     tiles = tiling(rows, columns, reach)
     size, outside = tiles.size, rows * columns + 1
-    assert len(tiles.sources) % ABREAST == 0
-    assert tiles.sources.shape[1] == (size + 2) ** 2 <= MOST_POINTS
+    assert len(tiles.sources) % TILE_MULTIPLE == 0
+    assert tiles.sources.shape[1] == (size + 2) ** 2 <= MAX_POINTS
     met = np.sort(tiles.targets[tiles.targets >= 0])
     assert met.tolist() == list(range(rows * columns))
     for sources, targets in zip(tiles.sources, tiles.targets, strict=True):

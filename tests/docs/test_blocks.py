@@ -80,7 +80,7 @@ def test_the_table_of_planes_has_each_plane_of_the_game():
         ("<!-- make: plans morris -->", "there is no block 'plans'"),
         ("<!-- make: options checkers\ncrowning: how\n-->", "no_progress_limit"),
         ("<!-- make: options mini_checkers\nfirst: who\nlast: who\n-->", "last"),
-        ("<!-- make: endings morris\ntwo_left: lost\nno colon\n-->", "wanted KEY: TEXT"),
+        ("<!-- make: endings morris\ntwo_left: lost\nno colon\n-->", "expected KEY: TEXT"),
         ("<!-- make: api cc_env.nothing -->", "no module cc_env.nothing"),
     ],
 )

@@ -13,7 +13,7 @@ from agents.network_players import PolicyPlayer
 from agents.shipped_weights import NETWORK
 from cc_env.match.referee import Clock
 from cc_env.registry.catalogue import GAMES, GameEntry
-from training.selfplay.promotion import Rivals
+from training.selfplay.promotion import EvaluationOpponents
 
 TESTS = Path(__file__).parents[1]
 
@@ -40,7 +40,7 @@ def config_of(reinforce, **change):
         boards=128,
         learning_rate=5e-3,
         evaluate_every=30,
-        rivals=Rivals(names=("random",), anchor="random", games=20),
+        evaluation_opponents=EvaluationOpponents(names=("random",), anchor="random", games=20),
     )
     return replace(config, **change)
 

@@ -47,7 +47,7 @@ def place(tmp_path_factory):
 def remembers(path):
     """Use a memory in every way."""
     memory = Memory(path, GAME)
-    player = MemoryPlayer(GAME, path=str(path), by="balance")
+    player = MemoryPlayer(GAME, path=str(path))
     chosen = player.choose(GAME.initial, np.random.default_rng(0), Clock()).action
     assert chosen in GAME.legal_actions(GAME.initial)
     memory.counts()

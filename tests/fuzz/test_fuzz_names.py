@@ -137,12 +137,12 @@ def folder(tmp_path_factory):
     patch.setattr(commands.typer, "launch", lambda _: 0)
     patch.setattr(commands, "count", lambda *_, **__: 1)
     patch.setattr(commands, "uses", lambda name: make_game(name) and ())
-    conduct = command_line.conduct
+    run_training = command_line.run_training
 
     def untrained(way, _, *given):
-        conduct(way, lambda *_: None, *given)
+        run_training(way, lambda *_: None, *given)
 
-    patch.setattr(command_line, "conduct", untrained)
+    patch.setattr(command_line, "run_training", untrained)
     patch.setattr(alphazero, "main", lambda *_: None)  # which demo calls
     patch.setattr(evaluate, "hold", lambda config, *_, **__: tried(config))
     patch.setattr(tune, "tune", lambda *_: ())

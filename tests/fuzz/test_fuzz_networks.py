@@ -20,7 +20,7 @@ from cc_env.games.factory import make_game
 from cc_env.match.referee import Clock
 from training.ppo import selfplay_env
 from training.runs import checkpoints, state
-from training.selfplay.replay_buffer import Replay, Samples, sparse
+from training.selfplay.replay_buffer import ReplayBuffer, Samples, top_policy
 
 GAME = make_game("capture_conquer", size=4)
 SMALL = Size(blocks=1, channels=4, keys=2)
@@ -138,12 +138,12 @@ def samples():
     for row, before in zip(actions, positions, strict=True):
         legal = GAME.legal_actions(before)
         row[: len(legal)] = legal
-    policy = sparse(actions, np.ones(actions.shape, np.float32))
+    policy = top_policy(actions, np.ones(actions.shape, np.float32))
     return Samples(np.array(positions), *policy, np.zeros(9, np.float32))
 
 
 def environment():
-    env = selfplay_env.make(
+    env = selfplay_env.make_env(
         GAME, 5, [Opponent("drawn", random_policy, 1.0)], opening_turns=2, seed=1
     )
     env.reset()
@@ -153,10 +153,10 @@ def environment():
 
 @functools.cache
 def checkpoint():
-    replay = Replay(GAME, 12)
+    replay = ReplayBuffer(GAME, 12)
     replay.add(samples())
     go_on(replay, environment())  # compiles here, not in every child
-    content = state.flat(**learner()) | replay.state() | selfplay_env.state(environment())
+    content = state.to_arrays(**learner()) | replay.state() | selfplay_env.state(environment())
     about = {"added": 9, "steps": 1, "seconds": 2.5}
     header = {"run": {}, "number": 1, "logged": 0, "about": about}
     return header, {name: array.copy() for name, array in content.items()}
@@ -166,18 +166,18 @@ def goes_on(path):
     """Take a checkpoint as training does; whatever is taken has to be of use."""
     header, content = checkpoints.read(path)
     about = header["about"]
-    parts, replay, env = learner(), Replay(GAME, 12), environment()
-    state.whole(about, "steps")
+    parts, replay, env = learner(), ReplayBuffer(GAME, 12), environment()
+    state.read_whole(about, "steps")
     state.number(about, "seconds")
     state.load(content, **parts)
-    replay.load(content, state.whole(about, "added"))
+    replay.load(content, state.read_whole(about, "added"))
     selfplay_env.load(env, content)
     return replay, env
 
 
 def go_on(replay, env):
     if len(replay):
-        replay.draw(np.random.default_rng(0), 64)
+        replay.sample(np.random.default_rng(0), 64)
     rng = np.random.default_rng(0)
     for _ in range(9):
         masks = np.stack(env.action_masks())

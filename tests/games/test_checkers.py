@@ -385,7 +385,7 @@ def test_the_stronger_player_wins(checkers):
     from training import arena
 
     names = "minimax:hard", "minimax:easy,evaluation=published", "random"
-    standings = arena.hold(names, "checkers", games=10).standings
+    standings = arena.play_tournament(names, "checkers", games=10).standings
     assert standings.pair(names[0], names[1]).line.score.value > 0.6  # many draws
     assert standings.pair(names[0], "random").line.score.value > 0.95
 

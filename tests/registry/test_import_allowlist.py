@@ -149,7 +149,7 @@ def test_invalid_module_names_are_refused(name):
 EVIL = "runs.x.evil.make"
 CONFIGS = [
     (alphazero, {"game": "runs.x.evil"}),
-    (alphazero, {"rivals": {"names": [EVIL, "minimax:depth=3"]}}),
+    (alphazero, {"evaluation_opponents": {"names": [EVIL, "minimax:depth=3"]}}),
     (alphazero, {"play": {"opponents": [EVIL]}}),
     (distillation, {"opponents": [EVIL]}),
     (ppo, {"game": "runs.x.evil"}),
@@ -166,7 +166,7 @@ def resumed(way, config, typed=None):
     def main(config, path, resume):
         told.append(config)
 
-    command_line.conduct("way", main, way.Config, typed or {}, None, "run", resume=True)
+    command_line.run_training("way", main, way.Config, typed or {}, None, "run", resume=True)
     return told[0]
 
 
@@ -180,6 +180,10 @@ def test_the_config_of_a_run_cannot_import_a_module(hit, way, config):
 def test_a_run_goes_on_with_names_that_are_typed_again(hit):
     config = resumed(alphazero, {"game": ELSEWHERE, "minutes": 7}, {"game": ELSEWHERE})
     assert (config.game, config.minutes) == (ELSEWHERE, 7)
-    rivals = {"rivals.names": ["agents.policy", "minimax:depth=3"]}
-    config = resumed(alphazero, {"rivals": {"names": ["agents.policy"]}}, rivals)
-    assert config.rivals.names == tuple(rivals["rivals.names"])
+    evaluation_opponents = {"evaluation_opponents.names": ["agents.policy", "minimax:depth=3"]}
+    config = resumed(
+        alphazero, {"evaluation_opponents": {"names": ["agents.policy"]}}, evaluation_opponents
+    )
+    assert config.evaluation_opponents.names == tuple(
+        evaluation_opponents["evaluation_opponents.names"]
+    )

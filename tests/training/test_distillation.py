@@ -15,6 +15,7 @@ from agents.network import Evaluator, Network, Size, load
 from agents.network_players import PolicyPlayer
 from agents.shipped_weights import NETWORK
 from cc_env.accuracy.decisions import measure, sample_uniform
+from cc_env.cli.application import run as run_command
 from cc_env.core import rules
 from cc_env.errors import BadCheckpoint, UnknownOption
 from cc_env.games.factory import make_game
@@ -25,10 +26,10 @@ from cc_env.registry.catalogue import GAMES, GameEntry
 from cc_env.search.alphabeta import AlphaBeta
 from cc_env.tablebase.tablebase import Tablebase
 from training.distillation import distillation
-from training.distillation.distillation import Config, Training, command, main
-from training.learned_evaluation.small_network import SmallNetwork, integers, windows_of
+from training.distillation.distillation import Config, Training, app, main
+from training.learned_evaluation.small_network import SmallNetwork, find_windows, quantize
 from training.selfplay.learner import LearnerSettings
-from training.selfplay.promotion import Rivals
+from training.selfplay.promotion import EvaluationOpponents
 
 pytestmark = pytest.mark.usefixtures("without_curves")
 
@@ -43,7 +44,9 @@ TINY = Config(
     opponents=("random",),
     decisions=1500,
     evaluate_every=2,
-    rivals=Rivals(names=("random",), anchor="random", games=2, positions=0),
+    evaluation_opponents=EvaluationOpponents(
+        names=("random",), anchor="random", games=2, positions=0
+    ),
     workers=0,
 )
 
@@ -207,7 +210,7 @@ def test_a_run_starts_from_the_weights_of_another(run, tmp_path):
     [
         ({"start": "nowhere"}, "nowhere"),
         ({"options": {"size": 5}}, "wanted:"),
-        ({"network": Size(blocks=2, channels=8, keys=4)}, "blocks=1.*wanted: .*blocks=2"),
+        ({"network": Size(blocks=2, channels=8, keys=4)}, "blocks=1.*expected .*blocks=2"),
     ],
 )
 def test_weights_that_do_not_fit_start_nothing(run, tmp_path, change, says):
@@ -252,14 +255,14 @@ def test_an_altered_checkpoint_is_refused(run, tmp_path, part, change, words):
 def test_another_teacher_in_the_same_file_is_noticed(tmp_path):
     path, teacher = tmp_path / "run", tmp_path / "teacher.network"
     game = make_game("capture_conquer", size=4)
-    make = partial(SmallNetwork, 2, windows_of(game.grid))
-    write_network(teacher, game, integers(make()))
+    make = partial(SmallNetwork, 2, find_windows(game.grid))
+    write_network(teacher, game, quantize(make()))
     given = replace(TINY, evaluation=str(teacher), rounds=1)
     main(given, path)
     network = make()
     torch.nn.init.ones_(network.third.bias)
-    write_network(teacher, game, integers(network))
-    with pytest.raises(BadCheckpoint, match="is not what this run learned from so far"):
+    write_network(teacher, game, quantize(network))
+    with pytest.raises(BadCheckpoint, match="was replaced since this run started"):
         main(replace(given, rounds=2), path, resume=True)
 
 
@@ -278,7 +281,7 @@ def test_the_teacher_is_checked_before_anything_is_written(tmp_path, monkeypatch
 def test_without_a_checkpoint_nobody_is_told_to_continue(monkeypatch, tmp_path, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", ["distillation", "--set", "evaluation=missing.network"])
-    assert command() == 2
+    assert run_command(app) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert "missing.network" in line
     assert "--resume" not in line
@@ -288,10 +291,15 @@ def test_without_a_checkpoint_nobody_is_told_to_continue(monkeypatch, tmp_path, 
 def test_the_command_trains(monkeypatch, tmp_path, capsys):
     monkeypatch.chdir(tmp_path)
     typed = "--size 4 --rounds 1 --depth 2 --workers 0 --blocks 1 --channels 8 --name it"
-    given = "decisions=1000", "rivals.names=['random']", "rivals.anchor=random", "rivals.games=2"
+    given = (
+        "decisions=1000",
+        "evaluation_opponents.names=['random']",
+        "evaluation_opponents.anchor=random",
+        "evaluation_opponents.games=2",
+    )
     changes = [word for change in given for word in ("--set", change)]
     monkeypatch.setattr(sys, "argv", ["distillation", *typed.split(), *changes])
     with pytest.raises(SystemExit, match="0"):
-        command()
+        run_command(app)
     assert f"the best network: runs/it/{NETWORK}" in capsys.readouterr().out
     assert (tmp_path / "runs" / "it" / NETWORK).is_file()

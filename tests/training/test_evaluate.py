@@ -98,7 +98,7 @@ def test_a_full_disk_is_one_line_that_says_how_far_it_is(tmp_path, monkeypatch, 
     monkeypatch.undo()
     monkeypatch.chdir(tmp_path)
     settled = arena.Config(players=("random", "greedy"), options={"size": 4}, games=2)
-    assert len(arena.run(settled, Path("out"), workers=0).records) == 2
+    assert len(arena.run_tournament(settled, Path("out"), workers=0).records) == 2
 
 
 @pytest.mark.slow
@@ -117,7 +117,7 @@ def test_a_game_that_could_not_be_played_is_said_and_status_1(run, tmp_path):
         (["random", HIGHEST, "--size", 9], "sizes are 4 to 8"),
         (["random", HIGHEST, "--size", 6, "-o", "size=5"], "size is given twice"),
         (["random", HIGHEST, "--game", "chess"], "no game 'chess'"),
-        (["random", HIGHEST, "--games", 5], "games=5; it is even"),
+        (["random", HIGHEST, "--games", 5], "games=5; expected an even number"),
         (["random"], "two or more"),
         (["random", HIGHEST, "--seconds-per-turn", 0], "seconds_per_turn=0.0; it is more than 0"),
     ],

@@ -9,7 +9,7 @@ from cc_env.core.rules import DRAW, ONGOING
 from cc_env.games.factory import make_game
 from cc_env.match.openings import play_random_turns
 from cc_env.search.alphabeta import AlphaBeta
-from training.distillation.teacher import Judge
+from training.distillation.teacher import Teacher
 
 DEPTH = 3
 
@@ -37,7 +37,7 @@ def test_actions_are_worth_what_a_search_of_each_expects(name, options, evaluati
     game = make_game(name, **options)
     search = AlphaBeta(game, evaluation)
     positions = positions_of(game, turns, 12)
-    actions, worth = Judge(game, evaluation, DEPTH)(np.array(positions, np.uint64))
+    actions, worth = Teacher(game, evaluation, DEPTH)(np.array(positions, np.uint64))
     compared = 0
     for position, row, values in zip(positions, actions, worth, strict=True):
         legal = game.legal_actions(position).tolist()
@@ -66,7 +66,7 @@ def test_a_win_is_worth_more_the_sooner_it_comes_and_a_loss_the_later():
     search = AlphaBeta(game)
     seen = set()
     for position in positions_of(game, 8, 60, seed=1):
-        (row,), (values,) = Judge(game, None, 6)(np.array([position], np.uint64))
+        (row,), (values,) = Teacher(game, None, 6)(np.array([position], np.uint64))
         told = {}
         for action, value in zip(row.tolist(), values.tolist(), strict=True):
             after = game.apply(position, action) if action >= 0 else position
@@ -90,7 +90,7 @@ def test_the_best_action_is_worth_what_the_search_of_the_position_expects(evalua
     game = make_game("capture_conquer", size=6)
     search = AlphaBeta(game, evaluation)
     positions = positions_of(game, 20, 30)
-    _, worth = Judge(game, evaluation, 2)(np.array(positions, np.uint64))
+    _, worth = Teacher(game, evaluation, 2)(np.array(positions, np.uint64))
     seats = set()
     for position, values in zip(positions, worth.tolist(), strict=True):
         result = search.search(position, depth=2)
@@ -107,7 +107,7 @@ def test_no_lead_is_worth_as_much_as_a_win_that_is_proven():
     for game, text, depth in (draughts, conquest):
         position = game.from_text(text)
         search, won, leads = AlphaBeta(game), [], []
-        (row,), (values,) = Judge(game, None, depth)(np.array([position], np.uint64))
+        (row,), (values,) = Teacher(game, None, depth)(np.array([position], np.uint64))
         for action, value in zip(row.tolist(), values.tolist(), strict=True):
             after = game.apply(position, action)
             if (outcome := game.outcome(after)) != ONGOING:

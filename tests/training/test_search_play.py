@@ -8,18 +8,18 @@ from cc_env.core.rules import FIRST
 from cc_env.games.factory import make_game
 from cc_env.search.alphabeta import AlphaBeta
 from cc_env.search.scores import PROVEN, expected_result
-from training.learned_evaluation.small_network import joined, picked, sample_of
+from training.learned_evaluation.small_network import concatenate, extract_sample, select_rows
 from training.selfplay import search_games
 
 GAME = make_game("capture_conquer", size=4)
 
 
 def pace(depth=2, opening=6, exploration=0):
-    return search_games.pace(depth, opening, exploration)
+    return search_games.play_settings(depth, opening, exploration)
 
 
 def play(game, *given):
-    return sample_of(game, search_games.play(game, *given))
+    return extract_sample(game, search_games.play(game, *given))
 
 
 def positions_of(sample):
@@ -94,8 +94,8 @@ def test_a_random_decision_within_a_turn_cuts_what_its_beginning_learns_from():
     )
     assert np.array_equal(searched.positions, mixed.positions)
     pairs = 0
-    for row in range(len(mixed.begins) - 1):
-        if mixed.begins[row] and not mixed.begins[row + 1]:
+    for row in range(len(mixed.turn_starts) - 1):
+        if mixed.turn_starts[row] and not mixed.turn_starts[row + 1]:
             removal = row + 1
             if mixed.targets[removal] == searched.targets[removal]:  # random, or proven
                 alone = searched.targets[row]
@@ -127,10 +127,10 @@ def test_every_game_is_played(name):
 
 def test_samples_are_joined_and_games_numbered_through():
     former, latter = (play(GAME, None, pace(), 0.5, 100, seed) for seed in (1, 2))
-    both = joined([former, latter])
+    both = concatenate([former, latter])
     assert len(both.base) == len(former.base) + len(latter.base)
     steps = np.diff(both.games)
     assert set(steps) <= {0, 1}
     assert both.games[-1] == former.games[-1] + latter.games[-1] + 1
-    newest = picked(both, slice(-len(latter.base), None))
+    newest = select_rows(both, slice(-len(latter.base), None))
     assert np.array_equal(newest.inputs, latter.inputs)

@@ -134,8 +134,8 @@ def test_opponents_decide_in_their_share_of_the_games(small, monkeypatch):
     _, tally = play.play(even, 60)
     assert all(decided)
     assert len(decided) == pytest.approx(tally.decisions / 4, rel=0.3)
-    assert tally.met == pytest.approx(tally.games / 2, rel=0.4)
-    assert tally.points / tally.met < 0.4  # without a network it loses
+    assert tally.opponent_games == pytest.approx(tally.games / 2, rel=0.4)
+    assert tally.points / tally.opponent_games < 0.4  # without a network it loses
 
 
 def test_searches_become_longer_in_the_course_of_a_run(small):
@@ -178,7 +178,7 @@ def test_numbers_that_are_not_finite_are_not_a_policy(small):
 
 def test_without_opponents_all_meet_themselves(small):
     settings = replace(SETTINGS, opponents=(), opponents_share=0)
-    assert SelfPlayWorker(small, settings, 0).play(even, 30)[1].met == 0
+    assert SelfPlayWorker(small, settings, 0).play(even, 30)[1].opponent_games == 0
     with pytest.raises(BadOption, match="name some, or set it to 0"):
         replace(settings, opponents_share=0.1)
     with pytest.raises(UnknownOption, match="no player 'nobody'"):

@@ -101,7 +101,7 @@ def test_one_round_makes_something_of_nothing():
     config = Config(rounds=1, positions=10_000, matches=60, depth=2, exploration=0.3, workers=0)
     nothing = with_weights(game, np.zeros(len(game.search.evaluations["standard"].weights)))
     (judged,) = tune.tune(nothing, config)
-    assert judged.adopted
+    assert judged.is_adopted
     assert judged.score.low > 0.5
     assert not {"new", "best"} & set(PLAYERS)
 

@@ -25,25 +25,25 @@ def show(tournament: Tournament, console: Terminal) -> None:
     console.print()
     console.print(f"first seat  {percent(seat.score.value)} ({interval(seat.score)}), {seat}")
     if standings.turns:
-        average, middle = mean(standings.turns), median(standings.turns)
-        console.print(f"turns       {average:.1f} on average, median {middle:g}")
+        turns = standings.turns
+        console.print(f"turns       {mean(turns):.1f} on average, median {median(turns):g}")
     endings = ", ".join(f"{count} {reason}" for reason, count in standings.endings.items())
     console.print(f"endings     {endings}")
     console.print(f"\n{summary(standings)}")
-    for index, why in tournament.unplayed.items():
+    for index, reason in tournament.unplayed.items():
         names = " – ".join(tournament.schedule[index].players)
-        console.print(f"game {index}, {names}, could not be played: {why}")
+        console.print(f"game {index}, {names}, could not be played: {reason}")
 
 
 def _ladder(tournament: Tournament) -> Table:
-    thought = times(tournament.config.players, list(tournament.records.values()))
+    player_times = times(tournament.config.players, list(tournament.records.values()))
     players = tournament.standings.players
     table = make_number_table("player", "Elo", "score", "95 %", "W-D-L", "per turn", "longest")
-    faulty = any(player.faults for player in players)
-    if faulty:
+    has_faults = any(player.faults for player in players)
+    if has_faults:
         table.add_column("faults")
     for player in players:
-        time = thought.get(player.name)
+        time = player_times.get(player.name)
         faults = ", ".join(f"{count} {reason}" for reason, count in player.faults.items())
         table.add_row(
             Text(player.name),
@@ -53,7 +53,7 @@ def _ladder(tournament: Tournament) -> Table:
             str(player.line),
             milliseconds(time.mean) if time else "",
             milliseconds(time.longest) if time else "",
-            *([faults] if faulty else []),
+            *([faults] if has_faults else []),
         )
     return table
 

@@ -1,7 +1,7 @@
 """cc_env accuracy PLAYER …: the share of a player's decisions that keep the exact value.
 
 results.json   shares by source, value, turns to the end and pieces
-misses.jsonl   each decision that gave value away: position, action, what it was and what is left
+misses.jsonl   each decision that lost value: position, action, value before and after
 accuracy.png   the shares as charts
 """
 
@@ -43,21 +43,24 @@ from cc_env.output import Terminal, make_number_table
 from cc_env.players.specs import check_spec, make_player
 from cc_env.tablebase.tablebase import Tablebase
 from training.runs.chart_style import FAINT, STYLE
-from training.runs.curves import COLOURS
+from training.runs.curves import COLORS
 
 app = create_app()
 console = Terminal()
 
 EVENLY, REPLIES, HARDEST = "all positions", "first replies", "the hardest"
-_BANDS = (1, 3, 5, 9, 15, 25)  # turns to the end: the least of each band
-_LEAST = 10  # decisions of a point in a chart
-_OPENING_TURNS = 4  # most random turns at the start of a game
+# Lower bounds of the bands of turns to the end.
+_BANDS = (1, 3, 5, 9, 15, 25)
+# Minimum number of decisions for a point in a chart.
+_MIN_DECISIONS = 10
+# Games start after 0 to 4 random turns.
+_OPENING_TURNS = 4
 
 
 @app.command()
 def measure(
     player: Annotated[
-        list[str], typer.Argument(help="Names of players, e.g. policy.", metavar="PLAYER")
+        list[str], typer.Argument(help="Player specs, e.g. policy.", metavar="PLAYER")
     ],
     game: GameName = "capture_conquer",
     size: Size = None,
@@ -65,7 +68,7 @@ def measure(
     tables: TablesFolder = None,
     positions: Annotated[
         int,
-        typer.Option(min=1, help="Positions drawn from all, and the first that replies lead to."),
+        typer.Option(min=1, help="Positions sampled from all, and from replies."),
     ] = 1000,
     number: Annotated[
         int, typer.Option("--games", min=1, help="Games against itself and each opponent.")
@@ -77,25 +80,25 @@ def measure(
     seed: Annotated[int, typer.Option(min=0, help="Seed of positions, games and players.")] = 0,
     out: ResultsFolder = None,
 ) -> None:
-    """Measure players on a solved game: how many decisions are right.
+    """Measure the fraction of a player's decisions that keep the exact value.
 
-    Right are those that keep the exact value. Positions are drawn from all that the tables have,
-    met in games against itself and others, or all that can be replied to the player from the start.
+    Positions are sampled from the tablebase, occur in games against itself and other players, or
+    follow from the start by the player's actions and all replies.
     """
-    made = make_game(game, **game_options(option, size))
-    known = (Tablebase(made) if tables is None else Tablebase(made, tables)).require_any()
+    subject = make_game(game, **game_options(option, size))
+    tablebase = (Tablebase(subject) if tables is None else Tablebase(subject, tables)).require_any()
     opponents = opponent or ["random", "minimax:depth=2"]
     for name in (*player, *opponents):
         check_spec(name)
-    folder = out or Path("runs") / folder_name(made, player)
+    folder = out or Path("runs") / folder_name(subject, player)
     folder.mkdir(parents=True, exist_ok=True)
     measured = {}
     for name in player:
         measured[name] = dict(
-            sources(known, name, opponents, positions=positions, number=number, seed=seed)
+            sources(tablebase, name, opponents, positions=positions, number=number, seed=seed)
         )
         show(name, measured[name])
-        save(folder, made, measured)
+        save(folder, subject, measured)
     console.print(f"results, misses and charts: {folder}")
 
 
@@ -108,7 +111,7 @@ def sources(
     number: int,
     seed: int,
 ) -> Iterator[tuple[str, Accuracy]]:
-    """Yield where positions come from, and the accuracy there of the player of this name."""
+    """Yield each source of positions with the accuracy of the player `name` on it."""
     game = tables.game
     player = make_player(name, game)
 
@@ -129,14 +132,15 @@ def sources(
 
 
 def show(name: str, measured: dict[str, Accuracy]) -> None:
-    """Print what one player's decisions were worth."""
-    heads = "decisions", "kept", "95 %", "won", "drawn", "lost", "where not all do"
-    table = make_number_table(name, *heads)
+    """Print the accuracies of one player."""
+    columns = "decisions", "kept", "95 %", "won", "drawn", "lost", "where not all do"
+    table = make_number_table(name, *columns)
     for source, share in measured.items():
         by_value = share.by(lambda decision: decision.value)
         kept = [_percent(by_value[value].kept) if value in by_value else "-" for value in RESULTS]
         _, low, high = share.interval
-        is_sample = source == EVENLY and share.decisions  # the others are not drawn one by one
+        # Only these positions are independent samples.
+        is_sample = source == EVENLY and share.decisions
         interval = f"{100 * low:.1f} to {100 * high:.1f}" if is_sample else "-"
         numbers = f"{share.decisions:,}", _percent(share.kept), interval, *kept
         table.add_row(source, *numbers, _percent(share.kept_with_choice))
@@ -155,13 +159,14 @@ def folder_name(game: Game, names: Sequence[str]) -> str:
 
 
 def save(folder: Path, game: Game, measured: dict[str, dict[str, Accuracy]]) -> None:
-    """Write the files that the head of the module lists; raise OSError."""
+    """Write the files listed in the module's docstring; raise OSError."""
     results = {
         name: {source: summary(share, source == EVENLY) for source, share in by_source.items()}
         for name, by_source in measured.items()
     }
-    told = {"game": game.name, "options": dict(game.options), "players": results}
-    write_atomically(folder / "results.json", json.dumps(told, indent=2, ensure_ascii=False) + "\n")
+    content = {"game": game.name, "options": dict(game.options), "players": results}
+    text = json.dumps(content, indent=2, ensure_ascii=False)
+    write_atomically(folder / "results.json", f"{text}\n")
     rows = [
         json.dumps({"player": name, "source": source, **miss(game, decision)}, ensure_ascii=False)
         for name, by_source in measured.items()
@@ -173,21 +178,21 @@ def save(folder: Path, game: Game, measured: dict[str, dict[str, Accuracy]]) -> 
 
 
 def summary(share: Accuracy, is_sample: bool) -> dict[str, Any]:
-    """Return shares and numbers of decisions as JSON's values; null without decisions.
+    """Return fractions and numbers of decisions as JSON, null without decisions.
 
-    The interval is that of a sample of positions that are drawn one by one, else null.
+    `interval` is null unless the positions are an independent sample.
     """
 
-    def told(part: Accuracy) -> dict[str, Any]:
+    def fraction(part: Accuracy) -> dict[str, Any]:
         return {"decisions": part.decisions, "kept": _number(part.kept)}
 
     return {
-        **told(share),
+        **fraction(share),
         "interval": [round(bound, 6) for bound in share.interval[1:]] if is_sample else None,
         "kept_where_free": _number(share.kept_with_choice),
-        "by_value": {RESULTS[int(key)]: told(part) for key, part in share.by(_value).items()},
-        "by_turns": {str(key): told(part) for key, part in share.by(_band).items()},
-        "by_pieces": {str(key): told(part) for key, part in share.by(_pieces).items()},
+        "by_value": {RESULTS[int(key)]: fraction(part) for key, part in share.by(_value).items()},
+        "by_turns": {str(key): fraction(part) for key, part in share.by(_band).items()},
+        "by_pieces": {str(key): fraction(part) for key, part in share.by(_pieces).items()},
     }
 
 
@@ -204,12 +209,12 @@ def _pieces(decision: GradedDecision) -> int:
 
 
 def _band(decision: GradedDecision) -> int:
-    """Return the least number of turns of the band that a won or lost position is in; 0: a draw."""
-    return max((least for least in _BANDS if least <= decision.turns), default=0)
+    """Return the lower bound of a decision's band of turns; 0 for a draw."""
+    return max((bound for bound in _BANDS if bound <= decision.turns), default=0)
 
 
 def miss(game: Game, decision: GradedDecision) -> dict[str, Any]:
-    """Return a decision that gave value away as JSON's values."""
+    """Return a decision that lost value as JSON."""
     return {
         "position": game.to_text(decision.position),
         "action": game.action_text(decision.position, decision.action),
@@ -220,24 +225,30 @@ def miss(game: Game, decision: GradedDecision) -> dict[str, Any]:
 
 
 def to_png(measured: dict[str, dict[str, Accuracy]]) -> bytes:
-    """Return a PNG: the shares by source, and by turns to the end in positions drawn from all."""
+    """Return a PNG: accuracy by source, and by turns to the end in sampled positions."""
     with matplotlib.rc_context(STYLE), io.BytesIO() as file:
         figure = Figure(figsize=(10.4, 3.6), layout="constrained")
         by_source, by_turns = figure.subplots(1, 2)
         names = list(next(iter(measured.values())))
         width = 0.8 / len(measured)
-        for place, (name, accuracies) in enumerate(measured.items()):
-            colour = COLOURS[place % len(COLOURS)]
-            at = [row + width * (place - (len(measured) - 1) / 2) for row in range(len(names))]
+        for index, (name, accuracies) in enumerate(measured.items()):
+            color = COLORS[index % len(COLORS)]
+            positions = [
+                row + width * (index - (len(measured) - 1) / 2) for row in range(len(names))
+            ]
             shares = [100 * share.kept if share.decisions else 0 for share in accuracies.values()]
-            by_source.barh(at, shares, width, color=colour, label=name)
+            by_source.barh(positions, shares, width, color=color, label=name)
             bands = accuracies[EVENLY].by(_band).items()
-            points = [(key, 100 * part.kept) for key, part in bands if part.decisions >= _LEAST]
+            points = [
+                (key, 100 * part.kept) for key, part in bands if part.decisions >= _MIN_DECISIONS
+            ]
             if points:
-                by_turns.plot(*zip(*points, strict=True), marker="o", color=colour, label=name)
+                by_turns.plot(*zip(*points, strict=True), marker="o", color=color, label=name)
         by_source.set(yticks=range(len(names)), yticklabels=names, xlabel="% that keep the value")
         by_source.invert_yaxis()
-        by_turns.set(xlabel="turns to the end, from; 0: a draw", ylabel="% that keep the value")
+        by_turns.set(
+            xlabel="turns to the end (lower bound); 0: a draw", ylabel="% that keep the value"
+        )
         for axes in (by_source, by_turns):
             axes.grid(color=FAINT, alpha=0.25)
         by_turns.legend(framealpha=0.7, edgecolor="none", fontsize=8.5)

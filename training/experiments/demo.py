@@ -14,7 +14,7 @@ from training import alphazero, arena, evaluate
 from training.runs.folder import RUNS
 from training.runs.training_run import CURVES
 
-OTHERS = (
+OPPONENTS = (
     "policy",
     "alphazero:simulations=64",
     "minimax:depth=5",
@@ -38,21 +38,22 @@ def demo(
     ] = None,
 ) -> None:
     """Train AlphaZero on C&C 6×6, then play a tournament against other players."""
-    path = _free(RUNS / "demo")
+    path = _unused_path(RUNS / "demo")
     console.print(f"AlphaZero learns C&C 6×6 for {minutes:g} minutes, in {path}")
-    network = Size(blocks=3, channels=32)  # small: learns most in a short time
+    # Small networks learn faster in a short time.
+    network = Size(blocks=3, channels=32)
     alphazero.main(alphazero.Config(minutes=minutes, network=network, evaluate_every=15), path)
-    fresh = f"policy:path={path}", f"alphazero:simulations=64,path={path}"
-    config = arena.Config(players=(*fresh, *OTHERS), games=games, anchor="minimax:depth=3")
+    trained = f"policy:path={path}", f"alphazero:simulations=64,path={path}"
+    config = arena.Config(players=(*trained, *OPPONENTS), games=games, anchor="minimax:depth=3")
     console.print("Its strength among other players:")
     command = f"python -m training.experiments.demo --minutes {minutes:g} --games {games}"
-    evaluate.hold(config, path / "tournament", command, path / CURVES, workers=workers)
+    evaluate.run_and_report(config, path / "tournament", command, path / CURVES, workers=workers)
 
 
-def _free(path: Path) -> Path:
-    """Return the path, or the first numbered variant of it that does not exist."""
-    others = (path.with_name(f"{path.name}-{number}") for number in count(2))
-    return next(folder for folder in chain([path], others) if not folder.exists())
+def _unused_path(path: Path) -> Path:
+    """Return `path`, or its first numbered variant that does not exist."""
+    variants = (path.with_name(f"{path.name}-{number}") for number in count(2))
+    return next(folder for folder in chain([path], variants) if not folder.exists())
 
 
 def main() -> int:

@@ -1,8 +1,8 @@
 """cc_env hardest: find the hardest positions of a solved game, as a test suite.
 
-Positions are drawn from all that the tables have. Those stay in which the player to move wins and
-one of several actions alone keeps the win, which alpha-beta with `standard` misses; the deeper the
-search that misses it, the harder. `cc_env.accuracy.hard_positions` reads the file.
+Positions are sampled from the tablebase. A position is hard if the player to move wins, a single
+one of several actions keeps the win, and alpha-beta with `standard` misses this action; the deeper
+the search that misses it, the harder the position. `cc_env.accuracy.hard_positions` reads the file.
 """
 
 import json
@@ -26,7 +26,8 @@ from cc_env.output import Terminal
 from cc_env.search.alphabeta import AlphaBeta
 from cc_env.tablebase.tablebase import ExactValue, Tablebase
 
-FEWEST = 5  # legal actions of a position that is hard
+# Minimum number of legal actions of a hard position.
+MIN_ACTIONS = 5
 
 app = create_app()
 console = Terminal()
@@ -38,11 +39,9 @@ def search(
     size: Size = None,
     option: GameOptions = None,
     tables: TablesFolder = None,
-    positions: Annotated[int, typer.Option(min=1, help="Positions to draw.")] = 200_000,
+    positions: Annotated[int, typer.Option(min=1, help="Positions to sample.")] = 200_000,
     number: Annotated[int, typer.Option(min=1, help="Positions to keep.")] = 100,
-    depth: Annotated[
-        int, typer.Option(min=1, max=30, help="Greatest depth to try, in turns.")
-    ] = 14,
+    depth: Annotated[int, typer.Option(min=1, max=30, help="Maximum search depth, in turns.")] = 14,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the positions.")] = 0,
     out: Annotated[
         Path | None,
@@ -52,33 +51,36 @@ def search(
     ] = None,
 ) -> None:
     """Find the hardest positions of a solved game."""
-    made = make_game(game, **game_options(option, size))
-    known = (Tablebase(made) if tables is None else Tablebase(made, tables)).require_any()
-    path = out or Path(suite_name(made))
-    with open_atomically(path) as file:  # fails now if it cannot be written
-        drawn = track(
-            sample_uniform(known, positions, seed=seed),
+    subject = make_game(game, **game_options(option, size))
+    tablebase = (Tablebase(subject) if tables is None else Tablebase(subject, tables)).require_any()
+    path = out or Path(suite_name(subject))
+    # Opening the file first detects a bad path before the search.
+    with open_atomically(path) as file:
+        sampled = track(
+            sample_uniform(tablebase, positions, seed=seed),
             "searching",
             total=positions,
             console=console,
             transient=True,
             disable=not console.shows_progress,
         )
-        missed = sorted(hard(known, drawn, depth), key=lambda it: (-it.missed, -it.turns))
-        kept = missed[:number]
-        for it in kept:
-            file.write(f"{json.dumps(it.told(made), ensure_ascii=False)}\n".encode())
-    console.print(f"{path}: {len(kept)} positions, of {len(missed)} that alpha-beta misses")
+        missed = sorted(
+            hard(tablebase, sampled, depth), key=lambda entry: (-entry.missed, -entry.turns)
+        )
+        selected = missed[:number]
+        for entry in selected:
+            file.write(f"{json.dumps(entry.told(subject), ensure_ascii=False)}\n".encode())
+    console.print(f"{path}: {len(selected)} positions, from {len(missed)} that alpha-beta misses")
 
 
 def hard(tables: Tablebase, positions: Iterable[Position], depth: int) -> Iterator[HardPosition]:
-    """Yield those of the positions that alpha-beta misses at some depth up to `depth`."""
-    game, seen = tables.game, set()
+    """Yield the positions in which alpha-beta misses the win at a depth up to `depth`."""
+    game, searched_keys = tables.game, set()
     for position in positions:
         solved = tables.probe(position)
-        if not _is_single(tables, position, solved) or (key := game.key(position)) in seen:
+        if not _is_single(tables, position, solved) or (key := game.key(position)) in searched_keys:
             continue
-        seen.add(key)
+        searched_keys.add(key)
         (action,) = solved.value_keeping
         missed = (d for d in range(depth, 0, -1) if choice(game, position, d) != action)
         if deepest := next(missed, 0):
@@ -86,13 +88,13 @@ def hard(tables: Tablebase, positions: Iterable[Position], depth: int) -> Iterat
 
 
 def choice(game: Game, position: Position, depth: int) -> int:
-    """Return what alpha-beta chooses that has searched nothing before."""
+    """Return the action of alpha-beta with an empty transposition table."""
     return AlphaBeta(game, table_megabytes=1).search(position, depth=depth).action
 
 
 def _is_single(tables: Tablebase, position: Position, solved: ExactValue) -> bool:
-    """Return whether the position is won, by one of several actions alone."""
-    if solved.value <= 0 or len(solved.value_keeping) != 1 or len(solved.actions) < FEWEST:
+    """Return whether the position is won by a single one of several actions."""
+    if solved.value <= 0 or len(solved.value_keeping) != 1 or len(solved.actions) < MIN_ACTIONS:
         return False
     return None not in (keeps_value(tables, position, a, solved) for a in solved.actions)
 

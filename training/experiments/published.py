@@ -1,8 +1,8 @@
-"""cc_env published: repeat the published experiments, and measure the value of moving first.
+"""cc_env published: repeat the published experiments and measure the advantage of moving first.
 
-Published  random and "smart" against each other from the initial position, beside the published
-           results, which the rule sheet cites
-Open       does moving first help? Each strong player plays itself from random openings
+Published      random and "smart" against each other from the initial position, compared with the
+               published results, which the rule sheet cites
+First move     each strong player plays itself from random openings
 
 notebooks/published_experiments.ipynb uses the same functions.
 """
@@ -43,67 +43,70 @@ from training.runs.config import check_wholes
 RANDOM = "random"
 SMART = "minimax:depth=3,evaluation=published"
 MCTS = "mcts:simulations=400"
-STRONG = {  # by size of the board; on 8×8 depth 6 would take three seconds per game
+# By size of the board; on 8×8, depth 6 takes three seconds per game.
+STRONG = {
     6: (*(f"minimax:depth={depth}" for depth in range(1, 7)), MCTS),
     8: (*(f"minimax:depth={depth}" for depth in range(1, 6)), MCTS),
 }
-OPENING_TURNS = 4  # random turns; even, so that the first player is to move
+# Even, so that the first player is to move after the opening.
+OPENING_TURNS = 4
 GAMES, SEAT_GAMES = 1000, 200
-MEASURED = "1st : 2nd : drawn", "score of the first", "turns", "s a game"  # columns
+RESULT_COLUMNS = "1st : 2nd : drawn", "score of the first", "turns", "s per game"
 TURNS_PER_LINE = 4
-FIFTH = 5  # smart plays a fifth of the games of random in each seat
+# Smart plays this fraction of the games of random in each seat.
+SMART_DIVISOR = 5
 
 app = create_app()
 console = Terminal()
 
 
 class Figures(NamedTuple):
-    """The published result of an experiment."""
+    """The published result of an experiment; `seconds` and `turns` are per game."""
 
     first: int
     second: int
     draws: int
-    seconds: float | None = None  # per game
-    turns: int | None = None  # per game
+    seconds: float | None = None
+    turns: int | None = None
 
     @property
     def line(self) -> Line:
-        """The results of the first player; all games count as independent."""
+        """The results of the first player; all games are treated as independent."""
         points = np.repeat((1.0, 0.0, 0.5), (self.first, self.second, self.draws))
         return tally(points, np.arange(len(points)))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Experiment:
-    """Games of two players in the same seats. The same experiment gives the same games.
+    """Games of two players in the same seats; the same experiment gives the same games.
 
-    Raises BadOption if there is no such player or size, or a number is out of range.
+    `first` and `second` are player specs. `opening_turns` is an even number of random turns. All
+    games of a deterministic experiment are the same. Raises BadOption for an unknown player or size
+    or a number out of range.
     """
 
-    first: str  # name of a player, see `cc_env.players.specs`
-    second: str  # name of a player
+    first: str
+    second: str
     games: int
     size: int = 6
-    opening_turns: int = 0  # random turns before the players take over; even
+    opening_turns: int = 0
     seed: int = 0
-    is_deterministic: bool = False  # deterministic: all games are the same
+    is_deterministic: bool = False
     published: Figures | None = None
 
     def __post_init__(self) -> None:
         """Check the fields."""
-        arena.try_players((self.first, self.second), self.make_game())
+        arena.make_players((self.first, self.second), self.make_game())
         check_wholes(self, games=1, opening_turns=0, seed=0)
         if self.opening_turns % 2:
-            raise BadOption(
-                f"opening_turns={self.opening_turns}; even, so that the first player is to move"
-            )
+            raise BadOption(f"opening_turns={self.opening_turns}; expected an even number")
 
     def make_game(self) -> Game:
         """Return the game."""
         return make_game("capture_conquer", size=self.size)
 
     def plan(self) -> list[Pairing]:
-        """Return the games to play."""
+        """Return the scheduled games."""
         game = self.make_game()
         if self.opening_turns:
             starts = random_openings(game, self.opening_turns, self.games, self.seed)
@@ -118,11 +121,11 @@ class Experiment:
 
 @dataclass(frozen=True, eq=False)
 class PlayedExperiment:
-    """An experiment with its results."""
+    """An experiment with its results; `seconds` per game include the creation of the players."""
 
     experiment: Experiment
     records: tuple[record.Record, ...]
-    seconds: float  # per game, including the creation of the players
+    seconds: float
 
     @property
     def points(self) -> list[float]:
@@ -131,9 +134,9 @@ class PlayedExperiment:
 
     @property
     def openings(self) -> list[int]:
-        """The number of each game's opening.
+        """The opening number of each game.
 
-        Games from the initial position are independent, so each counts as an opening of its own.
+        Games from the initial position are independent, so each has its own number.
         """
         if not self.experiment.opening_turns:
             return list(range(len(self.records)))
@@ -151,7 +154,7 @@ class PlayedExperiment:
         return mean(len(record.turns) for record in self.records)
 
     @property
-    def drawn_by(self) -> dict[str, int]:
+    def draw_reasons(self) -> dict[str, int]:
         """The number of draws by reason, most frequent first."""
         reasons = (record.reason for record in self.records if POINTS[record.result] == 0.5)
         return dict(Counter(sorted(reasons)).most_common())
@@ -160,10 +163,10 @@ class PlayedExperiment:
 def experiments(games: int = GAMES, seed: int = 0) -> list[Experiment]:
     """Return the published experiments.
 
-    Random plays random in `games` games, smart plays random in a fifth of them in each seat (50
-    were published), smart plays smart once, since all their games are the same.
+    Random plays random in `games` games, and smart in a fifth of them in each seat (50 were
+    published). Smart plays itself once, because all their games are the same.
     """
-    fewer = max(1, games // FIFTH)
+    smart_games = max(1, games // SMART_DIVISOR)
     return [
         Experiment(
             first=RANDOM,
@@ -175,14 +178,14 @@ def experiments(games: int = GAMES, seed: int = 0) -> list[Experiment]:
         Experiment(
             first=SMART,
             second=RANDOM,
-            games=fewer,
+            games=smart_games,
             seed=seed,
             published=Figures(33, 17, 0, seconds=155),
         ),
         Experiment(
             first=RANDOM,
             second=SMART,
-            games=fewer,
+            games=smart_games,
             seed=seed,
             published=Figures(19, 30, 1, seconds=178),
         ),
@@ -203,7 +206,7 @@ def seat_advantage(
 
     Without names the players are STRONG of this size. Raises BadOption as Experiment.
     """
-    chosen = tuple(names) or STRONG.get(size, STRONG[8])
+    players = tuple(names) or STRONG.get(size, STRONG[8])
     return [
         Experiment(
             first=name,
@@ -213,12 +216,12 @@ def seat_advantage(
             opening_turns=OPENING_TURNS,
             seed=seed,
         )
-        for name in chosen
+        for name in players
     ]
 
 
 def play_experiments(
-    wanted: Sequence[Experiment],
+    experiments: Sequence[Experiment],
     *,
     workers: int = 0,
     on_progress: arena.Progress = lambda finished, total: None,
@@ -228,29 +231,29 @@ def play_experiments(
     Raises ChildProcessError if a game could not be played or a player failed in it.
     """
     tasks = [
-        _Task(which, experiment, pairing)
-        for which, experiment in enumerate(wanted)
+        _Task(index, experiment, pairing)
+        for index, experiment in enumerate(experiments)
         for pairing in experiment.plan()
     ]
-    games: dict[int, dict[int, _Played]] = {which: {} for which in range(len(wanted))}
-    for done, (task, played) in enumerate(processes.map_unordered(_timed, tasks, workers), 1):
-        if isinstance(played, processes.Failure):
-            raise ChildProcessError(f"{task} could not be played: {played}")
-        if played.record.reason in FAULTS:
-            raise ChildProcessError(f"{task}: {played.record.reason}, {played.record.detail}")
-        games[task.which][task.pairing.index] = played
-        on_progress(done, len(tasks))
-    return [_row(experiment, games[which]) for which, experiment in enumerate(wanted)]
+    games: dict[int, dict[int, _TimedGame]] = {index: {} for index in range(len(experiments))}
+    for count, (task, game) in enumerate(processes.map_unordered(_play_timed, tasks, workers), 1):
+        if isinstance(game, processes.Failure):
+            raise ChildProcessError(f"{task} could not be played: {game}")
+        if game.record.reason in FAULTS:
+            raise ChildProcessError(f"{task}: {game.record.reason}, {game.record.detail}")
+        games[task.experiment_index][task.pairing.index] = game
+        on_progress(count, len(tasks))
+    return [_row(experiment, games[index]) for index, experiment in enumerate(experiments)]
 
 
-def _row(experiment: Experiment, games: dict[int, "_Played"]) -> PlayedExperiment:
-    played = [games[index] for index in sorted(games)]
-    seconds = mean(game.seconds for game in played)
-    return PlayedExperiment(experiment, tuple(game.record for game in played), seconds)
+def _row(experiment: Experiment, games: dict[int, "_TimedGame"]) -> PlayedExperiment:
+    ordered = [games[index] for index in sorted(games)]
+    seconds = mean(game.seconds for game in ordered)
+    return PlayedExperiment(experiment, tuple(game.record for game in ordered), seconds)
 
 
 class _Task(NamedTuple):
-    which: int  # index of the experiment
+    experiment_index: int
     experiment: Experiment
     pairing: Pairing
 
@@ -258,17 +261,17 @@ class _Task(NamedTuple):
         return f"game {self.pairing.index} of {' – '.join(self.pairing.players)}"
 
 
-class _Played(NamedTuple):
+class _TimedGame(NamedTuple):
     record: record.Record
     seconds: float
 
 
-def _timed(task: _Task) -> _Played:
-    """Play and time a game, after a first game in each process that compiles everything."""
+def _play_timed(task: _Task) -> _TimedGame:
+    """Play and time a game, after a first game per process that compiles everything."""
     _warm_up(task.experiment)
-    began = time.perf_counter()
-    played = arena.play_pairing(task.experiment.make_game(), task.pairing)
-    return _Played(played, time.perf_counter() - began)
+    start = time.perf_counter()
+    game = arena.play_pairing(task.experiment.make_game(), task.pairing)
+    return _TimedGame(game, time.perf_counter() - start)
 
 
 @cache
@@ -276,8 +279,8 @@ def _warm_up(experiment: Experiment) -> None:
     arena.play_pairing(experiment.make_game(), replace(experiment, games=1).plan()[0])
 
 
-def together(rows: Sequence[PlayedExperiment]) -> Line:
-    """Return the results of the first seat in all these matches, which have the same openings.
+def combine(rows: Sequence[PlayedExperiment]) -> Line:
+    """Return the results of the first seat in all these matches from the same openings.
 
     Games from one opening may be correlated, so intervals are clustered by opening.
     """
@@ -291,41 +294,44 @@ def numbered(game: record.Record) -> list[str]:
 
 
 def published_table(rows: Iterable[PlayedExperiment]) -> Table:
-    """Return a table of the experiments, each with the published result below it."""
-    table = make_number_table("first – second", "games", *MEASURED)
+    """Return a table of the experiments, each followed by the published result."""
+    table = make_number_table("first – second", "games", *RESULT_COLUMNS)
     for row in rows:
         experiment = row.experiment
         names = " – ".join(map(_short_name, (experiment.first, experiment.second)))
         result = _result(row.line, experiment.is_deterministic)
         table.add_row(Text(names), str(row.line.games), *result, *_length(row))
-        if given := experiment.published:
-            result = _result(given.line, experiment.is_deterministic)
-            turns = f"{given.turns}" if given.turns else ""
-            seconds = f"{given.seconds:g}" if given.seconds else ""
+        if published := experiment.published:
+            result = _result(published.line, experiment.is_deterministic)
+            turns = f"{published.turns}" if published.turns else ""
+            seconds = f"{published.seconds:g}" if published.seconds else ""
             table.add_row(
-                "  published", str(given.line.games), *result, turns, seconds, style="dim"
+                "  published", str(published.line.games), *result, turns, seconds, style="dim"
             )
     return table
 
 
 def seats_table(rows: Sequence[PlayedExperiment]) -> Table:
-    """Return a table of the results of the first seat, per player and in all per size of board."""
-    table = make_number_table("player, in both seats", *MEASURED, "drawn by")
+    """Return a table of the results of the first seat, by player and in total by board size."""
+    table = make_number_table("player in both seats", *RESULT_COLUMNS, "draws")
     for size in dict.fromkeys(row.experiment.size for row in rows):
-        ours = [row for row in rows if row.experiment.size == size]
-        for row in ours:
+        matches = [row for row in rows if row.experiment.size == size]
+        for row in matches:
             name = Text(f"{size}×{size} {row.experiment.first}")
-            drawn_by = "\n".join(f"{count} {reason}" for reason, count in row.drawn_by.items())
-            table.add_row(name, *_result(row.line), *_length(row), drawn_by)
-        if len(ours) > 1:
-            table.add_row(f"{size}×{size} together", *_result(together(ours)), style="bold")
+            reasons = "\n".join(f"{count} {reason}" for reason, count in row.draw_reasons.items())
+            table.add_row(name, *_result(row.line), *_length(row), reasons)
+        if len(matches) > 1:
+            table.add_row(f"{size}×{size} total", *_result(combine(matches)), style="bold")
     return table
 
 
 def _result(line: Line, is_deterministic: bool = False) -> tuple[str, str]:
-    """Return the counts of results, and the score with its interval, unless it is deterministic."""
-    known = "always" if is_deterministic else interval(line.score)
-    return f"{line.wins} : {line.losses} : {line.draws}", f"{percent(line.score.value)} ({known})"
+    """Return the counts of results, and the score with its confidence interval."""
+    certainty = "always" if is_deterministic else interval(line.score)
+    return (
+        f"{line.wins} : {line.losses} : {line.draws}",
+        f"{percent(line.score.value)} ({certainty})",
+    )
 
 
 def _length(row: PlayedExperiment) -> tuple[str, str]:
@@ -341,7 +347,7 @@ def run(
     names: Annotated[
         list[str] | None,
         typer.Argument(
-            help="Players that play themselves; default: minimax and mcts.",
+            help="Player specs, each of which plays itself; default: minimax and mcts.",
             metavar="PLAYER",
             show_default=False,
         ),
@@ -357,35 +363,37 @@ def run(
         int | None, typer.Option(min=0, help="Processes.", show_default="one per core")
     ] = None,
 ) -> None:
-    """Play the published experiments, and measure the value of moving first."""
-    first = experiments(games, seed)
-    second = [
+    """Repeat the published experiments and measure the advantage of moving first."""
+    published = experiments(games, seed)
+    seat_matches = [
         match for size in STRONG for match in seat_advantage(size, seat_games, seed, names or ())
     ]
-    rows = _play_with_progress(first + second, available_cores() if workers is None else workers)
+    rows = _play_with_progress(
+        published + seat_matches, available_cores() if workers is None else workers
+    )
     console.print(f"The published experiments. smart: {SMART}\n")
-    console.print_table(published_table(rows[: len(first)]))
-    _show_game(rows[len(first) - 1].records[0])
+    console.print_table(published_table(rows[: len(published)]))
+    _show_game(next(row for row in rows if row.experiment.is_deterministic).records[0])
     console.print(f"\nMoving first, in {seat_games} games after {OPENING_TURNS} random turns\n")
-    console.print_table(seats_table(rows[len(first) :]))
+    console.print_table(seats_table(rows[len(published) :]))
 
 
-def _play_with_progress(wanted: Sequence[Experiment], workers: int) -> list[PlayedExperiment]:
+def _play_with_progress(experiments: Sequence[Experiment], workers: int) -> list[PlayedExperiment]:
     """Play experiments with a progress bar."""
     columns = TextColumn("games"), BarColumn(None), MofNCompleteColumn(), TimeRemainingColumn()
-    quiet = not console.shows_progress
-    with Progress(*columns, console=console, transient=True, disable=quiet) as progress:
+    is_hidden = not console.shows_progress
+    with Progress(*columns, console=console, transient=True, disable=is_hidden) as progress:
         bar = progress.add_task("games", total=None)
         return play_experiments(
-            wanted,
+            experiments,
             workers=workers,
-            on_progress=lambda done, total: progress.update(bar, completed=done, total=total),
+            on_progress=lambda count, total: progress.update(bar, completed=count, total=total),
         )
 
 
 def _show_game(game: record.Record) -> None:
     *_, last = frames(record.replay(game))
-    console.print("\nSmart against smart, always this game:")
+    console.print("\nThe only game of smart against smart:")
     turns = numbered(game)
     padded = [text.ljust(max(map(len, turns)) + 2) for text in turns]
     for begin in range(0, len(turns), TURNS_PER_LINE):

@@ -1,9 +1,9 @@
 """cc_env tune: fit the weights of an evaluation to self-play (Texel tuning).
 
-Each round the best weights so far play games against themselves, with a share of random moves. The
-results are fitted by logistic regression on the features of the positions. The new weights then
-play a match against the best ones, and replace them if they score above 50 %. Works for every
-evaluation that is linear in an array field `weights`, such as that of C&C.
+In each round the best weights so far play games against themselves, with a fraction of random
+moves. The results are fitted by logistic regression on the features of the positions. The new
+weights then play a match against the best ones and replace them with a score above 50 %. This works
+for every evaluation that is linear in an array field `weights`, such as that of C&C.
 
 Shapes: N positions, F fields of a position, K weights.
 """
@@ -35,10 +35,10 @@ from cc_env.search.scores import SCALE
 from cc_env.search.workspace import MAX_DEPTH
 from training import arena
 from training.arena.wording import interval, percent
-from training.parallel.tasks import mapper, values
+from training.parallel.tasks import run_tasks, task_mapper
 from training.runs.config import check_between, check_wholes
 from training.selfplay import search_games
-from training.selfplay.search_games import Pace
+from training.selfplay.search_games import PlaySettings
 
 Weights = NDArray[np.int64]
 
@@ -51,42 +51,53 @@ class Config:
     """The settings of tuning."""
 
     rounds: int = 6
-    positions: int = 100_000  # decisions of self-play per round
-    matches: int = 400  # games between the new and the best weights
-    depth: int = 3  # search depth in turns, in self-play and matches
-    opening_turns: int = 6  # random turns before the players take over
-    exploration: float = 0.05  # share of random decisions after the opening
-    remembered: int = 4  # latest rounds whose games are fitted
-    penalty: float = 2e-5  # L2 regularisation of the weights
+    # Self-play decisions per round.
+    positions: int = 100_000
+    # Games between the new and the best weights.
+    matches: int = 400
+    # Search depth in self-play and matches, in turns.
+    depth: int = 3
+    # Random turns at the start of a game.
+    opening_turns: int = 6
+    # Fraction of random decisions after the opening.
+    exploration: float = 0.05
+    # Number of latest rounds to fit.
+    remembered: int = 4
+    # L2 regularization of the weights.
+    penalty: float = 2e-5
     seed: int = 0
-    workers: int | None = None  # processes that play; None: one per core, 0: this one
+    # Number of processes; None: one per core, 0: this process.
+    workers: int | None = None
 
     def __post_init__(self) -> None:
         """Raise BadOption if a value is out of range."""
         check_wholes(self, rounds=1, positions=1000, matches=2, depth=(1, MAX_DEPTH))
-        check_wholes(self, opening_turns=(0, search_games.LONGEST))
+        check_wholes(self, opening_turns=(0, search_games.MAX_TURNS))
         check_wholes(self, remembered=1, seed=0)
         check_between(self, 0, 1, "exploration", "penalty")
 
 
 class Sample(NamedTuple):
-    """Positions of self-play, and the results of their games for the player to move."""
+    """Self-play positions, and the results of their games for the player to move, 0 to 1."""
 
     positions: NDArray[np.uint64]  # [N, F]
-    results: NDArray[np.float32]  # [N]: 0 loss, 0.5 draw, 1 win
+    results: NDArray[np.float32]  # [N]
 
 
 class Round(NamedTuple):
-    """The result of a round: its weights, and their match against the best ones so far."""
+    """The result of a round: new weights, loss of the fit, and score against the best weights.
+
+    `is_adopted` states whether the new weights replaced the best ones.
+    """
 
     weights: Weights  # [K]
-    loss: float  # mean logistic loss of the fit
-    score: Interval  # of the match, 0 to 1
-    adopted: bool  # whether they replaced the best ones
+    loss: float
+    score: Interval
+    is_adopted: bool
 
 
 def tune(game: Game, config: Config) -> Iterator[Round]:
-    """Yield the rounds; the last adopted one has the best weights."""
+    """Yield the rounds; the last adopted round has the best weights."""
     best = np.array(_evaluation(game).weights)
     samples: list[Sample] = []
     for round_ in range(config.rounds):
@@ -94,33 +105,33 @@ def tune(game: Game, config: Config) -> Iterator[Round]:
         joined = Sample(*map(np.concatenate, zip(*samples, strict=True)))
         weights, loss = fit(game, joined, config.penalty)
         score = match(game, weights, best, config, seed=round_)
-        adopted = score.value > 0.5
-        best = weights if adopted else best
-        yield Round(weights, loss, score, adopted)
+        is_adopted = score.value > 0.5
+        best = weights if is_adopted else best
+        yield Round(weights, loss, score, is_adopted)
 
 
 def self_play(game: Game, weights: Weights, config: Config, round_: int) -> Sample:
-    """Let the search with these weights play against itself, on all cores; return its turns."""
-    pace = search_games.pace(config.depth, config.opening_turns, config.exploration)
-    count, size = search_games.tasks(config.positions)
-    work = partial(_turns, game, _with(game, weights), pace, size)
+    """Return positions of games that the search with these weights played against itself."""
+    settings = search_games.play_settings(config.depth, config.opening_turns, config.exploration)
+    count, size = search_games.split_work(config.positions)
+    work = partial(_turns, game, _with_weights(game, weights), settings, size)
     seeds = np.random.SeedSequence((config.seed, round_)).generate_state(count).tolist()
-    played = values(mapper("processes", config.workers), work, seeds)
-    return Sample(*map(np.concatenate, zip(*played, strict=True)))
+    samples = run_tasks(task_mapper("processes", config.workers), work, seeds)
+    return Sample(*map(np.concatenate, zip(*samples, strict=True)))
 
 
-def _turns(game: Game, evaluation: Any, pace: Pace, count: int, seed: int) -> Sample:
-    """Play in a worker: positions between turns, and the results of their games."""
-    played = search_games.play(game, evaluation, pace, 1, count, seed)
-    return Sample(played.positions[played.begins], played.results[played.begins])
+def _turns(game: Game, evaluation: Any, settings: PlaySettings, count: int, seed: int) -> Sample:
+    """Play in a worker; return positions between turns and the results of their games."""
+    games = search_games.play(game, evaluation, settings, 1, count, seed)
+    return Sample(games.positions[games.turn_starts], games.results[games.turn_starts])
 
 
 def fit(game: Game, sample: Sample, penalty: float) -> tuple[Weights, float]:
-    """Return the weights int64[K] that predict the results best, and the mean logistic loss.
+    """Return the weights int64[K] with the least mean logistic loss, and this loss.
 
-    The symmetric images of the positions are fitted too. Weights are scaled so that
-    `cc_env.search.scores.expected_result` predicts the mean result. Weights of zero features in the
-    whole sample, such as those of positions within a turn, keep the game's values.
+    The symmetric images of the positions are fitted, too. Weights are scaled so that
+    `cc_env.search.scores.expected` predicts the mean result. Weights whose features are 0 in the
+    whole sample, such as those for positions within a turn, keep the game's values.
     """
     mirrored = [
         _mirrored(sample.positions, symmetry.position, game) for symmetry in game.symmetries
@@ -144,22 +155,25 @@ def fit(game: Game, sample: Sample, penalty: float) -> tuple[Weights, float]:
 
 
 def features(game: Game, positions: NDArray[np.uint64]) -> NDArray[np.int16]:
-    """Return the features int16[N, K] of positions uint64[N, F]: how often each weight counts."""
+    """Return the features int16[N, K] of positions uint64[N, F]: the factor of each weight."""
     evaluation = _evaluation(game)
     units = np.eye(len(evaluation.weights), dtype=np.int64)
     out = np.zeros((len(positions), len(units)), np.int16)
-    _count(game.initial, positions, evaluation._replace(weights=units[0].copy()), units, out)
+    _write_features(
+        game.initial, positions, evaluation._replace(weights=units[0].copy()), units, out
+    )
     return out
 
 
 @jit
-def _count(
+def _write_features(
     like: Position,
     rows: NDArray[np.uint64],
     evaluation: Any,
     units: NDArray[np.int64],
     out: NDArray[np.int16],
 ) -> None:
+    """Evaluate each position with each unit vector as weights; write the values to `out`."""
     for unit in range(len(units)):
         evaluation.weights[:] = units[unit]
         for row in range(len(rows)):
@@ -172,7 +186,7 @@ def match(game: Game, new: Weights, best: Weights, config: Config, seed: int) ->
     with temporary_players(
         new=lambda _: _player(game, new, config), best=lambda _: _player(game, best, config)
     ):
-        tournament = arena.hold(
+        tournament = arena.play_tournament(
             ("new", "best"),
             game.name,
             options=game.options,
@@ -186,17 +200,17 @@ def match(game: Game, new: Weights, best: Weights, config: Config, seed: int) ->
 def _player(game: Game, weights: Weights, config: Config) -> MinimaxPlayer:
     """Return a minimax player with these weights."""
     return MinimaxPlayer(
-        game, depth=config.depth, evaluation=_with(game, weights), table_megabytes=1
+        game, depth=config.depth, evaluation=_with_weights(game, weights), table_megabytes=1
     )
 
 
-def _with(game: Game, weights: Weights) -> Any:
-    """Return the game's first evaluation with these weights."""
+def _with_weights(game: Game, weights: Weights) -> Any:
+    """Return the game's default evaluation with these weights."""
     return _evaluation(game)._replace(weights=weights)
 
 
 def _evaluation(game: Game) -> Any:
-    """Return the game's first evaluation; raise BadOption if it has no weights."""
+    """Return the game's default evaluation; raise BadOption if it has no weights."""
     evaluation = game.evaluation()
     if not hasattr(evaluation, "weights"):
         raise BadOption(f"{game.name} has no evaluation with weights to tune")
@@ -221,16 +235,16 @@ def main(
     seed: Annotated[int, typer.Option(help="Seed of all random choices.")] = 0,
 ) -> None:
     """Tune the weights of a game's evaluation; print each round and the best weights."""
-    made = make_game(game, **game_options(option, size))
+    subject = make_game(game, **game_options(option, size))
     config = Config(rounds=rounds, positions=positions, matches=matches, depth=depth, seed=seed)
-    best = _evaluation(made).weights
-    for number, judged in enumerate(tune(made, config), 1):
-        verdict = "adopted" if judged.adopted else "dropped"
+    best = _evaluation(subject).weights
+    for number, result in enumerate(tune(subject, config), 1):
+        decision = "adopted" if result.is_adopted else "rejected"
         against = (
-            f"{percent(judged.score.value)} ({interval(judged.score)}) against the best so far"
+            f"{percent(result.score.value)} ({interval(result.score)}) against the best weights"
         )
-        console.print(f"round {number}: loss {judged.loss:.4f}; {against}: {verdict}")
-        best = judged.weights if judged.adopted else best
+        console.print(f"round {number}: loss {result.loss:.4f}; {against}: {decision}")
+        best = result.weights if result.is_adopted else best
     for begin in range(0, len(best), 8):
         console.print(", ".join(map(str, best[begin : begin + 8])) + ",")
 

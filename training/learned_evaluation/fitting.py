@@ -1,18 +1,18 @@
 """python -m training.learned_evaluation: train the small network of a learned evaluation.
 
-The network corrects a game's first evaluation, inside alpha-beta: see
+The network corrects a game's default evaluation inside alpha-beta, see
 `cc_env.learned_evaluation.network`. In each round the search plays games against itself with the
-best network so far. The network is fitted to what the search expected in these games and in those
-of earlier rounds, and to their results: TD(lambda), Sutton, "Learning to predict by the methods of
-temporal differences", 1988, with values of searches, as Baxter, Tridgell and Weaver,
-"TDLeaf(lambda)", 1999. Then its integers play the best ones in the arena, for each decision the
-same time; if they reach the score `gate`, they replace them as `best.network`. The player
-`minimax:evaluation=runs/NAME/best.network` plays with them.
+best network so far. The network is fitted to the search values and the results of these games and
+of those of earlier rounds: TD(lambda), Sutton, "Learning to predict by the methods of temporal
+differences", 1988, with values of searches, as Baxter, Tridgell and Weaver, "TDLeaf(lambda)", 1999.
+Then the quantized network plays the best one in the arena, with the same time per decision. If its
+score is at least `gate`, it is promoted to `best.network`, which the player
+`minimax:evaluation=runs/NAME/best.network` uses.
 
-The same seed gives the same run if it is limited by rounds, not minutes, the games of the gate do
-not depend on the clock (`--set limit=nodes=20000`), and the machine computes the same.
+The same seed gives the same run on the same machine if the run is limited by rounds, not minutes,
+and evaluation games do not depend on the clock (`--set limit=nodes=20000`).
 
-Shapes: N positions, B of a batch, S sets of CELLS cells that the network sees.
+Shapes: N positions, B positions of a batch, S input sets of CELLS cells.
 """
 
 import time
@@ -25,9 +25,10 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import nn
+from torch.optim import Optimizer
 
-from agents.weight_files import expect
-from cc_env.cli.application import run as run_command
+from agents.weight_files import checked_array
 from cc_env.core import rules
 from cc_env.core.game import Game
 from cc_env.errors import BadCheckpoint, BadOption, UnknownOption, format_list
@@ -39,82 +40,97 @@ from cc_env.players.builtin import MinimaxPlayer
 from cc_env.registry.options import parse_options, split_options
 from cc_env.search.scores import SCALE
 from cc_env.search.workspace import MAX_DEPTH
-from training.arena import try_players
+from training.arena import make_players
 from training.learned_evaluation.small_network import (
     Sample,
     SmallNetwork,
-    empty,
-    integers,
-    joined,
+    concatenate,
+    empty_sample,
+    extract_sample,
+    find_windows,
     permutation,
-    picked,
-    sample_of,
-    windows_of,
+    quantize,
+    select_rows,
 )
-from training.parallel.tasks import mapper, values
+from training.parallel.tasks import check_engine, run_tasks, task_mapper
 from training.runs import command_line, state, training_run
-from training.runs.checkpoints import Saved
+from training.runs.checkpoints import Checkpoint
 from training.runs.config import check_between, check_wholes
 from training.runs.log import Row
 from training.selfplay import promotion, search_games
-from training.selfplay.promotion import BEST, Rivals, meet
+from training.selfplay.promotion import BEST, EvaluationOpponents, score_against
 
-FILE = f"best{network_file.SUFFIX}"  # in the folder of the run
-MAY_DIFFER = "minutes", "rounds", "workers", "engine", "device"  # when a run is continued
-LIMIT = "seconds=0.02"  # of a decision in evaluations
-_LIMITS = "depth", "nodes", "seconds", "table_megabytes", "selective"
-_HELD_OUT = 20  # one game in so many is not learned from
-_PASS = 16_384  # positions at a time without gradients
-_RANGE_EVERY = 50  # gradient steps
+FILE = f"best{network_file.SUFFIX}"
+# Default limit of the search per decision in evaluations.
+LIMIT = "seconds=0.02"
+_LIMIT_OPTIONS = "depth", "nodes", "seconds", "table_megabytes", "selective"
+# Every 20th game is held out for validation.
+_VALIDATION_INTERVAL = 20
+_VALIDATION_BATCH = 16_384
+# Gradient steps between calls of `keep_in_range`.
+_RANGE_INTERVAL = 50
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config(training_run.Config):
     """The settings of a run."""
 
-    minutes: float | None = 60  # time budget, earlier sessions included; None: no limit
-    rounds: int | None = None  # limit of rounds; None: no limit
-    positions: int = 800_000  # decisions of self-play in a round
-    remembered: int = 4_000_000  # newest positions that are learned from
-    depth: int = 4  # of the search in self-play, in turns
-    opening_turns: int = 12  # most random turns at the start of a game, drawn from 0
-    exploration: float = 0.02  # share of random decisions after the opening
-    weight: float = 0.95  # lambda: of later positions in a target, relative to the search
-    epochs: int = 5  # passes over the remembered positions in a round
-    batch_size: int = 2048  # positions in a gradient step
-    learning_rate: float = 2e-3  # of Adam; falls to 0 in each round
-    limit: str = LIMIT  # of the network's decisions in evaluations, options of `minimax`
-    rivals: Rivals = field(
-        default_factory=lambda: Rivals(
+    minutes: float | None = 60
+    # Maximum number of rounds; None: no limit.
+    rounds: int | None = None
+    # Self-play decisions per round.
+    positions: int = 800_000
+    # Number of newest positions to learn from.
+    remembered: int = 4_000_000
+    # Search depth in self-play, in turns.
+    depth: int = 4
+    # Games start after 0 to `opening_turns` random turns.
+    opening_turns: int = 12
+    # Fraction of random decisions after the opening.
+    exploration: float = 0.02
+    # Lambda: weight of later positions in a target, relative to the search value.
+    weight: float = 0.95
+    # Passes over the remembered positions per round, and positions per gradient step.
+    epochs: int = 5
+    batch_size: int = 2048
+    # Learning rate of Adam at the start of a round; it decreases linearly to 0.
+    learning_rate: float = 2e-3
+    # Search limit per decision in evaluations, as options of `minimax`.
+    limit: str = LIMIT
+    evaluation_opponents: EvaluationOpponents = field(
+        default_factory=lambda: EvaluationOpponents(
             names=(f"minimax:{LIMIT}",), anchor=f"minimax:{LIMIT}", games=60
         )
     )
-    gate: float = 0.5  # least score against the best, at first the first evaluation, to replace it
-    workers: int | None = None  # processes that play at once; None: one per core
-    engine: str = "processes"  # where they are: "processes", or "ray" for a cluster
+    # Minimum score for promotion: against the best network, at first the default evaluation.
+    gate: float = 0.5
+    # Number of processes; None: one per core.
+    workers: int | None = None
+    # "processes", or "ray" for a cluster.
+    engine: str = "processes"
 
     def __post_init__(self) -> None:
-        """Check the fields, and fill in the options of the game."""
+        """Check the fields and fill in the options of the game."""
         super().__post_init__()
         check_wholes(self, positions=1000, remembered=1000, depth=(1, MAX_DEPTH))
-        check_wholes(self, opening_turns=(0, search_games.LONGEST))
+        check_wholes(self, opening_turns=(0, search_games.MAX_TURNS))
         check_wholes(self, epochs=1, batch_size=1)
         check_between(self, 0, 1, "exploration", "weight", "learning_rate", "gate")
-        mapper(self.engine, self.workers)
+        check_engine(self.engine, self.workers)
 
 
 def main(config: Config, path: Path, resume: bool = False) -> Row:
-    """Train in a folder, with a progress bar; return the last row of the log.
+    """Train in a folder with a progress bar; return the last row of the log.
 
-    Raises as `runs.opened` and `runs.Run.steps`, and UnknownOption where the game has no evaluation
-    to correct, or does not say what a network sees.
+    Raises as `open_run` and `Run.steps`, and UnknownOption if the game has no evaluation to correct
+    or no network inputs.
     """
     torch.set_num_threads(available_cores())
     game = config.make_game()
-    try_players(config.rivals.names, game)
+    make_players(config.evaluation_opponents.names, game)
     network_file.check_inputs(game)
     _player(game, game.evaluation(), config.limit)
-    with training_run.opened(path, asdict(config), resume, MAY_DIFFER, best=FILE) as run:
+    with training_run.open_run(path, asdict(config), resume, best=FILE) as run:
         Training(config, run).train()
     return run.rows[-1]
 
@@ -123,147 +139,157 @@ class Training:
     """A run in progress."""
 
     def __init__(self, config: Config, run: training_run.Run) -> None:
-        """Begin a run, or continue it from its newest checkpoint."""
+        """Start a run, or resume it from its newest checkpoint."""
         self.config, self.run, self.game = config, run, config.make_game()
         torch.manual_seed(config.seed)
         sets = len(rules.network_inputs(self.game.initial))
-        make = partial(SmallNetwork, sets, windows_of(self.game.grid))
-        self.network, self.best = make(), make()
-        self.adopted = 0  # how often the best network was replaced; 0: there is none yet
-        self.sample = empty(sets)
-        own = np.arange(sets * CELLS)
-        images = (permutation(image, self.game.grid, sets) for image in self.game.symmetries)
-        self.images = torch.from_numpy(np.array([own, *images]))
+        windows = find_windows(self.game.grid)
+        self.network = SmallNetwork(sets, windows)
+        self.best = SmallNetwork(sets, windows)
+        # Number of promotions; 0: there is no best network yet.
+        self.promotions = 0
+        self.sample = empty_sample(sets)
+        identity = np.arange(sets * CELLS)
+        symmetries = (permutation(image, self.game.grid, sets) for image in self.game.symmetries)
+        self.permutations = torch.from_numpy(np.array([identity, *symmetries]))
         run.restore(self.load)
 
     def train(self) -> None:
-        """Train to the end; a step is a round."""
+        """Run training to completion; progress is counted in rounds."""
         for _ in self.run.steps(self.state, 1, charts(self.config), status):
-            numbers = self.play()
-            numbers |= self.learn()
+            metrics = self.play()
+            metrics |= self.learn()
             self.run.advance()
-            numbers |= self.evaluate()
-            self.run.log(numbers)
+            metrics |= self.evaluate()
+            self.run.log(metrics)
 
     def play(self) -> dict[str, float]:
-        """Let the best network play against itself; return the numbers to log."""
-        config, began = self.config, time.perf_counter()
-        pace = search_games.pace(config.depth, config.opening_turns, config.exploration)
-        count, size = search_games.tasks(config.positions)
-        work = partial(_sample, self.game, self.evaluation(), pace, config.weight, size)
-        new = joined(values(mapper(config.engine, config.workers), work, self.run.seeds(count)))
-        both = joined([self.sample, new])
-        self.sample = picked(both, slice(-config.remembered, None))
-        spent = time.perf_counter() - began
+        """Play games of the best network against itself; return the metrics."""
+        config, start = self.config, time.perf_counter()
+        settings = search_games.play_settings(
+            config.depth, config.opening_turns, config.exploration
+        )
+        count, size = search_games.split_work(config.positions)
+        work = partial(_play_sample, self.game, self.evaluation(), settings, config.weight, size)
+        new = concatenate(
+            run_tasks(task_mapper(config.engine, config.workers), work, self.run.seeds(count))
+        )
+        all_positions = concatenate([self.sample, new])
+        self.sample = select_rows(all_positions, slice(-config.remembered, None))
+        elapsed = time.perf_counter() - start
         return {
             "positions": len(self.sample.base),
-            "positions_per_second": len(new.base) / spent,
+            "positions_per_second": len(new.base) / elapsed,
             "turns_per_game": len(new.base) / (1 + int(new.games[-1])),
             "drawn": float((new.results == 0.5).mean()),
-            "play_seconds": spent,
+            "play_seconds": elapsed,
         }
 
     def learn(self) -> dict[str, float]:
-        """Fit the network to the remembered positions; return the numbers to log."""
-        config, began = self.config, time.perf_counter()
+        """Fit the network to the remembered positions; return the metrics."""
+        config, start = self.config, time.perf_counter()
         torch.manual_seed(*self.run.seeds(1))
         device = config.device
         self.network.to(device)
         optimizer = torch.optim.Adam(self.network.parameters(), config.learning_rate, fused=True)
-        is_held = self.sample.games % _HELD_OUT == 0
-        held, learned = (torch.from_numpy(np.flatnonzero(part)) for part in (is_held, ~is_held))
-        steps = max(1, config.epochs * len(learned) // config.batch_size)
+        is_validation = self.sample.games % _VALIDATION_INTERVAL == 0
+        validation = torch.from_numpy(np.flatnonzero(is_validation))
+        training = torch.from_numpy(np.flatnonzero(~is_validation))
+        steps = max(1, config.epochs * len(training) // config.batch_size)
         for step in range(steps):
             optimizer.param_groups[0]["lr"] = config.learning_rate * (1 - step / steps)
-            rows = learned[torch.randint(len(learned), (config.batch_size,))]
-            image = self.images[torch.randint(len(self.images), ())]
-            bits, base, targets, _ = self.batch(rows, image)
+            rows = training[torch.randint(len(training), (config.batch_size,))]
+            symmetry = self.permutations[torch.randint(len(self.permutations), ())]
+            bits, base, targets, _ = self.batch(rows, symmetry)
             loss = _loss(base + self.network(bits), targets)
             optimizer.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
             optimizer.step()
-            if step % _RANGE_EVERY == 0 or step == steps - 1:
+            if step % _RANGE_INTERVAL == 0 or step == steps - 1:
                 self.network.keep_in_range()
-        self.network.forget(torch.from_numpy(~self.seen()))
+        self.network.clear_inputs(torch.from_numpy(~self.used_inputs()))
         state.check_finite(self.network)
-        losses = self.losses(held)
+        losses = self.losses(validation)
         self.network.cpu()
-        return {**losses, "learn_seconds": time.perf_counter() - began}
+        return {**losses, "learn_seconds": time.perf_counter() - start}
 
     @torch.no_grad()
     def losses(self, rows: torch.Tensor) -> dict[str, float]:
-        """Return how well results of games are predicted, by the network and without it.
+        """Return the losses of predicted game results, with and without the network.
 
-        The games are those of the rows int64[N] of the sample.
+        `rows` are those of the sample, int64[N]. Returns {} without rows.
         """
         if not len(rows):
             return {}
         sums = np.zeros(3)
-        for begin in range(0, len(rows), _PASS):
-            some = rows[begin : begin + _PASS]
-            bits, base, targets, results = self.batch(some, self.images[0])
+        for batch_rows in torch.split(rows, _VALIDATION_BATCH):
+            bits, base, targets, results = self.batch(batch_rows, self.permutations[0])
             corrected = base + self.network(bits)
             pairs = (corrected, results), (base, results), (corrected, targets)
-            sums += [len(some) * float(_loss(*pair)) for pair in pairs]
+            sums += [len(batch_rows) * float(_loss(*pair)) for pair in pairs]
         names = "loss", "loss_uncorrected", "loss_of_targets"
         return dict(zip(names, (sums / len(rows)).tolist(), strict=True))
 
-    def batch(self, rows: torch.Tensor, image: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    def batch(self, rows: torch.Tensor, permutation: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """Return bits uint8[B, S * CELLS], base logits, targets and results float32[B].
 
-        They are those of the rows int64[B] of the sample, seen in the image int64[S * CELLS].
+        They are those of `rows` int64[B] of the sample, with the bits permuted by a symmetry
+        int64[S * CELLS].
         """
-        some = picked(self.sample, rows.numpy())
-        bits = torch.from_numpy(_bits(some.inputs))[:, image]
-        base = torch.from_numpy(some.base.astype(np.float32)) * (2 / SCALE)
-        targets, results = map(torch.from_numpy, (some.targets, some.results))
+        sample = select_rows(self.sample, rows.numpy())
+        bits = torch.from_numpy(_bits(sample.inputs))[:, permutation]
+        base = torch.from_numpy(sample.base.astype(np.float32)) * (2 / SCALE)
+        targets, results = map(torch.from_numpy, (sample.targets, sample.results))
         return tuple(part.to(self.config.device) for part in (bits, base, targets, results))
 
-    def seen(self) -> NDArray[np.bool_]:
+    def used_inputs(self) -> NDArray[np.bool_]:
         """Return which bits are set in some remembered position, bool[S * CELLS]."""
         sets = np.bitwise_or.reduce(self.sample.inputs, 0)
-        seen = _bits(sets[None])[0].astype(np.bool_)
-        return np.array(seen[self.images.numpy()].any(0))
+        is_set = _bits(sets[None])[0].astype(np.bool_)
+        return np.array(is_set[self.permutations.numpy()].any(0))
 
     def evaluate(self) -> dict[str, float]:
-        """Play the rivals and the best network; replace it if the new one reaches `gate`.
+        """Evaluate the network and promote it if its score is at least `gate`; return the scores.
 
-        At first the best is what the network corrects.
+        Before the first promotion, the opponent is the evaluation without a network.
         """
-        began = time.perf_counter()
-        newest = integers(self.network)
-        scores = meet(
+        start = time.perf_counter()
+        newest = quantize(self.network)
+        scores = score_against(
             self.game,
             _player(self.game, corrected_evaluation(self.game, newest), self.config.limit),
             _player(self.game, self.evaluation(), self.config.limit),
-            self.config.rivals,
+            self.config.evaluation_opponents,
             self.run.step,
             workers=self.config.workers if self.config.engine == "processes" else None,
         )
-        is_last_chance = not self.adopted and self.run.progress() == 1  # a run has a network
+        # A complete run needs a best network.
+        is_last_chance = not self.promotions and self.run.progress() == 1
         if scores[BEST] >= self.config.gate or is_last_chance:
             self.best.load_state_dict(self.network.state_dict())
-            self.adopted += 1
+            self.promotions += 1
             write_network(self.run.path / FILE, self.game, newest)
-        return {**scores, "adopted": self.adopted, "gate_seconds": time.perf_counter() - began}
+        return {**scores, "adopted": self.promotions, "gate_seconds": time.perf_counter() - start}
 
     def evaluation(self) -> Any:
-        """Return the evaluation by the best network, at first the one that networks correct."""
-        if self.adopted:
-            return corrected_evaluation(self.game, integers(self.best))
+        """Return the evaluation by the best network, the default one before the first promotion."""
+        if self.promotions:
+            return corrected_evaluation(self.game, quantize(self.best))
         return self.game.evaluation()
 
     def state(self) -> training_run.State:
-        """Return what a checkpoint holds."""
+        """Return the content of a checkpoint."""
         sample = {f"sample.{name}": part for name, part in self.sample._asdict().items()}
-        return state.flat(**self.parts()) | sample, {"adopted": self.adopted}
+        return state.to_arrays(**self.parts()) | sample, {"adopted": self.promotions}
 
-    def load(self, saved: Saved) -> None:
-        """Continue from a checkpoint; raise BadCheckpoint if it does not fit this run."""
-        self.adopted = state.whole(saved.about, "adopted")
-        count = len(saved.arrays.get("sample.base", ()))
+    def load(self, checkpoint: Checkpoint) -> None:
+        """Restore a checkpoint; raise BadCheckpoint if it does not fit this run."""
+        self.promotions = state.read_whole(checkpoint.about, "adopted")
+        count = len(checkpoint.arrays.get("sample.base", ()))
         parts: dict[str, Any] = {
-            name: expect(saved.arrays, f"sample.{name}", (count, *part.shape[1:]), part.dtype)
+            name: checked_array(
+                checkpoint.arrays, f"sample.{name}", (count, *part.shape[1:]), part.dtype
+            )
             for name, part in self.sample._asdict().items()
         }
         self.sample = Sample(**parts)
@@ -271,79 +297,75 @@ class Training:
             part = getattr(self.sample, name)
             if not ((part >= 0) & (part <= 1)).all():
                 raise BadCheckpoint(f"sample.{name} is not between 0 and 1")
-        state.load(saved.arrays, **self.parts())
-        if self.adopted and not (self.run.path / FILE).exists():
-            write_network(self.run.path / FILE, self.game, integers(self.best))
+        state.load(checkpoint.arrays, **self.parts())
+        if self.promotions and not (self.run.path / FILE).exists():
+            write_network(self.run.path / FILE, self.game, quantize(self.best))
 
-    def parts(self) -> dict[str, Any]:
+    def parts(self) -> dict[str, nn.Module | Optimizer]:
         """Return the networks by name."""
         return {"network": self.network, "best": self.best}
 
 
 def _player(game: Game, evaluation: Any, limit: str) -> MinimaxPlayer:
-    """Return the player with an evaluation, and the options of `minimax` that limit it.
+    """Return a player with an evaluation; `limit` has options of `minimax` that limit its search.
 
     Raises UnknownOption for another option, BadOption for none, and as `MinimaxPlayer`.
     """
-    given = parse_options(split_options(limit))
-    for name in given:
-        if name not in _LIMITS:
-            raise UnknownOption(f"limit={limit!r}: wanted: {format_list(_LIMITS)}; not {name}")
-    if not given:
-        raise BadOption(f"limit={limit!r}; wanted: options of minimax, such as {LIMIT}")
-    return MinimaxPlayer(game, evaluation=evaluation, **{"table_megabytes": 4, **given})
+    limits = parse_options(split_options(limit))
+    for name in limits:
+        if name not in _LIMIT_OPTIONS:
+            valid = format_list(_LIMIT_OPTIONS)
+            raise UnknownOption(f"limit={limit!r}: unknown option {name!r}; it is one of: {valid}")
+    if not limits:
+        raise BadOption(f"limit={limit!r}; expected options of minimax, such as {LIMIT}")
+    return MinimaxPlayer(game, evaluation=evaluation, **{"table_megabytes": 4, **limits})
 
 
-def _sample(game: Game, *given: Any) -> Sample:
-    """Play in a worker, as `search_play.play`."""
-    return sample_of(game, search_games.play(game, *given))
+def _play_sample(game: Game, *arguments: Any) -> Sample:
+    """Play in a worker, with the arguments of `search_games.play`; return the positions."""
+    return extract_sample(game, search_games.play(game, *arguments))
 
 
 def _bits(sets: NDArray[np.uint64]) -> NDArray[np.uint8]:
     """Return the bits of sets, uint64[N, S], as uint8[N, S * CELLS]."""
-    in_bytes = np.ascontiguousarray(sets, "<u8").view(np.uint8)
-    return np.unpackbits(in_bytes, axis=1, bitorder="little")
+    octets = np.ascontiguousarray(sets, "<u8").view(np.uint8)
+    return np.unpackbits(octets, axis=1, bitorder="little")
 
 
 _loss = torch.nn.functional.binary_cross_entropy_with_logits
 
 
 def charts(config: Config) -> dict[str, list[str]]:
-    """Return the charts of curves.png: title and columns of the log."""
+    """Return the charts of curves.png: columns of the log by title."""
     return {
-        **promotion.charts(config.make_game(), config.rivals),
+        **promotion.charts(config.make_game(), config.evaluation_opponents),
         "loss of predicted results": ["loss", "loss_uncorrected"],
-        "drawn games of self-play": ["drawn"],
-        "positions a second": ["positions_per_second"],
-        "seconds of a round": ["play_seconds", "learn_seconds", "gate_seconds"],
-        "networks adopted": ["adopted"],
+        "fraction of drawn self-play games": ["drawn"],
+        "positions per second": ["positions_per_second"],
+        "seconds per round": ["play_seconds", "learn_seconds", "gate_seconds"],
+        "promotions": ["adopted"],
     }
 
 
 def status(newest: Mapping[str, float]) -> str:
-    """Return the state of training in a few words."""
+    """Return the status for the progress bar."""
     score = next(iter(newest[name] for name in newest if name.startswith("minimax")), None)
-    against = "" if score is None else f", {score:.0%} against minimax"
-    loss = f", loss {newest['loss']:.4f}" if "loss" in newest else ""
-    return f"round {newest['step']:.0f}{loss}{against}"
+    score_text = "" if score is None else f", {score:.0%} against minimax"
+    loss_text = f", loss {newest['loss']:.4f}" if "loss" in newest else ""
+    return f"round {newest['step']:.0f}{loss_text}{score_text}"
 
 
-app = command_line.command(
+app = command_line.training_command(
     "evaluation",
     main,
     Config,
-    "Train the network of a learned evaluation by searches, by default for an hour.",
+    "Train the network of a learned evaluation on search values, by default for an hour.",
     {
         "rounds": "Number of rounds.",
         "depth": "Depth of the search in self-play, in turns.",
-        "positions": "Positions of self-play in a round.",
-        "workers": "Processes that play at once.  [default: one per core]",
-        "engine": "Where they are: processes, or ray for a cluster.",
+        "positions": "Self-play positions per round.",
+        "workers": "Number of processes.  [default: one per core]",
+        "engine": "Where they run: processes, or ray for a cluster.",
     },
     best=FILE,
 )
-
-
-def command() -> int:
-    """Run the command line; return the exit status, 2 for bad input."""
-    return run_command(app)

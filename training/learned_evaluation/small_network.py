@@ -1,11 +1,11 @@
-"""The small network of a learned evaluation, as torch trains it, and as integers.
+"""The small network of a learned evaluation in floating point, for training, and its quantization.
 
-`cc_env.learned_evaluation.network` says what it is. In training each cell of a window has weights
-of its own, too, so that what is learned of a cell in one state of a window counts in the others;
-the integers have the sums. Units here are those of the integers by FIRST_UNIT, and what comes of
-the network is in SCALE / 2 points: as a logit of the expected result.
+`cc_env.learned_evaluation.network` describes the architecture. In training each cell of a window
+also has weights of its own, which all states of the window share; the quantized weights are the
+sums. Activations are those of the quantized network divided by FIRST_UNIT. The output is a logit of
+the expected result, which is SCALE / 2 points.
 
-Shapes: N positions, B of a batch, S sets, W windows; WIDTH and UNITS the units of the layers.
+Shapes: N positions, B positions of a batch, S sets, W windows, WIDTH and UNITS layer sizes.
 """
 
 from typing import Any, NamedTuple
@@ -35,45 +35,55 @@ from cc_env.learned_evaluation.network import (
     aligned,
 )
 from cc_env.search.scores import SCALE
-from training.selfplay.search_games import Played
+from training.selfplay.search_games import SearchGames
 
-_CORNERS = np.array([0, 1, 8, 9])  # of a window, from its first cell
-# What an own piece in each corner adds to the state of a window; an enemy adds twice as much.
-_OWN = torch.tensor([1.0, 3, 9, 27])
-_ACTIVE = MOST_ACTIVE / FIRST_UNIT
-_POINTS = SCALE / 2 * (1 << THIRD_SHIFT) / FIRST_UNIT  # integers of the third layer for 1
-# Bounds of the first layer's sums, and of weights of the others; a little less than `check` admits.
-_FIRST = 0.98 * 2**15 / FIRST_UNIT
-_SECOND = 0.98 * min(2**15, 2**31 / MOST_ACTIVE / (WIDTH + 1)) / (1 << SECOND_SHIFT)
-_THIRD = 0.98 * 2**31 / MOST_ACTIVE / (UNITS + 1) / _POINTS
+# Offsets of a window's cells from its first cell.
+_WINDOW_OFFSETS = np.array([0, 1, 8, 9])
+# Contribution of an own piece in each cell to the state of a window; an enemy counts twice.
+_STATE_WEIGHTS = torch.tensor([1.0, 3, 9, 27])
+_MAX_ACTIVATION = MOST_ACTIVE / FIRST_UNIT
+# Quantized weight of the third layer for 1.0.
+_THIRD_UNIT = SCALE / 2 * (1 << THIRD_SHIFT) / FIRST_UNIT
+# Maximum sum of the first layer and maximum weights of the others, just within `check`'s limits.
+_MAX_FIRST_SUM = 0.98 * 2**15 / FIRST_UNIT
+_MAX_SECOND_WEIGHT = 0.98 * min(2**15, 2**31 / MOST_ACTIVE / (WIDTH + 1)) / (1 << SECOND_SHIFT)
+_MAX_THIRD_WEIGHT = 0.98 * 2**31 / MOST_ACTIVE / (UNITS + 1) / _THIRD_UNIT
 
 
 class Sample(NamedTuple):
-    """Positions in which a turn began, game after game. Numbers are the player to move's."""
+    """Positions at the start of turns, game after game; all values are for the player to move.
+
+    `base` is the game's default evaluation. `targets` are expected results and `results` those of
+    the game, 0 to 1. `games` are numbers of games, from 0.
+    """
 
     inputs: NDArray[np.uint64]  # [N, S]
-    base: NDArray[np.int32]  # [N]: what the game's first evaluation says
-    targets: NDArray[np.float32]  # [N]: the result to expect, 0 to 1
-    results: NDArray[np.float32]  # [N]: of the game: 0 a loss, 0.5 a draw, 1 a win
-    games: NDArray[np.int32]  # [N]: the number of the game, from 0
+    base: NDArray[np.int32]  # [N]
+    targets: NDArray[np.float32]  # [N]
+    results: NDArray[np.float32]  # [N]
+    games: NDArray[np.int32]  # [N]
 
 
 class SmallNetwork(nn.Module):
-    """The network in floating point; it adds nothing before it is trained."""
+    """The network in floating point; untrained, its output is 0.
 
-    _begins: Tensor  # [W]: the row of a window's first state
-    _adds: Tensor  # [2 * CELLS, W]: what a bit of the first two sets adds to the state
+    `_first_states` has the row of each window's first state, `_state_weights` the contribution of
+    each bit of the first two sets to a window's state.
+    """
+
+    _first_states: Tensor  # [W]
+    _state_weights: Tensor  # [2 * CELLS, W]
 
     def __init__(self, sets: int, windows: NDArray[np.int64]) -> None:
-        """Make a network of so many sets, and of windows with these first cells, int64[W]."""
+        """Create a network for a number of sets, and windows with these first cells, int64[W]."""
         super().__init__()
         self.windows = windows
-        adds = torch.zeros(2 * CELLS, len(windows))
-        for window, corners in enumerate(windows[:, None] + _CORNERS):
-            adds[corners, window] = _OWN
-            adds[CELLS + corners, window] = 2 * _OWN
-        self.register_buffer("_begins", torch.arange(len(windows)) * STATES, persistent=False)
-        self.register_buffer("_adds", adds, persistent=False)
+        weights = torch.zeros(2 * CELLS, len(windows))
+        for window, cells in enumerate(windows[:, None] + _WINDOW_OFFSETS):
+            weights[cells, window] = _STATE_WEIGHTS
+            weights[CELLS + cells, window] = 2 * _STATE_WEIGHTS
+        self.register_buffer("_first_states", torch.arange(len(windows)) * STATES, persistent=False)
+        self.register_buffer("_state_weights", weights, persistent=False)
         self.cells = nn.Linear(sets * CELLS, WIDTH)
         self.states = nn.EmbeddingBag(max(1, len(windows)) * STATES, WIDTH, mode="sum")
         self.second = nn.Linear(WIDTH, UNITS)
@@ -87,155 +97,167 @@ class SmallNetwork(nn.Module):
         numbers = bits.float()
         sums = self.cells(numbers)
         if len(self.windows):
-            states = (numbers[:, : 2 * CELLS] @ self._adds).long()  # [B, W]; small, so exact
-            sums = sums + self.states(states + self._begins)
-        units = self.second(sums.clamp(0, _ACTIVE)).clamp(0, _ACTIVE)
+            # Small integers are exact in floating point.
+            states = (numbers[:, : 2 * CELLS] @ self._state_weights).long()  # [B, W]
+            sums = sums + self.states(states + self._first_states)
+        units = self.second(sums.clamp(0, _MAX_ACTIVATION)).clamp(0, _MAX_ACTIVATION)
         return self.third(units)[:, 0]  # type: ignore[no-any-return]
 
     @torch.no_grad()
-    def forget(self, bits: Tensor) -> None:
-        """Set the weights of these bits to 0: bool[S * CELLS], those that never were set."""
+    def clear_inputs(self, bits: Tensor) -> None:
+        """Set the weights of these input bits, bool[S * CELLS], to 0."""
         self.cells.weight[:, bits] = 0
 
     @torch.no_grad()
     def keep_in_range(self) -> None:
-        """Make weights smaller where a sum of the integers could overflow."""
+        """Shrink weights so that no sum of the quantized network can overflow."""
         states = self.states.weight.view(-1, STATES, WIDTH)
-        empty = states[:, 0]  # goes into the bias, see `integers`
+        # The bias will include the state of empty windows, see `quantize`.
+        empty = states[:, 0]
         bias = (self.cells.bias + empty.sum(0)).abs()
         worst = (states - empty[:, None]).abs().amax(1).sum(0) + bias  # [WIDTH]
         worst += self.cells.weight.abs().sum(1)
-        factors = (_FIRST / worst).clamp(max=1)
+        factors = (_MAX_FIRST_SUM / worst).clamp(max=1)
         self.states.weight.mul_(factors)
         self.cells.weight.mul_(factors[:, None])
         self.cells.bias.mul_(factors)
-        for layer, most in ((self.second, _SECOND), (self.third, _THIRD)):
-            layer.weight.clamp_(-most, most)
-            layer.bias.clamp_(-most, most)
+        for layer, limit in ((self.second, _MAX_SECOND_WEIGHT), (self.third, _MAX_THIRD_WEIGHT)):
+            layer.weight.clamp_(-limit, limit)
+            layer.bias.clamp_(-limit, limit)
 
 
-def windows_of(grid: Grid) -> NDArray[np.int64]:
+def find_windows(grid: Grid) -> NDArray[np.int64]:
     """Return the first cells of all windows, int64[W].
 
-    A window is four cells in a square, with bits as in the network. Only boards whose cells are all
-    in use, in rows of eight bits, have windows.
+    A window is a square of four cells. Only boards that use all their cells, in rows of eight bits,
+    have windows.
     """
     bits = grid.bits
     squares = {
         bit: [bits.get((row + down, column + right), -1) for down in (0, 1) for right in (0, 1)]
         for (row, column), bit in bits.items()
     }
-    firsts = [bit for bit, square in squares.items() if square == (bit + _CORNERS).tolist()]
+    firsts = [bit for bit, square in squares.items() if square == (bit + _WINDOW_OFFSETS).tolist()]
     covered = {bit for first in firsts for bit in squares[first]}
     return np.array(sorted(firsts) if covered == set(bits.values()) else [], np.int64)
 
 
 def permutation(symmetry: Symmetry, grid: Grid, sets: int) -> NDArray[np.int64]:
-    """Return where a symmetry takes the bits of sets from, int64[S * CELLS].
+    """Return the source of each bit under a symmetry, int64[S * CELLS].
 
-    The sets of a position's image are `bits[:, permutation]`; other bits stay where they are.
+    The bits of the transformed position are `bits[:, permutation]`; unused bits stay in place.
     """
-    places = np.full(grid.rows * grid.columns, -1)
+    bits = np.full(grid.rows * grid.columns, -1)
     for (row, column), bit in grid.bits.items():
-        places[row * grid.columns + column] = bit
-    comes_from = np.arange(CELLS)
-    in_use = places >= 0
-    comes_from[places[in_use]] = places[symmetry.cells][in_use]
-    return (CELLS * np.arange(sets)[:, None] + comes_from).ravel()
+        bits[row * grid.columns + column] = bit
+    source = np.arange(CELLS)
+    is_used = bits >= 0
+    source[bits[is_used]] = bits[symmetry.cells][is_used]
+    return (CELLS * np.arange(sets)[:, None] + source).ravel()
 
 
-def integers(network: SmallNetwork) -> IntegerNetwork:
-    """Return the network in integers."""
+def quantize(network: SmallNetwork) -> IntegerNetwork:
+    """Return the quantized network."""
     state = {name: value.cpu().double().numpy() for name, value in network.state_dict().items()}
     cells = state["cells.weight"].T.copy()  # [S * CELLS, WIDTH]
     states = state["states.weight"].reshape(-1, STATES, WIDTH)[: len(network.windows)]
     if len(network.windows):
-        states = states + _of_cells(network.windows, cells[: 2 * CELLS])
+        states = states + _state_shares(network.windows, cells[: 2 * CELLS])
         cells[: 2 * CELLS] = 0
-    states = _rounded(states, FIRST_UNIT).reshape(-1, STATES, WIDTH)
-    bias = _rounded(state["cells.bias"], FIRST_UNIT) + states[:, 0].sum(0)
-    states -= states[:, :1]  # what empty windows add is in the bias
+    states = _quantize(states, FIRST_UNIT).reshape(-1, STATES, WIDTH)
+    bias = _quantize(state["cells.bias"], FIRST_UNIT) + states[:, 0].sum(0)
+    # The bias includes the state of empty windows.
+    states -= states[:, :1]
     if not cells.any():
         cells = cells[:0]
     pairs = state["second.weight"].T.reshape(WIDTH // 2, 2, UNITS).transpose(0, 2, 1)
     return aligned(
         IntegerNetwork(
             windows=network.windows.astype(np.uint64),
-            cells=_rounded(cells, FIRST_UNIT).astype(np.int16),
+            cells=_quantize(cells, FIRST_UNIT).astype(np.int16),
             states=states.ravel().astype(np.int16),
             first_bias=bias.astype(np.int16),
-            second=_rounded(pairs, 1 << SECOND_SHIFT).astype(np.int16),
-            second_bias=_rounded(state["second.bias"], FIRST_UNIT << SECOND_SHIFT).astype(np.int32),
-            third=_rounded(state["third.weight"], _POINTS).astype(np.int32),
-            third_bias=np.int64(_rounded(state["third.bias"], _POINTS * FIRST_UNIT)[0]),
+            second=_quantize(pairs, 1 << SECOND_SHIFT).astype(np.int16),
+            second_bias=_quantize(state["second.bias"], FIRST_UNIT << SECOND_SHIFT).astype(
+                np.int32
+            ),
+            third=_quantize(state["third.weight"], _THIRD_UNIT).astype(np.int32),
+            third_bias=np.int64(_quantize(state["third.bias"], _THIRD_UNIT * FIRST_UNIT)[0]),
         )
     )
 
 
-def _of_cells(windows: NDArray[np.int64], cells: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return what the weights of cells, float64[2 * CELLS, WIDTH], add to states of windows.
+def _state_shares(windows: NDArray[np.int64], cells: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Distribute the weights of cells, float64[2 * CELLS, WIDTH], over the states of windows.
 
-    Each cell is shared equally by the windows that it is in. Returns float64[W, STATES, WIDTH].
+    Windows that contain a cell get equal shares of its weights. Returns float64[W, STATES, WIDTH].
     """
-    corners = windows[:, None] + _CORNERS  # [W, 4]
-    often = np.bincount(corners.ravel(), minlength=CELLS)
+    window_cells = windows[:, None] + _WINDOW_OFFSETS  # [W, 4]
+    windows_per_cell = np.bincount(window_cells.ravel(), minlength=CELLS)
     digits = np.arange(STATES)[:, None] // 3 ** np.arange(4) % 3  # [STATES, 4]
-    own, enemy = (cells[part * CELLS :][corners] / often[corners][..., None] for part in (0, 1))
+    divisors = windows_per_cell[window_cells][..., None]
+    own = cells[window_cells] / divisors
+    enemy = cells[CELLS + window_cells] / divisors
     shares = np.zeros((len(windows), STATES, WIDTH))
     for kind, share in ((1, own), (2, enemy)):
         shares += np.einsum("sc,wcl->wsl", digits == kind, share)
     return shares
 
 
-def _rounded(values: NDArray[np.float64], unit: float) -> NDArray[np.float64]:
+def _quantize(values: NDArray[np.float64], unit: float) -> NDArray[np.float64]:
     return np.rint(values * unit).ravel()
 
 
-def sample_of(game: Game, played: Played) -> Sample:
-    """Return what a network learns from these games."""
-    rows = played.begins
-    positions = played.positions[rows]
+def extract_sample(game: Game, games: SearchGames) -> Sample:
+    """Return the positions at the start of turns, with network inputs and default evaluations."""
+    rows = games.turn_starts
+    positions = games.positions[rows]
     inputs = np.zeros((len(positions), len(rules.network_inputs(game.initial))), np.uint64)
     base = np.zeros(len(positions), np.int32)
-    _look(game.initial, positions, game.evaluation(), inputs, base)
-    return Sample(inputs, base, played.targets[rows], played.results[rows], played.games[rows])
+    _write_inputs(game.initial, positions, game.evaluation(), inputs, base)
+    return Sample(inputs, base, games.targets[rows], games.results[rows], games.games[rows])
 
 
 @jit(nogil=True)
-def _look(
+def _write_inputs(
     like: Position,
     positions: NDArray[np.uint64],
     evaluation: Any,
     inputs: NDArray[np.uint64],
     base: NDArray[np.int32],
 ) -> None:
+    """Write the network inputs and the evaluation of each position."""
     positions, inputs, base = as_raw(positions), as_raw(inputs), as_raw(base)
     for row in range(len(positions)):
         position = rules.load(positions[row], like)
         sets = rules.network_inputs(position)
-        for place in range(len(sets)):
-            inputs[row, place] = sets[place]
+        for index in range(len(sets)):
+            inputs[row, index] = sets[index]
         base[row] = rules.evaluate(position, rules.to_move(position), evaluation)
 
 
-def picked(sample: Sample, rows: Any) -> Sample:
-    """Return some positions: a slice, or an array of their rows."""
-    return Sample(*(part[rows] for part in sample))
+def select_rows(sample: Sample, rows: slice | NDArray[np.int64]) -> Sample:
+    """Return the positions in a slice or at an array of rows."""
+    parts: list[Any] = [part[rows] for part in sample]
+    return Sample(*parts)
 
 
-def joined(samples: list[Sample]) -> Sample:
-    """Return the positions of several samples, one after the other, with games numbered through."""
-    begins = np.cumsum([0, *(sample.games.max(initial=-1) + 1 for sample in samples[:-1])])
+def concatenate(samples: list[Sample]) -> Sample:
+    """Concatenate samples and number their games consecutively."""
+    offsets = np.cumsum([0, *(sample.games.max(initial=-1) + 1 for sample in samples[:-1])])
     numbered = [
-        sample._replace(games=(sample.games + begin).astype(np.int32))
-        for sample, begin in zip(samples, begins, strict=True)
+        sample._replace(games=(sample.games + offset).astype(np.int32))
+        for sample, offset in zip(samples, offsets, strict=True)
     ]
     return Sample(*map(np.concatenate, zip(*numbered, strict=True)))
 
 
-def empty(sets: int) -> Sample:
-    """Return a sample without positions, of so many sets."""
-    numbers = np.zeros(0, np.float32), np.zeros(0, np.float32)
+def empty_sample(sets: int) -> Sample:
+    """Return an empty sample for a number of sets."""
     return Sample(
-        np.zeros((0, sets), np.uint64), np.zeros(0, np.int32), *numbers, np.zeros(0, np.int32)
+        np.zeros((0, sets), np.uint64),
+        np.zeros(0, np.int32),
+        np.zeros(0, np.float32),
+        np.zeros(0, np.float32),
+        np.zeros(0, np.int32),
     )

@@ -9,16 +9,17 @@ from typing import Any, Generic, TypeVar
 import ray
 from ray.exceptions import RayError, RayTaskError
 
-from training.parallel.cluster import OPTIONS, connected
-from training.parallel.processes import Failure, answer
+from training.parallel.cluster import RAY_OPTIONS, connected
+from training.parallel.processes import Failure, run_task
 
 Task = TypeVar("Task")
 Value = TypeVar("Value")
 
-TRIES = 2  # runs of a task whose process dies
+# Attempts at a task whose process dies.
+MAX_ATTEMPTS = 2
 
 
-class _Lost(Failure):
+class _ProcessDied(Failure):
     """The Failure of a task whose process died."""
 
 
@@ -29,36 +30,38 @@ def map_unordered(
 
     As `training.parallel.processes.map_unordered`, on the cluster; `workers` is the number of tasks
     at once, None for one per CPU. A task whose process or node dies is run once more, on any node;
-    if it dies again, it has no value. Raises BadOption as
+    then it is a Failure. Raises BadOption as
     `training.parallel.cluster.check_address`.
     """
     with connected(), closing(_TaskPool(work, tasks)) as pool:
-        while pool.waiting or pool.running:
+        while pool.queue or pool.running:
             pool.fill(workers or _cpus())
             yield from pool.receive()
 
 
 class _TaskPool(Generic[Task, Value]):
-    """Waiting tasks, each with the number of its remaining tries, and those on the cluster."""
+    """Queued tasks, each with its remaining attempts, and those on the cluster."""
 
     def __init__(self, work: Callable[[Task], Value], tasks: Iterable[Task]) -> None:
-        remote: Any = ray.remote(answer)
-        self._begin = partial(remote.options(**OPTIONS, max_retries=0).remote, ray.put(work))
-        self.waiting = deque((task, TRIES) for task in tasks)
-        self.running: dict[Any, tuple[Task, int]] = {}  # by references to their values
+        remote: Any = ray.remote(run_task)
+        self._submit = partial(remote.options(**RAY_OPTIONS, max_retries=0).remote, ray.put(work))
+        self.queue = deque((task, MAX_ATTEMPTS) for task in tasks)
+        # Tasks by references to their values.
+        self.running: dict[Any, tuple[Task, int]] = {}
 
     def fill(self, count: int) -> None:
         """Submit tasks until `count` are on the cluster."""
-        while self.waiting and len(self.running) < count:
-            task, tries = self.waiting.popleft()
-            self.running[self._begin(task)] = task, tries - 1
+        while self.queue and len(self.running) < count:
+            task, attempts = self.queue.popleft()
+            self.running[self._submit(task)] = task, attempts - 1
 
     def receive(self) -> Iterator[tuple[Task, Value | Failure]]:
-        """Wait for a task; yield it with its value, or put it back if its process died."""
-        (done, *_), _ = ray.wait(list(self.running))
-        (task, tries), value = self.running.pop(done), _value(done)
-        if tries and isinstance(value, _Lost):
-            self.waiting.appendleft((task, tries))
+        """Wait for a task; yield it with its value, or requeue it if its process died."""
+        (reference, *_), _ = ray.wait(list(self.running))
+        task, attempts = self.running.pop(reference)
+        value = _value(reference)
+        if attempts and isinstance(value, _ProcessDied):
+            self.queue.appendleft((task, attempts))
         else:
             yield task, value
 
@@ -74,11 +77,12 @@ def _cpus() -> int:
     return max(1, int(resources.get("CPU", 0)))
 
 
-def _value(done: Any) -> Any:
+def _value(reference: Any) -> Any:
     """Return the value of a finished task, or a Failure."""
     try:
-        return ray.get(done)
-    except RayTaskError as error:  # the task could not be unpickled
+        return ray.get(reference)
+    # The task could not be unpickled.
+    except RayTaskError as error:
         return Failure(f"{type(error.cause).__name__}: {error.cause}")
     except RayError as error:
-        return _Lost(f"its process died {TRIES} times ({type(error).__name__})")
+        return _ProcessDied(f"its process died {MAX_ATTEMPTS} times ({type(error).__name__})")

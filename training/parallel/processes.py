@@ -1,4 +1,4 @@
-"""Tasks in worker processes; if a process dies, only its present task is lost."""
+"""Tasks in worker processes; if a process dies, only its current task is lost."""
 
 import multiprocessing
 import os
@@ -13,8 +13,13 @@ from typing import Any, Generic, TypeVar
 Task = TypeVar("Task")
 Value = TypeVar("Value")
 
-# One thread per worker: there are as many workers as cores.
-THREADS = "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"
+# Each worker has one thread, because there is one worker per core.
+THREAD_VARIABLES = (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "NUMBA_NUM_THREADS",
+)
 _SPAWN = multiprocessing.get_context("spawn")
 _READY = "ready"
 
@@ -35,36 +40,36 @@ def map_unordered(
     if workers == 0:
         yield from ((task, work(task)) for task in tasks)
         return
-    waiting = deque(tasks)
+    queue = deque(tasks)
     pool: list[_Worker[Task, Value]] = []
     try:
-        for _ in range(min(workers, len(waiting))):
+        for _ in range(min(workers, len(queue))):
             pool.append(_Worker(work))
         while pool:
-            of_pipe = {worker.pipe: worker for worker in pool}
-            for pipe in wait(list(of_pipe)):
-                yield from _serve(of_pipe[pipe], pool, waiting)  # type: ignore[index]
+            workers_by_pipe = {worker.pipe: worker for worker in pool}
+            for pipe in wait(list(workers_by_pipe)):
+                yield from _serve(workers_by_pipe[pipe], pool, queue)  # type: ignore[index]
     finally:
         for worker in pool:
             worker.stop()
 
 
 def _serve(
-    worker: "_Worker[Task, Value]", pool: "list[_Worker[Task, Value]]", waiting: deque[Task]
+    worker: "_Worker[Task, Value]", pool: "list[_Worker[Task, Value]]", queue: deque[Task]
 ) -> Iterator[tuple[Task, Value | Failure]]:
-    """Take the answer of a worker, then give the next task to it or to its replacement."""
-    answers = worker.receive()
+    """Yield the result of a worker, and send the next task to it or to its replacement."""
+    results = worker.receive()
     if not worker.alive:
         pool.remove(worker)
         worker.stop()
-        if waiting:
+        if queue:
             pool.append(_Worker(worker.work))
-    elif waiting:
-        worker.send(waiting.popleft())
+    elif queue:
+        worker.send(queue.popleft())
     else:
         pool.remove(worker)
         worker.stop()
-    yield from answers
+    yield from results
 
 
 class _Worker(Generic[Task, Value]):
@@ -74,28 +79,29 @@ class _Worker(Generic[Task, Value]):
         self.work = work
         self.alive = True
         self.tasks: list[Task] = []
-        self.pipe, theirs = _SPAWN.Pipe()
-        self.process = _SPAWN.Process(target=_work, args=(work, theirs), daemon=True)
+        self.pipe, child_pipe = _SPAWN.Pipe()
+        self.process = _SPAWN.Process(target=_work, args=(work, child_pipe), daemon=True)
         with _spawn_environment():
             self.process.start()
-        theirs.close()
+        child_pipe.close()
 
     def send(self, task: Task) -> None:
         self.tasks.append(task)
-        with suppress(OSError):  # it died; `receive` reports that
+        # If the process died, `receive` reports it.
+        with suppress(OSError):
             self.pipe.send(task)
 
     def receive(self) -> list[tuple[Task, Value | Failure]]:
-        """Return the finished task with its value; nothing from a worker that has just started."""
+        """Return the finished task with its value; nothing if the worker has just started."""
         try:
-            answer = self.pipe.recv()
+            result = self.pipe.recv()
         except (EOFError, OSError):
             self.alive = False
             self.process.join()
-            answer = Failure(f"its process died ({_ending(self.process.exitcode or 0)})")
+            result = Failure(f"its process died ({_exit_reason(self.process.exitcode or 0)})")
             if not self.tasks:
-                raise ChildProcessError(f"a worker could not begin: {answer}") from None
-        return [(self.tasks.pop(), answer)] if self.tasks else []
+                raise ChildProcessError(f"a worker could not start: {result}") from None
+        return [(self.tasks.pop(), result)] if self.tasks else []
 
     def stop(self) -> None:
         self.process.terminate()
@@ -103,16 +109,17 @@ class _Worker(Generic[Task, Value]):
         self.pipe.close()
 
 
-def _ending(code: int) -> str:
+def _exit_reason(code: int) -> str:
     return signal.Signals(-code).name if code < 0 else f"exit status {code}"
 
 
 @contextmanager
 def _spawn_environment() -> Iterator[None]:
     """Start processes in the block with one thread each and Ctrl-C blocked."""
-    before = {name: os.environ.get(name) for name in THREADS}
-    os.environ.update(dict.fromkeys(THREADS, "1"))
-    resource_tracker.ensure_running()  # up to Python 3.11, its start unblocks Ctrl-C
+    before = {name: os.environ.get(name) for name in THREAD_VARIABLES}
+    os.environ.update(dict.fromkeys(THREAD_VARIABLES, "1"))
+    # Up to Python 3.11, starting it unblocks Ctrl-C.
+    resource_tracker.ensure_running()
     blocked = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
     try:
         yield
@@ -126,15 +133,15 @@ def _spawn_environment() -> Iterator[None]:
 
 
 def _work(work: Callable[[Any], Any], pipe: Connection) -> None:
-    """Answer tasks until the pipe is closed; end quietly if the parent process was killed."""
+    """Run tasks until the pipe is closed; exit silently if the parent process was killed."""
     with suppress(EOFError, OSError):
         pipe.send(_READY)
         while True:
-            pipe.send(answer(work, pipe.recv()))
+            pipe.send(run_task(work, pipe.recv()))
 
 
-def answer(work: Callable[[Task], Value], task: Task) -> Value | Failure:
-    """Return the value of a task, or a Failure with the exception that it raised."""
+def run_task(work: Callable[[Task], Value], task: Task) -> Value | Failure:
+    """Return the value of a task, or a Failure with its exception."""
     try:
         return work(task)
     except BaseException as error:

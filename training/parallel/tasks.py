@@ -1,4 +1,4 @@
-"""Where tasks run that need no other: in processes of this machine, or on a Ray cluster."""
+"""Independent tasks, in processes of this machine or on a Ray cluster."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
@@ -11,42 +11,50 @@ from training.parallel import processes
 
 ENGINES = "processes", "ray"
 
-Mapper = Callable[..., Iterator[tuple[Any, Any]]]  # called with the work and the tasks
+# Called with the function and the tasks.
+Mapper = Callable[..., Iterator[tuple[Any, Any]]]
 
 
-def values(run: Mapper, work: Callable[[Any], Any], tasks: Sequence[Any]) -> list[Any]:
-    """Return the value of each task, in their order.
+def run_tasks(run: Mapper, work: Callable[[Any], Any], tasks: Sequence[Any]) -> list[Any]:
+    """Return the value of each task, in the order of the tasks.
 
-    Raises ChildProcessError, and stops the others, as soon as one has none.
+    Raises ChildProcessError and stops all tasks when one fails.
     """
-    of_task = {}
-    with closing(run(work, tasks)) as answers:  # type: ignore[type-var]
-        for task, value in answers:
+    values = {}
+    with closing(run(work, tasks)) as results:  # type: ignore[type-var]
+        for task, value in results:
             if isinstance(value, processes.Failure):
-                raise ChildProcessError(f"task {task} could not be done: {value}")
-            of_task[task] = value
-    return [of_task[task] for task in tasks]
+                raise ChildProcessError(f"task {task} failed: {value}")
+            values[task] = value
+    return [values[task] for task in tasks]
 
 
-def mapper(engine: str = "processes", workers: int | None = None) -> Mapper:
-    """Return the engine's `map_unordered`, for so many tasks at once, None: one per core.
+def check_engine(engine: str, workers: int | None) -> None:
+    """Raise UnknownOption for an unknown engine, BadOption for an invalid number of workers.
 
-    With 0 workers, which only processes take, tasks run in this process. Raises UnknownOption if
-    there is no such engine, BadOption for another number of workers, and BadOption or MissingExtra
-    as `training.parallel.cluster`.
+    Raises BadOption or MissingExtra as `training.parallel.cluster`, if the engine is "ray".
     """
     if engine not in ENGINES:
         raise UnknownOption(f"there is no engine {engine!r}; there are: {format_list(ENGINES)}")
-    least, why = (0, "0: this process") if engine == "processes" else (1, "with engine 'ray'")
-    if workers is not None and not is_integer(workers, least):
-        raise BadOption(f"workers={workers!r}; it is a whole number from {least} ({why})")
+    minimum, note = (0, "0: this process") if engine == "processes" else (1, "with engine 'ray'")
+    if workers is not None and not is_integer(workers, minimum):
+        raise BadOption(f"workers={workers!r}; expected a whole number from {minimum} ({note})")
+    if engine == "ray":
+        # Imported late: it takes a second, and needs the extra.
+        from training.parallel import cluster
+
+        cluster.check_address()
+
+
+def task_mapper(engine: str = "processes", workers: int | None = None) -> Mapper:
+    """Return the engine's `map_unordered` for at most `workers` tasks at once, None: one per core.
+
+    With 0 workers, tasks run in this process. Raises as `check_engine`.
+    """
+    check_engine(engine, workers)
     if engine == "processes":
         count = available_cores() if workers is None else workers
         return partial(processes.map_unordered, workers=count)
-    from training.parallel import (  # imported late: a second, and needs the extra
-        cluster,
-        cluster_tasks,
-    )
+    from training.parallel import cluster_tasks
 
-    cluster.check_address()
     return partial(cluster_tasks.map_unordered, workers=workers)

@@ -2,7 +2,8 @@
 
 import sys
 
-from training.ppo.ppo import command
+from cc_env.cli.application import run
+from training.ppo.ppo import app
 
 if __name__ == "__main__":
-    sys.exit(command())
+    sys.exit(run(app))

@@ -12,22 +12,24 @@ from torch.func import functional_call
 
 from agents.network import Network, fast_dtype
 
-ILLEGAL = -1e8  # the logit of illegal actions
+# Logit of illegal actions.
+ILLEGAL_LOGIT = -1e8
 
 
 class Policy(MaskableActorCriticPolicy):
-    """`agents.network.Network` as a policy of MaskablePPO.
+    """A MaskablePPO policy that wraps a `Network`.
 
-    It computes in the fastest dtype of the machine; parameters and optimizer are float32.
+    It computes in the fastest dtype of the device; parameters and optimizer are float32.
     """
 
-    def __init__(self, *args: Any, network: Network, **named: Any) -> None:
-        """Use this network; `args` and `named` are those of the base class."""
-        self._given = [network]  # in a list: modules cannot be set before super().__init__
-        super().__init__(*args, **named)
+    def __init__(self, *args: Any, network: Network, **kwargs: Any) -> None:
+        """Use this network; `args` and `kwargs` are those of the base class."""
+        # torch forbids module attributes before super().__init__, which calls `_build`.
+        self._pending_network = [network]
+        super().__init__(*args, **kwargs)
 
     def _build(self, lr_schedule: Any) -> None:
-        self.network = self._given.pop()
+        self.network = self._pending_network.pop()
         self.network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         self.optimizer = torch.optim.Adam(self.network.parameters(), lr_schedule(1), eps=1e-5)
 
@@ -61,7 +63,7 @@ class Policy(MaskableActorCriticPolicy):
         """Return masked logits float32[B, A] and values float32[B, 1] of planes [B, C, H, W]."""
         dtype = fast_dtype(planes.device)
         weights = {name: tensor.to(dtype) for name, tensor in self.network.named_parameters()}
-        ready = planes.to(dtype).contiguous(memory_format=torch.channels_last)
-        logits, values = functional_call(self.network, weights, (ready,))
+        inputs = planes.to(dtype).contiguous(memory_format=torch.channels_last)
+        logits, values = functional_call(self.network, weights, (inputs,))
         legal = torch.as_tensor(masks, device=logits.device).bool()
-        return logits.where(legal, ILLEGAL), values[:, None]
+        return logits.where(legal, ILLEGAL_LOGIT), values[:, None]

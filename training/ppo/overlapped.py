@@ -1,27 +1,26 @@
 """MaskablePPO that collects rollouts and learns at the same time, in two threads.
 
-One thread learns from a rollout while the other plays the next one. So each rollout was played by
-the network before the last update; PPO's probability ratios are relative to that network. The
-threads use different generators (playing torch's, learning NumPy's), so runs are reproducible.
+One thread learns from a rollout while the other one collects the next. Each rollout therefore comes
+from the network before the last update, and PPO's probability ratios are relative to that network.
+The threads use different generators (acting torch's, learning NumPy's), so runs are reproducible.
 """
 
 import copy
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sb3_contrib import MaskablePPO
 from sb3_contrib.common.maskable.buffers import MaskableRolloutBuffer
 from stable_baselines3.common.logger import Logger
 
 from agents.network import Network
-from agents.weight_files import expect
+from agents.weight_files import AnyArray, checked_array
 from cc_env.errors import BadCheckpoint
 
-LEARNED_FROM = (  # arrays of a rollout
+# Arrays of a rollout.
+ROLLOUT_ARRAYS = (
     "observations",
     "actions",
     "values",
@@ -30,93 +29,100 @@ LEARNED_FROM = (  # arrays of a rollout
     "returns",
     "action_masks",
 )
-NEVER = 1 << 30  # updates between log lines
-BINARY = "observations", "action_masks"  # arrays of 0 and 1, saved as int8
+# Updates between log lines of MaskablePPO.
+LOG_INTERVAL = 1 << 30
+# Arrays of 0 and 1, which are saved as int8.
+BINARY_ARRAYS = "observations", "action_masks"
 
-Make = Callable[[type[MaskablePPO], Network], MaskablePPO]
+# Creates an instance of a MaskablePPO class for a network.
+AlgorithmFactory = Callable[[type[MaskablePPO], Network], MaskablePPO]
 
 
-class _Player(MaskablePPO):
+class _RolloutCollector(MaskablePPO):
     """Collects rollouts without learning from them."""
 
     def train(self) -> None:
         """Do nothing."""
 
 
-class PlayAndLearn:
+class OverlappedPPO:
     """A learner, and a player with a copy of its network that collects the rollouts."""
 
-    def __init__(self, make: Make, network: Network) -> None:
-        """Train this network; `make` returns an instance of a MaskablePPO class for a network."""
+    def __init__(self, make: AlgorithmFactory, network: Network) -> None:
+        """Train this network in place."""
         self.player, self.learner = (
-            make(_Player, copy.deepcopy(network)),
+            make(_RolloutCollector, copy.deepcopy(network)),
             make(MaskablePPO, network),
         )
         for algorithm in (self.player, self.learner):
             algorithm.set_logger(Logger(None, []))
-        self._network, self._played = network, False  # whether the learner has a rollout
+        self._network, self._has_rollout = network, False
 
-    def improve(self) -> tuple[float, float]:
-        """Play a rollout and learn from the last one; return the seconds that each took."""
+    def update(self) -> tuple[float, float]:
+        """Collect a rollout and learn from the previous one; return the seconds of each."""
         self.player.policy.load_state_dict(self.learner.policy.state_dict())
-        with ThreadPoolExecutor(1) as other:
-            learning = other.submit(self._learn)
-            began = time.perf_counter()
+        with ThreadPoolExecutor(1) as executor:
+            learning = executor.submit(self._learn)
+            start = time.perf_counter()
             count = self.player.n_steps * self.player.n_envs
-            self.player.learn(count, log_interval=NEVER, reset_num_timesteps=False)
-            played = time.perf_counter() - began
-            learned = learning.result()
+            self.player.learn(count, log_interval=LOG_INTERVAL, reset_num_timesteps=False)
+            play_seconds = time.perf_counter() - start
+            learn_seconds = learning.result()
         buffers = self.learner.rollout_buffer, self.player.rollout_buffer
         self.player.rollout_buffer, self.learner.rollout_buffer = buffers
-        self._played = True
-        return played, learned
+        self._has_rollout = True
+        return play_seconds, learn_seconds
 
     def _learn(self) -> float:
-        began = time.perf_counter()
-        if self._played:
+        start = time.perf_counter()
+        if self._has_rollout:
             self.learner.train()
-        return time.perf_counter() - began
+        return time.perf_counter() - start
 
-    def numbers(self) -> dict[str, float]:
-        """Return what MaskablePPO logged of the last update, by its names; empty at first."""
+    def metrics(self) -> dict[str, float]:
+        """Return MaskablePPO's metrics of the last update; {} before the first."""
         logged = self.learner.logger.name_to_value
         return {name.removeprefix("train/"): float(value) for name, value in logged.items()}
 
-    def state(self) -> dict[str, NDArray[Any]]:
-        """Return the rollout to learn from next, as arrays rollout.NAME; empty at first.
+    def state(self) -> dict[str, AnyArray]:
+        """Return the next rollout to learn from, as arrays rollout.NAME; {} before the first.
 
-        They have the shapes of the rollout buffer, [steps, boards, ...], those of zeros and ones as
-        int8.
+        They have the shapes of the rollout buffer, [steps, boards, ...]; binary arrays are int8.
         """
+        if not self._has_rollout:
+            return {}
         buffer = self.learner.rollout_buffer
-        rollout = {name: np.asarray(getattr(buffer, name)) for name in LEARNED_FROM}
-        rollout |= {name: rollout[name].astype(np.int8) for name in BINARY}
-        return {f"rollout.{name}": array for name, array in rollout.items()} if self._played else {}
+        rollout = {name: np.asarray(getattr(buffer, name)) for name in ROLLOUT_ARRAYS}
+        rollout |= {name: rollout[name].astype(np.int8) for name in BINARY_ARRAYS}
+        return {f"rollout.{name}": array for name, array in rollout.items()}
 
-    def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Restore what `state` returned after a rollout was played.
+    def load(self, arrays: Mapping[str, AnyArray]) -> None:
+        """Restore the arrays of `state`.
 
-        Raises BadCheckpoint, and changes nothing, if the arrays are not such a rollout.
+        Raises BadCheckpoint, and changes nothing, if the arrays are not a valid rollout.
         """
         buffer: MaskableRolloutBuffer = self.learner.rollout_buffer
         buffer.reset()
         rollout = {}
-        for name in LEARNED_FROM:
-            like = getattr(buffer, name)
-            kind = np.int8 if name in BINARY else like.dtype
-            rollout[name] = expect(arrays, f"rollout.{name}", like.shape, kind).astype(like.dtype)
+        for name in ROLLOUT_ARRAYS:
+            template = getattr(buffer, name)
+            dtype = np.int8 if name in BINARY_ARRAYS else template.dtype
+            array = checked_array(arrays, f"rollout.{name}", template.shape, dtype)
+            rollout[name] = array.astype(template.dtype)
         _check(rollout)
         for name, array in rollout.items():
             setattr(buffer, name, array)
-        buffer.full = self._played = True
+        buffer.full = self._has_rollout = True
 
 
-def _check(rollout: Mapping[str, NDArray[Any]]) -> None:
-    """Raise BadCheckpoint if a rollout has impossible values."""
+def _check(rollout: Mapping[str, AnyArray]) -> None:
+    """Raise BadCheckpoint if a rollout has invalid values."""
     for name, array in rollout.items():
-        if not np.isfinite(array).all() or (name in BINARY and not np.isin(array, (0, 1)).all()):
-            raise BadCheckpoint(f"rollout.{name} has impossible values")
+        if not np.isfinite(array).all() or (
+            name in BINARY_ARRAYS and not np.isin(array, (0, 1)).all()
+        ):
+            raise BadCheckpoint(f"rollout.{name} has invalid values")
     actions, masks = rollout["actions"], rollout["action_masks"]
-    places = np.clip(actions, 0, masks.shape[2] - 1).astype(np.int64)
-    if not ((actions == places) & (np.take_along_axis(masks, places, 2) == 1)).all():
+    indices = np.clip(actions, 0, masks.shape[2] - 1).astype(np.int64)
+    if not ((actions == indices) & (np.take_along_axis(masks, indices, 2) == 1)).all():
         raise BadCheckpoint("rollout.actions has illegal actions")

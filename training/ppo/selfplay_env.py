@@ -1,15 +1,13 @@
-"""The environment of PPO's self-play: boards against a pool, from random openings; its state.
+"""The environment of PPO's self-play, with random openings, and its state for checkpoints.
 
 Shapes: N boards.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from agents.weight_files import expect
+from agents.weight_files import AnyArray, checked_array
 from cc_env.core.game import Game
 from cc_env.envs.boards import Boards
 from cc_env.envs.opponents import Opponent
@@ -18,15 +16,16 @@ from cc_env.errors import BadCheckpoint, BadPosition
 from cc_env.match.match import Limits, effective_repetition_limit
 from cc_env.match.openings import random_opening
 
-OPENINGS = 2048  # starting positions, from which games draw theirs
+# Number of random starting positions.
+OPENINGS = 2048
 
 
-def make(
+def make_env(
     game: Game, count: int, opponents: Sequence[Opponent], opening_turns: int, seed: int
 ) -> OpponentVecEnv:
-    """Return boards whose games begin after 0 to `opening_turns` random turns.
+    """Return an environment whose games start after 0 to `opening_turns` random turns.
 
-    Games have the limits of the arena, and are drawn when they reach one.
+    Games have the limits of the arena; a game that reaches one is drawn.
     """
     rng = np.random.default_rng(seed)
     openings = np.array(
@@ -47,26 +46,28 @@ def make(
     return env
 
 
-def state(env: OpponentVecEnv) -> dict[str, NDArray[Any]]:
-    """Return copies of the state between steps, without that of `rng`.
+def state(env: OpponentVecEnv) -> dict[str, AnyArray]:
+    """Return copies of the state between steps, without the random generator.
 
-    These are the arrays of `Boards.snapshot` as boards.NUMBER, and met and lengths, int64[N].
+    These are the arrays of `Boards.snapshot` as boards.NUMBER, and `met` and `lengths`, int64[N].
     """
     boards = {f"boards.{n}": array for n, array in enumerate(env.boards.snapshot())}
     return {**boards, "met": env.opponent_indices.copy(), "lengths": env.lengths.copy()}
 
 
-def load(env: OpponentVecEnv, arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Restore what `state` returned after a step.
+def load(env: OpponentVecEnv, arrays: Mapping[str, AnyArray]) -> None:
+    """Restore the arrays of `state`.
 
-    Raises BadCheckpoint, and changes nothing, if the arrays are not a possible state.
+    Raises BadCheckpoint, and changes nothing, if the arrays are not a valid state.
     """
-    own = state(env)
-    saved = {name: expect(arrays, name, like.shape, like.dtype) for name, like in own.items()}
+    current = state(env)
+    saved = {
+        name: checked_array(arrays, name, like.shape, like.dtype) for name, like in current.items()
+    }
     if not ((saved["met"] >= 0) & (saved["met"] < len(env.opponents))).all():
-        raise BadCheckpoint("met has numbers without an opponent")
+        raise BadCheckpoint("met has an invalid opponent number")
     if (saved["lengths"] < 0).any():
-        raise BadCheckpoint("lengths has numbers below 0")
+        raise BadCheckpoint("lengths has negative numbers")
     before = env.boards.snapshot()
     env.boards.restore([saved[f"boards.{n}"] for n in range(len(before))])
     try:

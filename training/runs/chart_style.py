@@ -1,8 +1,9 @@
-"""The style that all charts share."""
+"""The common style of all charts."""
 
 from typing import Any
 
-INK, FAINT = "#23272e", "#8a919c"  # text and axes; grid and background lines
+# Text and axes; grid and background lines.
+INK, FAINT = "#23272e", "#8a919c"
 STYLE: Any = {
     "axes.edgecolor": FAINT,
     "axes.labelcolor": INK,
@@ -16,5 +17,6 @@ STYLE: Any = {
     "text.color": INK,
     "xtick.color": INK,
     "ytick.color": INK,
-    "text.parse_math": False,  # a $ in a name is not mathematics
+    # A $ in a name is not mathematics.
+    "text.parse_math": False,
 }

@@ -1,9 +1,9 @@
-"""The command line of a way to train: its options, and where its runs are."""
+"""The command line of a training algorithm: its options and the folder of its run."""
 
 from collections.abc import Callable, Mapping, Sequence
 from inspect import Parameter, Signature
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import typer
 
@@ -14,20 +14,23 @@ from cc_env.errors import BadOption
 from cc_env.registry.import_allowlist import untrusted_names
 from cc_env.registry.options import parse_options
 from training.runs.checkpoints import CHECKPOINTS
-from training.runs.config import build, merged, nested, type_of
+from training.runs.config import build_config, merge, nest, type_of
 from training.runs.folder import CONFIG, INTERRUPTED, RUNS, read_config
+from training.runs.log import Row
 from training.runs.progress import console
-from training.runs.training_run import LIMITS
+from training.runs.training_run import LIMITS, Config
 
-# Options that all training commands share. One that is not given has the default of the config or,
-# if a run continues, its saved value.
-WHAT = {
+AnyConfig = TypeVar("AnyConfig", bound=Config)
+
+# Options of all training commands. Without a value, an option has the default of the config or,
+# if a run is resumed, its saved value.
+COMMON_OPTIONS: dict[str, Any] = {
     "game": Annotated[str | None, typer.Option("--game", "-g", help="Name of the game.")],
     "size": Size,
     "option": GameOptions,
     "minutes": Annotated[float | None, typer.Option(help="Time budget.")],
 }
-HOW = {
+RUN_OPTIONS: dict[str, Any] = {
     "seed": Annotated[
         int | None, typer.Option(help="The same seed gives the same run, except with --minutes.")
     ],
@@ -45,79 +48,92 @@ HOW = {
 }
 
 
-def command(
-    way: str,
-    main: Callable[[Any, Path, bool], Any],
-    kind: type[Any],
-    about: str,
-    told: Mapping[str, str],
+def training_command(
+    algorithm: str,
+    main: Callable[[AnyConfig, Path, bool], Row],
+    config_class: type[AnyConfig],
+    description: str,
+    fields: Mapping[str, str],
     best: str = NETWORK,
 ) -> typer.Typer:
-    """Return the command line that trains in one way: `main(config, folder, resume)`.
+    """Return the command line that calls `main(config, folder, resume)`.
 
-    `kind` is the class of the config, `about` a sentence for --help. `told` has further fields of
-    the config, dotted if nested, and what --help says of them: "network.blocks" is --blocks. `best`
-    is the name of the file of the best network.
+    `description` is a sentence for --help. `fields` maps config fields that get options of their
+    own, dotted if nested, to their help texts: "network.blocks" is --blocks. `best` is the file
+    name of the best network.
     """
-    own = {_word(field): (type_of(kind, field) | None, text) for field, text in told.items()}
-    ours = {word: Annotated[hint, typer.Option(help=text)] for word, (hint, text) in own.items()}
-    hints: dict[str, Any] = {**WHAT, **ours, **HOW}
+    own_options = {
+        _option_name(field): Annotated[type_of(config_class, field) | None, typer.Option(help=text)]
+        for field, text in fields.items()
+    }
+    hints = {**COMMON_OPTIONS, **own_options, **RUN_OPTIONS}
 
-    def train(**given: Any) -> None:
-        typed = {
-            field: given[_word(field)] for field in ("game", "minutes", *told, "seed", "device")
+    def train(**arguments: Any) -> None:
+        values = {
+            field: arguments[_option_name(field)]
+            for field in ("game", "minutes", *fields, "seed", "device")
         }
-        typed["options"] = game_options(given["option"], given["size"])
-        conduct(way, main, kind, typed, given["change"], given["name"], given["resume"], best)
+        values["options"] = game_options(arguments["option"], arguments["size"])
+        run_training(
+            algorithm,
+            main,
+            config_class,
+            values,
+            arguments["change"],
+            arguments["name"],
+            arguments["resume"],
+            best,
+        )
 
+    # Typer reads the options from the signature.
     train.__signature__ = Signature(  # type: ignore[attr-defined]
         [
             Parameter(
-                word,
+                name,
                 Parameter.KEYWORD_ONLY,
                 annotation=hint,
-                default=False if word == "resume" else None,
+                default=False if name == "resume" else None,
             )
-            for word, hint in hints.items()
+            for name, hint in hints.items()
         ]
     )
     train.__annotations__ = hints
     app = create_app()
-    app.command(help=about)(train)
+    app.command(help=description)(train)
     return app
 
 
-def _word(field: str) -> str:
-    """Return the name of the option for a field of the config."""
+def _option_name(field: str) -> str:
+    """Return the name of the option for a config field."""
     return field.rpartition(".")[2]
 
 
-def conduct(
-    way: str,
-    main: Callable[[Any, Path, bool], Any],
-    kind: type[Any],
-    typed: Mapping[str, Any],
-    change: Sequence[str] | None,
+def run_training(
+    algorithm: str,
+    main: Callable[[AnyConfig, Path, bool], Row],
+    config_class: type[AnyConfig],
+    values: Mapping[str, Any],
+    changes: Sequence[str] | None,
     name: str | None,
     resume: bool,
     best: str = NETWORK,
 ) -> None:
-    """Run a training command: call `main` with a config and a folder of `RUNS`.
+    """Build the config, choose the folder in `RUNS` and call `main`.
 
-    `kind` is the class of the config, `typed` its values by name, dotted for nested fields; None
-    and {} are options that were not given. Raises BadOption if the config is invalid, BadFolder
-    and MemoryError with what to do, and typer.Exit after Ctrl-C.
+    `values` are config values by field, dotted if nested; None and {} mean that the option is
+    absent. `changes` are those of --set, `name` is the folder. Raises BadOption if the config is
+    invalid, MemoryError and OSError with advice, and typer.Exit after Ctrl-C.
     """
-    given = {key: value for key, value in typed.items() if value not in (None, {})}
-    given |= parse_options(change or [])
-    if given.keys() & set(LIMITS):
-        given.setdefault("minutes", None)
-    values = nested(given)
-    config = build(kind, values)
-    default = "-".join([way, config.game, *map(str, config.options.values())])
-    path = RUNS / (default if name is None else _folder(name))
+    present = {field: value for field, value in values.items() if value not in (None, {})}
+    present |= parse_options(changes or [])
+    if present.keys() & set(LIMITS):
+        present.setdefault("minutes", None)
+    tree = nest(present)
+    config = build_config(config_class, tree)
+    default_name = "-".join([algorithm, config.game, *map(str, config.options.values())])
+    path = RUNS / (default_name if name is None else _folder(name))
     if resume and (path / CONFIG).exists():
-        config = _continued(path, kind, values)
+        config = _saved_config(path, config_class, tree)
     try:
         main(config, path, resume)
     except MemoryError:
@@ -125,33 +141,35 @@ def conduct(
             f"{path}: use fewer boards, a smaller replay buffer or a smaller network"
         ) from None
     except KeyboardInterrupt:
-        effect = "continues it" if _is_saved(path) else "starts again"
+        effect = "continues it" if _has_checkpoint(path) else "starts again"
         console.print(f"stopped; the same command with --resume {effect}, in {path}")
         raise typer.Exit(INTERRUPTED) from None
     except OSError as error:
-        if not _is_saved(path):
+        if not _has_checkpoint(path):
             raise
         raise OSError(f"{error}; --resume continues {path} from its last checkpoint") from error
     console.print(f"the best network: {path / best}")
 
 
-def _is_saved(path: Path) -> bool:
-    """Return whether the folder of a run has a checkpoint."""
+def _has_checkpoint(path: Path) -> bool:
     return any((path / CHECKPOINTS).glob("*.safetensors"))
 
 
 def _folder(name: str) -> str:
     """Return the name of a run; raise BadOption if its folder would not be in `RUNS`."""
-    inside = [part for part in Path(name).parts if part != ".."]
-    if not name.strip() or Path(name).is_absolute() or len(inside) < len(Path(name).parts):
-        raise BadOption(f"name={name!r}; it is the name of a folder in {RUNS}")
+    is_outside = Path(name).is_absolute() or ".." in Path(name).parts
+    if not name.strip() or is_outside:
+        raise BadOption(f"name={name!r}; expected the name of a folder in {RUNS}")
     return name
 
 
-def _continued(path: Path, kind: type[Any], values: Mapping[str, Any]) -> Any:
-    """Return the saved config of a run, with new values; raise BadOption or BadRecord."""
+def _saved_config(
+    path: Path, config_class: type[AnyConfig], changes: Mapping[str, Any]
+) -> AnyConfig:
+    """Return the saved config of a run with `changes`; raise BadOption or BadRecord."""
     try:
-        with untrusted_names():  # typed names are allowed already
-            return build(kind, merged(read_config(path), values))
+        # Typed names have been checked already.
+        with untrusted_names():
+            return build_config(config_class, merge(read_config(path), changes))
     except BadOption as error:
         raise BadOption(f"{path / CONFIG}: {error}") from error

@@ -1,4 +1,4 @@
-"""The folder of a run or a tournament: its lock, its config, and how two configs differ."""
+"""The folder of a run or a tournament: its lock, its config, and differences of configs."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -13,26 +13,28 @@ from cc_env.errors import BadRecord, FolderInUse
 
 RUNS = Path("runs")
 CONFIG, LOCK = "config.json", ".lock"
-INTERRUPTED = 130  # exit status after Ctrl-C, by convention of shells
+# Exit status after Ctrl-C, by convention of shells.
+INTERRUPTED = 130
 MISSING = "missing"
 
-_SHORT = Repr()  # limits the depth and length of untrusted values in messages
-_SHORT.maxstring = _SHORT.maxother = 200
-_SHORT.maxlist = _SHORT.maxdict = 20
+# Limits the depth and length of untrusted values in messages.
+_SHORT_REPR = Repr()
+_SHORT_REPR.maxstring = _SHORT_REPR.maxother = 200
+_SHORT_REPR.maxlist = _SHORT_REPR.maxdict = 20
 
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Keep a folder for this process while the block runs; raise FolderInUse if it is taken."""
+    """Lock a folder for this process during the block; raise FolderInUse if it is locked."""
     try:
         lock = FileLock(path / LOCK).acquire(timeout=0)
     except Timeout:
-        raise FolderInUse(f"{path} is in use: another process works there") from None
+        raise FolderInUse(f"{path} is in use by another process") from None
     with lock:
         yield
 
 
-def to_text(value: Any) -> str:
+def to_text(value: object) -> str:
     """Return indented JSON."""
     return json.dumps(value, indent=1, ensure_ascii=False) + "\n"
 
@@ -44,16 +46,16 @@ def read_config(path: Path) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise BadRecord(f"{path / CONFIG} is not JSON: {error}") from None
     if not isinstance(config, dict):
-        raise BadRecord(f"{path / CONFIG}: wanted an object, got {_SHORT.repr(config)}")
+        raise BadRecord(f"{path / CONFIG}: expected an object, got {_SHORT_REPR.repr(config)}")
     return config
 
 
-def differences(saved: Mapping[str, Any], given: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a phrase for each value in which two configs differ, at all depths."""
-    for key in sorted({*saved, *given}):
-        old, new = saved.get(key, MISSING), given.get(key, MISSING)
+def differences(saved: Mapping[str, Any], current: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a phrase for each value that differs between two nested configs."""
+    for key in sorted({*saved, *current}):
+        old, new = saved.get(key, MISSING), current.get(key, MISSING)
         if isinstance(old, dict) and isinstance(new, dict):
             yield from differences(old, new)
         elif old != new:
-            texts = (value if value is MISSING else _SHORT.repr(value) for value in (old, new))
+            texts = (value if value is MISSING else _SHORT_REPR.repr(value) for value in (old, new))
             yield "{} is {} there, {} here".format(key, *texts)

@@ -1,4 +1,4 @@
-"""The log of a run: a row of numbers per line of log.jsonl, with its step; also in TensorBoard."""
+"""The log of a run: a row of metrics per line of log.jsonl, with its step; also in TensorBoard."""
 
 import json
 import math
@@ -15,51 +15,55 @@ from cc_env.files import drop_partial_line, read_lines
 
 LOG, TENSORBOARD = "log.jsonl", "tensorboard"
 
-Row = dict[str, Any]  # "step" and the numbers logged
+# "step" and the metrics by name.
+Row = dict[str, Any]
 
 
 class Log:
-    """The rows of a run, in a file that is open for appending."""
+    """The rows of a run and the file that they are appended to."""
 
     def __init__(self, folder: Path, file: IO[bytes], count: int) -> None:
-        """Keep the first `count` rows of the folder's log; drop the others, whose work is lost.
+        """Read the first `count` rows of the folder's log and drop later rows, whose work is lost.
 
-        Raises BadRecord, and drops nothing, if one of them is invalid.
+        `file` is the log, open for appending. Raises BadRecord, and drops nothing, if one of the
+        first rows is invalid.
         """
         self._file = file
         drop_partial_line(folder / LOG)
         numbered = list(read_lines(folder / LOG))
-        self.rows: list[Row] = [row_of(folder / LOG, *line) for line in numbered[:count]]
+        self.rows: list[Row] = [parse_row(folder / LOG, *line) for line in numbered[:count]]
         self.newest: Row = {name: value for row in self.rows for name, value in row.items()}
         if numbered and not count:
             warnings.warn(
                 f"{folder} was stopped before its first checkpoint; it starts again", stacklevel=2
             )
         os.truncate(folder / LOG, sum(len(text.encode()) for _, text in numbered[:count]))
-        begin = self.rows[-1]["step"] + 1 if self.rows else 0
-        self._board = SummaryWriter(str(folder / TENSORBOARD), purge_step=begin, flush_secs=10)
+        first_step = self.rows[-1]["step"] + 1 if self.rows else 0
+        self._writer = SummaryWriter(
+            str(folder / TENSORBOARD), purge_step=first_step, flush_secs=10
+        )
 
-    def add(self, step: int, numbers: Mapping[str, float | None]) -> None:
+    def add(self, step: int, metrics: Mapping[str, float | None]) -> None:
         """Append a row, without None, NaN and infinities; raise OSError."""
-        row = {name: float(value) for name, value in numbers.items() if _is_number(value)}
+        row = {name: float(value) for name, value in metrics.items() if _is_number(value)}
         self.rows.append({"step": step, **row})
         self.newest |= self.rows[-1]
         self._file.write(json.dumps(self.rows[-1]).encode() + b"\n")
         self._file.flush()
         for name, value in row.items():
-            self._board.add_scalar(name, value, step)
+            self._writer.add_scalar(name, value, step)
 
     def sync(self) -> None:
-        """Wait until the rows are on the disk; raise OSError."""
+        """Flush the rows to disk; raise OSError."""
         os.fsync(self._file.fileno())
 
     def close(self) -> None:
-        """Close the files of TensorBoard."""
-        self._board.close()
+        """Close TensorBoard's files."""
+        self._writer.close()
 
 
-def row_of(path: Path, number: int, text: str) -> Row:
-    """Return the row of a line of the log; raise BadRecord, with its number, if it is invalid."""
+def parse_row(path: Path, number: int, text: str) -> Row:
+    """Parse line `number` of the log at `path`; raise BadRecord if it is invalid."""
     try:
         row = json.loads(text)
         return {name: float(value) for name, value in row.items()} | {"step": int(row["step"])}

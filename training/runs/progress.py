@@ -1,11 +1,10 @@
-"""A run in the terminal: the progress bar, and what Ctrl-C does."""
+"""The progress bar of a run, and its handling of Ctrl-C."""
 
 import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
 
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
@@ -15,11 +14,11 @@ BAR = (
     BarColumn(20),
     TaskProgressColumn(),
     TimeElapsedColumn(),
-    TextColumn("{task.fields[told]}"),
+    TextColumn("{task.fields[status]}"),
 )
 
-_GOES_ON = b"""
-finishing this step, then saving; Ctrl-C again stops at once, and what is not saved is lost
+_STOPPING = b"""
+finishing this step, then saving; Ctrl-C again stops at once and loses unsaved work
 """
 
 console = Terminal()
@@ -30,17 +29,18 @@ def interrupts() -> Iterator[Callable[[], bool]]:
     """Yield a function that returns whether Ctrl-C was pressed in the block.
 
     The first Ctrl-C only sets this flag, so that a run can finish its step and save. The second
-    one raises KeyboardInterrupt at once. Only the main thread hears Ctrl-C.
+    one raises KeyboardInterrupt at once. Outside the main thread, the flag is never set.
     """
     pressed: list[bool] = []
     if threading.current_thread() is not threading.main_thread():
         yield lambda: False
         return
 
-    def press(*_: Any) -> None:
+    def press(*_: object) -> None:
         pressed.append(True)
         signal.signal(signal.SIGINT, before)
-        os.write(2, _GOES_ON)  # print must not be called from here, while it may be at work
+        # `print` is not reentrant: the signal may have interrupted it.
+        os.write(2, _STOPPING)
 
     before = signal.signal(signal.SIGINT, press)
     try:
@@ -51,10 +51,10 @@ def interrupts() -> Iterator[Callable[[], bool]]:
 
 @contextmanager
 def progress() -> Iterator[Callable[[float, str], None]]:
-    """Yield a function that shows the share done, 0 to 1, and a status on a progress bar.
+    """Yield a function that shows the completed fraction, 0 to 1, and a status on a progress bar.
 
-    In a notebook nothing is shown.
+    Notebooks have no progress bar.
     """
     with Progress(*BAR, console=console, disable=console.is_jupyter) as bar:
-        task = bar.add_task("training", total=1.0, told="")
-        yield lambda done, told: bar.update(task, completed=done, told=told)
+        task = bar.add_task("training", total=1.0, status="")
+        yield lambda fraction, status: bar.update(task, completed=fraction, status=status)

@@ -16,10 +16,10 @@ class SelfPlayEngine(Protocol):
     """Workers that play self-play games in the background."""
 
     def start(self, network: Network, decisions: int, simulations: int | None = None) -> None:
-        """Let all workers play with this network, `decisions` on each of their boards."""
+        """Start self-play with this network: `decisions` on each board of each worker."""
 
     def finish(self) -> Results:
-        """Wait for the work that `start` began; return its samples."""
+        """Wait for the work of `start`; return its samples."""
 
     def close(self) -> None:
         """Stop the workers."""
@@ -36,44 +36,45 @@ class ThreadEngine:
         seed: tuple[int, ...],
         device: str,
     ) -> None:
-        """Begin the games; each worker has its own seed."""
+        """Start the games; each worker has its own seed."""
         self._device = device
         self._workers = [
             SelfPlayWorker(game, settings, (*seed, worker)) for worker in range(workers)
         ]
         self._pool = ThreadPoolExecutor(workers)
-        self._playing: list[Future[tuple[Samples, SelfPlayTally]]] = []
+        self._futures: list[Future[tuple[Samples, SelfPlayTally]]] = []
 
     def start(self, network: Network, decisions: int, simulations: int | None = None) -> None:
-        """Let all workers play."""
+        """Start self-play in all threads."""
         evaluate = Evaluator(network, self._device)
-        self._playing = [
+        self._futures = [
             self._pool.submit(worker.play, evaluate, decisions, simulations)
             for worker in self._workers
         ]
 
     def finish(self) -> Results:
         """Wait for all workers; return their samples."""
-        return [future.result() for future in self._playing]
+        return [future.result() for future in self._futures]
 
     def close(self) -> None:
-        """Stop the threads after their present decisions, and wait for them."""
+        """Stop the threads after their current decisions, and wait for them."""
         for worker in self._workers:
             worker.stop()
         self._pool.shutdown()
 
 
-def check(name: str) -> None:
+def check_engine(name: str) -> None:
     """Raise UnknownOption if there is no such engine; BadOption or MissingExtra as `cluster`."""
     if name not in ENGINES:
         raise UnknownOption(f"there is no engine {name!r}; there are: {', '.join(ENGINES)}")
     if name == "ray":
-        from training.parallel import cluster  # imported late: takes a second, and needs the extra
+        # Imported late: it takes a second, and needs the extra.
+        from training.parallel import cluster
 
         cluster.check_address()
 
 
-def make(
+def make_engine(
     name: str,
     game: Game,
     settings: SelfPlaySettings,
@@ -81,10 +82,10 @@ def make(
     seed: tuple[int, ...],
     device: str,
 ) -> SelfPlayEngine:
-    """Return an engine by its name; only threads use the `device`. Raises as `check`."""
-    check(name)
+    """Return an engine by name; only threads use the `device`. Raises as `check_engine`."""
+    check_engine(name)
     if name == "threads":
         return ThreadEngine(game, settings, workers, seed, device)
-    from training.selfplay.actors import Cluster
+    from training.selfplay.actors import ClusterEngine
 
-    return Cluster(game, settings, workers, seed)
+    return ClusterEngine(game, settings, workers, seed)

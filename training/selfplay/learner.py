@@ -10,14 +10,13 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from agents.network import Network, Size, fast_dtype, load
-from agents.shipped_weights import weights_at
+from agents.shipped_weights import resolve_weights
 from cc_env.core.game import Game
 from cc_env.errors import BadCheckpoint
 from training.runs.config import check_between, check_wholes
 from training.selfplay.replay_buffer import Minibatch
 
-# The loss of a policy, a number: of its logarithm float[B, A], minus infinity for illegal actions,
-# and of the targets of samples, float[B, A].
+# Maps log-probabilities float[B, A], -inf for illegal actions, and targets float[B, A] to a scalar.
 PolicyLoss = Callable[[Tensor, Tensor], Tensor]
 
 
@@ -25,12 +24,17 @@ PolicyLoss = Callable[[Tensor, Tensor], Tensor]
 class LearnerSettings:
     """The settings of learning."""
 
-    batch_size: int = 256  # samples per gradient step
-    learning_rate: float = 2e-3  # at the start; cosine schedule
-    last_learning_rate: float = 1e-4  # at the end of the schedule
-    weight_decay: float = 1e-4  # of AdamW
-    ema_decay: float = 0.995  # of the moving average of the weights, which plays
-    value_weight: float = 1.0  # of the value loss, relative to the policy loss
+    # Samples per gradient step.
+    batch_size: int = 256
+    # Cosine schedule.
+    learning_rate: float = 2e-3
+    last_learning_rate: float = 1e-4
+    # Weight decay of AdamW.
+    weight_decay: float = 1e-4
+    # Decay of the moving average of the weights, which is the network that plays.
+    ema_decay: float = 0.995
+    # Weight of the value loss relative to the policy loss.
+    value_weight: float = 1.0
 
     def __post_init__(self) -> None:
         """Raise BadOption if a value is out of range."""
@@ -41,17 +45,17 @@ class LearnerSettings:
         check_between(self, 0, 100, "value_weight")
 
 
-def started(start: str | None, game: Game, size: Size) -> Network:
-    """Return the network to start from: that of a run's folder or a file, or a new one.
+def initial_network(start: str | None, game: Game, size: Size) -> Network:
+    """Return the network in a run folder or weights file, or a new one if `start` is None.
 
     Raises BadCheckpoint as `agents.network.load`, and for a network of another size.
     """
     if start is None:
         return Network(game, size)
-    path = weights_at(start)
+    path = resolve_weights(start)
     network, _ = load(path, game)
     if network.size != size:
-        raise BadCheckpoint(f"{path}: a network of {network.size}; wanted: {size}")
+        raise BadCheckpoint(f"{path}: a network of {network.size}; expected {size}")
     return network
 
 
@@ -67,15 +71,12 @@ def training_dtype(device: torch.device) -> torch.dtype:
 
 
 def cross_entropy(log_policy: Tensor, targets: Tensor) -> Tensor:
-    """Return the cross-entropy of a policy, a mean; both are as for `PolicyLoss`, float[B, A].
-
-    The targets are probabilities.
-    """
-    return -(targets * finite(log_policy)).sum(1).mean()
+    """Return the mean cross-entropy of policies and target probabilities; see `PolicyLoss`."""
+    return -(targets * zero_illegal(log_policy)).sum(1).mean()
 
 
-def finite(log_policy: Tensor) -> Tensor:
-    """Return the logarithm of a policy, float[B, A], with 0 for illegal actions."""
+def zero_illegal(log_policy: Tensor) -> Tensor:
+    """Return log-probabilities float[B, A] with 0 instead of -inf for illegal actions."""
     return log_policy.masked_fill(log_policy == -torch.inf, 0)
 
 
@@ -89,7 +90,7 @@ class Learner:
         device: torch.device,
         policy_loss: PolicyLoss = cross_entropy,
     ) -> None:
-        """Train this network, on this device."""
+        """Train this network in place, on this device."""
         self.steps = 0
         self._policy_loss = policy_loss
         self._settings, self._device = settings, device
@@ -100,14 +101,14 @@ class Learner:
             self._network.parameters(), settings.learning_rate, weight_decay=settings.weight_decay
         )
 
-    def slow_down(self, progress: float) -> None:
+    def schedule_learning_rate(self, progress: float) -> None:
         """Set the learning rate of the cosine schedule at `progress`, 0 to 1."""
         first, last = self._settings.learning_rate, self._settings.last_learning_rate
         for group in self._optimizer.param_groups:
             group["lr"] = last + (first - last) * (1 + math.cos(math.pi * progress)) / 2
 
     def learn(self, batch: Minibatch) -> tuple[float, float]:
-        """Take a gradient step; return the loss of the policy and that of the value (MSE)."""
+        """Take a gradient step; return the policy loss and the value loss (MSE)."""
         planes, legal, targets, values = (
             torch.from_numpy(array).to(self._device) for array in batch
         )
@@ -129,8 +130,8 @@ class Learner:
         weight = 1 - min(self._settings.ema_decay, self.steps / (self.steps + 10))
         with torch.no_grad():
             pairs = zip(self.average.parameters(), self._network.parameters(), strict=True)
-            for mean, newest in pairs:
-                mean.lerp_(newest.to(mean.device), weight)
+            for average, current in pairs:
+                average.lerp_(current.to(average.device), weight)
 
     def parts(self) -> dict[str, nn.Module | Optimizer]:
         """Return networks and optimizer by name, for `training.runs.state`."""

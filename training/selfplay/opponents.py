@@ -1,4 +1,4 @@
-"""Other players in self-play: in a share of the games one of them has a seat.
+"""Opponents in self-play: other players that have one seat in a fraction of the games.
 
 Shape: N boards.
 """
@@ -16,88 +16,90 @@ from cc_env.match.openings import random_opening
 from cc_env.match.referee import Clock, Player, player_for_new_game
 from cc_env.players.specs import check_spec, make_player
 
-NOBODY = -1  # has the seat of an opponent
+# Seat of the opponent in pure self-play.
+NO_OPPONENT = -1
 
 
-def check_opponents(names: Sequence[str], share: float) -> None:
-    """Raise BadOption for an unknown player, and for a share above 0 without any."""
-    for name in names:
-        check_spec(name)
-    if share and not names:
-        share_of = f"opponents_share={share}"
-        raise BadOption(f"{share_of}, but there are no opponents; name some, or set it to 0")
+def check_opponents(specs: Sequence[str], share: float) -> None:
+    """Raise BadOption for an invalid player spec, and for a share above 0 without opponents."""
+    for spec in specs:
+        check_spec(spec)
+    if share and not specs:
+        raise BadOption(
+            f"opponents_share={share}, but there are no opponents; name some, or set it to 0"
+        )
 
 
-def make_opponents(game: Game, names: Sequence[str], share: float) -> list[tuple[str, Player]]:
-    """Return the players with their names, none for a share of 0.
+def make_opponents(game: Game, specs: Sequence[str], share: float) -> list[tuple[str, Player]]:
+    """Return the players with their specs, none for a share of 0.
 
-    Raises BadPlayer for one that cannot play this game.
+    Raises BadPlayer for a player that cannot play this game.
     """
-    return [(name, _made(name, game)) for name in names] if share else []
+    return [(spec, _make_opponent(game, spec)) for spec in specs] if share else []
 
 
-def _made(name: str, game: Game) -> Player:
+def _make_opponent(game: Game, spec: str) -> Player:
     try:
-        return make_player(name, game)
+        return make_player(spec, game)
     except BadOption as error:
-        raise BadPlayer(f"opponent {name}: {error}; opponents_share=0 needs none") from error
+        raise BadPlayer(f"opponent {spec}: {error}; opponents_share=0 needs none") from error
 
 
 class Opponents:
-    """Who else plays on which board; `seats`, int64[N], are theirs, or NOBODY."""
+    """The opponents on N boards; `seats`, int64[N], has the seat of each, or NO_OPPONENT."""
 
-    def __init__(self, game: Game, names: Sequence[str], share: float, boards: int) -> None:
-        """Make the players, which play in `share` of the games, 0 to 1, of so many boards.
+    def __init__(self, game: Game, specs: Sequence[str], share: float, boards: int) -> None:
+        """Create the players, which play in a fraction `share` of the games, 0 to 1.
 
-        Raises BadPlayer for one that cannot play this game.
+        Raises BadPlayer for a player that cannot play this game.
         """
-        self.seats = np.full(boards, NOBODY, np.int64)
+        self.seats = np.full(boards, NO_OPPONENT, np.int64)
         self._game, self._share = game, share
-        self._known = make_opponents(game, names, share)
-        self._sitting: list[tuple[str, Player] | None] = [None] * boards
+        self._players = make_opponents(game, specs, share)
+        self._current: list[tuple[str, Player] | None] = [None] * boards
 
-    def begin(
+    def start_games(
         self,
         boards: Boards,
-        which: NDArray[np.bool_],
+        selected: NDArray[np.bool_],
         opening_turns: int,
         rng: np.random.Generator,
     ) -> None:
-        """Begin new games on some boards, bool[N], each after 0 to `opening_turns` random turns."""
-        starts = [self._game.initial] * len(which)
-        for board in np.flatnonzero(which).tolist():
+        """Start games on the selected boards, bool[N], after 0 to `opening_turns` random turns."""
+        starts = [self._game.initial] * len(selected)
+        for board in np.flatnonzero(selected).tolist():
             starts[board] = random_opening(self._game, opening_turns, rng)
-            self._seat(board, rng)
-        if which.any():
-            boards.reset(which, starts)
+            self._draw_opponent(board, rng)
+        if selected.any():
+            boards.reset(selected, starts)
 
-    def _seat(self, board: int, rng: np.random.Generator) -> None:
-        """Draw whether an opponent plays the next game on a board, which, and its seat."""
-        self.seats[board], self._sitting[board] = NOBODY, None
+    def _draw_opponent(self, board: int, rng: np.random.Generator) -> None:
+        """Draw the opponent of the next game on a board, if any, and its seat."""
+        self.seats[board], self._current[board] = NO_OPPONENT, None
         if rng.random() < self._share:
-            index, seat = rng.integers((len(self._known), 2)).tolist()
-            name, player = self._known[index]
-            self.seats[board], self._sitting[board] = seat, (name, player_for_new_game(player))
+            index, seat = rng.integers((len(self._players), 2)).tolist()
+            spec, player = self._players[index]
+            self.seats[board], self._current[board] = seat, (spec, player_for_new_game(player))
 
     def choose(
         self, boards: Boards, actions: NDArray[np.int64], rng: np.random.Generator
     ) -> NDArray[np.bool_]:
-        """Write their decisions into `actions`, int64[N]; return on which boards, bool[N].
+        """Write the opponents' decisions into `actions`, int64[N]; return their boards, bool[N].
 
-        Raises BadPlayer where one forfeits or chooses no legal action.
+        Raises BadPlayer if an opponent forfeits or chooses an illegal action.
         """
-        decided = np.asarray(boards.to_move == self.seats)
-        for board in np.flatnonzero(decided).tolist():
-            sitting = self._sitting[board]
-            assert sitting is not None
-            actions[board] = self._chosen(*sitting, boards.position(board), rng)
-        return decided
+        is_to_move = np.asarray(boards.to_move == self.seats)
+        for board in np.flatnonzero(is_to_move).tolist():
+            opponent = self._current[board]
+            assert opponent is not None
+            actions[board] = self._choose_action(*opponent, boards.position(board), rng)
+        return is_to_move
 
-    def _chosen(
-        self, name: str, player: Player, position: Position, rng: np.random.Generator
+    def _choose_action(
+        self, spec: str, player: Player, position: Position, rng: np.random.Generator
     ) -> int:
         try:
             action = player.choose(position, rng, Clock()).action
             return self._game.legal_action(position, action)
         except (Forfeit, IllegalAction) as error:
-            raise BadPlayer(f"opponent {name}: {error}") from error
+            raise BadPlayer(f"opponent {spec}: {error}") from error
