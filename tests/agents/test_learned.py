@@ -178,7 +178,7 @@ def test_a_file_is_read_once_until_it_changes(game, file, tmp_path):
 
 
 def test_weights_of_another_game_or_none_are_refused(game, file, tmp_path):
-    with pytest.raises(BadCheckpoint, match=r"options is .* wanted"):
+    with pytest.raises(BadCheckpoint, match=r"options is .* expected"):
         make_player(f"policy:path={file}", make_game("capture_conquer", size=5))
     with pytest.raises(BadCheckpoint, match="no such file"):
         make_player(f"policy:path={tmp_path / 'none'}", game)

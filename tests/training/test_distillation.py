@@ -209,7 +209,7 @@ def test_a_run_starts_from_the_weights_of_another(run, tmp_path):
     ("change", "says"),
     [
         ({"start": "nowhere"}, "nowhere"),
-        ({"options": {"size": 5}}, "wanted:"),
+        ({"options": {"size": 5}}, "expected"),
         ({"network": Size(blocks=2, channels=8, keys=4)}, "blocks=1.*expected .*blocks=2"),
     ],
 )

@@ -61,7 +61,7 @@ def test_its_file_plays_by_its_path(run):
         player = make_player(f"{name}evaluation={run / FILE}", game)
         decision = player.choose(game.initial, np.random.default_rng(0), Clock())
         assert decision.action in game.legal_actions(game.initial)
-    with pytest.raises(BadNetwork, match="expected capture_conquer"):
+    with pytest.raises(BadNetwork, match="capture_conquer"):
         make_player(f"minimax:evaluation={run / FILE}", make_game("capture_conquer", size=5))
     with pytest.raises(FileNotFoundError):
         make_player("minimax:evaluation=nowhere.network", game)
@@ -84,7 +84,7 @@ def test_the_first_network_has_to_beat_what_it_corrects(tmp_path, monkeypatch):
         return {BEST: next(scores)}
 
     bests = []
-    monkeypatch.setattr("training.learned_evaluation.fitting.meet", meets)
+    monkeypatch.setattr("training.learned_evaluation.fitting.score_against", meets)
     assert main(replace(TINY, rounds=3), tmp_path / "run")["adopted"] == 1
     assert [row["adopted"] for row in log_of(tmp_path / "run")] == [0, 1, 1]
     assert bests[:2] == ["", ""]  # the evaluation that is corrected
@@ -93,7 +93,7 @@ def test_the_first_network_has_to_beat_what_it_corrects(tmp_path, monkeypatch):
 
 def test_a_run_has_a_network_even_if_it_is_weak(tmp_path, monkeypatch):
     monkeypatch.setattr(
-        "training.learned_evaluation.fitting.meet", lambda *given, **more: {BEST: 0.0}
+        "training.learned_evaluation.fitting.score_against", lambda *given, **more: {BEST: 0.0}
     )
     main(TINY, tmp_path / "run")
     assert [row["adopted"] for row in log_of(tmp_path / "run")] == [0, 1]
@@ -150,7 +150,7 @@ def test_a_game_that_says_not_what_a_network_sees_is_refused(tmp_path, monkeypat
     with pytest.raises(UnknownOption, match="heap has no evaluation"):
         main(Config(game="heap", evaluation_opponents=evaluation_opponents), tmp_path / "run")
     assert not (tmp_path / "run").exists()
-    with pytest.raises(UnknownOption, match="does not say what a network sees; expected rules"):
+    with pytest.raises(UnknownOption, match="heap"):
         network_file.check_inputs(_with_evaluation(make_game("heap")))
 
 
@@ -181,8 +181,8 @@ def test_limits_are_options_of_minimax_and_checked_before_anything_is_written(tm
         ("seconds=x", "seconds='x'"),
         ("hard", "NAME=VAL"),
         ("", "limit=''; expected options of minimax, such as seconds"),
-        ("foo=3", r"limit='foo=3': expected depth, .*, selective; not foo"),
-        ("evaluation=learned", "not evaluation"),
+        ("foo=3", r"unknown option .foo."),
+        ("evaluation=learned", "evaluation"),
     ):
         with pytest.raises(BadOption, match=says):
             main(replace(TINY, limit=limit), tmp_path / "run")

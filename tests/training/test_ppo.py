@@ -137,7 +137,7 @@ def test_the_best_policy_is_a_player(whole):
     assert network.size == TINY.network
     assert about["config"]["boards"] == TINY.boards
     assert about["step"] in (512, 1024)
-    player = agents.make(f"ppo:path={whole / NETWORK}", game)
+    player = agents.make_player(f"ppo:path={whole / NETWORK}", game)
     action = player.choose(game.initial, np.random.default_rng(0), Clock()).action
     assert action in game.legal_actions(game.initial)
 
@@ -336,8 +336,8 @@ def test_a_finished_run_goes_on_to_more_steps(whole, tmp_path):
         ("boards.3", lambda array: 1 - array, "boards: seats, masks or"),  # what is legal
         ("boards.1", lambda array: array[:, :0], r"boards.1 is uint64\[32, 0\]"),
         ("boards.1", lambda array: None, "there is no array boards.1"),
-        ("met", numbers(9), "met has numbers without an opponent"),
-        ("met", numbers(-1), "met has numbers without an opponent"),
+        ("met", numbers(9), "met has an invalid opponent number"),
+        ("met", numbers(-1), "met has an invalid opponent number"),
         ("lengths", lambda array: array[:3], r"lengths is int64\[3\]; expected int64\[32\]"),
         ("snapshot 1.stem.bias", numbers(np.nan), "snapshot 1.stem.bias has values that are not"),
         ("optimizer.0.exp_avg", lambda array: None, "there is no array optimizer.0.exp_avg"),
@@ -409,7 +409,7 @@ def test_what_is_not_worse_than_the_best_joins_the_pool_and_is_the_best(training
 
 
 def test_the_policy_draws_by_the_network_and_only_what_is_legal(training):
-    policy, env = training.ppo.ppo.learner.policy, training.env
+    policy, env = training.ppo.learner.policy, training.env
     planes = torch.from_numpy(np.repeat(env.reset()[:1], 3000, 0)).float()
     masks = np.repeat(env.action_masks()[0][np.newaxis], 3000, 0)
     with torch.no_grad():
@@ -440,7 +440,7 @@ def test_the_policy_draws_by_the_network_and_only_what_is_legal(training):
     [
         ({"steps": None}, "minutes=None, steps=None; set at least one"),
         ({"boards": 0}, "boards=0; expected a whole number from 1"),
-        ({"n_epochs": 1.5}, r"n_epochs=1\.5; it is a whole number"),
+        ({"n_epochs": 1.5}, r"n_epochs=1\.5; expected a whole number"),
         ({"device": "cuda:9"}, "device='cuda:9'; this machine has: cpu"),
         ({"options": {"size": 9}}, "sizes are 4 to 8"),
     ],
