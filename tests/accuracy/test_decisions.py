@@ -199,7 +199,7 @@ def test_other_seeds_and_tables_are_refused():
         lambda: list(enumerate_replies(TABLES, "random", 1, seed=-1)),
         lambda: measure("random", TABLES, [], seed=-1),
     ):
-        with pytest.raises(BadOption, match="seed=-1; it is a whole number"):
+        with pytest.raises(BadOption, match="seed=-1"):
             asked()
     with pytest.raises(BadOption, match="tables='runs'; wanted: Tablebase"):
         measure("random", "runs", [])

@@ -26,7 +26,7 @@ def test_in_each_one_action_alone_keeps_the_win_and_alpha_beta_misses_it(size):
     for hard in suite:
         solved = tables.probe(hard.position)
         assert (solved.value, solved.value_keeping, solved.turns) == (1, (hard.action,), hard.turns)
-        assert len(solved.actions) >= search.FEWEST
+        assert len(solved.actions) >= search.MIN_ACTIONS
         assert search.choice(game, hard.position, hard.missed) != hard.action
         if hard.missed < 14:  # the greatest depth that was tried
             assert search.choice(game, hard.position, hard.missed + 1) == hard.action
@@ -76,7 +76,7 @@ def test_a_file_that_is_no_suite_is_refused_with_its_line(change, wanted, tmp_pa
 def test_the_command_finds_them(tmp_path):
     path = tmp_path / suite_name(BOARDS[4])
     command = "--size", 4, "--positions", 1500, "--number", 5, "--depth", 6, "--out", path
-    assert "5 positions, of " in command_line(search.main, *command)
+    assert "5 positions, from " in command_line(search.main, *command)
     suite = read_suite(path, BOARDS[4])
     assert [hard.missed for hard in suite] == sorted((h.missed for h in suite), reverse=True)
     assert all(1 <= hard.missed <= 6 for hard in suite)

@@ -123,7 +123,7 @@ def test_a_network_of_another_version_is_refused(game, file, network, change):
         ({"blocks": 2}, r"there is no array tower\.1\.first\.weight"),
         ({"channels": 4096}, r"stem\.weight is float32\[8, 4, 3, 3\]; expected float32\[4096, 4"),
         ({"keys": 4096}, r"keys\.weight is float32\[8, 8\]; expected float32\[8192, 8\]"),
-        ({"blocks": -1}, "blocks=-1; it is a whole number"),
+        ({"blocks": -1}, "blocks=-1; expected a whole number"),
     ],
 )
 def test_a_size_that_is_not_that_of_the_weights_is_refused_without_making_room(
@@ -151,7 +151,7 @@ def test_a_size_that_is_not_that_of_the_weights_is_refused_without_making_room(
     ("name", "array", "why"),
     [
         ("stem.bias", None, "there is no array stem.bias"),
-        ("other", np.zeros(3, np.float32), "such a network has no array other"),
+        ("other", np.zeros(3, np.float32), "has no array other"),
         ("stem.bias", np.zeros(8), r"stem\.bias is float64\[8\]; expected float32\[8\]"),
         ("stem.bias", np.full(8, np.nan, np.float32), "stem.bias has values that are not finite"),
     ],

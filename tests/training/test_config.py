@@ -103,7 +103,7 @@ def test_limits_of_runs():
     for wrong in (0, -1, "long", True):
         with pytest.raises(BadOption, match=f"rounds={wrong!r}; expected more than 0"):
             check_limits(minutes=1, rounds=wrong)
-    with pytest.raises(BadOption, match=r"rounds=2\.5; it is a whole number"):
+    with pytest.raises(BadOption, match=r"rounds=2\.5; expected a whole number"):
         check_limits(minutes=1, rounds=2.5)
 
 

@@ -46,5 +46,5 @@ def test_tables_of_another_folder_are_used_and_a_folder_that_is_not_there_is_ref
     )
     with pytest.raises(BadOption, match="none"):
         met("random", SOLVED, wrong)
-    with pytest.raises(BadOption, match="positions=-1; it is a whole number"):
+    with pytest.raises(BadOption, match="positions=-1; expected a whole number"):
         EvaluationOpponents(positions=-1)

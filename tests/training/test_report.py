@@ -154,7 +154,7 @@ def test_where_players_learned_a_chart_shows_how(tournament, tmp_path, capsys):
     )
     (axes,) = charts.learning(learned.standings).axes
     assert [len(line.get_ydata()) for line in axes.lines] == [10, 10]
-    assert "Score while they learned" in report.to_html(learned, COMMAND)
+    assert "Score while learning" in report.to_html(learned, COMMAND)
     report.write(learned, tmp_path, COMMAND)
     assert (tmp_path / "learning.png").exists()
     show(learned, Terminal())

@@ -370,7 +370,7 @@ def kill_at(monkeypatch, name):
 
 
 @pytest.mark.parametrize(
-    "where", ["training.runs.training_run.locked", "training.runs.training_run.write"]
+    "where", ["training.runs.training_run.locked", "training.runs.training_run.write_atomically"]
 )
 def test_killed_before_its_config_is_there_a_run_is_not_resumed_but_begun(
     tmp_path, monkeypatch, where
@@ -401,7 +401,7 @@ def test_killed_as_soon_as_its_config_is_there_a_run_is_what_it_was(tmp_path, mo
 
 def test_another_config_is_refused_and_the_run_left_alone(path):
     before = {file: file.read_bytes() for file in path.rglob("*") if file.is_file()}
-    with pytest.raises(BadFolder, match="seed is 0 there, 4 here; size is 6 there, 8 here"):
+    with pytest.raises(BadFolder, match="size is 6 there, 8 here; seed is 0 there, 4 here"):
         go_on(path, options={"size": 8}, seed=4)
     assert {file: file.read_bytes() for file in path.rglob("*") if file.is_file()} == before
 

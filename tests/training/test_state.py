@@ -89,4 +89,4 @@ def test_what_is_not_a_whole_number_is_refused(value):
 @pytest.mark.parametrize("value", [None, "1", [1], float("nan"), float("inf"), 10**400])
 def test_what_is_not_a_number_is_refused(value):
     with pytest.raises(BadCheckpoint, match=r"seconds is .*; expected a number"):
-        state.number({"seconds": value}, "seconds")
+        state.read_number({"seconds": value}, "seconds")
