@@ -114,7 +114,7 @@ def _texts(body: str, page: Page) -> dict[str, str]:
         if line[0] != " ":
             key, colon, line = line.partition(":")
             if not colon or key in texts:
-                raise BadBlock(f"{page.path}: wanted KEY: TEXT, each key once, not {key!r}")
+                raise BadBlock(f"{page.path}: expected KEY: TEXT with unique keys, got {key!r}")
             texts[key] = ""
         texts[key] = f"{texts[key]} {line.strip()}".strip()
     return texts

@@ -240,7 +240,7 @@ def test_the_reference_of_commands_has_each_of_them():
     assert "| `-d`, `--depth` | `5` |" in text
     assert "| `[PLAYER]` | `minimax:seconds=1` |" in text
     text, _ = made("<!-- make: commands training.evaluate -->")
-    assert "| `PLAYER…` |  | Names of players" in text
+    assert "| `PLAYER…` |  | Player specs" in text
     assert "| `--workers` | one per core |" in text
 
 

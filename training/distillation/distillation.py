@@ -16,6 +16,8 @@ samples. At intervals it plays the evaluation opponents and the best network so 
 If its score against the best network is at least `gate`, it is promoted to `best.safetensors`.
 
 The same seed gives the same run on the same machine if it is limited by rounds, not minutes.
+
+Shapes: N decisions, B samples of a batch, A actions.
 """
 
 import time

@@ -237,7 +237,7 @@ def _write_inputs(
 
 
 def select_rows(sample: Sample, rows: slice | NDArray[np.int64]) -> Sample:
-    """Return the positions in a slice or at an array of rows."""
+    """Return the positions in a slice or at an array of rows, int64[N]."""
     parts: list[Any] = [part[rows] for part in sample]
     return Sample(*parts)
 
