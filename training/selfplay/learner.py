@@ -71,7 +71,7 @@ def training_dtype(device: torch.device) -> torch.dtype:
 
 
 def cross_entropy(log_policy: Tensor, targets: Tensor) -> Tensor:
-    """Return the mean cross-entropy of policies and target probabilities; see `PolicyLoss`."""
+    """Return the mean cross-entropy of policies and target probabilities, both float[B, A]."""
     return -(targets * zero_illegal(log_policy)).sum(1).mean()
 
 
