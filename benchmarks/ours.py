@@ -25,16 +25,16 @@ from cc_env.core.rules import Position
 from cc_env.games.capture_conquer.chains import (
     Field,
     Word,
-    captured,
+    double_takeoffs,
     ends_capturing,
-    going_on,
-    hopped,
+    hop_landings,
+    hop_middles,
     hops_over,
-    landed,
     reachable,
+    remove_victim,
     takeoffs,
 )
-from cc_env.games.capture_conquer.rules import BOARD, is_won, moved, steps
+from cc_env.games.capture_conquer.rules import BOARD, is_won, play_jump, steps
 from cc_env.games.factory import make_game
 from cc_env.jit.compiler import jit
 from cc_env.jit.raw_arrays import as_raw
@@ -406,7 +406,7 @@ def play_listed(
 def _made(position: Position, move: np.uint64) -> Position:
     start, end, captured = move & _CELL, move >> _END & _CELL, move >> _VICTIM
     victim = ZERO if captured == _NOBODY else ONE << captured
-    return moved(position, ONE << start, ONE << end, victim)
+    return play_jump(position, ONE << start, ONE << end, victim)
 
 
 @jit
@@ -419,7 +419,7 @@ def list_moves(position: Position, moves: NDArray[np.uint32]) -> np.uint64:
     own, occupied = position.own, position.own | position.enemy
     empty = BOARD[position.size] & ~occupied
     field = Field(own, occupied, empty, hops_over(occupied, empty))
-    chains = own & going_on(field.hops)
+    chains = own & double_takeoffs(field.hops)
     count = _list_short(own ^ chains, position.enemy, own, empty, moves)
     over_own, going = hops_over(own, empty), takeoffs(field.hops)
     hunting = takeoffs(hops_over(position.enemy, empty))
@@ -430,16 +430,16 @@ def list_moves(position: Position, moves: NDArray[np.uint32]) -> np.uint64:
         count = _write(start, before ^ start | steps(start, empty), ZERO, moves, count)
         if not before & hunting:
             continue
-        victims = hopped(before, field.hops) & position.enemy
-        later = hopped(before ^ start, field.hops)
+        victims = hop_middles(before, field.hops) & position.enemy
+        later = hop_middles(before ^ start, field.hops)
         while victims:
             victim = lowest_bit(victims)
             victims ^= victim
             ends = _behind(start, victim)
             if victim & later:
-                ends = ends_capturing(start, before, victim, empty, captured(victim, field))
+                ends = ends_capturing(start, before, victim, empty, remove_victim(victim, field))
             elif ends & going:
-                left = captured(victim, field)
+                left = remove_victim(victim, field)
                 ends = reachable(ends, left.hops, left.occupied, empty)
             count = _write(start, ends, victim, moves, count)
     return count
@@ -456,11 +456,12 @@ def _list_short(
     while pieces:
         start = lowest_bit(pieces)
         pieces ^= start
-        count = _write(start, steps(start, empty) | landed(start, over_own), ZERO, moves, count)
+        ends = steps(start, empty) | hop_landings(start, over_own)
+        count = _write(start, ends, ZERO, moves, count)
     while hunters:
         start = lowest_bit(hunters)
         hunters ^= start
-        victims = hopped(start, over_enemy)
+        victims = hop_middles(start, over_enemy)
         while victims:
             victim = lowest_bit(victims)
             victims ^= victim

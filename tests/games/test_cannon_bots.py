@@ -5,7 +5,7 @@ import pytest
 
 from cc_env.core.grid import Grid
 from cc_env.errors import BadOption
-from cc_env.games.cannon.bots import BOTS, look
+from cc_env.games.cannon.bots import BOTS, find_candidates
 from cc_env.games.factory import make_game
 from cc_env.match.match import Limits
 from cc_env.match.referee import Clock, play_match
@@ -66,7 +66,7 @@ def test_danger_is_what_enemies_could_do_to_a_cell():
     for _ in range(12):
         position = CANNON.initial
         for _ in range(60):
-            view = look(CANNON, position)
+            view = find_candidates(CANNON, position)
             rows = CANNON.to_move(position)
             for cell, danger in view.soldiers.items():
                 row, column = divmod(cell, COLUMNS)

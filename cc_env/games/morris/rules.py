@@ -1,4 +1,4 @@
-"""The compiled rules of morris; the head of the package describes positions and actions."""
+"""The compiled rules of morris; the package's docstring describes positions and actions."""
 
 from typing import NamedTuple
 
@@ -21,11 +21,15 @@ CELLS: tuple[Cell, ...] = (
 )
 SIZE = 7
 LINES = (
-    *("ABC", "DEF", "GHI", "JKL", "MNO", "PQR", "STU", "VWX"),  # along the rows
-    *("AJV", "DKS", "GLP", "BEH", "QTW", "IMR", "FNU", "COX"),  # along the columns
+    # Rows.
+    *("ABC", "DEF", "GHI", "JKL", "MNO", "PQR", "STU", "VWX"),
+    # Columns.
+    *("AJV", "DKS", "GLP", "BEH", "QTW", "IMR", "FNU", "COX"),
 )
-BEADS = 9  # of each player
-FEW = 3  # beads with which a player flies, if they do
+# Beads of each player.
+BEADS = 9
+# A player with this many beads may fly, if flying is allowed, and loses with fewer.
+FEW = 3
 PLANES = (
     "own beads",
     "enemy beads",
@@ -46,11 +50,11 @@ PROTECT, ONE_REMOVAL, NEVER_FREE, FREE_WHEN_MOVING, FLYING, COUNT_HAND = (
     np.uint64(1 << bit) for bit in range(6)
 )
 
-# Bits of `network_inputs`, above the points: how many beads are in hand, whether moves are free.
+# Bits of `network_inputs` above the points: the number of beads in hand, and free moves.
 _IN_HAND = np.uint64(NUM_POINTS)
 _IS_FREE = np.uint64(NUM_POINTS + BEADS + 1)
 
-# Tables by point: the mills through it, less the point itself, and its neighbours.
+# Tables by point: the mills through it, without the point itself, and its neighbors.
 MILLS = np.zeros((NUM_POINTS, 2), np.uint64)
 NEIGHBOURS = np.zeros(NUM_POINTS, np.uint64)
 ALL_MILLS = np.zeros(len(LINES), np.uint64)
@@ -58,7 +62,7 @@ _ROWS = np.array([row for row, _ in CELLS], np.int64)
 _COLUMNS = np.array([column for _, column in CELLS], np.int64)
 for _number, _line in enumerate(LINES):
     _places = [POINTS.index(point) for point in _line]
-    ALL_MILLS[_number] = sum(1 << place for place in _places)
+    ALL_MILLS[_number] = sum(1 << point for point in _places)
     for _place in _places:
         _free = int(MILLS[_place, 0] != 0)
         MILLS[_place, _free] = int(ALL_MILLS[_number]) & ~(1 << _place)
@@ -68,7 +72,7 @@ for _number, _line in enumerate(LINES):
 
 
 class Position(NamedTuple):
-    """The beads of two sides and what is due; see the head of the package."""
+    """A position; the package's docstring describes the fields."""
 
     own: np.uint64
     enemy: np.uint64
@@ -102,7 +106,7 @@ def legal_actions(position: Position, out: NDArray[np.int32]) -> Int:
 
 @jit
 def _write(points: Word, first: Int, out: NDArray[np.int32], count: Int) -> Int:
-    """Append the id of each point, the first point's being `first`; return the new count."""
+    """Append `first` plus the index of each point to `out` (int32[A]); return the new count."""
     while points:
         out[count] = first + np.int64(lowest_index(points))
         points &= points - ONE
@@ -112,7 +116,7 @@ def _write(points: Word, first: Int, out: NDArray[np.int32], count: Int) -> Int:
 
 @jit
 def removable(position: Position) -> Word:
-    """Return the beads of the opponent that may be removed."""
+    """Return the opponent's beads that may be removed."""
     enemy = position.enemy
     if position.options & PROTECT:
         unprotected = enemy & ~in_mills(enemy)
@@ -145,17 +149,17 @@ def apply(position: Position, action: Int) -> Position:
         enemy ^= ONE << np.uint64(action)
         pending -= ONE
     else:
-        place = np.uint64(action)
+        point = np.uint64(action)
         is_move = action >= NUM_POINTS
         if is_move:
             own ^= ONE << np.uint64(action // NUM_POINTS - 1)
-            place = np.uint64(action % NUM_POINTS)
+            point = np.uint64(action % NUM_POINTS)
         else:
             own_hand -= ONE
-        pending = _due(mills(own, place), enemy, options)
-        own |= ONE << place
+        pending = _removals_due(mills(own, point), enemy, options)
+        own |= ONE << point
         own_free = ZERO
-        if pending and _earns(is_move, options):
+        if pending and _earns_free_move(is_move, options):
             own_free = ONE
     if pending:
         return Position(
@@ -167,22 +171,22 @@ def apply(position: Position, action: Int) -> Position:
 
 
 @jit
-def mills(own: Word, place: np.uint64) -> Int:
-    """Return how many mills a bead on this point completes."""
-    first, second = MILLS[place, 0], MILLS[place, 1]
+def mills(own: Word, point: np.uint64) -> Int:
+    """Return the number of mills that a bead on this point completes."""
+    first, second = MILLS[point, 0], MILLS[point, 1]
     return np.int64(own & first == first) + np.int64(own & second == second)
 
 
 @jit
-def _due(mills: Int, enemy: Word, options: np.uint64) -> np.uint64:
-    """Return how many removals these mills bring."""
-    due = np.int64(mills > 0) if options & ONE_REMOVAL else mills
-    return np.uint64(min(due, popcount(enemy)))
+def _removals_due(mills: Int, enemy: Word, options: np.uint64) -> np.uint64:
+    """Return the number of removals that completed mills grant."""
+    removals = np.int64(mills > 0) if options & ONE_REMOVAL else mills
+    return np.uint64(min(removals, popcount(enemy)))
 
 
 @jit
-def _earns(is_move: Bool, options: np.uint64) -> Bool:
-    """Return whether a turn with a removal earns a free move."""
+def _earns_free_move(is_move: Bool, options: np.uint64) -> Bool:
+    """Return whether a turn with a removal grants a free move."""
     if options & NEVER_FREE:
         return False
     return bool(is_move or not options & FREE_WHEN_MOVING)
@@ -209,6 +213,7 @@ def outcome(position: Position) -> Int:
 
 @jit
 def has_too_few(beads: Word, hand: np.uint64, options: np.uint64) -> Bool:
+    """Return whether a player has lost by the number of beads."""
     if options & COUNT_HAND:
         return popcount(beads) + np.int64(hand) < FEW
     return not hand and popcount(beads) < FEW
@@ -216,7 +221,7 @@ def has_too_few(beads: Word, hand: np.uint64, options: np.uint64) -> Bool:
 
 @jit
 def is_blocked(position: Position) -> Bool:
-    """Return whether the player to move has nothing to do, at the beginning of a turn."""
+    """Return whether the player to move has no legal action at the start of a turn."""
     empty = ALL & ~(position.own | position.enemy)
     if position.own_hand or can_fly(position):
         return not empty
@@ -250,18 +255,18 @@ def observe(position: Position, player: Int, planes: NDArray[np.int8]) -> None:
 
 @jit
 def tactical_actions(position: Position, out: NDArray[np.int32]) -> Int:
-    """As `rules.tactical_actions`: removals, and what closes a mill."""
+    """As `rules.tactical_actions`: removals, and actions that complete a mill."""
     if position.pending:
         return _write(removable(position), np.int64(0), out, np.int64(0))
     count = legal_actions(position, out)
     tactical: Int = 0
     for index in range(count):
         action = np.int64(out[index])
-        own, place = position.own, np.uint64(action)
+        own, point = position.own, np.uint64(action)
         if action >= NUM_POINTS:
             own ^= ONE << np.uint64(action // NUM_POINTS - 1)
-            place = np.uint64(action % NUM_POINTS)
-        if mills(own, place) and position.enemy:
+            point = np.uint64(action % NUM_POINTS)
+        if mills(own, point) and position.enemy:
             out[tactical] = action
             tactical += 1
     return tactical
