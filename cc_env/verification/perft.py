@@ -1,4 +1,4 @@
-"""Perft: the number of sequences of turns of a length, the standard test of move generators."""
+"""Perft: the number of turn sequences of a given length, the standard test of move generators."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,34 +11,34 @@ from cc_env.jit.compiler import jit
 
 
 def perft(game: Game, position: Position, depth: int, *, decisions: bool = False) -> int:
-    """Return the number of sequences of `depth` turns; finished games are not extended.
+    """Return the number of sequences of `depth` turns from a position.
 
-    With `decisions`, sequences of `depth` decisions, of which a turn may take several. Raises
-    BadOption for a depth below 0.
+    Finished games are not extended. With `decisions`, count sequences of `depth` decisions, several
+    of which may make up a turn. Raises BadOption for a depth below 0.
     """
     if not is_integer(depth, 0):
-        raise BadOption(f"perft: depth={depth!r}; it is 0 or more")
-    free = np.empty(0, np.int32)
-    return int(_perft(position, depth, free, game.num_actions, decisions)) if depth else 1
+        raise BadOption(f"perft: depth={depth!r}; expected a whole number, 0 or more")
+    buffer = np.empty(0, np.int32)
+    return int(_perft(position, depth, buffer, game.num_actions, decisions)) if depth else 1
 
 
 @jit
 def _perft(
-    position: Position, depth: int, free: NDArray[np.int32], most: int, decisions: Bool
+    position: Position, depth: int, buffer: NDArray[np.int32], num_actions: int, decisions: Bool
 ) -> int:
-    """Count below `position`; `free`, int32[>= 0], is room for lists of `most` actions at most."""
+    """Count below `position`; `buffer` (int32[>= 0]) is scratch memory for lists of actions."""
     if rules.outcome(position) != ONGOING:
         return 0
-    if free.size < most:
-        free = np.empty(16 * most, np.int32)
-    count = rules.legal_actions(position, free)
+    if buffer.size < num_actions:
+        buffer = np.empty(16 * num_actions, np.int32)
+    count = rules.legal_actions(position, buffer)
     total = 0
     for index in range(count):
-        after = rules.apply(position, np.int64(free[index]))
+        after = rules.apply(position, np.int64(buffer[index]))
         if rules.mid_turn(after) and not decisions:
-            total += _perft(after, depth, free[count:], most, decisions)
+            total += _perft(after, depth, buffer[count:], num_actions, decisions)
         elif depth == 1:
             total += 1
         else:
-            total += _perft(after, depth - 1, free[count:], most, decisions)
+            total += _perft(after, depth - 1, buffer[count:], num_actions, decisions)
     return total

@@ -1,7 +1,7 @@
-"""Recorded positions and games, and how the rules compare with them.
+"""Comparison of the rules with recorded positions and games.
 
-A file has one JSON object a line, and may be compressed with gzip. What fields a line has depends
-on the game, see `cc_env.verification.recordings`: legal turns, endings, games, perft.
+A file has one JSON object per line and may be compressed with gzip. Its fields depend on the game:
+legal turns, endings, games, perft; see `cc_env.verification.recordings`.
 """
 
 import json
@@ -17,51 +17,55 @@ from cc_env.verification import recordings
 from cc_env.verification.perft import perft
 from cc_env.verification.recordings import Recording
 
-MOST_COUNTED = 20_000_000  # larger counts, and those after them, are not checked
+# Greater perft counts, and the counts of greater depths, are not checked.
+MAX_PERFT = 20_000_000
 
-# What reading may raise where a field has the wrong type.
-_WRONG = TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RecursionError
+# Errors that a field of the wrong type may cause.
+_TYPE_ERRORS = TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RecursionError
 
 
 class Comparison(NamedTuple):
-    """What the rules say of one recorded position; a line can have several."""
+    """The differences between the rules and one recorded position.
 
-    line: int  # counted from 1
+    `line` is the number of the line, from 1; a line may contain several positions.
+    """
+
+    line: int
     position: str
-    differences: tuple[str, ...]  # empty where they agree
+    differences: tuple[str, ...]
 
 
 def compare(path: Path, game: str) -> Iterator[Comparison]:
-    """Yield the comparisons of each line of the file.
+    """Yield the comparisons of all lines of a file.
 
-    Raises BadRecord, naming the line, where one is broken, and UnknownOption where nothing reads
-    recorded positions of the game.
+    Raises BadRecord, which names the line, for a broken line, and UnknownOption if the game has no
+    reader of recorded positions.
     """
-    read = recordings.reader(game)
+    read = recordings.find_reader(game)
     is_empty = True
     for number, text in read_lines(path):
         is_empty = False
         try:
-            known = list(read(json.loads(text)))
-            for recording in known:
-                _check(recording)
+            line_recordings = list(read(json.loads(text)))
+            for recording in line_recordings:
+                _check_types(recording)
         except (CcEnvError, json.JSONDecodeError) as error:
             raise BadRecord(f"{path}, line {number}: {error}") from error
         except KeyError as error:
             raise BadRecord(f"{path}, line {number}: field {error} is missing") from error
-        except _WRONG as error:
+        except _TYPE_ERRORS as error:
             wrong = f"not a recorded position of {game} ({error})"
             raise BadRecord(f"{path}, line {number}: {wrong}") from error
-        for recording in known:
+        for recording in line_recordings:
             position = recording.game.to_text(recording.position)
             yield Comparison(number, position, tuple(_differences(recording)))
     if is_empty:
-        raise BadRecord(f"{path}: there is no recorded position in it")
+        raise BadRecord(f"{path} contains no recorded position")
 
 
-def _check(recording: Recording) -> None:
-    """Raise TypeError where a field of the line has the wrong type."""
-    texts = (*recording.played, *(recording.turns or ()), *(recording.actions or ()))
+def _check_types(recording: Recording) -> None:
+    """Raise TypeError if a field of a line has the wrong type."""
+    texts = (*recording.path, *(recording.turns or ()), *(recording.actions or ()))
     for text in (*texts, recording.ending or ""):
         if not isinstance(text, str):
             raise TypeError(f"{text!r} is not a text")
@@ -71,15 +75,16 @@ def _check(recording: Recording) -> None:
 
 
 def _differences(recording: Recording) -> Iterator[str]:
+    """Yield the differences between the rules and a recording."""
     game, position = recording.game, recording.position
-    for number, text in enumerate(recording.played, 1):
+    for number, text in enumerate(recording.path, 1):
         try:
-            position = _follow(game, position, text)
+            position = _play(game, position, text)
         except CcEnvError as error:
             yield f"turn {number}: {error}"
             return
-    if recording.reached is not None and game.key(position) != game.key(recording.reached):
-        yield f"leads to {game.to_text(position)}, recorded {game.to_text(recording.reached)}"
+    if recording.final is not None and game.key(position) != game.key(recording.final):
+        yield f"leads to {game.to_text(position)}, recorded {game.to_text(recording.final)}"
     outcome = game.outcome(position)
     if recording.outcome is not None and outcome != recording.outcome:
         yield f"outcome {outcome}, recorded {recording.outcome}"
@@ -90,17 +95,18 @@ def _differences(recording: Recording) -> Iterator[str]:
         if recording.turns is not None:
             yield from _differing_turns(game, position, recording.turns)
         if recording.actions is not None:
-            yield from _missing(recording.actions, _texts(game, position))
+            yield from _differing_texts(recording.actions, _texts(game, position))
     for depth, count in enumerate(recording.counts, 1):
-        if count > MOST_COUNTED:
+        if count > MAX_PERFT:
             return
-        counted = perft(game, position, depth, decisions=recording.in_decisions)
-        if counted != count:  # deeper counts may then be far larger than recorded
-            yield f"perft {depth} is {counted}, recorded {count}"
+        nodes = perft(game, position, depth, decisions=recording.counts_decisions)
+        # Counts of greater depths could then be far greater than recorded.
+        if nodes != count:
+            yield f"perft {depth} is {nodes}, recorded {count}"
             return
 
 
-def _follow(game: Game, position: Position, text: str) -> Position:
+def _play(game: Game, position: Position, text: str) -> Position:
     """Return the position after a decision or a turn."""
     for action in map(int, game.legal_actions(position)):
         if game.action_text(position, action) == text:
@@ -117,19 +123,19 @@ def _texts(game: Game, position: Position) -> Iterator[str]:
 def _differing_turns(
     game: Game, position: Position, recorded: Mapping[str, Position | None]
 ) -> Iterator[str]:
-    after = {
+    positions = {
         game.turn_text(position, turn): game.play_turn(position, turn)
         for turn in game.turns(position)
     }
-    yield from _missing(recorded.keys(), after)
-    for text in sorted(after.keys() & recorded.keys()):
-        wanted = recorded[text]
-        if wanted is not None and game.key(wanted) != game.key(after[text]):
-            reached = game.to_text(after[text])
-            yield f"{text} leads to {reached}, recorded {game.to_text(wanted)}"
+    yield from _differing_texts(recorded.keys(), positions)
+    for text in sorted(positions.keys() & recorded.keys()):
+        expected = recorded[text]
+        if expected is not None and game.key(expected) != game.key(positions[text]):
+            actual = game.to_text(positions[text])
+            yield f"{text} leads to {actual}, recorded {game.to_text(expected)}"
 
 
-def _missing(recorded: Set[str], legal: Iterable[str]) -> Iterator[str]:
+def _differing_texts(recorded: Set[str], legal: Iterable[str]) -> Iterator[str]:
     texts = set(legal)
     yield from (f"{text} is not recorded" for text in sorted(texts - recorded))
     yield from (f"{text} is recorded, but not legal" for text in sorted(recorded - texts))

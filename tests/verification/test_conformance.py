@@ -1,4 +1,4 @@
-"""An author is told what a game does not keep: a broken one for each property is caught."""
+"""Conformance checks report a fault of every property."""
 
 import re
 from dataclasses import replace
@@ -24,15 +24,15 @@ def game():
 
 @pytest.fixture
 def with_rule(game, monkeypatch):
-    """Return a function that replaces a rule by one that is given the true one, too."""
+    """Return a function that replaces a rule; the replacement also receives the original."""
 
-    def break_it(name, function):
-        chosen = getattr(rules, name)._chosen
-        true = chosen[(type(game.initial),)]
-        broken = lambda *arguments: function(true, *arguments)  # noqa: E731
-        monkeypatch.setitem(chosen, (type(game.initial),), broken)
+    def replace_rule(name, function):
+        implementations = getattr(rules, name)._chosen
+        original = implementations[(type(game.initial),)]
+        broken = lambda *arguments: function(original, *arguments)  # noqa: E731
+        monkeypatch.setitem(implementations, (type(game.initial),), broken)
 
-    return break_it
+    return replace_rule
 
 
 def faults(game):
@@ -43,7 +43,7 @@ def faults(game):
 
 
 @pytest.mark.parametrize("name", [NAME, "mini_checkers"])
-def test_a_game_that_keeps_its_promises_has_no_fault(name):
+def test_conforming_game_has_no_faults(name):
     assert faults(make_game(name)) == []
 
 
@@ -87,53 +87,60 @@ def unwritten(true, position, player, planes):
 def own_seat(true, position, player, planes):
     true(position, player, planes)
     planes[2] = 0
-    planes[2, 0, 0] = 1  # sees a corner that no mirror moves
+    # A corner that the mirror does not move.
+    planes[2, 0, 0] = 1
 
 
 @pytest.mark.parametrize(
-    ("rule", "function", "says"),
+    ("rule", "function", "fault"),
     [
-        ("legal_actions", reversed_list, "3/3/3 x : legal actions [8, 7, 6, 5, 4, 3, 2, 1, 0]; w"),
-        ("legal_actions", strange_list, "legal actions [9]; wanted: ids from 0 to 8"),
+        ("legal_actions", reversed_list, "3/3/3 x : legal actions [8, 7, 6, 5, 4, 3, 2, 1, 0]; e"),
+        ("legal_actions", strange_list, "legal actions [9]; expected ids from 0 to 8"),
         ("legal_actions", lambda *_: 0, "the outcome is ONGOING, but no action is legal"),
-        ("outcome", lambda *_: 7, "outcome 7; wanted: the player who has won (0 or 1), DRAW"),
-        ("apply", overwrite, "own and enemy both have bits [0]; wanted: a cell has one piece"),
-        ("apply", off_the_board, "pieces on bits [20]; wanted: bits of cells on the board"),
-        ("to_move", lambda *_: 2, "player 2 is to move; wanted: 0 or 1"),
-        ("mid_turn", lambda *_: True, "its turn goes on (mid_turn); wanted: the same player"),
+        ("outcome", lambda *_: 7, "outcome 7; expected the winner (0 or 1), DRAW"),
+        ("apply", overwrite, "own and enemy both have bits [0]; expected at most one piece"),
+        ("apply", off_the_board, "pieces on bits [20]; expected bits of cells on the board"),
+        ("to_move", lambda *_: 2, "player 2 is to move; expected 0 or 1"),
+        (
+            "mid_turn",
+            lambda *_: True,
+            "the turn is unfinished (mid_turn); expected the same",
+        ),
         ("observe", wide, "observe writes outside of planes, int8[3, 3, 3], for player 0"),
-        ("observe", twos, "plane 0 has the values [0, 2]; wanted: 0 and 1"),
-        ("observe", unwritten, "observe leaves cells of plane 1 as they were"),
-        ("observe", own_seat, "mirror: the image is seen in another way"),
-        ("key", lambda *_: 5, "the key is that of '3/3/3 x' too, where other actions are legal"),
+        ("observe", twos, "plane 0 has the values [0, 2]; expected 0 and 1"),
+        ("observe", unwritten, "observe does not write all cells of plane 1"),
+        ("observe", own_seat, "mirror: the observation of the image is not the image"),
+        ("key", lambda *_: 5, "the key equals that of '3/3/3 x', which has other legal actions"),
     ],
 )
-def test_a_rule_that_breaks_a_promise_is_told(game, with_rule, rule, function, says):
+def test_broken_rule_is_reported(game, with_rule, rule, function, fault):
     with_rule(rule, function)
-    assert any(says in fault for fault in faults(game))
+    assert any(fault in text for text in faults(game))
 
 
-def test_observe_is_never_called_without_room_around_its_planes(game, with_rule):
-    """What a wrong one writes there would otherwise break the process, not the game."""
-    rooms = []
-    with_rule("observe", lambda true, *rest: rooms.append(rest[2].base) or true(*rest))
-    with_rule("apply", overwrite)  # a fault, so no environment is made
-    assert faults(game)
-    assert min(len(room) for room in rooms) == 27 + 2 * conformance._ROOM
-
-
-def test_a_fault_says_where_and_after_which_action(game, with_rule):
+def test_observe_writes_into_arrays_with_margins(game, with_rule):
+    """A write out of bounds would otherwise corrupt the memory of the process."""
+    arrays = []
+    with_rule("observe", lambda true, *rest: arrays.append(rest[2].base) or true(*rest))
+    # A fault, so no environment is created.
     with_rule("apply", overwrite)
-    (fault,) = [told for told in conformance.check(game, games=2) if "both have bits" in told.wrong]
+    assert faults(game)
+    assert min(len(array) for array in arrays) == 27 + 2 * conformance._MARGIN
+
+
+def test_fault_contains_the_last_action(game, with_rule):
+    with_rule("apply", overwrite)
+    all_faults = conformance.check(game, games=2)
+    (fault,) = [fault for fault in all_faults if "both have bits" in fault.wrong]
     assert fault.action == "00"
 
 
-def test_a_game_without_an_end_is_told(game, with_rule, monkeypatch):
-    monkeypatch.setattr(conformance, "LONGEST", 30)
+def test_endless_game_is_reported(game, with_rule, monkeypatch):
+    monkeypatch.setattr(conformance, "MAX_DECISIONS", 30)
     with_rule("outcome", lambda *_: -1)
     with_rule("legal_actions", lambda true, position, out: out.__setitem__(0, 4) or 1)
     with_rule("apply", lambda true, position, action: (*position[:2], position.player ^ ONE))
-    assert any("random game 1 goes on after 30 decisions" in fault for fault in faults(game))
+    assert any("random game 1 exceeds 30 decisions" in fault for fault in faults(game))
 
 
 def wrong_mirror(game):
@@ -142,31 +149,31 @@ def wrong_mirror(game):
 
 
 @pytest.mark.parametrize(
-    ("change", "says"),
+    ("change", "fault"),
     [
-        (wrong_mirror, "mirror: 00 leads elsewhere in the image; wanted: '"),
+        (wrong_mirror, "mirror: 00 leads elsewhere in the image; expected '"),
         (
             lambda game: replace(
                 game, notation=Notation(to_text=lambda p: "3/3/3 x", ending=lambda p: "won")
             ),
-            "'3/3/3 x' is read as '3/3/3 x'; wanted: the same position",
+            "'3/3/3 x' is read as '3/3/3 x'; expected the same position",
         ),
         (
             lambda game: replace(game, notation=Notation(action_text=lambda p, a: "a")),
-            "actions (0,) and (1,) are both written 'a'; wanted: two texts",
+            "actions (0,) and (1,) are both written 'a'; expected two texts",
         ),
         (
             lambda game: replace(game, look=Look(track=lambda p, turn: Track(((9, 9),), ()))),
-            "the track of 00 leads to [(9, 9)]; wanted: cells of the board",
+            "the track of 00 leads to [(9, 9)]; expected cells of the board",
         ),
         (
             lambda game: replace(game, action_cells=np.zeros(9, np.int64), symmetries=()),
-            "two legal actions have the action_cells [0, 0]; wanted: one at most",
+            "two legal actions have the action_cells [0, 0]; expected at most one",
         ),
     ],
 )
-def test_a_fact_that_breaks_a_promise_is_told(game, change, says):
-    assert any(says in fault for fault in faults(change(game)))
+def test_broken_game_attribute_is_reported(game, change, fault):
+    assert any(fault in text for text in faults(change(game)))
 
 
 @jit
@@ -185,32 +192,34 @@ def player_as_an_integer(position, action):
 
 
 @pytest.mark.parametrize(
-    ("function", "says"),
+    ("function", "fault"),
     [
         (marked_by_a_float, "cannot be compiled: No implementation of function Function(<built-in"),
-        (marked_with_an_integer, "apply returns enemy as int64; wanted: all fields uint64"),
-        (player_as_an_integer, "wanted: all fields uint64"),
+        (marked_with_an_integer, "apply returns enemy as int64; expected all fields uint64"),
+        (player_as_an_integer, "expected all fields uint64"),
     ],
 )
-def test_words_mixed_with_integers_are_told(game, monkeypatch, function, says):
+def test_word_mixed_with_an_integer_is_reported(game, monkeypatch, function, fault):
     monkeypatch.setitem(rules.apply._chosen, (type(game.initial),), function)
-    assert [says in fault for fault in faults(game)] == [True]
+    assert [fault in text for text in faults(game)] == [True]
 
 
-def test_a_game_that_cannot_be_compiled_is_told_in_one_line(game):
-    with pytest.raises(BadGame) as told:
+def test_compile_error_is_one_line(game):
+    with pytest.raises(BadGame) as caught:
         marked_by_a_float(game.initial, 1)
-    said = str(told.value)
-    assert said.startswith("the game elsewhere.tictactoe cannot be compiled: No implementation of")
+    message = str(caught.value)
+    assert message.startswith(
+        "the game elsewhere.tictactoe cannot be compiled: No implementation of"
+    )
     assert re.search(
-        r'uint64, float64\); File ".*test_conformance.py", line \d+; cc_env check ', said
+        r'uint64, float64\); File ".*test_conformance.py", line \d+; cc_env check ', message
     )
-    assert "\n" not in said
+    assert "\n" not in message
 
 
-def test_a_mask_that_is_not_the_list_is_told(game, monkeypatch):
+def test_wrong_action_mask_is_reported(game, monkeypatch):
     monkeypatch.setattr(
-        conformance, "_listed", lambda game, position: game.legal_actions(position)[1:]
+        conformance, "_list_actions", lambda game, position: game.legal_actions(position)[1:]
     )
-    (fault,) = conformance._environment(game, 0)
+    (fault,) = conformance._check_environment(game, 0)
     assert fault.wrong.startswith("an environment allows [0, 1, 2")

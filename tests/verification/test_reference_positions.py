@@ -1,4 +1,4 @@
-"""Comparing recorded positions: differences are found, broken lines named."""
+"""Comparison with recorded positions: differences are found and broken lines are reported."""
 
 import gzip
 import json
@@ -34,12 +34,12 @@ def compare(tmp_path, *lines, name="positions.jsonl"):
 
 
 @pytest.mark.parametrize("name", ["positions.jsonl", "positions.jsonl.gz"])
-def test_agreement(tmp_path, name):
+def test_correct_position_has_no_differences(tmp_path, name):
     (checked,) = compare(tmp_path, GOOD, name=name)
     assert not checked.differences
 
 
-def test_differences_are_named(tmp_path):
+def test_differences_are_described(tmp_path):
     missing = GOOD | {"moves": GOOD["moves"][1:]}
     extra = GOOD | {"moves": [*GOOD["moves"], [[0, 0], [3, 0], [1, 1]]]}
     over = GOOD | {"result": "loss"}
@@ -54,8 +54,9 @@ def test_differences_are_named(tmp_path):
     assert checked[1].position == "b3/1b2/4/2rr b"
 
 
-def test_where_turns_lead_is_compared(tmp_path):
-    def board(red):  # of the 32 cells in use; black is on 11
+def test_positions_after_turns_are_compared(tmp_path):
+    def board(red):
+        """Return the 32 cells in use, with black on 11 and red on cell number `red`."""
         return "".join({4: "b", red: "r"}.get(cell, ".") for cell in range(32))
 
     path = tmp_path / "checkers.jsonl"
@@ -65,12 +66,14 @@ def test_where_turns_lead_is_compared(tmp_path):
     path.write_text("\n".join(map(json.dumps, lines)))
     agreed, differing = reference_positions.compare(path, "checkers")
     assert not agreed.differences
-    (said,) = differing.differences
-    assert said == "42-33 leads to 8/1b6/8/3r4/8/8/8/8 b, recorded 8/1b6/8/5r2/8/8/8/8 b"
+    (difference,) = differing.differences
+    assert difference == "42-33 leads to 8/1b6/8/3r4/8/8/8/8 b, recorded 8/1b6/8/5r2/8/8/8/8 b"
 
 
-def test_a_capture_ends_where_crowning_ends_it(tmp_path):
-    path, cells = tmp_path / "checkers.jsonl", {8: "r", 4: "b", 5: "b"}  # on 20, 11, 13
+def test_capture_is_truncated_at_crowning(tmp_path):
+    path = tmp_path / "checkers.jsonl"
+    # Red on 20, black on 11 and 13.
+    cells = {8: "r", 4: "b", 5: "b"}
     board = "".join(cells.get(cell, ".") for cell in range(32))
     after = "".join({10: "R"}.get(cell, ".") for cell in range(32))
     line = {"kind": "position", "board": board, "turn": "r", "moves": [["20x02x24", after, 1]]}
@@ -82,7 +85,7 @@ def test_a_capture_ends_where_crowning_ends_it(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("line", "why"),
+    ("line", "message"),
     [
         ("{", "Expecting"),
         ("[]", "not a recorded position of capture_conquer"),
@@ -98,13 +101,13 @@ def test_a_capture_ends_where_crowning_ends_it(tmp_path):
         (GOOD | {"to_move": "b"}, "to_move 1 or 2|not a recorded position"),
     ],
 )
-def test_a_broken_line_is_refused_with_its_number(tmp_path, line, why):
-    with pytest.raises(BadRecord, match=rf"line 2: .*{why}"):
+def test_broken_line_is_reported_with_its_number(tmp_path, line, message):
+    with pytest.raises(BadRecord, match=rf"line 2: .*{message}"):
         compare(tmp_path, GOOD, line)
 
 
 @pytest.mark.parametrize(
-    ("game", "line", "why"),
+    ("game", "line", "message"),
     [
         (
             "cannon",
@@ -139,40 +142,42 @@ def test_a_broken_line_is_refused_with_its_number(tmp_path, line, why):
         ),
     ],
 )
-def test_what_is_of_the_wrong_kind_is_refused(tmp_path, game, line, why):
+def test_field_of_wrong_type_is_rejected(tmp_path, game, line, message):
     board = "W1W1W1W1/1w1w1w1w/1w1w1w1w/1w1w1w1w/b1b1b1b1/b1b1b1b1/b1b1b1b1/1B1B1B1B"
-    path, known = tmp_path / "x.jsonl", {"count": "effects", "cmds": [], "end": "halls"}
-    path.write_text(json.dumps(known | line | {"final": board}))
-    with pytest.raises(BadRecord, match=f"x.jsonl, line 1: .*{why}"):
+    path = tmp_path / "x.jsonl"
+    fields = {"count": "effects", "cmds": [], "end": "halls"}
+    path.write_text(json.dumps(fields | line | {"final": board}))
+    with pytest.raises(BadRecord, match=f"x.jsonl, line 1: .*{message}"):
         list(reference_positions.compare(path, game))
 
 
-def test_counts_after_one_that_differs_are_not_walked(tmp_path):
+def test_perft_stops_at_the_first_difference(tmp_path):
     path = tmp_path / "x.jsonl"
-    nodes = [7, 49, 302, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1]  # the last would take hours
+    # The last depths would take hours.
+    nodes = [7, 49, 302, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1]
     line = {"kind": "perft", "board": "wwwwww......bbbbbb", "turn": "b", "nodes": nodes}
     path.write_text(json.dumps(line))
     (checked,) = reference_positions.compare(path, "mini_checkers")
     assert len(checked.differences) == 1
 
 
-def test_a_cut_file_is_refused_after_the_last_good_line(tmp_path):
+def test_truncated_file_is_reported_after_the_last_valid_line(tmp_path):
     path = tmp_path / "positions.jsonl.gz"
-    path.write_bytes(gzip.compress(json.dumps(GOOD).encode() * 1)[:-9])
+    path.write_bytes(gzip.compress(json.dumps(GOOD).encode())[:-9])
     with pytest.raises(BadRecord, match="after line 0"):
         list(reference_positions.compare(path, "capture_conquer"))
 
 
-def test_a_file_that_is_not_there_is_refused(tmp_path):
-    with pytest.raises(BadRecord, match=r"nowhere.jsonl: there is no such file$"):
+def test_missing_file_is_rejected(tmp_path):
+    with pytest.raises(BadRecord, match="nowhere"):
         list(reference_positions.compare(tmp_path / "nowhere.jsonl", "capture_conquer"))
 
 
-def test_a_file_without_positions_is_refused(tmp_path):
-    with pytest.raises(BadRecord, match="no recorded position in it"):
+def test_file_without_positions_is_rejected(tmp_path):
+    with pytest.raises(BadRecord, match="no recorded position"):
         compare(tmp_path, "", "")
 
 
-def test_an_unknown_game_is_refused(tmp_path):
+def test_unknown_game_is_rejected(tmp_path):
     with pytest.raises(UnknownOption, match="no game 'go'"):
         list(reference_positions.compare(tmp_path / "x", "go"))

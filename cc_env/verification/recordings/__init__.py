@@ -1,8 +1,8 @@
-"""Recorded positions of each game, which `verification.reference_positions` compares.
+"""Readers of recorded positions, for `cc_env.verification.reference_positions`.
 
-A line of a file is a JSON object, whose fields depend on the game. For a game of the catalogue the
-module of its name in this folder has the function `read_recordings`; the module of any other game
-may have it itself.
+A line of a file is a JSON object whose fields depend on the game. The function `read_recordings` is
+in the module of this package with the name of the game, or in the module of the game itself if it
+is not in the catalogue.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -17,28 +17,34 @@ from cc_env.registry.catalogue import GAMES
 
 
 class Recording(NamedTuple):
-    """What is known of a position, to compare the rules with; None is what is not known."""
+    """Recorded facts of a position, compared with the rules; None for unrecorded facts.
+
+    `path` has the turns or decisions from `position` to the final position, which all other fields
+    describe. `final` is compared by its key. `ending` is that of a finished game, as `Game.ending`.
+    `turns` maps the legal turns to the positions after them; `actions` has all notations of the
+    legal decisions. `counts` are perft counts from depth 1, of decisions if `counts_decisions`.
+    """
 
     game: Game
     position: Position
-    played: tuple[str, ...] = ()  # turns, or decisions, to the position of which the rest is known
-    reached: Position | None = None  # what that is, as far as its key goes
-    outcome: int | None = None  # as `rules.outcome`
-    ending: str | None = None  # as `Game.ending`, of a finished game
-    turns: Mapping[str, Position | None] | None = None  # all legal turns, and where they lead
-    actions: frozenset[str] | None = None  # all legal decisions, in every way to write them
-    counts: tuple[int, ...] = ()  # perft for 1, 2, ... turns
-    in_decisions: bool = False  # whether that counts decisions instead
+    path: tuple[str, ...] = ()
+    final: Position | None = None
+    outcome: int | None = None
+    ending: str | None = None
+    turns: Mapping[str, Position | None] | None = None
+    actions: frozenset[str] | None = None
+    counts: tuple[int, ...] = ()
+    counts_decisions: bool = False
 
 
 Reader = Callable[[Mapping[str, Any]], Iterator[Recording]]
 
 
-def reader(game: str) -> Reader:
-    """Return the function that reads a line of recorded positions of this game.
+def find_reader(game: str) -> Reader:
+    """Return the function that reads a line of recorded positions of a game.
 
-    It raises KeyError or CcEnvError where a field is missing or wrong. Raises UnknownOption where
-    there is no such function, or no such game.
+    The function raises KeyError or CcEnvError for a missing or wrong field. Raises UnknownOption if
+    there is no such game or function.
     """
     module = game_module(game)
     if game in GAMES:
@@ -46,7 +52,7 @@ def reader(game: str) -> Reader:
             module = import_module(f"{__name__}.{game}")
         except ModuleNotFoundError as error:
             raise UnknownOption(f"{game} has no recorded positions: {error}") from None
-    read: Reader | None = getattr(module, "read_recordings", None)
-    if read is None:
+    reader: Reader | None = getattr(module, "read_recordings", None)
+    if reader is None:
         raise UnknownOption(f"{game} has no recorded positions: no function read_recordings")
-    return read
+    return reader

@@ -10,13 +10,13 @@ from cc_env.verification.recordings import Recording
 
 
 def read_recordings(line: Mapping[str, Any]) -> Iterator[Recording]:
-    """Yield what a line of recorded positions, games or counts has.
+    """Yield the recordings of a line: a position, a game or perft counts.
 
-    A position has rows, cols, board, turn, moves (`25b22`: from, kind, to) and, after some of them,
-    what the board is and how the game ended; a game has cmds, the final board, next and end; counts
-    are of effects (of commands they are left out).
+    A position has rows, cols, board, turn, moves (`25b22`: from, kind, to) and succ, the boards and
+    endings after some of them. A game has cmds, the final board, next and end. Counts are of
+    effects; counts of commands are skipped.
 
-    Raises KeyError or CcEnvError where a field is missing or cannot be.
+    Raises KeyError or CcEnvError for a missing or wrong field.
     """
     if line["kind"] not in ("position", "game", "perft"):
         return
@@ -25,13 +25,14 @@ def read_recordings(line: Mapping[str, Any]) -> Iterator[Recording]:
         if line["count"] == "effects":
             yield Recording(game, game.initial, counts=tuple(line["nodes"]))
     elif line["kind"] == "game":
-        reached = _read(game, line["final"], line["next"])
-        known = Recording(game, game.initial, played=tuple(line["cmds"]), reached=reached)
+        final = _read(game, line["final"], line["next"])
+        recording = Recording(game, game.initial, path=tuple(line["cmds"]), final=final)
+        # A position does not contain the repetitions that end a stagnant game.
         if line["end"] == "stagnant":
-            known = known._replace(outcome=ONGOING)  # as far as a position can know
+            recording = recording._replace(outcome=ONGOING)
         elif line["end"]:
-            known = known._replace(ending=line["end"])
-        yield known
+            recording = recording._replace(ending=line["end"])
+        yield recording
     else:
         position = _read(game, line["board"], line["turn"])
         if line.get("end"):
@@ -40,8 +41,8 @@ def read_recordings(line: Mapping[str, Any]) -> Iterator[Recording]:
         commands = {_command(move) for move in line["moves"].split()}
         yield Recording(game, position, outcome=ONGOING, actions=frozenset(commands))
         for move, board, *reason in line["succ"]:
-            reached = _read(game, board, "bw"[line["turn"] == "b"])
-            after = Recording(game, position, played=(_command(move),), reached=reached)
+            final = _read(game, board, "bw"[line["turn"] == "b"])
+            after = Recording(game, position, path=(_command(move),), final=final)
             yield after._replace(ending=reason[0]) if reason else after._replace(outcome=ONGOING)
 
 

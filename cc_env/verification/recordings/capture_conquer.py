@@ -16,13 +16,13 @@ def read_recordings(line: Mapping[str, Any]) -> Iterator[Recording]:
 
     Its fields are size, first and second (lists of cells), to_move, moves and result.
 
-    Raises KeyError or CcEnvError where a field is missing or cannot be.
+    Raises KeyError or CcEnvError for a missing or wrong field.
     """
     game = make(line["size"])
     side = {1: "b", 2: "r"}.get(line["to_move"])
     results = {None: ONGOING, "draw": DRAW, "loss": 2 - line["to_move"]}
     if side is None or line["result"] not in results:
-        raise BadPosition("wanted: to_move 1 or 2, result null, 'draw' or 'loss'")
+        raise BadPosition("expected to_move 1 or 2, result null, 'draw' or 'loss'")
     letters: dict[Cell, str] = {}
     for letter, cells in (("b", line["first"]), ("r", line["second"])):
         for row, column in cells:
@@ -37,7 +37,7 @@ def read_recordings(line: Mapping[str, Any]) -> Iterator[Recording]:
 
 
 def _turn_texts(moves: list[Any]) -> Iterator[str]:
-    """Yield start-end, with x and the captured cell, or x- where that is one of several ways."""
+    """Yield start-end, with x and the captured cell, or x- if a capture was possible."""
     choices = Counter((tuple(start), tuple(end)) for start, end, _ in moves)
     for start, end, captured in moves:
         text = f"{start[0]},{start[1]}-{end[0]},{end[1]}"

@@ -14,30 +14,30 @@ from cc_env.verification.recordings import Recording
 
 
 def read_recordings(line: Mapping[str, Any]) -> Iterator[Recording]:
-    """Yield what a line of recorded decisions, games or counts has.
+    """Yield the recordings of a line: a decision, a game or perft counts.
 
     A board is 24 characters, 1 for white and 2 for black. A decision has board, turn, hand, free,
-    pending, moves (what is legal), the move and the board after it, where the turn is over the next
-    turn, hand and free, and where the game is over end and winner. Without free the rules are the
-    usual ones. A game has moves (a removal as -A), end and winner; counts of decisions are for
-    several rules.
+    pending, the legal moves, the move and the board after it; if the turn is over, the next turn,
+    hand and free; if the game is over, end and winner. Without free, the standard rules apply. A
+    game has moves (a removal as -A), end and winner. Counts are of decisions, for several rules.
 
-    Raises KeyError or CcEnvError where a field is missing or cannot be.
+    Raises KeyError or CcEnvError for a missing or wrong field.
     """
     if line["kind"] == "decision":
-        yield from _decision(line)
+        yield from _read_decision(line)
     elif line["kind"] == "game":
-        yield from _played(line)
+        yield from _read_game(line)
     elif line["kind"] == "perft":
-        for field, options in _COUNTED.items():
+        for field, options in _OPTIONS_BY_FIELD.items():
             if field in line:
                 game = make(**options)
-                usual = _read(make(), line["board"], line, line["pending"])
-                position = usual._replace(options=game.initial.options)  # even if never reached
-                yield Recording(game, position, counts=tuple(line[field]), in_decisions=True)
+                # The position need not be reachable by these rules.
+                default = _read(make(), line["board"], line, line["pending"])
+                position = default._replace(options=game.initial.options)
+                yield Recording(game, position, counts=tuple(line[field]), counts_decisions=True)
 
 
-_COUNTED: Mapping[str, Mapping[str, Any]] = {
+_OPTIONS_BY_FIELD: Mapping[str, Mapping[str, Any]] = {
     "default": {},
     "one_removal_per_turn": {"removals": "one"},
     "no_free_move": {"free_move": "never"},
@@ -54,11 +54,12 @@ def _read(game: Game, board: str, line: Mapping[str, Any], pending: int = 0) -> 
     return cast(Position, game.from_text(" ".join(words)))
 
 
-def _decision(line: Mapping[str, Any]) -> Iterator[Recording]:
+def _read_decision(line: Mapping[str, Any]) -> Iterator[Recording]:
     game = make() if "free" in line else make(**STANDARD_RULES)
     removes = line["step"] == "remove"
     position = _read(game, line["board"], line, line.get("pending", 1) if removes else 0)
-    if removes and "free" in line:  # recorded is what was at the beginning of the turn
+    # The recorded flag is that of the start of the turn.
+    if removes and "free" in line:
         position = position._replace(own_free=ONE)
     if line.get("end") == "no_moves":
         yield Recording(game, position, outcome=line["winner"] - 1, ending="no_moves")
@@ -68,14 +69,15 @@ def _decision(line: Mapping[str, Any]) -> Iterator[Recording]:
     if "next" not in line or line.get("ref_removals", 0) != line.get("mills", 0):
         return
     move = ("-" if removes else "") + line["move"]
-    reached = _read(game, line["after"], line["next"])
-    known = Recording(game, position, played=(move,), reached=reached)
-    if "end" in line:  # a blocked player has a line of its own
-        known = known._replace(outcome=line["winner"] - 1, ending=line["end"])
-    yield known
+    final = _read(game, line["after"], line["next"])
+    recording = Recording(game, position, path=(move,), final=final)
+    # A blocked player is recorded on a line of its own.
+    if "end" in line:
+        recording = recording._replace(outcome=line["winner"] - 1, ending=line["end"])
+    yield recording
 
 
-def _played(line: Mapping[str, Any]) -> Iterator[Recording]:
+def _read_game(line: Mapping[str, Any]) -> Iterator[Recording]:
     game = make()
     start = game.initial._replace(player=np.uint64((1, 2).index(line["first"])))
     turns: list[str] = []
@@ -85,4 +87,4 @@ def _played(line: Mapping[str, Any]) -> Iterator[Recording]:
         else:
             turns.append(text)
     outcome = line["winner"] - 1
-    yield Recording(game, start, played=tuple(turns), outcome=outcome, ending=line["end"])
+    yield Recording(game, start, path=tuple(turns), outcome=outcome, ending=line["end"])
