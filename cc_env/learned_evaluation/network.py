@@ -1,12 +1,12 @@
-"""A small network of integers that corrects a game's own evaluation, in compiled code.
+"""A small integer network that corrects the evaluation of a game, in compiled code.
 
     active inputs --table, int16--> 128 units --int16--> 32 units --int32--> points
 
-The inputs are those of `rules.network_inputs`, in the frame of the player to move: the cells of
-each set, or of the first few; and windows of 2 by 2 cells, by what the first two sets, own and
-enemy, have there. Few are active at a time, so the first layer is a sum of rows; empty windows add
-nothing, and are skipped. All is exact: results are the same on every machine, and `check` refuses
-weights with which a sum could overflow.
+The inputs, in the frame of the player to move, are the cells of each set of `rules.network_inputs`,
+or of the first few, and windows of 2 by 2 cells, by their contents in the first two sets, own and
+enemy. Few inputs are active, so the first layer is a sum of rows; empty windows add nothing and are
+skipped. Integer arithmetic gives the same results on every machine, and `check` rejects weights
+with which a sum could overflow.
 
 Shapes: S sets, each a word of 64 cells; W windows; WIDTH and UNITS the units of the layers.
 """
@@ -25,22 +25,27 @@ from cc_env.jit import aligned_arrays
 from cc_env.jit.compiler import jit
 from cc_env.jit.simd import INT16_LANES, INT32_LANES, add_product, clip, load, weighted_sum
 
-WIDTH = 2 * INT16_LANES  # units of the first layer
-UNITS = INT32_LANES  # units of the second layer
-CELLS = 64  # of a set
-STATES = 81  # of a window: 4 cells, each empty, own or enemy
-FIRST_UNIT = (
-    128  # what stands for 1 in the sums of the first layer, and in what comes of the second
-)
-SECOND_SHIFT = 10  # the sums of the second layer are so many times 2 finer
-THIRD_SHIFT = 13  # the sum of the third, of a point
-MOST_ACTIVE = 1023  # units are clipped to 0..MOST_ACTIVE
-MOST_CORRECTION = 2_000  # points; the network adds no more
+# Units of the first and of the second layer.
+WIDTH = 2 * INT16_LANES
+UNITS = INT32_LANES
+# Cells of a set.
+CELLS = 64
+# States of a window: 4 cells, each empty, own or enemy.
+STATES = 81
+# The integer that represents 1 in the first layer and in the output of the second.
+FIRST_SCALE = 128
+# The sums of the second and of the third layer are shifted right by these numbers of bits.
+SECOND_SHIFT = 10
+THIRD_SHIFT = 13
+# Units are clipped to 0..MAX_ACTIVATION.
+MAX_ACTIVATION = 1023
+# The greatest absolute correction, in points.
+MAX_CORRECTION = 2_000
 
 _4, _6, _8, _3_BITS = np.uint64(4), np.uint64(6), np.uint64(8), np.uint64(3)
 _HIGH = np.uint64(12)
 
-# STATE[own | enemy << 4]: the state of a window in which these bits are set.
+# STATE[own | enemy << 4]: the state of a window with these four own and four enemy bits.
 STATE = np.array(
     [
         sum(3**n * ((bits >> n & 1) + 2 * (bits >> 4 + n & 1)) for n in range(4))
@@ -51,29 +56,35 @@ STATE = np.array(
 
 
 class IntegerNetwork(NamedTuple):
-    """The weights; arrays are contiguous."""
+    """The weights, in contiguous arrays.
 
-    windows: NDArray[np.uint64]  # [W] the bit of each window's first cell, ascending
-    cells: NDArray[np.int16]  # [S * CELLS * WIDTH] rows of the first layer
-    states: NDArray[np.int16]  # [W * STATES * WIDTH] likewise; 0 where a window is empty
+    `windows` are the bits of the windows' first cells, ascending. `cells` and `states` are rows of
+    the first layer; the rows of empty windows are 0. `simd.add_product` describes the layout of
+    `second`.
+    """
+
+    windows: NDArray[np.uint64]  # [W]
+    cells: NDArray[np.int16]  # [S * CELLS * WIDTH]
+    states: NDArray[np.int16]  # [W * STATES * WIDTH]
     first_bias: NDArray[np.int16]  # [WIDTH]
-    second: NDArray[np.int16]  # [WIDTH * UNITS], see `simd.add_product`
+    second: NDArray[np.int16]  # [WIDTH * UNITS]
     second_bias: NDArray[np.int32]  # [UNITS]
     third: NDArray[np.int32]  # [UNITS]
     third_bias: np.int64
 
-    def __reduce__(self) -> tuple[Any, ...]:  # what arrives in another process is aligned again
-        return _arrived, tuple(self)
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickle the fields; `_unpickle` aligns the arrays in the receiving process."""
+        return _unpickle, tuple(self)
 
 
-def _arrived(*fields: Any) -> IntegerNetwork:
+def _unpickle(*fields: Any) -> IntegerNetwork:
     return aligned(IntegerNetwork(*fields))
 
 
 def aligned(network: IntegerNetwork) -> IntegerNetwork:
-    """Return the network with its arrays in the machine's order of bytes, and aligned.
+    """Return the network with aligned arrays in native byte order.
 
-    So no row of the first layer crosses a line of the processor's cache.
+    No row of the first layer then straddles a cache line.
     """
     arrays = network._asdict()
     bias = np.int64(arrays.pop("third_bias"))
@@ -83,13 +94,13 @@ def aligned(network: IntegerNetwork) -> IntegerNetwork:
 
 
 def _aligned(array: NDArray[Any]) -> NDArray[Any]:
-    placed = aligned_arrays.zeros(array.size, array.dtype.newbyteorder("="))
-    placed[:] = array.ravel()
-    return placed
+    copy = aligned_arrays.zeros(array.size, array.dtype.newbyteorder("="))
+    copy[:] = array.ravel()
+    return copy
 
 
 class Learned(NamedTuple):
-    """An evaluation of any game: another one, corrected by a network."""
+    """The evaluation `base` of any game, corrected by a network."""
 
     base: Any
     network: IntegerNetwork
@@ -97,7 +108,7 @@ class Learned(NamedTuple):
 
 @jit
 def learned(position: Position, player: Int, evaluation: Learned) -> Int:
-    """As `rules.evaluate`; within a turn what the base says."""
+    """As `rules.evaluate`; within a turn, return the value of the base."""
     value = np.int64(rules.evaluate(position, player, evaluation.base))
     if rules.mid_turn(position):
         return value
@@ -107,19 +118,19 @@ def learned(position: Position, player: Int, evaluation: Learned) -> Int:
 
 @jit
 def correction(position: Position, network: IntegerNetwork) -> Int:
-    """Return the points that the network adds, to the player to move."""
+    """Return the correction for the player to move, in points."""
     sets = network_inputs(position)
     left = load(network.first_bias, 0, INT16_LANES)
     right = load(network.first_bias, INT16_LANES, INT16_LANES)
     own, enemy = sets[0], sets[1]
-    places = np.uint64(0)
+    window_bits = np.uint64(0)
     for index in range(len(network.windows)):
-        places |= ONE << network.windows[index]
-    reached = places & _reached(own | enemy)
-    while reached:
-        place, window = lowest_index(reached), popcount(places & (lowest_bit(reached) - ONE))
-        reached &= reached - ONE
-        state = STATE[_four(own >> place) | _four(enemy >> place) << _4]
+        window_bits |= ONE << network.windows[index]
+    nonempty = window_bits & _nonempty_windows(own | enemy)
+    while nonempty:
+        bit, window = lowest_index(nonempty), popcount(window_bits & (lowest_bit(nonempty) - ONE))
+        nonempty &= nonempty - ONE
+        state = STATE[_window_bits(own >> bit) | _window_bits(enemy >> bit) << _4]
         begin = (STATES * window + state) * WIDTH
         left = left + load(network.states, begin, INT16_LANES)
         right = right + load(network.states, begin + INT16_LANES, INT16_LANES)
@@ -131,43 +142,43 @@ def correction(position: Position, network: IntegerNetwork) -> Int:
             left = left + load(network.cells, row * WIDTH, INT16_LANES)
             right = right + load(network.cells, row * WIDTH + INT16_LANES, INT16_LANES)
     sums = load(network.second_bias, 0, INT32_LANES)
-    sums = add_product(clip(left, MOST_ACTIVE), network.second, np.int64(0), sums)
-    sums = add_product(clip(right, MOST_ACTIVE), network.second, INT16_LANES * UNITS, sums)
-    total = weighted_sum(sums, network.third, SECOND_SHIFT, MOST_ACTIVE) + network.third_bias
-    points: Int = min(max(total >> THIRD_SHIFT, -MOST_CORRECTION), MOST_CORRECTION)
+    sums = add_product(clip(left, MAX_ACTIVATION), network.second, np.int64(0), sums)
+    sums = add_product(clip(right, MAX_ACTIVATION), network.second, INT16_LANES * UNITS, sums)
+    total = weighted_sum(sums, network.third, SECOND_SHIFT, MAX_ACTIVATION) + network.third_bias
+    points: Int = min(max(total >> THIRD_SHIFT, -MAX_CORRECTION), MAX_CORRECTION)
     return points
 
 
 @jit
-def _reached(cells: np.uint64) -> np.uint64:
-    """Return the first cells of all windows that have one of these cells."""
+def _nonempty_windows(cells: np.uint64) -> np.uint64:
+    """Return the first cells of all windows that contain one of these cells."""
     beside = cells | cells >> ONE
     return beside | beside >> _8
 
 
 @jit
-def _four(cells: np.uint64) -> np.uint64:
-    """Return the cells 0, 1, 8 and 9 as four bits."""
+def _window_bits(cells: np.uint64) -> np.uint64:
+    """Return cells 0, 1, 8 and 9 as four bits."""
     return cells & _3_BITS | cells >> _6 & _HIGH
 
 
 def check(network: IntegerNetwork) -> None:
-    """Raise BadNetwork unless no sum can overflow, whatever the position, and windows are right."""
+    """Raise BadNetwork if a sum could overflow in some position, or if windows are invalid."""
     if (np.diff(network.windows.astype(np.int64)) <= 0).any():
-        raise BadNetwork("the windows do not ascend")
+        raise BadNetwork("the windows are not in ascending order")
     if network.states.reshape(-1, STATES, WIDTH)[:, 0].any():
-        raise BadNetwork("an empty window adds something; wanted: 0, the bias has it")
-    for name, worst, most in _sums(network):
-        if worst > most:
+        raise BadNetwork("the weights of an empty window are not 0")
+    for name, worst, limit in _sums(network):
+        if worst > limit:
             raise BadNetwork(
-                f"the sums of the {name} can reach {worst:,}; wanted: at most {most:,}"
+                f"the sums of the {name} can reach {worst:,}; expected at most {limit:,}"
             )
 
 
 def _sums(network: IntegerNetwork) -> Iterator[tuple[str, int, int]]:
-    """Yield a name, the greatest absolute sum and the limit, for each layer.
+    """Yield the name, the greatest absolute sum and the limit of each layer.
 
-    Of a window one state is active at a time, of cells any number.
+    One state of a window is active at a time, but any number of cells.
     """
     cells = _absolute(network.cells).reshape(-1, WIDTH).sum(0)
     states = _absolute(network.states).reshape(-1, STATES, WIDTH).max(1).sum(0)
@@ -185,4 +196,4 @@ def _absolute(array: NDArray[Any]) -> NDArray[np.int64]:
 
 
 def _worst(weights: NDArray[np.int64], bias: NDArray[Any]) -> int:
-    return int((MOST_ACTIVE * weights + _absolute(bias)).max())
+    return int((MAX_ACTIVATION * weights + _absolute(bias)).max())

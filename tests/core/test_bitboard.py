@@ -19,7 +19,7 @@ def test_bit_operations_agree_with_python(word):
     assert reverse_bits(given_word) == int(f"{word:064b}"[::-1], 2)
 
 
-def test_scramble_is_splitmix64():
+def test_mix_is_splitmix64():
     # The first outputs for seed 0 that the author of the generator published.
     state, outputs = 0, []
     for _ in range(3):

@@ -56,7 +56,7 @@ def commands(game, position, start=None):
 
 @pytest.mark.parametrize("rows", [8, 10])
 @pytest.mark.parametrize("columns", [8, 10])
-def test_boards_of_all_sizes_begin_alike(rows, columns):
+def test_start_positions_of_all_board_sizes(rows, columns):
     """cannon: n x m boards of 8 and 10."""
     game = make_game("cannon", rows=rows, columns=columns)
     letters = game.pieces(game.initial)
@@ -66,7 +66,7 @@ def test_boards_of_all_sizes_begin_alike(rows, columns):
         assert line == {0: "Ww", rows - 1: "bB"}.get(row, inner) * (columns // 2)
 
 
-def test_the_start(cannon):
+def test_start_position(cannon):
     assert len(commands(cannon, cannon.initial)) == 53
     assert len(cannon.legal_actions(cannon.initial)) == 37
     assert commands(cannon, cannon.initial, "07") == {"07M16", "07M04", "07B03", "07B02"}
@@ -77,14 +77,14 @@ def test_steps_and_retreats(cannon):
     assert commands(cannon, position) == {"33M22", "33M32", "33M42", "33M15", "33M35", "33M55"}
 
 
-def test_sideways_only_to_capture(cannon):
+def test_sideways_moves_must_capture(cannon):
     position = place(cannon, "b", b="24", w="34 23 55")
     assert commands(cannon, position) == {
         *("24M13", "24M23", "24M33", "24M34", "24M06", "24M26", "24M46")
     }
 
 
-def test_a_cannon_shoots_and_shifts(cannon):
+def test_cannon_bombs_and_shifts(cannon):
     position = place(cannon, "b", b="22 23 24", w="77", W="20 00 40", B="17 37 57")
     assert len(commands(cannon, position)) == 18
     assert {"22B20", "23B20", "24B20", "22B26", "22B27", "24M21", "22M25"} <= commands(
@@ -92,7 +92,7 @@ def test_a_cannon_shoots_and_shifts(cannon):
     )
 
 
-def test_what_stands_before_a_cannon_bars_it(cannon):
+def test_piece_in_front_blocks_a_cannon(cannon):
     position = place(cannon, "b", b="25 34 43", w="52")
     legal = commands(cannon, position)
     assert {"43M52", "43M16", "43M45", "43M65"} <= legal
@@ -100,7 +100,7 @@ def test_what_stands_before_a_cannon_bars_it(cannon):
     assert "43B07" in legal
 
 
-def test_a_shift_takes_no_hall_unless_it_may(cannon):
+def test_shift_captures_a_hall_only_by_option(cannon):
     letters = {"b": "21 22 23", "w": "77", "W": "20 00 40", "B": "17 37 57"}
     assert commands(cannon, place(cannon, "b", **letters), "23") == {
         *("23M12", "23M32", "23B25", "23B26")
@@ -116,7 +116,7 @@ def test_a_shift_takes_no_hall_unless_it_may(cannon):
     assert "23M20" not in commands(changed, place(changed, "b", **blocked))
 
 
-def test_longer_rows_are_several_cannons(cannon):
+def test_four_in_a_row_are_two_cannons(cannon):
     position = place(cannon, "b", b="23 33 43 53", w="70")
     legal = commands(cannon, position)
     assert {"33M63", "43M13"} <= legal
@@ -126,7 +126,7 @@ def test_longer_rows_are_several_cannons(cannon):
 # Options
 
 
-def test_a_retreat_needs_a_soldier_beside_or_before(cannon):
+def test_retreat_requires_an_adjacent_enemy(cannon):
     behind = {"b": "33", "w": "34"}
     assert "33M15" not in commands(cannon, place(cannon, "b", **behind))
     eight = make_game("cannon", retreat_neighbours=8)
@@ -135,7 +135,7 @@ def test_a_retreat_needs_a_soldier_beside_or_before(cannon):
     assert "33M35" not in commands(cannon, place(cannon, "b", **hall))
 
 
-def test_a_retreat_over_an_occupied_cell(cannon):
+def test_retreat_over_an_occupied_cell(cannon):
     letters = {"b": "33 34", "w": "32"}
     assert "33M35" in commands(cannon, place(cannon, "b", **letters))
     clear = make_game("cannon", retreat_clear_path=True)
@@ -144,7 +144,7 @@ def test_a_retreat_over_an_occupied_cell(cannon):
     assert "33M55" in legal
 
 
-def test_a_bomb_over_an_occupied_cell(cannon):
+def test_bomb_over_an_occupied_cell(cannon):
     letters = {"b": "24 25 26", "w": "22 21"}
     assert {"24B22", "24B21"} <= commands(cannon, place(cannon, "b", **letters))
     clear = make_game("cannon", bomb_clear_path=True)
@@ -154,7 +154,7 @@ def test_a_bomb_over_an_occupied_cell(cannon):
 
 
 @pytest.mark.parametrize(
-    ("options", "why"),
+    ("options", "message"),
     [
         ({"rows": 9}, "rows=9; it is 8 or 10"),
         ({"columns": "8"}, "columns='8'"),
@@ -162,8 +162,8 @@ def test_a_bomb_over_an_occupied_cell(cannon):
         ({"bomb_clear_path": "yes"}, "bomb_clear_path='yes'; it is True or False"),
     ],
 )
-def test_wrong_options_are_refused(options, why):
-    with pytest.raises(BadOption, match=why):
+def test_invalid_options_are_rejected(options, message):
+    with pytest.raises(BadOption, match=message):
         make_game("cannon", **options)
 
 
@@ -209,7 +209,7 @@ def test_endings_and_their_scores(cannon, letters, command, outcome, ending, sco
     assert cannon.margin(after) == round(abs(int(score[0]) - int(score[1])))
 
 
-def test_all_recorded_scores_are_ours(cannon):
+def test_scores_equal_all_recorded_scores(cannon):
     """cannon: all score tables, army margin, final score."""
     checked = 0
     with gzip.open(RECORDED, "rt") as file:
@@ -228,7 +228,7 @@ def cannon_of(line):
 # What is recorded
 
 
-def test_recorded_positions_games_and_counts_agree(assert_agreement):
+def test_rules_agree_with_reference_positions(assert_agreement):
     """cannon: n x m boards of 8 and 10; commands in three-part moves; both kinds of stalemate."""
     assert_agreement(RECORDED, "cannon", 20_000)
 
@@ -248,7 +248,7 @@ def test_perft_from_the_start(rows, columns, counts):
     assert [perft(game, game.initial, depth) for depth in depths] == counts
 
 
-def test_random_play_ends_by_itself(cannon):
+def test_random_games_end(cannon):
     """cannon: random bot as a template: 1,000 games without an invalid command."""
     playouts = play_random_games(cannon, 1000, seed=2)
     assert not playouts.unfinished
@@ -262,7 +262,7 @@ def test_random_play_ends_by_itself(cannon):
 # Texts
 
 
-def test_a_bomb_may_be_named_by_any_soldier_of_the_cannon(cannon):
+def test_any_soldier_of_the_cannon_may_name_a_bomb(cannon):
     turns = {cannon.parse_turn(cannon.initial, f"s 0 {y} b 0 2") for y in (5, 6, 7)}
     assert len(turns) == 1
     assert cannon.turn_text(cannon.initial, turns.pop()) == "S 0 5 B 0 2"
@@ -270,14 +270,14 @@ def test_a_bomb_may_be_named_by_any_soldier_of_the_cannon(cannon):
         cannon.parse_turn(cannon.initial, "S 2 5 B 0 2")
 
 
-def test_a_shot_is_tracked_from_the_cannon_to_what_it_hits(cannon):
+def test_track_of_a_bomb_leads_from_cannon_to_target(cannon):
     position = place(cannon, "b", b="24 25 26", w="22 70")
     (turn,) = [t for t in cannon.turns(position) if "B 2 2" in cannon.turn_text(position, t)]
     assert cannon.track(position, turn) == (((4, 2), (2, 2)), ((2, 2),))
 
 
 @pytest.mark.parametrize(
-    ("text", "why"),
+    ("text", "message"),
     [
         ("8/8 b", "8 rows of 8 cells"),
         ("b7/8/8/8/8/8/8/8 b", "w has just moved, so it needs a soldier"),
@@ -288,12 +288,12 @@ def test_a_shot_is_tracked_from_the_cannon_to_what_it_hits(cannon):
         (1, "given as text"),
     ],
 )
-def test_a_wrong_position_text_is_refused(cannon, text, why):
-    with pytest.raises(BadPosition, match=why):
+def test_invalid_position_text_is_rejected(cannon, text, message):
+    with pytest.raises(BadPosition, match=message):
         cannon.from_text(text)
 
 
-def test_neither_leads_by_stagnation_from_the_start(cannon):
+def test_stagnation_from_the_start_is_a_draw(cannon):
     assert cannon.score(cannon.initial) == (5.12, 5.12)
     assert cannon.ending(cannon.initial) == "stagnant"
     assert cannon.outcome(cannon.initial) == ONGOING
@@ -313,7 +313,7 @@ def shots(game, count):
 
 
 @pytest.mark.parametrize("repetitions", [None, 2, 3])
-def test_a_position_that_moves_led_to_three_times_ends_the_game(cannon, repetitions):
+def test_third_repetition_ends_the_game(cannon, repetitions):
     """cannon: stagnation by third repetition."""
     start = place(cannon, "b", b="24 25 26", w="61 62 63")
     match = Match(cannon, start, Limits(repetitions=repetitions))
@@ -338,7 +338,7 @@ def test_halls_decide_a_stagnant_game(cannon):
 
 
 @pytest.mark.parametrize("max_turns", [None, 50])
-def test_environments_end_stagnant_games_by_the_rules(cannon, max_turns):
+def test_environments_terminate_stagnant_games(cannon, max_turns):
     envs = gymnasium.make_vec(
         "cc_env/Cannon-v0", num_envs=2, opponent=None, max_turns=max_turns, repetitions=None
     )
@@ -351,20 +351,20 @@ def test_environments_end_stagnant_games_by_the_rules(cannon, max_turns):
     assert not rewards.any()
 
 
-def test_a_limit_of_repetitions_is_refused():
+def test_repetition_limit_is_rejected():
     with pytest.raises(BadOption, match="cannon, whose own rules end a game that repeats"):
         gymnasium.make("cc_env/Cannon-v0", repetitions=3)
 
 
 @pytest.mark.parametrize("name", ["aggressive", "enhanced", "defensive", "neutral"])
-def test_bots_compile_when_they_are_made(cannon, monkeypatch, name):
+def test_bots_compile_in_their_constructor(cannon, monkeypatch, name):
     looked = []
     monkeypatch.setattr(bots, "look", lambda game, position: looked.append(position))
     cannon.search.bots[name](cannon)
     assert looked
 
 
-def test_a_repetition_long_ago_is_seen_without_a_limit_of_turns():
+def test_distant_repetition_counts_without_a_turn_limit():
     from cc_env.envs.boards import REPETITION_WINDOW, TURNS, Boards
 
     game = make_game("cannon")
@@ -430,7 +430,7 @@ def test_logs_of_recorded_games_are_replayed():
     assert ends >= {"halls", "no_soldiers", "no_moves", "stagnant"}
 
 
-def test_logs_are_written_as_they_are_read():
+def test_logs_round_trip():
     """cannon: replay of a recorded game; commands in three-part moves S / M / B."""
     for line in recorded_games()[::6]:
         game = cannon_of(line)
@@ -449,7 +449,7 @@ LOST[1] = "Player 2 SCORE : 0.12 : Player 1 SCORE : 10.12"
 
 @pytest.mark.parametrize("loser", [0, 1])
 @pytest.mark.parametrize("fault", ["TIMEOUT", "INVALID MOVE", "UNEXPECTED STOP"])
-def test_faults_are_written_as_they_are_read(cannon, fault, loser):
+def test_logs_with_faults_round_trip(cannon, fault, loser):
     action = "FINISH" if fault == "TIMEOUT" else "KILLPROC"
     meta = f"{fault} BY PLAYER {loser + 1} : {LOST[loser]}"
     for count in (0, 1):
@@ -464,13 +464,13 @@ def test_faults_are_written_as_they_are_read(cannon, fault, loser):
 @pytest.mark.parametrize(
     "end", ["", "None Received from client 1\n", said("", 1, "KILLPROC") + "\n"]
 )
-def test_other_ends_are_written_as_they_are_read(cannon, end):
+def test_logs_with_other_endings_round_trip(cannon, end):
     text = f"{said(FIRST_MOVE)}\n{end}"
     (played,) = log.read(text, cannon)
     assert log.FORMAT.write(cannon, played) == text
 
 
-def test_what_people_decide_is_logged_as_far_as_logs_can_tell_it(cannon):
+def test_resignation_and_agreed_draw_are_logged(cannon):
     for end, last in (
         (lambda match: match.forfeit(1, RESIGNED), f"UNEXPECTED STOP BY PLAYER 2 : {LOST[1]}"),
         (Match.agree_on_draw, ""),
@@ -484,26 +484,26 @@ def test_what_people_decide_is_logged_as_far_as_logs_can_tell_it(cannon):
     start = place(cannon, "b", b="24 25 26", w="61 62 63")
     with pytest.raises(BadRecord, match="begins at the start of the game, not in 'W1W1W1W1/"):
         log.FORMAT.write(cannon, PlayedGame(start, ()))
-    with pytest.raises(BadRecord, match="a line for each turn, and no turn was played yet"):
+    with pytest.raises(BadRecord, match="without turns"):
         log.FORMAT.write(cannon, PlayedGame(cannon.initial, ()))
 
 
-def test_a_second_selection_replaces_the_first(cannon):
+def test_second_selection_replaces_the_first(cannon):
     turn = log.parse_command(cannon, cannon.initial, "S 0 5 S 2 5 M 1 4")
     assert cannon.turn_text(cannon.initial, turn) == "S 2 5 M 1 4"
 
 
 @pytest.mark.parametrize("selected", ["S 0 0", "S 0 1", "S 7 2", "S 4 4"])
-def test_whatever_is_selected_can_do_something(cannon, selected):
+def test_selected_soldier_must_be_able_to_act(cannon, selected):
     position = place(cannon, "b", b="00 66", w="01 50", W="20 40 60 72")  # 00 has nowhere to go
     assert log.parse_command(cannon, position, "S 6 6 M 6 5")
-    why = f"{selected} selects no soldier that can do anything in 'b1W.*'; these can: S 6 6$"
-    with pytest.raises(IllegalAction, match=why):
+    message = f"{selected} selects no soldier that can do anything in 'b1W.*'; these can: S 6 6$"
+    with pytest.raises(IllegalAction, match=message):
         log.parse_command(cannon, position, f"{selected} S 6 6 M 6 5")
 
 
 @pytest.mark.parametrize(
-    ("command", "why"),
+    ("command", "message"),
     [
         ("M 1 4", "one M or B has to come"),
         ("S 2 5", "one M or B has to come"),
@@ -514,8 +514,8 @@ def test_whatever_is_selected_can_do_something(cannon, selected):
         ("", "one M or B has to come"),
     ],
 )
-def test_a_wrong_command_is_refused(cannon, command, why):
-    with pytest.raises(IllegalAction, match=why):
+def test_invalid_command_is_rejected(cannon, command, message):
+    with pytest.raises(IllegalAction, match=message):
         log.parse_command(cannon, cannon.initial, command)
 
 
@@ -523,22 +523,22 @@ DRAWN = "Player 1 SCORE : 5.12 : Player 2 SCORE : 5.12"
 
 
 @pytest.mark.parametrize(
-    ("lines", "why"),
+    ("lines", "message"),
     [
-        (["S 2 5 M 1 4"], "line 1: move 1: .* wanted a message"),
+        (["S 2 5 M 1 4"], "line 1: move 1: .* expected a message"),
         ([said("S 2 5 M 1 4"), said("S 2 5 M 1 4")], "line 2: move 2: client 0 has a command"),
         ([said("S 4 8 M 5 7")], "S 4 8 M 5 7' is not legal.*; read as a game by rows=8, columns=8"),
         (
             [said("1 10 10 150", action="INIT")],
-            "INIT '1 10 10 150'; wanted: .* 8 8 .*columns=8:",
+            "INIT '1 10 10 150'; expected .* 8 8 .*columns=8;",
         ),
-        ([said("", meta="TIMEOUT BY PLAYER 7")], "wanted: TIMEOUT or .* BY PLAYER 1 or 2"),
+        ([said("", meta="TIMEOUT BY PLAYER 7")], "expected TIMEOUT or .* BY PLAYER 1 or 2"),
         ([said("", meta="Player 1 SCORE : 5")], "the score of the other player is missing"),
         ([said("S 2 5 M 1 4", action="FINISH")], "line 1: move 1: FINISH without scores"),
         ([said("S 2 5 M 1 4"), said("S 1 2 M 9 9", 1)], "line 2: move 2: .* not legal"),
         (["{oops} Received from client 0"], "line 1: move 1: not JSON"),
-        ([said("S 2 5 M 1 4", action="MOVE")], "action 'MOVE'; it is one of"),
-        (['{"meta": 1} Received from client 0'], "wanted texts for: meta, action, data"),
+        ([said("S 2 5 M 1 4", action="MOVE")], "action 'MOVE'; expected one of"),
+        (['{"meta": 1} Received from client 0'], "expected strings for: meta, action, data"),
         ([], "the log is empty"),
         (["", " "], "the log is empty"),
         *(
@@ -553,12 +553,12 @@ DRAWN = "Player 1 SCORE : 5.12 : Player 2 SCORE : 5.12"
         ),
     ],
 )
-def test_a_broken_log_is_refused_with_line_and_move(cannon, lines, why):
-    with pytest.raises(BadRecord, match=why):
+def test_broken_log_is_reported_with_line_and_move(cannon, lines, message):
+    with pytest.raises(BadRecord, match=message):
         list(valid_games("text", log.read("\n".join(lines), cannon)))
 
 
-def test_a_log_tells_of_faults(cannon):
+def test_faults_in_logs_are_read(cannon):
     meta = "TIMEOUT BY PLAYER 1 : Player 1 SCORE : 0.12 : Player 2 SCORE : 10.12"
     (played,) = log.read(said("", action="FINISH", meta=meta), cannon)
     assert played == PlayedGame(
@@ -574,7 +574,7 @@ def test_a_log_tells_of_faults(cannon):
         list(valid_games("text", log.read("\n".join(lines), cannon)))
 
 
-def test_a_client_that_is_silent_has_lost_by_time(cannon):
+def test_silent_client_loses_on_time(cannon):
     lines = said("S 2 5 M 1 4"), "None Received from client 1"
     (played,) = log.read("\n".join(lines), cannon)
     assert (len(played.turns), played.fault, played.outcome, played.scores) == (1, "time", 0, None)
@@ -585,7 +585,7 @@ def test_a_client_that_is_silent_has_lost_by_time(cannon):
         list(valid_games("text", log.read("\n".join((*lines, said("S 1 2 M 0 3", 1))), cannon)))
 
 
-def test_scores_that_the_rules_contradict_are_refused(cannon):
+def test_scores_that_contradict_the_rules_are_rejected(cannon):
     meta = "Player 1 SCORE : 8.12 : Player 2 SCORE : 2.09"
     (played,) = log.read(said("S 2 5 M 1 4", action="FINISH", meta=meta), cannon)
     with pytest.raises(BadRecord, match=r"scores 8\.12 - 2\.09, but it is not over after turn 1"):
@@ -604,7 +604,7 @@ def test_scores_that_the_rules_contradict_are_refused(cannon):
         replay_foreign(cannon_of(line), played)
 
 
-def test_nothing_is_played_after_stagnation(cannon):
+def test_turn_after_stagnation_is_rejected(cannon):
     position = place(cannon, "b", b="24 25 26", w="61 62 63")
     turns = [(action,) for _, action in shots(cannon, 7)]
     with pytest.raises(BadRecord, match=r"turn 6: the game was over before it \(stagnant\)"):
@@ -612,7 +612,7 @@ def test_nothing_is_played_after_stagnation(cannon):
 
 
 @pytest.mark.parametrize("rows", [8, 10])
-def test_every_row_of_soldiers_has_a_weight_of_its_board(rows):
+def test_weights_cover_every_row_of_the_board(rows):
     game = make_game("cannon", rows=rows, columns=10)
     weights = game.search.evaluations["standard"].weights
     assert (weights == STANDARD[rows].weights).all()

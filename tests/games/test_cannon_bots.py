@@ -61,7 +61,7 @@ def slow_danger(position, cell):
     return count * (1.5 if near_halls else 1.0)
 
 
-def test_danger_is_what_enemies_could_do_to_a_cell():
+def test_danger_counts_enemy_attacks():
     rng, compared = np.random.default_rng(5), 0
     for _ in range(12):
         position = CANNON.initial
@@ -80,19 +80,19 @@ def test_danger_is_what_enemies_could_do_to_a_cell():
 
 
 @pytest.mark.parametrize("name", BOTS)
-def test_a_hall_is_taken_where_it_can_be(name):
+def test_bots_capture_halls(name):
     """cannon: the four heuristic bots: attacks a hall whenever one can be taken."""
     position = at("b", b="11 44 63", w="54 33 20", W="00 40 60", B="17 37 57 77")
     assert texts(name, position) == {"S 1 1 M 0 0"}
 
 
 @pytest.mark.parametrize("name", ["aggressive", "enhanced"])
-def test_of_soldiers_that_can_be_taken_the_most_attacked_one_is(name):
+def test_aggressive_captures_the_most_attacked_soldier(name):
     position = at("b", b="34 54 16", w="43 05", W="00 20 40 60", B="17 37 57 77")
     assert texts(name, position) == {"S 3 4 M 4 3", "S 5 4 M 4 3"}
 
 
-def test_enhanced_goes_forward_where_it_is_safe_and_aggressive_anywhere():
+def test_enhanced_prefers_safe_forward_moves():
     position = at("b", b="26 24 25", w="71", W="00 20 40 60", B="17 37 57 77")
     forward = texts("enhanced", position, range(40))
     assert {turn.split()[3] for turn in forward} == {"M"}
@@ -107,7 +107,7 @@ def test_defensive_saves_the_soldier_in_danger():
     assert all(turn.startswith("S 3 4 M") for turn in turns)
 
 
-def test_neutral_plays_the_first_legal_action_after_twenty_turns_that_take_nothing():
+def test_neutral_plays_the_first_action_after_20_quiet_turns():
     player = make_player("neutral", CANNON)
     position = at("b", b="26 56", w="51 31", W="00 20 40 60", B="17 37 57 77")
     player._bot._turns, player._bot._blank = 9, 20
@@ -116,7 +116,7 @@ def test_neutral_plays_the_first_legal_action_after_twenty_turns_that_take_nothi
 
 
 @pytest.mark.parametrize("name", BOTS)
-def test_the_first_two_turns_are_known(name):
+def test_first_two_turns_are_fixed(name):
     game = play_match(
         CANNON, [make_player(name, CANNON), make_player(name, CANNON)], limits=Limits(max_turns=4)
     )
@@ -124,7 +124,7 @@ def test_the_first_two_turns_are_known(name):
 
 
 @pytest.mark.parametrize("name", BOTS)
-def test_each_beats_random_clearly(name):
+def test_bots_beat_random_play(name):
     """cannon: the four heuristic bots: each beats random clearly."""
     pair = make_player(name, CANNON), make_player("random", CANNON)
     won = 0
@@ -140,7 +140,7 @@ def test_each_beats_random_clearly(name):
 
 @pytest.mark.parametrize("columns", [8, 10])
 @pytest.mark.parametrize("rows", [8, 10])
-def test_they_play_on_every_board(rows, columns):
+def test_bots_play_on_boards_of_every_size(rows, columns):
     game = make_game("cannon", rows=rows, columns=columns)
     for first, other in (("aggressive", "defensive"), ("enhanced", "neutral")):
         pair = make_player(first, game), make_player(other, game)
@@ -148,6 +148,6 @@ def test_they_play_on_every_board(rows, columns):
         assert played.reason not in ("illegal", "error"), played.detail
 
 
-def test_other_games_are_refused():
+def test_other_games_are_rejected():
     with pytest.raises(BadOption, match="aggressive does not play morris, only: cannon"):
         make_player("aggressive", make_game("morris"))

@@ -47,7 +47,7 @@ def published(text):
         "6/6/..b.../6/6/r...r.",
     ],
 )
-def test_published_is_what_was_published(game, board, player):
+def test_published_evaluation(game, board, player):
     position = game.from_text(f"{board} {player}")
     value = published(f"{board} {player}")
     mover = "br".index(player)
@@ -86,7 +86,7 @@ def value(game, text, which, player=0):
         ("6/6/6/...b../r...../.r.... r", RACE + 4, 1),
     ],
 )
-def test_what_each_weight_counts(game, text, which, count):
+def test_feature_counts(game, text, which, count):
     player = "br".index(text[-1])
     assert value(game, text, which, player) == count
     assert value(game, text, which, 1 - player) == -count
@@ -94,7 +94,7 @@ def test_what_each_weight_counts(game, text, which, count):
 
 @pytest.mark.parametrize("size", range(4, 9))
 @pytest.mark.parametrize("name", ["standard", "published"])
-def test_mirror_images_are_worth_the_same(size, name):
+def test_mirror_images_have_equal_values(size, name):
     game = make_game("capture_conquer", size=size)
     evaluation, rng = game.search.evaluations[name], np.random.default_rng(size)
     (mirror,) = game.symmetries

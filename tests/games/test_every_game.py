@@ -52,7 +52,7 @@ def random_games(game, count):
 
 
 @pytest.mark.parametrize("name", GAMES)
-def test_the_golden_games_end_as_they_did(name):
+def test_golden_games_have_recorded_endings(name):
     """How their turns end is in their records, the positions in which they do beside them."""
     ends = []
     for _, golden in read_records(GOLDEN / f"{name}.jsonl"):
@@ -62,7 +62,7 @@ def test_the_golden_games_end_as_they_did(name):
     assert ends == (GOLDEN / f"{name}.txt").read_text().splitlines()
 
 
-def test_the_words_of_positions_are_taken_and_no_others(any_game):
+def test_only_words_of_valid_positions_are_accepted(any_game):
     """Of each position all words are replaced in turn, which compiled rules could not stand."""
     rows = np.array([position for position, _ in random_games(any_game, 3)][:200], np.uint64)
     any_game.check_words(rows)
@@ -79,7 +79,7 @@ def test_the_words_of_positions_are_taken_and_no_others(any_game):
 
 
 @pytest.mark.parametrize("name", GAMES)
-def test_options_take_all_their_values_and_no_others(name):
+def test_only_valid_option_values_are_accepted(name):
     for option, values in game_option_values(name).items():
         assert game_option_defaults(name)[option] in values
         for value in values:
@@ -88,7 +88,7 @@ def test_options_take_all_their_values_and_no_others(name):
             make_game(name, **{option: "none"})
 
 
-def test_positions_survive_as_text(any_game):
+def test_positions_round_trip_as_text(any_game):
     for position, action in random_games(any_game, 3):
         if action is not None:
             back = any_game.from_text(any_game.to_text(position))
@@ -96,7 +96,7 @@ def test_positions_survive_as_text(any_game):
             assert any_game.to_text(back) == any_game.to_text(position)
 
 
-def test_legal_actions_are_ascending_ids_without_which_the_game_is_over(any_game):
+def test_legal_actions_are_ascending_and_empty_at_the_end(any_game):
     for position, action in random_games(any_game, 3):
         legal = any_game.legal_actions(position)
         assert (np.diff(legal) > 0).all()
@@ -107,7 +107,7 @@ def test_legal_actions_are_ascending_ids_without_which_the_game_is_over(any_game
             assert any_game.ending(position).isidentifier()
 
 
-def test_a_player_stays_to_move_until_the_turn_ends(any_game):
+def test_player_to_move_is_constant_within_a_turn(any_game):
     for position, action in random_games(any_game, 3):
         if action is not None:
             after = any_game.apply(position, action)
@@ -116,7 +116,7 @@ def test_a_player_stays_to_move_until_the_turn_ends(any_game):
                 assert any_game.outcome(after) == ONGOING
 
 
-def test_observations_are_zeros_and_ones_that_tell_positions_apart(any_game):
+def test_observations_are_binary_and_distinguish_positions(any_game):
     seen = {}
     for position, action in random_games(any_game, 3):
         if action is not None:
@@ -128,7 +128,7 @@ def test_observations_are_zeros_and_ones_that_tell_positions_apart(any_game):
             assert seen.setdefault(planes.tobytes(), legal) == legal
 
 
-def test_symmetries_keep_the_rules(any_game):
+def test_symmetries_preserve_the_rules(any_game):
     for symmetry in any_game.symmetries:
         for position, action in random_games(any_game, 2):
             image = symmetry.position(position)
@@ -142,7 +142,7 @@ def test_symmetries_keep_the_rules(any_game):
                 assert symmetry.position(any_game.apply(position, action)) == after
 
 
-def test_actions_have_cells_and_tracks_on_the_board(any_game):
+def test_action_cells_and_tracks_are_on_the_board(any_game):
     _, rows, columns = any_game.observation_shape
     cells = {(row, column) for row in range(rows) for column in range(columns)}
     assert any_game.action_cells.shape == (any_game.num_actions, 2)
@@ -156,13 +156,13 @@ def test_actions_have_cells_and_tracks_on_the_board(any_game):
             assert any_game.action_text(position, action)
 
 
-def test_no_two_actions_of_a_position_share_their_cells(any_game):
+def test_legal_actions_have_distinct_cells(any_game):
     for position, _ in random_games(any_game, 2):
         used = any_game.action_cells[any_game.legal_actions(position)]
         assert len(np.unique(used, axis=0)) == len(used)
 
 
-def test_every_turn_can_be_read_as_it_is_written(any_game):
+def test_turn_notation_round_trips(any_game):
     for position, action in list(random_games(any_game, 2))[::5]:
         if action is not None:
             texts = [any_game.turn_text(position, turn) for turn in any_game.turns(position)]
@@ -180,7 +180,7 @@ def test_games_are_recorded_and_replayed(any_game):
         assert record.replay(again).turns == list(played.turns)
 
 
-def test_the_standard_evaluation_of_one_player_is_the_others_negated(any_game):
+def test_standard_evaluation_is_antisymmetric(any_game):
     assert next(iter(any_game.search.evaluations)) == "standard"
     values = set()
     for position, action in random_games(any_game, 2):

@@ -49,7 +49,7 @@ def turns(game, position):
     return {game.turn_text(position, turn) for turn in game.turns(position)}
 
 
-def test_the_first_turns_of_both_sides(mini):
+def test_first_turns_of_both_sides(mini):
     """checkers6: choose to move first or second."""
     assert turns(mini, mini.initial) == {"41-30", "41-32", "43-32", "43-34", "45-34"}
     other = make_game("mini_checkers", first="white")
@@ -57,27 +57,27 @@ def test_the_first_turns_of_both_sides(mini):
     assert turns(other, other.initial) == {"10-21", "12-21", "12-23", "14-23", "14-25"}
 
 
-def test_who_can_capture_must(mini):
+def test_capture_is_mandatory(mini):
     position = compact(mini, "www.www..bb...bbbb", "w")
     assert turns(mini, position) == {"21x43"}
     after = mini.play_turn(position, mini.parse_turn(position, "21x43"))
     assert turns(mini, after) == {"52x34", "54x32"}
 
 
-def test_there_is_one_jump_a_turn(mini):
+def test_turn_has_one_jump(mini):
     position = place(mini, "b", "41 45", "32 12")
     assert turns(mini, position) == {"41x23"}
     assert mini.to_move(mini.play_turn(position, mini.parse_turn(position, "41x23"))) == 1
 
 
-def test_who_cannot_move_passes(mini):
+def test_player_without_a_move_passes(mini):
     position = compact(mini, "w.bb............ww", "b")
     assert turns(mini, position) == {"pass"}
     after = mini.play_turn(position, mini.parse_turn(position, "pass"))
     assert "01-12" in turns(mini, after)
 
 
-def test_a_man_that_arrives_stays_a_man(mini):
+def test_men_are_not_crowned(mini):
     position = place(mini, "b", "10 30", "01 21")
     assert turns(mini, position) == {"30x12"}
 
@@ -90,7 +90,7 @@ def test_a_man_that_arrives_stays_a_man(mini):
         ("01", "50", DRAW, 0),
     ],
 )
-def test_where_both_are_stuck_men_are_counted(mini, black, white, outcome, margin):
+def test_blocked_game_is_decided_by_men(mini, black, white, outcome, margin):
     """checkers6: utility: difference of men."""
     for side in "bw":
         position = place(mini, side, black, white)
@@ -98,7 +98,7 @@ def test_where_both_are_stuck_men_are_counted(mini, black, white, outcome, margi
         assert mini.margin(position) == margin
 
 
-def test_who_has_no_man_has_lost_by_six(mini):
+def test_player_without_men_loses_by_six(mini):
     """checkers6: utility ±6."""
     position = place(mini, "b", "41", "32")
     after = mini.play_turn(position, mini.parse_turn(position, "41x23"))
@@ -107,7 +107,7 @@ def test_who_has_no_man_has_lost_by_six(mini):
     assert mini.margin(position) == 0  # it goes on
 
 
-def test_recorded_positions_games_and_counts_agree(assert_agreement):
+def test_rules_agree_with_reference_positions(assert_agreement):
     assert_agreement(RECORDED.name, "mini_checkers", 3400)
 
 
@@ -117,7 +117,7 @@ def test_perft_from_the_start(mini):
 
 
 @pytest.mark.slow
-def test_the_game_is_solved(mini, solver):
+def test_start_is_solved(mini, solver):
     result = solver.search(mini.initial, depth=80)
     assert (result.score, result.margin, result.is_exact) == (0, 0, True)
     assert result.depth < 60
@@ -129,7 +129,7 @@ def test_the_game_is_solved(mini, solver):
 @pytest.mark.parametrize(
     ("every", "least"), [(100, 10), pytest.param(20, 50, marks=pytest.mark.slow)]
 )
-def test_recorded_values_are_found(mini, solver, every, least):
+def test_solver_finds_recorded_values(mini, solver, every, least):
     """checkers6: utility ±6 / difference of men: recorded `value`."""
     checked = 0
     with gzip.open(RECORDED, "rt") as file:
@@ -144,7 +144,7 @@ def test_recorded_values_are_found(mini, solver, every, least):
     assert checked > least
 
 
-def test_the_published_levels_and_statistics(mini):
+def test_published_levels_and_statistics(mini):
     """checkers6: three levels; 15 s limit; statistics (depth, value, cut-offs max/min, nodes)."""
     rng = np.random.default_rng(0)
     for level, depth in (("easy", 5), ("normal", 15)):
@@ -169,7 +169,7 @@ def test_the_published_levels_and_statistics(mini):
         ("..w.....b.........", "b", 5 - 2),
     ],
 )
-def test_the_published_evaluation(mini, board, side, value):
+def test_published_evaluation(mini, board, side, value):
     """checkers6: four-term evaluation."""
     position = compact(mini, board, side)
     black = [cell for cell, letter in zip(CELLS, board, strict=True) if letter == "b"]
@@ -181,7 +181,7 @@ def test_the_published_evaluation(mini, board, side, value):
     assert by_hand == value
 
 
-def test_random_play_is_bounded(mini):
+def test_random_games_are_bounded(mini):
     playouts = play_random_games(mini, 5000, seed=1)
     assert not playouts.unfinished
     assert playouts.draws > 0
@@ -189,7 +189,7 @@ def test_random_play_is_bounded(mini):
 
 
 @pytest.mark.parametrize(
-    ("text", "why"),
+    ("text", "message"),
     [
         ("6/6/6/6/6 b", "6 rows of 6 cells"),
         ("6/6/6/6/6/6 b", "no men on the board"),
@@ -200,11 +200,11 @@ def test_random_play_is_bounded(mini):
         (7, "given as text"),
     ],
 )
-def test_a_wrong_position_text_is_refused(mini, text, why):
-    with pytest.raises(BadPosition, match=why):
+def test_invalid_position_text_is_rejected(mini, text, message):
+    with pytest.raises(BadPosition, match=message):
         mini.from_text(text)
 
 
-def test_a_wrong_option_is_refused():
+def test_invalid_option_is_rejected():
     with pytest.raises(BadOption, match="first='red'; it is black or white"):
         make_game("mini_checkers", first="red")

@@ -33,7 +33,7 @@ def checkers_move(game, position, action):
 
 
 @GAMES
-def test_checkers(count):
+def test_checkers_agrees_with_openspiel(count):
     game = make_game("checkers", crowning="ends_move", no_progress_limit=None)
     theirs, rng = pyspiel.load_game("checkers"), np.random.default_rng(1)
     crowned = jumps = 0
@@ -59,7 +59,7 @@ def test_checkers(count):
 
 
 @GAMES
-def test_morris(count):
+def test_morris_agrees_with_openspiel(count):
     game = make_game("morris", **STANDARD_RULES)
     theirs, rng = pyspiel.load_game("nine_mens_morris"), np.random.default_rng(1)
     endings = set()

@@ -147,12 +147,12 @@ def english():
     return make_game("checkers", **pdn.ENGLISH)
 
 
-def test_every_file_of_the_folder_is_tested():
+def test_every_file_in_the_folder_is_tested():
     assert {path.stem for path in FOLDER.iterdir()} == set(FILES)
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_a_dialect_is_read(english, name):
+def test_dialect_is_read(english, name):
     entries = list(record.read_foreign(path_of(name), english))
     expected, refused = FILES[name]
     assert [entry.line for entry in entries if isinstance(entry, BrokenGame)] == refused
@@ -166,7 +166,7 @@ def test_a_dialect_is_read(english, name):
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_a_game_that_is_read_is_the_same_when_it_was_written(english, name):
+def test_games_of_all_dialects_round_trip(english, name):
     for entry in record.read_foreign(path_of(name), english):
         if isinstance(entry, BrokenGame):
             continue

@@ -5,9 +5,9 @@ import numpy as np
 from cc_env.core.rules import network_inputs
 from cc_env.learned_evaluation.network import (
     CELLS,
-    FIRST_UNIT,
-    MOST_ACTIVE,
-    MOST_CORRECTION,
+    FIRST_SCALE,
+    MAX_ACTIVATION,
+    MAX_CORRECTION,
     SECOND_SHIFT,
     STATES,
     THIRD_SHIFT,
@@ -24,16 +24,16 @@ def random_network(rng, windows=(), sets=2):
     def drawn(count, spread, kind):
         return rng.normal(0, spread, count).round().astype(kind)
 
-    states = drawn(len(windows) * STATES * WIDTH, FIRST_UNIT, np.int16)
+    states = drawn(len(windows) * STATES * WIDTH, FIRST_SCALE, np.int16)
     states.reshape(-1, STATES, WIDTH)[:, 0] = 0
     return aligned(
         IntegerNetwork(
             windows=np.array(windows, np.uint64),
-            cells=drawn(sets * CELLS * WIDTH, FIRST_UNIT, np.int16),
+            cells=drawn(sets * CELLS * WIDTH, FIRST_SCALE, np.int16),
             states=states,
-            first_bias=drawn(WIDTH, FIRST_UNIT, np.int16),
+            first_bias=drawn(WIDTH, FIRST_SCALE, np.int16),
             second=drawn(WIDTH * UNITS, 1 << (SECOND_SHIFT - 2), np.int16),
-            second_bias=drawn(UNITS, FIRST_UNIT << SECOND_SHIFT, np.int32),
+            second_bias=drawn(UNITS, FIRST_SCALE << SECOND_SHIFT, np.int32),
             third=drawn(UNITS, 1000, np.int32),
             third_bias=np.int64(rng.integers(-(2**16), 2**16)),
         )
@@ -54,10 +54,10 @@ def plain(position, network):
             state += weight * (sets[0] >> place + cell & 1) if place + cell < CELLS else 0
             state += weight * 2 * (sets[1] >> place + cell & 1) if place + cell < CELLS else 0
         first = first + rows[state]
-    active = np.clip(first, 0, MOST_ACTIVE)
+    active = np.clip(first, 0, MAX_ACTIVATION)
     # [WIDTH // 2, UNITS, 2]: of each pair of lanes, for each unit, both weights
     pairs = network.second.astype(np.int64).reshape(WIDTH // 2, UNITS, 2)
     second = np.einsum("pl,pul->u", active.reshape(WIDTH // 2, 2), pairs)
-    second = np.clip((second + network.second_bias) >> SECOND_SHIFT, 0, MOST_ACTIVE)
+    second = np.clip((second + network.second_bias) >> SECOND_SHIFT, 0, MAX_ACTIVATION)
     total = int(second @ network.third.astype(np.int64)) + int(network.third_bias)
-    return min(max(total >> THIRD_SHIFT, -MOST_CORRECTION), MOST_CORRECTION)
+    return min(max(total >> THIRD_SHIFT, -MAX_CORRECTION), MAX_CORRECTION)

@@ -8,7 +8,7 @@ from cc_env.core import rules
 from cc_env.core.rules import ONGOING, ordering_evaluation
 from cc_env.errors import BadNetwork
 from cc_env.games.factory import make_game
-from cc_env.learned_evaluation.network import MOST_CORRECTION, STATES, UNITS, WIDTH, check
+from cc_env.learned_evaluation.network import MAX_CORRECTION, STATES, UNITS, WIDTH, check
 from cc_env.learned_evaluation.network_file import (
     SHIPPED,
     corrected_evaluation,
@@ -33,7 +33,7 @@ def positions(game, count, seed=0):
 
 @pytest.mark.parametrize("windows", WINDOWS, ids=len)
 @pytest.mark.parametrize("name", ["capture_conquer", "checkers", "mini_checkers"])
-def test_a_network_adds_what_a_plain_computation_does(name, windows):
+def test_correction_equals_a_plain_computation(name, windows):
     game, rng = make_game(name), np.random.default_rng(len(windows))
     sets = 4 if name == "checkers" else 2
     network = random_network(rng, windows, sets)
@@ -46,11 +46,11 @@ def test_a_network_adds_what_a_plain_computation_does(name, windows):
             assert points == right
             added.add(points)
     assert len(added) > 20
-    assert max(map(abs, added)) < MOST_CORRECTION
+    assert max(map(abs, added)) < MAX_CORRECTION
 
 
 @pytest.mark.parametrize("sets", [0, 1])
-def test_a_network_may_see_the_first_sets_alone(sets):
+def test_network_may_use_the_first_sets_only(sets):
     game = make_game("capture_conquer")
     network = random_network(np.random.default_rng(0), WINDOWS[2], sets)
     evaluation = corrected_evaluation(game, network)
@@ -60,7 +60,7 @@ def test_a_network_may_see_the_first_sets_alone(sets):
         assert rules.evaluate(position, player, evaluation) - base == plain(position, network)
 
 
-def test_within_a_turn_the_base_is_asked():
+def test_base_evaluation_is_used_within_a_turn():
     game = make_game("capture_conquer")
     evaluation = corrected_evaluation(game, random_network(np.random.default_rng(0)))
     rng, asked = np.random.default_rng(0), 0
@@ -74,7 +74,7 @@ def test_within_a_turn_the_base_is_asked():
     assert asked > 3, rng
 
 
-def test_however_large_the_weights_the_sum_is_bounded():
+def test_correction_is_bounded():
     game = make_game("capture_conquer")
     network = random_network(np.random.default_rng(0))
     network.third[:] = 60_000
@@ -83,10 +83,10 @@ def test_however_large_the_weights_the_sum_is_bounded():
     evaluation = corrected_evaluation(game, network)
     values = [rules.evaluate(p, game.to_move(p), evaluation) for p in positions(game, 20)]
     assert max(values) < PROVEN
-    assert max(plain(p, network) for p in positions(game, 20)) == MOST_CORRECTION
+    assert max(plain(p, network) for p in positions(game, 20)) == MAX_CORRECTION
 
 
-def test_weights_with_which_a_sum_could_overflow_are_refused():
+def test_weights_that_could_overflow_are_rejected():
     rng = np.random.default_rng(0)
     whole = random_network(rng, (0, 1, 2))
     check(whole)
@@ -105,7 +105,7 @@ def test_weights_with_which_a_sum_could_overflow_are_refused():
         check(whole._replace(third_bias=np.int64(2**50)))
 
 
-def test_windows_that_do_not_ascend_or_add_something_when_empty_are_refused():
+def test_invalid_windows_are_rejected():
     whole = random_network(np.random.default_rng(0), (0, 1, 2))
     for windows in ((0, 2, 1), (0, 0, 1)):
         with pytest.raises(BadNetwork, match="the windows do not ascend"):
@@ -115,7 +115,7 @@ def test_windows_that_do_not_ascend_or_add_something_when_empty_are_refused():
         check(whole)
 
 
-def test_the_largest_weights_that_are_accepted_are_summed_exactly():
+def test_largest_accepted_weights_are_summed_exactly():
     """Sums come within one of the limits of int16 and int32, in every lane."""
     game = make_game("capture_conquer")
     network = random_network(np.random.default_rng(0), sets=2)
@@ -128,12 +128,12 @@ def test_the_largest_weights_that_are_accepted_are_summed_exactly():
     check(network)
     evaluation, position = corrected_evaluation(game, network), game.initial
     base = rules.evaluate(position, 0, game.evaluation())
-    assert plain(position, network) == MOST_CORRECTION
-    assert rules.evaluate(position, 0, evaluation) - base == MOST_CORRECTION
+    assert plain(position, network) == MAX_CORRECTION
+    assert rules.evaluate(position, 0, evaluation) - base == MAX_CORRECTION
 
 
 @pytest.mark.parametrize("path", sorted(SHIPPED.iterdir()), ids=lambda path: path.stem)
-def test_shipped_networks_add_what_a_plain_computation_does(path):
+def test_shipped_networks_equal_a_plain_computation(path):
     name, _, options = path.stem.partition("-")
     game = make_game(name, **parse_options(split_options(options)))
     assert path.name == file_name(game)
@@ -150,7 +150,7 @@ def test_shipped_networks_add_what_a_plain_computation_does(path):
 
 
 @pytest.mark.parametrize("name", ["greedy:", "minimax:depth=2,", "mcts:simulations=20,"])
-def test_players_play_by_the_learned_evaluation(name):
+def test_players_use_the_learned_evaluation(name):
     game = make_game("capture_conquer")
     player = make_player(f"{name}evaluation=learned", game)
     decision = player.choose(game.initial, np.random.default_rng(0), Clock())
@@ -161,7 +161,7 @@ def test_players_play_by_the_learned_evaluation(name):
     assert make_player(name.strip(":,"), game).fingerprint == ""
 
 
-def test_moves_are_ordered_by_the_evaluation_that_is_corrected():
+def test_base_evaluation_orders_moves():
     game = make_game("capture_conquer")
     base, corrected = game.evaluation("standard"), game.evaluation("learned")
     assert ordering_evaluation(corrected) is corrected.base

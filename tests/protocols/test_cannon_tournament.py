@@ -191,7 +191,7 @@ def test_a_message_that_was_not_answered_is_followed_after_a_pause(monkeypatch):
     for _ in range(2):
         wire.send(log.message("INIT"))
     connection.sendall(b"{}")
-    with pytest.raises(BadRecord, match="wanted texts"):
+    with pytest.raises(BadRecord, match="expected strings"):
         wire.receive(60)
     wire.send(log.message("NORMAL"))
     assert [pause > 0 for pause in pauses] == [False, True, False]
@@ -290,7 +290,7 @@ KILLED = "Player 1 SCORE : 0.12 : Player 2 SCORE : 10.12"
         ('{"meta": ""', "UNEXPECTED STOP", "the connection has ended"),
         ("hello", "UNEXPECTED STOP", "not JSON"),
         ("[" * 100_000, "UNEXPECTED STOP", "more than 4,096 bytes"),
-        ("{}", "UNEXPECTED STOP", "wanted texts for"),
+        ("{}", "UNEXPECTED STOP", "expected strings for"),
         ("{]", "UNEXPECTED STOP", "not JSON"),
         ('{"meta": "", "action": "DANCE", "data": ""}', "UNEXPECTED STOP", "action 'DANCE'"),
     ],
@@ -359,7 +359,7 @@ def test_our_client_tells_what_the_server_does_wrong():
     server, connection = pair()
     server.sendall(log.message("INIT", "3 8 8 9").encode())
     server.shutdown(socket.SHUT_WR)
-    with pytest.raises(BadRecord, match="wanted: id rows cols seconds"):
+    with pytest.raises(BadRecord, match="expected id rows cols seconds"):
         server.join(Wire(connection), partial(make_player, "random"))
     server.close()
 

@@ -7,7 +7,7 @@ from learned_evaluation.test_learned_network import positions
 
 from cc_env.core import rules
 from cc_env.games.factory import make_game
-from cc_env.learned_evaluation.network import CELLS, MOST_CORRECTION, check
+from cc_env.learned_evaluation.network import CELLS, MAX_CORRECTION, check
 from cc_env.learned_evaluation.network_file import corrected_evaluation
 from cc_env.search.scores import SCALE
 from training.learned_evaluation.small_network import (
@@ -56,7 +56,7 @@ def test_integers_say_what_torch_does(name, windows):
         - rules.evaluate(position, game.to_move(position), base)
         for position in drawn
     ]
-    wanted = wanted.clip(-MOST_CORRECTION, MOST_CORRECTION)
+    wanted = wanted.clip(-MAX_CORRECTION, MAX_CORRECTION)
     assert np.ptp(wanted) > 200
     assert np.abs(points - wanted).max() < 0.02 * np.ptp(wanted)
 

@@ -2,7 +2,7 @@
 
 `cc_env.learned_evaluation.network` describes the architecture. In training each cell of a window
 also has weights of its own, which all states of the window share; the quantized weights are the
-sums. Activations are those of the quantized network divided by FIRST_UNIT. The output is a logit of
+sums. Activations are those of the quantized network divided by FIRST_SCALE. The output is a logit of
 the expected result, which is SCALE / 2 points.
 
 Shapes: N positions, B positions of a batch, S sets, W windows, WIDTH and UNITS layer sizes.
@@ -24,8 +24,8 @@ from cc_env.jit.compiler import jit
 from cc_env.jit.raw_arrays import as_raw
 from cc_env.learned_evaluation.network import (
     CELLS,
-    FIRST_UNIT,
-    MOST_ACTIVE,
+    FIRST_SCALE,
+    MAX_ACTIVATION,
     SECOND_SHIFT,
     STATES,
     THIRD_SHIFT,
@@ -41,13 +41,13 @@ from training.selfplay.search_games import SearchGames
 _WINDOW_OFFSETS = np.array([0, 1, 8, 9])
 # Contribution of an own piece in each cell to the state of a window; an enemy counts twice.
 _STATE_WEIGHTS = torch.tensor([1.0, 3, 9, 27])
-_MAX_ACTIVATION = MOST_ACTIVE / FIRST_UNIT
+_MAX_ACTIVATION = MAX_ACTIVATION / FIRST_SCALE
 # Quantized weight of the third layer for 1.0.
-_THIRD_UNIT = SCALE / 2 * (1 << THIRD_SHIFT) / FIRST_UNIT
+_THIRD_UNIT = SCALE / 2 * (1 << THIRD_SHIFT) / FIRST_SCALE
 # Maximum sum of the first layer and maximum weights of the others, just within `check`'s limits.
-_MAX_FIRST_SUM = 0.98 * 2**15 / FIRST_UNIT
-_MAX_SECOND_WEIGHT = 0.98 * min(2**15, 2**31 / MOST_ACTIVE / (WIDTH + 1)) / (1 << SECOND_SHIFT)
-_MAX_THIRD_WEIGHT = 0.98 * 2**31 / MOST_ACTIVE / (UNITS + 1) / _THIRD_UNIT
+_MAX_FIRST_SUM = 0.98 * 2**15 / FIRST_SCALE
+_MAX_SECOND_WEIGHT = 0.98 * min(2**15, 2**31 / MAX_ACTIVATION / (WIDTH + 1)) / (1 << SECOND_SHIFT)
+_MAX_THIRD_WEIGHT = 0.98 * 2**31 / MAX_ACTIVATION / (UNITS + 1) / _THIRD_UNIT
 
 
 class Sample(NamedTuple):
@@ -164,8 +164,8 @@ def quantize(network: SmallNetwork) -> IntegerNetwork:
     if len(network.windows):
         states = states + _state_shares(network.windows, cells[: 2 * CELLS])
         cells[: 2 * CELLS] = 0
-    states = _quantize(states, FIRST_UNIT).reshape(-1, STATES, WIDTH)
-    bias = _quantize(state["cells.bias"], FIRST_UNIT) + states[:, 0].sum(0)
+    states = _quantize(states, FIRST_SCALE).reshape(-1, STATES, WIDTH)
+    bias = _quantize(state["cells.bias"], FIRST_SCALE) + states[:, 0].sum(0)
     # The bias includes the state of empty windows.
     states -= states[:, :1]
     if not cells.any():
@@ -174,15 +174,15 @@ def quantize(network: SmallNetwork) -> IntegerNetwork:
     return aligned(
         IntegerNetwork(
             windows=network.windows.astype(np.uint64),
-            cells=_quantize(cells, FIRST_UNIT).astype(np.int16),
+            cells=_quantize(cells, FIRST_SCALE).astype(np.int16),
             states=states.ravel().astype(np.int16),
             first_bias=bias.astype(np.int16),
             second=_quantize(pairs, 1 << SECOND_SHIFT).astype(np.int16),
-            second_bias=_quantize(state["second.bias"], FIRST_UNIT << SECOND_SHIFT).astype(
+            second_bias=_quantize(state["second.bias"], FIRST_SCALE << SECOND_SHIFT).astype(
                 np.int32
             ),
             third=_quantize(state["third.weight"], _THIRD_UNIT).astype(np.int32),
-            third_bias=np.int64(_quantize(state["third.bias"], _THIRD_UNIT * FIRST_UNIT)[0]),
+            third_bias=np.int64(_quantize(state["third.bias"], _THIRD_UNIT * FIRST_SCALE)[0]),
         )
     )
 
